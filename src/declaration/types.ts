@@ -1,0 +1,144 @@
+/** The HTTP methods an action can enable, in the order they are shown. */
+export const httpMethods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
+export type HttpMethod = (typeof httpMethods)[number];
+
+/** Keys and list positions that lead to a value of the declaration, from the root: `['app_main', 'apis', 'person', 'class']`. */
+export type Path = readonly (string | number)[];
+
+/** Where something was written. */
+export interface Place {
+  readonly file: string;
+  readonly line: number;
+  readonly column: number;
+}
+
+/** A class or object that a module of the application exports, and the two names a declaration can call it by. */
+export interface Exported {
+  /** `Person` */
+  readonly name: string;
+  /** `src/models/person#Person` */
+  readonly qualifiedName: string;
+  readonly value: unknown;
+}
+
+/** What the application brings, by kind. */
+export interface Catalog {
+  readonly models: readonly Exported[];
+  readonly controllers: readonly Exported[];
+  readonly voters: readonly Exported[];
+  readonly denormalizers: readonly Exported[];
+  readonly authenticators: readonly Exported[];
+  /** Route-loading services under their service id (in `name`). */
+  readonly services: readonly Exported[];
+}
+
+/** The whole declaration: checked, every default filled in, frozen. */
+export interface Declaration {
+  readonly apis: readonly ApiDeclaration[];
+  readonly routes: readonly RouteEntry[];
+  readonly database: DatabaseDeclaration;
+  readonly security: SecurityDeclaration;
+  readonly server: ServerDeclaration;
+  readonly formats: readonly string[];
+}
+
+export interface ApiDeclaration {
+  readonly name: string;
+  readonly class: Exported;
+  readonly controller: Exported | null;
+  readonly basePath: string;
+  readonly baseRole: string | null;
+  readonly pagination: PaginationDeclaration;
+  readonly defaultSort: readonly SortKey[];
+  readonly actions: readonly ActionDeclaration[];
+  readonly path: Path;
+}
+
+export interface SortKey {
+  /** A property, or a path through to-one associations: `center.name`. */
+  readonly property: string;
+  readonly direction: 'asc' | 'desc';
+}
+
+export interface ActionDeclaration {
+  readonly name: string;
+  readonly kind: 'index' | 'entity' | 'custom';
+  /** Whether the path contains the entity's id. */
+  readonly single: boolean;
+  readonly methods: readonly HttpMethod[];
+  /** The method's own role, where it has one (without the base role). */
+  readonly roles: Readonly<Partial<Record<HttpMethod, string>>>;
+  readonly controllerAction: string | null;
+  /** The declared path segment, or null for the default. */
+  readonly segment: string | null;
+  readonly requirements: Readonly<Record<string, string>>;
+  readonly association: AssociationDeclaration | null;
+  readonly path: Path;
+}
+
+export interface AssociationDeclaration {
+  readonly property: string;
+  /** Empty: the association's own target. */
+  readonly types: readonly Exported[];
+}
+
+export interface PaginationDeclaration {
+  readonly itemsPerPage: number;
+  readonly maxItemsPerPage: number;
+}
+
+export interface RouteEntry {
+  /** `app_cruds` */
+  readonly name: string;
+  /** The part of `resource` before the colon. */
+  readonly service: string;
+  /** The part of `resource` after the colon. */
+  readonly method: string;
+  readonly path: Path;
+}
+
+export interface DatabaseDeclaration {
+  readonly url: string;
+  readonly schema: 'update' | 'none';
+  readonly pool: number;
+  /** Milliseconds. */
+  readonly connectTimeout: number;
+  /** Milliseconds; 0 means none. */
+  readonly statementTimeout: number;
+}
+
+export interface SecurityDeclaration {
+  readonly requireRole: boolean;
+  readonly strategy: 'affirmative' | 'consensus' | 'unanimous' | 'priority';
+  readonly roleHierarchy: Readonly<Record<string, readonly string[]>>;
+  readonly jwt: JwtDeclaration | null;
+  readonly apiKeys: readonly ApiKeyDeclaration[];
+  /** A class of the application's own; null means every class that `src/authenticators` exports. */
+  readonly authenticator: Exported | null;
+}
+
+export interface JwtDeclaration {
+  /** Null together with `jwks`: the application's development key, outside production only. */
+  readonly secret: string | null;
+  readonly algorithm: string;
+  readonly issuer: string | null;
+  readonly audience: string | null;
+  /** An address, a file of the application, or the key set itself. */
+  readonly jwks: string | { readonly keys: readonly unknown[] } | null;
+}
+
+export interface ApiKeyDeclaration {
+  readonly name: string;
+  /** The key itself, or `sha256:` and its hash in hexadecimal. */
+  readonly key: string;
+  readonly roles: readonly string[];
+}
+
+export interface ServerDeclaration {
+  readonly host: string;
+  readonly port: number;
+  /** Put before every link and `Location`. */
+  readonly baseUrl: string;
+  /** Bytes. */
+  readonly bodyLimit: number;
+}

@@ -1,0 +1,125 @@
+/**
+ * Every error a person can cause, in one place. `docs/errors.md` lists the same codes; a test holds the two together.
+ * `{name}` in a template is filled from the parameters given to {@link problem}.
+ */
+export const catalogue = {
+  // the request
+  not_found: { status: 404, title: 'Not found', detail: 'there is nothing at {path}' },
+  entity_not_found: { status: 404, title: 'Not found', detail: 'there is no {model} with this id' },
+  unknown_format: {
+    status: 404,
+    title: 'Unknown format',
+    detail: 'the format "{format}" is not known here; use one of: {allowed}',
+  },
+  method_not_allowed: {
+    status: 405,
+    title: 'Method not allowed',
+    detail: '{method} is not enabled on this path; use one of: {allowed}',
+  },
+  method_not_supported: { status: 400, title: 'Bad request', detail: 'this method is not supported' },
+  unknown_parameter: {
+    status: 400,
+    title: 'Unknown query parameter',
+    detail: 'the query parameter "{name}" is not known here; allowed: {allowed}',
+  },
+  invalid_parameter: { status: 400, title: 'Invalid query parameter', detail: 'the query parameter "{name}" {expected}' },
+  invalid_body: { status: 400, title: 'Invalid body', detail: 'the body must be a JSON object: {reason}' },
+  unknown_field: {
+    status: 400,
+    title: 'Unknown field',
+    detail: 'the field "{field}" does not exist; writable here: {allowed}',
+  },
+  field_not_writable: {
+    status: 400,
+    title: 'Field not writable',
+    detail: 'the field "{field}" cannot be written; writable here: {allowed}',
+  },
+  identity_mismatch: { status: 400, title: 'Identity mismatch', detail: 'the field "{field}" must be {expected}, or be left out' },
+  unknown_type: { status: 400, title: 'Unknown type', detail: 'the field "{field}" must be one of: {allowed}' },
+  invalid_reference: { status: 400, title: 'Invalid reference', detail: 'the field "{field}" {reason}' },
+  reference_not_found: { status: 400, title: 'Bad request', detail: '{model} id not found' },
+  unsupported_media_type: {
+    status: 415,
+    title: 'Unsupported media type',
+    detail: 'send the body as one of: {allowed}',
+  },
+  body_too_large: { status: 413, title: 'Body too large', detail: 'the body must not be larger than {limit} bytes' },
+  bad_request: { status: 400, title: 'Bad request', detail: '{reason}' },
+  // the caller
+  invalid_credentials: { status: 401, title: 'Unauthorized', detail: 'the credentials are not valid: {reason}' },
+  authentication_required: { status: 401, title: 'Unauthorized', detail: 'authentication is required' },
+  access_denied: { status: 403, title: 'Forbidden', detail: 'access to this resource is denied' },
+  // the data
+  validation_failed: { status: 422, title: 'Validation failed', detail: '{summary}' },
+  conflict_unique: { status: 409, title: 'Conflict', detail: 'another {model} has the same value for: {properties}' },
+  conflict_reference: { status: 409, title: 'Conflict', detail: '{reason}' },
+  conflict_version: {
+    status: 409,
+    title: 'Conflict',
+    detail: 'the {model} was changed by someone else in the meantime; fetch it again and repeat the change',
+  },
+  // the server
+  database_unavailable: {
+    status: 503,
+    title: 'Service unavailable',
+    detail: 'the database cannot be reached at the moment; try again shortly',
+  },
+  internal_error: { status: 500, title: 'Internal server error', detail: 'something went wrong on our side; it has been logged' },
+} as const satisfies Record<string, { status: number; title: string; detail: string }>;
+
+/** A code of the catalogue. */
+export type ErrorCode = keyof typeof catalogue;
+
+/** One broken rule of one property. */
+export interface Violation {
+  readonly propertyPath: string;
+  readonly title: string;
+  readonly code?: string;
+  readonly parameters?: Readonly<Record<string, unknown>>;
+}
+
+/** An answer that ends the request: thrown anywhere on the request path, sent as `application/problem+json`. */
+export class Problem extends Error {
+  readonly code: ErrorCode;
+  readonly status: number;
+  readonly title: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Further members of the problem document, such as `violations`. */
+  readonly members: Readonly<Record<string, unknown>>;
+
+  constructor(
+    code: ErrorCode,
+    detail: string,
+    { headers = {}, members = {}, cause }: { headers?: Record<string, string>; members?: Record<string, unknown>; cause?: unknown } = {},
+  ) {
+    super(detail, { cause });
+    this.name = 'Problem';
+    this.code = code;
+    this.status = catalogue[code].status;
+    this.title = catalogue[code].title;
+    this.headers = headers;
+    this.members = members;
+  }
+}
+
+/** Makes the {@link Problem} of a code, its template filled with `parameters`. */
+export function problem(
+  code: ErrorCode,
+  parameters: Record<string, string | number> = {},
+  options?: ConstructorParameters<typeof Problem>[2],
+): Problem {
+  const detail = catalogue[code].detail.replace(/\{(\w+)\}/g, (_, name: string) => String(parameters[name] ?? `{${name}}`));
+  return new Problem(code, detail, options);
+}
+
+/** The answer to broken validation rules: 422 with all of them. */
+export function violationsProblem(violations: readonly Violation[]): Problem {
+  const summary = violations.map((v) => (v.propertyPath ? `${v.propertyPath}: ${v.title}` : v.title)).join('; ');
+  const listed = violations.map(({ propertyPath, title, code = 'invalid', parameters = {} }) => ({
+    propertyPath,
+    title,
+    code,
+    parameters,
+  }));
+  return problem('validation_failed', { summary }, { members: { violations: listed } });
+}
