@@ -64,6 +64,11 @@ export const catalogue = {
     title: 'Service unavailable',
     detail: 'the database cannot be reached at the moment; try again shortly',
   },
+  authentication_unavailable: {
+    status: 503,
+    title: 'Service unavailable',
+    detail: 'credentials cannot be checked at the moment; try again shortly',
+  },
   internal_error: { status: 500, title: 'Internal server error', detail: 'something went wrong on our side; it has been logged' },
 } as const satisfies Record<string, { status: number; title: string; detail: string }>;
 

@@ -1,0 +1,40 @@
+// Makes a complete package in dist, or in the folder that is given: node scripts/build.ts [folder]
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+
+const root = join(import.meta.dirname, '..');
+const target = resolve(process.argv[2] ?? join(root, 'dist'));
+const copied = ['bin', 'schema', 'README.md', 'CHANGELOG.md', 'LICENSE'];
+
+rmSync(target, { recursive: true, force: true });
+mkdirSync(target, { recursive: true });
+
+const compiled = spawnSync(
+  process.execPath,
+  [join(root, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', join(root, 'tsconfig.build.json'), '--outDir', target],
+  { stdio: 'inherit' },
+);
+if (compiled.status !== 0) process.exit(1);
+
+for (const name of copied) cpSync(join(root, name), join(target, name), { recursive: true });
+
+const {
+  private: _,
+  scripts,
+  devDependencies,
+  allowScripts,
+  files,
+  exports,
+  ...manifest
+} = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+writeFileSync(join(target, 'package.json'), `${JSON.stringify({ ...manifest, exports: builtExports(exports) }, null, 2)}\n`);
+
+/** Node reads no TypeScript inside of node_modules, so the package names what was made of it. */
+function builtExports(sources: Record<string, string>): Record<string, unknown> {
+  const built = Object.entries(sources).map(([name, path]) => {
+    const source = /^\.\/src\/(?<path>.+)\.ts$/.exec(path)?.groups?.path;
+    return [name, source ? { types: `./${source}.d.ts`, default: `./${source}.js` } : path];
+  });
+  return Object.fromEntries(built);
+}

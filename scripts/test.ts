@@ -1,0 +1,31 @@
+// Runs every check and closes with one line, "N passed, N failed".
+import { spawnSync } from 'node:child_process';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { summarize } from './summary.ts';
+
+const root = join(import.meta.dirname, '..');
+const reportFile = join(root, 'node_modules', '.cache', 'declarest', 'test-report.json');
+rmSync(reportFile, { force: true });
+
+const npm = process.env.npm_execpath;
+const checked = npm ? run(process.execPath, [npm, 'run', 'check']) : run('npm', ['run', 'check']);
+const tested = run(process.execPath, [
+  join(root, 'node_modules', 'vitest', 'vitest.mjs'),
+  'run',
+  '--coverage',
+  '--allowOnly=false',
+  '--reporter=default',
+  '--reporter=json',
+  `--outputFile.json=${reportFile}`,
+]);
+const report = existsSync(reportFile) ? JSON.parse(readFileSync(reportFile, 'utf8')) : undefined;
+
+const { passed, failed, reasons } = summarize({ checked, tested, report });
+for (const reason of reasons) console.log(`failed: ${reason}`);
+console.log(`\n${passed} passed, ${failed} failed`);
+process.exitCode = failed === 0 ? 0 : 1;
+
+function run(command: string, args: string[]): boolean {
+  return spawnSync(command, args, { cwd: root, stdio: 'inherit' }).status === 0;
+}

@@ -1,0 +1,109 @@
+// The walls of the house: which folder of src may import from which, and that no file imports itself by a detour.
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, posix } from 'node:path';
+
+/** Folders and files of src from top to bottom: each may import from its own and from those further down. */
+export const layers = [
+  'cli',
+  'index.ts',
+  'testing.ts',
+  'plugin.ts',
+  'openapi',
+  'controller',
+  'route',
+  'change',
+  'query',
+  'serialization',
+  'response',
+  'access',
+  'model',
+  'database',
+  'declaration',
+  'errors.ts',
+] as const;
+
+/** The relative imports of every file, by path from src: `route/mount.ts` → [`route/names.ts`, `errors.ts`]. */
+export type ImportGraph = ReadonlyMap<string, readonly string[]>;
+
+const patterns = [
+  // import … from 'x' and export … from 'x', types included, over several lines
+  /^[ \t]*(?:import|export)\b[^;'"`]*?\bfrom\s*(['"])(?<path>[^'"\n]+)\1/gm,
+  // import 'x'
+  /^[ \t]*import\s*(['"])(?<path>[^'"\n]+)\1/gm,
+  // import('x'), in an expression or in a type
+  /\bimport\s*\(\s*(['"`])(?<path>[^'"`\n]+)\1/g,
+];
+
+/** Every module that a source text names in an import or export, in order of kind, repeats left out. */
+export function importsIn(source: string): string[] {
+  const found = patterns.flatMap((pattern) =>
+    [...source.matchAll(pattern)].filter((match) => !isInComment(source, match.index)).map((match) => match.groups?.path ?? ''),
+  );
+  return [...new Set(found)];
+}
+
+/** Comments are told by the beginning of their line, as the formatter leaves them. */
+function isInComment(source: string, index: number): boolean {
+  const line = source.slice(source.lastIndexOf('\n', index - 1) + 1, index).trimStart();
+  return line.startsWith('*') || line.startsWith('/*') || line.includes('//');
+}
+
+/** Reads the imports of every TypeScript file below a folder. */
+export function readGraph(src: string): ImportGraph {
+  const files = readdirSync(src, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .map((name) => name.replaceAll('\\', '/'))
+    .sort();
+  return new Map(
+    files.map((file) => [
+      file,
+      importsIn(readFileSync(join(src, file), 'utf8'))
+        .filter((path) => path.startsWith('.'))
+        .map((path) => posix.normalize(posix.join(dirname(file), path))),
+    ]),
+  );
+}
+
+/** Imports that go up, out of src, to nowhere, or that belong to no layer, one sentence each. */
+export function breaches(graph: ImportGraph): string[] {
+  return [...graph].flatMap(([file, targets]) => {
+    const from = layerOf(file);
+    if (from === -1) return [`src/${file} belongs to no layer: move it, or add its folder to the layers in scripts/walls.ts`];
+    return targets.flatMap((target) => {
+      if (!graph.has(target)) return [`src/${file} imports ${posix.join('src', target)}, which is no TypeScript file of src`];
+      const to = layerOf(target);
+      if (to === -1 || to >= from) return [];
+      return [`src/${file} imports src/${target}: ${layers[from]} is below ${layers[to]}, so pass in what it needs instead`];
+    });
+  });
+}
+
+function layerOf(file: string): number {
+  return layers.findIndex((layer) => file === layer || file.startsWith(`${layer}/`));
+}
+
+/** Circles of imports, each as the way around: `a.ts → b.ts → a.ts`. */
+export function circles(graph: ImportGraph): string[] {
+  const done = new Set<string>();
+  const way: string[] = [];
+  const found: string[] = [];
+  const visit = (file: string) => {
+    const start = way.indexOf(file);
+    if (start !== -1) found.push([...way.slice(start), file].map((name) => `src/${name}`).join(' → '));
+    if (start !== -1 || done.has(file)) return;
+    way.push(file);
+    for (const target of graph.get(file) ?? []) visit(target);
+    way.pop();
+    done.add(file);
+  };
+  for (const file of graph.keys()) visit(file);
+  return found;
+}
+
+if (import.meta.main) {
+  const graph = readGraph(join(import.meta.dirname, '..', 'src'));
+  const faults = [...breaches(graph), ...circles(graph).map((way) => `circle of imports: ${way}`)];
+  for (const fault of faults) console.error(fault);
+  console.log(faults.length === 0 ? `walls: ${graph.size} files, no import goes up or around` : `walls: ${faults.length} faults`);
+  process.exitCode = faults.length === 0 ? 0 : 1;
+}

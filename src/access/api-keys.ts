@@ -1,0 +1,68 @@
+import { hash, timingSafeEqual } from 'node:crypto';
+import type { FastifyRequest } from 'fastify';
+import type { ApiKeyDeclaration } from '../declaration/types.ts';
+import { Authenticator } from './authenticator.ts';
+import { invalidCredentials, singleHeader } from './credentials.ts';
+import type { User } from './user.ts';
+
+const apiKeyChallenge = 'ApiKey header="X-Api-Key"';
+
+/** Accepts the declared keys in `X-Api-Key: <key>` or `Authorization: ApiKey <key>`; the user's id is the key's name. */
+export function createApiKeyAuthenticator(declarations: readonly ApiKeyDeclaration[]): Authenticator {
+  return new ApiKeyAuthenticator(declarations);
+}
+
+class ApiKeyAuthenticator extends Authenticator {
+  readonly #keys: readonly { readonly digest: Buffer; readonly user: User }[];
+
+  constructor(declarations: readonly ApiKeyDeclaration[]) {
+    super();
+    this.#keys = declarations.map((declaration) => ({
+      digest: digestOf(declaration),
+      user: Object.freeze({ id: declaration.name, roles: Object.freeze([...declaration.roles]) }),
+    }));
+    for (const [index, { digest, user }] of this.#keys.entries()) {
+      const twin = this.#keys.slice(0, index).find((earlier) => earlier.digest.equals(digest));
+      if (twin !== undefined) throw new Error(`the API keys "${twin.user.id}" and "${user.id}" are the same; give each its own`);
+    }
+  }
+
+  override challenge(): string {
+    return apiKeyChallenge;
+  }
+
+  override authenticate(request: FastifyRequest): User | null {
+    const own = singleHeader(request, 'x-api-key', apiKeyChallenge);
+    const authorization = singleHeader(request, 'authorization', apiKeyChallenge);
+    const scheme = authorization === undefined ? null : /^apikey(?:\s+(.*))?$/is.exec(authorization);
+    if (own === undefined && scheme === null) return null;
+    if (own !== undefined && scheme !== null) throw invalidCredentials('two API keys were sent; send one', apiKeyChallenge);
+    const user = this.#find(own ?? scheme?.[1] ?? '');
+    if (user === null) throw invalidCredentials('the API key is not known', apiKeyChallenge);
+    return user;
+  }
+
+  /** Compares with every key, always: how long it takes tells nothing about which one came close. */
+  #find(key: string): User | null {
+    const digest = hash('sha256', key, 'buffer');
+    let found: User | null = null;
+    for (const candidate of this.#keys) found = timingSafeEqual(digest, candidate.digest) ? candidate.user : found;
+    return found;
+  }
+}
+
+function digestOf({ name, key }: ApiKeyDeclaration): Buffer {
+  if (key.startsWith('sha256:')) {
+    const hex = key.slice('sha256:'.length);
+    if (!/^[0-9a-f]{64}$/i.test(hex)) {
+      throw new Error(`the API key "${name}" must have 64 hexadecimal digits after "sha256:", the SHA-256 of the key`);
+    }
+    return Buffer.from(hex, 'hex');
+  }
+  if (!/^[\x21-\x7e]+$/.test(key)) {
+    throw new Error(
+      `the API key "${name}" must be of printable ASCII characters without spaces, as a header cannot carry others`,
+    );
+  }
+  return hash('sha256', key, 'buffer');
+}

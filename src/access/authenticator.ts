@@ -1,0 +1,125 @@
+import type { FastifyRequest } from 'fastify';
+import { Problem } from '../errors.ts';
+import { bearerChallenge, invalidCredentials, singleHeader } from './credentials.ts';
+import { isPromiseLike } from './promise-like.ts';
+import type { User } from './user.ts';
+
+/**
+ * Finds out who is calling.
+ *
+ * @example
+ * class SessionAuthenticator extends Authenticator {
+ *   async authenticate(request: FastifyRequest) {
+ *     const session = request.headers['x-session'];
+ *     if (session === undefined) return null;
+ *     return (await findSession(session)) ?? Promise.reject(problem('invalid_credentials', { reason: 'no such session' }));
+ *   }
+ * }
+ */
+export abstract class Authenticator {
+  /** The user; null if the request has no credential of this kind; throws `invalid_credentials` if it has a wrong one. */
+  abstract authenticate(request: FastifyRequest): User | null | Promise<User | null>;
+
+  /** What `WWW-Authenticate` says to somebody who has to authenticate this way. */
+  challenge(): string {
+    return bearerChallenge;
+  }
+}
+
+/** A class that extends {@link Authenticator}. */
+export type AuthenticatorClass = new () => Authenticator;
+
+/** Whether a module's export is an authenticator class (and not {@link Authenticator} itself). */
+export function isAuthenticatorClass(value: unknown): value is AuthenticatorClass {
+  return typeof value === 'function' && value.prototype instanceof Authenticator;
+}
+
+/** The `WWW-Authenticate` of an application: that of its first authenticator. */
+export function challengeOf(authenticators: readonly Authenticator[]): string {
+  return authenticators[0]?.challenge() ?? bearerChallenge;
+}
+
+/**
+ * Who is calling: the user of the first authenticator that finds one, or null without any credential. Every authenticator is
+ * asked, since a wrong credential is 401 even beside a right one; so is an `Authorization` header that none of them knows.
+ */
+export function authenticateWith(
+  authenticators: readonly Authenticator[],
+  request: FastifyRequest,
+): User | null | Promise<User | null> {
+  if (authenticators.length === 0) return null;
+  try {
+    const answer = askFrom(0, null, authenticators, request);
+    if (!isPromiseLike(answer)) return answer;
+    return (answer as Promise<User | null>).catch((error: unknown) => {
+      throw challenged(error, authenticators);
+    });
+  } catch (error) {
+    throw challenged(error, authenticators);
+  }
+}
+
+function askFrom(
+  start: number,
+  foundBefore: User | null,
+  authenticators: readonly Authenticator[],
+  request: FastifyRequest,
+): User | null | Promise<User | null> {
+  let found = foundBefore;
+  for (let index = start; index < authenticators.length; index++) {
+    const authenticator = authenticators[index] as Authenticator;
+    const answer: unknown = authenticator.authenticate(request);
+    if (isPromiseLike(answer)) {
+      return Promise.resolve(answer).then((late) => {
+        const user = toUser(late, authenticator);
+        return askFrom(index + 1, found ?? user, authenticators, request);
+      });
+    }
+    const user = toUser(answer, authenticator);
+    found ??= user;
+  }
+  if (found === null && singleHeader(request, 'authorization', challengeOf(authenticators)) !== undefined) {
+    throw invalidCredentials('the Authorization header is of a kind that is not accepted here', challengeOf(authenticators));
+  }
+  return found;
+}
+
+/** A 401 says how to authenticate, also where an application's own authenticator did not think of it. */
+function challenged(error: unknown, authenticators: readonly Authenticator[]): unknown {
+  if (!(error instanceof Problem) || error.status !== 401) return error;
+  if (Object.keys(error.headers).some((name) => name.toLowerCase() === 'www-authenticate')) return error;
+  const headers = { ...error.headers, 'WWW-Authenticate': challengeOf(authenticators) };
+  return new Problem(error.code, error.message, { headers, members: error.members, cause: error });
+}
+
+function toUser(answer: unknown, authenticator: Authenticator): User | null {
+  if (answer === null) return null;
+  if (!isUser(answer)) {
+    throw new Error(
+      `the authenticator ${authenticator.constructor.name} must return null or a user { id, roles }: ` +
+        'an id that is a string or a number, and roles that are a list of strings',
+    );
+  }
+  return freezeUser(answer);
+}
+
+function isUser(value: unknown): value is User {
+  if (typeof value !== 'object' || value === null || !('id' in value) || !('roles' in value)) return false;
+  const { id, roles } = value;
+  return (
+    (typeof id === 'string' || Number.isFinite(id)) && Array.isArray(roles) && roles.every((role) => typeof role === 'string')
+  );
+}
+
+/**
+ * No voter or handler can give its caller another id or role. A plain object is copied, for the application may go on using
+ * its own; an object of a class is frozen itself, since a copy would lose its private state.
+ */
+function freezeUser(user: User): User {
+  if (Object.isFrozen(user) && Object.isFrozen(user.roles)) return user;
+  if (Object.getPrototypeOf(user) === Object.prototype) {
+    return Object.freeze({ ...user, roles: Object.freeze([...user.roles]) });
+  }
+  Object.freeze(user.roles);
+  return Object.freeze(user);
+}

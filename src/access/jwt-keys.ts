@@ -1,0 +1,131 @@
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { type CryptoKey, createLocalJWKSet, createRemoteJWKSet, errors, importJWK, type JWK, type JWTVerifyGetKey } from 'jose';
+import type { JwtDeclaration } from '../declaration/types.ts';
+import { problem } from '../errors.ts';
+import { developmentKey } from './development-key.ts';
+
+/** What signatures are checked with: one secret, or a function that picks the public key a token names. */
+export type JwtKeys = CryptoKey | JWTVerifyGetKey;
+
+/** Where the application is, and whether it runs in production. */
+export interface Surroundings {
+  readonly directory: string;
+  readonly production: boolean;
+}
+
+const secretAlgorithms = ['HS256', 'HS384', 'HS512'];
+const keySetAlgorithms = 'RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA, Ed25519'.split(', ');
+
+const shortestSecret = 32;
+
+/** Finds the keys that a declaration names, and refuses any that could not be used safely with its algorithm. */
+export async function loadJwtKeys(declaration: JwtDeclaration, surroundings: Surroundings): Promise<JwtKeys> {
+  const { algorithm, jwks } = declaration;
+  if (jwks === null) return importSecret(await jwtSecret(declaration, surroundings), algorithm);
+  if (declaration.secret !== null) {
+    throw new Error('security.jwt has both a secret and a jwks, and only one of them can check tokens; remove the other');
+  }
+  // A public key must never serve as a secret: whoever can read it could sign.
+  if (!keySetAlgorithms.includes(algorithm)) {
+    throw new Error(
+      `security.jwt.algorithm is "${algorithm}", which a key set cannot serve; set it to the one its keys are for: ${keySetAlgorithms.join(', ')}`,
+    );
+  }
+  if (typeof jwks !== 'string') return localKeys(jwks, algorithm, 'security.jwt.jwks');
+  if (/^https?:/i.test(jwks)) return remoteKeys(new URL(jwks));
+  return localKeys(await readKeySet(resolve(surroundings.directory, jwks)), algorithm, jwks);
+}
+
+/** The secret that tokens are signed and checked with: the declared one, or outside production the development key. */
+export async function jwtSecret(declaration: JwtDeclaration, { directory, production }: Surroundings): Promise<string> {
+  const { algorithm, jwks, secret } = declaration;
+  if (jwks !== null) {
+    throw new Error(
+      'security.jwt.jwks holds public keys only; tokens for this application are signed by whoever has the private ones',
+    );
+  }
+  if (!secretAlgorithms.includes(algorithm)) {
+    throw new Error(
+      `security.jwt.algorithm is "${algorithm}", which does not work with a secret; use one of ${secretAlgorithms.join(', ')}, or a jwks`,
+    );
+  }
+  if (secret === null) {
+    if (production) throw new Error('security.jwt needs a secret or a jwks in production; the development key is not used there');
+    return developmentKey(directory);
+  }
+  if (secret.length < shortestSecret) {
+    throw new Error(`security.jwt.secret must have ${shortestSecret} characters or more; it has ${secret.length}`);
+  }
+  return secret;
+}
+
+/** Imported once; with the bare secret, jose would import it again for every token. */
+function importSecret(secret: string, algorithm: string): Promise<CryptoKey> {
+  const parameters = { name: 'HMAC', hash: `SHA-${algorithm.slice(2)}` };
+  return crypto.subtle.importKey('raw', new TextEncoder().encode(secret), parameters, false, ['verify']);
+}
+
+async function readKeySet(file: string): Promise<unknown> {
+  const text = await readFile(file, 'utf8').catch((cause: unknown) => {
+    throw new Error(`the key set ${file} of security.jwt.jwks cannot be read; a path is relative to the application`, { cause });
+  });
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new Error(`the key set ${file} of security.jwt.jwks is not JSON; it must be { "keys": [ … ] }`, { cause });
+  }
+}
+
+/** Every key is tried at start: one that cannot be used is a mistake to be told then, not at the first token. */
+async function localKeys(keySet: unknown, algorithm: string, place: string): Promise<JWTVerifyGetKey> {
+  const keys: unknown = typeof keySet === 'object' && keySet !== null && 'keys' in keySet ? keySet.keys : undefined;
+  if (!Array.isArray(keys) || keys.length === 0) {
+    throw new Error(`${place} must be a key set with a key in it: { "keys": [ … ] }`);
+  }
+  const pick = createLocalJWKSet({ keys: keys.map((key: unknown, index) => publicKey(key, `${place}, keys[${index}],`)) });
+  let usable = 0;
+  for (const [index, key] of (keys as JWK[]).entries()) {
+    if (!fits(key, algorithm)) continue;
+    const imported = await importJWK(key, algorithm).catch((cause: unknown) => {
+      throw new Error(`${place}, keys[${index}], is no valid key for ${algorithm}`, { cause });
+    });
+    const { modulusLength: bits } = (imported as CryptoKey).algorithm as { modulusLength?: number };
+    if (bits !== undefined && bits < 2048) {
+      throw new Error(`${place}, keys[${index}], has ${bits} bits; an RSA key must have 2048 or more`);
+    }
+    usable++;
+  }
+  if (usable === 0) throw new Error(`${place} has no key for ${algorithm}, which security.jwt.algorithm asks for`);
+  return pick;
+}
+
+function publicKey(key: unknown, place: string): JWK {
+  if (typeof key !== 'object' || key === null) throw new Error(`${place} must be a JSON Web Key, an object`);
+  if ('d' in key || 'k' in key) throw new Error(`${place} is a private or secret key; list public keys only`);
+  return key as JWK;
+}
+
+const curves: Readonly<Record<string, string>> = { ES256: 'P-256', ES384: 'P-384', ES512: 'P-521' };
+
+/** Whether a key is of the algorithm's kind, and not marked for something else. */
+function fits({ kty, crv, alg, use }: JWK, algorithm: string): boolean {
+  if ((alg !== undefined && alg !== algorithm) || (use !== undefined && use !== 'sig')) return false;
+  if (/^[RP]S/.test(algorithm)) return kty === 'RSA';
+  if (/^ES/.test(algorithm)) return kty === 'EC' && crv === curves[algorithm];
+  return kty === 'OKP' && crv === 'Ed25519';
+}
+
+/** Keys at an address: fetched when first needed, again after ten minutes, and for an unknown key at most twice a minute. */
+function remoteKeys(address: URL): JWTVerifyGetKey {
+  const pick = createRemoteJWKSet(address, { timeoutDuration: 5000, cooldownDuration: 30_000, cacheMaxAge: 600_000 });
+  return async (header, token) => {
+    try {
+      return await pick(header, token);
+    } catch (cause) {
+      if (cause instanceof errors.JWKSNoMatchingKey || cause instanceof errors.JWKSMultipleMatchingKeys) throw cause;
+      // Not the caller's fault: the address does not answer, or with something that is no key set.
+      throw problem('authentication_unavailable', {}, { headers: { 'Retry-After': '5' }, cause });
+    }
+  };
+}

@@ -1,0 +1,58 @@
+import { type Strategy, strategies } from './decision.ts';
+import { RoleVoter, rolePrefix } from './role-voter.ts';
+import type { Voter, VoterClass } from './voter.ts';
+
+/** Which voters judge which role, and how their votes are combined. Built once, at start. */
+export interface VoterRegistry {
+  readonly strategy: Strategy;
+  /** The voters of a role, in the order they are asked; none means that nobody can be granted it. */
+  votersFor(role: string): readonly Voter[];
+  /** Every role name that is known to mean something: those of the voters, and those of the hierarchy. */
+  knownRoles(): readonly string[];
+}
+
+/**
+ * Builds the registry. The built-in voter of `ROLE_…` names comes after the application's own voters: it never abstains, so
+ * under the strategy `priority` nobody after it would be heard.
+ */
+export function createVoterRegistry({
+  voters,
+  strategy,
+  roleHierarchy,
+}: {
+  readonly voters: readonly Voter[];
+  readonly strategy: Strategy;
+  readonly roleHierarchy: Readonly<Record<string, readonly string[]>>;
+}): VoterRegistry {
+  if (!strategies.includes(strategy)) {
+    throw new Error(`the strategy "${strategy}" is not known; use one of: ${strategies.join(', ')}`);
+  }
+  const byRole = new Map<string, Voter[]>();
+  for (const voter of voters) {
+    for (const role of new Set(rolesOf(voter))) {
+      const panel = byRole.get(role);
+      if (panel === undefined) byRole.set(role, [voter]);
+      else panel.push(voter);
+    }
+  }
+  const hierarchyRoles = Object.entries(roleHierarchy).flatMap(([role, included]) => [role, ...included]);
+  const known = new Set([...byRole.keys(), ...hierarchyRoles.filter((role) => role.startsWith(rolePrefix))]);
+  const sorted = Object.freeze([...known].sort());
+  const roleVoter = new RoleVoter(roleHierarchy);
+  return Object.freeze({
+    strategy,
+    votersFor: (role: string) => {
+      const panel = byRole.get(role) ?? [];
+      return Object.freeze(role.startsWith(rolePrefix) ? [...panel, roleVoter] : [...panel]);
+    },
+    knownRoles: () => sorted,
+  });
+}
+
+function rolesOf(voter: Voter): readonly string[] {
+  const { roles, name } = voter.constructor as unknown as VoterClass;
+  if (!Array.isArray(roles) || !roles.every((role) => typeof role === 'string' && role !== '')) {
+    throw new Error(`the voter ${name} must list the roles it judges: static roles = ['PERSON_SEE']`);
+  }
+  return roles;
+}

@@ -1,0 +1,33 @@
+import type { FastifyRequest } from 'fastify';
+import type { User } from './user.ts';
+
+/** What a voter can say; anything else is an error of the voter and never grants. */
+export type Vote = 'grant' | 'deny' | 'abstain';
+
+/**
+ * Judges one or more roles. Voters of the same role are asked in the order in which the application lists them
+ * (files and exports alphabetically); under the strategy `priority` the first that does not abstain decides.
+ *
+ * @example
+ * class PersonVoter extends Voter<Person> {
+ *   static override roles = ['PERSON_SEE'];
+ *   vote(role: string, person: Person | null, user: User | null) {
+ *     return user !== null && (person === null || person.owner === user.id) ? 'grant' : 'deny';
+ *   }
+ * }
+ */
+export abstract class Voter<Subject = unknown> {
+  /** The roles this voter judges. A base class for other voters has none and is never asked. */
+  static roles: readonly string[] = [];
+
+  /** The subject is the entity of a single-entity action, and null for a collection. */
+  abstract vote(role: string, subject: Subject | null, user: User | null, request: FastifyRequest): Vote | Promise<Vote>;
+}
+
+/** A class that extends {@link Voter}. */
+export type VoterClass = (new () => Voter) & { readonly roles: readonly string[] };
+
+/** Whether a module's export is a voter class (and not {@link Voter} itself). */
+export function isVoterClass(value: unknown): value is VoterClass {
+  return typeof value === 'function' && value.prototype instanceof Voter;
+}

@@ -1,0 +1,200 @@
+import { pathToFileURL } from 'node:url';
+import { existsSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { type EntityManager, type EntityMetadata, EntitySchema } from '@mikro-orm/core';
+import { isAuthenticatorClass } from './access/authenticator.ts';
+import { checkPublic, checkRoles } from './access/check-roles.ts';
+import { rolesFor } from './access/guard.ts';
+import { isVoterClass } from './access/voter.ts';
+import { createVoterRegistry, type VoterRegistry } from './access/voter-registry.ts';
+import { checkControllers, checkDenormalizers } from './controller/check-controllers.ts';
+import { createMapper, type Mapper } from './database/mapper.ts';
+import type { AppMain, Routes } from './declaration/define-apis.ts';
+import { catalogFromCode, loadCatalog } from './declaration/modules.ts';
+import { readDeclaration } from './declaration/read-declaration.ts';
+import { type ModuleFault, Report } from './declaration/report.ts';
+import { crudLoader } from './declaration/schema.ts';
+import { codeSource, readYamlSource, type Source } from './declaration/source.ts';
+import type { Catalog, Declaration, RouteEntry } from './declaration/types.ts';
+import { checkModels } from './model/check-models.ts';
+import { checkRoutes } from './route/check-routes.ts';
+import { type RouteDefinition, type RouteRecord, recordOfDefinition, recordsOf } from './route/record.ts';
+import { isDenormalizerClass } from './serialization/denormalizer.ts';
+
+/** An application on disk. */
+export interface DirectoryOptions extends CommonOptions {
+  readonly directory: string;
+}
+
+/** An application in code. */
+export interface CodeOptions extends CommonOptions {
+  /** Where relative file names start from, such as the database's. Default: the working directory. */
+  readonly directory?: string;
+  readonly app_main: AppMain;
+  readonly routes?: Routes;
+  readonly models: readonly unknown[];
+  readonly controllers?: readonly unknown[];
+  readonly voters?: readonly unknown[];
+  readonly denormalizers?: readonly unknown[];
+  readonly authenticators?: readonly unknown[];
+  /** Route-loading services by their id. */
+  readonly services?: Readonly<Record<string, unknown>>;
+  /** Run once after a new database was created. */
+  readonly seed?: (em: EntityManager) => unknown;
+}
+
+interface CommonOptions {
+  /** Default: the process's own. */
+  readonly env?: NodeJS.ProcessEnv;
+  /** Put in place of `app_main.database.url`, for tests and tools. */
+  readonly databaseUrl?: string;
+  /** Sees the text of every statement that is sent to the database. */
+  readonly onStatement?: (sql: string) => void;
+}
+
+export type ApplicationOptions = DirectoryOptions | CodeOptions;
+
+/** An application whose declaration was read and found right. Nothing of it runs yet. */
+export interface Application {
+  readonly directory: string;
+  readonly production: boolean;
+  readonly declaration: Declaration;
+  readonly catalog: Catalog;
+  readonly mapper: Mapper;
+  readonly voters: VoterRegistry;
+  readonly records: readonly RouteRecord[];
+  readonly seed: ((em: EntityManager) => unknown) | null;
+}
+
+interface Written {
+  readonly source: Source;
+  readonly catalog: Catalog;
+  readonly faults: readonly ModuleFault[];
+  readonly seed: ((em: EntityManager) => unknown) | null;
+}
+
+/** Reads an application and checks all of it; throws every error of its declaration at once. */
+export async function loadApplication(options: ApplicationOptions): Promise<Application> {
+  const env = options.env ?? process.env;
+  const production = env.NODE_ENV === 'production';
+  const directory = resolve(options.directory ?? '.');
+  const { source, catalog, faults, seed } = 'app_main' in options ? writtenInCode(options) : await writtenOnDisk(directory, env);
+  const report = new Report(source);
+  report.addFaults(faults);
+
+  const read = readDeclaration(source, catalog, report, { production });
+  const declaration = options.databaseUrl ? withDatabase(read, options.databaseUrl) : read;
+  const voters = createVoterRegistry({
+    voters: instancesOf(catalog.voters, isVoterClass),
+    strategy: declaration.security.strategy,
+    roleHierarchy: declaration.security.roleHierarchy,
+  });
+  checkRoles(declaration.apis, voters, report);
+  checkPublic(declaration.apis, declaration.security.requireRole, report);
+
+  const mapper = await discover(declaration, catalog, directory, options.onStatement, report);
+  if (mapper) {
+    checkModels(declaration.apis, mapper, report);
+    checkControllers(declaration.apis, mapper, report);
+    checkDenormalizers(catalog, mapper, report);
+  }
+  const records = await loadRoutes(declaration, catalog, report);
+  checkRoutes(records, report);
+  report.throwIfAny();
+  return Object.freeze({ directory, production, declaration, catalog, mapper: mapper as Mapper, voters, records, seed });
+}
+
+function writtenInCode(options: CodeOptions): Written {
+  const source = codeSource({ app_main: options.app_main, ...(options.routes && { routes: options.routes }) });
+  return { source, catalog: catalogFromCode(options), faults: [], seed: options.seed ?? null };
+}
+
+async function writtenOnDisk(directory: string, env: NodeJS.ProcessEnv): Promise<Written> {
+  const { catalog, faults } = await loadCatalog(directory, {
+    models: isModel,
+    voters: isVoterClass,
+    denormalizers: isDenormalizerClass,
+    authenticators: isAuthenticatorClass,
+  });
+  return { source: readYamlSource(directory, { env }), catalog, faults, seed: await loadSeed(directory) };
+}
+
+/** What `defineEntity` returns, or a class that was given to it. */
+function isModel(value: unknown): boolean {
+  return EntitySchema.is(value) || (typeof value === 'function' && EntitySchema.REGISTRY.has(value as never));
+}
+
+async function loadSeed(directory: string): Promise<Written['seed']> {
+  const file = ['seed.ts', 'seed.js'].map((name) => join(directory, 'src', name)).find(existsSync);
+  return file ? async (em) => (await import(pathToFileURL(file).href)).default(em) : null;
+}
+
+function withDatabase(declaration: Declaration, url: string): Declaration {
+  const schema = 'update' as const;
+  return Object.freeze({ ...declaration, database: Object.freeze({ ...declaration.database, url, schema }) });
+}
+
+async function discover(
+  declaration: Declaration,
+  catalog: Catalog,
+  directory: string,
+  onStatement: CommonOptions['onStatement'],
+  report: Report,
+): Promise<Mapper | null> {
+  try {
+    return await createMapper(declaration.database, { entities: catalog.models.map(({ value }) => value), directory, onStatement });
+  } catch (error) {
+    report.add(['src/models'], (error as Error).message);
+    return null;
+  }
+}
+
+/** Every route, as the route-loading services that the routing configuration names give them. */
+async function loadRoutes(declaration: Declaration, catalog: Catalog, report: Report): Promise<readonly RouteRecord[]> {
+  const crud = { load: () => recordsOf(declaration, { rolesOf: (api, action, method) => rolesFor(action, api.baseRole, method) }) };
+  const services = new Map<string, unknown>([...catalog.services.map(({ name, value }) => [name, value] as const), [crudLoader.service, crud]]);
+  const records: RouteRecord[] = [];
+  for (const entry of declaration.routes) {
+    const service = instanceOf(services.get(entry.service));
+    const load = service?.[entry.method];
+    if (typeof load !== 'function') {
+      report.add([...entry.path, 'resource'], `the service ${entry.service} has no method ${entry.method}`);
+      continue;
+    }
+    const loaded: readonly unknown[] = await load.call(service, { formats: declaration.formats });
+    records.push(...(service === crud ? (loaded as RouteRecord[]) : definitionsOf(loaded, entry, declaration, report)));
+  }
+  return Object.freeze(records);
+}
+
+function definitionsOf(loaded: unknown, entry: RouteEntry, { formats }: Declaration, report: Report): RouteRecord[] {
+  if (!Array.isArray(loaded) || !loaded.every(isDefinition)) {
+    report.add([...entry.path, 'resource'], `${entry.service}:${entry.method} must give a list of { name, path, methods, handler }`);
+    return [];
+  }
+  return loaded.map((definition) => recordOfDefinition(definition, { formats, controller: entry.service, source: entry.path }));
+}
+
+function isDefinition(value: unknown): value is RouteDefinition {
+  const { name, path, methods, handler } = (value ?? {}) as Partial<RouteDefinition>;
+  return typeof name === 'string' && typeof path === 'string' && path.startsWith('/') && Array.isArray(methods) && typeof handler === 'function';
+}
+
+function instanceOf(service: unknown): Record<string, unknown> | undefined {
+  const isClass = typeof service === 'function' && /^class\b/.test(Function.prototype.toString.call(service));
+  return (isClass ? new (service as new () => object)() : service) as Record<string, unknown> | undefined;
+}
+
+/** One instance of each class of a kind. */
+export function instancesOf<Instance>(
+  exported: Catalog['voters'],
+  isKind: (value: unknown) => value is new () => Instance,
+): Instance[] {
+  return exported.flatMap(({ value }) => (isKind(value) ? [new value()] : []));
+}
+
+/** The metadata of an API's model. */
+export function metaOf(mapper: Mapper, model: unknown): EntityMetadata {
+  return mapper.getMetadata().get(model as never) as EntityMetadata;
+}
+

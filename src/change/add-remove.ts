@@ -1,0 +1,43 @@
+import { helper, LockMode } from '@mikro-orm/core';
+import type { RequestEntityManager } from '../database/mapper.ts';
+import { isEntity } from '../serialization/serializer.ts';
+import type { Accessors } from './accessors.ts';
+
+/**
+ * Adds an item to, or removes it from, an association, and gives what the model's method returned where that is an
+ * entity, else the item.
+ *
+ * It must run inside a transaction that holds the entity's row (see {@link lockRow}): then whoever adds the same item at
+ * the same time waits, finds it there, and changes nothing.
+ */
+export async function addOrRemove(
+  em: RequestEntityManager,
+  entity: object,
+  item: object,
+  accessors: Accessors,
+  what: 'add' | 'remove',
+): Promise<object> {
+  await em.populate([entity], [...accessors.touches] as never, { refresh: true } as never);
+  const returned = await accessors[what](entity, item);
+  return isEntity(returned) ? (returned as object) : item;
+}
+
+/** Locks an entity's row until the transaction ends and reads it anew. False: it is gone. */
+export async function lockRow(em: RequestEntityManager, entity: object): Promise<boolean> {
+  const locked = await em.refresh(entity as never, { lockMode: LockMode.PESSIMISTIC_WRITE } as never);
+  return locked !== null && helper(entity).isInitialized();
+}
+
+/** Runs work in a transaction of the request's own entity manager: committed when the work is done, undone when it throws. */
+export async function inTransaction<Result>(em: RequestEntityManager, work: () => Promise<Result>): Promise<Result> {
+  await em.begin();
+  try {
+    const result = await work();
+    await em.commit();
+    return result;
+  } catch (error) {
+    // what went wrong first is what is told
+    await em.rollback().catch(() => undefined);
+    throw error;
+  }
+}

@@ -1,0 +1,101 @@
+import type { EntityMetadata } from '@mikro-orm/core';
+import type { FastifyRequest } from 'fastify';
+import type { RequestEntityManager } from '../database/mapper.ts';
+import { problem } from '../errors.ts';
+import { concreteClasses, type ModelClass } from '../model/hierarchy.ts';
+import type { ReferenceResolver, Resolution } from '../query/reference.ts';
+import type { Denormalizer } from '../serialization/denormalizer.ts';
+import type { ResolveAssociation } from './body-reader.ts';
+import type { Mapper } from '../database/mapper.ts';
+
+/** The application's denormalizers, by the `Model.property` they serve. */
+export type Denormalizers = ReadonlyMap<string, Denormalizer>;
+
+interface Scope {
+  readonly em: RequestEntityManager;
+  readonly request: FastifyRequest;
+}
+
+/** Turns the JSON of associations into entities: through the application's denormalizer where there is one, else by `id` and `type`. */
+export class AssociationReader {
+  readonly #mapper: Mapper;
+  readonly #resolver: ReferenceResolver<FastifyRequest>;
+  readonly #denormalizers: Denormalizers;
+
+  constructor(mapper: Mapper, resolver: ReferenceResolver<FastifyRequest>, denormalizers: Denormalizers) {
+    this.#mapper = mapper;
+    this.#resolver = resolver;
+    this.#denormalizers = denormalizers;
+  }
+
+  /** For the fields of a class: a reference that does not resolve is a 400 that names the field. */
+  forFieldsOf(owner: EntityMetadata): ResolveAssociation {
+    return async (field, json, path, scope) => {
+      const entity = await this.#read(owner, field.property, field.targets, json, scope);
+      return entityOf(entity, () => this.#refusal(entity as Resolution, field.targets, path));
+    };
+  }
+
+  /** For the body of an add or remove action: what does not resolve is a 400 with the message of the action. */
+  async item(owner: EntityMetadata, property: string, targets: readonly EntityMetadata[], json: unknown, scope: Scope): Promise<object> {
+    const entity = await this.#read(owner, property, targets, json, scope);
+    return entityOf(entity, () => this.#itemRefusal(entity as Resolution, targets));
+  }
+
+  /** For a body that identifies an entity of one of the classes, whatever it is wanted for. */
+  async reference(targets: readonly EntityMetadata[], json: unknown, { em, request }: Scope): Promise<object> {
+    const resolution = await this.#resolver.resolve(em, request, targets, json);
+    return entityOf(resolution, () => this.#itemRefusal(resolution, targets));
+  }
+
+  async #read(
+    owner: EntityMetadata,
+    property: string,
+    targets: readonly EntityMetadata[],
+    json: unknown,
+    { em, request }: Scope,
+  ): Promise<Resolution> {
+    const denormalizer = this.#denormalizers.get(`${owner.className}.${property}`);
+    if (!denormalizer) return this.#resolver.resolve(em, request, targets, json);
+    const types = targets.map((meta) => meta.class as unknown as ModelClass);
+    const entity = await denormalizer.denormalize(json, types, {
+      em,
+      request,
+      resolve: async (reference, among = types) => {
+        const metas = among.map((type) => this.#mapper.getMetadata().get(type as never) as EntityMetadata);
+        const resolution = await this.#resolver.resolve(em, request, metas, reference);
+        return 'entity' in resolution ? resolution.entity : null;
+      },
+    });
+    if (!entity) return { missing: true };
+    const allowed = targets.flatMap((meta) => concreteClasses(this.#mapper, meta));
+    if (!allowed.some((meta) => entity instanceof meta.class)) {
+      throw new TypeError(
+        `${denormalizer.constructor.name} returned something that is none of ${allowed.map((meta) => meta.className).join(', ')}`,
+      );
+    }
+    return { entity };
+  }
+
+  #refusal(resolution: Resolution, targets: readonly EntityMetadata[], path: string) {
+    if ('noObject' in resolution) return problem('invalid_reference', { field: path, reason: 'must be an object with an id' });
+    if ('unknownKey' in resolution) {
+      const reason = `must hold nothing but id and type: "${resolution.unknownKey}" would change the linked ${this.#resolver.nameOf(targets)}`;
+      return problem('invalid_reference', { field: path, reason });
+    }
+    const types = this.#resolver.typesOf(targets);
+    const hint = types.length > 1 ? `; type is one of: ${types.join(', ')}` : '';
+    return problem('invalid_reference', { field: path, reason: `does not resolve: ${this.#resolver.nameOf(targets)} id not found${hint}` });
+  }
+
+  #itemRefusal(resolution: Resolution, targets: readonly EntityMetadata[]) {
+    if ('unknownKey' in resolution) return problem('unknown_field', { field: resolution.unknownKey, allowed: 'type, id' });
+    if ('noObject' in resolution) return problem('invalid_body', { reason: 'send {"type": …, "id": …}' });
+    return problem('reference_not_found', { model: this.#resolver.nameOf(targets) });
+  }
+}
+
+function entityOf(resolution: Resolution, refusal: () => Error): object {
+  if ('entity' in resolution) return resolution.entity;
+  throw refusal();
+}

@@ -1,0 +1,251 @@
+import { Collection, type EntityMetadata, helper } from '@mikro-orm/core';
+import type { FastifyRequest } from 'fastify';
+import type { RequestEntityManager } from '../database/mapper.ts';
+import { problem, type Violation } from '../errors.ts';
+import { typeOf } from '../model/hierarchy.ts';
+import type { AssociationWrite, EmbeddedPlan, EmbeddedWrite, ScalarWrite, WritableField, WritePlan } from './write-plan.ts';
+
+/** What a body does to an entity: makes a new one, sets the fields that were sent, or replaces all of them. */
+export type WriteMode = 'create' | 'patch' | 'replace';
+
+/** Finds the entity that an association's JSON stands for, or throws the 400 that says why not. */
+export type ResolveAssociation = (
+  field: AssociationWrite,
+  json: unknown,
+  path: string,
+  scope: { em: RequestEntityManager; request: FastifyRequest },
+) => Promise<object>;
+
+export interface ReadBody {
+  /** By property of the model. */
+  readonly values: Record<string, unknown>;
+  readonly violations: Violation[];
+}
+
+interface Scope {
+  readonly em: RequestEntityManager;
+  readonly request: FastifyRequest;
+  readonly mode: WriteMode;
+  readonly resolve: ResolveAssociation;
+  readonly violations: Violation[];
+}
+
+/**
+ * Reads a body against a plan. What the body must not hold at all is refused with 400 at once; values of the wrong type
+ * or length become violations, all of them together.
+ */
+export async function readBody(
+  plan: WritePlan,
+  body: Record<string, unknown>,
+  entity: object | null,
+  options: Omit<Scope, 'violations'>,
+): Promise<ReadBody> {
+  const scope: Scope = { ...options, violations: [] };
+  checkIdentity(plan, body, entity);
+  const ignored = new Set([plan.idKey, 'id', plan.typeKey, 'type'].filter((key) => !plan.fields.has(key)));
+  checkKeys(body, plan.fields, plan.visible, ignored, '');
+  // a client-given key is set once, when the row is made
+  if (entity) for (const field of plan.fields.values()) if (field.metadata.primary) ignored.add(field.name);
+  const values = await readFields(plan.fields, body, entity as Record<string, unknown> | null, scope, '', ignored);
+  return { values, violations: scope.violations };
+}
+
+function checkIdentity(plan: WritePlan, body: Record<string, unknown>, entity: object | null): void {
+  for (const key of new Set([plan.idKey, 'id'])) {
+    if (!Object.hasOwn(body, key)) continue;
+    const writable = plan.fields.get(key);
+    if (writable && (!entity || !writable.metadata.primary)) continue;
+    const id = entity ? helper(entity).getPrimaryKey() : undefined;
+    const given = body[key];
+    const agrees = (typeof given === 'number' || typeof given === 'string') && String(given) === String(id);
+    if (!agrees) {
+      throw problem('identity_mismatch', { field: key, expected: entity ? 'the id of the path' : 'absent: a new id is given by the server' });
+    }
+  }
+  for (const key of new Set([plan.typeKey, 'type'])) {
+    if (!Object.hasOwn(body, key) || plan.fields.has(key)) continue;
+    const type = typeOf(plan.meta);
+    if (body[key] !== type) throw problem('identity_mismatch', { field: key, expected: `"${type}"` });
+  }
+}
+
+function checkKeys(
+  body: Record<string, unknown>,
+  fields: ReadonlyMap<string, WritableField>,
+  visible: ReadonlySet<string>,
+  accepted: ReadonlySet<string>,
+  path: string,
+): void {
+  for (const key of Object.keys(body)) {
+    if (fields.has(key) || accepted.has(key)) continue;
+    const allowed = [...fields.keys()].map((name) => path + name).join(', ') || 'nothing';
+    throw problem(visible.has(key) ? 'field_not_writable' : 'unknown_field', { field: path + key, allowed });
+  }
+}
+
+async function readFields(
+  fields: ReadonlyMap<string, WritableField>,
+  body: Record<string, unknown>,
+  current: Record<string, unknown> | null,
+  scope: Scope,
+  path: string,
+  ignored: ReadonlySet<string>,
+): Promise<Record<string, unknown>> {
+  const values: Record<string, unknown> = {};
+  for (const field of fields.values()) {
+    if (ignored.has(field.name)) continue;
+    if (Object.hasOwn(body, field.name)) {
+      const value = await readField(field, body[field.name], current, scope, path + field.name);
+      if (value !== undefined) values[field.property] = value;
+    } else if (scope.mode === 'replace') {
+      const value = valueOfAbsent(field, scope, path);
+      if (value !== undefined) values[field.property] = value;
+    } else if (scope.mode === 'create' && field.required) {
+      scope.violations.push(missing(path + field.name));
+    }
+  }
+  return values;
+}
+
+/** The value for the model, or undefined where a violation stands in its place. */
+async function readField(
+  field: WritableField,
+  json: unknown,
+  current: Record<string, unknown> | null,
+  scope: Scope,
+  path: string,
+): Promise<unknown> {
+  if (json === null && field.kind !== 'to-many') {
+    if (field.nullable) return null;
+    scope.violations.push(missing(path));
+    return undefined;
+  }
+  switch (field.kind) {
+    case 'scalar':
+      return readScalar(field, json, current, scope, path);
+    case 'embedded':
+      return readEmbedded(field, json, current, scope, path);
+    case 'to-one':
+      if (isObject(json)) return scope.resolve(field, json, path, scope);
+      scope.violations.push(wrongType(path, 'an object with the id of the associated entity'));
+      return undefined;
+    case 'to-many':
+      return readToMany(field, json, current, scope, path);
+  }
+}
+
+function readScalar(field: ScalarWrite, json: unknown, current: Record<string, unknown> | null, scope: Scope, path: string): unknown {
+  const merged = field.merges && scope.mode === 'patch' && isObject(json) ? mergePatch(current?.[field.property], json) : json;
+  const parsed = field.parse(merged);
+  if ('value' in parsed) return parsed.value;
+  scope.violations.push({ propertyPath: path, ...parsed.refused });
+  return undefined;
+}
+
+async function readToMany(
+  field: AssociationWrite,
+  json: unknown,
+  current: Record<string, unknown> | null,
+  scope: Scope,
+  path: string,
+): Promise<unknown> {
+  if (!Array.isArray(json)) {
+    scope.violations.push(wrongType(path, 'a list of objects, each with the id of an associated entity'));
+    return undefined;
+  }
+  const items = new Set<object>();
+  for (const [position, item] of json.entries()) items.add(await scope.resolve(field, item, `${path}[${position}]`, scope));
+  const collection = current?.[field.property];
+  // what the list leaves out can be removed only once it is known
+  if (collection instanceof Collection && !collection.isInitialized()) await collection.init();
+  return [...items];
+}
+
+async function readEmbedded(
+  field: EmbeddedWrite,
+  json: unknown,
+  current: Record<string, unknown> | null,
+  scope: Scope,
+  path: string,
+): Promise<unknown> {
+  if (field.array) {
+    if (!Array.isArray(json)) {
+      scope.violations.push(wrongType(path, 'a list of objects'));
+      return undefined;
+    }
+    const items: unknown[] = [];
+    for (const [position, item] of json.entries()) items.push(await readEmbeddable(field, item, null, scope, `${path}[${position}]`));
+    return items;
+  }
+  return readEmbeddable(field, json, (current?.[field.property] ?? null) as Record<string, unknown> | null, scope, path);
+}
+
+async function readEmbeddable(
+  field: EmbeddedWrite,
+  json: unknown,
+  current: Record<string, unknown> | null,
+  scope: Scope,
+  path: string,
+): Promise<unknown> {
+  if (!isObject(json)) {
+    scope.violations.push(wrongType(path, 'an object'));
+    return undefined;
+  }
+  const plan = chooseEmbeddable(field.plans, json, path);
+  const keys = new Set(plan.discriminator ? [plan.discriminator.key] : []);
+  checkKeys(json, plan.fields, new Set(), keys, `${path}.`);
+  // what is not there yet has nothing to be merged with
+  const mode: WriteMode = scope.mode === 'patch' && current === null ? 'create' : scope.mode;
+  const values = await readFields(plan.fields, json, current, { ...scope, mode }, `${path}.`, keys);
+  return plan.discriminator ? { ...values, [plan.discriminator.key]: plan.discriminator.value } : values;
+}
+
+function chooseEmbeddable(plans: readonly EmbeddedPlan[], json: Record<string, unknown>, path: string): EmbeddedPlan {
+  const chosen = plans.length === 1 ? plans[0] : plans.find(({ discriminator }) => discriminator && json[discriminator.key] === discriminator.value);
+  if (chosen) return chosen;
+  const key = plans.find(({ discriminator }) => discriminator)?.discriminator?.key ?? 'type';
+  throw problem('unknown_type', { field: `${path}.${key}`, allowed: plans.map(({ discriminator }) => discriminator?.value).join(', ') });
+}
+
+/** PUT takes a field that was not sent back to where a new row would have it. */
+function valueOfAbsent(field: WritableField, scope: Scope, path: string): unknown {
+  if (field.kind === 'to-many') return [];
+  if (field.metadata.default !== undefined && field.metadata.default !== null) return field.metadata.default;
+  if (field.nullable) return null;
+  if (field.required) scope.violations.push(missing(path + field.name));
+  return undefined;
+}
+
+/** RFC 7396: null removes, objects are merged, everything else replaces. */
+function mergePatch(target: unknown, patch: unknown): unknown {
+  if (!isObject(patch)) return patch;
+  const merged: Record<string, unknown> = isObject(target) ? { ...target } : {};
+  for (const [key, value] of Object.entries(patch)) {
+    if (value === null) delete merged[key];
+    else merged[key] = mergePatch(merged[key], value);
+  }
+  return merged;
+}
+
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function missing(propertyPath: string): Violation {
+  return { propertyPath, title: 'is required', code: 'required', parameters: {} };
+}
+
+function wrongType(propertyPath: string, expected: string): Violation {
+  return { propertyPath, title: `must be ${expected}`, code: 'type', parameters: { expected } };
+}
+
+/** The class that a new entity is to have: `type` picks it where the model has several. */
+export function chooseClass(metas: readonly EntityMetadata[], typeKey: string, body: Record<string, unknown>): EntityMetadata {
+  const key = Object.hasOwn(body, typeKey) ? typeKey : 'type';
+  if (metas.length === 1 && !Object.hasOwn(body, key)) return metas[0] as EntityMetadata;
+  const chosen = metas.find((meta) => typeOf(meta) === body[key]);
+  if (chosen) return chosen;
+  // where there is no choice, a wrong type is found when the body is read
+  if (metas.length === 1) return metas[0] as EntityMetadata;
+  throw problem('unknown_type', { field: typeKey, allowed: metas.map(typeOf).join(', ') });
+}

@@ -1,0 +1,64 @@
+import { type EntityMetadata, helper } from '@mikro-orm/core';
+import type { FastifyRequest } from 'fastify';
+import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
+import { type Violation, violationsProblem } from '../errors.ts';
+import { concreteClasses } from '../model/hierarchy.ts';
+import type { AssociationReader } from './associations.ts';
+import { chooseClass, readBody, type WriteMode } from './body-reader.ts';
+import { planWrites, type WritePlan } from './write-plan.ts';
+
+interface Scope {
+  readonly em: RequestEntityManager;
+  readonly request: FastifyRequest;
+}
+
+export interface Deserialized {
+  readonly entity: object;
+  /** What the body got wrong; the fields concerned were left alone. */
+  readonly violations: readonly Violation[];
+}
+
+/** Makes entities from bodies, and applies bodies to entities, within a set of groups. */
+export class Deserializer {
+  readonly #mapper: Mapper;
+  readonly #associations: AssociationReader;
+  readonly #groups: readonly string[];
+  readonly #plans = new Map<EntityMetadata, WritePlan>();
+
+  constructor(mapper: Mapper, associations: AssociationReader, groups: readonly string[]) {
+    this.#mapper = mapper;
+    this.#associations = associations;
+    this.#groups = groups;
+  }
+
+  planFor(meta: EntityMetadata): WritePlan {
+    let plan = this.#plans.get(meta);
+    if (!plan) {
+      plan = planWrites(this.#mapper, meta, this.#groups);
+      this.#plans.set(meta, plan);
+    }
+    return plan;
+  }
+
+  /** A new entity of one of the classes, to be written by the next flush. */
+  async create(metas: readonly EntityMetadata[], body: Record<string, unknown>, scope: Scope): Promise<Deserialized> {
+    const concrete = metas.flatMap((meta) => concreteClasses(this.#mapper, meta));
+    const plan = this.planFor(chooseClass(concrete, this.planFor(metas[0] as EntityMetadata).typeKey, body));
+    const { values, violations } = await this.#read(plan, body, null, 'create', scope);
+    // A constructor that takes arguments would be called without those that the body got wrong.
+    if (violations.length > 0 && (plan.meta.constructorParams?.length ?? 0) > 0) throw violationsProblem(violations);
+    return { entity: scope.em.create(plan.meta.class, values as never, { partial: true } as never) as object, violations };
+  }
+
+  /** Sets on an entity the fields that were sent, or all of them. */
+  async update(entity: object, body: Record<string, unknown>, mode: 'patch' | 'replace', scope: Scope): Promise<Deserialized> {
+    const plan = this.planFor(helper(entity).__meta);
+    const { values, violations } = await this.#read(plan, body, entity, mode, scope);
+    scope.em.assign(entity as never, values as never, { mergeObjectProperties: false, mergeEmbeddedProperties: mode === 'patch' } as never);
+    return { entity, violations };
+  }
+
+  #read(plan: WritePlan, body: Record<string, unknown>, entity: object | null, mode: WriteMode, { em, request }: Scope) {
+    return readBody(plan, body, entity, { em, request, mode, resolve: this.#associations.forFieldsOf(plan.meta) });
+  }
+}

@@ -1,0 +1,150 @@
+import { type EntityMetadata, type EntityProperty, ReferenceKind } from '@mikro-orm/core';
+import type { Mapper } from '../database/mapper.ts';
+import { embeddedTargets, jsonName, ownProperties, targetsOf } from '../model/field-plan.ts';
+import { inGroups, readGroups } from '../model/groups.ts';
+import { discriminatorProperty } from '../model/hierarchy.ts';
+import { valueKindOf } from '../model/value-kind.ts';
+import { fromJson, type Parsed } from '../serialization/from-json.ts';
+
+/** One field that a body may hold. */
+export type WritableField = ScalarWrite | EmbeddedWrite | AssociationWrite;
+
+interface NamedWrite {
+  readonly name: string;
+  readonly property: string;
+  readonly metadata: EntityProperty;
+  readonly nullable: boolean;
+  /** A new row cannot do without it. */
+  readonly required: boolean;
+}
+
+export interface ScalarWrite extends NamedWrite {
+  readonly kind: 'scalar';
+  readonly parse: (json: unknown) => Parsed;
+  /** Objects in it are merged by PATCH. */
+  readonly merges: boolean;
+}
+
+export interface EmbeddedWrite extends NamedWrite {
+  readonly kind: 'embedded';
+  readonly array: boolean;
+  /** The plan of each embeddable that can stand there, by discriminator value where there are several. */
+  readonly plans: readonly EmbeddedPlan[];
+}
+
+export interface EmbeddedPlan {
+  readonly meta: EntityMetadata;
+  readonly discriminator: { readonly key: string; readonly value: string | number } | null;
+  readonly fields: ReadonlyMap<string, WritableField>;
+}
+
+export interface AssociationWrite extends NamedWrite {
+  readonly kind: 'to-one' | 'to-many';
+  readonly targets: readonly EntityMetadata[];
+}
+
+/** What a body may say of a class, for a set of groups. */
+export interface WritePlan {
+  readonly meta: EntityMetadata;
+  readonly fields: ReadonlyMap<string, WritableField>;
+  /** Fields that the caller can see but not set. */
+  readonly visible: ReadonlySet<string>;
+  /** The key of the discriminator in JSON. */
+  readonly typeKey: string;
+  /** The key of the primary key in JSON. */
+  readonly idKey: string;
+}
+
+/** Makes the plan of what a body may say of one class. */
+export function planWrites(mapper: Mapper, meta: EntityMetadata, groups: readonly string[]): WritePlan {
+  const properties = ownProperties(meta);
+  const discriminator = discriminatorProperty(meta);
+  const writable = properties.filter((property) => property.name !== discriminator);
+  return {
+    meta,
+    fields: planFields(mapper, writable, groups, [meta]),
+    visible: new Set(properties.filter((property) => inGroups(property, readGroups)).map(jsonName)),
+    typeKey: discriminator ? jsonName(meta.properties[discriminator as never] as EntityProperty) : 'type',
+    idKey: meta.compositePK ? 'id' : jsonName(meta.getPrimaryProp()),
+  };
+}
+
+function planFields(
+  mapper: Mapper,
+  properties: readonly EntityProperty[],
+  groups: readonly string[],
+  ancestors: readonly EntityMetadata[],
+): ReadonlyMap<string, WritableField> {
+  const fields = properties.filter((property) => inGroups(property, groups)).map((property) => planField(mapper, property, groups, ancestors));
+  return new Map(fields.map((field) => [field.name, field]));
+}
+
+function planField(
+  mapper: Mapper,
+  property: EntityProperty,
+  groups: readonly string[],
+  ancestors: readonly EntityMetadata[],
+): WritableField {
+  const named = {
+    name: jsonName(property),
+    property: property.name as string,
+    metadata: property,
+    nullable: property.nullable === true,
+    required: isRequired(property),
+  };
+  switch (property.kind) {
+    case ReferenceKind.SCALAR: {
+      const kind = valueKindOf(property, mapper.driver.getPlatform());
+      return { ...named, kind: 'scalar', parse: fromJson(kind), merges: kind.kind === 'json' };
+    }
+    case ReferenceKind.EMBEDDED:
+      return { ...named, kind: 'embedded', array: property.array === true, plans: planEmbedded(mapper, property, groups, ancestors) };
+    case ReferenceKind.MANY_TO_ONE:
+    case ReferenceKind.ONE_TO_ONE:
+      return { ...named, kind: 'to-one', targets: targetsOf(property) };
+    default:
+      return { ...named, kind: 'to-many', targets: targetsOf(property), nullable: false, required: false };
+  }
+}
+
+function planEmbedded(
+  mapper: Mapper,
+  property: EntityProperty,
+  groups: readonly string[],
+  ancestors: readonly EntityMetadata[],
+): readonly EmbeddedPlan[] {
+  return embeddedTargets(mapper, property).map((meta) => {
+    const key = meta.root.discriminatorColumn;
+    const own = ownProperties(meta).filter((candidate) => candidate.name !== key);
+    return {
+      meta,
+      discriminator: key && meta.discriminatorValue !== undefined ? { key: String(key), value: meta.discriminatorValue } : null,
+      fields: ancestors.includes(meta) ? new Map() : planFields(mapper, own, groups, [...ancestors, meta]),
+    };
+  });
+}
+
+/** Whether a new row needs a value for the property from outside: the column is not nullable, and nothing else fills it. */
+export function isRequired(property: EntityProperty): boolean {
+  return (
+    property.nullable !== true &&
+    property.persist !== false &&
+    property.default === undefined &&
+    property.defaultRaw === undefined &&
+    property.onCreate === undefined &&
+    !isCounted(property) &&
+    property.version !== true &&
+    property.generated === undefined &&
+    property.formula === undefined &&
+    property.optional !== true &&
+    property.kind !== ReferenceKind.ONE_TO_MANY &&
+    property.kind !== ReferenceKind.MANY_TO_MANY &&
+    !(property.kind === ReferenceKind.ONE_TO_ONE && !property.owner)
+  );
+}
+
+/** A key that the database counts up by itself. */
+function isCounted(property: EntityProperty): boolean {
+  if (property.autoincrement === true) return true;
+  return property.primary === true && property.autoincrement !== false && ['number', 'bigint'].includes(property.runtimeType);
+}

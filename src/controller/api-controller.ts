@@ -1,0 +1,206 @@
+import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
+import type { SelectQueryBuilder } from '@mikro-orm/sql';
+import type { ApiRequest } from '../access/user.ts';
+import { isObject } from '../change/body-reader.ts';
+import type { RequestEntityManager } from '../database/mapper.ts';
+import { type Violation, violationsProblem } from '../errors.ts';
+import { targetsOf } from '../model/field-plan.ts';
+import { pageOf } from '../query/fetch.ts';
+import type { AnyQueryBuilder } from '../query/restriction.ts';
+import { type CollectionModel, collectionOf } from '../response/collection.ts';
+import { JsonReply } from '../response/json-reply.ts';
+import { checkParameters, readPageRequest } from '../response/page-request.ts';
+import { checkAccess, loadEntity } from './admission.ts';
+import { addRemoveAction } from './association-action.ts';
+import { entityAction } from './entity-action.ts';
+import type { ControllerHooks } from './hooks.ts';
+import { bodyOf, indexAction } from './index-action.ts';
+import { currentState, stateOf } from './request-state.ts';
+import type { ApiRuntime } from './runtime.ts';
+
+/** A model: its class, or what `defineEntity` returned. */
+// biome-ignore lint/suspicious/noExplicitAny: MikroORM's schemas and classes have no common type of their own
+export type Model<T extends object = any> = (abstract new (...args: any[]) => T) | { readonly '~entity'?: T; readonly meta: unknown };
+
+/** The query that `customizeQuery` narrows: MikroORM's query builder on the model, whose alias is `e`. */
+export type ModelQuery<T extends object> = SelectQueryBuilder<T, 'e'>;
+
+let underConstruction: ApiRuntime | null = null;
+
+/** Makes the one controller of an API. */
+export function constructController(type: new () => ApiController, runtime: ApiRuntime): ApiController {
+  underConstruction = runtime;
+  try {
+    return new type();
+  } finally {
+    underConstruction = null;
+  }
+}
+
+/**
+ * The base of every controller: it carries the default actions, and a subclass hooks into them or adds its own.
+ *
+ * @example
+ * export class CourseController extends ApiController<Course> {
+ *   override customizeQuery(action: string, request: ApiRequest, query: ModelQuery<Course>) {
+ *     query.andWhere({ confidential: false });
+ *   }
+ *   participantsApi(id: number, request: ApiRequest) {
+ *     return this.addRemove('participants', id, request, { property: 'participants', type: Person });
+ *   }
+ * }
+ */
+// biome-ignore lint/suspicious/noExplicitAny: a controller need not say its model
+export class ApiController<T extends object = any> implements ControllerHooks {
+  readonly #runtime: ApiRuntime;
+
+  constructor() {
+    if (!underConstruction) throw new Error('controllers are made by the framework: name the class in the declaration of an API');
+    this.#runtime = underConstruction;
+  }
+
+  /** The request's own entity manager. */
+  get em(): RequestEntityManager {
+    return currentState().em;
+  }
+
+  /** Restricts what an action sees, everywhere it looks: rows, count, links, single fetch. May be async. */
+  customizeQuery(_action: string, _request: ApiRequest, _query: ModelQuery<T>): unknown {
+    return undefined;
+  }
+
+  /** After the fetch: an entity, or the entities of the page for `_index`. */
+  onPostFetchEntity(_action: string, _request: ApiRequest, _fetched: T | readonly T[]): unknown {
+    return undefined;
+  }
+
+  /** After access was granted: to the entity, or to null for actions without an id. */
+  onPostCheckAccess(_action: string, _request: ApiRequest, _subject: T | null): unknown {
+    return undefined;
+  }
+
+  /** After validation found nothing, before anything is written. */
+  onAfterValidation(_action: string, _request: ApiRequest, _entity: T): unknown {
+    return undefined;
+  }
+
+  /** After the changes were written and committed. */
+  onAfterFlush(_action: string, _request: ApiRequest, _entity: T): unknown {
+    return undefined;
+  }
+
+  /** Before an answer is serialized: an entity, the collection model, or what a handler returned. */
+  onBeforeSerialize(_action: string, _request: ApiRequest, _value: unknown): unknown {
+    return undefined;
+  }
+
+  /** Handles `_index`. */
+  indexApi(request: ApiRequest, format: string): unknown {
+    return indexAction(this.#runtime, request, format);
+  }
+
+  /** Handles `_entity`. */
+  async entityApi(id: unknown, request: ApiRequest, _format: string): Promise<unknown> {
+    return entityAction(this.#runtime, request, (await this.getEntity('_entity', id, request)) as object);
+  }
+
+  /** Loads an entity as `customizeQuery` restricts it for the action, or throws 404. */
+  async getEntity(action: string, id: unknown, request: ApiRequest): Promise<T> {
+    const { admitted } = stateOf(request, this.#runtime.framework.mapper);
+    if (admitted && admitted.action === action && admitted.id === String(id)) return admitted.entity as T;
+    return (await loadEntity(this.#runtime, action, id, request)) as T;
+  }
+
+  /** Passes if the base role and the method's role are granted for the subject, else throws 401 or 403. */
+  checkAccess(action: string, request: ApiRequest, subject: unknown): Promise<void> {
+    return checkAccess(this.#runtime, action, request, subject);
+  }
+
+  /**
+   * The body as an entity of one of the types. Without groups the body is a reference, `{id}` or `{type, id}`, to an entity
+   * that is there. With groups it makes a new entity, or changes the one whose `id` it holds, within these groups.
+   */
+  async deserialize<Type extends object>(
+    request: ApiRequest,
+    types: Model<Type> | readonly Model<Type>[],
+    { groups }: { groups?: readonly string[] } = {},
+  ): Promise<Type> {
+    const { framework } = this.#runtime;
+    const { em } = stateOf(request, framework.mapper);
+    const scope = { em, request };
+    const metas = this.#metasOf(types);
+    const body = bodyOf(request);
+    if (!groups) return (await framework.associations.reference(metas, body, scope)) as Type;
+    const deserializer = framework.deserializer(groups);
+    if (!Object.hasOwn(body, 'id')) {
+      const { entity, violations } = await deserializer.create(metas, body, scope);
+      if (violations.length > 0) throw violationsProblem(violations);
+      return entity as Type;
+    }
+    const reference = isObject(body) ? pick(body, ['id', 'type']) : body;
+    const existing = await framework.associations.reference(metas, reference, scope);
+    const { entity, violations } = await deserializer.update(existing, body, 'patch', scope);
+    if (violations.length > 0) throw violationsProblem(violations);
+    return entity as Type;
+  }
+
+  /** Every broken rule of an entity: what the model knows, its constraints, and its own `validate()`. */
+  validate(entity: object): Violation[] | Promise<Violation[]> {
+    return this.#runtime.framework.validator.validate(entity);
+  }
+
+  /** Adds the item that the body identifies to an association of the entity (POST), or removes it (DELETE). */
+  async addRemove(
+    action: string,
+    id: unknown,
+    request: ApiRequest,
+    { property, type, groups }: { property: string; type?: Model | readonly Model[]; groups?: readonly string[] },
+  ): Promise<JsonReply> {
+    const entity = (await this.getEntity(action, id, request)) as object;
+    const { admitted } = stateOf(request, this.#runtime.framework.mapper);
+    if (admitted?.entity !== entity) await this.checkAccess(action, request, entity);
+    const association = this.#runtime.meta.properties[property as never] as EntityProperty | undefined;
+    const targets = type ? this.#metasOf(type) : association ? targetsOf(association) : [];
+    return addRemoveAction(this.#runtime, action, request, entity, { property, targets, groups });
+  }
+
+  /** Handles an action that was declared with `association`. */
+  async addRemoveApi(id: unknown, request: ApiRequest, _format: string): Promise<unknown> {
+    checkParameters(request.query as Record<string, unknown>, []);
+    const { admitted } = stateOf(request, this.#runtime.framework.mapper);
+    const action = this.#runtime.api.actions.find(({ name }) => name === admitted?.action);
+    if (!action?.association) throw new Error('addRemoveApi handles actions that are declared with an association');
+    const { property, types } = action.association;
+    const type = types.map(({ value }) => value as Model);
+    return this.addRemove(action.name, id, request, type.length > 0 ? { property, type } : { property });
+  }
+
+  /** A page of any query of MikroORM's query builder, in the collection model. */
+  async paginate<Item extends object>(_action: string, request: ApiRequest, query: AnyQueryBuilder): Promise<CollectionModel<Item>> {
+    const { api, framework } = this.#runtime;
+    const page = readPageRequest(request.query as Record<string, unknown>, api.pagination);
+    const { em } = stateOf(request, framework.mapper);
+    const window = { offset: page.offset, limit: page.itemsPerPage };
+    const { rows, count } = await pageOf(em, query.mainAlias.meta as EntityMetadata, query, window, []);
+    return collectionOf(rows as Item[], count, page, request.url, framework.declaration.server.baseUrl);
+  }
+
+  /** An answer with a status and groups of its own. */
+  json(value: unknown, options: { status?: number; groups?: readonly string[]; headers?: Record<string, string> } = {}): JsonReply {
+    return new JsonReply(value, options);
+  }
+
+  #metasOf(types: Model | readonly Model[]): EntityMetadata[] {
+    const metadata = this.#runtime.framework.mapper.getMetadata();
+    return [types].flat().map((type) => metadata.get(type as never) as EntityMetadata);
+  }
+}
+
+function pick(body: Record<string, unknown>, keys: readonly string[]): Record<string, unknown> {
+  return Object.fromEntries(keys.filter((key) => Object.hasOwn(body, key)).map((key) => [key, body[key]]));
+}
+
+/** Whether a value is a controller class of an application. */
+export function isControllerClass(value: unknown): value is new () => ApiController {
+  return typeof value === 'function' && value.prototype instanceof ApiController;
+}

@@ -1,0 +1,106 @@
+import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
+import { accessorNames, accessorsFor } from '../change/accessors.ts';
+import type { Mapper } from '../database/mapper.ts';
+import { didYouMean, listed } from '../declaration/suggest.ts';
+import type { ActionDeclaration, ApiDeclaration, Catalog, Path } from '../declaration/types.ts';
+import { ownProperties } from '../model/field-plan.ts';
+import { concreteClasses, entitiesOf } from '../model/hierarchy.ts';
+import { handlerName } from '../route/record.ts';
+import { Denormalizer, isDenormalizerClass } from '../serialization/denormalizer.ts';
+import { ApiController, isControllerClass } from './api-controller.ts';
+
+interface Findings {
+  add(path: Path, message: string): void;
+}
+
+/** Reports controllers that are none, handlers that do not exist, and associations that the model does not have. */
+export function checkControllers(apis: readonly ApiDeclaration[], mapper: Mapper, findings: Findings): void {
+  for (const api of apis) {
+    if (api.controller && !isControllerClass(api.controller.value)) {
+      findings.add([...api.path, 'controller'], `${api.controller.name} must extend ApiController`);
+      continue;
+    }
+    const meta = metaOf(mapper, api);
+    for (const action of api.actions) {
+      checkHandler(api, action, findings);
+      if (meta && action.association) checkAssociation(meta, action, mapper, findings);
+    }
+  }
+}
+
+function checkHandler(api: ApiDeclaration, action: ActionDeclaration, findings: Findings): void {
+  const name = handlerName(action);
+  const type = (api.controller?.value ?? ApiController) as { readonly name: string; readonly prototype: Record<string, unknown> };
+  if (typeof type.prototype[name] === 'function') return;
+  const known = methodsOf(type.prototype);
+  const path = action.controllerAction === null ? action.path : [...action.path, 'controller_action'];
+  const remedy = api.controller
+    ? `write ${name}(${action.single ? 'id, ' : ''}request, format) on ${type.name}`
+    : 'name a controller that has it, or declare an association';
+  findings.add(
+    path,
+    `the action "${action.name}" is handled by ${name}, which ${type.name} does not have;${didYouMean(name, known)} ${remedy}`,
+  );
+}
+
+/** The methods that an application's controller brings itself. */
+function methodsOf(prototype: object): string[] {
+  const names = new Set<string>();
+  for (let type = prototype; type && type !== ApiController.prototype && type !== Object.prototype; type = Object.getPrototypeOf(type)) {
+    for (const name of Object.getOwnPropertyNames(type)) if (name !== 'constructor') names.add(name);
+  }
+  return [...names];
+}
+
+function checkAssociation(meta: EntityMetadata, action: ActionDeclaration, mapper: Mapper, findings: Findings): void {
+  const { property, types } = action.association as NonNullable<ActionDeclaration['association']>;
+  const path = [...action.path, 'association', 'property'];
+  const missing = concreteClasses(mapper, meta).find((concrete) => !accessorsFor(concrete, property));
+  if (missing) {
+    const known = ownProperties(meta)
+      .filter((candidate) => candidate.kind === '1:m' || candidate.kind === 'm:n')
+      .map(({ name }) => name as string)
+      .filter((name) => !name.endsWith('__inverse'));
+    const names = accessorNames(property);
+    findings.add(
+      path,
+      `${missing.className} has no to-many association "${property}";${didYouMean(property, known)} associations: ${listed(known)}. ` +
+        `Or give the model the methods add${names.at(-1)}(item) and remove${names.at(-1)}(item)`,
+    );
+  } else if (types.length === 0 && !(meta.properties[property as never] as EntityProperty | undefined)?.targetMeta) {
+    findings.add(path, `"${property}" is no association of ${meta.className}, so its types must be declared: types: [Person]`);
+  }
+}
+
+/** Reports denormalizers for associations that do not exist, and associations that two of them claim. */
+export function checkDenormalizers(catalog: Catalog, mapper: Mapper, findings: Findings): void {
+  const claimed = new Map<string, string>();
+  for (const { name, qualifiedName, value } of catalog.denormalizers) {
+    if (!isDenormalizerClass(value)) continue;
+    const properties = (value as unknown as typeof Denormalizer).properties;
+    const at: Path = [qualifiedName];
+    if (!Array.isArray(properties) || properties.length === 0) {
+      findings.add(at, `${name} must say which associations it serves: static properties = ['Course.requestor']`);
+      continue;
+    }
+    for (const property of properties as string[]) {
+      const other = claimed.get(property);
+      if (other) findings.add(at, `${name} and ${other} both serve ${property}; only one can`);
+      claimed.set(property, name);
+      if (!isAssociation(mapper, property)) {
+        findings.add(at, `${name} serves "${property}", which is no association of a model; write Model.property, such as Course.requestor`);
+      }
+    }
+  }
+}
+
+function isAssociation(mapper: Mapper, path: string): boolean {
+  const [model, property] = path.split('.');
+  const meta = entitiesOf(mapper).find(({ className }) => className === model);
+  if (!meta || !property) return false;
+  return accessorsFor(meta, property) !== null || (meta.relations as EntityProperty[]).some(({ name }) => name === property);
+}
+
+function metaOf(mapper: Mapper, api: ApiDeclaration): EntityMetadata | undefined {
+  return mapper.getMetadata().find(api.class.value as never) as EntityMetadata | undefined;
+}

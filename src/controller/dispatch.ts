@@ -1,0 +1,50 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { RouteHandler } from '../route/mount.ts';
+import { admitCollection, admitSingle } from './admission.ts';
+import type { ApiController } from './api-controller.ts';
+import { EarlyReply, heed } from './hooks.ts';
+import { stateOf, withState } from './request-state.ts';
+import { respond } from './respond.ts';
+import type { ApiRuntime } from './runtime.ts';
+
+type Method = (...args: unknown[]) => unknown;
+
+/** The handler of an action with an id: the entity is fetched and access to it is checked, whatever the controller's method does then. */
+export function singleHandler(runtime: ApiRuntime, controller: ApiController, action: string, method: string, format: string): RouteHandler {
+  return handler(runtime, action, async (request) => {
+    const id = runtime.parseId((request.params as { id: string }).id);
+    await admitSingle(runtime, action, id, request);
+    return call(controller, method, [id, request, format]);
+  });
+}
+
+/** The handler of an action without an id: access is checked, with a null subject, before the controller's method runs. */
+export function collectionHandler(runtime: ApiRuntime, controller: ApiController, action: string, method: string, format: string): RouteHandler {
+  return handler(runtime, action, async (request) => {
+    await admitCollection(runtime, action, request);
+    return call(controller, method, [request, format]);
+  });
+}
+
+function call(controller: ApiController, method: string, args: unknown[]): unknown {
+  return (controller as unknown as Record<string, Method>)[method]?.(...args);
+}
+
+function handler(runtime: ApiRuntime, action: string, work: (request: FastifyRequest) => Promise<unknown>): RouteHandler {
+  const { framework, hooks } = runtime;
+  return (request: FastifyRequest, reply: FastifyReply) =>
+    withState(stateOf(request, framework.mapper), async () => {
+      const given = await work(request)
+        .then(async (result) => {
+          await heed(hooks.onBeforeSerialize(action, request, result));
+          return result;
+        })
+        .catch(replyOfHook);
+      return respond(framework, request, reply, given);
+    });
+}
+
+function replyOfHook(error: unknown): unknown {
+  if (error instanceof EarlyReply) return error.reply;
+  throw error;
+}

@@ -1,0 +1,51 @@
+import type { FastifyRequest } from 'fastify';
+import { stillReferenced } from '../change/conflict.ts';
+import { problem, violationsProblem } from '../errors.ts';
+import { JsonReply } from '../response/json-reply.ts';
+import { checkParameters } from '../response/page-request.ts';
+import { heed } from './hooks.ts';
+import { bodyOf, laterViolations } from './index-action.ts';
+import { stateOf } from './request-state.ts';
+import type { ApiRuntime } from './runtime.ts';
+
+/** `_entity`, once the entity was fetched and access to it granted. */
+export function entityAction(runtime: ApiRuntime, request: FastifyRequest, entity: object): Promise<unknown> {
+  checkParameters(request.query as Record<string, unknown>, []);
+  switch (request.method) {
+    case 'GET':
+    case 'HEAD':
+      return Promise.resolve(entity);
+    case 'PATCH':
+      return change(runtime, request, entity, 'patch');
+    case 'PUT':
+      return change(runtime, request, entity, 'replace');
+    case 'DELETE':
+      return remove(runtime, request, entity);
+    default:
+      throw problem('method_not_supported');
+  }
+}
+
+async function change(runtime: ApiRuntime, request: FastifyRequest, entity: object, mode: 'patch' | 'replace'): Promise<object> {
+  const { framework, hooks } = runtime;
+  const { em } = stateOf(request, framework.mapper);
+  const { violations: known } = await framework.deserializer().update(entity, bodyOf(request), mode, { em, request });
+  const violations = [...known, ...(await laterViolations(hooks.validate(entity), known))];
+  if (violations.length > 0) throw violationsProblem(violations);
+  await heed(hooks.onAfterValidation('_entity', request, entity));
+  await em.flush();
+  await heed(hooks.onAfterFlush('_entity', request, entity));
+  return entity;
+}
+
+async function remove(runtime: ApiRuntime, request: FastifyRequest, entity: object): Promise<JsonReply> {
+  const { framework, hooks } = runtime;
+  const { em } = stateOf(request, framework.mapper);
+  try {
+    await em.remove(entity).flush();
+  } catch (error) {
+    throw await stillReferenced(error, entity, em, framework.mapper);
+  }
+  await heed(hooks.onAfterFlush('_entity', request, entity));
+  return new JsonReply(undefined, { status: 204 });
+}

@@ -1,0 +1,76 @@
+import { helper } from '@mikro-orm/core';
+import type { FastifyRequest } from 'fastify';
+import { isObject } from '../change/body-reader.ts';
+import { problem, violationsProblem } from '../errors.ts';
+import { fetchPage } from '../query/fetch.ts';
+import { type CollectionModel, collectionOf } from '../response/collection.ts';
+import { JsonReply } from '../response/json-reply.ts';
+import { checkParameters, pageParameters, readPageRequest } from '../response/page-request.ts';
+import { heed } from './hooks.ts';
+import { stateOf } from './request-state.ts';
+import { type ApiRuntime, restrictionOf } from './runtime.ts';
+
+/** `_index`, once access was granted. */
+export function indexAction(runtime: ApiRuntime, request: FastifyRequest, format: string): Promise<unknown> {
+  switch (request.method) {
+    case 'GET':
+    case 'HEAD':
+      return list(runtime, request);
+    case 'POST':
+      return create(runtime, request, format);
+    default:
+      throw problem('method_not_supported');
+  }
+}
+
+async function list(runtime: ApiRuntime, request: FastifyRequest): Promise<CollectionModel> {
+  const query = request.query as Record<string, unknown>;
+  checkParameters(query, pageParameters);
+  const { api, framework, hooks, meta } = runtime;
+  const page = readPageRequest(query, api.pagination);
+  const { em } = stateOf(request, framework.mapper);
+  const { rows, count } = await fetchPage(
+    em,
+    meta,
+    { offset: page.offset, limit: page.itemsPerPage },
+    api.defaultSort,
+    restrictionOf(runtime, '_index', request),
+  );
+  await heed(hooks.onPostFetchEntity('_index', request, rows));
+  return collectionOf(rows, count, page, request.url, framework.declaration.server.baseUrl);
+}
+
+async function create(runtime: ApiRuntime, request: FastifyRequest, format: string): Promise<JsonReply> {
+  checkParameters(request.query as Record<string, unknown>, []);
+  const { framework, hooks, meta } = runtime;
+  const { em } = stateOf(request, framework.mapper);
+  const { entity, violations: known } = await framework.deserializer().create([meta], bodyOf(request), { em, request });
+  const violations = [...known, ...(await laterViolations(hooks.validate(entity), known))];
+  if (violations.length > 0) throw violationsProblem(violations);
+  await heed(hooks.onAfterValidation('_index', request, entity));
+  await em.persist(entity).flush();
+  await heed(hooks.onAfterFlush('_index', request, entity));
+  return new JsonReply(entity, { status: 201, headers: { location: locationOf(runtime, request, entity, format) } });
+}
+
+/** The body as an object, or the 400 that asks for one. */
+export function bodyOf(request: FastifyRequest): Record<string, unknown> {
+  if (isObject(request.body)) return request.body;
+  throw problem('invalid_body', { reason: request.body === undefined ? 'there is none' : 'it is something else' });
+}
+
+/** What validation found beyond the properties that the body had got wrong already. */
+export async function laterViolations<V extends { readonly propertyPath: string }>(
+  found: readonly V[] | Promise<readonly V[]>,
+  known: readonly { readonly propertyPath: string }[],
+): Promise<V[]> {
+  return (await found).filter(({ propertyPath }) => !known.some((violation) => violation.propertyPath === propertyPath));
+}
+
+function locationOf({ api, framework }: ApiRuntime, request: FastifyRequest, entity: object, format: string): string {
+  const parameters = request.params as Record<string, string>;
+  const base = api.basePath.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(parameters[name] ?? ''));
+  const segment = api.actions.find(({ kind }) => kind === 'entity')?.segment;
+  const id = encodeURIComponent(String(helper(entity).getPrimaryKey()));
+  return `${framework.declaration.server.baseUrl}${framework.prefix}${base}/${id}${segment ? `/${segment}` : ''}.${format}`;
+}

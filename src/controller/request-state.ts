@@ -1,0 +1,45 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { FlushMode } from '@mikro-orm/core';
+import type { FastifyRequest } from 'fastify';
+import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
+
+/** What belongs to one request and to no other. */
+export class RequestState {
+  readonly #mapper: Mapper;
+  #em: RequestEntityManager | null = null;
+  /** The entity that was fetched and checked before a handler ran. */
+  admitted: { readonly action: string; readonly id: string; readonly entity: object } | null = null;
+
+  constructor(mapper: Mapper) {
+    this.#mapper = mapper;
+  }
+
+  /** Made when first used. It never writes by itself, only when it is flushed. */
+  get em(): RequestEntityManager {
+    this.#em ??= this.#mapper.em.fork({ flushMode: FlushMode.COMMIT }) as RequestEntityManager;
+    return this.#em;
+  }
+}
+
+const states = new WeakMap<FastifyRequest, RequestState>();
+const current = new AsyncLocalStorage<RequestState>();
+
+export function stateOf(request: FastifyRequest, mapper: Mapper): RequestState {
+  let state = states.get(request);
+  if (!state) {
+    state = new RequestState(mapper);
+    states.set(request, state);
+  }
+  return state;
+}
+
+/** Runs an application's code so that `this.em` in a controller, of which there is one for all requests, is the request's own. */
+export function withState<Result>(state: RequestState, work: () => Result): Result {
+  return current.run(state, work);
+}
+
+export function currentState(): RequestState {
+  const state = current.getStore();
+  if (!state) throw new Error('this.em belongs to a request, and there is none here; take an entity manager of your own for other work');
+  return state;
+}

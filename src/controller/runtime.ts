@@ -1,0 +1,81 @@
+import type { EntityMetadata } from '@mikro-orm/core';
+import type { FastifyRequest } from 'fastify';
+import type { Guard } from '../access/guard.ts';
+import type { User } from '../access/user.ts';
+import { AssociationReader, type Denormalizers } from '../change/associations.ts';
+import { Deserializer } from '../change/deserializer.ts';
+import { Validator } from '../change/validation.ts';
+import type { Mapper } from '../database/mapper.ts';
+import type { ApiDeclaration, Declaration, HttpMethod } from '../declaration/types.ts';
+import { readGroups, writeGroups } from '../model/groups.ts';
+import type { IdentifierParser } from '../model/identifier.ts';
+import { type Door, ReferenceResolver } from '../query/reference.ts';
+import type { Restrict } from '../query/restriction.ts';
+import { createSerializer, type Serializer } from '../serialization/serializer.ts';
+import type { ControllerHooks } from './hooks.ts';
+
+/** What all APIs of an application share. */
+export class Framework {
+  readonly mapper: Mapper;
+  readonly declaration: Declaration;
+  /** Where the application is mounted. */
+  readonly prefix: string;
+  readonly associations: AssociationReader;
+  readonly validator: Validator;
+  readonly #serializers = new Map<string, Serializer>();
+  readonly #deserializers = new Map<string, Deserializer>();
+
+  constructor(
+    mapper: Mapper,
+    declaration: Declaration,
+    { doors, denormalizers, prefix }: { doors: readonly Door<FastifyRequest>[]; denormalizers: Denormalizers; prefix: string },
+  ) {
+    this.mapper = mapper;
+    this.declaration = declaration;
+    this.prefix = prefix;
+    this.associations = new AssociationReader(mapper, new ReferenceResolver(mapper, doors), denormalizers);
+    this.validator = new Validator(mapper);
+  }
+
+  serializer(groups: readonly string[] = readGroups): Serializer {
+    return remembered(this.#serializers, groups, () => createSerializer(this.mapper, groups));
+  }
+
+  deserializer(groups: readonly string[] = writeGroups): Deserializer {
+    return remembered(this.#deserializers, groups, () => new Deserializer(this.mapper, this.associations, groups));
+  }
+}
+
+/** The sets of groups are those that an application's code names: a handful. */
+function remembered<Value>(known: Map<string, Value>, groups: readonly string[], make: () => Value): Value {
+  const key = JSON.stringify(groups);
+  let value = known.get(key);
+  if (value === undefined) {
+    value = make();
+    known.set(key, value);
+  }
+  return value;
+}
+
+/** Everything that the actions of one API need, resolved at start. */
+export interface ApiRuntime {
+  readonly framework: Framework;
+  readonly api: ApiDeclaration;
+  readonly meta: EntityMetadata;
+  readonly parseId: IdentifierParser;
+  readonly hooks: ControllerHooks;
+  /** Whether the controller restricts queries at all. */
+  readonly restricts: boolean;
+  guardOf(action: string, method: HttpMethod): Guard;
+}
+
+/** The restriction of an action for one request, or null where the controller has none. */
+export function restrictionOf(runtime: ApiRuntime, action: string, request: FastifyRequest): Restrict | null {
+  if (!runtime.restricts) return null;
+  return (query) => runtime.hooks.customizeQuery(action, request, query);
+}
+
+/** Who is calling, as the authenticators found out before the request reached the action. */
+export function userOf(request: FastifyRequest): User | null {
+  return (request as { user?: User | null }).user ?? null;
+}

@@ -1,0 +1,92 @@
+import { isAbsolute, resolve } from 'node:path';
+import { type EntityManager, MikroORM, type Options } from '@mikro-orm/core';
+import type { SqlEntityManager } from '@mikro-orm/sql';
+import type { DatabaseDeclaration } from '../declaration/types.ts';
+
+/** MikroORM with its metadata discovered. It connects when the first statement is sent. */
+export type Mapper = MikroORM<any, SqlEntityManager<any>>; // biome-ignore lint/suspicious/noExplicitAny: the driver is chosen at start
+
+/** The entity manager of one request. */
+export type RequestEntityManager = SqlEntityManager<any>; // biome-ignore lint/suspicious/noExplicitAny: see Mapper
+
+export type DatabaseKind = 'sqlite' | 'postgresql';
+
+export interface MapperOptions {
+  readonly entities: readonly unknown[];
+  /** The application's directory, which relative file names start from. */
+  readonly directory: string;
+  /** Sees the text of every statement before it is sent. */
+  readonly onStatement?: ((sql: string) => void) | undefined;
+}
+
+export function databaseKind(url: string): DatabaseKind {
+  return url.startsWith('sqlite:') ? 'sqlite' : 'postgresql';
+}
+
+/** Makes the mapper of an application: reads its models and chooses the driver, without opening a connection. */
+export async function createMapper(database: DatabaseDeclaration, options: MapperOptions): Promise<Mapper> {
+  const common: Partial<Options> = {
+    entities: [...options.entities] as NonNullable<Options['entities']>,
+    discovery: { warnWhenNoEntities: false },
+    loadStrategy: 'balanced',
+    onQuery: (sql: string) => {
+      options.onStatement?.(sql);
+      return sql;
+    },
+  };
+  const driver =
+    databaseKind(database.url) === 'sqlite' ? await sqliteOptions(database, options.directory) : await postgresOptions(database);
+  return (await MikroORM.init({ ...common, ...driver } as Options)) as unknown as Mapper;
+}
+
+async function sqliteOptions({ url }: DatabaseDeclaration, directory: string): Promise<Partial<Options>> {
+  const { SqliteDriver } = await import('@mikro-orm/sql');
+  const { SqliteFileDialect } = await import('./sqlite-dialect.ts');
+  const name = url.slice('sqlite:'.length);
+  const file = name === ':memory:' || isAbsolute(name) ? name : resolve(directory, name);
+  return { driver: SqliteDriver, dbName: file, driverOptions: new SqliteFileDialect(file) } as Partial<Options>;
+}
+
+async function postgresOptions(database: DatabaseDeclaration): Promise<Partial<Options>> {
+  const { PostgreSqlDriver } = await import('@mikro-orm/postgresql');
+  return {
+    driver: PostgreSqlDriver,
+    clientUrl: database.url,
+    pool: { min: 0, max: database.pool },
+    driverOptions: {
+      connectionTimeoutMillis: database.connectTimeout,
+      ...(database.statementTimeout > 0 && { statement_timeout: database.statementTimeout }),
+    },
+  } as Partial<Options>;
+}
+
+/** Brings the database to the models where the declaration asks for it, and fills a new one with the application's seed. */
+export async function prepareDatabase(
+  mapper: Mapper,
+  database: DatabaseDeclaration,
+  seed: ((em: EntityManager) => unknown) | null,
+): Promise<void> {
+  await mapper.connect();
+  if (database.schema === 'none') return;
+  const isNew = await hasNoTable(mapper, databaseKind(database.url));
+  await mapper.schema.update({ safe: true });
+  if (!isNew || !seed) return;
+  try {
+    await mapper.em.fork().transactional(async (em) => {
+      await seed(em);
+    });
+  } catch (error) {
+    // a half-made database would never be seeded again
+    await mapper.schema.drop();
+    throw error;
+  }
+}
+
+async function hasNoTable(mapper: Mapper, kind: DatabaseKind): Promise<boolean> {
+  const sql =
+    kind === 'sqlite'
+      ? "select count(*) as n from sqlite_master where type = 'table' and name not like 'sqlite_%'"
+      : 'select count(*) as n from information_schema.tables where table_schema = current_schema()';
+  const rows: { n: number | string }[] = await mapper.em.fork().execute(sql);
+  return Number(rows[0]?.n) === 0;
+}

@@ -1,0 +1,220 @@
+import { mkdirSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
+import {
+  type CompiledQuery,
+  type DatabaseConnection,
+  type Driver,
+  type Kysely,
+  type QueryResult,
+  SqliteAdapter,
+  SqliteDialect,
+  SqliteIntrospector,
+  SqliteQueryCompiler,
+} from 'kysely';
+
+/** How long a statement waits for another process's write to end, in milliseconds. */
+const busyTimeout = 5000;
+
+/**
+ * Node's built-in SQLite behind the query builder that MikroORM uses.
+ *
+ * One connection writes and a second one reads, so that a read beside an open transaction sees only what is committed
+ * and does not wait for it (WAL allows this). An in-memory database has one connection, and reads wait for their turn.
+ */
+export class SqliteFileDialect extends SqliteDialect {
+  readonly #file: string;
+
+  constructor(file: string) {
+    super({ database: () => Promise.reject(new Error('connections are opened by SqliteFileDialect itself')) });
+    this.#file = file;
+  }
+
+  override createDriver(): Driver {
+    return new SqliteFileDriver(this.#file);
+  }
+
+  override createAdapter(): SqliteAdapter {
+    return new ManyConnectionsAdapter();
+  }
+
+  override createQueryCompiler(): SqliteQueryCompiler {
+    return new SqliteQueryCompiler();
+  }
+
+  // biome-ignore lint/suspicious/noExplicitAny: Kysely's own signature
+  override createIntrospector(db: Kysely<any>): SqliteIntrospector {
+    return new SqliteIntrospector(db);
+  }
+}
+
+class ManyConnectionsAdapter extends SqliteAdapter {
+  override get supportsMultipleConnections(): boolean {
+    return true;
+  }
+}
+
+class SqliteFileDriver implements Driver {
+  readonly #file: string;
+  readonly #turn = new Turn();
+  #writer!: DatabaseSync;
+  #reader!: DatabaseSync;
+
+  constructor(file: string) {
+    this.#file = file;
+  }
+
+  async init(): Promise<void> {
+    const inMemory = this.#file === ':memory:';
+    if (!inMemory) mkdirSync(dirname(this.#file), { recursive: true });
+    this.#writer = open(this.#file);
+    this.#reader = inMemory ? this.#writer : open(this.#file);
+  }
+
+  async acquireConnection(): Promise<DatabaseConnection> {
+    return new Connection(this.#writer, this.#reader, this.#turn);
+  }
+
+  async beginTransaction(connection: DatabaseConnection): Promise<void> {
+    await (connection as Connection).begin();
+  }
+
+  async commitTransaction(connection: DatabaseConnection): Promise<void> {
+    (connection as Connection).end('commit');
+  }
+
+  async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
+    (connection as Connection).end('rollback');
+  }
+
+  async savepoint(connection: DatabaseConnection, name: string): Promise<void> {
+    (connection as Connection).command(`savepoint "${name}"`);
+  }
+
+  async rollbackToSavepoint(connection: DatabaseConnection, name: string): Promise<void> {
+    (connection as Connection).command(`rollback to "${name}"`);
+  }
+
+  async releaseSavepoint(connection: DatabaseConnection, name: string): Promise<void> {
+    (connection as Connection).command(`release "${name}"`);
+  }
+
+  async releaseConnection(): Promise<void> {}
+
+  async destroy(): Promise<void> {
+    if (this.#reader !== this.#writer) this.#reader?.close();
+    this.#writer?.close();
+  }
+}
+
+class Connection implements DatabaseConnection {
+  readonly #writer: DatabaseSync;
+  readonly #reader: DatabaseSync;
+  readonly #turn: Turn;
+  #inTransaction = false;
+
+  constructor(writer: DatabaseSync, reader: DatabaseSync, turn: Turn) {
+    this.#writer = writer;
+    this.#reader = reader;
+    this.#turn = turn;
+  }
+
+  async begin(): Promise<void> {
+    await this.#turn.take();
+    try {
+      // immediate: the write lock is taken now, so that a later statement cannot fail for being unable to upgrade
+      this.#writer.exec('begin immediate');
+      this.#inTransaction = true;
+    } catch (error) {
+      this.#turn.give();
+      throw error;
+    }
+  }
+
+  end(how: 'commit' | 'rollback'): void {
+    if (!this.#inTransaction) return;
+    // a commit that fails keeps the transaction open, for the rollback that follows it
+    if (this.#writer.isTransaction || how === 'commit') this.#writer.exec(how);
+    this.#inTransaction = false;
+    this.#turn.give();
+  }
+
+  command(sql: string): void {
+    this.#writer.exec(sql);
+  }
+
+  async executeQuery<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
+    const values = parameters as SQLInputValue[];
+    if (this.#inTransaction) return run<R>(this.#writer, sql, values);
+    if (onlyReads(sql) && this.#reader !== this.#writer) return run<R>(this.#reader, sql, values);
+    await this.#turn.take();
+    try {
+      return run<R>(this.#writer, sql, values);
+    } finally {
+      this.#turn.give();
+    }
+  }
+
+  async *streamQuery<R>(query: CompiledQuery): AsyncIterableIterator<QueryResult<R>> {
+    yield await this.executeQuery<R>(query);
+  }
+}
+
+/** Hands out the right to write, one at a time, in the order asked for. */
+class Turn {
+  #taken = false;
+  readonly #waiting: (() => void)[] = [];
+
+  take(): Promise<void> {
+    if (!this.#taken) {
+      this.#taken = true;
+      return Promise.resolve();
+    }
+    return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  give(): void {
+    const next = this.#waiting.shift();
+    if (next) next();
+    else this.#taken = false;
+  }
+}
+
+function open(file: string): DatabaseSync {
+  const db = new DatabaseSync(file, { timeout: busyTimeout });
+  db.exec('pragma journal_mode = wal; pragma synchronous = full; pragma foreign_keys = on;');
+  return db;
+}
+
+function onlyReads(sql: string): boolean {
+  return /^\s*select\b/i.test(sql) || (/^\s*with\b/i.test(sql) && !/\b(insert|update|delete|replace)\b/i.test(sql));
+}
+
+function run<R>(db: DatabaseSync, sql: string, values: SQLInputValue[]): QueryResult<R> {
+  const statement = db.prepare(sql);
+  // Integers beyond 2^53 do not fit a number; asking for BigInts always would make every other read slower.
+  const reads = onlyReads(sql);
+  if (!reads) statement.setReadBigInts(true);
+  if (statement.columns().length === 0) {
+    const { changes, lastInsertRowid } = statement.run(...values);
+    return { rows: [], numAffectedRows: BigInt(changes), insertId: BigInt(lastInsertRowid) };
+  }
+  try {
+    const rows = statement.all(...values);
+    return { rows: (reads ? rows : rows.map(withPlainNumbers)) as R[] };
+  } catch (error) {
+    if (!reads || (error as { code?: string }).code !== 'ERR_OUT_OF_RANGE') throw error;
+    statement.setReadBigInts(true);
+    return { rows: statement.all(...values).map(withPlainNumbers) as R[] };
+  }
+}
+
+function withPlainNumbers(row: Record<string, unknown>): Record<string, unknown> {
+  for (const key in row) {
+    const value = row[key];
+    if (typeof value !== 'bigint') continue;
+    const number = Number(value);
+    row[key] = Number.isSafeInteger(number) ? number : value.toString();
+  }
+  return row;
+}

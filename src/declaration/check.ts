@@ -1,0 +1,226 @@
+import { classWords, resolveClass } from './class-names.ts';
+import { unreadable } from './placeholders.ts';
+import type { Report } from './report.ts';
+import {
+  canonicalKey,
+  type Entry,
+  isContainer,
+  type Key,
+  type ListShape,
+  type MapShape,
+  type ObjectShape,
+  optionFor,
+  type Schema,
+  type Shape,
+  type TextShape,
+} from './shape.ts';
+import { didYouMean, listed, nearest } from './suggest.ts';
+import type { Catalog, Path } from './types.ts';
+
+/**
+ * Checks a value against a shape, reports all that is wrong with it, and fills in the defaults.
+ * What is wrong counts as absent: its default where it has one, else undefined.
+ */
+export function check<T>(schema: Schema<T>, value: unknown, path: Path, context: CheckContext): T | undefined {
+  return checkShape(schema, value, path, context) as T | undefined;
+}
+
+export interface CheckContext {
+  readonly report: Report;
+  readonly catalog: Catalog;
+}
+
+function checkShape(shape: Shape, value: unknown, path: Path, context: CheckContext): unknown {
+  if (value === unreadable) return undefined;
+  if (value === null && shape.nullable) return null;
+  const fail = (message: string) => {
+    context.report.add(path, message);
+    return undefined;
+  };
+  const mustBe = (expected: string, secret = false) =>
+    fail(`${nameOf(path)} must be ${expected}; given: ${given(value, secret)}`);
+  switch (shape.kind) {
+    case 'boolean':
+      return typeof value === 'boolean' ? value : mustBe('true or false');
+    case 'integer':
+      return isIntegerIn(value, shape.min, shape.max) ? value : mustBe(expectedOf(shape));
+    case 'text':
+      return checkText(shape, value, mustBe);
+    case 'class':
+      if (typeof value === 'string' ? value !== '' : typeof value === 'function' || isInstance(value)) {
+        return resolveClass(shape.of, value, context.catalog, fail);
+      }
+      return mustBe(expectedOf(shape));
+    case 'any':
+      return isMapping(value) ? value : mustBe('a mapping', true);
+    case 'list':
+      return Array.isArray(value ?? []) ? checkList(shape, (value ?? []) as unknown[], path, context) : mustBe(expectedOf(shape));
+    case 'map':
+      return isMapping(value ?? {}) ? checkMap(shape, (value ?? {}) as Mapping, path, context) : mustBe(expectedOf(shape));
+    case 'object':
+      return isMapping(value ?? {}) ? checkObject(shape, (value ?? {}) as Mapping, path, context) : mustBe(expectedOf(shape));
+    case 'either': {
+      const option = optionFor(shape, Array.isArray(value) ? 'list' : isMapping(value) ? 'mapping' : 'scalar');
+      return option ? checkShape(option, value, path, context) : mustBe(expectedOf(shape), shape.secret);
+    }
+  }
+}
+
+function checkText(shape: TextShape, value: unknown, mustBe: (expected: string, secret?: boolean) => undefined): unknown {
+  if (typeof value !== 'string') return mustBe(expectedOf(shape), shape.secret);
+  if (shape.values && !shape.values.includes(value))
+    return mustBe(`${shape.expected}${suggestion(value, shape.values)}`, shape.secret);
+  if (shape.pattern && !shape.pattern.test(value)) {
+    const reason = shape.explain?.(value);
+    return mustBe(reason ? `${shape.expected} (${reason})` : shape.expected, shape.secret);
+  }
+  return value;
+}
+
+function suggestion(value: string, values: readonly string[]): string {
+  const found = nearest(value, values);
+  return found === null ? '' : ` (did you mean "${found}"?)`;
+}
+
+function checkList(shape: ListShape, items: readonly unknown[], path: Path, context: CheckContext): unknown {
+  if (items.length < shape.min) context.report.add(path, `${nameOf(path)} must have at least ${entriesWord(shape.min)}`);
+  if (items.length > shape.max) {
+    context.report.add(path, `${nameOf(path)} must be a mapping, or an empty list; given: ${given(items, false)}`);
+    return undefined;
+  }
+  const made: unknown[] = [];
+  for (const [i, item] of items.entries()) {
+    const itemPath = [...path, i];
+    const value = checkShape(shape.of, item, itemPath, context);
+    if (value === undefined) continue;
+    if (shape.entries) made.push({ key: i, path: itemPath, value } satisfies Entry<unknown>);
+    else if (shape.unique && made.includes(value)) context.report.add(itemPath, `${nameOf(itemPath)} repeats an earlier item`);
+    else made.push(value);
+  }
+  return items.length < shape.min ? undefined : made;
+}
+
+function checkMap(shape: MapShape, value: Mapping, path: Path, context: CheckContext): unknown {
+  const made: Entry<unknown>[] = [];
+  const keys = writtenKeys(value);
+  if (keys.length < shape.min) {
+    context.report.add(path, `${nameOf(path)} must have at least ${entriesWord(shape.min)}`);
+    return undefined;
+  }
+  for (const key of keys) {
+    const keyPath = [...path, key];
+    if (shape.names && !shape.names.test(key)) {
+      context.report.add(
+        keyPath,
+        `the name "${key}" is not allowed;${didYouMean(key, shape.nearNames)} ${shape.namesExpected}`,
+        'key',
+      );
+      continue;
+    }
+    const item = checkShape(shape.of, value[key], keyPath, context);
+    if (item !== undefined) made.push({ key, path: keyPath, value: item });
+  }
+  return made;
+}
+
+function checkObject(shape: ObjectShape, value: Mapping, path: Path, context: CheckContext): unknown {
+  const written = new Map<string, string>();
+  const meant = new Set<string>();
+  const allowed = Object.keys(shape.keys);
+  for (const key of writtenKeys(value)) {
+    const canonical = canonicalKey(shape, key);
+    if (!Object.hasOwn(shape.keys, canonical)) {
+      meant.add(nearest(key, allowed) ?? '');
+      context.report.add([...path, key], `unknown key "${key}";${didYouMean(key, allowed)} allowed: ${listed(allowed)}`, 'key');
+    } else if (written.has(canonical)) {
+      context.report.add([...path, key], `the key "${key}" is written twice; the other is "${written.get(canonical)}"`, 'key');
+    } else {
+      written.set(canonical, key);
+    }
+  }
+  const made: Record<string, unknown> = {};
+  for (const [name, key] of Object.entries(shape.keys)) {
+    const spelled = written.get(name) ?? name;
+    const keyPath = [...path, spelled];
+    const item = written.has(name) ? value[spelled] : undefined;
+    const absent = item === undefined || (item === null && isContainer(key.shape) && !key.shape.nullable);
+    if (absent && key.required && !meant.has(name)) context.report.add(path, missing(name, key));
+    made[name] = (absent ? undefined : checkShape(key.shape, item, keyPath, context)) ?? defaultOf(key, item, keyPath, context);
+  }
+  return made;
+}
+
+function defaultOf(key: Key<unknown>, item: unknown, path: Path, context: CheckContext): unknown {
+  // Null survives `??` only where it was written and is allowed.
+  if (item === null && key.shape.nullable) return null;
+  return key.default === undefined ? undefined : checkShape(key.shape, key.default, path, context);
+}
+
+function missing(name: string, { shape, shown }: Key<unknown>): string {
+  const example = typeof shown === 'string' ? `, for example "${name}: ${shown}"` : '';
+  return `the key "${name}" is missing: add ${expectedOf(shape)}${example}`;
+}
+
+/** What a value of this shape is, in words. */
+function expectedOf(shape: Shape): string {
+  const orNull = shape.nullable ? ', or null' : '';
+  switch (shape.kind) {
+    case 'text':
+      return `${shape.expected}${orNull}`;
+    case 'integer':
+      return `an integer from ${shape.min} to ${shape.max}`;
+    case 'class':
+      return `the name of a ${classWords[shape.of]}${orNull}`;
+    case 'list':
+      return 'a list';
+    case 'either':
+      return `${shape.options.map((option) => (option.kind === 'list' && option.max === 0 ? 'an empty list' : expectedOf(option))).join(' or ')}${orNull}`;
+    default:
+      return `a mapping${orNull}`;
+  }
+}
+
+type Mapping = Readonly<Record<string, unknown>>;
+
+function isMapping(value: unknown): value is Mapping {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+  const prototype = Object.getPrototypeOf(value);
+  return prototype === null || prototype === Object.prototype;
+}
+
+/** An object of some class, such as a MikroORM schema. */
+function isInstance(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !isMapping(value);
+}
+
+/** In code a key may be there and undefined. */
+function writtenKeys(value: Mapping): string[] {
+  return Object.keys(value).filter((key) => value[key] !== undefined);
+}
+
+function isIntegerIn(value: unknown, min: number, max: number): boolean {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= min && value <= max;
+}
+
+function entriesWord(count: number): string {
+  return count === 1 ? 'one entry' : `${count} entries`;
+}
+
+/** `"class"`, or `"default_sort[0]"` for an item of a list. */
+function nameOf(path: Path): string {
+  const name = path.findLastIndex((step) => typeof step === 'string');
+  return `"${path[name] ?? ''}${path
+    .slice(name + 1)
+    .map((index) => `[${index}]`)
+    .join('')}"`;
+}
+
+function given(value: unknown, secret: boolean): string {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return value.length === 0 ? 'an empty list' : 'a list';
+  if (typeof value === 'function') return 'a class or function';
+  if (typeof value === 'object') return 'a mapping';
+  if (secret) return `a ${typeof value} (not shown)`;
+  if (typeof value === 'string') return JSON.stringify(value.length > 60 ? `${value.slice(0, 57)}...` : value);
+  return String(value);
+}

@@ -1,0 +1,94 @@
+import type { HttpMethod } from './types.ts';
+
+/** A model: its class, or the MikroORM schema that describes it. */
+export type ModelClass = (abstract new (...args: never[]) => object) | { readonly meta: object; readonly class: unknown };
+
+/** A class of the application, such as a controller. */
+export type AnyClass = abstract new (...args: never[]) => object;
+
+/** Everything under `app_main`, for declarations in code. */
+export interface AppMain {
+  readonly apis?: Apis;
+  readonly database?: DatabaseOptions;
+  readonly security?: SecurityOptions;
+  readonly pagination?: PaginationOptions;
+  readonly server?: ServerOptions;
+  readonly formats?: readonly 'json'[];
+}
+
+/** APIs by a key of your choice, or a list of APIs that each have a name. */
+export type Apis = Readonly<Record<string, Api>> | readonly (Api & { readonly name: string })[];
+
+export interface Api {
+  readonly class: string | ModelClass;
+  readonly name?: string;
+  readonly base_path: string;
+  readonly controller?: string | AnyClass | null;
+  readonly base_role?: string | null;
+  readonly actions: Readonly<Record<string, Action | null>>;
+  readonly pagination?: PaginationOptions;
+  /** `['-created', 'name']` */
+  readonly default_sort?: readonly string[];
+}
+
+export interface Action {
+  readonly methods?: Readonly<Partial<Record<HttpMethod, boolean>>>;
+  readonly roles?: Readonly<Partial<Record<HttpMethod, string | null>>>;
+  readonly controller_action?: string | null;
+  readonly path?: string | null;
+  readonly requirements?: Readonly<Record<string, string>> | readonly [];
+  readonly 'single-collection'?: 'single' | 'collection';
+  readonly single_collection?: 'single' | 'collection';
+  readonly association?: { readonly property: string; readonly types?: readonly (string | ModelClass)[] } | null;
+}
+
+export interface DatabaseOptions {
+  readonly url?: string;
+  readonly schema?: 'update' | 'none';
+  readonly pool?: number;
+  readonly connect_timeout?: number;
+  readonly statement_timeout?: number;
+}
+
+export interface SecurityOptions {
+  readonly require_role?: boolean;
+  readonly strategy?: 'affirmative' | 'consensus' | 'unanimous' | 'priority';
+  readonly role_hierarchy?: Readonly<Record<string, readonly string[]>>;
+  readonly jwt?: JwtOptions | null;
+  readonly api_keys?: Readonly<Record<string, { readonly key: string; readonly roles?: readonly string[] }>>;
+  readonly authenticator?: string | AnyClass | null;
+}
+
+export interface JwtOptions {
+  readonly secret?: string | null;
+  /** `HS256`, or an asymmetric one together with `jwks`. */
+  readonly algorithm?: string;
+  readonly issuer?: string | null;
+  readonly audience?: string | null;
+  readonly jwks?: string | { readonly keys: readonly object[] } | null;
+}
+
+export interface PaginationOptions {
+  readonly items_per_page?: number;
+  readonly max_items_per_page?: number;
+}
+
+export interface ServerOptions {
+  readonly host?: string;
+  readonly port?: number;
+  readonly base_url?: string;
+  readonly body_limit?: number;
+}
+
+/** The entries of config/routes.yaml, in code. */
+export type Routes = Readonly<Record<string, { readonly resource: string; readonly type: 'service' }>>;
+
+/**
+ * Types the declarations of APIs in code; returns them as they are.
+ *
+ * @example
+ * const apis = defineApis({ person: { class: Person, base_path: '/api/person', actions: { _index: null, _entity: null } } });
+ */
+export function defineApis<const T extends Apis>(apis: T): T {
+  return apis;
+}

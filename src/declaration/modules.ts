@@ -1,0 +1,147 @@
+import { readdirSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { identityOf as classIdentity, nameOf as className } from './class-names.ts';
+import { resolveFromHere } from './module-resolution.ts';
+import type { ModuleFault } from './report.ts';
+import type { Catalog, Exported, Place } from './types.ts';
+
+/** Which exports of an application's modules count, by kind. Without a predicate, every exported class does. */
+export interface CatalogKinds {
+  readonly models: (value: unknown) => boolean;
+  readonly controllers?: (value: unknown) => boolean;
+  readonly voters: (value: unknown) => boolean;
+  readonly denormalizers: (value: unknown) => boolean;
+  readonly authenticators: (value: unknown) => boolean;
+  /** The name a declaration calls an export by; null means the name it is exported under. */
+  readonly nameOf?: (value: unknown) => string | null;
+  /** Exports with the same identity are one thing, of which the first counts. */
+  readonly identityOf?: (value: unknown) => unknown;
+}
+
+/** What the modules in `src/` of an application export, and which of them could not be loaded. */
+export async function loadCatalog(
+  dir: string,
+  kinds: CatalogKinds,
+): Promise<{ readonly catalog: Catalog; readonly faults: readonly ModuleFault[] }> {
+  const { nameOf = className, identityOf = classIdentity } = kinds;
+  resolveFromHere();
+  const faults: ModuleFault[] = [];
+
+  async function load(
+    kind: string,
+    counts: (value: unknown) => boolean,
+    naming: (value: unknown) => string | null,
+  ): Promise<readonly Exported[]> {
+    const found = new Map<unknown, Exported>();
+    for (const file of moduleFiles(dir, `src/${kind}`)) {
+      for (const [exportName, value] of await exportsOf(dir, file, faults)) {
+        const identity = identityOf(value);
+        if (!counts(value) || found.has(identity)) continue;
+        const stem = file.replace(/\.[^.]+$/, '');
+        const name = naming(value) ?? (exportName === 'default' ? (stem.split('/').at(-1) as string) : exportName);
+        found.set(identity, Object.freeze({ name, qualifiedName: `${stem}#${name}`, value }));
+      }
+    }
+    return Object.freeze([...found.values()]);
+  }
+
+  // One after the other: the order in which modules are evaluated must not depend on how fast they load.
+  const catalog: Catalog = {
+    models: await load('models', kinds.models, nameOf),
+    controllers: await load('controllers', kinds.controllers ?? isClass, nameOf),
+    voters: await load('voters', kinds.voters, nameOf),
+    denormalizers: await load('denormalizers', kinds.denormalizers, nameOf),
+    authenticators: await load('authenticators', kinds.authenticators, nameOf),
+    services: await load(
+      'services',
+      () => true,
+      () => null,
+    ),
+  };
+  return { catalog: Object.freeze(catalog), faults: Object.freeze(faults) };
+}
+
+/** What an application given in code brings. */
+export function catalogFromCode(
+  {
+    models = [],
+    controllers = [],
+    voters = [],
+    denormalizers = [],
+    authenticators = [],
+    services = {},
+  }: {
+    readonly models?: readonly unknown[];
+    readonly controllers?: readonly unknown[];
+    readonly voters?: readonly unknown[];
+    readonly denormalizers?: readonly unknown[];
+    readonly authenticators?: readonly unknown[];
+    /** By service id. */
+    readonly services?: Readonly<Record<string, unknown>>;
+  },
+  { nameOf = className, identityOf = classIdentity }: Pick<CatalogKinds, 'nameOf' | 'identityOf'> = {},
+): Catalog {
+  const listOf = (values: readonly unknown[]) => {
+    const found = new Map<unknown, Exported>();
+    for (const value of values) {
+      const name = nameOf(value) ?? 'anonymous';
+      if (!found.has(identityOf(value))) found.set(identityOf(value), Object.freeze({ name, qualifiedName: name, value }));
+    }
+    return Object.freeze([...found.values()]);
+  };
+  return Object.freeze({
+    models: listOf(models),
+    controllers: listOf(controllers),
+    voters: listOf(voters),
+    denormalizers: listOf(denormalizers),
+    authenticators: listOf(authenticators),
+    services: Object.freeze(Object.entries(services).map(([id, value]) => Object.freeze({ name: id, qualifiedName: id, value }))),
+  });
+}
+
+function isClass(value: unknown): boolean {
+  return typeof value === 'function' && /^class\b/.test(Function.prototype.toString.call(value));
+}
+
+/** Modules in alphabetical order; an index that exports the others again comes last, so that each keeps its own file's name. */
+function moduleFiles(dir: string, folder: string): string[] {
+  let names: string[];
+  try {
+    names = readdirSync(join(dir, folder));
+  } catch {
+    return [];
+  }
+  const isIndex = (name: string) => Number(name.startsWith('index.'));
+  return names
+    .filter((name) => /\.m?[jt]s$/.test(name) && !/\.d\.m?ts$|\.test\./.test(name))
+    .sort((a, b) => isIndex(a) - isIndex(b) || (a < b ? -1 : 1))
+    .map((name) => `${folder}/${name}`);
+}
+
+async function exportsOf(dir: string, file: string, faults: ModuleFault[]): Promise<[string, unknown][]> {
+  try {
+    return Object.entries(await import(pathToFileURL(join(dir, file)).href));
+  } catch (error) {
+    faults.push(faultOf(dir, file, error));
+    return [];
+  }
+}
+
+/** Says where in the application a module failed, as far as the stack tells. */
+function faultOf(dir: string, file: string, error: unknown): ModuleFault {
+  const [message = 'it cannot be loaded'] = (error instanceof Error ? error.message : String(error)).split('\n');
+  const place = error instanceof Error ? placeIn(dir, error.stack ?? '') : null;
+  const elsewhere = place && place.file !== file ? ` (loaded by ${file})` : '';
+  return { file, place, message: `the module cannot be loaded: ${message}${elsewhere}` };
+}
+
+function placeIn(dir: string, stack: string): Place | null {
+  for (const [, url, path, line = '1', column = '1'] of stack.matchAll(
+    /(?:(file:\/\/[^\s)]+?)|(\/[^\s)]+?)):(\d+)(?::(\d+))?(?=\s|\)|$)/g,
+  )) {
+    const file = relative(dir, url === undefined ? (path as string) : fileURLToPath(url.replace(/\?.*$/, '')));
+    if (!file.startsWith('..') && !file.includes('node_modules')) return { file, line: Number(line), column: Number(column) };
+  }
+  return null;
+}

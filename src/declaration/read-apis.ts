@@ -1,0 +1,224 @@
+import type { Report } from './report.ts';
+import type { WrittenAction, WrittenApi, WrittenAppMain } from './schema.ts';
+import type { Entry } from './shape.ts';
+import { didYouMean, listed } from './suggest.ts';
+import {
+  type ActionDeclaration,
+  type ApiDeclaration,
+  type AssociationDeclaration,
+  type HttpMethod,
+  httpMethods,
+  type PaginationDeclaration,
+  type Path,
+} from './types.ts';
+
+/** The APIs with nothing wrong in them; the rules across keys are checked for all. */
+export function readApis(written: WrittenAppMain, report: Report): readonly ApiDeclaration[] {
+  const global = readPagination(
+    written.pagination,
+    ['app_main', 'pagination'],
+    { itemsPerPage: 50, maxItemsPerPage: 200 },
+    report,
+  );
+  const apis: ApiDeclaration[] = [];
+  const takenBy = new Map<string, Path>();
+  for (const entry of written.apis) {
+    const name = nameOf(entry, report);
+    const taken = name === undefined ? undefined : takenBy.get(name);
+    if (taken)
+      report.add([...entry.path, 'name'], `the name "${name}" is used twice, also by ${taken.join('.')}; names are unique`);
+    else if (name !== undefined) takenBy.set(name, entry.path);
+    const api = readApi(entry, name, global, report);
+    if (api) apis.push(api);
+  }
+  return Object.freeze(apis);
+}
+
+function nameOf({ key, path, value }: Entry<WrittenApi>, report: Report): string | undefined {
+  if (value.name !== undefined || report.touches([...path, 'name'])) return value.name;
+  if (typeof key === 'number') {
+    report.add(path, 'the key "name" is missing: in a list every API needs one');
+    return undefined;
+  }
+  if (/^[A-Za-z_][A-Za-z0-9_]*$/.test(key)) return key;
+  report.add(path, `the key "${key}" cannot be the name of the API: use letters, digits and underscores, or add "name"`, 'key');
+  return undefined;
+}
+
+function readApi(
+  { path, value }: Entry<WrittenApi>,
+  name: string | undefined,
+  global: PaginationDeclaration,
+  report: Report,
+): ApiDeclaration | null {
+  const placeholders = placeholdersOf(value.base_path, path, report);
+  const pagination = readPagination(value.pagination, [...path, 'pagination'], global, report);
+  const defaultSort = value.default_sort.map((key) =>
+    Object.freeze(
+      key.startsWith('-') ? { property: key.slice(1), direction: 'desc' as const } : { property: key, direction: 'asc' as const },
+    ),
+  );
+  for (const [i, { property }] of defaultSort.entries()) {
+    if (defaultSort.findIndex((other) => other.property === property) < i) {
+      report.add([...path, 'default_sort', i], `the property "${property}" is in "default_sort" twice`);
+    }
+  }
+  const actions = (value.actions ?? []).map((action) => readAction(action, placeholders, report));
+  if (report.touches(path) || name === undefined || value.class === undefined || value.base_path === undefined) return null;
+  return Object.freeze({
+    name,
+    class: value.class,
+    controller: value.controller,
+    basePath: value.base_path,
+    baseRole: value.base_role,
+    pagination,
+    defaultSort: Object.freeze(defaultSort),
+    actions: Object.freeze(actions),
+    path: Object.freeze([...path]),
+  });
+}
+
+/** Null where the base path is wrong, so that nothing is known about them. */
+function placeholdersOf(basePath: string | undefined, path: Path, report: Report): readonly string[] | null {
+  if (basePath === undefined) return null;
+  const names = [...basePath.matchAll(/\{(\w+)\}/g)].map(([, name]) => name as string);
+  const repeated = names.find((name, i) => names.indexOf(name) < i);
+  if (repeated !== undefined)
+    report.add([...path, 'base_path'], `the placeholder {${repeated}} is in "base_path" twice; choose another name`);
+  return names;
+}
+
+function readPagination(
+  written: { readonly items_per_page: number | undefined; readonly max_items_per_page: number | undefined },
+  path: Path,
+  fallback: PaginationDeclaration,
+  report: Report,
+): PaginationDeclaration {
+  const itemsPerPage = written.items_per_page ?? fallback.itemsPerPage;
+  const maxItemsPerPage = written.max_items_per_page ?? fallback.maxItemsPerPage;
+  if (itemsPerPage > maxItemsPerPage && !report.touches(path)) {
+    report.add(
+      [...path, 'items_per_page'],
+      `"items_per_page" (${itemsPerPage}) must not be greater than "max_items_per_page" (${maxItemsPerPage})`,
+    );
+  }
+  return Object.freeze({ itemsPerPage, maxItemsPerPage });
+}
+
+function readAction(
+  { key, path, value }: Entry<WrittenAction>,
+  placeholders: readonly string[] | null,
+  report: Report,
+): ActionDeclaration {
+  const name = String(key);
+  const kind = name === '_index' ? 'index' : name === '_entity' ? 'entity' : 'custom';
+  const single = readSingle(name, kind, value['single-collection'], path, report);
+  if (value.association) checkAssociation(kind, single, value, path, report);
+  return Object.freeze({
+    name,
+    kind,
+    single,
+    methods: readMethods(kind, value, path, report),
+    roles: readRoles(value.roles),
+    controllerAction: value.controller_action,
+    segment: value.path,
+    requirements: readRequirements(value.requirements, single, placeholders, report),
+    association: readAssociation(value.association),
+    path: Object.freeze([...path]),
+  });
+}
+
+function readSingle(
+  name: string,
+  kind: ActionDeclaration['kind'],
+  written: string | undefined,
+  path: Path,
+  report: Report,
+): boolean {
+  const fixed = kind === 'index' ? 'collection' : kind === 'entity' ? 'single' : null;
+  if (fixed !== null && written !== undefined && written !== fixed) {
+    report.add([...path, 'single-collection'], `"single-collection" of ${name} is always ${fixed}; leave it out`);
+  }
+  return (fixed ?? written ?? 'single') === 'single';
+}
+
+function readMethods(kind: ActionDeclaration['kind'], value: WrittenAction, path: Path, report: Report): readonly HttpMethod[] {
+  if (value.methods) {
+    const methods = httpMethods.filter((method) => value.methods?.[method]);
+    if (methods.length === 0 && !report.touches([...path, 'methods'])) {
+      report.add([...path, 'methods'], 'no method is enabled; set one to true, for example "methods: { GET: true }"');
+    }
+    return Object.freeze(methods);
+  }
+  if (kind !== 'custom') return Object.freeze(['GET', 'HEAD'] as const);
+  if (value.association) return Object.freeze(['POST', 'DELETE'] as const);
+  // A wrong "methods" or "association" has been reported; saying more would only confuse.
+  if (!report.touches([...path, 'methods']) && !report.touches([...path, 'association'])) {
+    report.add(path, 'no method is enabled; a custom action needs "methods", for example "methods: { POST: true }"');
+  }
+  return Object.freeze([]);
+}
+
+function readRoles(written: WrittenAction['roles']): ActionDeclaration['roles'] {
+  const roles: Partial<Record<HttpMethod, string>> = {};
+  for (const method of httpMethods) {
+    const role = written[method];
+    if (role !== null) roles[method] = role;
+  }
+  return Object.freeze(roles);
+}
+
+function readRequirements(
+  written: WrittenAction['requirements'],
+  single: boolean,
+  placeholders: readonly string[] | null,
+  report: Report,
+): Readonly<Record<string, string>> {
+  const requirements: Record<string, string> = Object.create(null);
+  for (const entry of written) {
+    if (typeof entry === 'string') continue;
+    const name = String(entry.key);
+    requirements[name] = entry.value;
+    const allowed = [...(single ? ['id'] : []), ...(placeholders ?? [])];
+    if (placeholders && !allowed.includes(name)) {
+      const known = allowed.length > 0 ? `allowed: ${listed(allowed)}` : 'its path has no placeholders';
+      report.add(entry.path, `the path of this action has no placeholder "${name}";${didYouMean(name, allowed)} ${known}`, 'key');
+    }
+    const problem = regularExpressionProblem(entry.value);
+    if (problem) report.add(entry.path, `the requirement of "${name}" is not a regular expression: ${problem}`);
+  }
+  return Object.freeze(requirements);
+}
+
+function regularExpressionProblem(source: string): string | null {
+  if (source === '') return 'it is empty';
+  try {
+    new RegExp(`^(?:${source})$`);
+    // What only becomes valid by the brackets around it, such as `a)|(b`, is refused as well.
+    new RegExp(source);
+    return null;
+  } catch (error) {
+    return (error as Error).message.replace(/^Invalid regular expression: \/[\s\S]*\/\w*: /, '').toLowerCase();
+  }
+}
+
+function checkAssociation(
+  kind: ActionDeclaration['kind'],
+  single: boolean,
+  value: WrittenAction,
+  path: Path,
+  report: Report,
+): void {
+  const at = [...path, 'association'];
+  if (kind !== 'custom')
+    report.add(at, '"association" belongs to a custom action, not to a default one; choose another action name', 'key');
+  else if (!single) report.add(at, '"association" needs the id of an entity: leave out "single-collection: collection"', 'key');
+  if (value.controller_action !== null) {
+    report.add(at, '"association" and "controller_action" exclude each other; leave one of them out', 'key');
+  }
+}
+
+function readAssociation(written: WrittenAction['association']): AssociationDeclaration | null {
+  if (!written) return null;
+  return Object.freeze({ property: written.property ?? '', types: Object.freeze([...written.types]) });
+}

@@ -1,0 +1,42 @@
+import { type CheckContext, check } from './check.ts';
+import { unreadable } from './placeholders.ts';
+import { readApis } from './read-apis.ts';
+import { readRoutes } from './read-routes.ts';
+import { readSecurity } from './read-security.ts';
+import type { Report } from './report.ts';
+import { appMain, routes, type WrittenAppMain } from './schema.ts';
+import type { Source } from './source.ts';
+import type { Catalog, DatabaseDeclaration, Declaration, ServerDeclaration } from './types.ts';
+
+/**
+ * Checks all that was written, reports all that is wrong, and returns what can be used:
+ * an API, key or route entry with an error in it is left out, any other wrong value is replaced by its default.
+ */
+export function readDeclaration(source: Source, catalog: Catalog, report: Report, options: { production: boolean }): Declaration {
+  const context: CheckContext = { report, catalog };
+  const written = checkAppMain(source.value.app_main, context);
+  const entries = source.value.routes === unreadable ? null : check(routes, source.value.routes, ['routes'], context);
+  return Object.freeze({
+    apis: readApis(written, report),
+    routes: entries ? readRoutes(entries, catalog, report) : Object.freeze([]),
+    database: readDatabase(written.database),
+    security: readSecurity(written.security, catalog, report, options),
+    server: readServer(written.server),
+    formats: Object.freeze([...written.formats]),
+  });
+}
+
+function checkAppMain(value: unknown, context: CheckContext): WrittenAppMain {
+  const written = check(appMain, value ?? {}, ['app_main'], context) ?? check(appMain, {}, ['app_main'], context);
+  return written as WrittenAppMain;
+}
+
+function readDatabase(written: WrittenAppMain['database']): DatabaseDeclaration {
+  const { url, pool, connect_timeout: connectTimeout, statement_timeout: statementTimeout } = written;
+  const schema = written.schema ?? (url.startsWith('sqlite:') ? 'update' : 'none');
+  return Object.freeze({ url, schema, pool, connectTimeout, statementTimeout });
+}
+
+function readServer({ host, port, base_url: baseUrl, body_limit: bodyLimit }: WrittenAppMain['server']): ServerDeclaration {
+  return Object.freeze({ host, port, baseUrl, bodyLimit });
+}

@@ -1,0 +1,74 @@
+import type { Source } from './source.ts';
+import type { Path, Place } from './types.ts';
+
+/** Something wrong with the declaration. */
+export interface ReportedError {
+  readonly place: Place | null;
+  readonly path: Path;
+  readonly message: string;
+}
+
+/** Something wrong with a module of the application. */
+export interface ModuleFault {
+  /** `src/models/person.ts` */
+  readonly file: string;
+  readonly place: Place | null;
+  readonly message: string;
+}
+
+/** Collects what every stage finds wrong, so that all of it is told at once. */
+export class Report {
+  readonly #source: Source;
+  readonly #errors: ReportedError[];
+
+  constructor(source: Source) {
+    this.#source = source;
+    this.#errors = [...source.errors];
+  }
+
+  get errors(): readonly ReportedError[] {
+    return this.#errors;
+  }
+
+  /** Reports the value at `path`, or with `at: 'key'` its key. */
+  add(path: Path, message: string, at: 'key' | 'value' = 'value'): void {
+    this.#errors.push({ place: this.#source.placeOf(path, at), path, message });
+  }
+
+  /** Reports modules that could not be loaded. */
+  addFaults(faults: readonly ModuleFault[]): void {
+    for (const { file, place, message } of faults) this.#errors.push({ place, path: [file], message });
+  }
+
+  /** Whether anything at this path or below it has been reported. */
+  touches(path: Path): boolean {
+    return this.#errors.some((error) => path.every((step, depth) => error.path[depth] === step));
+  }
+
+  throwIfAny(): void {
+    if (this.#errors.length > 0) throw new DeclarationErrors(this.#errors, (path) => this.#source.label(path));
+  }
+}
+
+/** All that is wrong with a declaration, one line each. */
+export class DeclarationErrors extends Error {
+  readonly errors: readonly ReportedError[];
+
+  constructor(errors: readonly ReportedError[], label: (path: Path) => string = (path) => path.join('.')) {
+    const sorted = [...errors].sort(byPlace);
+    super([...new Set(sorted.map((error) => lineOf(error, label)))].join('\n'));
+    this.name = 'DeclarationErrors';
+    this.errors = sorted;
+  }
+}
+
+function lineOf({ place, path, message }: ReportedError, label: (path: Path) => string): string {
+  const where = place ? `${place.file}:${place.line}:${place.column}` : label(path);
+  return `${where}: ${message.replace(/\s*\n\s*/g, ' ')}`;
+}
+
+function byPlace({ place: a }: ReportedError, { place: b }: ReportedError): number {
+  if (!a || !b) return Number(!a) - Number(!b);
+  if (a.file !== b.file) return a.file < b.file ? -1 : 1;
+  return a.line - b.line || a.column - b.column;
+}

@@ -1,0 +1,342 @@
+import {
+  anything,
+  boolean,
+  classOf,
+  dependent,
+  either,
+  entries,
+  integer,
+  type Key,
+  list,
+  map,
+  nullable,
+  object,
+  optional,
+  required,
+  text,
+} from './shape.ts';
+import { type HttpMethod, httpMethods } from './types.ts';
+
+/** The service that makes the routes of all APIs, and the entry of config/routes.yaml that calls it. */
+export const crudLoader = { entry: 'app_cruds', service: 'app_main_crud_route_loader', method: 'load' } as const;
+
+/** Response formats, as written in the suffix of a path. */
+export const knownFormats = ['json'] as const;
+
+const symmetric = ['HS256', 'HS384', 'HS512'] as const;
+const asymmetric = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA'] as const;
+
+/** Whether tokens of this algorithm are checked with a shared secret. */
+export function isSymmetric(algorithm: string): boolean {
+  return (symmetric as readonly string[]).includes(algorithm);
+}
+
+const longest = 2 ** 31 - 1;
+const role = text({ expected: 'the name of a role', pattern: /^\S+$/ });
+
+const pagination = object('pagination', {
+  items_per_page: optional(integer(1, longest), 50, 'Items on a page where the request does not say.'),
+  max_items_per_page: optional(integer(1, longest), 200, 'The most items a request may ask for.'),
+});
+
+const apiPagination = object('api_pagination', {
+  items_per_page: dependent(integer(1, longest), 50, 'app_main.pagination', 'Items on a page where the request does not say.'),
+  max_items_per_page: dependent(integer(1, longest), 200, 'app_main.pagination', 'The most items a request may ask for.'),
+});
+
+/** The same key for each HTTP method. */
+function perMethod<T>(key: (method: HttpMethod) => Key<T>): Record<HttpMethod, Key<T>> {
+  return Object.fromEntries(httpMethods.map((method) => [method, key(method)])) as Record<HttpMethod, Key<T>>;
+}
+
+const methods = object(
+  'methods',
+  perMethod((method) => optional(boolean(), false, `Whether ${method} is enabled.`)),
+);
+const roles = object(
+  'roles',
+  perMethod((method) => optional(nullable(role), null, `The role checked on ${method}.`)),
+);
+
+const association = object('association', {
+  property: required(
+    text({ expected: 'the name of a property', pattern: /^[A-Za-z_$][\w$]*$/ }),
+    'participants',
+    'The to-many property that POST adds to and DELETE removes from.',
+  ),
+  types: optional(list(classOf('models')), [], "Classes an item may have; empty means the association's own target."),
+});
+
+const segmentPattern = /^(?!\.{1,2}(?:\/|$))[A-Za-z0-9._~-]+(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9._~-]+)*$/;
+
+const action = object('action', {
+  methods: dependent(
+    methods,
+    { GET: true, HEAD: true },
+    'GET and HEAD on _index and _entity, POST and DELETE on an association',
+    'The HTTP methods that are enabled; when written, exactly those set to true.',
+  ),
+  roles: optional(roles, {}, 'The role checked for a method, together with base_role.'),
+  controller_action: optional(
+    nullable(text({ expected: 'the name of a method', pattern: /^[A-Za-z_$][\w$]*$/ })),
+    null,
+    'The controller method that handles the action; null means <action>Api, or the default behaviour of _index and _entity.',
+  ),
+  path: optional(
+    nullable(
+      text({
+        expected: 'one or more URL segments such as "history" or "history/recent"',
+        pattern: segmentPattern,
+        explain: explainSegment,
+      }),
+    ),
+    null,
+    'The path segment of the action; null means its name, and nothing for _index and _entity.',
+  ),
+  requirements: optional(
+    either(
+      map(text({ expected: 'a regular expression' }), {
+        example: { name: 'id', value: '\\d+', note: 'A placeholder of the path.' },
+      }),
+      list(text(), { max: 0 }),
+    ),
+    {},
+    'Regular expressions for id and the placeholders of base_path; empty means that id is digits.',
+  ),
+  'single-collection': dependent(
+    text({ values: ['single', 'collection'] }),
+    'collection',
+    'collection for _index, else single',
+    'Whether the path contains the id of an entity.',
+  ),
+  association: optional(nullable(association), null, 'Adds to and removes from a to-many property without a controller.'),
+});
+
+const basePathPattern = /^(?:\/(?:(?!\.{1,2}(?:\/|$))[A-Za-z0-9._~-]+|\{(?!(?:id|_format)\})[A-Za-z_]\w*\}))+$/;
+
+/** The names of the actions whose behaviour is supplied. */
+export const defaultActions = ['_index', '_entity'] as const;
+
+const api = object('api', {
+  class: required(classOf('models'), 'Person', 'The model: its name, or src/models/person#Person.'),
+  name: dependent(
+    text({
+      expected: 'a name of letters, digits and underscores that does not start with a digit',
+      pattern: /^[A-Za-z_][A-Za-z0-9_]*$/,
+    }),
+    'person',
+    'the key in a mapping; required in a list',
+    'The name of the API, used in the names of its routes.',
+  ),
+  base_path: required(
+    text({ expected: 'a path such as "/api/person"', pattern: basePathPattern, explain: explainBasePath }),
+    '/api/person',
+    'What the paths of all routes begin with; may contain {placeholders}.',
+  ),
+  controller: optional(nullable(classOf('controllers')), null, 'A controller of your own; null means the default one.'),
+  base_role: optional(nullable(role), null, 'The role checked for every action.'),
+  pagination: optional(apiPagination, {}, 'Paging of this API.'),
+  default_sort: optional(
+    list(
+      text({
+        expected: 'a property such as "name", "-name" or "center.name"',
+        pattern: /^-?[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)*$/,
+      }),
+    ),
+    [],
+    'Properties to order a list by, with a dash before those in descending order; empty means the primary key.',
+  ),
+  actions: required(
+    map(action, {
+      min: 1,
+      example: { name: '_index', note: 'The name of an action.', active: true },
+      names: /^(?:_index|_entity|[A-Za-z][A-Za-z0-9_-]*)$/,
+      namesExpected:
+        'the default actions are _index and _entity; the name of a custom action begins with a letter and has letters, digits, underscores and dashes',
+      nearNames: defaultActions,
+    }),
+    undefined,
+    'The enabled actions: _index, _entity, and any further name for a custom one.',
+  ),
+});
+
+const database = object('database', {
+  url: optional(
+    text({
+      expected: 'an address that begins with sqlite:, postgresql:// or postgres://',
+      pattern: /^(?:sqlite:.+|postgres(?:ql)?:\/\/.+)$/,
+      secret: true,
+    }),
+    'sqlite:var/app.db',
+    'Where the data is: sqlite:<file>, sqlite::memory: or postgresql://…',
+  ),
+  schema: dependent(
+    text({ values: ['update', 'none'] }),
+    'update',
+    'update on SQLite, none on PostgreSQL',
+    'Whether tables are brought up to date at start (safe changes only).',
+  ),
+  pool: optional(integer(1, 10_000), 10, 'The most connections that are open at once.'),
+  connect_timeout: optional(integer(1, longest), 5000, 'Milliseconds to wait for a connection.'),
+  statement_timeout: optional(integer(0, longest), 30_000, 'Milliseconds a statement may take; 0 means no limit.'),
+});
+
+const jwt = object('jwt', {
+  secret: optional(
+    nullable(text({ expected: 'a string of 32 characters or more', pattern: /^[\s\S]{32,}$/, secret: true })),
+    null,
+    'The shared secret, 32 characters or more; null means the development key (never in production).',
+  ),
+  algorithm: optional(text({ values: [...symmetric, ...asymmetric] }), 'HS256', 'The one algorithm that is accepted.'),
+  issuer: optional(
+    nullable(text({ expected: 'a string', pattern: /^[\s\S]+$/ })),
+    null,
+    'What `iss` must be; null means that it is not checked.',
+  ),
+  audience: optional(
+    nullable(text({ expected: 'a string', pattern: /^[\s\S]+$/ })),
+    null,
+    'What `aud` must contain; null means that it is not checked.',
+  ),
+  jwks: optional(
+    nullable(
+      either(
+        text({ expected: 'an address or a file', pattern: /^[\s\S]+$/ }),
+        object('jwks', {
+          keys: required(list(anything(), { min: 1, unique: false }), [], 'The public keys, each a JSON Web Key.'),
+        }),
+        { secret: true },
+      ),
+    ),
+    null,
+    'Public keys for an asymmetric algorithm: an address, a file, or the key set itself.',
+  ),
+});
+
+const apiKey = object('api_key', {
+  key: required(
+    text({
+      expected: 'a string of 16 characters or more, or sha256: and 64 hexadecimal digits',
+      pattern: /^(?:sha256:[0-9A-Fa-f]{64}|(?!sha256:)[\s\S]{16,})$/,
+      secret: true,
+    }),
+    'sha256:…',
+    'The key, 16 characters or more, or sha256: and its hash in hexadecimal.',
+  ),
+  roles: optional(list(role), [], 'The roles of who calls with this key.'),
+});
+
+const security = object('security', {
+  require_role: optional(boolean(), false, 'Refuse to start while a route has no role.'),
+  strategy: optional(
+    text({ values: ['affirmative', 'consensus', 'unanimous', 'priority'] }),
+    'affirmative',
+    'How the votes on a role are combined.',
+  ),
+  role_hierarchy: optional(
+    map(list(role), {
+      example: { name: 'ROLE_ADMIN', value: '[ROLE_USER]', note: 'A role and those it includes.' },
+      names: /^\S+$/,
+      namesExpected: 'the name of a role has no spaces',
+    }),
+    {},
+    'Roles that a role includes.',
+  ),
+  jwt: dependent(
+    nullable(jwt),
+    {},
+    'the development key outside production where nothing else authenticates, else null',
+    'Signed bearer tokens; null turns them off.',
+  ),
+  api_keys: optional(
+    map(apiKey, { example: { name: 'reporting', note: 'A name of your choice.' } }),
+    {},
+    'Keys for programs, by a name of your choice.',
+  ),
+  authenticator: optional(
+    nullable(classOf('authenticators')),
+    null,
+    'A class of your own; null means every class in src/authenticators.',
+  ),
+});
+
+const server = object('server', {
+  host: optional(text({ expected: 'a host name or an address', pattern: /^[^\s/]+$/ }), '127.0.0.1', 'The address to listen on.'),
+  port: optional(integer(0, 65_535), 3000, 'The port to listen on; 0 means any free one.'),
+  base_url: optional(
+    text({
+      expected: 'empty, a path such as "/v1" or a URL such as "https://example.org/v1", without a slash at the end',
+      pattern: /^(?:(?:https?:\/\/[^\s/?#]+)?(?:\/[^\s/?#]+)*)$/,
+    }),
+    '',
+    'Put before every link and Location.',
+  ),
+  body_limit: optional(integer(1, longest), 1_048_576, 'The most bytes of a request body.'),
+});
+
+/** Everything under `app_main`. */
+export const appMain = object('app_main', {
+  apis: optional(
+    either(map(api, { example: { name: 'person', note: 'A key of your choice.', active: true } }), entries(api)),
+    {},
+    'The APIs: a mapping by a key of your choice, or a list.',
+  ),
+  database: optional(database, {}, 'The database.'),
+  security: optional(security, {}, 'Who may call.'),
+  pagination: optional(pagination, {}, 'Paging of all APIs that do not say otherwise.'),
+  server: optional(server, {}, 'The HTTP server.'),
+  formats: optional(list(text({ values: knownFormats }), { min: 1 }), ['json'], 'The formats of responses.'),
+});
+
+const routeEntry = object('route', {
+  resource: required(
+    text({
+      expected: 'a service and its method such as "app_main_crud_route_loader:load"',
+      pattern: /^[^\s:]+:[A-Za-z_$][\w$]*$/,
+    }),
+    `${crudLoader.service}:${crudLoader.method}`,
+    'The service that makes routes, and its method.',
+  ),
+  type: required(text({ values: ['service'] }), 'service', 'Always service.'),
+});
+
+/** The route entries at the root of config/routes.yaml. */
+export const routes = map(routeEntry, { example: { name: crudLoader.entry, note: 'Required: loads the routes of all APIs.' } });
+
+/** What a `when@…` block holds, beside route entries. */
+export const block = object('when', { app_main: optional(appMain, {}, 'Put over app_main in this environment.') });
+const whenNames = { dev: 'unless NODE_ENV says otherwise', test: 'when NODE_ENV=test', prod: 'when NODE_ENV=production' };
+
+/** The root of a configuration file; in config/routes.yaml there are route entries beside these keys. */
+export const root = object('root', {
+  app_main: optional(appMain, {}, 'The declaration.'),
+  'when@dev': optional(block, {}, `Put over everything else ${whenNames.dev}.`),
+  'when@test': optional(block, {}, `Put over everything else ${whenNames.test}.`),
+  'when@prod': optional(block, {}, `Put over everything else ${whenNames.prod}.`),
+});
+
+type MadeBy<S> = S extends { readonly made?: () => infer T } ? T : never;
+type EntryOf<T> = T extends readonly (infer E extends { readonly value: unknown })[] ? E['value'] : never;
+
+/** What the checker makes of `app_main`, before the rules across keys. */
+export type WrittenAppMain = MadeBy<typeof appMain>;
+export type WrittenApi = EntryOf<WrittenAppMain['apis']>;
+export type WrittenAction = EntryOf<NonNullable<WrittenApi['actions']>>;
+export type WrittenRoutes = MadeBy<typeof routes>;
+
+function explainBasePath(value: string): string | null {
+  if (!value.startsWith('/')) return 'begin it with a slash';
+  if (/[?#]/.test(value)) return 'a query or fragment does not belong in it';
+  if (value.endsWith('/')) return 'leave out the slash at the end';
+  if (value.includes('//')) return 'it has an empty segment';
+  const reserved = /\{(id|_format)\}/.exec(value);
+  if (reserved) return `the placeholder {${reserved[1]}} is reserved; choose another name`;
+  return 'a segment has letters, digits and "-._~", or is a {placeholder}';
+}
+
+function explainSegment(value: string): string | null {
+  if (value.startsWith('/')) return 'leave out the slash at the beginning';
+  if (value.endsWith('/')) return 'leave out the slash at the end';
+  if (/[{}]/.test(value)) return 'placeholders are allowed in base_path only';
+  return null;
+}

@@ -1,0 +1,56 @@
+/** The candidate that was probably meant, or null where none is near. Case, dashes and underscores weigh nothing. */
+export function nearest(given: string, candidates: Iterable<string>): string | null {
+  let best: string | null = null;
+  let bestDistance = Number.POSITIVE_INFINITY;
+  const plain = fold(given);
+  for (const candidate of candidates) {
+    const other = fold(candidate);
+    const distance = editDistance(plain, other);
+    // A third of the letters may differ: `base_pth` is near `base_path`, `id` is not near `class`.
+    const threshold = Math.max(1, Math.floor(Math.max(plain.length, other.length) / 3));
+    if (distance <= threshold && distance < Math.max(plain.length, other.length) && distance < bestDistance) {
+      best = candidate;
+      bestDistance = distance;
+    }
+  }
+  return best;
+}
+
+/** ` did you mean "base_path"?`, or nothing where no candidate is near. */
+export function didYouMean(given: string, candidates: Iterable<string>): string {
+  const found = nearest(given, candidates);
+  return found === null ? '' : ` did you mean "${found}"?`;
+}
+
+/** `a, b, c`, or `none`. */
+export function listed(names: Iterable<string>): string {
+  return [...names].join(', ') || 'none';
+}
+
+function fold(name: string): string {
+  return name.toLowerCase().replaceAll('-', '_');
+}
+
+/** Insertions, deletions, replacements and swaps of neighbours that lead from `a` to `b`. */
+function editDistance(a: string, b: string): number {
+  let beforePrevious: number[] = [];
+  let previous = Array.from({ length: b.length + 1 }, (_, j) => j);
+  for (let i = 1; i <= a.length; i++) {
+    const current = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const cost = a[i - 1] === b[j - 1] ? 0 : 1;
+      let distance = Math.min(at(previous, j) + 1, at(current, j - 1) + 1, at(previous, j - 1) + cost);
+      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) {
+        distance = Math.min(distance, at(beforePrevious, j - 2) + 1);
+      }
+      current.push(distance);
+    }
+    beforePrevious = previous;
+    previous = current;
+  }
+  return at(previous, b.length);
+}
+
+function at(row: readonly number[], index: number): number {
+  return row[index] as number;
+}

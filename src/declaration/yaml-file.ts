@@ -1,0 +1,158 @@
+import { type Alias, type Document, isAlias, isScalar, isSeq, LineCounter, type Node, parseDocument, type YAMLMap } from 'yaml';
+import { unreadable } from './placeholders.ts';
+import { canonicalKey, optionFor, type Shape } from './shape.ts';
+import type { Path, Place } from './types.ts';
+import { type ReadingError, shapeOfItems, shapeUnder, type Written, type WrittenEntry, type WrittenMapping } from './written.ts';
+
+const deepest = 100;
+const mostAliased = 10_000;
+
+/** Parses one file. What is wrong with it goes to `errors`; a file that is no YAML at all is reported and read as empty. */
+export function parseYamlFile(text: string, file: string, shape: Shape, errors: ReadingError[]): WrittenMapping | null {
+  const lines = new LineCounter();
+  const placeAt = (offset: number): Place => {
+    const { line, col } = lines.linePos(offset);
+    return { file, line: Math.max(line, 1), column: Math.max(col, 1) };
+  };
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: false, logLevel: 'error' });
+  const faults = [...document.errors, ...document.warnings].map(({ pos, code, message }) => {
+    return { place: placeAt(pos[0]), path: [], message: syntaxMessage(code, message) };
+  });
+  // Further errors of the same line are mostly consequences of the first.
+  const firstOfLines = faults.filter(({ place }, i) => faults.findIndex((other) => other.place.line === place.line) === i);
+  if (firstOfLines.length > 0) throw new YamlFault(firstOfLines);
+  const root = new NodeReader(document, placeAt, errors).read(document.contents, placeAt(0), [], shape, 0);
+  if (root.kind === 'mapping') return root;
+  if (root.kind === 'list' || root.value !== null) {
+    errors.push({ place: root.place, path: [], message: 'a file holds a mapping such as "app_main:"' });
+  }
+  return null;
+}
+
+/** A file whose contents are no YAML: nothing of it can be used. */
+export class YamlFault extends Error {
+  readonly errors: readonly ReadingError[];
+
+  constructor(errors: readonly ReadingError[]) {
+    super('a file is not valid YAML');
+    this.errors = errors;
+  }
+}
+
+function syntaxMessage(code: string, message: string): string {
+  if (code === 'BAD_SCALAR_START' && message.includes('%')) return 'a value cannot begin with %; put the placeholder in quotes';
+  if (code === 'MULTIPLE_DOCS') return 'a file holds one document; remove the second "---"';
+  if (message.includes('call stack')) return 'values are nested too deeply';
+  const [first = ''] = message.split('\n');
+  return `YAML cannot be read here: ${first.charAt(0).toLowerCase()}${first.slice(1)}`;
+}
+
+/** Turns the nodes of a document into plain ones with places, in the spelling of the schema's keys. */
+class NodeReader {
+  readonly #document: Document.Parsed;
+  readonly #placeAt: (offset: number) => Place;
+  readonly #errors: ReadingError[];
+  /** Collections that are being read: an alias to one of them would never end. */
+  readonly #open = new Set<Node>();
+  #insideAlias = 0;
+  #aliased = 0;
+
+  constructor(document: Document.Parsed, placeAt: (offset: number) => Place, errors: ReadingError[]) {
+    this.#document = document;
+    this.#placeAt = placeAt;
+    this.#errors = errors;
+  }
+
+  read(node: Node | null, keyPlace: Place, path: Path, shape: Shape | null, depth: number): Written {
+    // An empty value (`class:`) has no place of its own worth pointing at.
+    if (node === null || (isScalar(node) && node.source === '' && node.value === null))
+      return { kind: 'scalar', place: keyPlace, value: null };
+    const place = this.#placeOf(node);
+    if (depth > deepest) return this.#failed(place, path, `values are nested deeper than ${deepest} levels`);
+    if (this.#insideAlias > 0 && this.#aliased++ >= mostAliased) {
+      if (this.#aliased > mostAliased + 1) return { kind: 'scalar', place, value: unreadable };
+      return this.#failed(place, path, `aliases such as *name stand for more than ${mostAliased} values; write them out`);
+    }
+    if (isAlias(node)) return this.#readAlias(node, place, path, shape, depth);
+    if (isScalar(node)) return { kind: 'scalar', place, value: node.value };
+    this.#open.add(node);
+    const read: Written = isSeq(node)
+      ? {
+          kind: 'list',
+          place,
+          items: (node.items as Node[]).map((item, i) => this.read(item, place, [...path, i], shapeOfItems(shape), depth + 1)),
+        }
+      : { kind: 'mapping', place, entries: this.#readEntries(node as YAMLMap<Node, Node | null>, path, shape, depth) };
+    this.#open.delete(node);
+    return read;
+  }
+
+  #readAlias(alias: Alias, place: Place, path: Path, shape: Shape | null, depth: number): Written {
+    const target = alias.resolve(this.#document);
+    if (!target) return this.#failed(place, path, `the alias *${alias.source} has no anchor before it`);
+    if (this.#open.has(target)) return this.#failed(place, path, `the alias *${alias.source} contains itself`);
+    this.#insideAlias++;
+    const read = this.read(target, place, path, shape, depth + 1);
+    this.#insideAlias--;
+    return { ...read, place };
+  }
+
+  #readEntries(node: YAMLMap<Node, Node | null>, path: Path, shape: Shape | null, depth: number): Map<string, WrittenEntry> {
+    const mapping = shape && optionFor(shape, 'mapping');
+    const entries = new Map<string, WrittenEntry>();
+    const inherited: Written[] = [];
+    for (const pair of node.items) {
+      const keyPlace = this.#placeOf(pair.key);
+      const written = this.#keyOf(pair.key);
+      if (written === null) {
+        this.#fail(keyPlace, path, 'a key must be a string');
+        continue;
+      }
+      if (written === '<<') {
+        inherited.push(this.read(pair.value, keyPlace, path, shape, depth + 1));
+        continue;
+      }
+      const key = mapping?.kind === 'object' ? canonicalKey(mapping, written) : written;
+      const first = entries.get(key);
+      if (first) {
+        this.#fail(keyPlace, [...path, key], `the key "${written}" is written twice; first in line ${first.keyPlace.line}`);
+        continue;
+      }
+      const value = this.read(pair.value, keyPlace, [...path, key], shapeUnder(shape, key), depth + 1);
+      // A block below its key is best pointed at by the key; what stands on the key's own line by itself.
+      const below = value.kind !== 'scalar' && value.place.line !== keyPlace.line;
+      entries.set(key, { keyPlace, node: below ? { ...value, place: keyPlace } : value });
+    }
+    for (const parent of inherited) this.#inherit(entries, parent, path);
+    return entries;
+  }
+
+  /** `<<: *anchor` brings the entries that the mapping itself does not have. */
+  #inherit(entries: Map<string, WrittenEntry>, parent: Written, path: Path): void {
+    if (parent.kind === 'mapping') {
+      for (const [key, entry] of parent.entries) if (!entries.has(key)) entries.set(key, entry);
+    } else if (parent.kind === 'list' && parent.items.every((item) => item.kind === 'mapping')) {
+      for (const item of parent.items) this.#inherit(entries, item, path);
+    } else if (parent.kind !== 'scalar' || parent.value !== unreadable) {
+      this.#fail(parent.place, path, 'the value of "<<" must be a mapping, or a list of mappings');
+    }
+  }
+
+  #keyOf(node: Node): string | null {
+    const key = isAlias(node) ? node.resolve(this.#document) : node;
+    return isScalar(key) ? String(key.source ?? key.value) : null;
+  }
+
+  #placeOf(node: Node): Place {
+    return this.#placeAt(node.range?.[0] ?? 0);
+  }
+
+  #fail(place: Place, path: Path, message: string): void {
+    this.#errors.push({ place, path, message });
+  }
+
+  #failed(place: Place, path: Path, message: string): Written {
+    this.#fail(place, path, message);
+    return { kind: 'scalar', place, value: unreadable };
+  }
+}

@@ -1,0 +1,15 @@
+export { Authenticator } from './access/authenticator.ts';
+export type { ApiRequest, User } from './access/user.ts';
+export { type Vote, Voter } from './access/voter.ts';
+export type { ApplicationOptions, CodeOptions, DirectoryOptions } from './application.ts';
+export type { StandardSchema } from './change/validation.ts';
+export { ApiController, type Model, type ModelQuery } from './controller/api-controller.ts';
+export { type AppMain, defineApis, type Routes } from './declaration/define-apis.ts';
+export { DeclarationErrors } from './declaration/report.ts';
+export { type ErrorCode, Problem, problem, type Violation, violationsProblem } from './errors.ts';
+export { declarest, declarest as default } from './plugin.ts';
+export type { CollectionModel } from './response/collection.ts';
+export { JsonReply } from './response/json-reply.ts';
+export type { RouteDefinition } from './route/record.ts';
+export { type DenormalizationContext, Denormalizer, TypeDenormalizer } from './serialization/denormalizer.ts';
+export { createServer, type ServerOptions } from './server.ts';

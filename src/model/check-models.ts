@@ -1,0 +1,53 @@
+import { type EntityMetadata, type EntityProperty, ReferenceKind } from '@mikro-orm/core';
+import type { Mapper } from '../database/mapper.ts';
+import { didYouMean, listed } from '../declaration/suggest.ts';
+import type { ApiDeclaration, Path } from '../declaration/types.ts';
+import { ownProperties } from './field-plan.ts';
+
+interface Findings {
+  add(path: Path, message: string): void;
+}
+
+/** Reports APIs whose model cannot be served, and orders by what the model does not have. */
+export function checkModels(apis: readonly ApiDeclaration[], mapper: Mapper, findings: Findings): void {
+  for (const api of apis) {
+    const meta = mapper.getMetadata().find(api.class.value as never) as EntityMetadata | undefined;
+    if (!meta || meta.embeddable) {
+      findings.add([...api.path, 'class'], `${api.class.name} is no entity with a table of its own`);
+      continue;
+    }
+    if (meta.primaryKeys.length !== 1) {
+      const keys = meta.primaryKeys.join(', ');
+      findings.add([...api.path, 'class'], `${api.class.name} needs a single primary key to be addressed by {id}; it has ${keys || 'none'}`);
+      continue;
+    }
+    for (const [position, { property }] of api.defaultSort.entries()) {
+      const trouble = sortTrouble(meta, property);
+      if (trouble) findings.add([...api.path, 'default_sort', position], trouble);
+    }
+  }
+}
+
+function sortTrouble(meta: EntityMetadata, path: string): string | null {
+  let owner = meta;
+  const names = path.split('.');
+  for (const [position, name] of names.entries()) {
+    const property = ownProperties(owner).find((candidate) => candidate.name === name);
+    if (!property || property.persist === false) {
+      const known = ownProperties(owner).filter(isSortable).map((candidate) => candidate.name as string);
+      return `${owner.className} has no column for "${name}";${didYouMean(name, known)} it has: ${listed(known)}`;
+    }
+    if (position === names.length - 1) {
+      return property.kind === ReferenceKind.SCALAR ? null : `"${path}" is no single column; go on to one of its properties: ${path}.…`;
+    }
+    const isToOne = property.kind === ReferenceKind.MANY_TO_ONE || property.kind === ReferenceKind.ONE_TO_ONE;
+    if (property.kind === ReferenceKind.EMBEDDED && property.targetMeta) owner = property.targetMeta;
+    else if (isToOne && property.targetMeta) owner = property.targetMeta;
+    else return `"${names.slice(0, position + 1).join('.')}" is no association to one entity`;
+  }
+  return null;
+}
+
+function isSortable(property: EntityProperty): boolean {
+  return property.kind === ReferenceKind.SCALAR && property.persist !== false;
+}

@@ -1,0 +1,151 @@
+import { type EntityMetadata, type EntityProperty, ReferenceKind } from '@mikro-orm/core';
+import type { Mapper } from '../database/mapper.ts';
+import { inGroups } from './groups.ts';
+import { concreteClasses, discriminatorProperty, sameLine } from './hierarchy.ts';
+import { type ValueKind, valueKindOf } from './value-kind.ts';
+
+/** One field of the JSON object that a model becomes. */
+export type Field = ScalarField | EmbeddedField | AssociationField;
+
+interface NamedField {
+  /** The property of the model. */
+  readonly property: string;
+  /** The key in JSON: the property's name unless the model renames it. */
+  readonly name: string;
+  readonly metadata: EntityProperty;
+}
+
+export interface ScalarField extends NamedField {
+  readonly kind: 'scalar';
+  readonly value: ValueKind;
+  /** Computed by the model's own code: its value can be anything. */
+  readonly computed: boolean;
+}
+
+export interface EmbeddedField extends NamedField {
+  readonly kind: 'embedded';
+  readonly array: boolean;
+  readonly plan: FieldPlan;
+}
+
+export interface AssociationField extends NamedField {
+  readonly kind: 'to-one' | 'to-many';
+  /** What can stand there. Each row takes the plan of its own class. */
+  readonly plan: FieldPlan;
+  /** Cut to references, because embedding would recurse. */
+  readonly cut: boolean;
+}
+
+/** The exact tree of fields of a model for a set of groups, for every class that a row of it can be. */
+export interface FieldPlan {
+  readonly variants: ReadonlyMap<EntityMetadata, readonly Field[]>;
+}
+
+/** Makes the plan of what goes out for a model and a set of active groups. */
+export function planFields(mapper: Mapper, meta: EntityMetadata, groups: readonly string[]): FieldPlan {
+  return planAssociated(mapper, [meta], groups, []);
+}
+
+function planAssociated(
+  mapper: Mapper,
+  targets: readonly EntityMetadata[],
+  groups: readonly string[],
+  ancestors: readonly EntityMetadata[],
+): FieldPlan {
+  const variants = new Map<EntityMetadata, readonly Field[]>();
+  for (const target of targets) {
+    for (const meta of concreteClasses(mapper, target)) {
+      const recursing = ancestors.some((ancestor) => sameLine(ancestor, meta));
+      const properties = recursing ? identityProperties(meta) : ownProperties(meta);
+      variants.set(meta, planProperties(mapper, properties, groups, [...ancestors, meta]));
+    }
+  }
+  return { variants };
+}
+
+/** The fields of properties that are in the active groups, in the order of the model. */
+export function planProperties(
+  mapper: Mapper,
+  properties: readonly EntityProperty[],
+  groups: readonly string[],
+  ancestors: readonly EntityMetadata[],
+): readonly Field[] {
+  return properties.filter((property) => inGroups(property, groups)).map((property) => planField(mapper, property, groups, ancestors));
+}
+
+function planField(
+  mapper: Mapper,
+  property: EntityProperty,
+  groups: readonly string[],
+  ancestors: readonly EntityMetadata[],
+): Field {
+  const named = { property: property.name as string, name: jsonName(property), metadata: property };
+  switch (property.kind) {
+    case ReferenceKind.SCALAR:
+      return { ...named, kind: 'scalar', value: valueKindOf(property, mapper.driver.getPlatform()), computed: isComputed(property) };
+    case ReferenceKind.EMBEDDED:
+      return { ...named, kind: 'embedded', array: property.array === true, plan: planEmbedded(mapper, property, groups, ancestors) };
+    default: {
+      const targets = targetsOf(property);
+      const many = property.kind === ReferenceKind.ONE_TO_MANY || property.kind === ReferenceKind.MANY_TO_MANY;
+      return {
+        ...named,
+        kind: many ? 'to-many' : 'to-one',
+        plan: planAssociated(mapper, targets, groups, ancestors),
+        cut: targets.every((target) => ancestors.some((ancestor) => sameLine(ancestor, target))),
+      };
+    }
+  }
+}
+
+function planEmbedded(
+  mapper: Mapper,
+  property: EntityProperty,
+  groups: readonly string[],
+  ancestors: readonly EntityMetadata[],
+): FieldPlan {
+  const variants = new Map<EntityMetadata, readonly Field[]>();
+  for (const meta of embeddedTargets(mapper, property)) {
+    // An embeddable that holds itself has no reference to be cut to, and ends in its own data: it is not descended again.
+    const recursing = ancestors.includes(meta);
+    variants.set(meta, recursing ? [] : planProperties(mapper, ownProperties(meta), groups, [...ancestors, meta]));
+  }
+  return { variants };
+}
+
+/** The models that an association can hold. */
+export function targetsOf(property: EntityProperty): readonly EntityMetadata[] {
+  if (property.polymorphTargets) return property.polymorphTargets;
+  return property.targetMeta ? [property.targetMeta] : [];
+}
+
+/** The embeddables that a property can hold. */
+export function embeddedTargets(mapper: Mapper, property: EntityProperty): readonly EntityMetadata[] {
+  const polymorphic = property.targetMeta?.discriminatorMap;
+  if (polymorphic) return Object.values(polymorphic).map((cls) => mapper.getMetadata().get(cls));
+  return property.targetMeta ? [property.targetMeta] : [];
+}
+
+/** The properties of a class itself, without columns of embeddables and without what only its subclasses have. */
+export function ownProperties(meta: EntityMetadata): EntityProperty[] {
+  const isRootOfTable = meta.root === meta && meta.discriminatorMap !== undefined;
+  return (Object.values(meta.properties) as EntityProperty[]).filter(
+    (property) => !property.embedded && !(isRootOfTable && property.inherited),
+  );
+}
+
+function identityProperties(meta: EntityMetadata): EntityProperty[] {
+  const names: string[] = [...(meta.primaryKeys as string[])];
+  const discriminator = discriminatorProperty(meta);
+  if (discriminator) names.push(discriminator);
+  return ownProperties(meta).filter((property) => names.includes(property.name as string));
+}
+
+function isComputed(property: EntityProperty): boolean {
+  return property.persist === false && !property.formula;
+}
+
+/** The key of a property in JSON. */
+export function jsonName(property: EntityProperty): string {
+  return property.serializedName ?? (property.name as string);
+}

@@ -1,0 +1,49 @@
+import type { EntityMetadata } from '@mikro-orm/core';
+import type { Mapper } from '../database/mapper.ts';
+
+/** A model's class, as MikroORM made or was given it. */
+export type ModelClass = abstract new (...args: never[]) => object;
+
+/** Every entity of the application, without embeddables and without the mapper's own pivot tables. */
+export function entitiesOf(mapper: Mapper): EntityMetadata[] {
+  return [...mapper.getMetadata().getAll().values()].filter((meta) => !meta.embeddable && !meta.pivotTable && !meta.virtual);
+}
+
+/** Whether `meta` is `ancestor` or inherits from it. */
+export function isKindOf(meta: EntityMetadata, ancestor: EntityMetadata): boolean {
+  return meta.class === ancestor.class || meta.class.prototype instanceof ancestor.class;
+}
+
+/** Whether one of the two inherits from the other, or they are the same. */
+export function sameLine(a: EntityMetadata, b: EntityMetadata): boolean {
+  return isKindOf(a, b) || isKindOf(b, a);
+}
+
+/** The classes that a row of `meta` can be: itself and its descendants, without the abstract ones. */
+export function concreteClasses(mapper: Mapper, meta: EntityMetadata): EntityMetadata[] {
+  return entitiesOf(mapper).filter((candidate) => isKindOf(candidate, meta) && !candidate.abstract);
+}
+
+/** Whether the rows of a model say in a discriminator which class they are. */
+export function hasDiscriminator(meta: EntityMetadata): boolean {
+  return meta.root.discriminatorMap !== undefined;
+}
+
+/** The property that holds the discriminator, where the model has one. */
+export function discriminatorProperty(meta: EntityMetadata): string | null {
+  return hasDiscriminator(meta) ? String(meta.root.discriminatorColumn) : null;
+}
+
+/** The `type` of a class: its discriminator value, or its name in snake case. */
+export function typeOf(meta: EntityMetadata): string {
+  if (hasDiscriminator(meta) && meta.discriminatorValue !== undefined) return String(meta.discriminatorValue);
+  return modelName(meta);
+}
+
+/** The name of a model in messages: `third_party`. */
+export function modelName(meta: EntityMetadata): string {
+  return meta.className
+    .replace(/([a-z0-9])([A-Z])/g, '$1_$2')
+    .replace(/([A-Z])([A-Z][a-z])/g, '$1_$2')
+    .toLowerCase();
+}

@@ -1,0 +1,78 @@
+import type { EntityMetadata, EntityProperty, Platform } from '@mikro-orm/core';
+import { type ValueKind, valueKindOf } from './value-kind.ts';
+
+/** The key of a row, as the mapper takes it. */
+export type Identifier = string | number | bigint;
+
+/** Reads an id from a path or a body. `undefined` means that no row can have it. */
+export type IdentifierParser = (value: unknown) => Identifier | undefined;
+
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+const int64 = { min: -(2n ** 63n), max: 2n ** 63n - 1n };
+
+/** The primary key of a model. Its APIs need exactly one. */
+export function keyOf(meta: EntityMetadata): EntityProperty {
+  return meta.getPrimaryProp();
+}
+
+/** Makes the parser for a model's ids, from the column that holds them. */
+export function identifierParser(meta: EntityMetadata, platform: Platform): IdentifierParser {
+  let key = keyOf(meta);
+  // a key that is itself an association takes the ids of what it points to
+  while (key.targetMeta) key = keyOf(key.targetMeta);
+  const kind = valueKindOf(key, platform);
+  const isSqlite = platform.getConfig().getDriver().constructor.name.startsWith('Sqlite');
+  return parserFor(isSqlite && kind.kind === 'integer' ? { ...kind, min: Number.MIN_SAFE_INTEGER, max: Number.MAX_SAFE_INTEGER } : kind);
+}
+
+function parserFor(kind: ValueKind): IdentifierParser {
+  switch (kind.kind) {
+    case 'integer':
+      return (value) => {
+        const number = typeof value === 'string' ? canonicalNumber(value) : value;
+        return typeof number === 'number' && Number.isInteger(number) && number >= kind.min && number <= kind.max ? number : undefined;
+      };
+    case 'bigint':
+      return (value) => {
+        const big = canonicalBigint(value);
+        if (big === undefined || big < int64.min || big > int64.max) return undefined;
+        if (kind.as === 'bigint') return big;
+        return kind.as === 'string' ? big.toString() : Number(big);
+      };
+    case 'uuid':
+      return (value) => (typeof value === 'string' && uuid.test(value) ? value.toLowerCase() : undefined);
+    case 'enum':
+      return (value) => kind.items.find((item) => item === value || (typeof value === 'string' && String(item) === value));
+    default: {
+      const longest = kind.kind === 'string' && kind.length !== null ? kind.length : Number.POSITIVE_INFINITY;
+      return (value) => (typeof value === 'string' && isStorable(value) && codePoints(value) <= longest ? value : undefined);
+    }
+  }
+}
+
+/** `007` and `1e3` are other names for a row: a row has one. */
+function canonicalNumber(text: string): number | undefined {
+  return /^(?:0|-?[1-9]\d{0,15})$/.test(text) ? Number(text) : undefined;
+}
+
+function canonicalBigint(value: unknown): bigint | undefined {
+  if (typeof value === 'number') return Number.isSafeInteger(value) ? BigInt(value) : undefined;
+  return typeof value === 'string' && /^(?:0|-?[1-9]\d{0,18})$/.test(value) ? BigInt(value) : undefined;
+}
+
+/** Whether both databases can hold a text: NUL is refused by PostgreSQL, half a surrogate pair would be replaced by another character. */
+export function isStorable(text: string): boolean {
+  return text !== '' && isStorableText(text);
+}
+
+/** Like {@link isStorable}, with the empty text allowed. */
+export function isStorableText(text: string): boolean {
+  return !text.includes('\0') && text.isWellFormed();
+}
+
+/** The length of a text as databases count it. */
+export function codePoints(text: string): number {
+  let count = 0;
+  for (const _ of text) count++;
+  return count;
+}

@@ -1,0 +1,160 @@
+import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify';
+import { createApiKeyAuthenticator } from './access/api-keys.ts';
+import { type Authenticator, authenticateWith, challengeOf, isAuthenticatorClass } from './access/authenticator.ts';
+import { compileGuard } from './access/guard.ts';
+import { createJwtAuthenticator } from './access/jwt.ts';
+import { loadJwtKeys } from './access/jwt-keys.ts';
+import { type Application, type ApplicationOptions, instancesOf, loadApplication, metaOf } from './application.ts';
+import { conflictProblem } from './change/conflict.ts';
+import type { Denormalizers } from './change/associations.ts';
+import { ApiController, constructController } from './controller/api-controller.ts';
+import { collectionHandler, singleHandler } from './controller/dispatch.ts';
+import { respond } from './controller/respond.ts';
+import { type ApiRuntime, Framework, restrictionOf, userOf } from './controller/runtime.ts';
+import { prepareDatabase } from './database/mapper.ts';
+import type { ApiDeclaration, HttpMethod } from './declaration/types.ts';
+import { problem } from './errors.ts';
+import { identifierParser } from './model/identifier.ts';
+import type { Door } from './query/reference.ts';
+import { problemDocument, problemType, toProblem } from './response/problem-document.ts';
+import { mountRoutes, type RouteHandler } from './route/mount.ts';
+import type { RouteRecord } from './route/record.ts';
+import { type Denormalizer, isDenormalizerClass } from './serialization/denormalizer.ts';
+
+/**
+ * Mounts an application on a Fastify instance.
+ *
+ * @example
+ * await app.register(declarest, { app_main: { apis }, models: [Person, Center], voters: [PersonVoter] });
+ */
+export const declarest: FastifyPluginAsync<ApplicationOptions> = async (app, options) => {
+  await mountApplication(app, await loadApplication(options));
+};
+
+/** Opens an application's database and mounts its routes. */
+export async function mountApplication(app: FastifyInstance, application: Application): Promise<void> {
+  const { declaration, mapper, records, seed } = application;
+  const authenticators = await authenticatorsOf(application);
+  await prepareDatabase(mapper, declaration.database, seed);
+  app.addHook('onClose', () => mapper.close());
+
+  if (!app.hasRequestDecorator('user')) app.decorateRequest('user', null);
+  app.addHook('onRequest', async (request) => {
+    (request as { user?: unknown }).user = await authenticateWith(authenticators, request);
+  });
+  acceptJson(app);
+  answerErrors(app, application);
+  mountRoutes(app, records, handlers(app, application, challengeOf(authenticators)), { route: { bodyLimit: declaration.server.bodyLimit } });
+}
+
+async function authenticatorsOf({ catalog, declaration: { security }, directory, production }: Application): Promise<Authenticator[]> {
+  const own = security.authenticator ? [security.authenticator] : catalog.authenticators;
+  return [
+    ...(security.jwt ? [createJwtAuthenticator(security.jwt, await loadJwtKeys(security.jwt, { directory, production }))] : []),
+    ...(security.apiKeys.length > 0 ? [createApiKeyAuthenticator(security.apiKeys)] : []),
+    ...instancesOf(own, isAuthenticatorClass),
+  ];
+}
+
+/** Makes the handler of each route and method, with everything resolved that can be known before a request comes. */
+function handlers(app: FastifyInstance, application: Application, challenge: string) {
+  const { catalog, declaration, mapper, voters } = application;
+  const doors: Door<FastifyRequest>[] = [];
+  const framework = new Framework(mapper, declaration, { doors, denormalizers: denormalizersOf(catalog.denormalizers), prefix: app.prefix });
+  const controllers = new Map<ApiDeclaration, { controller: ApiController; runtime: ApiRuntime }>();
+  for (const api of declaration.apis) {
+    const made = compileApi(api, framework, application, challenge);
+    controllers.set(api, made);
+    const { runtime } = made;
+    doors.push({
+      meta: runtime.meta,
+      restrict: runtime.restricts ? (request) => restrictionOf(runtime, '_entity', request) ?? (() => undefined) : null,
+    });
+  }
+
+  return (record: RouteRecord, method: HttpMethod, format: string): RouteHandler => {
+    const { api, action, handler, single } = record;
+    if (!api || !action) return definedHandler(record, framework, compileGuard(record.roles[method] ?? [], voters, challenge), format);
+    const { controller, runtime } = controllers.get(api) as { controller: ApiController; runtime: ApiRuntime };
+    const make = single ? singleHandler : collectionHandler;
+    return make(runtime, controller, action.name, handler, format);
+  };
+}
+
+function compileApi(api: ApiDeclaration, framework: Framework, { mapper, records, voters }: Application, challenge: string) {
+  const meta = metaOf(mapper, api.class.value);
+  const type = (api.controller?.value ?? ApiController) as new () => ApiController;
+  const guards = new Map(
+    records
+      .filter((record) => record.api === api)
+      .flatMap(({ action, methods, roles }) =>
+        methods.map((method) => [`${action?.name} ${method}`, compileGuard(roles[method] ?? [], voters, challenge)] as const),
+      ),
+  );
+  let controller: ApiController;
+  const runtime: ApiRuntime = {
+    framework,
+    api,
+    meta,
+    parseId: identifierParser(meta, mapper.driver.getPlatform()),
+    get hooks() {
+      return controller;
+    },
+    restricts: type.prototype.customizeQuery !== ApiController.prototype.customizeQuery,
+    guardOf: (action, method) => {
+      const guard = guards.get(`${action} ${method}`);
+      if (!guard) throw new Error(`${api.name} has no action "${action}" with the method ${method}`);
+      return guard;
+    },
+  };
+  controller = constructController(type, runtime);
+  return { controller, runtime };
+}
+
+/** The handler of a route that an application's own service brought. */
+function definedHandler({ definition }: RouteRecord, framework: Framework, guard: ReturnType<typeof compileGuard>, format: string): RouteHandler {
+  return async (request, reply) => {
+    await guard.check(null, userOf(request), request);
+    return respond(framework, request, reply, await definition?.handler(request, format));
+  };
+}
+
+function denormalizersOf(exported: Application['catalog']['denormalizers']): Denormalizers {
+  const byProperty = new Map<string, Denormalizer>();
+  for (const { value } of exported) {
+    if (!isDenormalizerClass(value)) continue;
+    const denormalizer = new value();
+    for (const property of value.properties) byProperty.set(property, denormalizer);
+  }
+  return byProperty;
+}
+
+/** Bodies are JSON: Fastify's own reading of plain text is switched off, and a merge patch may be called one. */
+function acceptJson(app: FastifyInstance): void {
+  const parse = app.getDefaultJsonParser('error', 'error');
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser<string>(['application/json', 'application/merge-patch+json'], { parseAs: 'string' }, (request, body, done) => {
+    if (request.method !== 'PATCH' && /merge-patch/i.test(request.headers['content-type'] ?? '')) {
+      done(problem('unsupported_media_type', { allowed: 'application/json' }));
+      return;
+    }
+    if (body === '') {
+      done(null, undefined);
+      return;
+    }
+    parse(request, body, (error, value) => {
+      if (error) done(problem('invalid_body', { reason: 'it is no valid JSON' }, { cause: error }));
+      else done(null, value);
+    });
+  });
+}
+
+/** Every error becomes a problem document; what is our own fault is logged and not told. */
+function answerErrors(app: FastifyInstance, { mapper, declaration }: Application): void {
+  app.setErrorHandler((error, request, reply) => {
+    const found = conflictProblem(error, mapper) ?? toProblem(error, declaration.server.bodyLimit);
+    if (found.status >= 500) request.log.error({ err: found.cause ?? error }, found.message);
+    const path = request.url.split('?', 1)[0] as string;
+    return reply.code(found.status).headers(found.headers).type(problemType).send(JSON.stringify(problemDocument(found, path)));
+  });
+}

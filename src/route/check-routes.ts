@@ -1,0 +1,71 @@
+import type { HttpMethod, Path } from '../declaration/types.ts';
+import { parsePath, placeholdersOf, shapeOf } from './pattern.ts';
+import type { RouteRecord } from './record.ts';
+import { checkRequirement } from './requirement.ts';
+
+/** Where errors are collected. */
+export interface RouteReport {
+  add(path: Path, message: string): void;
+}
+
+/** Reports what keeps the records from being routes: taken names, taken paths, malformed paths, unusable requirements. */
+export function checkRoutes(records: readonly RouteRecord[], report: RouteReport): void {
+  const names = new Map<string, RouteRecord>();
+  const places = new Map<string, RouteRecord>();
+  for (const record of records) {
+    checkName(record, names, report);
+    const { pattern, errors } = parsePath(record.path);
+    for (const error of errors) report.add(record.source, error);
+    checkRequirements(record, placeholdersOf(pattern), report);
+    if (errors.length === 0) checkPlace(record, places, report);
+  }
+}
+
+function checkName(record: RouteRecord, names: Map<string, RouteRecord>, report: RouteReport): void {
+  const other = names.get(record.name);
+  if (other === undefined) names.set(record.name, record);
+  else {
+    report.add(
+      record.source,
+      `the route name "${record.name}" is already taken by the route at ${other.path}; rename the API, the action or the route`,
+    );
+  }
+}
+
+function checkPlace(record: RouteRecord, places: Map<string, RouteRecord>, report: RouteReport): void {
+  const { pattern } = parsePath(record.path);
+  const clashes = new Map<RouteRecord, Set<HttpMethod>>();
+  for (const suffix of pattern.formatted ? record.formats.map((format) => `.${format}`) : ['']) {
+    const shape = shapeOf(pattern, suffix);
+    for (const method of record.methods) {
+      const key = `${method} ${shape}`;
+      const other = places.get(key);
+      if (other === undefined) places.set(key, record);
+      else if (other !== record) clashes.set(other, (clashes.get(other) ?? new Set()).add(method));
+    }
+  }
+  for (const [other, methods] of clashes) {
+    report.add(
+      record.source,
+      `${[...methods].join(', ')} ${record.path} of the route "${record.name}" is already answered by the route "${other.name}" ` +
+        `(${other.path}), placeholders being alike; change a path or disable the method on one of them`,
+    );
+  }
+}
+
+function checkRequirements(record: RouteRecord, placeholders: readonly string[], report: RouteReport): void {
+  const declared = record.action?.requirements ?? record.definition?.requirements ?? {};
+  const at = (name: string) => (record.action ? [...record.source, 'requirements', name] : record.source);
+  for (const [name, source] of Object.entries(declared)) {
+    if (placeholders.includes(name)) {
+      const error = checkRequirement(source);
+      if (error !== null) report.add(at(name), `the requirement "${source}" of {${name}} ${error}`);
+    } else if (name === '_format') {
+      report.add(at(name), 'the format takes no requirement; the known formats are set by app_main.formats');
+    } else if (name !== 'id') {
+      // An id requirement on an action without id does no harm: it is what an empty mapping means.
+      const known = placeholders.length === 0 ? 'none' : placeholders.map((placeholder) => `{${placeholder}}`).join(', ');
+      report.add(at(name), `there is no placeholder {${name}} in ${record.path} to constrain; its placeholders: ${known}`);
+    }
+  }
+}

@@ -1,0 +1,177 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods, RouteOptions } from 'fastify';
+import type { HttpMethod } from '../declaration/types.ts';
+import { type Problem, problem } from '../errors.ts';
+import { classifyMiss, findMatch, type Match } from './match.ts';
+import { orderRecords } from './order.ts';
+import { type PathPattern, parsePath, shapeOf } from './pattern.ts';
+import { basePathOf, type RouteRecord } from './record.ts';
+import { type PathRules, withoutQuery } from './request-path.ts';
+import { maxValueLength, requirementSource } from './requirement.ts';
+
+/** Answers the requests of one record, method and format. */
+export type RouteHandler = (request: FastifyRequest, reply: FastifyReply) => unknown;
+
+/** Makes the handler of one record, method and format; called once for each, when the routes are mounted. */
+export type HandlerFor = (record: RouteRecord, method: HttpMethod, format: string) => RouteHandler;
+
+export interface MountOptions {
+  /** Fastify's route options, the same for every route: `bodyLimit`, `config`, hooks. */
+  readonly route?: Omit<RouteOptions, 'method' | 'url' | 'path' | 'handler' | 'exposeHeadRoute' | 'schema'>;
+}
+
+/**
+ * Registers the records on Fastify, exactly with the enabled methods, and beside them the routes that tell what went wrong: 405 with
+ * `Allow`, 404 with the known formats, 404.
+ */
+export function mountRoutes(
+  app: FastifyInstance,
+  records: readonly RouteRecord[],
+  handlerFor: HandlerFor,
+  options: MountOptions = {},
+): void {
+  const frozen = Object.freeze([...records]);
+  const taken = new Set<string>();
+  const handlers = new Map<RouteRecord, Map<string, RouteHandler>>();
+  for (const record of orderRecords(frozen)) {
+    const { pattern } = parsePath(record.path);
+    const own = new Map<string, RouteHandler>();
+    handlers.set(record, own);
+    for (const format of pattern.formatted ? record.formats : [record.formats[0] ?? '']) {
+      const suffix = pattern.formatted ? `.${format}` : '';
+      for (const method of record.methods) {
+        const handler = handlerFor(record, method, format);
+        own.set(`${method} ${format}`, handler);
+        taken.add(`${method} ${shapeOf(pattern, suffix)}`);
+        const url = routerUrl(pattern, suffix, record.requirements);
+        register(record, () => app.route({ ...options.route, method, url, handler, exposeHeadRoute: false }));
+      }
+    }
+  }
+  mountFallbacks(app, frozen, options, taken, ({ record, format }, method) => own(handlers, record, method, format));
+}
+
+function own(
+  handlers: Map<RouteRecord, Map<string, RouteHandler>>,
+  record: RouteRecord,
+  method: string,
+  format: string,
+): RouteHandler {
+  return handlers.get(record)?.get(`${method} ${format}`) as RouteHandler;
+}
+
+/**
+ * A route's path as Fastify's router reads it. The router tries the expression before it looks at the length, so the lookahead keeps
+ * an expression from ever running over a long value.
+ */
+function routerUrl(pattern: PathPattern, suffix: string, requirements: Readonly<Record<string, string>>): string {
+  const { segments } = pattern;
+  const parts = segments.map((segment, index) => {
+    const ending = index === segments.length - 1 ? suffix : '';
+    if ('text' in segment) return `/${segment.text}${ending}`.replaceAll(':', '::');
+    const requirement = Object.hasOwn(requirements, segment.placeholder) ? requirements[segment.placeholder] : undefined;
+    const length = `(?=[^]{1,${maxValueLength}}${ending.replace(/[^\w]/g, '\\$&')}$)`;
+    return `/:${segment.placeholder}(${length}${requirementSource(requirement)})${ending}`;
+  });
+  return parts.join('');
+}
+
+function register(record: RouteRecord, route: () => void): void {
+  try {
+    route();
+  } catch (error) {
+    if (!(error instanceof Error) || !/^The regex '.*' is not safe!$/s.test(error.message)) throw error;
+    throw new Error(
+      `Fastify's router refuses a requirement of the route ${record.name} (${JSON.stringify(record.requirements)}), because it judges by looks. ` +
+        'The requirement has been checked and is safe: create the Fastify instance with { routerOptions: { allowUnsafeRegex: true } }.',
+      { cause: error },
+    );
+  }
+}
+
+function mountFallbacks(
+  app: FastifyInstance,
+  records: readonly RouteRecord[],
+  options: MountOptions,
+  taken: Set<string>,
+  handlerOf: (match: Match, method: string) => RouteHandler,
+): void {
+  const rules: PathRules = app.initialConfig.routerOptions ?? {};
+  const found = new WeakMap<FastifyRequest, Match>();
+  const prefixLength = app.prefix.split('/').filter((segment) => segment !== '').length;
+
+  // In a hook, because a body must not be read, let alone refused, where there is nothing to send it to.
+  const classify = async (request: FastifyRequest) => {
+    const path = withoutPrefix(request.url, prefixLength, rules);
+    const match = findMatch(records, request.method, path, rules);
+    if (match === null) throw missProblem(records, request.method, path, { rules, shown: request.url });
+    // The router prefers this route to one with a placeholder in place of a static segment of the base path.
+    const { '*': _, ...outer } = request.params as Record<string, string>;
+    request.params = Object.assign(Object.create(null), outer, match.params);
+    found.set(request, match);
+  };
+  const handler = (request: FastifyRequest, reply: FastifyReply) =>
+    handlerOf(found.get(request) as Match, request.method)(request, reply);
+
+  const { onRequest = [] } = options.route ?? {};
+  for (const { shape, url } of fallbacks(records)) {
+    const free = (app.supportedMethods as HTTPMethods[]).filter(
+      (method) => !taken.has(`${method} ${shape}`) && !app.hasRoute({ method, url: joinUrl(app.prefix, url) }),
+    );
+    for (const method of free) taken.add(`${method} ${shape}`);
+    if (free.length === 0) continue;
+    app.route({ ...options.route, method: free, url, handler, onRequest: [onRequest, classify].flat(), exposeHeadRoute: false });
+  }
+}
+
+/** The places where a request that no route answers is looked into: around the base of each API, and at each route outside of them. */
+function* fallbacks(records: readonly RouteRecord[]): Generator<{ readonly shape: string; readonly url: string }> {
+  const bases = new Set(records.flatMap(({ api }) => (api === null ? [] : [basePathOf(api)])).filter((base) => base !== ''));
+  for (const base of bases) {
+    const { pattern } = parsePath(base);
+    // Not simply `/api/person*`: that would answer for `/api/personnel` as well, which may belong to someone else.
+    const dynamic = pattern.segments.some((segment, index) => index === pattern.segments.length - 1 && 'placeholder' in segment);
+    for (const suffix of dynamic ? ['', '/*'] : ['', '.*', '/*']) {
+      yield { shape: shapeOf(pattern, suffix), url: `${routerUrl(pattern, '', {})}${suffix}` };
+    }
+  }
+  for (const { path, formats, api } of records) {
+    if (api !== null && basePathOf(api) !== '') continue;
+    const { pattern } = parsePath(path);
+    for (const suffix of pattern.formatted ? formats.map((format) => `.${format}`) : ['']) {
+      yield { shape: shapeOf(pattern, suffix), url: routerUrl(pattern, suffix, {}) };
+    }
+  }
+}
+
+/** The answer to a request that no record answers. */
+export function missProblem(
+  records: readonly RouteRecord[],
+  method: string,
+  path: string,
+  { rules = {}, shown = path }: { rules?: PathRules; shown?: string } = {},
+): Problem {
+  const miss = classifyMiss(records, method, path, rules);
+  if (miss.kind === 'method') {
+    const allowed = miss.allowed.join(', ');
+    return problem('method_not_allowed', { method, allowed }, { headers: { Allow: allowed } });
+  }
+  if (miss.kind === 'format') return problem('unknown_format', { format: shorten(miss.format), allowed: miss.known.join(', ') });
+  return problem('not_found', { path: shorten(withoutQuery(shown)) });
+}
+
+function shorten(text: string): string {
+  return text.length > 200 ? `${text.slice(0, 200)}…` : text;
+}
+
+function joinUrl(prefix: string, url: string): string {
+  return prefix.endsWith('/') ? `${prefix}${url.slice(1)}` : `${prefix}${url}`;
+}
+
+/** Cuts off as many segments as the prefix has, which may contain parameters of its own. */
+function withoutPrefix(target: string, segments: number, rules: PathRules): string {
+  let path = target.replace(/^https?:\/\/[^/?#]+/i, '');
+  if (rules.ignoreDuplicateSlashes) path = path.replace(/^[^?#]*/, (text) => text.replace(/\/{2,}/g, '/'));
+  let at = 0;
+  for (let i = 0; i < segments && at !== -1; i++) at = path.indexOf('/', at + 1);
+  return at === -1 ? '' : path.slice(at);
+}

@@ -1,0 +1,58 @@
+import { parsePath } from './pattern.ts';
+import type { RouteRecord } from './record.ts';
+import { requirementSource } from './requirement.ts';
+
+interface Step {
+  /** Equal for segments that the router tells no difference between. */
+  readonly key: string;
+  readonly rank: number;
+}
+
+interface Entry {
+  readonly record: RouteRecord;
+  readonly steps: readonly Step[];
+}
+
+/**
+ * The records in the order they are tried. Segment by segment, what is static comes before what is dynamic; of two
+ * dynamic segments, the one with a format suffix and then the one with a requirement come first. Where that does not decide,
+ * the order of declaration does.
+ */
+export function orderRecords(records: readonly RouteRecord[]): readonly RouteRecord[] {
+  return Object.freeze(
+    arrange(
+      records.map((record) => ({ record, steps: stepsOf(record) })),
+      0,
+    ),
+  );
+}
+
+// Records that share a segment stay together, because the router walks a tree: once it has chosen one of two dynamic segments, it tries
+// everything below that one before the other.
+function arrange(entries: readonly Entry[], depth: number): RouteRecord[] {
+  const ended = entries.filter(({ steps }) => steps.length === depth).map(({ record }) => record);
+  const groups = new Map<string, { rank: number; members: Entry[] }>();
+  for (const entry of entries) {
+    const step = entry.steps[depth];
+    if (step === undefined) continue;
+    const group = groups.get(step.key);
+    if (group) group.members.push(entry);
+    else groups.set(step.key, { rank: step.rank, members: [entry] });
+  }
+  const ordered = [...groups.values()].sort((a, b) => a.rank - b.rank);
+  return [...ended, ...ordered.flatMap(({ members }) => arrange(members, depth + 1))];
+}
+
+function stepsOf(record: RouteRecord): Step[] {
+  const { segments, formatted } = parsePath(record.path).pattern;
+  return segments.map((segment, index) => {
+    const suffixed = formatted && index === segments.length - 1;
+    if ('text' in segment) return { key: `${segment.text}${suffixed ? '.{_format}' : ''}`, rank: 0 };
+    const requirement = record.requirements[segment.placeholder];
+    // A slash cannot be part of a static segment, so these keys stay apart from those above.
+    return {
+      key: `/${requirementSource(requirement)}${suffixed ? '.{_format}' : ''}`,
+      rank: (suffixed ? 1 : 3) + (requirement === undefined ? 1 : 0),
+    };
+  });
+}

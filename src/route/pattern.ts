@@ -1,0 +1,80 @@
+/** One part of a path between two slashes. */
+export type Segment = { readonly text: string } | { readonly placeholder: string };
+
+/** A route's path, taken apart. */
+export interface PathPattern {
+  readonly segments: readonly Segment[];
+  /** Whether the last segment ends in `.{_format}`. */
+  readonly formatted: boolean;
+}
+
+/** A path taken apart, and what is wrong with it. */
+export interface ParsedPath {
+  readonly pattern: PathPattern;
+  readonly errors: readonly string[];
+}
+
+const formatSuffix = '.{_format}';
+// A request's path is compared after decoding, so an encoded character in a route could never match; the others are not path characters
+// at all, or mean something to the router.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are exactly what is refused
+const forbidden = /[*?#%\\<>"\s\u0000-\u001f\u007f]/u;
+
+/** Takes a path such as `/api/person/{id}.{_format}` apart; what is wrong with it is told in `errors`. */
+export function parsePath(path: string): ParsedPath {
+  const errors: string[] = [];
+  const formatted = path.endsWith(formatSuffix);
+  const bare = formatted ? path.slice(0, -formatSuffix.length) : path;
+  const seen = new Set<string>();
+  const segments = bare
+    .slice(bare.startsWith('/') ? 1 : 0)
+    .split('/')
+    .map((text) => parseSegment(text, path, seen, errors));
+  if (!bare.startsWith('/')) {
+    return {
+      pattern: { segments, formatted },
+      errors: [`the path "${path}" must start with "/" and a name, as in "/api/person"`],
+    };
+  }
+  return { pattern: { segments, formatted }, errors };
+}
+
+function parseSegment(text: string, path: string, seen: Set<string>, errors: string[]): Segment {
+  const placeholder = /^\{([A-Za-z_]\w*)\}$/.exec(text)?.[1];
+  if (placeholder === undefined) {
+    const error = staticError(text, path);
+    if (error) errors.push(error);
+    return { text };
+  }
+  if (placeholder === '_format') errors.push(`the path "${path}" may contain {_format} only at its end, as ".{_format}"`);
+  else if (seen.has(placeholder))
+    errors.push(`the path "${path}" contains the placeholder {${placeholder}} twice; rename one of them`);
+  seen.add(placeholder);
+  return { placeholder };
+}
+
+function staticError(text: string, path: string): string | null {
+  if (text === '') {
+    return path === '/' ? null : `the path "${path}" contains an empty segment; remove the doubled or last slash`;
+  }
+  if (text === '.' || text === '..')
+    return `the path "${path}" contains the segment "${text}", which clients resolve away; remove it`;
+  if (/[{}]/.test(text)) {
+    return `the path "${path}" contains "${text}": a placeholder must fill a whole segment, as in "/{name}/", its name made of letters, digits and "_"`;
+  }
+  const character = forbidden.exec(text)?.[0];
+  if (character !== undefined) {
+    return `the path "${path}" contains ${JSON.stringify(character)}, which cannot be part of a path; write the path decoded and without it`;
+  }
+  return null;
+}
+
+/** The names of the placeholders of a path, without the format. */
+export function placeholdersOf(pattern: PathPattern): string[] {
+  return pattern.segments.flatMap((segment) => ('placeholder' in segment ? [segment.placeholder] : []));
+}
+
+/** What two paths have in common when they differ in the names of placeholders only: `/api/person/{}`. */
+export function shapeOf(pattern: PathPattern, suffix: string): string {
+  return `${pattern.segments.map((segment) => ('placeholder' in segment ? '/{}' : `/${segment.text}`)).join('')}${suffix}`;
+}

@@ -1,0 +1,161 @@
+import type { ActionDeclaration, ApiDeclaration, Declaration, HttpMethod, Path } from '../declaration/types.ts';
+import { parsePath, placeholdersOf } from './pattern.ts';
+
+/** A route as declared: one name, one path, the methods enabled on it. */
+export interface RouteRecord {
+  readonly name: string;
+  /** As SPEC 4.1 writes it: `/api/person/{id}.{_format}`. */
+  readonly path: string;
+  readonly methods: readonly HttpMethod[];
+  /** Regular expressions that the placeholders' values must match as a whole. */
+  readonly requirements: Readonly<Record<string, string>>;
+  readonly formats: readonly string[];
+  /** Whether the path contains the entity's id. */
+  readonly single: boolean;
+  readonly api: ApiDeclaration | null;
+  readonly action: ActionDeclaration | null;
+  /** What an application's own route-loading service returned, where the route is not of an API. */
+  readonly definition: RouteDefinition | null;
+  readonly controller: string;
+  readonly handler: string;
+  readonly roles: Readonly<Partial<Record<HttpMethod, readonly string[]>>>;
+  readonly source: Path;
+}
+
+/** A route that an application's own route-loading service returns. */
+export interface RouteDefinition {
+  readonly name: string;
+  /** May end in `.{_format}`. */
+  readonly path: string;
+  readonly methods: readonly HttpMethod[];
+  readonly requirements?: Readonly<Record<string, string>>;
+  /** One role for every method, or one for each. */
+  readonly roles?: Readonly<Partial<Record<HttpMethod, string>>> | string;
+  // Written as a method, so that a handler may narrow the request to Fastify's.
+  handler(request: unknown, format: string): unknown;
+}
+
+/** What the records are made with. */
+export interface RecordOptions {
+  /** All roles that guard a method of an action: the base role first, then the method's own. */
+  readonly rolesOf: (api: ApiDeclaration, action: ActionDeclaration, method: HttpMethod) => readonly string[];
+  readonly handlerOf?: (api: ApiDeclaration, action: ActionDeclaration) => string;
+  readonly controllerOf?: (api: ApiDeclaration, action: ActionDeclaration) => string;
+}
+
+/** What an id must match unless the declaration says otherwise. */
+export const defaultIdRequirement = '\\d+';
+
+/** The records of every action of every API, in the order of declaration. */
+export function recordsOf(declaration: Pick<Declaration, 'apis' | 'formats'>, options: RecordOptions): readonly RouteRecord[] {
+  const records = declaration.apis.flatMap((api) =>
+    api.actions.map((action) => recordOf(api, action, declaration.formats, options)),
+  );
+  return Object.freeze(records);
+}
+
+function recordOf(
+  api: ApiDeclaration,
+  action: ActionDeclaration,
+  formats: readonly string[],
+  { rolesOf, handlerOf = (_, of) => handlerName(of), controllerOf = controllerName }: RecordOptions,
+): RouteRecord {
+  const path = pathOf(api, action);
+  return freeze({
+    name: routeName(api, action),
+    path,
+    methods: [...action.methods],
+    requirements: requirementsOf(path, action.requirements),
+    formats: [...formats],
+    single: action.single,
+    api,
+    action,
+    definition: null,
+    controller: controllerOf(api, action),
+    handler: handlerOf(api, action),
+    roles: Object.fromEntries(action.methods.map((method) => [method, Object.freeze([...rolesOf(api, action, method)])])),
+    source: action.path,
+  });
+}
+
+/** The record of a route that a route-loading service returned; `controller` is what to call that service. */
+export function recordOfDefinition(
+  definition: RouteDefinition,
+  { formats, controller, source }: { formats: readonly string[]; controller: string; source: Path },
+): RouteRecord {
+  const { roles = {} } = definition;
+  const roleOf = (method: HttpMethod) => (typeof roles === 'string' ? roles : roles[method]);
+  return freeze({
+    name: definition.name,
+    path: definition.path,
+    methods: [...definition.methods],
+    requirements: requirementsOf(definition.path, definition.requirements ?? {}),
+    formats: [...formats],
+    single: hasId(definition.path),
+    api: null,
+    action: null,
+    definition,
+    controller,
+    handler: definition.handler?.name || 'handler',
+    roles: Object.fromEntries(
+      definition.methods.map((method) => {
+        const role = roleOf(method);
+        return [method, Object.freeze(role ? [role] : [])];
+      }),
+    ),
+    source,
+  });
+}
+
+/** `app_api_single_person__index`, `app_api_single_person_participants`. */
+export function routeName(api: Pick<ApiDeclaration, 'name'>, action: Pick<ActionDeclaration, 'name'>): string {
+  return `app_api_single_${api.name}_${action.name}`;
+}
+
+/** The name of the controller's method that handles an action. */
+export function handlerName(action: Pick<ActionDeclaration, 'name' | 'kind' | 'controllerAction' | 'association'>): string {
+  if (action.controllerAction !== null) return action.controllerAction;
+  if (action.kind === 'index') return 'indexApi';
+  if (action.kind === 'entity') return 'entityApi';
+  return action.association ? 'addRemoveApi' : `${action.name}Api`;
+}
+
+/** The name of an API's controller. */
+export function controllerName(api: Pick<ApiDeclaration, 'controller'>): string {
+  return api.controller?.name ?? 'ApiController';
+}
+
+/** The path of an action, as SPEC 4.1 writes it. */
+export function pathOf(
+  api: Pick<ApiDeclaration, 'basePath'>,
+  action: Pick<ActionDeclaration, 'name' | 'kind' | 'single' | 'segment'>,
+): string {
+  const own = action.segment === null ? null : action.segment.replace(/^\/+|\/+$/g, '');
+  const segment = own || (action.kind === 'custom' ? action.name : null);
+  const parts = [basePathOf(api), ...(action.single ? ['{id}'] : []), ...(segment === null ? [] : [segment])];
+  return `${parts.join('/')}.{_format}`;
+}
+
+/** An API's base path without a slash at its end. */
+export function basePathOf(api: Pick<ApiDeclaration, 'basePath'>): string {
+  return api.basePath.replace(/\/+$/, '');
+}
+
+function hasId(path: string): boolean {
+  return placeholdersOf(parsePath(path).pattern).includes('id');
+}
+
+function requirementsOf(path: string, declared: Readonly<Record<string, string>>): Record<string, string> {
+  const requirements: Record<string, string> = {};
+  for (const name of placeholdersOf(parsePath(path).pattern)) {
+    const requirement = Object.hasOwn(declared, name) ? declared[name] : undefined;
+    if (requirement !== undefined) requirements[name] = requirement;
+    else if (name === 'id') requirements[name] = defaultIdRequirement;
+  }
+  return requirements;
+}
+
+function freeze(record: RouteRecord): RouteRecord {
+  for (const part of [record.methods, record.requirements, record.formats, record.roles]) Object.freeze(part);
+  return Object.freeze(record);
+}

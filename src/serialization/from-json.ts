@@ -1,0 +1,162 @@
+import type { Violation } from '../errors.ts';
+import { codePoints, isStorableText } from '../model/identifier.ts';
+import type { ValueKind } from '../model/value-kind.ts';
+
+/** A value read from JSON, or why it was refused. */
+export type Parsed = { readonly value: unknown } | { readonly refused: Omit<Violation, 'propertyPath'> };
+
+type Parser = (json: unknown) => Parsed;
+
+/** How deep a value of a JSON column may be nested. */
+const maxDepth = 100;
+
+const patterns = {
+  uuid: /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i,
+  date: /^(\d{4})-(\d{2})-(\d{2})$/,
+  dateTime: /^(\d{4}-\d{2}-\d{2})T([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{1,9})?)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/,
+  time: /^([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{1,6})?)?$/,
+  integer: /^-?\d{1,19}$/,
+  decimal: /^-?(\d+)(?:\.(\d+))?$/,
+  base64: /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/,
+};
+
+/** Makes the reader of a column's values: it takes the right JSON type within the column's limits, and nothing else. */
+export function fromJson(kind: ValueKind): Parser {
+  switch (kind.kind) {
+    case 'integer':
+      return (json) => {
+        if (typeof json !== 'number' || !Number.isInteger(json)) return wrongType('an integer');
+        return json < kind.min || json > kind.max ? outOfRange(kind.min, kind.max) : { value: json };
+      };
+    case 'bigint':
+      return (json) => parseBigint(json, kind.as);
+    case 'decimal':
+      return (json) => parseDecimal(json, kind);
+    case 'float':
+      return (json) => (typeof json === 'number' && Number.isFinite(json) ? { value: json } : wrongType('a number'));
+    case 'boolean':
+      return (json) => (typeof json === 'boolean' ? { value: json } : wrongType('true or false'));
+    case 'string':
+      return (json) => parseString(json, kind.length);
+    case 'uuid':
+      return textLike(patterns.uuid, 'a UUID', (text) => text.toLowerCase());
+    case 'date':
+      return (json) => (typeof json === 'string' && isDate(json) ? { value: json } : wrongType('a date such as "2026-11-15"'));
+    case 'datetime':
+      return parseDateTime;
+    case 'time':
+      return textLike(patterns.time, 'a time such as "13:45:00"');
+    case 'interval':
+      return (json) => parseString(json, 100);
+    case 'enum':
+      return (json) =>
+        kind.items.includes(json as string | number)
+          ? { value: json }
+          : { refused: { title: `must be one of: ${kind.items.join(', ')}`, code: 'enum', parameters: { allowed: [...kind.items] } } };
+    case 'blob':
+      return textLike(patterns.base64, 'bytes in base64', (text) => Buffer.from(text, 'base64'));
+    case 'json':
+    case 'any':
+      return parseAnything;
+    case 'array':
+      return arrayParser(fromJson(kind.item));
+    case 'custom':
+      return (json) => parseCustom(json, kind);
+  }
+}
+
+function wrongType(expected: string): Parsed {
+  return { refused: { title: `must be ${expected}`, code: 'type', parameters: { expected } } };
+}
+
+function outOfRange(min: number | string, max: number | string): Parsed {
+  return { refused: { title: `must be between ${min} and ${max}`, code: 'range', parameters: { min, max } } };
+}
+
+function textLike(pattern: RegExp, expected: string, convert: (text: string) => unknown = (text) => text): Parser {
+  return (json) => (typeof json === 'string' && pattern.test(json) ? { value: convert(json) } : wrongType(expected));
+}
+
+function parseString(json: unknown, longest: number | null): Parsed {
+  if (typeof json !== 'string') return wrongType('a string');
+  if (!isStorableText(json)) return { refused: { title: 'must be well-formed text without NUL characters', code: 'text', parameters: {} } };
+  if (longest !== null && json.length > longest && codePoints(json) > longest) {
+    return { refused: { title: `must not be longer than ${longest} characters`, code: 'too_long', parameters: { max: longest } } };
+  }
+  return { value: json };
+}
+
+function parseBigint(json: unknown, as: 'bigint' | 'number' | 'string'): Parsed {
+  const isInteger = typeof json === 'number' ? Number.isSafeInteger(json) : typeof json === 'string' && patterns.integer.test(json);
+  if (!isInteger) return wrongType('an integer, as a string where it is beyond 2^53');
+  const big = BigInt(json as string | number);
+  if (BigInt.asIntN(64, big) !== big) return outOfRange(String(-(2n ** 63n)), String(2n ** 63n - 1n));
+  return { value: as === 'bigint' ? big : as === 'string' ? big.toString() : Number(big) };
+}
+
+function parseDecimal(json: unknown, { precision, scale, as }: Extract<ValueKind, { kind: 'decimal' }>): Parsed {
+  const text = typeof json === 'number' ? String(json) : json;
+  const parts = typeof text === 'string' ? patterns.decimal.exec(text) : null;
+  if (!parts) return wrongType('a decimal number such as "12.50"');
+  const whole = (parts[1] ?? '').replace(/^0+/, '');
+  const fraction = (parts[2] ?? '').replace(/0+$/, '');
+  if (fraction.length > scale || whole.length > precision - scale) {
+    const title = `must have at most ${precision - scale} digits before and ${scale} after the point`;
+    return { refused: { title, code: 'range', parameters: { precision, scale } } };
+  }
+  return { value: as === 'number' ? Number(text) : text };
+}
+
+function isDate(text: string): boolean {
+  const parts = patterns.date.exec(text);
+  if (!parts || parts[1] === '0000') return false;
+  const date = new Date(`${text}T00:00:00.000Z`);
+  return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(text);
+}
+
+function parseDateTime(json: unknown): Parsed {
+  const parts = typeof json === 'string' ? patterns.dateTime.exec(json) : null;
+  if (!parts || !isDate(parts[1] as string)) return wrongType('a date and time with its offset, such as "2026-11-15T13:45:00Z"');
+  return { value: new Date(json as string) };
+}
+
+function parseAnything(json: unknown): Parsed {
+  const trouble = troubleIn(json, 0);
+  return trouble ? { refused: { title: trouble, code: 'json', parameters: {} } } : { value: json };
+}
+
+function troubleIn(json: unknown, depth: number): string | null {
+  if (typeof json === 'string') return isStorableText(json) ? null : 'must hold only well-formed text without NUL characters';
+  if (json === null || typeof json !== 'object') return null;
+  if (depth >= maxDepth) return `must not be nested deeper than ${maxDepth} levels`;
+  for (const key in json) {
+    const trouble = troubleIn(key, depth) ?? troubleIn((json as Record<string, unknown>)[key], depth + 1);
+    if (trouble) return trouble;
+  }
+  return null;
+}
+
+function arrayParser(item: Parser): Parser {
+  return (json) => {
+    if (!Array.isArray(json)) return wrongType('a list');
+    const values: unknown[] = [];
+    for (const [position, element] of json.entries()) {
+      const parsed = item(element);
+      if ('refused' in parsed) return { refused: { ...parsed.refused, title: `item ${position} ${parsed.refused.title}` } };
+      values.push(parsed.value);
+    }
+    return { value: values };
+  };
+}
+
+/** A type of the application's own says itself, by throwing, what it does not take. */
+function parseCustom(json: unknown, { type, platform }: Extract<ValueKind, { kind: 'custom' }>): Parsed {
+  const anything = parseAnything(json);
+  if ('refused' in anything) return anything;
+  try {
+    type.convertToDatabaseValue(json, platform, { mode: 'query-data' });
+    return { value: json };
+  } catch {
+    return wrongType(`a valid ${type.constructor.name.replace(/Type$/, '')}`);
+  }
+}

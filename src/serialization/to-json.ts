@@ -1,0 +1,46 @@
+import type { ValueKind } from '../model/value-kind.ts';
+
+/** Turns a column's value into what stands in JSON. */
+export function toJson(kind: ValueKind): (value: unknown) => unknown {
+  switch (kind.kind) {
+    case 'bigint':
+      return integerToJson;
+    case 'decimal':
+      return (value) => decimalToJson(value, kind.scale);
+    case 'datetime':
+      return (value) => (value instanceof Date ? dateTimeToJson(value) : value);
+    case 'date':
+      return (value) => (value instanceof Date ? dateTimeToJson(value)?.slice(0, 10) : value);
+    case 'blob':
+      return (value) => (value instanceof Uint8Array ? Buffer.from(value).toString('base64') : value);
+    case 'array': {
+      const item = toJson(kind.item);
+      return (value) => (Array.isArray(value) ? value.map(item) : value);
+    }
+    case 'custom':
+      return (value) => kind.type.toJSON(value, kind.platform);
+    default:
+      return (value) => value;
+  }
+}
+
+/** An integer that a number cannot hold exactly is a string. */
+export function integerToJson(value: unknown): unknown {
+  if (value === null || value === undefined) return value;
+  const number = Number(value);
+  return Number.isSafeInteger(number) ? number : String(value);
+}
+
+/** SQLite keeps decimals as numbers and so forgets their trailing zeros; the column's scale restores them. */
+function decimalToJson(value: unknown, scale: number): unknown {
+  if (value === null || value === undefined) return value;
+  const text = typeof value === 'number' ? value.toFixed(scale) : String(value);
+  if (scale === 0 || !/^-?\d+(\.\d+)?$/.test(text)) return text;
+  const [whole, fraction = ''] = text.split('.');
+  return fraction.length >= scale ? text : `${whole}.${fraction.padEnd(scale, '0')}`;
+}
+
+/** ISO 8601 in UTC; a date that is none has no name and is null. */
+export function dateTimeToJson(value: Date): string | null {
+  return Number.isNaN(value.getTime()) ? null : value.toISOString();
+}

@@ -1,0 +1,93 @@
+import { createHash } from 'node:crypto';
+import { describe, expect, test } from 'vitest';
+import { createApiKeyAuthenticator } from '../../src/access/api-keys.ts';
+import { authenticateWith } from '../../src/access/authenticator.ts';
+import { fakeRequest, thrownBy } from './fake-request.ts';
+
+const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
+const hashed = `sha256:${sha256('hidden-key').toUpperCase()}`;
+const authenticator = createApiKeyAuthenticator([
+  { name: 'importer', key: 'first-key', roles: ['ROLE_IMPORT'] },
+  { name: 'reporter', key: 'second-key', roles: [] },
+  { name: 'hidden', key: hashed, roles: ['ROLE_H'] },
+]);
+const authenticate = (headers: Record<string, string | string[]>, raw?: string[]) =>
+  authenticateWith([authenticator], fakeRequest(headers, raw));
+
+describe('API keys', () => {
+  test('identify their name and roles, in either header', () => {
+    expect(authenticate({ 'x-api-key': 'first-key' })).toEqual({ id: 'importer', roles: ['ROLE_IMPORT'] });
+    expect(authenticate({ 'x-api-key': 'second-key' })).toEqual({ id: 'reporter', roles: [] });
+    expect(authenticate({ authorization: 'ApiKey second-key' })).toEqual({ id: 'reporter', roles: [] });
+    expect(authenticate({ authorization: 'apikey  first-key' })).toMatchObject({ id: 'importer' });
+  });
+
+  test('can be declared by their hash, which is not itself a key', async () => {
+    expect(authenticate({ 'x-api-key': 'hidden-key' })).toMatchObject({ id: 'hidden' });
+    for (const key of [hashed, hashed.toLowerCase(), sha256('hidden-key')]) {
+      expect(await thrownBy(() => authenticate({ 'x-api-key': key }))).toMatchObject({ status: 401 });
+    }
+  });
+
+  test('give a user that cannot be altered', () => {
+    const user = authenticator.authenticate(fakeRequest({ 'x-api-key': 'first-key' })) as unknown as { roles: string[] };
+    expect(() => user.roles.push('ROLE_ADMIN')).toThrow(TypeError);
+  });
+
+  test('identify nobody where none was sent', () => {
+    expect(authenticate({})).toBeNull();
+    expect(authenticator.authenticate(fakeRequest({ authorization: 'Bearer abc' }))).toBeNull();
+    expect(authenticator.authenticate(fakeRequest({ authorization: 'ApiKeyring first-key' }))).toBeNull();
+  });
+
+  test.each([
+    [{ 'x-api-key': 'wrong' }],
+    [{ 'x-api-key': '' }],
+    [{ 'x-api-key': 'first-key ' }],
+    [{ 'x-api-key': 'FIRST-KEY' }],
+    [{ 'x-api-key': 'first-key, second-key' }],
+    [{ 'x-api-key': ['first-key', 'second-key'] }],
+    [{ authorization: 'ApiKey' }],
+    [{ authorization: 'ApiKey wrong' }],
+    [{ authorization: 'ApiKey first-key', 'x-api-key': 'first-key' }],
+    [{ authorization: 'Bearer first-key' }],
+  ])('are refused with 401 as %j', async (headers) => {
+    const error = await thrownBy(() => authenticate(headers));
+    expect(error).toMatchObject({ code: 'invalid_credentials', status: 401 });
+    expect(error.headers).toEqual({ 'WWW-Authenticate': 'ApiKey header="X-Api-Key"' });
+  });
+
+  test('are refused when the header was sent twice, whatever Node made of it', async () => {
+    const twice = ['Host', 'h', 'X-Api-Key', 'first-key', 'x-api-key', 'first-key'];
+    expect(await thrownBy(() => authenticate({ 'x-api-key': 'first-key' }, twice))).toMatchObject({ status: 401 });
+    const authorization = ['Authorization', 'ApiKey first-key', 'authorization', 'ApiKey second-key'];
+    expect(await thrownBy(() => authenticate({ authorization: 'ApiKey first-key' }, authorization))).toMatchObject({
+      status: 401,
+    });
+    const once = ['Host', 'h', 'X-Api-Key', 'first-key', 'x-api-kez', 'first-key'];
+    expect(authenticate({ 'x-api-key': 'first-key' }, once)).toMatchObject({ id: 'importer' });
+  });
+
+  test('do not appear in the answer that refuses them', async () => {
+    const error = await thrownBy(() => authenticate({ 'x-api-key': 'almost-first-key' }));
+    expect(error.message).not.toContain('almost-first-key');
+  });
+
+  test.each(['', 'with space', 'clé', 'line\nbreak'])('cannot be declared as %j, which no header can carry', (key) => {
+    expect(() => createApiKeyAuthenticator([{ name: 'k', key, roles: [] }])).toThrow(
+      'the API key "k" must be of printable ASCII',
+    );
+  });
+
+  test('cannot be declared by something that is no SHA-256', () => {
+    expect(() => createApiKeyAuthenticator([{ name: 'k', key: 'sha256:abc', roles: [] }])).toThrow('64 hexadecimal digits');
+  });
+
+  test('cannot be the same for two names, even where one is hashed', () => {
+    const declarations = [
+      { name: 'a', key: 'same-key', roles: [] },
+      { name: 'b', key: `sha256:${sha256('same-key')}`, roles: ['ROLE_ADMIN'] },
+    ];
+    expect(() => createApiKeyAuthenticator(declarations)).toThrow('the API keys "a" and "b" are the same');
+  });
+});

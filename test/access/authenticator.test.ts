@@ -1,0 +1,158 @@
+import { describe, expect, test } from 'vitest';
+import { Authenticator, authenticateWith, challengeOf, isAuthenticatorClass } from '../../src/access/authenticator.ts';
+import type { User } from '../../src/access/user.ts';
+import { Problem, problem } from '../../src/errors.ts';
+import { fakeRequest, thrownBy } from './fake-request.ts';
+
+class Scripted extends Authenticator {
+  asked = 0;
+  readonly #answer: () => unknown;
+
+  constructor(answer: () => unknown) {
+    super();
+    this.#answer = answer;
+  }
+
+  authenticate(): User | null {
+    this.asked++;
+    return this.#answer() as User | null;
+  }
+}
+
+const answering = (answer: unknown) => new Scripted(() => answer);
+const throwing = (error: unknown) =>
+  new Scripted(() => {
+    throw error;
+  });
+const ann = { id: 'ann', roles: ['ROLE_A'], email: 'ann@example.org' };
+const request = fakeRequest();
+const withHeader = fakeRequest({ authorization: 'Basic dTpw' });
+
+describe('isAuthenticatorClass', () => {
+  test('knows subclasses of Authenticator and nothing else', () => {
+    expect(isAuthenticatorClass(Scripted)).toBe(true);
+    for (const value of [Authenticator, class {}, answering(null), () => null, null])
+      expect(isAuthenticatorClass(value)).toBe(false);
+  });
+});
+
+describe('authenticateWith', () => {
+  test('finds nobody, and minds no header, where the application authenticates nobody', () => {
+    expect(authenticateWith([], withHeader)).toBeNull();
+  });
+
+  test('finds nobody without a credential', async () => {
+    expect(authenticateWith([answering(null), answering(null)], request)).toBeNull();
+    expect(await authenticateWith([answering(Promise.resolve(null))], request)).toBeNull();
+  });
+
+  test('takes the user of the first authenticator that finds one', async () => {
+    const bob = { id: 'bob', roles: [] };
+    expect(authenticateWith([answering(null), answering(ann), answering(bob)], withHeader)).toEqual(ann);
+    const late = [answering(Promise.resolve(null)), answering(Promise.resolve(ann)), answering(Promise.resolve(bob))];
+    expect(await authenticateWith(late, withHeader)).toEqual(ann);
+  });
+
+  test('refuses a wrong credential even beside a right one', async () => {
+    const wrong = problem('invalid_credentials', { reason: 'no such session' });
+    for (const first of [ann, Promise.resolve(ann)]) {
+      const error = await thrownBy(() => authenticateWith([answering(first), throwing(wrong)], request));
+      expect(error).toMatchObject({ code: 'invalid_credentials', status: 401 });
+    }
+  });
+
+  test('refuses an Authorization header that no authenticator knows', async () => {
+    for (const nobody of [null, Promise.resolve(null)]) {
+      const error = await thrownBy(() => authenticateWith([answering(nobody)], withHeader));
+      expect(error).toMatchObject({ code: 'invalid_credentials', status: 401 });
+      expect(error.headers).toEqual({ 'WWW-Authenticate': 'Bearer realm="api"' });
+    }
+    expect(await thrownBy(() => authenticateWith([answering(null)], fakeRequest({ authorization: '' })))).toMatchObject({
+      status: 401,
+    });
+  });
+
+  test('adds WWW-Authenticate to a 401 that has none, and keeps the rest of it', async () => {
+    const bare = new Problem('invalid_credentials', 'no such session', { headers: { 'X-Hint': 'h' }, members: { hint: 1 } });
+    for (const authenticator of [throwing(bare), answering(Promise.reject(bare))]) {
+      const error = await thrownBy(() => authenticateWith([authenticator], request));
+      expect(error).toBeInstanceOf(Problem);
+      expect(error).toMatchObject({ message: 'no such session', members: { hint: 1 }, cause: bare });
+      expect(error.headers).toEqual({ 'X-Hint': 'h', 'WWW-Authenticate': 'Bearer realm="api"' });
+    }
+  });
+
+  test('passes on untouched a 401 that says how to authenticate, another problem, and any error', async () => {
+    const own = new Problem('invalid_credentials', 'no', { headers: { 'www-authenticate': 'Session' } });
+    for (const error of [own, problem('database_unavailable'), new Error('boom')]) {
+      expect(await thrownBy(() => authenticateWith([throwing(error)], request))).toBe(error);
+      expect(await thrownBy(() => authenticateWith([answering(Promise.reject(error))], request))).toBe(error);
+    }
+  });
+
+  const nonUsers = [
+    undefined,
+    true,
+    'ann',
+    {},
+    [],
+    { id: 'ann' },
+    { roles: [] },
+    { id: 'ann', roles: 'ROLE_A' },
+    { id: 'ann', roles: [1] },
+    { id: null, roles: [] },
+    { id: Number.NaN, roles: [] },
+    { id: {}, roles: [] },
+    Object.assign(() => null, { id: 1, roles: [] }),
+  ];
+  test.each(nonUsers.map((answer) => [answer]))('takes %j for no user, and for an error of the authenticator', async (answer) => {
+    for (const given of [answer, Promise.resolve(answer)]) {
+      const error = await thrownBy(() => authenticateWith([answering(given)], request));
+      expect(error).not.toBeInstanceOf(Problem);
+      expect(error.message).toContain('the authenticator Scripted must return null or a user { id, roles }');
+    }
+  });
+
+  test('freezes the user and its roles, and leaves a plain object of the application as it was', () => {
+    const own = { id: 7, roles: ['ROLE_A'] };
+    const user = authenticateWith([answering(own)], request) as User;
+    expect(user).toEqual(own);
+    expect(Object.isFrozen(user) && Object.isFrozen(user.roles)).toBe(true);
+    expect(Object.isFrozen(own) || Object.isFrozen(own.roles)).toBe(false);
+  });
+
+  test('keeps a user of a class what it is, frozen', () => {
+    class Account {
+      id = 7;
+      roles = ['ROLE_A'];
+      readonly #name = 'ann';
+      greet() {
+        return this.#name;
+      }
+    }
+    const account = new Account();
+    const user = authenticateWith([answering(account)], request) as unknown as Account;
+    expect(user).toBe(account);
+    expect(user.greet()).toBe('ann');
+    expect(Object.isFrozen(user) && Object.isFrozen(user.roles)).toBe(true);
+  });
+
+  test('copies a user again whose roles alone are open, and never one that is frozen throughout', () => {
+    const open = Object.freeze({ id: 7, roles: ['ROLE_A'] });
+    expect(Object.isFrozen((authenticateWith([answering(open)], request) as User).roles)).toBe(true);
+    const closed = Object.freeze({ id: 7, roles: Object.freeze(['ROLE_A']) });
+    expect(authenticateWith([answering(closed)], request)).toBe(closed);
+  });
+});
+
+describe('challengeOf', () => {
+  test('is that of the first authenticator, and asks for a bearer token without any', () => {
+    class Session extends Scripted {
+      override challenge() {
+        return 'Session';
+      }
+    }
+    expect(challengeOf([new Session(() => null), answering(null)])).toBe('Session');
+    expect(challengeOf([])).toBe('Bearer realm="api"');
+  });
+});

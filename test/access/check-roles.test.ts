@@ -1,0 +1,82 @@
+import { describe, expect, test } from 'vitest';
+import { checkPublic, checkRoles } from '../../src/access/check-roles.ts';
+import { type Vote, Voter } from '../../src/access/voter.ts';
+import { createVoterRegistry } from '../../src/access/voter-registry.ts';
+import type { ActionDeclaration, ApiDeclaration, Path } from '../../src/declaration/types.ts';
+
+class PersonVoter extends Voter {
+  static override roles = ['PERSON_SEE'];
+  vote(): Vote {
+    return 'grant';
+  }
+}
+const registry = createVoterRegistry({ voters: [new PersonVoter()], strategy: 'affirmative', roleHierarchy: {} });
+
+const root = ['app_main', 'apis', 'person'];
+
+function api(baseRole: string | null, action: Pick<ActionDeclaration, 'methods' | 'roles'>): ApiDeclaration {
+  const path = [...root, 'actions', '_index'];
+  return { name: 'person', baseRole, path: root, actions: [{ name: '_index', path, ...action }] } as unknown as ApiDeclaration;
+}
+
+function findings(run: (findings: { add(path: Path, message: string): void }) => void): [string, string][] {
+  const all: [string, string][] = [];
+  run({ add: (path, message) => all.push([path.join('.'), message]) });
+  return all;
+}
+
+const rolesFound = (...apis: ApiDeclaration[]) => findings((report) => checkRoles(apis, registry, report));
+const publicFound = (required: boolean, ...apis: ApiDeclaration[]) => findings((report) => checkPublic(apis, required, report));
+
+describe('checkRoles', () => {
+  test('accepts roles of a voter, ROLE_ names and no role at all', () => {
+    expect(rolesFound(api('PERSON_SEE', { methods: ['GET', 'POST'], roles: { GET: 'ROLE_ANY' } }))).toEqual([]);
+    expect(rolesFound(api(null, { methods: ['GET'], roles: {} }))).toEqual([]);
+  });
+
+  test('reports a base role and a method role without a voter, each where it stands', () => {
+    const found = rolesFound(api('BASE', { methods: ['GET', 'POST'], roles: { GET: 'PERSON_SEE', POST: 'PERSON_SE' } }));
+    expect(found.map(([path]) => path)).toEqual([
+      'app_main.apis.person.base_role',
+      'app_main.apis.person.actions._index.roles.POST',
+    ]);
+    expect(found[1]?.[1]).toBe(
+      'no voter judges the role "PERSON_SE"; did you mean "PERSON_SEE"? known: PERSON_SEE. Write one in src/voters: ' +
+        "a class that extends Voter, with static roles = ['PERSON_SE']; or use a name that starts with ROLE_",
+    );
+  });
+
+  test('leaves the role of a method that is not enabled alone', () => {
+    expect(rolesFound(api(null, { methods: ['GET'], roles: { DELETE: 'NOBODY' } }))).toEqual([]);
+  });
+
+  test('reports the role of GET where only HEAD is enabled, and once where both are', () => {
+    const only = rolesFound(api(null, { methods: ['HEAD'], roles: { GET: 'NOBODY' } }));
+    const both = rolesFound(api(null, { methods: ['GET', 'HEAD'], roles: { GET: 'NOBODY' } }));
+    expect(only.map(([path]) => path)).toEqual(['app_main.apis.person.actions._index.roles.GET']);
+    expect(both).toEqual(only);
+  });
+});
+
+describe('checkPublic', () => {
+  const open = api(null, { methods: ['GET', 'HEAD', 'POST'], roles: { POST: 'PERSON_SEE' } });
+
+  test('reports the methods without a role at the action, where roles are required', () => {
+    expect(publicFound(true, open)).toEqual([
+      [
+        'app_main.apis.person.actions._index',
+        'security.require_role is on, and the action "_index" is public for GET, HEAD; ' +
+          'set base_role on the API, or a role for each of these methods',
+      ],
+    ]);
+  });
+
+  test('accepts public methods where roles are not required', () => {
+    expect(publicFound(false, open)).toEqual([]);
+  });
+
+  test('accepts a base role, or a role for each method', () => {
+    expect(publicFound(true, api('PERSON_SEE', { methods: ['GET', 'PUT'], roles: {} }))).toEqual([]);
+    expect(publicFound(true, api(null, { methods: ['GET', 'HEAD'], roles: { GET: 'PERSON_SEE' } }))).toEqual([]);
+  });
+});

@@ -1,0 +1,163 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { decide, poll, type Strategy, strategies } from '../../src/access/decision.ts';
+import { type Vote, Voter } from '../../src/access/voter.ts';
+import { fakeRequest, thrownBy } from './fake-request.ts';
+
+const question = { role: 'PERSON_SEE', subject: null, user: null, request: fakeRequest() };
+
+/** Says what it was told to, and counts how often it was asked. */
+class ScriptedVoter extends Voter {
+  asked = 0;
+  readonly #answer: () => unknown;
+
+  constructor(answer: () => unknown) {
+    super();
+    this.#answer = answer;
+  }
+
+  vote(): Vote {
+    this.asked++;
+    return this.#answer() as Vote;
+  }
+}
+
+const saying = (...answers: unknown[]) => answers.map((answer) => new ScriptedVoter(() => answer));
+
+/** The strategies as the documentation words them, without any shortcut. */
+function model(strategy: Strategy, votes: readonly Vote[]): boolean {
+  const grants = votes.filter((vote) => vote === 'grant').length;
+  const denies = votes.filter((vote) => vote === 'deny').length;
+  if (strategy === 'affirmative') return grants >= 1;
+  if (strategy === 'consensus') return grants > denies;
+  if (strategy === 'unanimous') return denies === 0 && grants >= 1;
+  return votes.find((vote) => vote !== 'abstain') === 'grant';
+}
+
+const anyStrategy = fc.constantFrom(...strategies);
+const anyVotes = fc.array(fc.constantFrom<Vote>('grant', 'deny', 'abstain'), { maxLength: 7 });
+
+describe('decide', () => {
+  test('agrees with the naive model for all strategies and votes', () => {
+    fc.assert(
+      fc.property(anyStrategy, anyVotes, (strategy, votes) => {
+        expect(decide(strategy, votes)).toBe(model(strategy, votes));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test.each(strategies)('denies under %s when nobody votes or all abstain', (strategy) => {
+    expect(decide(strategy, [])).toBe(false);
+    expect(decide(strategy, ['abstain', 'abstain'])).toBe(false);
+  });
+
+  test('denies a tie under consensus', () => {
+    expect(decide('consensus', ['grant', 'deny'])).toBe(false);
+  });
+});
+
+describe('poll', () => {
+  test('decides as the naive model does, whichever votes come late', async () => {
+    await fc.assert(
+      fc.asyncProperty(anyStrategy, anyVotes, fc.infiniteStream(fc.boolean()), async (strategy, votes, late) => {
+        const voters = votes.map((vote) => {
+          const answer = late.next().value ? Promise.resolve(vote) : vote;
+          return new ScriptedVoter(() => answer);
+        });
+        expect(await poll(strategy, voters, question)).toBe(model(strategy, votes));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('answers at once where all voters do', () => {
+    expect(poll('consensus', saying('grant', 'abstain'), question)).toBe(true);
+  });
+
+  test('waits for anything that can be waited for', async () => {
+    // biome-ignore lint/suspicious/noThenProperty: a promise of another library is what is tested
+    const thenable = { then: (resolve: (vote: Vote) => void) => resolve('deny') };
+    expect(await poll('affirmative', saying(thenable), question)).toBe(false);
+  });
+
+  test.each([
+    ['affirmative', ['deny', 'grant', 'deny'], [1, 1, 0]],
+    ['unanimous', ['grant', 'deny', 'grant'], [1, 1, 0]],
+    ['priority', ['abstain', 'deny', 'grant'], [1, 1, 0]],
+    ['consensus', ['grant', 'grant', 'deny'], [1, 1, 1]],
+  ] as const)('asks under %s no further than the decision needs, sync or async', async (strategy, votes, asked) => {
+    const sync = saying(...votes);
+    poll(strategy, sync, question);
+    expect(sync.map((voter) => voter.asked)).toEqual(asked);
+    const async = saying(...votes.map((vote) => Promise.resolve(vote)));
+    await poll(strategy, async, question);
+    expect(async.map((voter) => voter.asked)).toEqual(asked);
+  });
+
+  test('gives the voter the role, the subject, the user and the request', () => {
+    const given: unknown[] = [];
+    class Listening extends Voter {
+      vote(...all: unknown[]): Vote {
+        given.push(...all);
+        return 'grant';
+      }
+    }
+    const [subject, user, request] = [{ id: 7 }, { id: 'u', roles: [] }, fakeRequest()];
+    poll('affirmative', [new Listening()], { role: 'PERSON_SEE', subject, user, request });
+    expect(given[0]).toBe('PERSON_SEE');
+    expect(given[1]).toBe(subject);
+    expect(given[2]).toBe(user);
+    expect(given[3]).toBe(request);
+  });
+
+  const boom = new Error('boom');
+  const failing = {
+    'throws at once': () => {
+      throw boom;
+    },
+    'rejects later': () => Promise.reject(boom),
+  };
+  for (const [how, answer] of Object.entries(failing)) {
+    test.each(strategies)(`passes on under %s what a voter that ${how} throws`, async (strategy) => {
+      expect(await thrownBy(() => poll(strategy, [new ScriptedVoter(answer)], question))).toBe(boom);
+      const abstaining = saying('abstain', Promise.resolve('abstain'));
+      expect(await thrownBy(() => poll(strategy, [...abstaining, new ScriptedVoter(answer)], question))).toBe(boom);
+    });
+  }
+
+  const nonVotes = [
+    true,
+    false,
+    1,
+    0,
+    'granted',
+    'GRANT',
+    'grant ',
+    '',
+    undefined,
+    null,
+    {},
+    ['grant'],
+    () => 'grant',
+    Symbol('grant'),
+  ];
+  for (const strategy of strategies) {
+    test.each(nonVotes.map((answer) => [answer]))(`never grants under ${strategy} on the answer %s`, async (answer) => {
+      const isPlain = expect.objectContaining({ name: 'Error', message: expect.stringContaining('ScriptedVoter') });
+      expect(await thrownBy(() => poll(strategy, saying(answer), question))).toEqual(isPlain);
+      expect(await thrownBy(() => poll(strategy, saying(Promise.resolve(answer)), question))).toEqual(isPlain);
+    });
+  }
+
+  test('takes a String object for no vote', async () => {
+    expect((await thrownBy(() => poll('affirmative', saying(Object('grant')), question))).message).toBe(
+      "the voter ScriptedVoter answered a value of type object for the role \"PERSON_SEE\"; vote() must return 'grant', 'deny' or 'abstain'",
+    );
+  });
+
+  test('shows a wrong word and null as they are', async () => {
+    expect((await thrownBy(() => poll('affirmative', saying('yes'), question))).message).toContain('answered "yes" for');
+    expect((await thrownBy(() => poll('affirmative', saying(null), question))).message).toContain('answered null for');
+  });
+});

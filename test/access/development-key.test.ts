@@ -1,0 +1,68 @@
+import { copyFile, link, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { developmentKey } from '../../src/access/development-key.ts';
+
+vi.mock('node:fs/promises', async (original) => {
+  const real = await original<typeof import('node:fs/promises')>();
+  return { ...real, link: vi.fn(real.link), copyFile: vi.fn(real.copyFile) };
+});
+
+let directory: string;
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'declarest-key-'));
+});
+afterEach(() => rm(directory, { recursive: true, force: true }));
+
+describe('the development key', () => {
+  test('is made once, random, and readable by its owner only', async () => {
+    const key = await developmentKey(directory);
+    expect(key).toMatch(/^[\w-]{43}$/);
+    const file = join(directory, 'var', 'dev-jwt.key');
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+    expect((await readFile(file, 'utf8')).trim()).toBe(key);
+    expect(await developmentKey(directory)).toBe(key);
+  });
+
+  test('is the same for all who ask for it first at the same time, and leaves no draft behind', async () => {
+    const keys = await Promise.all(Array.from({ length: 20 }, () => developmentKey(directory)));
+    expect(new Set(keys).size).toBe(1);
+    expect(await readdir(join(directory, 'var'))).toEqual(['dev-jwt.key']);
+  });
+
+  test('differs from application to application', async () => {
+    const other = join(directory, 'other');
+    expect(await developmentKey(other)).not.toBe(await developmentKey(directory));
+  });
+
+  test('is refused when the file was cut short', async () => {
+    await mkdir(join(directory, 'var'));
+    await writeFile(join(directory, 'var', 'dev-jwt.key'), 'short\n');
+    await expect(developmentKey(directory)).rejects.toThrow('is damaged; delete it and a new one is made');
+  });
+
+  test('is not silently replaced when its file cannot be read', async () => {
+    await mkdir(join(directory, 'var', 'dev-jwt.key'), { recursive: true });
+    await expect(developmentKey(directory)).rejects.toMatchObject({ code: 'EISDIR' });
+  });
+
+  test('is made, just as private, on a file system without links', async () => {
+    vi.mocked(link).mockRejectedValueOnce(Object.assign(new Error('no links'), { code: 'EPERM' }));
+    const key = await developmentKey(directory);
+    expect((await stat(join(directory, 'var', 'dev-jwt.key'))).mode & 0o777).toBe(0o600);
+    expect(await developmentKey(directory)).toBe(key);
+  });
+
+  test('is not made up when there is no room for it, and leaves no draft behind', async () => {
+    vi.mocked(link).mockRejectedValueOnce(Object.assign(new Error('no links'), { code: 'EPERM' }));
+    vi.mocked(copyFile).mockRejectedValueOnce(Object.assign(new Error('full'), { code: 'ENOSPC' }));
+    await expect(developmentKey(directory)).rejects.toMatchObject({ code: 'ENOSPC' });
+    expect(await readdir(join(directory, 'var'))).toEqual([]);
+  });
+
+  test('is not made up when it cannot be kept', async () => {
+    await writeFile(join(directory, 'var'), 'a file where a directory should be');
+    await expect(developmentKey(directory)).rejects.toMatchObject({ code: expect.stringMatching(/^E(NOTDIR|EXIST)$/) });
+  });
+});

@@ -1,0 +1,148 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { compileGuard, rolesFor } from '../../src/access/guard.ts';
+import type { User } from '../../src/access/user.ts';
+import { type Vote, Voter } from '../../src/access/voter.ts';
+import { createVoterRegistry } from '../../src/access/voter-registry.ts';
+import { type HttpMethod, httpMethods } from '../../src/declaration/types.ts';
+import { Problem } from '../../src/errors.ts';
+import { fakeRequest, thrownBy } from './fake-request.ts';
+
+class OwnerVoter extends Voter<{ owner: string }> {
+  static override roles = ['SEE', 'EDIT'];
+  vote(_role: string, subject: { owner: string } | null, user: User | null): Vote {
+    return subject?.owner === user?.id ? 'grant' : 'deny';
+  }
+}
+
+class LateVoter extends Voter<{ owner: string }> {
+  static override roles = ['LATE'];
+  async vote(_role: string, subject: { owner: string } | null, user: User | null): Promise<Vote> {
+    return subject?.owner === user?.id ? 'grant' : 'deny';
+  }
+}
+
+const registry = createVoterRegistry({
+  voters: [new OwnerVoter(), new LateVoter()],
+  strategy: 'affirmative',
+  roleHierarchy: { ROLE_ADMIN: ['ROLE_EDITOR'] },
+});
+const ann: User = { id: 'ann', roles: ['ROLE_ADMIN'] };
+const bob: User = { id: 'bob', roles: [] };
+const annsOwn = { owner: 'ann' };
+const request = fakeRequest();
+
+describe('a guard', () => {
+  test('without roles is public and lets everybody pass', () => {
+    const guard = compileGuard([], registry);
+    expect(guard).toMatchObject({ public: true, roles: [], readsSubject: false });
+    expect(guard.check(annsOwn, null, request)).toBeUndefined();
+  });
+
+  test('passes at once where every role is granted at once', () => {
+    const guard = compileGuard(['ROLE_EDITOR', 'SEE'], registry);
+    expect(guard).toMatchObject({ public: false, roles: ['ROLE_EDITOR', 'SEE'] });
+    expect(guard.check(annsOwn, ann, request)).toBeUndefined();
+  });
+
+  test('denies a user with 403 if any one role is not granted', async () => {
+    const roles = ['ROLE_EDITOR', 'SEE', 'LATE'];
+    for (const order of [roles, [...roles].reverse()]) {
+      const error = await thrownBy(() => compileGuard(order, registry).check({ owner: 'bob' }, bob, request));
+      expect(error).toBeInstanceOf(Problem);
+      expect(error).toMatchObject({ code: 'access_denied', status: 403, headers: {} });
+    }
+  });
+
+  test('denies a caller without a user with 401 and says how to authenticate', async () => {
+    const error = await thrownBy(() => compileGuard(['SEE'], registry).check(annsOwn, null, request));
+    expect(error).toMatchObject({ code: 'authentication_required', status: 401 });
+    expect(error.headers).toEqual({ 'WWW-Authenticate': 'Bearer realm="api"' });
+    const late = await thrownBy(() =>
+      compileGuard(['LATE'], registry, 'ApiKey header="X-Api-Key"').check(annsOwn, null, request),
+    );
+    expect(late.headers).toEqual({ 'WWW-Authenticate': 'ApiKey header="X-Api-Key"' });
+  });
+
+  test('waits for a late vote, then checks the roles after it', async () => {
+    await expect(compileGuard(['LATE', 'SEE'], registry).check(annsOwn, ann, request)).resolves.toBeUndefined();
+    await expect(compileGuard(['SEE', 'LATE', 'ROLE_X'], registry).check(annsOwn, ann, request)).rejects.toMatchObject({
+      status: 403,
+    });
+  });
+
+  test('lets nobody pass a role that no voter judges', async () => {
+    const guard = compileGuard(['UNJUDGED'], registry);
+    expect(await thrownBy(() => guard.check(annsOwn, ann, request))).toMatchObject({ status: 403 });
+  });
+
+  test('decides anew for every subject and every user', async () => {
+    const guard = compileGuard(['SEE', 'LATE'], registry);
+    for (let round = 0; round < 2; round++) {
+      expect(await thrownBy(() => guard.check(annsOwn, ann, request))).toBeUndefined();
+      expect(await thrownBy(() => guard.check(annsOwn, bob, request))).toMatchObject({ status: 403 });
+      expect(await thrownBy(() => guard.check({ owner: 'bob' }, ann, request))).toMatchObject({ status: 403 });
+    }
+  });
+
+  test('says whether a voter of the application may look at the subject', () => {
+    expect(compileGuard(['ROLE_A', 'SEE'], registry).readsSubject).toBe(true);
+    expect(compileGuard(['ROLE_A', 'ROLE_B'], registry).readsSubject).toBe(false);
+  });
+
+  test('passes exactly when every role is granted, whichever votes come late', async () => {
+    const anyPanel = fc.array(fc.tuple(fc.constantFrom<Vote>('grant', 'deny', 'abstain'), fc.boolean()), {
+      minLength: 1,
+      maxLength: 4,
+    });
+    await fc.assert(
+      fc.asyncProperty(anyPanel, async (panel) => {
+        const voters = panel.map(([vote, late], index) => {
+          return new (class extends Voter {
+            static override roles = [`R${index}`];
+            vote() {
+              return late ? Promise.resolve(vote) : vote;
+            }
+          })();
+        });
+        const guard = compileGuard(
+          panel.map((_, index) => `R${index}`),
+          createVoterRegistry({ voters, strategy: 'affirmative', roleHierarchy: {} }),
+        );
+        const error = await thrownBy(() => guard.check(null, bob, request));
+        expect(error?.status).toBe(panel.every(([vote]) => vote === 'grant') ? undefined : 403);
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
+
+describe('rolesFor', () => {
+  test('gives the base role first, then the role of the method', () => {
+    expect(rolesFor({ roles: { POST: 'EDIT' } }, 'BASE', 'POST')).toEqual(['BASE', 'EDIT']);
+    expect(rolesFor({ roles: { POST: 'EDIT' } }, null, 'POST')).toEqual(['EDIT']);
+    expect(rolesFor({ roles: { POST: 'EDIT' } }, 'BASE', 'PUT')).toEqual(['BASE']);
+    expect(rolesFor({ roles: {} }, null, 'GET')).toEqual([]);
+  });
+
+  test('names a role once', () => {
+    expect(rolesFor({ roles: { GET: 'SEE', HEAD: 'SEE' } }, 'SEE', 'HEAD')).toEqual(['SEE']);
+  });
+
+  test('guards HEAD by the role of GET, and by its own besides', () => {
+    expect(rolesFor({ roles: { GET: 'SEE' } }, 'BASE', 'HEAD')).toEqual(['BASE', 'SEE']);
+    expect(rolesFor({ roles: { GET: 'SEE', HEAD: 'PEEK' } }, null, 'HEAD')).toEqual(['SEE', 'PEEK']);
+    expect(rolesFor({ roles: { GET: 'SEE', HEAD: 'PEEK' } }, null, 'GET')).toEqual(['SEE']);
+  });
+
+  test('never asks less of HEAD than of GET', () => {
+    const anyRole = fc.option(fc.constantFrom('A', 'B', 'C'), { nil: null });
+    const anyRoles = fc.dictionary(fc.constantFrom<HttpMethod>(...httpMethods), fc.constantFrom('A', 'B', 'C'));
+    fc.assert(
+      fc.property(anyRoles, anyRole, (roles, base) => {
+        const head = rolesFor({ roles }, base, 'HEAD');
+        for (const role of rolesFor({ roles }, base, 'GET')) expect(head).toContain(role);
+      }),
+    );
+  });
+});

@@ -1,0 +1,67 @@
+import { describe, expect, test } from 'vitest';
+import { RoleVoter } from '../../src/access/role-voter.ts';
+import { isVoterClass, type Vote, Voter } from '../../src/access/voter.ts';
+
+describe('isVoterClass', () => {
+  test('knows a subclass of Voter, however far down', () => {
+    class Near extends Voter {
+      vote(): Vote {
+        return 'abstain';
+      }
+    }
+    class Far extends Near {}
+    expect(isVoterClass(Near)).toBe(true);
+    expect(isVoterClass(Far)).toBe(true);
+  });
+
+  test.each([Voter, class {}, () => 'grant', { vote: () => 'grant' }, 'Voter', null, undefined])('refuses %s', (value) => {
+    expect(isVoterClass(value)).toBe(false);
+  });
+});
+
+describe('the built-in role voter', () => {
+  const voter = new RoleVoter({
+    ROLE_ADMIN: ['ROLE_EDITOR'],
+    ROLE_EDITOR: ['ROLE_READER'],
+    ROLE_A: ['ROLE_B'],
+    ROLE_B: ['ROLE_A'],
+    ROLE_SELF: ['ROLE_SELF'],
+    STAFF: ['ROLE_READER'],
+  });
+  const vote = (role: string, ...roles: string[]) => voter.vote(role, null, { id: 1, roles });
+
+  test('denies anonymous callers', () => {
+    expect(voter.vote('ROLE_READER', null, null)).toBe('deny');
+  });
+
+  test('grants a role that the user holds, whether or not the hierarchy knows it', () => {
+    expect(vote('ROLE_EDITOR', 'ROLE_EDITOR')).toBe('grant');
+    expect(vote('ROLE_OTHER', 'ROLE_X', 'ROLE_OTHER')).toBe('grant');
+  });
+
+  test('grants what a held role includes, over several steps', () => {
+    expect(vote('ROLE_EDITOR', 'ROLE_ADMIN')).toBe('grant');
+    expect(vote('ROLE_READER', 'ROLE_ADMIN')).toBe('grant');
+    expect(vote('ROLE_READER', 'STAFF')).toBe('grant');
+  });
+
+  test('never grants upwards, and not to users without roles', () => {
+    expect(vote('ROLE_ADMIN', 'ROLE_EDITOR', 'ROLE_READER')).toBe('deny');
+    expect(vote('ROLE_READER')).toBe('deny');
+    expect(vote('ROLE_OTHER', 'ROLE_ADMIN')).toBe('deny');
+  });
+
+  test('takes a cycle as roles that include each other', () => {
+    expect(vote('ROLE_A', 'ROLE_B')).toBe('grant');
+    expect(vote('ROLE_B', 'ROLE_A')).toBe('grant');
+    expect(vote('ROLE_SELF', 'ROLE_A')).toBe('deny');
+  });
+
+  test('takes names that every object has as plain names', () => {
+    expect(vote('ROLE_READER', '__proto__', 'constructor', 'toString')).toBe('deny');
+  });
+
+  test('compares names exactly', () => {
+    expect(vote('ROLE_ADMIN', 'role_admin', 'ROLE_ADMIN ')).toBe('deny');
+  });
+});

@@ -1,0 +1,123 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { breaches, circles, importsIn, readGraph } from '../scripts/walls.ts';
+
+const root = join(import.meta.dirname, '..');
+const readJson = (name: string) => JSON.parse(readFileSync(join(root, name), 'utf8'));
+
+describe('the imports of src', () => {
+  const graph = readGraph(join(root, 'src'));
+
+  test('are found', () => {
+    expect(graph.size).toBeGreaterThan(1);
+    expect([...graph.values()].flat().length).toBeGreaterThan(0);
+  });
+
+  test('run from the upper layers to the lower ones only', () => {
+    expect(breaches(graph)).toEqual([]);
+  });
+
+  test('never run in a circle', () => {
+    expect(circles(graph)).toEqual([]);
+  });
+});
+
+describe('the reader of imports', () => {
+  test.each([
+    [`import { a } from './a.ts';`],
+    [`import type { A } from './a.ts';`],
+    [`import a, { type B } from "./a.ts";`],
+    [`import * as a from './a.ts';`],
+    [`import './a.ts';`],
+    [`export { a } from './a.ts';`],
+    [`export type { A } from './a.ts';`],
+    [`export * from './a.ts';`],
+    [`import {\n  a,\n  type B,\n} from './a.ts';`],
+    [`const a = await import('./a.ts');`],
+    [`const a = await import(\n  './a.ts'\n);`],
+    [`type A = import('./a.ts').A;`],
+    [`export function from() {}\nimport { a } from './a.ts';`],
+    [`const glob = 'src/**/*.ts';\nimport { a } from './a.ts';\nconst other = '*/';`],
+  ])('finds the import in %j', (source) => {
+    expect(importsIn(source)).toEqual(['./a.ts']);
+  });
+
+  test.each([
+    [`// import { a } from './a.ts';`],
+    [`/** Use it by await import('./a.ts'). */`],
+    [` * @example import('./a.ts')`],
+    [`const a = 'from', b = './a.ts';`],
+    [`export const a = pick('from');\nconst b = './a.ts';`],
+    [`import(path);`],
+  ])('finds no import in %j', (source) => {
+    expect(importsIn(source)).toEqual([]);
+  });
+});
+
+describe('the walls', () => {
+  test('let a file import from its own folder and from below', () => {
+    const graph = new Map([
+      ['plugin.ts', ['controller/index.ts', 'errors.ts']],
+      ['controller/index.ts', ['controller/hooks.ts', 'model/plan.ts']],
+      ['controller/hooks.ts', []],
+      ['model/plan.ts', ['errors.ts']],
+      ['errors.ts', []],
+    ]);
+    expect(breaches(graph)).toEqual([]);
+    expect(circles(graph)).toEqual([]);
+  });
+
+  test('name both files of an import that goes up', () => {
+    const graph = new Map([
+      ['model/plan.ts', ['query/read.ts']],
+      ['query/read.ts', []],
+    ]);
+    expect(breaches(graph)).toEqual([
+      'src/model/plan.ts imports src/query/read.ts: model is below query, so pass in what it needs instead',
+    ]);
+  });
+
+  test('know no folder that is not in the list of layers', () => {
+    expect(breaches(new Map([['utils/string.ts', []]]))).toEqual([
+      'src/utils/string.ts belongs to no layer: move it, or add its folder to the layers in scripts/walls.ts',
+    ]);
+  });
+
+  test('refuse an import of what is not in src', () => {
+    expect(breaches(new Map([['cli/main.ts', ['../test/a.ts']]]))).toEqual([
+      'src/cli/main.ts imports test/a.ts, which is no TypeScript file of src',
+    ]);
+  });
+
+  test('show the way around a circle', () => {
+    const graph = new Map([
+      ['cli/main.ts', ['route/a.ts']],
+      ['route/a.ts', ['route/b.ts']],
+      ['route/b.ts', ['route/c.ts']],
+      ['route/c.ts', ['route/a.ts']],
+    ]);
+    expect(circles(graph)).toEqual(['src/route/a.ts → src/route/b.ts → src/route/c.ts → src/route/a.ts']);
+  });
+});
+
+describe('the packages', () => {
+  const manifest = readJson('package.json');
+  const lock = readJson('package-lock.json');
+
+  test('are named in exact versions', () => {
+    const versions = Object.entries<string>({ ...manifest.dependencies, ...manifest.devDependencies });
+    expect(versions.filter(([, version]) => !/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(version))).toEqual([]);
+  });
+
+  test('are locked by checksum, without the address of a registry', () => {
+    const locked = Object.entries<{ resolved?: string; integrity?: string }>(lock.packages).filter(([path]) => path !== '');
+    expect(locked.filter(([, entry]) => entry.resolved !== undefined || entry.integrity === undefined)).toEqual([]);
+  });
+
+  test('of MikroORM have one version, and Kysely is the one they use', () => {
+    const mikro = Object.entries<string>(manifest.dependencies).filter(([name]) => name.startsWith('@mikro-orm/'));
+    expect(new Set(mikro.map(([, version]) => version)).size).toBe(1);
+    expect(lock.packages['node_modules/@mikro-orm/sql'].dependencies.kysely).toBe(manifest.dependencies.kysely);
+  });
+});

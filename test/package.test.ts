@@ -1,0 +1,91 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { makeTemporary } from './support/temporary.ts';
+
+const root = join(import.meta.dirname, '..');
+const source = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+
+describe('the built package', () => {
+  const temporary = makeTemporary('package');
+  const built = join(temporary.directory, 'dist');
+  // A project of a user's: Node treats what is in node_modules differently, and so does TypeScript.
+  const project = join(temporary.directory, 'project');
+  const installed = join(project, 'node_modules', 'declarest');
+  const run = (...args: string[]) => execFileSync(process.execPath, args, { cwd: project, encoding: 'utf8' });
+
+  beforeAll(() => {
+    execFileSync(process.execPath, [join(root, 'scripts', 'build.ts'), built], { encoding: 'utf8' });
+    mkdirSync(join(project, 'node_modules', '@types'), { recursive: true });
+    cpSync(built, installed, { recursive: true });
+    for (const name of [...Object.keys(source.dependencies), '@types/node']) {
+      mkdirSync(join(project, 'node_modules', name, '..'), { recursive: true });
+      symlinkSync(join(root, 'node_modules', name), join(project, 'node_modules', name));
+    }
+    writeFileSync(join(project, 'package.json'), '{ "type": "module" }');
+  }, 60_000);
+  afterAll(temporary.remove);
+
+  test('has a manifest without what only the repository needs', () => {
+    const manifest = JSON.parse(readFileSync(join(built, 'package.json'), 'utf8'));
+    expect(manifest).toMatchObject({
+      name: source.name,
+      version: source.version,
+      license: source.license,
+      engines: source.engines,
+      dependencies: source.dependencies,
+    });
+    for (const key of ['private', 'scripts', 'devDependencies', 'allowScripts', 'files'])
+      expect(manifest).not.toHaveProperty(key);
+  });
+
+  test('has every file that its manifest names', () => {
+    const manifest = JSON.parse(readFileSync(join(built, 'package.json'), 'utf8'));
+    expect(Object.keys(manifest.exports)).toEqual(Object.keys(source.exports));
+    const named = Object.values<string | Record<string, string>>({ ...manifest.exports, ...manifest.bin }).flatMap((entry) =>
+      typeof entry === 'string' ? [entry] : Object.values(entry),
+    );
+    expect(named.length).toBeGreaterThan(Object.keys(source.exports).length);
+    expect(named.filter((file) => !existsSync(join(built, file)))).toEqual([]);
+  });
+
+  test('exports the same names as the source', async () => {
+    for (const [path, file] of Object.entries<string>(source.exports).filter(([, file]) => file.endsWith('.ts'))) {
+      const name = join('declarest', path);
+      const names = run('--input-type=module', '-e', `console.log(JSON.stringify(Object.keys(await import('${name}')).sort()))`);
+      expect(JSON.parse(names)).toEqual(Object.keys(await import(join(root, file))).sort());
+    }
+  });
+
+  test('has types that a strict project can use', () => {
+    // Where the types of a name cannot be found it silently becomes any. The last line has an error on purpose:
+    // that it is the only one shows that the lines above it were looked at.
+    const use = `
+      import * as declarest from 'declarest';
+      import * as testing from 'declarest/testing';
+      type All = typeof declarest & typeof testing;
+      type Untyped = { [K in keyof All]: 0 extends 1 & All[K] ? K : never }[keyof All];
+      export const untyped: [Untyped] extends [never] ? [] : [Untyped] = [];
+      export const missing = declarest.noSuchName;`;
+    writeFileSync(join(project, 'use.ts'), use);
+    const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc');
+    const options = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2024', '--types', 'node', '--skipLibCheck'];
+    const result = spawnSync(process.execPath, [tsc, '--ignoreConfig', ...options, 'use.ts'], { cwd: project, encoding: 'utf8' });
+    expect(result.stdout.trim().split('\n')).toEqual([expect.stringMatching(/^use\.ts\(7,\d+\): error TS2339: .*noSuchName/)]);
+  });
+
+  test('has a command', () => {
+    expect(run(join(installed, 'bin', 'declarest.js'), '--help')).toMatch(/declarest/);
+  });
+
+  test('is packed with the files that people look for, and without the sources', () => {
+    const npm = process.env.npm_execpath;
+    const args = ['pack', '--dry-run', '--json', '--loglevel=error', built];
+    const output = npm ? run(npm, ...args) : execFileSync('npm', args, { cwd: project, encoding: 'utf8' });
+    const [{ files }] = JSON.parse(output);
+    const paths = files.map((file: { path: string }) => file.path);
+    expect(paths).toEqual(expect.arrayContaining(['README.md', 'LICENSE', 'CHANGELOG.md', 'index.js', 'index.d.ts']));
+    expect(paths.filter((path: string) => path.endsWith('.ts') && !path.endsWith('.d.ts'))).toEqual([]);
+  });
+});

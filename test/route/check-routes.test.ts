@@ -1,0 +1,129 @@
+import { describe, expect, test } from 'vitest';
+import type { Path } from '../../src/declaration/types.ts';
+import { checkRoutes } from '../../src/route/check-routes.ts';
+import type { RouteRecord } from '../../src/route/record.ts';
+import { action, api, definition, records, route } from './fixtures.ts';
+
+function errorsOf(made: readonly RouteRecord[]): [string, string][] {
+  const errors: [string, string][] = [];
+  checkRoutes(made, { add: (path: Path, message: string) => void errors.push([path.join('.'), message]) });
+  return errors;
+}
+
+test('routes that do not get in each other\u2019s way are fine', () => {
+  const actions = [action('_index'), action('_entity'), action('join'), action('stats', { single: false })];
+  expect(errorsOf(records([api('a', actions), api('b', actions), api('c', actions, { basePath: '/api/{tenant}/c' })]))).toEqual(
+    [],
+  );
+  expect(errorsOf([definition('/'), definition('/health')])).toEqual([]);
+});
+
+describe('names', () => {
+  test('are unique', () => {
+    const errors = errorsOf(records([api('a_b', [action('c')]), api('a', [action('b_c')])]));
+    expect(errors).toEqual([
+      [
+        'app_main.apis.x.actions.b_c',
+        'the route name "app_api_single_a_b_c" is already taken by the route at /api/a_b/{id}/c.{_format}; rename the API, the action or the route',
+      ],
+    ]);
+  });
+});
+
+describe('paths', () => {
+  test('that differ in placeholder names only may not share a method', () => {
+    const errors = errorsOf([
+      route('/a/{x}', ['GET', 'HEAD', 'POST'], { x: '\\d+' }),
+      route('/a/{y}', ['HEAD', 'GET', 'PUT'], { y: '[a-z]+' }),
+    ]);
+    expect(errors).toEqual([
+      [
+        'mine.resource',
+        'HEAD, GET /a/{y} of the route "/a/{y}" is already answered by the route "/a/{x}" (/a/{x}), placeholders being alike; ' +
+          'change a path or disable the method on one of them',
+      ],
+    ]);
+  });
+
+  test('that differ in methods, or in what is static, may coexist', () => {
+    expect(
+      errorsOf([route('/a/{x}', ['GET']), route('/a/{y}', ['POST']), route('/a/b', ['GET']), route('/{x}/b', ['GET'])]),
+    ).toEqual([]);
+  });
+
+  test('clash in a format that another path spells out', () => {
+    const made = [...records([api('a', [action('_index')])], ['json', 'xml']), definition('/api/a.xml')];
+    expect(errorsOf(made).map(([, message]) => message)).toEqual([expect.stringContaining('GET /api/a.xml')]);
+    expect(errorsOf([...records([api('a', [action('_index')])]), definition('/api/a.xml')])).toEqual([]);
+  });
+
+  test('are reported once, however many formats clash', () => {
+    const made = records([api('a', [action('_index')]), api('b', [action('_index')], { basePath: '/api/a/' })], ['json', 'xml']);
+    expect(errorsOf(made)).toHaveLength(1);
+  });
+
+  test.each([
+    ['api/x', 'must start with "/"'],
+    ['.{_format}', 'must start with "/"'],
+    ['/api//x', 'empty segment'],
+    ['/api/x/', 'empty segment'],
+    ['/api/../x', 'the segment ".."'],
+    ['/api/./x', 'the segment "."'],
+    ['/api/v{n}', 'must fill a whole segment'],
+    ['/api/{a-b}', 'must fill a whole segment'],
+    ['/api/{', 'must fill a whole segment'],
+    ['/api/{a}/{a}', 'the placeholder {a} twice'],
+    ['/api/{_format}', 'only at its end'],
+    ['/api/a*', 'contains "*"'],
+    ['/api/a?', 'contains "?"'],
+    ['/api/a#', 'contains "#"'],
+    ['/api/%20', 'contains "%"'],
+    ['/api/a b', 'contains " "'],
+    ['/api/a\u0000', 'contains "\\u0000"'],
+  ])('%j is refused', (path, message) => {
+    expect(errorsOf([route(path)]).map(([, told]) => told)).toEqual([expect.stringContaining(message)]);
+  });
+});
+
+describe('requirements', () => {
+  const withRequirements = (requirements: Record<string, string>) =>
+    errorsOf(records([api('a', [action('_entity', { requirements })], { basePath: '/api/{tenant}/a' })]));
+
+  test('that are invalid or catastrophic are reported where they are written', () => {
+    const errors = withRequirements({ id: '(a+)+', tenant: '[a' });
+    expect(errors).toEqual([
+      [
+        'app_main.apis.x.actions._entity.requirements.id',
+        expect.stringMatching(/^the requirement "\(a\+\)\+" of \{id\} can backtrack/),
+      ],
+      [
+        'app_main.apis.x.actions._entity.requirements.tenant',
+        expect.stringMatching(/^the requirement "\[a" of \{tenant\} is not a valid/),
+      ],
+    ]);
+  });
+
+  test('of a route-loading service are reported at its entry', () => {
+    expect(errorsOf([definition('/x/{a}', { requirements: { a: '(' } })])).toEqual([
+      ['mine.resource', expect.stringContaining('not a valid regular expression')],
+    ]);
+  });
+
+  test('need a placeholder', () => {
+    expect(withRequirements({ idd: '\\d+' })).toEqual([
+      [
+        'app_main.apis.x.actions._entity.requirements.idd',
+        'there is no placeholder {idd} in /api/{tenant}/a/{id}.{_format} to constrain; its placeholders: {tenant}, {id}',
+      ],
+    ]);
+    expect(errorsOf([definition('/x', { requirements: { a: 'b' } })])[0]?.[1]).toContain('its placeholders: none');
+  });
+
+  test('of id are let be where the path has none', () => {
+    expect(errorsOf(records([api('a', [action('_index', { requirements: { id: '\\d+' } })])]))).toEqual([]);
+  });
+
+  test('of the format are refused', () => {
+    expect(withRequirements({ _format: 'json' })[0]?.[1]).toContain('app_main.formats');
+  });
+});

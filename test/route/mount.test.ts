@@ -1,0 +1,384 @@
+import net from 'node:net';
+import type { FastifyInstance } from 'fastify';
+import { afterEach, describe, expect, test } from 'vitest';
+import type { RouteRecord } from '../../src/route/record.ts';
+import { action, api, definition, records, route, serve } from './fixtures.ts';
+
+const person = () =>
+  api('person', [
+    action('_index', { methods: ['GET', 'HEAD', 'POST'] }),
+    action('_entity', { methods: ['GET', 'PATCH'] }),
+    action('participants', { methods: ['POST', 'DELETE'] }),
+    action('stats', { single: false, methods: ['GET'] }),
+  ]);
+
+let app: FastifyInstance | undefined;
+afterEach(async () => {
+  await app?.close();
+  app = undefined;
+});
+
+async function ask(mounted: readonly RouteRecord[], method: string, url: string, given?: Parameters<typeof serve>[1]) {
+  app = await serve(mounted, given);
+  const response = await app.inject({ method: method as 'GET', url });
+  await app.close();
+  return { status: response.statusCode, allow: response.headers.allow, body: method === 'HEAD' ? null : response.json() };
+}
+
+describe('a record answers', () => {
+  test('at its path, with the id and nothing but the id', async () => {
+    expect(await ask(records([person()]), 'GET', '/api/person/12.json?page=1')).toMatchObject({
+      status: 200,
+      body: { name: 'app_api_single_person__entity', method: 'GET', format: 'json', params: { id: '12' } },
+    });
+  });
+
+  test.each([
+    ['GET', '/api/person.json', 'app_api_single_person__index', {}],
+    ['POST', '/api/person/7/participants.json', 'app_api_single_person_participants', { id: '7' }],
+    ['GET', '/api/person/stats.json', 'app_api_single_person_stats', {}],
+  ])('%s %s', async (method, url, name, params) => {
+    const { status, body } = await ask(records([person()]), method, url);
+    expect(status).toBe(200);
+    expect(body).toMatchObject({ name, params });
+  });
+
+  test('in each format', async () => {
+    const mounted = records([person()], ['json', 'xml']);
+    expect((await ask(mounted, 'GET', '/api/person/1.xml')).body).toMatchObject({ format: 'xml', params: { id: '1' } });
+    expect((await ask(mounted, 'GET', '/api/person.json')).body).toMatchObject({ format: 'json' });
+  });
+
+  test('with the placeholders of its base path as params', async () => {
+    const mounted = records([api('person', [action('_entity')], { basePath: '/api/{tenant}/person' })]);
+    expect((await ask(mounted, 'GET', '/api/acme/person/1.json')).body).toMatchObject({ params: { tenant: 'acme', id: '1' } });
+    expect(await ask(mounted, 'PUT', '/api/acme/person/1.json')).toMatchObject({ status: 405, allow: 'GET, HEAD' });
+    expect(await ask(mounted, 'GET', '/api/acme/person/1.xml')).toMatchObject({ status: 404, body: { code: 'unknown_format' } });
+  });
+
+  test('where the base path ends in a placeholder', async () => {
+    const mounted = records([api('person', [action('_index'), action('_entity')], { basePath: '/api/{kind}' })]);
+    expect((await ask(mounted, 'GET', '/api/dogs.json')).body).toMatchObject({ params: { kind: 'dogs' } });
+    expect((await ask(mounted, 'GET', '/api/dogs/1.json')).body).toMatchObject({ params: { kind: 'dogs', id: '1' } });
+    expect(await ask(mounted, 'GET', '/api/dogs.xml')).toMatchObject({ status: 404, body: { code: 'unknown_format' } });
+    expect(await ask(mounted, 'PUT', '/api/dogs.json')).toMatchObject({ status: 405 });
+    expect(await ask(mounted, 'GET', '/api/dogs/x.json')).toMatchObject({ status: 404, body: { code: 'not_found' } });
+  });
+
+  test('whose requirement has groups that capture, classes with parentheses and alternatives', async () => {
+    const mounted = records([
+      api('person', [action('_entity', { requirements: { id: '(a|(?<x>b)[()/*:]+)|^c$' } }), action('join')], { basePath: '/p' }),
+    ]);
+    for (const [url, id] of [
+      ['/p/a.json', 'a'],
+      ['/p/b().json', 'b()'],
+      ['/p/b%2F%3A*.json', 'b/:*'],
+      ['/p/c.json', 'c'],
+    ] as const) {
+      expect((await ask(mounted, 'GET', url)).body).toMatchObject({ params: { id } });
+    }
+    expect((await ask(mounted, 'GET', '/p/b.json')).status).toBe(404);
+    expect((await ask(mounted, 'GET', '/p/ab.json')).status).toBe(404);
+  });
+
+  test('with ids that contain dots, where the requirement allows them', async () => {
+    const mounted = records([api('file', [action('_entity', { requirements: { id: '[a-z.]+' } })])]);
+    expect((await ask(mounted, 'GET', '/api/file/a.b.json.json')).body).toMatchObject({ params: { id: 'a.b.json' } });
+  });
+
+  test('at static characters that mean something to the router', async () => {
+    const mounted = records([api('person', [action('_index'), action('_entity')], { basePath: '/a:b/(c)/d+é' })]);
+    expect((await ask(mounted, 'GET', '/a:b/(c)/d+%C3%A9.json')).status).toBe(200);
+    expect((await ask(mounted, 'GET', '/a:b/(c)/d+%C3%A9/3.json')).body).toMatchObject({ params: { id: '3' } });
+    expect((await ask(mounted, 'PUT', '/a:b/(c)/d+%C3%A9/3.json')).status).toBe(405);
+  });
+
+  test('under a prefix, with or without params of its own', async () => {
+    for (const [prefix, base] of [
+      ['/v1', '/v1'],
+      ['/v1/', '/v1'],
+      ['/v1/:realm', '/v1/x'],
+    ] as const) {
+      const mounted = records([person()]);
+      expect((await ask(mounted, 'GET', `${base}/api/person/1.json`, { prefix })).body).toMatchObject({ params: { id: '1' } });
+      expect(await ask(mounted, 'PUT', `${base}/api/person/1.json`, { prefix })).toMatchObject({
+        status: 405,
+        allow: 'GET, PATCH',
+      });
+      expect(await ask(mounted, 'GET', `${base}/api/person/1.xml`, { prefix })).toMatchObject({
+        body: { code: 'unknown_format' },
+      });
+      expect(await ask(mounted, 'GET', `${base}/api/person/x.json`, { prefix })).toMatchObject({
+        status: 404,
+        body: { detail: `there is nothing at ${base}/api/person/x.json` },
+      });
+    }
+  });
+
+  test('before the fallback of an API with a more static base path hides it', async () => {
+    const mounted = records([
+      api('person', [action('_entity')]),
+      api('any', [action('_entity', { requirements: { id: '[a-z]+' }, methods: ['GET', 'POST'] })], { basePath: '/api/{kind}' }),
+    ]);
+    app = await serve(mounted, { prefix: '/:realm' });
+    const got = await app.inject({ method: 'POST', url: '/r/api/person/abc.json', payload: { a: 1 } });
+    expect(got.json()).toEqual({
+      name: 'app_api_single_any__entity',
+      method: 'POST',
+      format: 'json',
+      params: { realm: 'r', kind: 'person', id: 'abc' },
+      body: { a: 1 },
+    });
+    expect((await app.inject('/r/api/person/5.json')).json()).toMatchObject({ name: 'app_api_single_person__entity' });
+  });
+
+  test('static before dynamic, whatever the order of declaration', async () => {
+    const id = { id: '[a-z]+' };
+    for (const actions of [
+      [action('_entity', { requirements: id }), action('new', { single: false })],
+      [action('new', { single: false }), action('_entity', { requirements: id })],
+    ]) {
+      expect((await ask(records([api('p', actions)]), 'GET', '/api/p/new.json')).body).toMatchObject({
+        name: 'app_api_single_p_new',
+      });
+      expect((await ask(records([api('p', actions)]), 'GET', '/api/p/old.json')).body).toMatchObject({
+        name: 'app_api_single_p__entity',
+      });
+    }
+  });
+});
+
+describe('a method that is not enabled', () => {
+  test.each(['PUT', 'DELETE', 'OPTIONS', 'TRACE', 'QUERY'])('%s is 405 with the allowed ones', async (method) => {
+    const { status, allow, body } = await ask(records([person()]), method, '/api/person.json');
+    expect({ status, allow, code: body.code }).toEqual({ status: 405, allow: 'GET, HEAD, POST', code: 'method_not_allowed' });
+    expect(body.detail).toBe(`${method} is not enabled on this path; use one of: GET, HEAD, POST`);
+  });
+
+  test('HEAD is 405 where only GET is enabled, also when the host exposes HEAD routes', async () => {
+    for (const exposeHeadRoutes of [true, false]) {
+      const answer = await ask(records([person()]), 'HEAD', '/api/person/1.json', { server: { exposeHeadRoutes } });
+      expect(answer).toMatchObject({ status: 405, allow: 'GET, PATCH' });
+    }
+  });
+
+  test('is told before the body is looked at', async () => {
+    app = await serve(records([person()]));
+    const answer = await app.inject({
+      method: 'PUT',
+      url: '/api/person.json',
+      headers: { 'content-type': 'image/png' },
+      payload: 'not json',
+    });
+    expect(answer.statusCode).toBe(405);
+  });
+
+  test('is 405 for every method that the host has added', async () => {
+    app = await serve(records([person()]), { before: (host) => host.addHttpMethod('MKCOL', { hasBody: true }) });
+    expect((await app.inject({ method: 'MKCOL' as 'GET', url: '/api/person.json' })).statusCode).toBe(405);
+  });
+
+  test('joins the methods of all records at the path', async () => {
+    const mounted = [route('/x/{a}', ['GET'], { a: '\\d+' }), route('/x/{b}', ['POST'], { b: '\\w+' })];
+    expect(await ask(mounted, 'PUT', '/x/1')).toMatchObject({ status: 405, allow: 'GET, POST' });
+    expect(await ask(mounted, 'PUT', '/x/a')).toMatchObject({ status: 405, allow: 'POST' });
+    expect(await ask(mounted, 'POST', '/x/1')).toMatchObject({ status: 200 });
+  });
+});
+
+describe('what is not there', () => {
+  test.each([
+    ['/api/person/1.xml', 'the format "xml" is not known here; use one of: json'],
+    ['/api/person.yaml', 'the format "yaml" is not known here; use one of: json'],
+    ['/api/person.json;a=1', 'the format "json;a=1" is not known here; use one of: json'],
+    ['/api/person/1', 'the format "" is not known here; use one of: json'],
+    ['/api/person', 'the format "" is not known here; use one of: json'],
+  ])('%s is 404 and names the known formats', async (url, detail) => {
+    expect(await ask(records([person()]), 'GET', url)).toMatchObject({ status: 404, body: { code: 'unknown_format', detail } });
+  });
+
+  test.each([
+    '/api/person/abc.json',
+    '/api/person/1/nothing.json',
+    '/api/person/',
+    '/api/person.json/',
+    '/api/person/1.json/',
+    '/api/person//1.json',
+    '/api/person/1%2F2.json',
+    '/api/person/1%252e.json',
+    '/api/person/1.JSON.json',
+    '/api/person/%00.json',
+    '/api/person/1%00.json',
+    '/api/person/.json',
+    `/api/person/${'1'.repeat(101)}.json`,
+  ])('%s is 404', async (url) => {
+    const answer = await ask(records([person()]), 'GET', url);
+    expect(answer).toMatchObject({ status: 404, body: { code: 'not_found' } });
+  });
+
+  test('does not include neighbours whose name only starts alike', async () => {
+    const own = { before: (host: FastifyInstance) => void host.get('/api/:thing', async () => ({ own: true })) };
+    expect(await ask(records([person()]), 'GET', '/api/personnel.json', own)).toMatchObject({ status: 200, body: { own: true } });
+    const answer = await ask(records([person()]), 'GET', '/api/personnel.json');
+    expect(answer).toMatchObject({ status: 404, body: { message: 'Route GET:/api/personnel.json not found' } });
+  });
+
+  test('is told without echoing an endless path', async () => {
+    const { body } = await ask(records([person()]), 'GET', `/api/person/${'x'.repeat(5000)}`);
+    expect(body.detail.length).toBeLessThan(250);
+  });
+});
+
+describe('the router rules of the host', () => {
+  test('hold for what is told about misses as well', async () => {
+    const server = {
+      routerOptions: {
+        caseSensitive: false,
+        ignoreTrailingSlash: true,
+        ignoreDuplicateSlashes: true,
+        useSemicolonDelimiter: true,
+      },
+    };
+    const mounted = records([person()]);
+    for (const url of ['/API/Person.json', '/api/person.json/', '//api//person.json', '/api/person.json;x=1']) {
+      expect((await ask(mounted, 'GET', url, { server })).status).toBe(200);
+      expect(await ask(mounted, 'PUT', url, { server })).toMatchObject({ status: 405, allow: 'GET, HEAD, POST' });
+      expect(await ask(mounted, 'PUT', `/v1${url}`, { server, prefix: '/v1' })).toMatchObject({ status: 405 });
+    }
+  });
+});
+
+test('a router that compiles its routes answers alike', async () => {
+  const server = { routerOptions: { compile: true } };
+  const mounted = records([person()], ['json', 'xml']);
+  expect((await ask(mounted, 'GET', '/api/person/12.xml', { server })).body).toMatchObject({
+    format: 'xml',
+    params: { id: '12' },
+  });
+  expect(await ask(mounted, 'PUT', '/api/person/12.xml', { server })).toMatchObject({ status: 405, allow: 'GET, PATCH' });
+  expect(await ask(mounted, 'GET', `/api/person/${'1.'.repeat(50_000)}json`, { server })).toMatchObject({ status: 404 });
+});
+
+describe('requirements that the router judges by their looks', () => {
+  const nested = () => records([api('person', [action('_entity', { requirements: { id: '[a-z0-9]+(?:-[a-z0-9]+)*' } })])]);
+
+  test('are refused with the remedy', async () => {
+    await expect(serve(nested())).rejects.toThrow(/app_api_single_person__entity.*routerOptions: \{ allowUnsafeRegex: true \}/s);
+  });
+
+  test('work with the remedy', async () => {
+    const server = { routerOptions: { allowUnsafeRegex: true } };
+    expect((await ask(nested(), 'GET', '/api/person/a-b-c.json', { server })).body).toMatchObject({ params: { id: 'a-b-c' } });
+    expect((await ask(nested(), 'GET', '/api/person/a--c.json', { server })).status).toBe(404);
+  });
+
+  test('other errors of the host are left as they are', async () => {
+    const before = (host: FastifyInstance) => void host.get('/health', async () => 1);
+    await expect(serve([route('/health')], { before })).rejects.toThrow("Method 'GET' already declared for route '/health'");
+  });
+});
+
+describe('routes outside of any API', () => {
+  test('are mounted as they are, with the default format where the path has none', async () => {
+    const mounted = [
+      definition('/health'),
+      definition('/reports/{year}.{_format}', { requirements: { year: '\\d{4}' } }),
+      definition('/'),
+    ];
+    expect((await ask(mounted, 'GET', '/health')).body).toMatchObject({ format: 'json', params: {} });
+    expect((await ask(mounted, 'GET', '/reports/2026.json')).body).toMatchObject({ format: 'json', params: { year: '2026' } });
+    expect(await ask(mounted, 'GET', '/')).toMatchObject({ status: 200 });
+    expect(await ask(mounted, 'POST', '/health')).toMatchObject({ status: 405, allow: 'GET' });
+    expect(await ask(mounted, 'POST', '/reports/2026.json')).toMatchObject({ status: 405, allow: 'GET' });
+    expect(await ask(mounted, 'POST', '/reports/x.json')).toMatchObject({ status: 404 });
+  });
+
+  test('leave the methods that the host answers at the same path to it', async () => {
+    const before = (host: FastifyInstance) => void host.post('/health', async () => ({ own: true }));
+    expect(await ask([definition('/health')], 'POST', '/health', { before })).toMatchObject({ status: 200, body: { own: true } });
+    expect(await ask([definition('/health')], 'PUT', '/health', { before })).toMatchObject({ status: 405 });
+  });
+
+  test('may lie at the base of an API', async () => {
+    const mounted = [...records([person()]), definition('/api/person'), definition('/api/person/export.csv')];
+    expect(await ask(mounted, 'GET', '/api/person')).toMatchObject({ status: 200 });
+    expect(await ask(mounted, 'PUT', '/api/person')).toMatchObject({ status: 405, allow: 'GET' });
+    expect(await ask(mounted, 'PUT', '/api/person/export.csv')).toMatchObject({ status: 405, allow: 'GET' });
+  });
+
+  test('an API at the root takes nothing but its own paths', async () => {
+    const mounted = records([api('root', [action('_entity')], { basePath: '/' })]);
+    expect(await ask(mounted, 'GET', '/1.json')).toMatchObject({ status: 200 });
+    expect(await ask(mounted, 'PUT', '/1.json')).toMatchObject({ status: 405 });
+    expect((await ask(mounted, 'GET', '/other/path')).body).toMatchObject({ message: 'Route GET:/other/path not found' });
+  });
+});
+
+describe('shared route options', () => {
+  test('hold for routes and for misses', async () => {
+    const seen: string[] = [];
+    const options = { route: { onRequest: async (request: { method: string }) => void seen.push(request.method) } };
+    await ask(records([person()]), 'GET', '/api/person.json', { options });
+    await ask(records([person()]), 'PUT', '/api/person.json', { options });
+    expect(seen).toEqual(['GET', 'PUT']);
+  });
+});
+
+test('two APIs may share a base path', async () => {
+  const mounted = records([api('a', [action('_index')], { basePath: '/x' }), api('b', [action('_entity')], { basePath: '/x/' })]);
+  expect(await ask(mounted, 'PUT', '/x/1.json')).toMatchObject({ status: 405 });
+});
+
+describe('over a socket', () => {
+  async function statusOf(port: number, requestLine: string): Promise<number> {
+    const socket = net.connect(port, '127.0.0.1');
+    socket.end(`${requestLine} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
+    let answer = '';
+    for await (const chunk of socket) answer += chunk;
+    return Number(/^HTTP\/1\.1 (\d+)/.exec(answer)?.[1]);
+  }
+
+  test('odd paths get an answer below 500, and quickly', async () => {
+    app = await serve(records([person()]), { server: { http: { maxHeaderSize: 1_000_000 } } });
+    await app.listen({ port: 0, host: '127.0.0.1' });
+    const { port } = app.server.address() as net.AddressInfo;
+    const answers: [string, number][] = [
+      ['GET /api/person.json', 200],
+      ['GET /api/person%2ejson', 200],
+      ['GET /api/person/%31.json', 200],
+      ['GET /api/person/1%2Ejson', 200],
+      ['GET http://x/api/person/1.json', 200],
+      ['PUT http://x/api/person/1.json', 405],
+      ['PUT /api/person/%31%2ejson', 405],
+      ['GET /api/person/%2531.json', 404],
+      ['GET //api/person.json', 404],
+      ['GET /api//person.json', 404],
+      ['GET /api/person/../person.json', 404],
+      ['GET /api/person.json/', 404],
+      ['GET /api/person.json;x', 404],
+      ['GET /API/person.json', 404],
+      ['GET /api/person/%00.json', 404],
+      ['GET /api/person/%2f1.json', 404],
+      ['GET /api/person/%zz.json', 400],
+      ['GET /api/person/%', 400],
+      ['GET /api/person/%c3.json', 400],
+      ['GET *', 404],
+      [`GET /api/person/${'1.'.repeat(50_000)}json`, 404],
+      [`PUT /api/person/${'1.'.repeat(50_000)}json`, 404],
+    ];
+    for (const [line, status] of answers)
+      expect([line.slice(0, 60), await statusOf(port, line)]).toEqual([line.slice(0, 60), status]);
+  });
+
+  test('a path of 100,000 characters is answered within milliseconds', async () => {
+    app = await serve(records([person(), api('slow', [action('_entity', { requirements: { id: '\\d*\\d*' } })])]));
+    await app.inject('/api/person/1.json');
+    for (const base of ['/api/person/', '/api/slow/']) {
+      for (const tail of ['1.'.repeat(50_000), '1'.repeat(100_000), '/'.repeat(100_000), '%31'.repeat(30_000)]) {
+        const start = performance.now();
+        expect((await app.inject(`${base}${tail}`)).statusCode).toBe(404);
+        expect(performance.now() - start).toBeLessThan(250);
+      }
+    }
+  });
+});

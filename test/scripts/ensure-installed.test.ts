@@ -1,0 +1,51 @@
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { whatIsMissing } from '../../scripts/ensure-installed.mjs';
+import { makeTemporary, type Temporary } from '../support/temporary.ts';
+
+describe('what is missing', () => {
+  let temporary: Temporary;
+  const at = (...path: string[]) => join(temporary.directory, ...path);
+  const write = (file: string, content: unknown) => writeFileSync(at(file), JSON.stringify(content));
+  const packages = (version: string) => ({ 'node_modules/fast': { version } });
+
+  beforeEach(() => {
+    temporary = makeTemporary('installed');
+    mkdirSync(at('node_modules/fast'), { recursive: true });
+    write('package.json', { dependencies: { fast: '1.0.0' } });
+    write('package-lock.json', {
+      packages: {
+        '': { dependencies: { fast: '1.0.0' } },
+        ...packages('1.0.0'),
+        'node_modules/other-platform': { version: '1.0.0', optional: true },
+      },
+    });
+    write('node_modules/.package-lock.json', { packages: packages('1.0.0') });
+  });
+  afterEach(() => temporary.remove());
+
+  test('is nothing where the lock file is what was installed, whatever was left out for other platforms', () => {
+    expect(whatIsMissing(temporary.directory)).toBeUndefined();
+  });
+
+  test('is everything in a fresh clone', () => {
+    rmSync(at('node_modules'), { recursive: true });
+    expect(whatIsMissing(temporary.directory)).toBe('nothing is installed yet');
+  });
+
+  test('is a package in another version', () => {
+    write('node_modules/.package-lock.json', { packages: packages('0.9.0') });
+    expect(whatIsMissing(temporary.directory)).toBe('node_modules/fast is not installed in version 1.0.0');
+  });
+
+  test('is a package whose folder was removed', () => {
+    rmSync(at('node_modules/fast'), { recursive: true });
+    expect(whatIsMissing(temporary.directory)).toBe('node_modules/fast is not installed in version 1.0.0');
+  });
+
+  test('is what was written into package.json by hand', () => {
+    write('package.json', { dependencies: { fast: '1.0.0', new: '1.0.0' } });
+    expect(whatIsMissing(temporary.directory)).toBe('the dependencies of package.json are not those of the lock file');
+  });
+});
