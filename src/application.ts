@@ -1,6 +1,6 @@
-import { pathToFileURL } from 'node:url';
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { type EntityManager, type EntityMetadata, EntitySchema } from '@mikro-orm/core';
 import { isAuthenticatorClass } from './access/authenticator.ts';
 import { checkPublic, checkRoles } from './access/check-roles.ts';
@@ -142,7 +142,11 @@ async function discover(
   report: Report,
 ): Promise<Mapper | null> {
   try {
-    return await createMapper(declaration.database, { entities: catalog.models.map(({ value }) => value), directory, onStatement });
+    return await createMapper(declaration.database, {
+      entities: catalog.models.map(({ value }) => value),
+      directory,
+      onStatement,
+    });
   } catch (error) {
     report.add(['src/models'], (error as Error).message);
     return null;
@@ -151,8 +155,13 @@ async function discover(
 
 /** Every route, as the route-loading services that the routing configuration names give them. */
 async function loadRoutes(declaration: Declaration, catalog: Catalog, report: Report): Promise<readonly RouteRecord[]> {
-  const crud = { load: () => recordsOf(declaration, { rolesOf: (api, action, method) => rolesFor(action, api.baseRole, method) }) };
-  const services = new Map<string, unknown>([...catalog.services.map(({ name, value }) => [name, value] as const), [crudLoader.service, crud]]);
+  const crud = {
+    load: () => recordsOf(declaration, { rolesOf: (api, action, method) => rolesFor(action, api.baseRole, method) }),
+  };
+  const services = new Map<string, unknown>([
+    ...catalog.services.map(({ name, value }) => [name, value] as const),
+    [crudLoader.service, crud],
+  ]);
   const records: RouteRecord[] = [];
   for (const entry of declaration.routes) {
     const service = instanceOf(services.get(entry.service));
@@ -169,7 +178,10 @@ async function loadRoutes(declaration: Declaration, catalog: Catalog, report: Re
 
 function definitionsOf(loaded: unknown, entry: RouteEntry, { formats }: Declaration, report: Report): RouteRecord[] {
   if (!Array.isArray(loaded) || !loaded.every(isDefinition)) {
-    report.add([...entry.path, 'resource'], `${entry.service}:${entry.method} must give a list of { name, path, methods, handler }`);
+    report.add(
+      [...entry.path, 'resource'],
+      `${entry.service}:${entry.method} must give a list of { name, path, methods, handler }`,
+    );
     return [];
   }
   return loaded.map((definition) => recordOfDefinition(definition, { formats, controller: entry.service, source: entry.path }));
@@ -177,7 +189,13 @@ function definitionsOf(loaded: unknown, entry: RouteEntry, { formats }: Declarat
 
 function isDefinition(value: unknown): value is RouteDefinition {
   const { name, path, methods, handler } = (value ?? {}) as Partial<RouteDefinition>;
-  return typeof name === 'string' && typeof path === 'string' && path.startsWith('/') && Array.isArray(methods) && typeof handler === 'function';
+  return (
+    typeof name === 'string' &&
+    typeof path === 'string' &&
+    path.startsWith('/') &&
+    Array.isArray(methods) &&
+    typeof handler === 'function'
+  );
 }
 
 function instanceOf(service: unknown): Record<string, unknown> | undefined {
@@ -197,4 +215,3 @@ export function instancesOf<Instance>(
 export function metaOf(mapper: Mapper, model: unknown): EntityMetadata {
   return mapper.getMetadata().get(model as never) as EntityMetadata;
 }
-

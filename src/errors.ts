@@ -34,7 +34,11 @@ export const catalogue = {
     title: 'Field not writable',
     detail: 'the field "{field}" cannot be written; writable here: {allowed}',
   },
-  identity_mismatch: { status: 400, title: 'Identity mismatch', detail: 'the field "{field}" must be {expected}, or be left out' },
+  identity_mismatch: {
+    status: 400,
+    title: 'Identity mismatch',
+    detail: 'the field "{field}" must be {expected}, or be left out',
+  },
   unknown_type: { status: 400, title: 'Unknown type', detail: 'the field "{field}" must be one of: {allowed}' },
   invalid_reference: { status: 400, title: 'Invalid reference', detail: 'the field "{field}" {reason}' },
   reference_not_found: { status: 400, title: 'Bad request', detail: '{model} id not found' },
@@ -95,7 +99,11 @@ export class Problem extends Error {
   constructor(
     code: ErrorCode,
     detail: string,
-    { headers = {}, members = {}, cause }: { headers?: Record<string, string>; members?: Record<string, unknown>; cause?: unknown } = {},
+    {
+      headers = {},
+      members = {},
+      cause,
+    }: { headers?: Record<string, string>; members?: Record<string, unknown>; cause?: unknown } = {},
   ) {
     super(detail, { cause });
     this.name = 'Problem';

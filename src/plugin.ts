@@ -1,12 +1,13 @@
-import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
 import { createApiKeyAuthenticator } from './access/api-keys.ts';
 import { type Authenticator, authenticateWith, challengeOf, isAuthenticatorClass } from './access/authenticator.ts';
 import { compileGuard } from './access/guard.ts';
 import { createJwtAuthenticator } from './access/jwt.ts';
 import { loadJwtKeys } from './access/jwt-keys.ts';
+import type { ApiRequest } from './access/user.ts';
 import { type Application, type ApplicationOptions, instancesOf, loadApplication, metaOf } from './application.ts';
-import { conflictProblem } from './change/conflict.ts';
 import type { Denormalizers } from './change/associations.ts';
+import { conflictProblem } from './change/conflict.ts';
 import { ApiController, constructController } from './controller/api-controller.ts';
 import { collectionHandler, singleHandler } from './controller/dispatch.ts';
 import { respond } from './controller/respond.ts';
@@ -44,10 +45,17 @@ export async function mountApplication(app: FastifyInstance, application: Applic
   });
   acceptJson(app);
   answerErrors(app, application);
-  mountRoutes(app, records, handlers(app, application, challengeOf(authenticators)), { route: { bodyLimit: declaration.server.bodyLimit } });
+  mountRoutes(app, records, handlers(app, application, challengeOf(authenticators)), {
+    route: { bodyLimit: declaration.server.bodyLimit },
+  });
 }
 
-async function authenticatorsOf({ catalog, declaration: { security }, directory, production }: Application): Promise<Authenticator[]> {
+async function authenticatorsOf({
+  catalog,
+  declaration: { security },
+  directory,
+  production,
+}: Application): Promise<Authenticator[]> {
   const own = security.authenticator ? [security.authenticator] : catalog.authenticators;
   return [
     ...(security.jwt ? [createJwtAuthenticator(security.jwt, await loadJwtKeys(security.jwt, { directory, production }))] : []),
@@ -59,8 +67,12 @@ async function authenticatorsOf({ catalog, declaration: { security }, directory,
 /** Makes the handler of each route and method, with everything resolved that can be known before a request comes. */
 function handlers(app: FastifyInstance, application: Application, challenge: string) {
   const { catalog, declaration, mapper, voters } = application;
-  const doors: Door<FastifyRequest>[] = [];
-  const framework = new Framework(mapper, declaration, { doors, denormalizers: denormalizersOf(catalog.denormalizers), prefix: app.prefix });
+  const doors: Door<ApiRequest>[] = [];
+  const framework = new Framework(mapper, declaration, {
+    doors,
+    denormalizers: denormalizersOf(catalog.denormalizers),
+    prefix: app.prefix,
+  });
   const controllers = new Map<ApiDeclaration, { controller: ApiController; runtime: ApiRuntime }>();
   for (const api of declaration.apis) {
     const made = compileApi(api, framework, application, challenge);
@@ -74,7 +86,8 @@ function handlers(app: FastifyInstance, application: Application, challenge: str
 
   return (record: RouteRecord, method: HttpMethod, format: string): RouteHandler => {
     const { api, action, handler, single } = record;
-    if (!api || !action) return definedHandler(record, framework, compileGuard(record.roles[method] ?? [], voters, challenge), format);
+    if (!api || !action)
+      return definedHandler(record, framework, compileGuard(record.roles[method] ?? [], voters, challenge), format);
     const { controller, runtime } = controllers.get(api) as { controller: ApiController; runtime: ApiRuntime };
     const make = single ? singleHandler : collectionHandler;
     return make(runtime, controller, action.name, handler, format);
@@ -112,8 +125,14 @@ function compileApi(api: ApiDeclaration, framework: Framework, { mapper, records
 }
 
 /** The handler of a route that an application's own service brought. */
-function definedHandler({ definition }: RouteRecord, framework: Framework, guard: ReturnType<typeof compileGuard>, format: string): RouteHandler {
-  return async (request, reply) => {
+function definedHandler(
+  { definition }: RouteRecord,
+  framework: Framework,
+  guard: ReturnType<typeof compileGuard>,
+  format: string,
+): RouteHandler {
+  return async (incoming, reply) => {
+    const request = incoming as ApiRequest;
     await guard.check(null, userOf(request), request);
     return respond(framework, request, reply, await definition?.handler(request, format));
   };
@@ -133,20 +152,24 @@ function denormalizersOf(exported: Application['catalog']['denormalizers']): Den
 function acceptJson(app: FastifyInstance): void {
   const parse = app.getDefaultJsonParser('error', 'error');
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser<string>(['application/json', 'application/merge-patch+json'], { parseAs: 'string' }, (request, body, done) => {
-    if (request.method !== 'PATCH' && /merge-patch/i.test(request.headers['content-type'] ?? '')) {
-      done(problem('unsupported_media_type', { allowed: 'application/json' }));
-      return;
-    }
-    if (body === '') {
-      done(null, undefined);
-      return;
-    }
-    parse(request, body, (error, value) => {
-      if (error) done(problem('invalid_body', { reason: 'it is no valid JSON' }, { cause: error }));
-      else done(null, value);
-    });
-  });
+  app.addContentTypeParser<string>(
+    ['application/json', 'application/merge-patch+json'],
+    { parseAs: 'string' },
+    (request, body, done) => {
+      if (request.method !== 'PATCH' && /merge-patch/i.test(request.headers['content-type'] ?? '')) {
+        done(problem('unsupported_media_type', { allowed: 'application/json' }));
+        return;
+      }
+      if (body === '') {
+        done(null, undefined);
+        return;
+      }
+      parse(request, body, (error, value) => {
+        if (error) done(problem('invalid_body', { reason: 'it is no valid JSON' }, { cause: error }));
+        else done(null, value);
+      });
+    },
+  );
 }
 
 /** Every error becomes a problem document; what is our own fault is logged and not told. */
@@ -155,6 +178,10 @@ function answerErrors(app: FastifyInstance, { mapper, declaration }: Application
     const found = conflictProblem(error, mapper) ?? toProblem(error, declaration.server.bodyLimit);
     if (found.status >= 500) request.log.error({ err: found.cause ?? error }, found.message);
     const path = request.url.split('?', 1)[0] as string;
-    return reply.code(found.status).headers(found.headers).type(problemType).send(JSON.stringify(problemDocument(found, path)));
+    return reply
+      .code(found.status)
+      .headers(found.headers)
+      .type(problemType)
+      .send(JSON.stringify(problemDocument(found, path)));
   });
 }

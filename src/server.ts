@@ -27,7 +27,11 @@ export async function serverOf(application: Application, fastify: FastifyServerO
   app.setErrorHandler((error, request, reply) => {
     const found = toProblem(error, bodyLimit);
     if (found.status >= 500) request.log.error({ err: found.cause ?? error }, found.message);
-    return reply.code(found.status).headers(found.headers).type(problemType).send(JSON.stringify(problemDocument(found, path(request.url))));
+    return reply
+      .code(found.status)
+      .headers(found.headers)
+      .type(problemType)
+      .send(JSON.stringify(problemDocument(found, path(request.url))));
   });
   try {
     await app.register((scope) => mountApplication(scope, application));

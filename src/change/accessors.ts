@@ -1,4 +1,4 @@
-import { Collection, type EntityMetadata, type EntityProperty, ReferenceKind } from '@mikro-orm/core';
+import { type Collection, type EntityMetadata, type EntityProperty, ReferenceKind } from '@mikro-orm/core';
 
 /** How an item gets into and out of an association of an entity. */
 export interface Accessors {
@@ -51,7 +51,11 @@ function singulars(plural: string): string[] {
 
 function methodNamed(meta: EntityMetadata, verb: 'add' | 'remove', property: string): string | null {
   const prototype = meta.class.prototype as Record<string, unknown>;
-  return accessorNames(property).map((name) => verb + name).find((name) => typeof prototype[name] === 'function') ?? null;
+  return (
+    accessorNames(property)
+      .map((name) => verb + name)
+      .find((name) => typeof prototype[name] === 'function') ?? null
+  );
 }
 
 function call(entity: object, method: string, item: object): unknown {
@@ -67,5 +71,7 @@ function isToMany(property: EntityProperty): boolean {
 }
 
 function toManyProperties(meta: EntityMetadata): string[] {
-  return (meta.relations as EntityProperty[]).filter((property) => isToMany(property) && property.persist !== false).map(({ name }) => name as string);
+  return (meta.relations as EntityProperty[])
+    .filter((property) => isToMany(property) && property.persist !== false)
+    .map(({ name }) => name as string);
 }

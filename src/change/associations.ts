@@ -1,28 +1,27 @@
 import type { EntityMetadata } from '@mikro-orm/core';
-import type { FastifyRequest } from 'fastify';
-import type { RequestEntityManager } from '../database/mapper.ts';
+import type { ApiRequest } from '../access/user.ts';
+import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
 import { problem } from '../errors.ts';
 import { concreteClasses, type ModelClass } from '../model/hierarchy.ts';
 import type { ReferenceResolver, Resolution } from '../query/reference.ts';
 import type { Denormalizer } from '../serialization/denormalizer.ts';
 import type { ResolveAssociation } from './body-reader.ts';
-import type { Mapper } from '../database/mapper.ts';
 
 /** The application's denormalizers, by the `Model.property` they serve. */
 export type Denormalizers = ReadonlyMap<string, Denormalizer>;
 
 interface Scope {
   readonly em: RequestEntityManager;
-  readonly request: FastifyRequest;
+  readonly request: ApiRequest;
 }
 
 /** Turns the JSON of associations into entities: through the application's denormalizer where there is one, else by `id` and `type`. */
 export class AssociationReader {
   readonly #mapper: Mapper;
-  readonly #resolver: ReferenceResolver<FastifyRequest>;
+  readonly #resolver: ReferenceResolver<ApiRequest>;
   readonly #denormalizers: Denormalizers;
 
-  constructor(mapper: Mapper, resolver: ReferenceResolver<FastifyRequest>, denormalizers: Denormalizers) {
+  constructor(mapper: Mapper, resolver: ReferenceResolver<ApiRequest>, denormalizers: Denormalizers) {
     this.#mapper = mapper;
     this.#resolver = resolver;
     this.#denormalizers = denormalizers;
@@ -37,7 +36,13 @@ export class AssociationReader {
   }
 
   /** For the body of an add or remove action: what does not resolve is a 400 with the message of the action. */
-  async item(owner: EntityMetadata, property: string, targets: readonly EntityMetadata[], json: unknown, scope: Scope): Promise<object> {
+  async item(
+    owner: EntityMetadata,
+    property: string,
+    targets: readonly EntityMetadata[],
+    json: unknown,
+    scope: Scope,
+  ): Promise<object> {
     const entity = await this.#read(owner, property, targets, json, scope);
     return entityOf(entity, () => this.#itemRefusal(entity as Resolution, targets));
   }
@@ -85,7 +90,10 @@ export class AssociationReader {
     }
     const types = this.#resolver.typesOf(targets);
     const hint = types.length > 1 ? `; type is one of: ${types.join(', ')}` : '';
-    return problem('invalid_reference', { field: path, reason: `does not resolve: ${this.#resolver.nameOf(targets)} id not found${hint}` });
+    return problem('invalid_reference', {
+      field: path,
+      reason: `does not resolve: ${this.#resolver.nameOf(targets)} id not found${hint}`,
+    });
   }
 
   #itemRefusal(resolution: Resolution, targets: readonly EntityMetadata[]) {

@@ -1,5 +1,5 @@
 import { Collection, type EntityMetadata, helper } from '@mikro-orm/core';
-import type { FastifyRequest } from 'fastify';
+import type { ApiRequest } from '../access/user.ts';
 import type { RequestEntityManager } from '../database/mapper.ts';
 import { problem, type Violation } from '../errors.ts';
 import { typeOf } from '../model/hierarchy.ts';
@@ -13,7 +13,7 @@ export type ResolveAssociation = (
   field: AssociationWrite,
   json: unknown,
   path: string,
-  scope: { em: RequestEntityManager; request: FastifyRequest },
+  scope: { em: RequestEntityManager; request: ApiRequest },
 ) => Promise<object>;
 
 export interface ReadBody {
@@ -24,7 +24,7 @@ export interface ReadBody {
 
 interface Scope {
   readonly em: RequestEntityManager;
-  readonly request: FastifyRequest;
+  readonly request: ApiRequest;
   readonly mode: WriteMode;
   readonly resolve: ResolveAssociation;
   readonly violations: Violation[];
@@ -59,7 +59,10 @@ function checkIdentity(plan: WritePlan, body: Record<string, unknown>, entity: o
     const given = body[key];
     const agrees = (typeof given === 'number' || typeof given === 'string') && String(given) === String(id);
     if (!agrees) {
-      throw problem('identity_mismatch', { field: key, expected: entity ? 'the id of the path' : 'absent: a new id is given by the server' });
+      throw problem('identity_mismatch', {
+        field: key,
+        expected: entity ? 'the id of the path' : 'absent: a new id is given by the server',
+      });
     }
   }
   for (const key of new Set([plan.typeKey, 'type'])) {
@@ -134,7 +137,13 @@ async function readField(
   }
 }
 
-function readScalar(field: ScalarWrite, json: unknown, current: Record<string, unknown> | null, scope: Scope, path: string): unknown {
+function readScalar(
+  field: ScalarWrite,
+  json: unknown,
+  current: Record<string, unknown> | null,
+  scope: Scope,
+  path: string,
+): unknown {
   const merged = field.merges && scope.mode === 'patch' && isObject(json) ? mergePatch(current?.[field.property], json) : json;
   const parsed = field.parse(merged);
   if ('value' in parsed) return parsed.value;
@@ -174,7 +183,8 @@ async function readEmbedded(
       return undefined;
     }
     const items: unknown[] = [];
-    for (const [position, item] of json.entries()) items.push(await readEmbeddable(field, item, null, scope, `${path}[${position}]`));
+    for (const [position, item] of json.entries())
+      items.push(await readEmbeddable(field, item, null, scope, `${path}[${position}]`));
     return items;
   }
   return readEmbeddable(field, json, (current?.[field.property] ?? null) as Record<string, unknown> | null, scope, path);
@@ -201,10 +211,16 @@ async function readEmbeddable(
 }
 
 function chooseEmbeddable(plans: readonly EmbeddedPlan[], json: Record<string, unknown>, path: string): EmbeddedPlan {
-  const chosen = plans.length === 1 ? plans[0] : plans.find(({ discriminator }) => discriminator && json[discriminator.key] === discriminator.value);
+  const chosen =
+    plans.length === 1
+      ? plans[0]
+      : plans.find(({ discriminator }) => discriminator && json[discriminator.key] === discriminator.value);
   if (chosen) return chosen;
   const key = plans.find(({ discriminator }) => discriminator)?.discriminator?.key ?? 'type';
-  throw problem('unknown_type', { field: `${path}.${key}`, allowed: plans.map(({ discriminator }) => discriminator?.value).join(', ') });
+  throw problem('unknown_type', {
+    field: `${path}.${key}`,
+    allowed: plans.map(({ discriminator }) => discriminator?.value).join(', '),
+  });
 }
 
 /** PUT takes a field that was not sent back to where a new row would have it. */

@@ -46,7 +46,12 @@ export function conflictProblem(error: unknown, mapper: Mapper): Problem | null 
 }
 
 /** Why a row cannot be removed, for a database that does not say (SQLite): the first association that still points to it. */
-export async function stillReferenced(error: unknown, entity: object, em: RequestEntityManager, mapper: Mapper): Promise<unknown> {
+export async function stillReferenced(
+  error: unknown,
+  entity: object,
+  em: RequestEntityManager,
+  mapper: Mapper,
+): Promise<unknown> {
   if (!(error instanceof ForeignKeyConstraintViolationException) || (error as ConstraintError).table) return error;
   const { __meta: meta } = helper(entity);
   for (const owner of entitiesOf(mapper)) {
@@ -68,7 +73,9 @@ function referenceReason({ detail = '', table, constraint = '' }: ConstraintErro
   }
   const columns = columnsIn(detail);
   const property = table && columns[0] ? propertyOf(mapper, table, columns[0]) : null;
-  return property ? `what ${property} refers to does not exist any more` : 'an associated entity does not exist, or is still referenced';
+  return property
+    ? `what ${property} refers to does not exist any more`
+    : 'an associated entity does not exist, or is still referenced';
 }
 
 function referencedBy(meta: EntityMetadata, owner: EntityMetadata, property: EntityProperty): string {
@@ -78,7 +85,8 @@ function referencedBy(meta: EntityMetadata, owner: EntityMetadata, property: Ent
 /** PostgreSQL names the referencing table and the constraint, which the mapper named after the columns. */
 function foreignProperty(from: EntityMetadata, constraint: string): string | null {
   const property = (from.relations as EntityProperty[]).find(
-    ({ foreignKeyName, fieldNames = [] }) => foreignKeyName === constraint || (fieldNames.length > 0 && constraint.includes(fieldNames.join('_'))),
+    ({ foreignKeyName, fieldNames = [] }) =>
+      foreignKeyName === constraint || (fieldNames.length > 0 && constraint.includes(fieldNames.join('_'))),
   );
   return property ? `${modelName(from)}.${jsonName(property)}` : null;
 }

@@ -1,5 +1,5 @@
 import { type EntityMetadata, helper } from '@mikro-orm/core';
-import type { FastifyRequest } from 'fastify';
+import type { ApiRequest } from '../access/user.ts';
 import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
 import { type Violation, violationsProblem } from '../errors.ts';
 import { concreteClasses } from '../model/hierarchy.ts';
@@ -9,7 +9,7 @@ import { planWrites, type WritePlan } from './write-plan.ts';
 
 interface Scope {
   readonly em: RequestEntityManager;
-  readonly request: FastifyRequest;
+  readonly request: ApiRequest;
 }
 
 export interface Deserialized {
@@ -54,7 +54,11 @@ export class Deserializer {
   async update(entity: object, body: Record<string, unknown>, mode: 'patch' | 'replace', scope: Scope): Promise<Deserialized> {
     const plan = this.planFor(helper(entity).__meta);
     const { values, violations } = await this.#read(plan, body, entity, mode, scope);
-    scope.em.assign(entity as never, values as never, { mergeObjectProperties: false, mergeEmbeddedProperties: mode === 'patch' } as never);
+    scope.em.assign(
+      entity as never,
+      values as never,
+      { mergeObjectProperties: false, mergeEmbeddedProperties: mode === 'patch' } as never,
+    );
     return { entity, violations };
   }
 

@@ -14,7 +14,12 @@ export interface StandardSchema {
 }
 
 interface StandardResult {
-  readonly issues?: readonly { readonly message: string; readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined }[] | undefined;
+  readonly issues?:
+    | readonly {
+        readonly message: string;
+        readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
+      }[]
+    | undefined;
 }
 
 type Check = (entity: Record<string, unknown>, isNew: boolean) => Violation | null;
@@ -34,7 +39,12 @@ export class Validator {
     const isNew = !helper(entity).__originalEntityData;
     const found = [...known];
     const add = (violation: Violation | null) => {
-      if (violation && !found.some(({ propertyPath, code }) => propertyPath === violation.propertyPath && (known.length > 0 || code === violation.code))) {
+      if (
+        violation &&
+        !found.some(
+          ({ propertyPath, code }) => propertyPath === violation.propertyPath && (known.length > 0 || code === violation.code),
+        )
+      ) {
         found.push(violation);
       }
     };
@@ -50,7 +60,9 @@ export class Validator {
       const platform = this.#mapper.driver.getPlatform();
       checks = ownProperties(meta)
         .filter((property) => property.persist !== false)
-        .flatMap((property) => checksOf(property, property.kind === ReferenceKind.SCALAR ? valueKindOf(property, platform) : null));
+        .flatMap((property) =>
+          checksOf(property, property.kind === ReferenceKind.SCALAR ? valueKindOf(property, platform) : null),
+        );
       this.#checks.set(meta, checks);
     }
     return checks;
@@ -73,7 +85,9 @@ function checksOf(property: EntityProperty, kind: ValueKind | null): Check[] {
     checks.push((entity) => {
       const value = entity[name];
       const tooLong = typeof value === 'string' && value.length > max && codePoints(value) > max;
-      return tooLong ? { propertyPath, title: `must not be longer than ${max} characters`, code: 'too_long', parameters: { max } } : null;
+      return tooLong
+        ? { propertyPath, title: `must not be longer than ${max} characters`, code: 'too_long', parameters: { max } }
+        : null;
     });
   }
   if (kind?.kind === 'enum') {
@@ -81,7 +95,9 @@ function checksOf(property: EntityProperty, kind: ValueKind | null): Check[] {
     checks.push((entity) => {
       const value = entity[name];
       const allowed = value === null || value === undefined || items.includes(value as string | number);
-      return allowed ? null : { propertyPath, title: `must be one of: ${items.join(', ')}`, code: 'enum', parameters: { allowed: [...items] } };
+      return allowed
+        ? null
+        : { propertyPath, title: `must be one of: ${items.join(', ')}`, code: 'enum', parameters: { allowed: [...items] } };
     });
   }
   return checks;
@@ -104,7 +120,12 @@ function isSchema(value: object): value is StandardSchema {
   return '~standard' in value;
 }
 
-async function issuesOf(meta: EntityMetadata, schema: StandardSchema, value: unknown, prefix: PropertyKey[]): Promise<Violation[]> {
+async function issuesOf(
+  meta: EntityMetadata,
+  schema: StandardSchema,
+  value: unknown,
+  prefix: PropertyKey[],
+): Promise<Violation[]> {
   const result = await schema['~standard'].validate(value);
   return (result.issues ?? []).map(({ message, path = [] }) => {
     const keys = [...prefix, ...path.map((part) => (typeof part === 'object' ? part.key : part))];
@@ -134,7 +155,10 @@ function snapshot(meta: EntityMetadata, entity: Record<string, unknown>): Record
 
 function plain(value: unknown): unknown {
   if (value instanceof Reference) return value.unwrap();
-  const collection = value as { isInitialized?: (fully?: boolean) => boolean; getItems?: (check: boolean) => unknown[] } | null | undefined;
+  const collection = value as
+    | { isInitialized?: (fully?: boolean) => boolean; getItems?: (check: boolean) => unknown[] }
+    | null
+    | undefined;
   return typeof collection?.getItems === 'function' ? collection.getItems(false) : value;
 }
 
@@ -144,8 +168,13 @@ async function ownViolations(entity: object, hasFailed: boolean): Promise<Violat
   if (typeof own !== 'function') return [];
   try {
     const found = (await own.call(entity)) ?? [];
-    if (!Array.isArray(found)) throw new TypeError(`${entity.constructor.name}.validate() must return a list of { propertyPath, title }`);
-    return found.map((violation: Violation) => ({ ...violation, code: violation.code ?? 'model', parameters: violation.parameters ?? {} }));
+    if (!Array.isArray(found))
+      throw new TypeError(`${entity.constructor.name}.validate() must return a list of { propertyPath, title }`);
+    return found.map((violation: Violation) => ({
+      ...violation,
+      code: violation.code ?? 'model',
+      parameters: violation.parameters ?? {},
+    }));
   } catch (error) {
     if (hasFailed) return [];
     throw error;

@@ -75,7 +75,9 @@ function planFields(
   groups: readonly string[],
   ancestors: readonly EntityMetadata[],
 ): ReadonlyMap<string, WritableField> {
-  const fields = properties.filter((property) => inGroups(property, groups)).map((property) => planField(mapper, property, groups, ancestors));
+  const fields = properties
+    .filter((property) => inGroups(property, groups))
+    .map((property) => planField(mapper, property, groups, ancestors));
   return new Map(fields.map((field) => [field.name, field]));
 }
 
@@ -98,7 +100,12 @@ function planField(
       return { ...named, kind: 'scalar', parse: fromJson(kind), merges: kind.kind === 'json' };
     }
     case ReferenceKind.EMBEDDED:
-      return { ...named, kind: 'embedded', array: property.array === true, plans: planEmbedded(mapper, property, groups, ancestors) };
+      return {
+        ...named,
+        kind: 'embedded',
+        array: property.array === true,
+        plans: planEmbedded(mapper, property, groups, ancestors),
+      };
     case ReferenceKind.MANY_TO_ONE:
     case ReferenceKind.ONE_TO_ONE:
       return { ...named, kind: 'to-one', targets: targetsOf(property) };

@@ -1,4 +1,4 @@
-import type { FastifyRequest } from 'fastify';
+import type { ApiRequest } from '../access/user.ts';
 import type { HttpMethod } from '../declaration/types.ts';
 import { problem } from '../errors.ts';
 import { modelName } from '../model/hierarchy.ts';
@@ -9,13 +9,18 @@ import { stateOf } from './request-state.ts';
 import { type ApiRuntime, restrictionOf, userOf } from './runtime.ts';
 
 /** For an action without an id: access is asked for before anything is looked at. */
-export async function admitCollection(runtime: ApiRuntime, action: string, request: FastifyRequest): Promise<void> {
+export async function admitCollection(runtime: ApiRuntime, action: string, request: ApiRequest): Promise<void> {
   await checkAccess(runtime, action, request, null);
   await heed(runtime.hooks.onPostCheckAccess(action, request, null));
 }
 
 /** For an action with an id: the entity is fetched as the controller restricts it, and is what access is asked for. */
-export async function admitSingle(runtime: ApiRuntime, action: string, id: Identifier | undefined, request: FastifyRequest): Promise<object> {
+export async function admitSingle(
+  runtime: ApiRuntime,
+  action: string,
+  id: Identifier | undefined,
+  request: ApiRequest,
+): Promise<object> {
   const entity = await loadEntity(runtime, action, id, request);
   await heed(runtime.hooks.onPostFetchEntity(action, request, entity));
   await checkAccess(runtime, action, request, entity);
@@ -25,7 +30,7 @@ export async function admitSingle(runtime: ApiRuntime, action: string, id: Ident
 }
 
 /** The entity as the controller restricts it for the action, or 404. */
-export async function loadEntity(runtime: ApiRuntime, action: string, id: unknown, request: FastifyRequest): Promise<object> {
+export async function loadEntity(runtime: ApiRuntime, action: string, id: unknown, request: ApiRequest): Promise<object> {
   const { em } = stateOf(request, runtime.framework.mapper);
   const key = runtime.parseId(typeof id === 'bigint' ? String(id) : id);
   const entity = key === undefined ? null : await fetchOne(em, runtime.meta, key, restrictionOf(runtime, action, request));
@@ -34,6 +39,6 @@ export async function loadEntity(runtime: ApiRuntime, action: string, id: unknow
 }
 
 /** Passes if every role of the action's method is granted, else throws 401 or 403. */
-export async function checkAccess(runtime: ApiRuntime, action: string, request: FastifyRequest, subject: unknown): Promise<void> {
+export async function checkAccess(runtime: ApiRuntime, action: string, request: ApiRequest, subject: unknown): Promise<void> {
   await runtime.guardOf(action, request.method as HttpMethod).check(subject, userOf(request), request);
 }

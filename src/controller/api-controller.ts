@@ -19,8 +19,11 @@ import { currentState, stateOf } from './request-state.ts';
 import type { ApiRuntime } from './runtime.ts';
 
 /** A model: its class, or what `defineEntity` returned. */
-// biome-ignore lint/suspicious/noExplicitAny: MikroORM's schemas and classes have no common type of their own
-export type Model<T extends object = any> = (abstract new (...args: any[]) => T) | { readonly '~entity'?: T; readonly meta: unknown };
+export type Model<T extends object = object> =
+  | (abstract new (
+      ...args: never[]
+    ) => T)
+  | { readonly '~entity'?: T; readonly meta: unknown };
 
 /** The query that `customizeQuery` narrows: MikroORM's query builder on the model, whose alias is `e`. */
 export type ModelQuery<T extends object> = SelectQueryBuilder<T, 'e'>;
@@ -176,7 +179,11 @@ export class ApiController<T extends object = any> implements ControllerHooks {
   }
 
   /** A page of any query of MikroORM's query builder, in the collection model. */
-  async paginate<Item extends object>(_action: string, request: ApiRequest, query: AnyQueryBuilder): Promise<CollectionModel<Item>> {
+  async paginate<Item extends object>(
+    _action: string,
+    request: ApiRequest,
+    query: AnyQueryBuilder,
+  ): Promise<CollectionModel<Item>> {
     const { api, framework } = this.#runtime;
     const page = readPageRequest(request.query as Record<string, unknown>, api.pagination);
     const { em } = stateOf(request, framework.mapper);
@@ -186,7 +193,10 @@ export class ApiController<T extends object = any> implements ControllerHooks {
   }
 
   /** An answer with a status and groups of its own. */
-  json(value: unknown, options: { status?: number; groups?: readonly string[]; headers?: Record<string, string> } = {}): JsonReply {
+  json(
+    value: unknown,
+    options: { status?: number; groups?: readonly string[]; headers?: Record<string, string> } = {},
+  ): JsonReply {
     return new JsonReply(value, options);
   }
 

@@ -1,6 +1,6 @@
 import type { EntityMetadata } from '@mikro-orm/core';
 import { helper } from '@mikro-orm/core';
-import type { FastifyRequest } from 'fastify';
+import type { ApiRequest } from '../access/user.ts';
 import { accessorsFor } from '../change/accessors.ts';
 import { addOrRemove, inTransaction, lockRow } from '../change/add-remove.ts';
 import { problem, violationsProblem } from '../errors.ts';
@@ -21,7 +21,7 @@ export interface AddRemove {
 export async function addRemoveAction(
   runtime: ApiRuntime,
   action: string,
-  request: FastifyRequest,
+  request: ApiRequest,
   entity: object,
   { property, targets, groups }: AddRemove,
 ): Promise<JsonReply> {
@@ -30,7 +30,8 @@ export async function addRemoveAction(
   const { em } = stateOf(request, framework.mapper);
   const { __meta: meta } = helper(entity);
   const accessors = accessorsFor(meta, property);
-  if (!accessors) throw new Error(`${meta.className} has no association "${property}" and no methods to add to it and remove from it`);
+  if (!accessors)
+    throw new Error(`${meta.className} has no association "${property}" and no methods to add to it and remove from it`);
   const body = bodyOf(request);
   const result = await inTransaction(em, async () => {
     if (!(await lockRow(em, entity))) throw problem('entity_not_found', { model: modelName(meta) });

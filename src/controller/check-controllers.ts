@@ -6,7 +6,7 @@ import type { ActionDeclaration, ApiDeclaration, Catalog, Path } from '../declar
 import { ownProperties } from '../model/field-plan.ts';
 import { concreteClasses, entitiesOf } from '../model/hierarchy.ts';
 import { handlerName } from '../route/record.ts';
-import { Denormalizer, isDenormalizerClass } from '../serialization/denormalizer.ts';
+import { type Denormalizer, isDenormalizerClass } from '../serialization/denormalizer.ts';
 import { ApiController, isControllerClass } from './api-controller.ts';
 
 interface Findings {
@@ -46,7 +46,11 @@ function checkHandler(api: ApiDeclaration, action: ActionDeclaration, findings: 
 /** The methods that an application's controller brings itself. */
 function methodsOf(prototype: object): string[] {
   const names = new Set<string>();
-  for (let type = prototype; type && type !== ApiController.prototype && type !== Object.prototype; type = Object.getPrototypeOf(type)) {
+  for (
+    let type = prototype;
+    type && type !== ApiController.prototype && type !== Object.prototype;
+    type = Object.getPrototypeOf(type)
+  ) {
     for (const name of Object.getOwnPropertyNames(type)) if (name !== 'constructor') names.add(name);
   }
   return [...names];
@@ -88,7 +92,10 @@ export function checkDenormalizers(catalog: Catalog, mapper: Mapper, findings: F
       if (other) findings.add(at, `${name} and ${other} both serve ${property}; only one can`);
       claimed.set(property, name);
       if (!isAssociation(mapper, property)) {
-        findings.add(at, `${name} serves "${property}", which is no association of a model; write Model.property, such as Course.requestor`);
+        findings.add(
+          at,
+          `${name} serves "${property}", which is no association of a model; write Model.property, such as Course.requestor`,
+        );
       }
     }
   }

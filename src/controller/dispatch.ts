@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { ApiRequest } from '../access/user.ts';
 import type { RouteHandler } from '../route/mount.ts';
 import { admitCollection, admitSingle } from './admission.ts';
 import type { ApiController } from './api-controller.ts';
@@ -10,7 +11,13 @@ import type { ApiRuntime } from './runtime.ts';
 type Method = (...args: unknown[]) => unknown;
 
 /** The handler of an action with an id: the entity is fetched and access to it is checked, whatever the controller's method does then. */
-export function singleHandler(runtime: ApiRuntime, controller: ApiController, action: string, method: string, format: string): RouteHandler {
+export function singleHandler(
+  runtime: ApiRuntime,
+  controller: ApiController,
+  action: string,
+  method: string,
+  format: string,
+): RouteHandler {
   return handler(runtime, action, async (request) => {
     const id = runtime.parseId((request.params as { id: string }).id);
     await admitSingle(runtime, action, id, request);
@@ -19,7 +26,13 @@ export function singleHandler(runtime: ApiRuntime, controller: ApiController, ac
 }
 
 /** The handler of an action without an id: access is checked, with a null subject, before the controller's method runs. */
-export function collectionHandler(runtime: ApiRuntime, controller: ApiController, action: string, method: string, format: string): RouteHandler {
+export function collectionHandler(
+  runtime: ApiRuntime,
+  controller: ApiController,
+  action: string,
+  method: string,
+  format: string,
+): RouteHandler {
   return handler(runtime, action, async (request) => {
     await admitCollection(runtime, action, request);
     return call(controller, method, [request, format]);
@@ -30,10 +43,11 @@ function call(controller: ApiController, method: string, args: unknown[]): unkno
   return (controller as unknown as Record<string, Method>)[method]?.(...args);
 }
 
-function handler(runtime: ApiRuntime, action: string, work: (request: FastifyRequest) => Promise<unknown>): RouteHandler {
+function handler(runtime: ApiRuntime, action: string, work: (request: ApiRequest) => Promise<unknown>): RouteHandler {
   const { framework, hooks } = runtime;
-  return (request: FastifyRequest, reply: FastifyReply) =>
-    withState(stateOf(request, framework.mapper), async () => {
+  return (incoming: FastifyRequest, reply: FastifyReply) => {
+    const request = incoming as ApiRequest;
+    return withState(stateOf(request, framework.mapper), async () => {
       const given = await work(request)
         .then(async (result) => {
           await heed(hooks.onBeforeSerialize(action, request, result));
@@ -42,6 +56,7 @@ function handler(runtime: ApiRuntime, action: string, work: (request: FastifyReq
         .catch(replyOfHook);
       return respond(framework, request, reply, given);
     });
+  };
 }
 
 function replyOfHook(error: unknown): unknown {

@@ -1,4 +1,4 @@
-import type { FastifyRequest } from 'fastify';
+import type { ApiRequest } from '../access/user.ts';
 import { stillReferenced } from '../change/conflict.ts';
 import { problem, violationsProblem } from '../errors.ts';
 import { JsonReply } from '../response/json-reply.ts';
@@ -9,7 +9,7 @@ import { stateOf } from './request-state.ts';
 import type { ApiRuntime } from './runtime.ts';
 
 /** `_entity`, once the entity was fetched and access to it granted. */
-export function entityAction(runtime: ApiRuntime, request: FastifyRequest, entity: object): Promise<unknown> {
+export function entityAction(runtime: ApiRuntime, request: ApiRequest, entity: object): Promise<unknown> {
   checkParameters(request.query as Record<string, unknown>, []);
   switch (request.method) {
     case 'GET':
@@ -26,7 +26,7 @@ export function entityAction(runtime: ApiRuntime, request: FastifyRequest, entit
   }
 }
 
-async function change(runtime: ApiRuntime, request: FastifyRequest, entity: object, mode: 'patch' | 'replace'): Promise<object> {
+async function change(runtime: ApiRuntime, request: ApiRequest, entity: object, mode: 'patch' | 'replace'): Promise<object> {
   const { framework, hooks } = runtime;
   const { em } = stateOf(request, framework.mapper);
   const { violations: known } = await framework.deserializer().update(entity, bodyOf(request), mode, { em, request });
@@ -38,7 +38,7 @@ async function change(runtime: ApiRuntime, request: FastifyRequest, entity: obje
   return entity;
 }
 
-async function remove(runtime: ApiRuntime, request: FastifyRequest, entity: object): Promise<JsonReply> {
+async function remove(runtime: ApiRuntime, request: ApiRequest, entity: object): Promise<JsonReply> {
   const { framework, hooks } = runtime;
   const { em } = stateOf(request, framework.mapper);
   try {

@@ -1,5 +1,5 @@
 import { helper } from '@mikro-orm/core';
-import type { FastifyRequest } from 'fastify';
+import type { ApiRequest } from '../access/user.ts';
 import { isObject } from '../change/body-reader.ts';
 import { problem, violationsProblem } from '../errors.ts';
 import { fetchPage } from '../query/fetch.ts';
@@ -11,7 +11,7 @@ import { stateOf } from './request-state.ts';
 import { type ApiRuntime, restrictionOf } from './runtime.ts';
 
 /** `_index`, once access was granted. */
-export function indexAction(runtime: ApiRuntime, request: FastifyRequest, format: string): Promise<unknown> {
+export function indexAction(runtime: ApiRuntime, request: ApiRequest, format: string): Promise<unknown> {
   switch (request.method) {
     case 'GET':
     case 'HEAD':
@@ -23,7 +23,7 @@ export function indexAction(runtime: ApiRuntime, request: FastifyRequest, format
   }
 }
 
-async function list(runtime: ApiRuntime, request: FastifyRequest): Promise<CollectionModel> {
+async function list(runtime: ApiRuntime, request: ApiRequest): Promise<CollectionModel> {
   const query = request.query as Record<string, unknown>;
   checkParameters(query, pageParameters);
   const { api, framework, hooks, meta } = runtime;
@@ -40,7 +40,7 @@ async function list(runtime: ApiRuntime, request: FastifyRequest): Promise<Colle
   return collectionOf(rows, count, page, request.url, framework.declaration.server.baseUrl);
 }
 
-async function create(runtime: ApiRuntime, request: FastifyRequest, format: string): Promise<JsonReply> {
+async function create(runtime: ApiRuntime, request: ApiRequest, format: string): Promise<JsonReply> {
   checkParameters(request.query as Record<string, unknown>, []);
   const { framework, hooks, meta } = runtime;
   const { em } = stateOf(request, framework.mapper);
@@ -54,7 +54,7 @@ async function create(runtime: ApiRuntime, request: FastifyRequest, format: stri
 }
 
 /** The body as an object, or the 400 that asks for one. */
-export function bodyOf(request: FastifyRequest): Record<string, unknown> {
+export function bodyOf(request: ApiRequest): Record<string, unknown> {
   if (isObject(request.body)) return request.body;
   throw problem('invalid_body', { reason: request.body === undefined ? 'there is none' : 'it is something else' });
 }
@@ -67,7 +67,7 @@ export async function laterViolations<V extends { readonly propertyPath: string 
   return (await found).filter(({ propertyPath }) => !known.some((violation) => violation.propertyPath === propertyPath));
 }
 
-function locationOf({ api, framework }: ApiRuntime, request: FastifyRequest, entity: object, format: string): string {
+function locationOf({ api, framework }: ApiRuntime, request: ApiRequest, entity: object, format: string): string {
   const parameters = request.params as Record<string, string>;
   const base = api.basePath.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(parameters[name] ?? ''));
   const segment = api.actions.find(({ kind }) => kind === 'entity')?.segment;

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { FlushMode } from '@mikro-orm/core';
-import type { FastifyRequest } from 'fastify';
+import type { ApiRequest } from '../access/user.ts';
 import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
 
 /** What belongs to one request and to no other. */
@@ -21,10 +21,10 @@ export class RequestState {
   }
 }
 
-const states = new WeakMap<FastifyRequest, RequestState>();
+const states = new WeakMap<ApiRequest, RequestState>();
 const current = new AsyncLocalStorage<RequestState>();
 
-export function stateOf(request: FastifyRequest, mapper: Mapper): RequestState {
+export function stateOf(request: ApiRequest, mapper: Mapper): RequestState {
   let state = states.get(request);
   if (!state) {
     state = new RequestState(mapper);
@@ -40,6 +40,7 @@ export function withState<Result>(state: RequestState, work: () => Result): Resu
 
 export function currentState(): RequestState {
   const state = current.getStore();
-  if (!state) throw new Error('this.em belongs to a request, and there is none here; take an entity manager of your own for other work');
+  if (!state)
+    throw new Error('this.em belongs to a request, and there is none here; take an entity manager of your own for other work');
   return state;
 }

@@ -1,5 +1,6 @@
 import { Collection, helper, Reference } from '@mikro-orm/core';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply } from 'fastify';
+import type { ApiRequest } from '../access/user.ts';
 import { populatePlan } from '../query/populate.ts';
 import { JsonReply } from '../response/json-reply.ts';
 import { isEntity } from '../serialization/serializer.ts';
@@ -9,14 +10,22 @@ import type { Framework } from './runtime.ts';
 const jsonType = 'application/json; charset=utf-8';
 
 /** Sends what an action gave: serialized in its groups, or 204 where there is nothing. */
-export async function respond(framework: Framework, request: FastifyRequest, reply: FastifyReply, given: unknown): Promise<FastifyReply> {
+export async function respond(
+  framework: Framework,
+  request: ApiRequest,
+  reply: FastifyReply,
+  given: unknown,
+): Promise<FastifyReply> {
   const { value, status, groups, headers } = given instanceof JsonReply ? given : new JsonReply(given);
   reply.headers(headers);
   if (value === undefined) return reply.code(status === 200 ? 204 : status).send();
   const serializer = framework.serializer(groups ?? undefined);
   const { em } = stateOf(request, framework.mapper);
   for (const [meta, entities] of byClass(value)) await populatePlan(em, entities, serializer.planFor(meta));
-  return reply.code(status).type(jsonType).send(JSON.stringify(serializer.serialize(value)));
+  return reply
+    .code(status)
+    .type(jsonType)
+    .send(JSON.stringify(serializer.serialize(value)));
 }
 
 function byClass(value: unknown): Map<ReturnType<typeof helper>['__meta'], object[]> {
@@ -40,5 +49,6 @@ function collect(value: unknown, found: Set<object>): void {
   else if (value instanceof Collection) collect(value.getItems(false), found);
   else if (value instanceof Reference) collect(value.unwrap(), found);
   else if (value instanceof Map) collect([...value.values()], found);
-  else if (Object.getPrototypeOf(value) === Object.prototype || Object.getPrototypeOf(value) === null) collect(Object.values(value), found);
+  else if (Object.getPrototypeOf(value) === Object.prototype || Object.getPrototypeOf(value) === null)
+    collect(Object.values(value), found);
 }

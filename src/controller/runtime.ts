@@ -1,7 +1,6 @@
 import type { EntityMetadata } from '@mikro-orm/core';
-import type { FastifyRequest } from 'fastify';
 import type { Guard } from '../access/guard.ts';
-import type { User } from '../access/user.ts';
+import type { ApiRequest, User } from '../access/user.ts';
 import { AssociationReader, type Denormalizers } from '../change/associations.ts';
 import { Deserializer } from '../change/deserializer.ts';
 import { Validator } from '../change/validation.ts';
@@ -28,7 +27,7 @@ export class Framework {
   constructor(
     mapper: Mapper,
     declaration: Declaration,
-    { doors, denormalizers, prefix }: { doors: readonly Door<FastifyRequest>[]; denormalizers: Denormalizers; prefix: string },
+    { doors, denormalizers, prefix }: { doors: readonly Door<ApiRequest>[]; denormalizers: Denormalizers; prefix: string },
   ) {
     this.mapper = mapper;
     this.declaration = declaration;
@@ -70,12 +69,12 @@ export interface ApiRuntime {
 }
 
 /** The restriction of an action for one request, or null where the controller has none. */
-export function restrictionOf(runtime: ApiRuntime, action: string, request: FastifyRequest): Restrict | null {
+export function restrictionOf(runtime: ApiRuntime, action: string, request: ApiRequest): Restrict | null {
   if (!runtime.restricts) return null;
   return (query) => runtime.hooks.customizeQuery(action, request, query);
 }
 
 /** Who is calling, as the authenticators found out before the request reached the action. */
-export function userOf(request: FastifyRequest): User | null {
+export function userOf(request: ApiRequest): User | null {
   return (request as { user?: User | null }).user ?? null;
 }

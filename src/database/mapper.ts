@@ -4,10 +4,12 @@ import type { SqlEntityManager } from '@mikro-orm/sql';
 import type { DatabaseDeclaration } from '../declaration/types.ts';
 
 /** MikroORM with its metadata discovered. It connects when the first statement is sent. */
-export type Mapper = MikroORM<any, SqlEntityManager<any>>; // biome-ignore lint/suspicious/noExplicitAny: the driver is chosen at start
+// biome-ignore lint/suspicious/noExplicitAny: the driver is chosen at start
+export type Mapper = MikroORM<any, RequestEntityManager>;
 
 /** The entity manager of one request. */
-export type RequestEntityManager = SqlEntityManager<any>; // biome-ignore lint/suspicious/noExplicitAny: see Mapper
+// biome-ignore lint/suspicious/noExplicitAny: see Mapper
+export type RequestEntityManager = SqlEntityManager<any>;
 
 export type DatabaseKind = 'sqlite' | 'postgresql';
 

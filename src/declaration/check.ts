@@ -60,7 +60,8 @@ function checkShape(shape: Shape, value: unknown, path: Path, context: CheckCont
     case 'object':
       return isMapping(value ?? {}) ? checkObject(shape, (value ?? {}) as Mapping, path, context) : mustBe(expectedOf(shape));
     case 'either': {
-      const option = optionFor(shape, Array.isArray(value) ? 'list' : isMapping(value) ? 'mapping' : 'scalar');
+      const written = Array.isArray(value) ? 'list' : isMapping(value) ? 'mapping' : typeof value === 'string' ? 'scalar' : null;
+      const option = written && optionFor(shape, written);
       return option ? checkShape(option, value, path, context) : mustBe(expectedOf(shape), shape.secret);
     }
   }
@@ -97,7 +98,7 @@ function checkList(shape: ListShape, items: readonly unknown[], path: Path, cont
     else if (shape.unique && made.includes(value)) context.report.add(itemPath, `${nameOf(itemPath)} repeats an earlier item`);
     else made.push(value);
   }
-  return items.length < shape.min ? undefined : made;
+  return made.length < shape.min ? undefined : made;
 }
 
 function checkMap(shape: MapShape, value: Mapping, path: Path, context: CheckContext): unknown {

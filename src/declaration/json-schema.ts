@@ -75,18 +75,19 @@ function definitionOf(shape: ObjectShape, definitions: Map<string, Json>): Json 
   const names = Object.keys(shape.keys);
   const spelledTwoWays = names.filter((name) => /[-_]/.test(name));
   const required = names.filter((name) => shape.keys[name]?.required);
+  // Dashes and underscores are the same; the spelling under `properties` is the one that editors offer.
+  const patterns = spelledTwoWays.map((name) => [
+    `^${name.replaceAll(/[-_]/g, '[-_]')}$`,
+    { $ref: `#/$defs/${shape.name}/properties/${name}` },
+  ]);
   return Object.assign(definition, {
     type: 'object',
     properties: Object.fromEntries(Object.entries(shape.keys).map(([name, key]) => [name, keySchema(key, definitions)])),
-    // Dashes and underscores are the same; the spelling under `properties` is the one that editors offer.
-    patternProperties: Object.fromEntries(
-      spelledTwoWays.map((name) => [
-        `^${name.replaceAll(/[-_]/g, '[-_]')}$`,
-        { $ref: `#/$defs/${shape.name}/properties/${name}` },
-      ]),
-    ),
+    ...(patterns.length > 0 && { patternProperties: Object.fromEntries(patterns) }),
     additionalProperties: false,
-    allOf: required.map((name) => ({ anyOf: spellings(name).map((spelling) => ({ required: [spelling] })) })),
+    ...(required.length > 0 && {
+      allOf: required.map((name) => ({ anyOf: spellings(name).map((spelling) => ({ required: [spelling] })) })),
+    }),
   });
 }
 

@@ -121,7 +121,8 @@ function moduleFiles(dir: string, folder: string): string[] {
 
 async function exportsOf(dir: string, file: string, faults: ModuleFault[]): Promise<[string, unknown][]> {
   try {
-    return Object.entries(await import(pathToFileURL(join(dir, file)).href));
+    const exported: object = await import(pathToFileURL(join(dir, file)).href);
+    return Object.entries(exported).sort(([a], [b]) => (a < b ? -1 : 1));
   } catch (error) {
     faults.push(faultOf(dir, file, error));
     return [];

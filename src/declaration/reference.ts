@@ -1,4 +1,4 @@
-import { appMain, root, routes } from './schema.ts';
+import { appMain, block, root, routes } from './schema.ts';
 import { type Key, type MapShape, type ObjectShape, optionFor, type Shape } from './shape.ts';
 
 interface Line {
@@ -25,7 +25,7 @@ export function referenceText(): string {
     ...aligned(lines),
     '',
     '# Blocks with the same keys for one environment:',
-    ...aligned(blocks.map(([name, { doc }]) => ({ text: `# ${name}:`, doc }))),
+    ...aligned(blocks.flatMap(([name, { doc }]) => [{ text: `# ${name}:`, doc }, { text: '#   app_main:', doc: block.keys.app_main.doc }])),
     '',
     '# In config/routes.yaml:',
     ...aligned(exampleLines(routes, '# ')),

@@ -42,7 +42,7 @@ export class YamlFault extends Error {
 function syntaxMessage(code: string, message: string): string {
   if (code === 'BAD_SCALAR_START' && message.includes('%')) return 'a value cannot begin with %; put the placeholder in quotes';
   if (code === 'MULTIPLE_DOCS') return 'a file holds one document; remove the second "---"';
-  if (message.includes('call stack')) return 'values are nested too deeply';
+  if (code === 'RESOURCE_EXHAUSTION') return 'values are nested too deeply';
   const [first = ''] = message.split('\n');
   return `YAML cannot be read here: ${first.charAt(0).toLowerCase()}${first.slice(1)}`;
 }

@@ -18,7 +18,10 @@ export function checkModels(apis: readonly ApiDeclaration[], mapper: Mapper, fin
     }
     if (meta.primaryKeys.length !== 1) {
       const keys = meta.primaryKeys.join(', ');
-      findings.add([...api.path, 'class'], `${api.class.name} needs a single primary key to be addressed by {id}; it has ${keys || 'none'}`);
+      findings.add(
+        [...api.path, 'class'],
+        `${api.class.name} needs a single primary key to be addressed by {id}; it has ${keys || 'none'}`,
+      );
       continue;
     }
     for (const [position, { property }] of api.defaultSort.entries()) {
@@ -34,11 +37,15 @@ function sortTrouble(meta: EntityMetadata, path: string): string | null {
   for (const [position, name] of names.entries()) {
     const property = ownProperties(owner).find((candidate) => candidate.name === name);
     if (!property || property.persist === false) {
-      const known = ownProperties(owner).filter(isSortable).map((candidate) => candidate.name as string);
+      const known = ownProperties(owner)
+        .filter(isSortable)
+        .map((candidate) => candidate.name as string);
       return `${owner.className} has no column for "${name}";${didYouMean(name, known)} it has: ${listed(known)}`;
     }
     if (position === names.length - 1) {
-      return property.kind === ReferenceKind.SCALAR ? null : `"${path}" is no single column; go on to one of its properties: ${path}.…`;
+      return property.kind === ReferenceKind.SCALAR
+        ? null
+        : `"${path}" is no single column; go on to one of its properties: ${path}.…`;
     }
     const isToOne = property.kind === ReferenceKind.MANY_TO_ONE || property.kind === ReferenceKind.ONE_TO_ONE;
     if (property.kind === ReferenceKind.EMBEDDED && property.targetMeta) owner = property.targetMeta;

@@ -70,7 +70,9 @@ export function planProperties(
   groups: readonly string[],
   ancestors: readonly EntityMetadata[],
 ): readonly Field[] {
-  return properties.filter((property) => inGroups(property, groups)).map((property) => planField(mapper, property, groups, ancestors));
+  return properties
+    .filter((property) => inGroups(property, groups))
+    .map((property) => planField(mapper, property, groups, ancestors));
 }
 
 function planField(
@@ -82,9 +84,19 @@ function planField(
   const named = { property: property.name as string, name: jsonName(property), metadata: property };
   switch (property.kind) {
     case ReferenceKind.SCALAR:
-      return { ...named, kind: 'scalar', value: valueKindOf(property, mapper.driver.getPlatform()), computed: isComputed(property) };
+      return {
+        ...named,
+        kind: 'scalar',
+        value: valueKindOf(property, mapper.driver.getPlatform()),
+        computed: isComputed(property),
+      };
     case ReferenceKind.EMBEDDED:
-      return { ...named, kind: 'embedded', array: property.array === true, plan: planEmbedded(mapper, property, groups, ancestors) };
+      return {
+        ...named,
+        kind: 'embedded',
+        array: property.array === true,
+        plan: planEmbedded(mapper, property, groups, ancestors),
+      };
     default: {
       const targets = targetsOf(property);
       const many = property.kind === ReferenceKind.ONE_TO_MANY || property.kind === ReferenceKind.MANY_TO_MANY;

@@ -22,7 +22,9 @@ export function identifierParser(meta: EntityMetadata, platform: Platform): Iden
   while (key.targetMeta) key = keyOf(key.targetMeta);
   const kind = valueKindOf(key, platform);
   const isSqlite = platform.getConfig().getDriver().constructor.name.startsWith('Sqlite');
-  return parserFor(isSqlite && kind.kind === 'integer' ? { ...kind, min: Number.MIN_SAFE_INTEGER, max: Number.MAX_SAFE_INTEGER } : kind);
+  return parserFor(
+    isSqlite && kind.kind === 'integer' ? { ...kind, min: Number.MIN_SAFE_INTEGER, max: Number.MAX_SAFE_INTEGER } : kind,
+  );
 }
 
 function parserFor(kind: ValueKind): IdentifierParser {
@@ -30,7 +32,9 @@ function parserFor(kind: ValueKind): IdentifierParser {
     case 'integer':
       return (value) => {
         const number = typeof value === 'string' ? canonicalNumber(value) : value;
-        return typeof number === 'number' && Number.isInteger(number) && number >= kind.min && number <= kind.max ? number : undefined;
+        return typeof number === 'number' && Number.isInteger(number) && number >= kind.min && number <= kind.max
+          ? number
+          : undefined;
       };
     case 'bigint':
       return (value) => {

@@ -15,7 +15,12 @@ export type ValueKind =
 /** MikroORM's length of a string column that declares none. */
 const defaultStringLength = 255;
 
-const integerRanges: Readonly<Record<string, number>> = { tinyint: 2 ** 7, smallint: 2 ** 15, mediumint: 2 ** 23, integer: 2 ** 31 };
+const integerRanges: Readonly<Record<string, number>> = {
+  tinyint: 2 ** 7,
+  smallint: 2 ** 15,
+  mediumint: 2 ** 23,
+  integer: 2 ** 31,
+};
 
 /** Tells what kind of value a scalar property holds. */
 export function valueKindOf(property: EntityProperty, platform: Platform): ValueKind {

@@ -27,7 +27,12 @@ export async function fetchOne(
 }
 
 /** Whether the restriction lets a row through. */
-export async function isVisible(em: RequestEntityManager, meta: EntityMetadata, id: Identifier, restrict: Restrict): Promise<boolean> {
+export async function isVisible(
+  em: RequestEntityManager,
+  meta: EntityMetadata,
+  id: Identifier,
+  restrict: Restrict,
+): Promise<boolean> {
   const key = keyOf(meta).name as string;
   const query = await restrictedQuery(em, meta, restrict);
   query.andWhere({ [key]: id } as never);
@@ -63,7 +68,9 @@ export async function pageOf(
   const keys = query.clone() as AnyQueryBuilder;
   if (keys.state.orderBy.length === 0) for (const sortKey of sort) keys.andOrderBy(orderOf(sortKey) as never);
   keys.andOrderBy(keyOrder(meta) as never);
-  const found: Record<string, unknown>[] = await (keys.select(key as never).limit(limit, offset) as AnyQueryBuilder).execute('all');
+  const found: Record<string, unknown>[] = await (keys.select(key as never).limit(limit, offset) as AnyQueryBuilder).execute(
+    'all',
+  );
   const ids = [...new Set(found.map((row) => row[key]))];
   const rows = (await em.find(meta.class, { [key]: { $in: ids } } as never)) as object[];
   const position = new Map(ids.map((id, index) => [String(id), index]));

@@ -26,7 +26,10 @@ async function load(em: RequestEntityManager, entities: object[], property: stri
 
 /** A reference that shows nothing but its key is there already. */
 function needsRows(field: AssociationField): boolean {
-  return field.kind === 'to-many' || [...field.plan.variants.values()].some((fields) => fields.some(({ metadata }) => !metadata.primary));
+  return (
+    field.kind === 'to-many' ||
+    [...field.plan.variants.values()].some((fields) => fields.some(({ metadata }) => !metadata.primary))
+  );
 }
 
 function byClass(entities: readonly object[]): Map<EntityMetadata, object[]> {

@@ -3,8 +3,8 @@ import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
 import { jsonName } from '../model/field-plan.ts';
 import { concreteClasses, discriminatorProperty, isKindOf, modelName, typeOf } from '../model/hierarchy.ts';
 import { type Identifier, type IdentifierParser, identifierParser, keyOf } from '../model/identifier.ts';
-import { isVisible } from "./fetch.ts";
-import type { Restrict } from "./restriction.ts";
+import { isVisible } from './fetch.ts';
+import type { Restrict } from './restriction.ts';
 
 /** A declared API of a class, as far as the sight of its rows is concerned. */
 export interface Door<Request> {
@@ -47,7 +47,12 @@ export class ReferenceResolver<Request> {
     return metas.map(modelName).join(' or ');
   }
 
-  async resolve(em: RequestEntityManager, request: Request, metas: readonly EntityMetadata[], value: unknown): Promise<Resolution> {
+  async resolve(
+    em: RequestEntityManager,
+    request: Request,
+    metas: readonly EntityMetadata[],
+    value: unknown,
+  ): Promise<Resolution> {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return { noObject: true };
     const keys = keysOf(metas);
     const unknownKey = Object.keys(value).find((key) => !keys.id.has(key) && !keys.type.has(key));

@@ -13,7 +13,11 @@ export type Restrict = (query: AnyQueryBuilder) => unknown;
 export const rootAlias = 'e';
 
 /** A query on the model as the application restricts it, with the filters that the model switches on by default. */
-export async function restrictedQuery(em: RequestEntityManager, meta: EntityMetadata, restrict: Restrict | null): Promise<AnyQueryBuilder> {
+export async function restrictedQuery(
+  em: RequestEntityManager,
+  meta: EntityMetadata,
+  restrict: Restrict | null,
+): Promise<AnyQueryBuilder> {
   const fresh = em.createQueryBuilder(meta.class, rootAlias) as AnyQueryBuilder;
   const returned = restrict ? await restrict(fresh) : fresh;
   const query = returned instanceof QueryBuilder ? (returned as AnyQueryBuilder) : fresh;

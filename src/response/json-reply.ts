@@ -7,7 +7,11 @@ export class JsonReply {
 
   constructor(
     value: unknown,
-    { status = 200, groups = null, headers = {} }: { status?: number; groups?: readonly string[] | null; headers?: Record<string, string> } = {},
+    {
+      status = 200,
+      groups = null,
+      headers = {},
+    }: { status?: number; groups?: readonly string[] | null; headers?: Record<string, string> } = {},
   ) {
     this.value = value;
     this.status = status;

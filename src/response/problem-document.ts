@@ -37,7 +37,8 @@ export function toProblem(error: unknown, bodyLimit: number): Problem {
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
       return problem('invalid_body', { reason: 'it is empty or no valid JSON' }, { cause: error });
   }
-  if (error instanceof SyntaxError && statusCode === 400) return problem('invalid_body', { reason: 'it is no valid JSON' }, { cause: error });
+  if (error instanceof SyntaxError && statusCode === 400)
+    return problem('invalid_body', { reason: 'it is no valid JSON' }, { cause: error });
   if (typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500) {
     return new OtherProblem(statusCode, typeof message === 'string' ? message : '', error);
   }

@@ -1,10 +1,10 @@
-import type { FastifyRequest } from 'fastify';
+import type { ApiRequest } from '../access/user.ts';
 import type { RequestEntityManager } from '../database/mapper.ts';
 import type { ModelClass } from '../model/hierarchy.ts';
 
 /** What a denormalizer has at hand. */
 export interface DenormalizationContext {
-  readonly request: FastifyRequest;
+  readonly request: ApiRequest;
   readonly em: RequestEntityManager;
   /** Finds the row of a reference among the given classes (default: all allowed ones), as far as the caller may see it. */
   resolve(reference: unknown, types?: readonly ModelClass[]): Promise<object | null>;
@@ -26,7 +26,11 @@ export abstract class Denormalizer {
   static properties: readonly string[] = [];
 
   /** Gives the entity that `value` stands for, one of `types`, or null where there is none: the request then fails with 400. */
-  abstract denormalize(value: unknown, types: readonly ModelClass[], context: DenormalizationContext): object | null | Promise<object | null>;
+  abstract denormalize(
+    value: unknown,
+    types: readonly ModelClass[],
+    context: DenormalizationContext,
+  ): object | null | Promise<object | null>;
 }
 
 /** The ready one: picks among any list of types by `type` and finds the row by `id`. */

@@ -52,7 +52,13 @@ export function fromJson(kind: ValueKind): Parser {
       return (json) =>
         kind.items.includes(json as string | number)
           ? { value: json }
-          : { refused: { title: `must be one of: ${kind.items.join(', ')}`, code: 'enum', parameters: { allowed: [...kind.items] } } };
+          : {
+              refused: {
+                title: `must be one of: ${kind.items.join(', ')}`,
+                code: 'enum',
+                parameters: { allowed: [...kind.items] },
+              },
+            };
     case 'blob':
       return textLike(patterns.base64, 'bytes in base64', (text) => Buffer.from(text, 'base64'));
     case 'json':
@@ -79,15 +85,19 @@ function textLike(pattern: RegExp, expected: string, convert: (text: string) => 
 
 function parseString(json: unknown, longest: number | null): Parsed {
   if (typeof json !== 'string') return wrongType('a string');
-  if (!isStorableText(json)) return { refused: { title: 'must be well-formed text without NUL characters', code: 'text', parameters: {} } };
+  if (!isStorableText(json))
+    return { refused: { title: 'must be well-formed text without NUL characters', code: 'text', parameters: {} } };
   if (longest !== null && json.length > longest && codePoints(json) > longest) {
-    return { refused: { title: `must not be longer than ${longest} characters`, code: 'too_long', parameters: { max: longest } } };
+    return {
+      refused: { title: `must not be longer than ${longest} characters`, code: 'too_long', parameters: { max: longest } },
+    };
   }
   return { value: json };
 }
 
 function parseBigint(json: unknown, as: 'bigint' | 'number' | 'string'): Parsed {
-  const isInteger = typeof json === 'number' ? Number.isSafeInteger(json) : typeof json === 'string' && patterns.integer.test(json);
+  const isInteger =
+    typeof json === 'number' ? Number.isSafeInteger(json) : typeof json === 'string' && patterns.integer.test(json);
   if (!isInteger) return wrongType('an integer, as a string where it is beyond 2^53');
   const big = BigInt(json as string | number);
   if (BigInt.asIntN(64, big) !== big) return outOfRange(String(-(2n ** 63n)), String(2n ** 63n - 1n));

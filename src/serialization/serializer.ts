@@ -158,7 +158,9 @@ function orderOf(property: EntityProperty): (items: object[]) => object[] {
 
 function primaryKey(entity: object): unknown {
   const { __meta } = helper(entity);
-  return __meta.compositePK ? helper(entity).getSerializedPrimaryKey() : (entity as Record<string, unknown>)[keyOf(__meta).name as string];
+  return __meta.compositePK
+    ? helper(entity).getSerializedPrimaryKey()
+    : (entity as Record<string, unknown>)[keyOf(__meta).name as string];
 }
 
 function compareKeys(a: unknown, b: unknown): number {

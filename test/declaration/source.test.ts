@@ -37,7 +37,10 @@ describe('merging files', () => {
       'a.yaml': 'app_main: { server: { base-url: /a }, apis: { a-b: { base-path: /a } } }',
       'b.yaml': 'app-main: { server: { base_url: /b }, apis: { a_b: { base_path: /b } } }',
     });
-    expect(plain(source).app_main).toEqual({ server: { base_url: '/b' }, apis: { 'a-b': { base_path: '/a' }, a_b: { base_path: '/b' } } });
+    expect(plain(source).app_main).toEqual({
+      server: { base_url: '/b' },
+      apis: { 'a-b': { base_path: '/a' }, a_b: { base_path: '/b' } },
+    });
   });
 
   test('appends lists of APIs', () => {
@@ -47,25 +50,46 @@ describe('merging files', () => {
   });
 
   test.each([
-    ['a list', 'a mapping', '[{ name: a }]', '{ b: {} }', '"apis" is a mapping here and a list in config/a.yaml:1; write the same in both'],
-    ['a mapping', 'a list', '{ b: {} }', '[{ name: a }]', '"apis" is a list here and a mapping in config/a.yaml:1; write the same in both'],
+    [
+      'a list',
+      'a mapping',
+      '[{ name: a }]',
+      '{ b: {} }',
+      '"apis" is a mapping here and a list in config/a.yaml:1; write the same in both',
+    ],
+    [
+      'a mapping',
+      'a list',
+      '{ b: {} }',
+      '[{ name: a }]',
+      '"apis" is a list here and a mapping in config/a.yaml:1; write the same in both',
+    ],
   ])('refuses %s of APIs here and %s there', (_, __, first, second, message) => {
     const source = yamlSource({ 'a.yaml': `app_main: { apis: ${first} }`, 'b.yaml': `\napp_main:\n  apis: ${second}` });
     expect(linesOf(source)).toEqual([`config/b.yaml:3:9: ${message}`]);
   });
 
   test('is not disturbed by an empty value where a mapping belongs', () => {
-    const source = yamlSource({ 'a.yaml': 'app_main: { server: { port: 1 }, apis: [{ name: a }] }', 'b.yaml': 'app_main:\n  server:\n  apis:\n', 'c.yaml': 'app_main:' });
+    const source = yamlSource({
+      'a.yaml': 'app_main: { server: { port: 1 }, apis: [{ name: a }] }',
+      'b.yaml': 'app_main:\n  server:\n  apis:\n',
+      'c.yaml': 'app_main:',
+    });
     expect(plain(source).app_main).toEqual({ server: { port: 1 }, apis: [{ name: 'a' }] });
   });
 
   test('lets null replace a mapping where null means something', () => {
-    const source = yamlSource({ 'a.yaml': 'app_main: { security: { jwt: { issuer: a } } }', 'b.yaml': 'app_main: { security: { jwt: null } }' });
+    const source = yamlSource({
+      'a.yaml': 'app_main: { security: { jwt: { issuer: a } } }',
+      'b.yaml': 'app_main: { security: { jwt: null } }',
+    });
     expect(plain(source).app_main.security.jwt).toBeNull();
   });
 
   test('lets an empty list of APIs be filled later', () => {
-    expect(plain(yamlSource({ 'a.yaml': 'app_main: { apis: }', 'b.yaml': 'app_main: { apis: [{ name: b }] }' })).app_main.apis).toEqual([{ name: 'b' }]);
+    expect(
+      plain(yamlSource({ 'a.yaml': 'app_main: { apis: }', 'b.yaml': 'app_main: { apis: [{ name: b }] }' })).app_main.apis,
+    ).toEqual([{ name: 'b' }]);
   });
 
   test('skips files that are empty or no YAML by name', () => {
@@ -75,7 +99,10 @@ describe('merging files', () => {
   });
 
   test('gives no key a meaning of its own', () => {
-    const source = yamlSource({ 'a.yaml': 'app_main: { __proto__: { polluted: true }, constructor: 1 }', 'b.yaml': 'app_main: { __proto__: { more: 1 } }' });
+    const source = yamlSource({
+      'a.yaml': 'app_main: { __proto__: { polluted: true }, constructor: 1 }',
+      'b.yaml': 'app_main: { __proto__: { more: 1 } }',
+    });
     expect(({} as Record<string, unknown>).polluted).toBeUndefined();
     expect(Object.keys(source.value.app_main as object)).toEqual(['__proto__', 'constructor']);
     expect(outcomeOf(source).lines).toEqual([
@@ -87,7 +114,8 @@ describe('merging files', () => {
 
 describe('when@ blocks', () => {
   const files = {
-    'a.yaml': 'app_main: { server: { port: 1, host: base } }\nwhen@prod: { app_main: { server: { port: 2 } } }\nwhen@test: { app-main: { server: { port: 3 } } }\nwhen@dev:\n  app_main: { server: { port: 4 } }\n',
+    'a.yaml':
+      'app_main: { server: { port: 1, host: base } }\nwhen@prod: { app_main: { server: { port: 2 } } }\nwhen@test: { app-main: { server: { port: 3 } } }\nwhen@dev:\n  app_main: { server: { port: 4 } }\n',
     'z.yaml': 'app_main: { server: { port: 9 } }',
   };
 
@@ -153,7 +181,10 @@ describe('root keys', () => {
 describe('placeholders in files', () => {
   test('are replaced after merging, so that what was replaced needs no variable', () => {
     const source = yamlSource(
-      { 'a.yaml': "app_main: { server: { port: '%env(int:PORT)%', host: '%env(HOST)%' } }", 'b.yaml': 'app_main: { server: { host: b } }' },
+      {
+        'a.yaml': "app_main: { server: { port: '%env(int:PORT)%', host: '%env(HOST)%' } }",
+        'b.yaml': 'app_main: { server: { host: b } }',
+      },
       { PORT: '81' },
     );
     expect(plain(source).app_main.server).toEqual({ port: 81, host: 'b' });
@@ -168,7 +199,8 @@ describe('placeholders in files', () => {
   });
 
   test('that failed cause no second error', () => {
-    const yaml = "app_main: { apis: { a: { class: '%env(A)%', base_path: /a, actions: { _index: } } }, database: { url: '%env(B)%' } }";
+    const yaml =
+      "app_main: { apis: { a: { class: '%env(A)%', base_path: /a, actions: { _index: } } }, database: { url: '%env(B)%' } }";
     const { lines, declaration } = outcomeOf(yamlSource({ 'a.yaml': yaml }));
     expect(lines).toHaveLength(2);
     expect(declaration.apis).toEqual([]);
@@ -177,7 +209,8 @@ describe('placeholders in files', () => {
 
 describe('places', () => {
   const source = yamlSource({
-    'a.yaml': 'app_main:\n  apis:\n    person:\n      class: Person\n      actions: { _index: { path: x } }\n      default-sort: [a,\n        b]\n',
+    'a.yaml':
+      'app_main:\n  apis:\n    person:\n      class: Person\n      actions: { _index: { path: x } }\n      default-sort: [a,\n        b]\n',
     'b.yaml': 'app_main:\n  apis:\n    person:\n      class: Human\n      base_path: /x\n',
   });
   const person = ['app_main', 'apis', 'person'];
@@ -207,26 +240,48 @@ describe('places', () => {
 
 describe('broken files', () => {
   test.each([
-    ['a value that begins with a percent sign', 'app_main:\n  a: %env(X)%\n', '2:6: a value cannot begin with %; put the placeholder in quotes'],
+    [
+      'a value that begins with a percent sign',
+      'app_main:\n  a: %env(X)%\n',
+      '2:6: a value cannot begin with %; put the placeholder in quotes',
+    ],
     ['an open quote', 'app_main: "x\n', '2:1: YAML cannot be read here: missing closing "quote'],
     ['a second document', 'app_main: {}\n---\napp_main: {}\n', '2:1: a file holds one document; remove the second "---"'],
     ['an unknown tag', 'app_main: !secret x\n', '1:11: YAML cannot be read here: unresolved tag: !secret'],
     ['a list at the root', '- a\n', '1:1: a file holds a mapping such as "app_main:"'],
     ['a scalar at the root', 'hello\n', '1:1: a file holds a mapping such as "app_main:"'],
-    ['a repeated key', 'app_main:\n  server: {}\n  formats: []\n  server: {}\n', '4:3: the key "server" is written twice; first in line 2'],
-    ['a key repeated in its other spelling', 'app_main: { server: { base_url: /a, base-url: /b } }', '1:37: the key "base-url" is written twice; first in line 1'],
+    [
+      'a repeated key',
+      'app_main:\n  server: {}\n  formats: []\n  server: {}\n',
+      '4:3: the key "server" is written twice; first in line 2',
+    ],
+    [
+      'a key repeated in its other spelling',
+      'app_main: { server: { base_url: /a, base-url: /b } }',
+      '1:37: the key "base-url" is written twice; first in line 1',
+    ],
     ['a key that is no string', 'app_main:\n  ? [a]\n  : b\n', '2:5: a key must be a string'],
     ['an alias without anchor', 'app_main: *x\n', '1:11: the alias *x has no anchor before it'],
     ['an alias that contains itself', 'app_main: &x\n  server: *x\n', '2:11: the alias *x contains itself'],
     ['a merge of something else', 'app_main:\n  <<: 3\n', '2:7: the value of "<<" must be a mapping, or a list of mappings'],
-    ['values nested too deeply', `app_main: ${'['.repeat(150)}${']'.repeat(150)}`, '1:111: values are nested deeper than 100 levels'],
-    ['brackets without end', `app_main: ${'['.repeat(100_000)}`, expect.stringMatching(/^config\/a\.yaml:1:\d+: values are nested too deeply$/)],
+    [
+      'values nested too deeply',
+      `app_main: ${'['.repeat(150)}${']'.repeat(150)}`,
+      '1:111: values are nested deeper than 100 levels',
+    ],
+    [
+      'brackets without end',
+      `app_main: ${'['.repeat(100_000)}`,
+      expect.stringMatching(/^config\/a\.yaml:1:\d+: values are nested too deeply$/),
+    ],
   ])('with %s are reported with the place', (_, text, line) => {
     expect(linesOf(yamlSource({ 'a.yaml': text }))).toEqual([typeof line === 'string' ? `config/a.yaml:${line}` : line]);
   });
 
   test('do not hide the errors of others, nor cause further ones', () => {
-    const { lines } = outcomeOf(yamlSource({ 'a.yaml': 'app_main: [', 'b.yaml': 'app_main: { port: 1 }', 'routes.yaml': 'app_cruds: "' }));
+    const { lines } = outcomeOf(
+      yamlSource({ 'a.yaml': 'app_main: [', 'b.yaml': 'app_main: { port: 1 }', 'routes.yaml': 'app_cruds: "' }),
+    );
     expect(lines.map((line) => line.split(':')[0])).toEqual(['config/a.yaml', 'config/b.yaml', 'config/routes.yaml']);
   });
 
@@ -241,7 +296,9 @@ describe('broken files', () => {
   test('that cannot be opened are reported', () => {
     const dir = writeFiles({ 'config/routes.yaml': routesYaml });
     mkdirSync(join(dir, 'config/a.yaml'));
-    expect(linesOf(readYamlSource(dir, { env: {} }))).toEqual([expect.stringMatching(/^config\/a\.yaml:1:1: the file cannot be read: EISDIR/)]);
+    expect(linesOf(readYamlSource(dir, { env: {} }))).toEqual([
+      expect.stringMatching(/^config\/a\.yaml:1:1: the file cannot be read: EISDIR/),
+    ]);
   });
 
   test('include a directory without any', () => {
@@ -261,12 +318,16 @@ describe('aliases', () => {
   });
 
   test('can be keys', () => {
-    expect(plain(yamlSource({ 'a.yaml': 'app_main: { formats: [&f json], *f : 1 }' })).app_main).toEqual({ formats: ['json'], json: 1 });
+    expect(plain(yamlSource({ 'a.yaml': 'app_main: { formats: [&f json], *f : 1 }' })).app_main).toEqual({
+      formats: ['json'],
+      json: 1,
+    });
   });
 
   test('can be merged into a mapping, which wins', () => {
     const source = yamlSource({
-      'a.yaml': 'app_main:\n  pagination: &p { a: 1, b: 2 }\n  server: { <<: *p, a: 3 }\n  database: { <<: [{ c: 1 }, *p, { b: 9 }] }\n',
+      'a.yaml':
+        'app_main:\n  pagination: &p { a: 1, b: 2 }\n  server: { <<: *p, a: 3 }\n  database: { <<: [{ c: 1 }, *p, { b: 9 }] }\n',
     });
     expect(plain(source).app_main.server).toEqual({ a: 3, b: 2 });
     expect(plain(source).app_main.database).toEqual({ a: 1, b: 2, c: 1 });
@@ -286,6 +347,8 @@ describe('a declaration in code', () => {
   });
 
   test('keeps its percent signs', () => {
-    expect(outcomeOf(codeSource({ app_main: { server: { host: '%env(HOST)%%%' } } })).declaration.server.host).toBe('%env(HOST)%%%');
+    expect(outcomeOf(codeSource({ app_main: { server: { host: '%env(HOST)%%%' } } })).declaration.server.host).toBe(
+      '%env(HOST)%%%',
+    );
   });
 });

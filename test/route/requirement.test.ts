@@ -260,7 +260,7 @@ describe('every expression', () => {
           }
         }
       }),
-      { numRuns: 300 },
+      { numRuns: 200 },
     );
   });
 
@@ -281,7 +281,7 @@ describe('every expression', () => {
         );
         expect(grows).toBe(true);
       }),
-      { numRuns: 300 },
+      { numRuns: 100 },
     );
   });
 });

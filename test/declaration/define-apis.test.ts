@@ -1,0 +1,59 @@
+import { defineEntity, p } from '@mikro-orm/core';
+import { describe, expect, test } from 'vitest';
+import { type AppMain, defineApis, type Routes } from '../../src/declaration/define-apis.ts';
+import { catalogFromCode } from '../../src/declaration/modules.ts';
+import { appMain } from '../../src/declaration/schema.ts';
+import { fromCode, PersonController } from './application.ts';
+
+const PersonSchema = defineEntity({ name: 'Person', properties: { id: p.integer().primary() } });
+class Person extends PersonSchema.class {}
+PersonSchema.setClass(Person);
+const CenterSchema = defineEntity({ name: 'Center', properties: { id: p.integer().primary() } });
+
+describe('declarations in code', () => {
+  const apis = defineApis({
+    person: {
+      class: Person,
+      base_path: '/api/person',
+      controller: PersonController,
+      actions: { _index: null, friends: { association: { property: 'friends', types: [PersonSchema, 'Center'] } } },
+    },
+    center: { class: CenterSchema, base_path: '/api/center', actions: { all: { methods: { GET: true }, 'single-collection': 'collection' } } },
+  });
+
+  test.each([
+    ['schemas', [PersonSchema, CenterSchema]],
+    ['classes', [Person, CenterSchema.class]],
+    ['both', [PersonSchema, Person, CenterSchema, CenterSchema.class]],
+  ])('name models by class or schema where the application brings %s', (_, models) => {
+    const { declaration, lines } = fromCode({ apis }, { catalog: catalogFromCode({ models, controllers: [PersonController] }) });
+    expect(lines).toEqual([]);
+    expect(declaration.apis.map((api) => api.class.name)).toEqual(['Person', 'Center']);
+    expect(declaration.apis[0]?.actions[1]?.association?.types.map(({ name }) => name)).toEqual(['Person', 'Center']);
+  });
+
+  test('are returned as they are', () => {
+    expect(defineApis(apis)).toBe(apis);
+  });
+
+  test('can have every key that the schema knows', () => {
+    const full: Required<AppMain> = {
+      apis: [{ name: 'person', class: 'Person', base_path: '/a', actions: { _index: { requirements: [] } } }],
+      database: { url: 'sqlite::memory:', schema: 'none', pool: 1, connect_timeout: 1, statement_timeout: 1 },
+      security: {
+        require_role: false,
+        strategy: 'consensus',
+        role_hierarchy: { A: ['B'] },
+        jwt: { secret: 's'.repeat(32), algorithm: 'HS256', issuer: null, audience: 'x', jwks: null },
+        api_keys: { a: { key: 'k'.repeat(16), roles: [] } },
+        authenticator: null,
+      },
+      pagination: { items_per_page: 1, max_items_per_page: 2 },
+      server: { host: 'localhost', port: 1, base_url: '/x', body_limit: 1 },
+      formats: ['json'],
+    };
+    const routes: Routes = { app_cruds: { resource: 'app_main_crud_route_loader:load', type: 'service' } };
+    expect(fromCode(full, { catalog: catalogFromCode({ models: [Person] }), routes }).lines).toEqual([]);
+    expect(Object.keys(full).sort()).toEqual(Object.keys(appMain.keys).sort());
+  });
+});

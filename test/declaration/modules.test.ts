@@ -1,0 +1,110 @@
+import { defineEntity, EntitySchema, p } from '@mikro-orm/core';
+import { describe, expect, test } from 'vitest';
+import { type CatalogKinds, catalogFromCode, loadCatalog } from '../../src/declaration/modules.ts';
+import { Report } from '../../src/declaration/report.ts';
+import { codeSource } from '../../src/declaration/source.ts';
+import { writeFiles } from './application.ts';
+
+const isClass = (value: unknown) => typeof value === 'function' && String(value).startsWith('class');
+const kinds: CatalogKinds = {
+  models: (value) => isClass(value) || (typeof value === 'object' && value !== null && 'class' in value),
+  voters: (value) => isClass(value) && 'roles' in (value as object),
+  denormalizers: isClass,
+  authenticators: isClass,
+};
+
+const names = (exported: readonly { qualifiedName: string }[]) => exported.map(({ qualifiedName }) => qualifiedName);
+
+describe('the modules of an application', () => {
+  test('bring what they export, in alphabetical order of files', async () => {
+    const dir = writeFiles({
+      'src/models/person.ts': 'export class Person { id: number = 1 }\nexport class Address {}\nexport const notAModel = 3;\n',
+      'src/models/center.mjs': 'export default class Center {}\n',
+      'src/models/index.ts': "export * from './person.ts';\n",
+      'src/models/types.d.ts': 'export class Declared {}\n',
+      'src/models/person.test.ts': 'export class Tested {}\n',
+      'src/models/notes.md': 'export class Text {}\n',
+      'src/controllers/person-controller.js':
+        'export class PersonController {}\nexport function helper() {}\nexport const text = "x";\n',
+      'src/voters/voters.mts': 'export class See { static roles: string[] = ["SEE"] }\nexport class Base {}\n',
+      'src/denormalizers/any.ts': 'export default (() => class {})();\n',
+      'src/services/extra.ts': 'export const extra_routes = { load() { return []; } };\nexport const other = 1;\n',
+    });
+    const { catalog, faults } = await loadCatalog(dir, kinds);
+    expect(faults).toEqual([]);
+    expect(names(catalog.models)).toEqual(['src/models/center#Center', 'src/models/person#Address', 'src/models/person#Person']);
+    expect(names(catalog.controllers)).toEqual(['src/controllers/person-controller#PersonController']);
+    expect(names(catalog.voters)).toEqual(['src/voters/voters#See']);
+    expect(catalog.denormalizers).toMatchObject([{ name: 'any', qualifiedName: 'src/denormalizers/any#any' }]);
+    expect(catalog.authenticators).toEqual([]);
+    expect(catalog.services.map(({ name }) => name)).toEqual(['extra_routes', 'other']);
+    expect(Object.isFrozen(catalog) && Object.isFrozen(catalog.models) && Object.isFrozen(catalog.models[0])).toBe(true);
+  });
+
+  test('count a schema and its class as one', async () => {
+    const dir = writeFiles({
+      'src/models/person.ts':
+        'export class Person {}\nclass Schema { class = Person; name = "Person" }\nexport const PersonSchema = new Schema();\n',
+    });
+    const { catalog } = await loadCatalog(dir, kinds);
+    expect(names(catalog.models)).toEqual(['src/models/person#Person']);
+    expect(typeof catalog.models[0]?.value).toBe('function');
+  });
+
+  test('can be named and told apart by the caller', async () => {
+    const dir = writeFiles({
+      'src/models/a.ts': 'export const one = { class: 1, key: "x" };\nexport const two = { class: 2, key: "x" };\n',
+    });
+    const own = { nameOf: () => null, identityOf: (value: unknown) => (value as { key: string }).key };
+    const { catalog } = await loadCatalog(dir, { ...kinds, ...own });
+    expect(names(catalog.models)).toEqual(['src/models/a#one']);
+  });
+
+  test('that fail to load are told with the place, and do not stop the others', async () => {
+    const dir = writeFiles({
+      'src/models/a.ts': '\nthrow new Error("not today\\nnor tomorrow");\n',
+      'src/models/b.ts': 'export class B {}\n',
+      'src/models/c.ts': "import './missing.ts';\n",
+      'src/models/d.ts': "import '../helper.ts';\n",
+      'src/models/e.ts': "throw 'text';\n",
+      'src/helper.ts': "\n\n  throw new Error('helpless');\n",
+    });
+    const { catalog, faults } = await loadCatalog(dir, kinds);
+    expect(names(catalog.models)).toEqual(['src/models/b#B']);
+    expect(faults).toMatchObject([
+      { file: 'src/models/a.ts', place: { file: 'src/models/a.ts', line: 2 }, message: 'the module cannot be loaded: not today' },
+      { file: 'src/models/c.ts', message: expect.stringContaining('missing.ts') },
+      {
+        file: 'src/models/d.ts',
+        place: { file: 'src/helper.ts', line: 3 },
+        message: 'the module cannot be loaded: helpless (loaded by src/models/d.ts)',
+      },
+      { file: 'src/models/e.ts', place: null, message: 'the module cannot be loaded: text' },
+    ]);
+    const report = new Report(codeSource({}));
+    report.addFaults(faults);
+    expect(() => report.throwIfAny()).toThrow('src/models/a.ts:2:7: the module cannot be loaded: not today');
+  });
+});
+
+describe('an application in code', () => {
+  test('brings classes, schemas and services under their names', () => {
+    const Schema = defineEntity({ name: 'Thing', properties: { id: p.integer().primary() } });
+    class Other {}
+    const service = { load: () => [] };
+    const catalog = catalogFromCode({
+      models: [Schema, Schema.class, Other],
+      voters: [(() => class {})()],
+      services: { extra: service },
+    });
+    expect(Schema).toBeInstanceOf(EntitySchema);
+    expect(catalog.models).toEqual([
+      { name: 'Thing', qualifiedName: 'Thing', value: Schema },
+      { name: 'Other', qualifiedName: 'Other', value: Other },
+    ]);
+    expect(catalog.voters).toMatchObject([{ name: 'anonymous' }]);
+    expect(catalog.services).toEqual([{ name: 'extra', qualifiedName: 'extra', value: service }]);
+    expect(Object.isFrozen(service)).toBe(false);
+    expect(catalogFromCode({}).controllers).toEqual([]);
+  });
+});

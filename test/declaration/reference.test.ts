@@ -1,0 +1,62 @@
+import { describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { referenceText } from '../../src/declaration/reference.ts';
+import { root, routes } from '../../src/declaration/schema.ts';
+import type { Shape } from '../../src/declaration/shape.ts';
+import { fromCode, fromYaml, personApi } from './application.ts';
+
+const text = referenceText();
+const keys = () =>
+  new Map([...keysIn(root), ...keysIn(routes)].map(([name, doc]) => [`${name} ${doc}`, [name, doc] as const])).values();
+
+/** Every declared key in the schema with its documentation. */
+function keysIn(shape: Shape): [string, string][] {
+  if (shape.kind === 'either') return shape.options.flatMap(keysIn);
+  if (shape.kind === 'list' || shape.kind === 'map') return keysIn(shape.of);
+  if (shape.kind !== 'object') return [];
+  return Object.entries(shape.keys).flatMap(([name, key]) => [[name, key.doc], ...keysIn(key.shape)] as [string, string][]);
+}
+
+describe('the reference', () => {
+  test('is YAML that yields the defaults when it is read as configuration', () => {
+    const { declaration, lines } = fromYaml(text);
+    expect(lines).toEqual([]);
+    expect(declaration).toEqual(fromCode({ apis: { person: personApi() } }).declaration);
+  });
+
+  test.each([...keys()])('shows the key %s with "%s"', (name, doc) => {
+    const line = text
+      .split('\n')
+      .find((candidate) => candidate.includes(`${name}:`) && candidate.includes(`# `) && candidate.includes(doc));
+    expect(line).toBeDefined();
+  });
+
+  test('has no key without documentation', () => {
+    for (const [, doc] of keys()) expect(doc).toMatch(/^\S.*[.…]$/);
+  });
+
+  test('shows commented keys that are valid as well', () => {
+    const uncommented = text
+      .split('\n')
+      .filter((line) => !/^#|^$/.test(line))
+      .map((line) =>
+        line.replace(/: (?:null|\{\})( +# (?:Adds to|Regular|Roles that|Public keys|Keys for))/, ':$1').replace(/^( +)# /, '$1'),
+      )
+      .join('\n');
+    const { app_main } = parse(uncommented);
+    expect(app_main.apis.person.actions._index.association).toEqual({ property: 'participants', types: [] });
+    expect(app_main.apis.person.actions._index.requirements).toEqual({ id: '\\d+' });
+    expect(app_main.security.role_hierarchy).toEqual({ ROLE_ADMIN: ['ROLE_USER'] });
+    expect(app_main.security.api_keys).toEqual({ reporting: { key: 'sha256:…', roles: [] } });
+    expect(app_main.security.jwt.jwks).toEqual({ keys: [] });
+  });
+
+  test('begins its comments in one column', () => {
+    const columns = text
+      .slice(text.indexOf('app_main:'), text.indexOf('# Blocks'))
+      .split('\n')
+      .filter((line) => line.includes('# '))
+      .map((line) => line.search(/(?<=\S {2,})# /));
+    expect(new Set(columns).size).toBe(1);
+  });
+});
