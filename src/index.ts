@@ -7,6 +7,7 @@ export { ApiController, type Model, type ModelQuery } from './controller/api-con
 export { type AppMain, defineApis, type Routes } from './declaration/define-apis.ts';
 export { DeclarationErrors } from './declaration/report.ts';
 export { type ErrorCode, Problem, problem, type Violation, violationsProblem } from './errors.ts';
+export type { ModelClass } from './model/hierarchy.ts';
 export { declarest, declarest as default } from './plugin.ts';
 export type { CollectionModel } from './response/collection.ts';
 export { JsonReply } from './response/json-reply.ts';

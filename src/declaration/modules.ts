@@ -1,5 +1,5 @@
 import { readdirSync } from 'node:fs';
-import { join, relative } from 'node:path';
+import { join, relative, resolve, sep } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { identityOf as classIdentity, nameOf as className } from './class-names.ts';
 import { resolveFromHere } from './module-resolution.ts';
@@ -132,9 +132,11 @@ async function exportsOf(dir: string, file: string, faults: ModuleFault[]): Prom
 /** Says where in the application a module failed, as far as the stack tells. */
 function faultOf(dir: string, file: string, error: unknown): ModuleFault {
   const [message = 'it cannot be loaded'] = (error instanceof Error ? error.message : String(error)).split('\n');
+  // Node names files by their whole path, and the importing one again.
+  const told = message.replace(/ imported from \S+$/, '').replaceAll(`${resolve(dir)}${sep}`, '');
   const place = error instanceof Error ? placeIn(dir, error.stack ?? '') : null;
   const elsewhere = place && place.file !== file ? ` (loaded by ${file})` : '';
-  return { file, place, message: `the module cannot be loaded: ${message}${elsewhere}` };
+  return { file, place, message: `the module cannot be loaded: ${told}${elsewhere}` };
 }
 
 function placeIn(dir: string, stack: string): Place | null {

@@ -25,7 +25,12 @@ export function referenceText(): string {
     ...aligned(lines),
     '',
     '# Blocks with the same keys for one environment:',
-    ...aligned(blocks.flatMap(([name, { doc }]) => [{ text: `# ${name}:`, doc }, { text: '#   app_main:', doc: block.keys.app_main.doc }])),
+    ...aligned(
+      blocks.flatMap(([name, { doc }]) => [
+        { text: `# ${name}:`, doc },
+        { text: '#   app_main:', doc: block.keys.app_main.doc },
+      ]),
+    ),
     '',
     '# In config/routes.yaml:',
     ...aligned(exampleLines(routes, '# ')),

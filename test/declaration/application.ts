@@ -1,5 +1,6 @@
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { afterAll } from 'vitest';
 import { catalogFromCode } from '../../src/declaration/modules.ts';
 import { readDeclaration } from '../../src/declaration/read-declaration.ts';
 import { DeclarationErrors, Report } from '../../src/declaration/report.ts';
@@ -17,6 +18,7 @@ export const catalog = catalogFromCode({ models: [Person, Center], controllers: 
 export const routesYaml = "app_cruds:\n  resource: 'app_main_crud_route_loader:load'\n  type: service\n";
 
 const temporary = makeTemporary('declaration');
+afterAll(() => temporary.remove());
 
 /** Writes files below a new temporary directory and returns it. */
 export function writeFiles(files: Readonly<Record<string, string>>): string {
@@ -55,12 +57,18 @@ export function outcomeOf(source: Source, options: { catalog?: Catalog; producti
 }
 
 /** What becomes of one file `config/app.yaml`. */
-export function fromYaml(text: string, options: { catalog?: Catalog; production?: boolean; env?: NodeJS.ProcessEnv } = {}): Outcome {
+export function fromYaml(
+  text: string,
+  options: { catalog?: Catalog; production?: boolean; env?: NodeJS.ProcessEnv } = {},
+): Outcome {
   return outcomeOf(yamlSource({ 'app.yaml': text }, options.env), options);
 }
 
 /** What becomes of a declaration in code. */
-export function fromCode(app_main: unknown, options: { catalog?: Catalog; production?: boolean; routes?: unknown } = {}): Outcome {
+export function fromCode(
+  app_main: unknown,
+  options: { catalog?: Catalog; production?: boolean; routes?: unknown } = {},
+): Outcome {
   return outcomeOf(codeSource({ app_main, routes: options.routes }), options);
 }
 

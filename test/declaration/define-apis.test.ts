@@ -18,7 +18,11 @@ describe('declarations in code', () => {
       controller: PersonController,
       actions: { _index: null, friends: { association: { property: 'friends', types: [PersonSchema, 'Center'] } } },
     },
-    center: { class: CenterSchema, base_path: '/api/center', actions: { all: { methods: { GET: true }, 'single-collection': 'collection' } } },
+    center: {
+      class: CenterSchema,
+      base_path: '/api/center',
+      actions: { all: { methods: { GET: true }, 'single-collection': 'collection' } },
+    },
   });
 
   test.each([

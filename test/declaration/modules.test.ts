@@ -1,3 +1,5 @@
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
 import { defineEntity, EntitySchema, p } from '@mikro-orm/core';
 import { describe, expect, test } from 'vitest';
 import { type CatalogKinds, catalogFromCode, loadCatalog } from '../../src/declaration/modules.ts';
@@ -85,6 +87,27 @@ describe('the modules of an application', () => {
     report.addFaults(faults);
     expect(() => report.throwIfAny()).toThrow('src/models/a.ts:2:7: the module cannot be loaded: not today');
   });
+});
+
+test('modules that Node itself refuses are told with their line', () => {
+  const dir = writeFiles({
+    'src/models/a.ts': 'export class A {\n  x = ;\n}\n',
+    'src/models/b.ts': 'export enum B { X }\n',
+    'src/models/c.ts': "import './missing.ts';\n",
+    'src/models/d.js': 'let a = 1;\nfoo(\n',
+  });
+  const script = `
+    import { loadCatalog } from ${JSON.stringify(join(import.meta.dirname, '../../src/declaration/modules.ts'))};
+    const all = () => true;
+    const { faults } = await loadCatalog(${JSON.stringify(dir)}, { models: all, voters: all, denormalizers: all, authenticators: all });
+    console.log(JSON.stringify(faults.map(({ file, place, message }) => [file, place && place.line, message])));`;
+  const told = execFileSync(process.execPath, ['--input-type=module', '--eval', script], { encoding: 'utf8' });
+  expect(JSON.parse(told)).toEqual([
+    ['src/models/a.ts', 2, 'the module cannot be loaded: Expression expected'],
+    ['src/models/b.ts', 1, expect.stringContaining('enum is not supported')],
+    ['src/models/c.ts', null, "the module cannot be loaded: Cannot find module 'src/models/missing.ts'"],
+    ['src/models/d.js', 3, 'the module cannot be loaded: Unexpected end of input'],
+  ]);
 });
 
 describe('an application in code', () => {

@@ -1,7 +1,16 @@
 import { describe, expect, test } from 'vitest';
 import { resolvePlaceholders, unreadable } from '../../src/declaration/placeholders.ts';
 
-const env = { NAME: 'value', EMPTY: '', PORT: '8080', NEGATIVE: '-5', ON: 'yes', OFF: 'False', WORD: 'hunter2', HUGE: '9'.repeat(30) };
+const env = {
+  NAME: 'value',
+  EMPTY: '',
+  PORT: '8080',
+  NEGATIVE: '-5',
+  ON: 'yes',
+  OFF: 'False',
+  WORD: 'hunter2',
+  HUGE: '9'.repeat(30),
+};
 
 function resolve(text: string): unknown {
   const messages: string[] = [];

@@ -59,7 +59,7 @@ describe('app_main', () => {
     [{ server: { port: '80' } }, 'app_main.server.port: "port" must be an integer from 0 to 65535; given: "80"'],
     [{ server: { port: null } }, 'app_main.server.port: "port" must be an integer from 0 to 65535; given: null'],
     [
-      { server: { host: 'x'.repeat(70) + '/' } },
+      { server: { host: `${'x'.repeat(70)}/` } },
       `app_main.server.host: "host" must be a host name or an address; given: "${'x'.repeat(57)}..."`,
     ],
     [{ formats: [] }, 'app_main.formats: "formats" must have at least one entry'],
@@ -135,7 +135,8 @@ describe('tokens', () => {
     const keys = [{ kty: 'RSA' }];
     const { declaration } = jwt({ algorithm: 'ES256', jwks: { keys } });
     expect(declaration.security.jwt?.jwks).toEqual({ keys });
-    expect(Object.isFrozen((declaration.security.jwt?.jwks as { keys: object[] }).keys[0])).toBe(true);
+    const jwks = declaration.security.jwt?.jwks as { keys: object[] };
+    expect(Object.isFrozen(jwks.keys[0])).toBe(true);
     expect(Object.isFrozen(keys[0])).toBe(false);
   });
 

@@ -1,0 +1,39 @@
+import { ApiController, type ApiRequest, type ModelQuery, problem } from 'declarest';
+import { Course } from '../models/course.ts';
+import { Person } from '../models/person.ts';
+import { centersOf, mayDo } from '../security.ts';
+
+export class CourseController extends ApiController<Course> {
+  /** Confidential courses are seen by their referrer and by supervisors only. */
+  override customizeQuery(_action: string, request: ApiRequest, query: ModelQuery<Course>) {
+    query.andWhere({ center: { $in: centersOf(request.user) } });
+    if (mayDo(request.user, 'ROLE_SUPERVISOR')) return;
+    query.andWhere({ $or: [{ confidential: false }, { referrer: Number(request.user?.id ?? 0) }] });
+  }
+
+  /** Adds a person to the course, or ends their participation. */
+  async participationApi(id: number, request: ApiRequest) {
+    const course = await this.getEntity('participation', id, request);
+    await course.participations.init({ populate: ['person'] });
+    const person = await this.deserialize(request, Person);
+    const participation = request.method === 'POST' ? course.addPerson(person) : course.removePerson(person);
+    const violations = await this.validate(course);
+    if (violations.length > 0) return this.json(violations, { status: 422 });
+    await this.em.flush();
+    return this.json(participation ?? person, { groups: ['read'] });
+  }
+
+  async closeApi(id: number, request: ApiRequest) {
+    const course = await this.getEntity('close', id, request);
+    if (course.closed) throw problem('bad_request', { reason: 'the course is closed already' });
+    course.closed = new Date().toISOString().slice(0, 10);
+    await this.em.flush();
+    return course;
+  }
+
+  /** The courses that the caller refers. */
+  mineApi(request: ApiRequest) {
+    const query = this.em.createQueryBuilder(Course, 'c').where({ referrer: Number(request.user?.id ?? 0) });
+    return this.paginate('mine', request, query);
+  }
+}
