@@ -10,7 +10,7 @@ import { createVoterRegistry, type VoterRegistry } from './access/voter-registry
 import { checkControllers, checkDenormalizers } from './controller/check-controllers.ts';
 import { createMapper, type Mapper } from './database/mapper.ts';
 import type { AppMain, Routes } from './declaration/define-apis.ts';
-import { catalogFromCode, loadCatalog } from './declaration/modules.ts';
+import { catalogFromCode, loadCatalog, loadConfigModules } from './declaration/modules.ts';
 import { readDeclaration } from './declaration/read-declaration.ts';
 import { type ModuleFault, Report } from './declaration/report.ts';
 import { crudLoader } from './declaration/schema.ts';
@@ -116,7 +116,9 @@ async function writtenOnDisk(directory: string, env: NodeJS.ProcessEnv): Promise
     denormalizers: isDenormalizerClass,
     authenticators: isAuthenticatorClass,
   });
-  return { source: readYamlSource(directory, { env }), catalog, faults, seed: await loadSeed(directory) };
+  const config = await loadConfigModules(directory);
+  const source = readYamlSource(directory, { env, modules: config.modules });
+  return { source, catalog, faults: [...faults, ...config.faults], seed: await loadSeed(directory) };
 }
 
 /** What `defineEntity` returns, or a class that was given to it. */

@@ -29,9 +29,12 @@ export class AssociationReader {
 
   /** For the fields of a class: a reference that does not resolve is a 400 that names the field. */
   forFieldsOf(owner: EntityMetadata): ResolveAssociation {
-    return async (field, json, path, scope) => {
-      const entity = await this.#read(owner, field.property, field.targets, json, scope);
-      return entityOf(entity, () => this.#refusal(entity as Resolution, field.targets, path));
+    return {
+      takesAnything: (field) => this.#denormalizers.has(`${owner.className}.${field.property}`),
+      entity: async (field, json, path, scope) => {
+        const resolution = await this.#read(owner, field.property, field.targets, json, scope);
+        return entityOf(resolution, () => this.#refusal(resolution, field.targets, path));
+      },
     };
   }
 

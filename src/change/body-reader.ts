@@ -8,13 +8,13 @@ import type { AssociationWrite, EmbeddedPlan, EmbeddedWrite, ScalarWrite, Writab
 /** What a body does to an entity: makes a new one, sets the fields that were sent, or replaces all of them. */
 export type WriteMode = 'create' | 'patch' | 'replace';
 
-/** Finds the entity that an association's JSON stands for, or throws the 400 that says why not. */
-export type ResolveAssociation = (
-  field: AssociationWrite,
-  json: unknown,
-  path: string,
-  scope: { em: RequestEntityManager; request: ApiRequest },
-) => Promise<object>;
+/** Finds the entities that the JSON of associations stands for. */
+export interface ResolveAssociation {
+  /** Whether the association is read by a denormalizer, which takes whatever it likes, and not only objects. */
+  takesAnything(field: AssociationWrite): boolean;
+  /** The entity, or throws the 400 that says why there is none. */
+  entity(field: AssociationWrite, json: unknown, path: string, scope: { em: RequestEntityManager; request: ApiRequest }): Promise<object>;
+}
 
 export interface ReadBody {
   /** By property of the model. */
@@ -129,7 +129,7 @@ async function readField(
     case 'embedded':
       return readEmbedded(field, json, current, scope, path);
     case 'to-one':
-      if (isObject(json)) return scope.resolve(field, json, path, scope);
+      if (isObject(json) || scope.resolve.takesAnything(field)) return scope.resolve.entity(field, json, path, scope);
       scope.violations.push(wrongType(path, 'an object with the id of the associated entity'));
       return undefined;
     case 'to-many':
@@ -163,7 +163,7 @@ async function readToMany(
     return undefined;
   }
   const items = new Set<object>();
-  for (const [position, item] of json.entries()) items.add(await scope.resolve(field, item, `${path}[${position}]`, scope));
+  for (const [position, item] of json.entries()) items.add(await scope.resolve.entity(field, item, `${path}[${position}]`, scope));
   const collection = current?.[field.property];
   // what the list leaves out can be removed only once it is known
   if (collection instanceof Collection && !collection.isInitialized()) await collection.init();

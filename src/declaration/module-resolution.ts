@@ -20,7 +20,11 @@ export function resolveFromHere(): void {
         return next(specifier, context);
       } catch (error) {
         if ((error as { code?: string }).code !== 'ERR_MODULE_NOT_FOUND') throw error;
-        return next(specifier, here);
+        try {
+          return next(specifier, here);
+        } catch {
+          throw error;
+        }
       }
     },
   });

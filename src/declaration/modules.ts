@@ -1,7 +1,8 @@
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative, resolve, sep } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { identityOf as classIdentity, nameOf as className } from './class-names.ts';
+import type { ConfigModule } from './config-module.ts';
 import { resolveFromHere } from './module-resolution.ts';
 import type { ModuleFault } from './report.ts';
 import type { Catalog, Exported, Place } from './types.ts';
@@ -60,6 +61,20 @@ export async function loadCatalog(
     ),
   };
   return { catalog: Object.freeze(catalog), faults: Object.freeze(faults) };
+}
+
+/** The modules of `config/`, each a part of the declaration in TypeScript or JavaScript. */
+export async function loadConfigModules(
+  dir: string,
+): Promise<{ readonly modules: readonly ConfigModule[]; readonly faults: readonly ModuleFault[] }> {
+  const faults: ModuleFault[] = [];
+  const modules: ConfigModule[] = [];
+  for (const file of moduleFiles(dir, 'config')) {
+    const exported = await exportsOf(dir, file, faults);
+    if (faults.some((fault) => fault.file === file)) continue;
+    modules.push({ file, text: readFileSync(join(dir, file), 'utf8'), value: Object.fromEntries(exported).default });
+  }
+  return { modules, faults };
 }
 
 /** What an application given in code brings. */

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { type ConfigModule, writtenModule } from './config-module.ts';
 import { merge } from './merge.ts';
 import { resolvePlaceholders, unreadable } from './placeholders.ts';
 import { block as blockShape, crudLoader, root as rootShape, routes as routesShape } from './schema.ts';
@@ -26,10 +27,15 @@ export function codeSource({ app_main, routes }: { app_main?: unknown; routes?: 
   return { value: { app_main, routes: routes ?? standard }, errors: [], placeOf: () => null, label };
 }
 
-/** Reads and merges the files of `config/` in the directory of an application. */
-export function readYamlSource(dir: string, { env }: { env: NodeJS.ProcessEnv }): Source {
+/** Reads and merges the files of `config/` in the directory of an application; its modules have been loaded before. */
+export function readYamlSource(
+  dir: string,
+  { env, modules = [] }: { env: NodeJS.ProcessEnv; modules?: readonly ConfigModule[] },
+): Source {
   const errors: ReadingError[] = [];
-  const { roots, routesKnown } = readFiles(dir, errors);
+  const files = readFiles(dir, errors);
+  const { routesKnown } = files;
+  const roots = [...files.roots, ...moduleRoots(modules, errors)].sort((a, b) => (a.file < b.file ? -1 : 1));
   const active = `when@${environmentName(env)}`;
   const layers: WrittenMapping[] = [];
   const activeLayers: WrittenMapping[] = [];
@@ -117,6 +123,16 @@ function readFiles(
   return { roots, routesKnown };
 }
 
+function moduleRoots(modules: readonly ConfigModule[], errors: ReadingError[]): { file: string; root: WrittenMapping }[] {
+  return modules.flatMap((module) => {
+    const root = writtenModule(module);
+    if (root) return [{ file: module.file, root }];
+    const place = { file: module.file, line: 1, column: 1 };
+    errors.push({ place, path: [], message: 'the module must have an object as its default export: export default { app_main: { … } }' });
+    return [];
+  });
+}
+
 /** What a file or a `when@…` block adds: its `app_main`, and in routes.yaml all other keys as route entries. */
 function asLayer(file: string, root: WrittenMapping, shape: ObjectShape, errors: ReadingError[]): WrittenMapping {
   const entries = new Map<string, WrittenEntry>();
@@ -147,7 +163,7 @@ function withoutPlaceholders(node: Written, path: Path, env: NodeJS.ProcessEnv, 
       entries.set(key, { ...entry, node: withoutPlaceholders(entry.node, [...path, key], env, errors) });
     return { ...node, entries };
   }
-  if (typeof node.value !== 'string') return node;
+  if (typeof node.value !== 'string' || node.literal) return node;
   return { ...node, value: resolvePlaceholders(node.value, env, (message) => errors.push({ place: node.place, path, message })) };
 }
 

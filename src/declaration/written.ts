@@ -8,6 +8,8 @@ export interface WrittenScalar {
   readonly kind: 'scalar';
   readonly place: Place;
   readonly value: unknown;
+  /** Taken as it is: placeholders in it stay what they are. */
+  readonly literal?: true;
 }
 
 export interface WrittenList {

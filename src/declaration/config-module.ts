@@ -1,0 +1,49 @@
+import type { Place } from './types.ts';
+import type { Written, WrittenEntry, WrittenMapping } from './written.ts';
+
+/** A module in `config/` that gives a part of the declaration as its default export. */
+export interface ConfigModule {
+  /** `config/users.ts` */
+  readonly file: string;
+  /** Its source, in which places are looked up. */
+  readonly text: string;
+  readonly value: unknown;
+}
+
+/** A declaration written as a module, in the form that YAML files are read into. Null: its default export is no object. */
+export function writtenModule({ file, text, value }: ConfigModule): WrittenMapping | null {
+  const written = writtenValue(value, 0, (offset) => placeAt(file, text, offset), text);
+  return written.kind === 'mapping' ? written : null;
+}
+
+/** Keys are found in the source one inside the other, which is where they are unless the declaration is computed. */
+function writtenValue(value: unknown, offset: number, placeOf: (offset: number) => Place, text: string): Written {
+  const place = placeOf(offset);
+  if (Array.isArray(value)) return { kind: 'list', place, items: value.map((item) => writtenValue(item, offset, placeOf, text)) };
+  if (!isPlain(value)) return { kind: 'scalar', place, value, literal: true };
+  const entries = new Map<string, WrittenEntry>();
+  for (const [key, item] of Object.entries(value)) {
+    if (item === undefined) continue;
+    const at = offsetOf(key, offset, text);
+    entries.set(key, { keyPlace: placeOf(at), node: writtenValue(item, at, placeOf, text) });
+  }
+  return { kind: 'mapping', place, entries };
+}
+
+function isPlain(value: unknown): value is Record<string, unknown> {
+  if (typeof value !== 'object' || value === null) return false;
+  const prototype = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+}
+
+function offsetOf(key: string, from: number, text: string): number {
+  const name = key.replace(/[^\w]/g, '\\$&');
+  const pattern = new RegExp(`(?<![\\w$])(['"]?)${name}\\1\\s*[:,}(]`, 'g');
+  pattern.lastIndex = from;
+  return pattern.exec(text)?.index ?? from;
+}
+
+function placeAt(file: string, text: string, offset: number): Place {
+  const before = text.slice(0, offset).split('\n');
+  return { file, line: before.length, column: (before.at(-1) as string).length + 1 };
+}
