@@ -1,10 +1,12 @@
 import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
 import type { SelectQueryBuilder } from '@mikro-orm/sql';
 import type { ApiRequest } from '../access/user.ts';
+import { inTransaction, lockRow } from '../change/add-remove.ts';
 import { isObject } from '../change/body-reader.ts';
 import type { RequestEntityManager } from '../database/mapper.ts';
-import { type Violation, violationsProblem } from '../errors.ts';
+import { problem, type Violation, violationsProblem } from '../errors.ts';
 import { targetsOf } from '../model/field-plan.ts';
+import { modelName } from '../model/hierarchy.ts';
 import { pageOf } from '../query/fetch.ts';
 import type { AnyQueryBuilder } from '../query/restriction.ts';
 import { type CollectionModel, collectionOf } from '../response/collection.ts';
@@ -13,7 +15,7 @@ import { checkParameters, readPageRequest } from '../response/page-request.ts';
 import { checkAccess, loadEntity } from './admission.ts';
 import { addRemoveAction } from './association-action.ts';
 import { entityAction } from './entity-action.ts';
-import type { ControllerHooks } from './hooks.ts';
+import { type ControllerHooks, EarlyReply } from './hooks.ts';
 import { bodyOf, indexAction } from './index-action.ts';
 import { currentState, stateOf } from './request-state.ts';
 import type { ApiRuntime } from './runtime.ts';
@@ -150,6 +152,22 @@ export class ApiController<T extends object = any> implements ControllerHooks {
   /** Every broken rule of an entity: what the model knows, its constraints, and its own `validate()`. */
   validate(entity: object): Violation[] | Promise<Violation[]> {
     return this.#runtime.framework.validator.validate(entity);
+  }
+
+  /**
+   * Runs work in a transaction that holds the entity's row: whoever wants to change it meanwhile waits, and what the work
+   * reads of it stays true until the end. Then everything is written and committed, unless the work throws or returns a
+   * reply with an error status.
+   */
+  transactional<Result>(entity: T, work: () => Result | Promise<Result>): Promise<Result> {
+    const { em } = currentState();
+    return inTransaction(em, async () => {
+      if (!(await lockRow(em, entity))) throw problem('entity_not_found', { model: modelName(this.#runtime.meta) });
+      const result = await work();
+      if (result instanceof JsonReply && result.status >= 400) throw new EarlyReply(result);
+      await em.flush();
+      return result;
+    });
   }
 
   /** Adds the item that the body identifies to an association of the entity (POST), or removes it (DELETE). */

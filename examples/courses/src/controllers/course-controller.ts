@@ -11,16 +11,17 @@ export class CourseController extends ApiController<Course> {
     query.andWhere({ $or: [{ confidential: false }, { referrer: Number(request.user?.id ?? 0) }] });
   }
 
-  /** Adds a person to the course, or ends their participation. */
+  /** Adds a person to the course, or ends their participation. The course's row is held, so that nobody is added twice. */
   async participationApi(id: number, request: ApiRequest) {
     const course = await this.getEntity('participation', id, request);
-    await course.participations.init({ populate: ['person'] });
     const person = await this.deserialize(request, Person);
-    const participation = request.method === 'POST' ? course.addPerson(person) : course.removePerson(person);
-    const violations = await this.validate(course);
-    if (violations.length > 0) return this.json(violations, { status: 422 });
-    await this.em.flush();
-    return this.json(participation ?? person, { groups: ['read'] });
+    return this.transactional(course, async () => {
+      await course.participations.init();
+      const participation = request.method === 'POST' ? course.addPerson(person) : course.removePerson(person);
+      const violations = await this.validate(course);
+      if (violations.length > 0) return this.json(violations, { status: 422 });
+      return this.json(participation ?? person, { groups: ['read'] });
+    });
   }
 
   async closeApi(id: number, request: ApiRequest) {

@@ -7,6 +7,8 @@ const schema = defineEntity({
   name: 'Person',
   properties: {
     id: p.integer().primary().groups('read'),
+    // tells a person from a third party where either can stand
+    type: p.string().persist(false).getter().groups('read'),
     firstName: p.string().length(80).groups('read', 'write'),
     lastName: p.string().length(80).groups('read', 'write'),
     fullName: p.string().persist(false).getter().groups('read'),
@@ -21,6 +23,10 @@ const schema = defineEntity({
 
 export class Person extends schema.class {
   static constraints = z.object({ email: z.email('must be an e-mail address').nullish() });
+
+  override get type(): Opt<string> {
+    return 'person';
+  }
 
   override get fullName(): Opt<string> {
     return `${this.firstName} ${this.lastName}`;

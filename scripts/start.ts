@@ -1,0 +1,44 @@
+// Serves the example application and says what to try next.
+import { spawn, spawnSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const example = 'examples/courses';
+const declarest = (...args: string[]) => ['bin/declarest.js', ...args];
+
+const port = process.env.PORT ?? '3000';
+const server = spawn(process.execPath, declarest('serve', example, '--port', port), { cwd: root, stdio: ['inherit', 'pipe', 'inherit'] });
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => server.kill(signal));
+server.on('exit', (code, signal) => {
+  process.exitCode = code ?? (signal ? 1 : 0);
+});
+
+let told = false;
+server.stdout.setEncoding('utf8').on('data', (text: string) => {
+  process.stdout.write(text);
+  const url = /listening on (\S+)/.exec(text)?.[1];
+  if (!url || told) return;
+  told = true;
+  process.stdout.write(whatToTry(url));
+});
+
+function whatToTry(url: string): string {
+  const token = spawnSync(process.execPath, declarest('token', example, '--sub', '1', '--roles', 'ROLE_USER', '--claim', 'centers=[1,2]'), {
+    cwd: root,
+    encoding: 'utf8',
+  }).stdout.trim();
+  return `
+What to try next, in another terminal:
+
+  # the centers, which everybody may read
+  curl ${url}/api/center.json
+
+  # people, without saying who you are: 401, and why
+  curl -i ${url}/api/person.json
+
+  # the courses of centers 1 and 2, two a page, as user 1
+  curl '${url}/api/course.json?items_per_page=2' -H 'Authorization: Bearer ${token}'
+
+Routes: npx declarest routes ${example}    Edit examples/courses/config/apis.yaml and start again to change them.
+`;
+}
