@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { type EntityManager, type EntityMetadata, EntitySchema } from '@mikro-orm/core';
 import { isAuthenticatorClass } from './access/authenticator.ts';
-import { checkPublic, checkRoles } from './access/check-roles.ts';
+import { checkLoadedRoutes, checkPublic, checkRoles } from './access/check-roles.ts';
 import { rolesFor } from './access/guard.ts';
 import { isVoterClass } from './access/voter.ts';
 import { createVoterRegistry, type VoterRegistry } from './access/voter-registry.ts';
@@ -15,7 +15,7 @@ import { readDeclaration } from './declaration/read-declaration.ts';
 import { type ModuleFault, Report } from './declaration/report.ts';
 import { crudLoader } from './declaration/schema.ts';
 import { codeSource, readYamlSource, type Source } from './declaration/source.ts';
-import type { Catalog, Declaration, RouteEntry } from './declaration/types.ts';
+import { type Catalog, type Declaration, httpMethods, type RouteEntry } from './declaration/types.ts';
 import { checkModels } from './model/check-models.ts';
 import { checkRoutes } from './route/check-routes.ts';
 import { type RouteDefinition, type RouteRecord, recordOfDefinition, recordsOf } from './route/record.ts';
@@ -99,9 +99,20 @@ export async function loadApplication(options: ApplicationOptions): Promise<Appl
     checkDenormalizers(catalog, mapper, report);
   }
   const records = await loadRoutes(declaration, catalog, report);
-  checkRoutes(records, report);
+  const loaded = records.filter(({ definition }) => definition !== null);
+  checkLoadedRoutes(loaded, voters, declaration.security.requireRole, report);
+  checkRoutes(records.filter((record) => isSound(record, report)), report);
   report.throwIfAny();
   return Object.freeze({ directory, production, declaration, catalog, mapper: mapper as Mapper, voters, records, seed });
+}
+
+/** Whether what a route is made of was found right: else its name and path are a stopgap, and say nothing. */
+function isSound({ api, action }: RouteRecord, report: Report): boolean {
+  const parts = [
+    ...['name', 'base_path'].map((key) => [...(api?.path ?? []), key]),
+    ...['path', 'methods', 'single-collection', 'requirements'].map((key) => [...(action?.path ?? []), key]),
+  ];
+  return api === null || !parts.some((path) => report.touches(path));
 }
 
 function writtenInCode(options: CodeOptions): Written {
@@ -172,32 +183,67 @@ async function loadRoutes(declaration: Declaration, catalog: Catalog, report: Re
       report.add([...entry.path, 'resource'], `the service ${entry.service} has no method ${entry.method}`);
       continue;
     }
-    const loaded: readonly unknown[] = await load.call(service, { formats: declaration.formats });
-    records.push(...(service === crud ? (loaded as RouteRecord[]) : definitionsOf(loaded, entry, declaration, report)));
+    try {
+      const loaded: unknown = await load.call(service, { formats: declaration.formats });
+      records.push(...(service === crud ? (loaded as RouteRecord[]) : definitionsOf(loaded, entry, declaration, report)));
+    } catch (error) {
+      if (service === crud) throw error;
+      report.add([...entry.path, 'resource'], `${entry.service}:${entry.method} failed: ${(error as Error)?.message ?? error}`);
+    }
   }
   return Object.freeze(records);
 }
 
 function definitionsOf(loaded: unknown, entry: RouteEntry, { formats }: Declaration, report: Report): RouteRecord[] {
-  if (!Array.isArray(loaded) || !loaded.every(isDefinition)) {
-    report.add(
-      [...entry.path, 'resource'],
-      `${entry.service}:${entry.method} must give a list of { name, path, methods, handler }`,
-    );
+  const at = [...entry.path, 'resource'];
+  const who = `${entry.service}:${entry.method}`;
+  if (!Array.isArray(loaded)) {
+    report.add(at, `${who} must give a list of { name, path, methods, handler }`);
     return [];
   }
-  return loaded.map((definition) => recordOfDefinition(definition, { formats, controller: entry.service, source: entry.path }));
+  return loaded.flatMap((given: unknown, position) => {
+    const trouble = definitionTrouble(given);
+    if (trouble !== null) {
+      report.add(at, `${who} must give a list of { name, path, methods, handler }, and in [${position}] ${trouble}`);
+      return [];
+    }
+    const definition = given as RouteDefinition;
+    const record = recordOfDefinition(definition, { formats, controller: entry.service, source: entry.path });
+    return [Object.freeze({ ...record, roles: rolesOfDefinition(definition) })];
+  });
 }
 
-function isDefinition(value: unknown): value is RouteDefinition {
-  const { name, path, methods, handler } = (value ?? {}) as Partial<RouteDefinition>;
-  return (
-    typeof name === 'string' &&
-    typeof path === 'string' &&
-    path.startsWith('/') &&
-    Array.isArray(methods) &&
-    typeof handler === 'function'
-  );
+/** What is wrong with a route that a service gave. A role that would not be read must not leave the route open. */
+function definitionTrouble(given: unknown): string | null {
+  const { name, path, methods, roles, requirements, handler } = (given ?? {}) as Partial<Record<keyof RouteDefinition, unknown>>;
+  const known: readonly unknown[] = httpMethods;
+  if (typeof name !== 'string' || name === '') return '"name" must be a string';
+  if (typeof path !== 'string' || !path.startsWith('/')) return '"path" must be a string that begins with a slash';
+  if (!Array.isArray(methods) || methods.length === 0 || !methods.every((method) => known.includes(method))) {
+    return `"methods" must be a list of one or more of: ${httpMethods.join(', ')}`;
+  }
+  if (typeof handler !== 'function') return '"handler" must be a function';
+  if (requirements !== undefined && !isMapOf(requirements, (_, value) => typeof value === 'string')) {
+    return '"requirements" must be a mapping of regular expressions by placeholder';
+  }
+  const isRole = (value: unknown) => typeof value === 'string' && value !== '';
+  const byMethod = (method: string, role: unknown) => known.includes(method) && (role === null || isRole(role));
+  if (roles !== undefined && roles !== null && !isRole(roles) && !isMapOf(roles, byMethod)) {
+    return `"roles" must be the name of a role, or a mapping of role names by method: ${httpMethods.join(', ')}`;
+  }
+  return null;
+}
+
+function isMapOf(value: unknown, holds: (key: string, value: unknown) => boolean): boolean {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+  return Object.entries(value).every(([key, item]) => holds(key, item));
+}
+
+/** All roles of each method, HEAD guarded as GET is. */
+function rolesOfDefinition({ methods, roles }: RouteDefinition): RouteRecord['roles'] {
+  const own =
+    typeof roles === 'string' ? Object.fromEntries(httpMethods.map((method) => [method, roles] as const)) : (roles ?? {});
+  return Object.freeze(Object.fromEntries(methods.map((method) => [method, rolesFor({ roles: own }, null, method)])));
 }
 
 function instanceOf(service: unknown): Record<string, unknown> | undefined {

@@ -36,7 +36,13 @@ export const declarest: FastifyPluginAsync<ApplicationOptions> = async (app, opt
 export async function mountApplication(app: FastifyInstance, application: Application): Promise<void> {
   const { declaration, mapper, records, seed } = application;
   const authenticators = await authenticatorsOf(application);
-  await prepareDatabase(mapper, declaration.database, seed);
+  try {
+    await prepareDatabase(mapper, declaration.database, seed);
+  } catch (error) {
+    // nobody else would close what was opened for an application that does not start
+    await mapper.close().catch(() => undefined);
+    throw error;
+  }
   app.addHook('onClose', () => mapper.close());
 
   if (!app.hasRequestDecorator('user')) app.decorateRequest('user', null);

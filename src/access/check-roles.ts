@@ -11,21 +11,24 @@ export interface Findings {
 
 /** Reports every role in use for which no voter exists. */
 export function checkRoles(apis: readonly ApiDeclaration[], registry: VoterRegistry, findings: Findings): void {
-  const check = (role: string | null | undefined, path: Path) => {
-    if (typeof role !== 'string' || registry.votersFor(role).length > 0) return;
-    const known = registry.knownRoles();
-    findings.add(
-      path,
-      `no voter judges the role "${role}";${didYouMean(role, known)} known: ${listed(known)}. Write one in src/voters: ` +
-        `a class that extends Voter, with static roles = ['${role}']; or use a name that starts with ${rolePrefix}`,
-    );
-  };
   for (const api of apis) {
-    check(api.baseRole, [...api.path, 'base_role']);
+    checkRole(api.baseRole, [...api.path, 'base_role'], registry, findings);
     for (const action of api.actions) {
-      for (const method of methodsWhoseRoleCounts(action)) check(action.roles[method], [...action.path, 'roles', method]);
+      for (const method of methodsWhoseRoleCounts(action)) {
+        checkRole(action.roles[method], [...action.path, 'roles', method], registry, findings);
+      }
     }
   }
+}
+
+function checkRole(role: string | null | undefined, path: Path, registry: VoterRegistry, findings: Findings): void {
+  if (typeof role !== 'string' || registry.votersFor(role).length > 0) return;
+  const known = registry.knownRoles();
+  findings.add(
+    path,
+    `no voter judges the role "${role}";${didYouMean(role, known)} known: ${listed(known)}. Write one in src/voters: ` +
+      `a class that extends Voter, with static roles = ['${role}']; or use a name that starts with ${rolePrefix}`,
+  );
 }
 
 /** The enabled methods, and GET beside HEAD, which is guarded by the role of GET even where GET itself is not enabled. */
@@ -46,5 +49,30 @@ export function checkPublic(apis: readonly ApiDeclaration[], requireRole: boolea
           'set base_role on the API, or a role for each of these methods',
       );
     }
+  }
+}
+
+/** A route that is no action of an API: an application's own route-loading service made it. */
+export interface LoadedRoute {
+  readonly name: string;
+  readonly roles: Readonly<Partial<Record<HttpMethod, readonly string[]>>>;
+  readonly source: Path;
+}
+
+/** Reports of loaded routes what {@link checkRoles} and {@link checkPublic} report of APIs. */
+export function checkLoadedRoutes(
+  routes: readonly LoadedRoute[],
+  registry: VoterRegistry,
+  requireRole: boolean,
+  findings: Findings,
+): void {
+  for (const { name, roles, source } of routes) {
+    for (const role of new Set(Object.values(roles).flat())) checkRole(role, source, registry, findings);
+    const open = Object.entries(roles).flatMap(([method, needed]) => (needed.length === 0 ? [method] : []));
+    if (!requireRole || open.length === 0) continue;
+    findings.add(
+      source,
+      `security.require_role is on, and the route "${name}" is public for ${open.join(', ')}; give it roles: one for all methods, or one for each`,
+    );
   }
 }

@@ -144,8 +144,10 @@ function readScalar(
   scope: Scope,
   path: string,
 ): unknown {
-  const merged = field.merges && scope.mode === 'patch' && isObject(json) ? mergePatch(current?.[field.property], json) : json;
-  const parsed = field.parse(merged);
+  // what is sent is judged before it is merged: it may be nested too deep for that
+  const sent = field.parse(json);
+  const merges = field.merges && scope.mode === 'patch' && isObject(json) && 'value' in sent;
+  const parsed = merges ? field.parse(mergePatch(current?.[field.property], json)) : sent;
   if ('value' in parsed) return parsed.value;
   scope.violations.push({ propertyPath: path, ...parsed.refused });
   return undefined;
@@ -185,7 +187,8 @@ async function readEmbedded(
     const items: unknown[] = [];
     for (const [position, item] of json.entries())
       items.push(await readEmbeddable(field, item, null, scope, `${path}[${position}]`));
-    return items;
+    // the mapper cannot make a list with holes
+    return items.includes(undefined) ? undefined : items;
   }
   return readEmbeddable(field, json, (current?.[field.property] ?? null) as Record<string, unknown> | null, scope, path);
 }

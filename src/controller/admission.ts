@@ -33,7 +33,8 @@ export async function admitSingle(
 export async function loadEntity(runtime: ApiRuntime, action: string, id: unknown, request: ApiRequest): Promise<object> {
   const { em } = stateOf(request, runtime.framework.mapper);
   const key = runtime.parseId(typeof id === 'bigint' ? String(id) : id);
-  const entity = key === undefined ? null : await fetchOne(em, runtime.meta, key, restrictionOf(runtime, action, request));
+  const restrict = restrictionOf(runtime, action, request);
+  const entity = key === undefined ? null : await fetchOne(em, runtime.meta, key, restrict, runtime.api.defaultSort);
   if (!entity) throw problem('entity_not_found', { model: modelName(runtime.meta) });
   return entity;
 }

@@ -11,19 +11,23 @@ import { ApiController, isControllerClass } from './api-controller.ts';
 
 interface Findings {
   add(path: Path, message: string): void;
+  /** Whether something at the path was reported before. */
+  touches(path: Path): boolean;
 }
 
 /** Reports controllers that are none, handlers that do not exist, and associations that the model does not have. */
 export function checkControllers(apis: readonly ApiDeclaration[], mapper: Mapper, findings: Findings): void {
   for (const api of apis) {
+    if (findings.touches([...api.path, 'controller'])) continue;
     if (api.controller && !isControllerClass(api.controller.value)) {
       findings.add([...api.path, 'controller'], `${api.controller.name} must extend ApiController`);
       continue;
     }
     const meta = metaOf(mapper, api);
     for (const action of api.actions) {
-      checkHandler(api, action, findings);
-      if (meta && action.association) checkAssociation(meta, action, mapper, findings);
+      const inAssociation = findings.touches([...action.path, 'association']);
+      if (!inAssociation) checkHandler(api, action, findings);
+      if (meta && action.association && !inAssociation) checkAssociation(meta, action, mapper, findings);
     }
   }
 }
@@ -109,5 +113,5 @@ function isAssociation(mapper: Mapper, path: string): boolean {
 }
 
 function metaOf(mapper: Mapper, api: ApiDeclaration): EntityMetadata | undefined {
-  return mapper.getMetadata().find(api.class.value as never) as EntityMetadata | undefined;
+  return api.class.value ? (mapper.getMetadata().find(api.class.value as never) as EntityMetadata | undefined) : undefined;
 }

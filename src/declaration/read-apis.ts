@@ -6,13 +6,17 @@ import {
   type ActionDeclaration,
   type ApiDeclaration,
   type AssociationDeclaration,
+  type Exported,
   type HttpMethod,
   httpMethods,
   type PaginationDeclaration,
   type Path,
 } from './types.ts';
 
-/** The APIs with nothing wrong in them; the rules across keys are checked for all. */
+/**
+ * The APIs. One with something wrong in it is among them, as far as it could be read, so that what else is wrong with it is
+ * told as well; `report` knows which parts those are.
+ */
 export function readApis(written: WrittenAppMain, report: Report): readonly ApiDeclaration[] {
   const global = readPagination(
     written.pagination,
@@ -28,8 +32,7 @@ export function readApis(written: WrittenAppMain, report: Report): readonly ApiD
     if (taken)
       report.add([...entry.path, 'name'], `the name "${name}" is used twice, also by ${taken.join('.')}; names are unique`);
     else if (name !== undefined) takenBy.set(name, entry.path);
-    const api = readApi(entry, name, global, report);
-    if (api) apis.push(api);
+    apis.push(readApi(entry, name, global, report));
   }
   return Object.freeze(apis);
 }
@@ -50,7 +53,7 @@ function readApi(
   name: string | undefined,
   global: PaginationDeclaration,
   report: Report,
-): ApiDeclaration | null {
+): ApiDeclaration {
   const placeholders = placeholdersOf(value.base_path, path, report);
   const pagination = readPagination(value.pagination, [...path, 'pagination'], global, report);
   const defaultSort = value.default_sort.map((key) =>
@@ -64,12 +67,11 @@ function readApi(
     }
   }
   const actions = (value.actions ?? []).map((action) => readAction(action, placeholders, report));
-  if (report.touches(path) || name === undefined || value.class === undefined || value.base_path === undefined) return null;
   return Object.freeze({
-    name,
-    class: value.class,
+    name: name ?? path.join('_'),
+    class: value.class ?? unknownClass,
     controller: value.controller,
-    basePath: value.base_path,
+    basePath: value.base_path ?? '',
     baseRole: value.base_role,
     pagination,
     defaultSort: Object.freeze(defaultSort),
@@ -77,6 +79,8 @@ function readApi(
     path: Object.freeze([...path]),
   });
 }
+
+const unknownClass: Exported = Object.freeze({ name: '', qualifiedName: '', value: null });
 
 /** Null where the base path is wrong, so that nothing is known about them. */
 function placeholdersOf(basePath: string | undefined, path: Path, report: Report): readonly string[] | null {

@@ -1,5 +1,5 @@
 import type { EntityMetadata, EntityProperty, Platform } from '@mikro-orm/core';
-import { type ValueKind, valueKindOf } from './value-kind.ts';
+import { isSqlite, type ValueKind, valueKindOf } from './value-kind.ts';
 
 /** The key of a row, as the mapper takes it. */
 export type Identifier = string | number | bigint;
@@ -21,9 +21,8 @@ export function identifierParser(meta: EntityMetadata, platform: Platform): Iden
   // a key that is itself an association takes the ids of what it points to
   while (key.targetMeta) key = keyOf(key.targetMeta);
   const kind = valueKindOf(key, platform);
-  const isSqlite = platform.getConfig().getDriver().constructor.name.startsWith('Sqlite');
   return parserFor(
-    isSqlite && kind.kind === 'integer' ? { ...kind, min: Number.MIN_SAFE_INTEGER, max: Number.MAX_SAFE_INTEGER } : kind,
+    isSqlite(platform) && kind.kind === 'integer' ? { ...kind, min: Number.MIN_SAFE_INTEGER, max: Number.MAX_SAFE_INTEGER } : kind,
   );
 }
 

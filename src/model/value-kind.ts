@@ -4,9 +4,20 @@ import { type EntityProperty, type Platform, Type } from '@mikro-orm/core';
 export type ValueKind =
   | { readonly kind: 'integer'; readonly min: number; readonly max: number }
   | { readonly kind: 'bigint'; readonly as: 'bigint' | 'number' | 'string' }
-  | { readonly kind: 'decimal'; readonly precision: number; readonly scale: number; readonly as: 'number' | 'string' }
-  | { readonly kind: 'float' | 'boolean' | 'uuid' | 'date' | 'time' | 'datetime' | 'interval' | 'blob' | 'any' }
-  | { readonly kind: 'string'; readonly length: number | null }
+  | {
+      readonly kind: 'decimal';
+      readonly precision: number;
+      readonly scale: number;
+      readonly as: 'number' | 'string';
+      /** How many significant digits come back as they were given. */
+      readonly exact: number;
+    }
+  /** `float` has double precision, `real` single. */
+  | { readonly kind: 'float' | 'real' | 'boolean' | 'uuid' | 'date' | 'time' | 'interval' | 'blob' | 'any' }
+  /** `digits` of a second are kept. */
+  | { readonly kind: 'datetime'; readonly digits: number }
+  /** A `fixed` one is padded with blanks by the database, so blanks at its end mean nothing. */
+  | { readonly kind: 'string'; readonly length: number | null; readonly fixed?: boolean }
   | { readonly kind: 'enum'; readonly items: readonly (string | number)[] }
   | { readonly kind: 'json' }
   | { readonly kind: 'array'; readonly item: ValueKind }
@@ -14,6 +25,12 @@ export type ValueKind =
 
 /** MikroORM's length of a string column that declares none. */
 const defaultStringLength = 255;
+
+/** A date of JavaScript has milliseconds. */
+const mostDigits = 3;
+
+/** What a double holds of any decimal number. */
+const exactDigitsOfDouble = 15;
 
 const integerRanges: Readonly<Record<string, number>> = {
   tinyint: 2 ** 7,
@@ -31,16 +48,11 @@ export function valueKindOf(property: EntityProperty, platform: Platform): Value
     case 'BigIntType':
       return { kind: 'bigint', as: (custom as { mode?: 'bigint' | 'number' | 'string' } | undefined)?.mode ?? 'bigint' };
     case 'DecimalType':
-      return {
-        kind: 'decimal',
-        precision: property.precision ?? 10,
-        scale: property.scale ?? 0,
-        as: (custom as { mode?: string } | undefined)?.mode === 'number' ? 'number' : 'string',
-      };
+      return decimal(property, (custom as { mode?: string } | undefined)?.mode === 'number' ? 'number' : 'string', platform);
     case 'DateType':
       return { kind: 'date' };
     case 'DateTimeType':
-      return { kind: 'datetime' };
+      return dateTime(property);
     case 'UuidType':
       return { kind: 'uuid' };
     case 'IntervalType':
@@ -48,8 +60,9 @@ export function valueKindOf(property: EntityProperty, platform: Platform): Value
     case 'TimeType':
       return { kind: 'time' };
     case 'DoubleType':
-    case 'FloatType':
       return { kind: 'float' };
+    case 'FloatType':
+      return { kind: 'real' };
     case 'BooleanType':
       return { kind: 'boolean' };
     case 'IntegerType':
@@ -90,9 +103,11 @@ function plainKind(property: EntityProperty): ValueKind {
     case 'int':
       return integer('integer', property.unsigned);
     case 'number':
-      if (/^(real|float|double)/.test(column)) return { kind: 'float' };
+      if (/^(real|float4)/.test(column)) return { kind: 'real' };
+      if (/^(float|double)/.test(column)) return { kind: 'float' };
       return integer(column.startsWith('smallint') ? 'smallint' : 'integer', property.unsigned);
     case 'float':
+      return { kind: 'real' };
     case 'double':
       return { kind: 'float' };
     case 'boolean':
@@ -100,13 +115,13 @@ function plainKind(property: EntityProperty): ValueKind {
       return { kind: 'boolean' };
     case 'Date':
     case 'datetime':
-      return column === 'date' ? { kind: 'date' } : { kind: 'datetime' };
+      return column === 'date' ? { kind: 'date' } : dateTime(property);
     case 'time':
       return { kind: 'time' };
     case 'text':
       return { kind: 'string', length: property.length ?? null };
     case 'character':
-      return { kind: 'string', length: property.length ?? 1 };
+      return { kind: 'string', length: property.length ?? 1, fixed: true };
     case 'string':
     case 'varchar':
       return { kind: 'string', length: stringLength(property, column) };
@@ -127,7 +142,25 @@ function stringLength(property: EntityProperty, column: string): number | null {
 
 function integer(type: string, unsigned: boolean | undefined): ValueKind {
   const half = integerRanges[type] ?? 2 ** 31;
-  return unsigned ? { kind: 'integer', min: 0, max: half * 2 - 1 } : { kind: 'integer', min: -half, max: half - 1 };
+  // neither database has unsigned columns: the sign is given up, but nothing is gained
+  return { kind: 'integer', min: unsigned ? 0 : -half, max: half - 1 };
+}
+
+function decimal(property: EntityProperty, as: 'number' | 'string', platform: Platform): ValueKind {
+  const precision = property.precision ?? 10;
+  // SQLite keeps decimals as doubles
+  const exact = as === 'number' || isSqlite(platform) ? Math.min(precision, exactDigitsOfDouble) : precision;
+  return { kind: 'decimal', precision, scale: property.scale ?? 0, as, exact };
+}
+
+/** PostgreSQL rounds to the digits that the column declares; SQLite keeps milliseconds whatever it declares. */
+function dateTime({ columnTypes }: EntityProperty): ValueKind {
+  const declared = /^timestamp(?:tz)?\((\d)\)/.exec(String(columnTypes?.[0] ?? '').toLowerCase())?.[1];
+  return { kind: 'datetime', digits: Math.min(declared === undefined ? mostDigits : Number(declared), mostDigits) };
+}
+
+export function isSqlite(platform: Platform): boolean {
+  return platform.getConfig().getDriver().constructor.name.startsWith('Sqlite');
 }
 
 function itemKind(property: EntityProperty): ValueKind {

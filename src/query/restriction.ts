@@ -1,4 +1,4 @@
-import type { EntityMetadata } from '@mikro-orm/core';
+import { type EntityMetadata, type EntityProperty, raw, ReferenceKind } from '@mikro-orm/core';
 import { QueryBuilder } from '@mikro-orm/sql';
 import type { RequestEntityManager } from '../database/mapper.ts';
 import { keyOf } from '../model/identifier.ts';
@@ -16,40 +16,52 @@ export const rootAlias = 'e';
 export async function restrictedQuery(
   em: RequestEntityManager,
   meta: EntityMetadata,
-  restrict: Restrict | null,
+  restrict: Restrict,
 ): Promise<AnyQueryBuilder> {
   const fresh = em.createQueryBuilder(meta.class, rootAlias) as AnyQueryBuilder;
-  const returned = restrict ? await restrict(fresh) : fresh;
-  const query = returned instanceof QueryBuilder ? (returned as AnyQueryBuilder) : fresh;
-  await query.applyFilters();
-  return selectsRows(query) ? query : within(em, meta, query);
+  const returned = await restrict(fresh);
+  return filteredQuery(em, meta, returned instanceof QueryBuilder ? (returned as AnyQueryBuilder) : fresh);
 }
 
-/** Whether the query still is a plain selection of rows, which conditions, an order and a page can be added to. */
-function selectsRows({ state, mainAlias }: AnyQueryBuilder): boolean {
+/** The same query with the filters that are switched on by default: those that the mapper itself would heed when it loads the rows. */
+export async function filteredQuery(
+  em: RequestEntityManager,
+  meta: EntityMetadata,
+  query: AnyQueryBuilder,
+): Promise<AnyQueryBuilder> {
+  const filtered = query.state.unionQuery ? unionQuery(em, meta, query) : (query.clone() as AnyQueryBuilder);
+  await filtered.applyFilters();
+  for (const property of meta.relations as EntityProperty[]) {
+    // A row is not loaded if a filter hides what it cannot do without.
+    if (!isToOne(property.kind) || !property.owner || property.nullable || !property.targetMeta) continue;
+    const condition = await em.applyFilters(property.targetMeta.class, {}, property.filters ?? {}, 'read');
+    if (condition && Reflect.ownKeys(condition).length > 0) filtered.andWhere({ [property.name]: condition } as never);
+  }
+  return filtered;
+}
+
+/** A union can be given no further condition, so its keys become one. */
+function unionQuery(em: RequestEntityManager, meta: EntityMetadata, query: AnyQueryBuilder): AnyQueryBuilder {
+  const { name, fieldNames } = keyOf(meta);
+  const { sql, params } = query.toQuery();
+  const column = query.platform.quoteIdentifier(fieldNames[0] as string).toString();
+  const outer = em.createQueryBuilder(meta.class, rootAlias) as AnyQueryBuilder;
+  return outer.where({ [name]: { $in: raw(`select ${column} from (${sql}) as united`, [...params]) } } as never);
+}
+
+/** Whether the query selects each row once, so that conditions, an order and a page can simply be added to it. */
+export function isPlain({ state, mainAlias }: AnyQueryBuilder): boolean {
   return (
     state.limit === undefined &&
     state.offset === undefined &&
     state.groupBy.length === 0 &&
     Object.keys(state.having ?? {}).length === 0 &&
-    !state.unionQuery &&
     !state.distinctOn &&
-    mainAlias.subQuery === undefined
+    mainAlias.subQuery === undefined &&
+    Object.values(state.joins).every(({ prop, subquery }) => subquery === undefined && isToOne(prop.kind))
   );
 }
 
-/** The rows of a query of any form, as a plain selection in the same order where that can be kept. */
-function within(em: RequestEntityManager, meta: EntityMetadata, query: AnyQueryBuilder): AnyQueryBuilder {
-  const key = keyOf(meta).name as string;
-  const orderBy = query.state.orderBy;
-  const outer = em.createQueryBuilder(meta.class, rootAlias) as AnyQueryBuilder;
-  const inner = query.clone() as AnyQueryBuilder;
-  outer.where({ [key]: { $in: inner.select(key as never).as('restricted') } } as never);
-  if (orderBy.length > 0 && Object.keys(query.state.joins).length === 0) outer.orderBy(orderBy as never);
-  return outer;
-}
-
-/** Whether the application joined anything: then a row can come up more than once. */
-export function hasJoins(query: AnyQueryBuilder): boolean {
-  return Object.keys(query.state.joins).length > 0;
+function isToOne(kind: ReferenceKind): boolean {
+  return kind === ReferenceKind.MANY_TO_ONE || kind === ReferenceKind.ONE_TO_ONE;
 }

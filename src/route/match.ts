@@ -137,7 +137,7 @@ function tryRoute(route: Compiled, segments: readonly string[], caseSensitive: b
   for (const [index, expected] of route.segments.entries()) {
     if (typeof expected === 'string') continue;
     const whole = segmentValue(segments[index] as string);
-    const fits = (value: string) => value !== '' &&  expected.expression.test(value);
+    const fits = (value: string) => value !== '' && value.length <= maxValueLength && expected.expression.test(value);
     const read = index === last && route.formatted ? readLast(whole, record.formats, fits) : { value: whole, ending };
     if (read.ending !== null) ending = read.ending;
     if (!fits(read.value))

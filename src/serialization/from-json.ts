@@ -14,9 +14,9 @@ const patterns = {
   uuid: /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i,
   date: /^(\d{4})-(\d{2})-(\d{2})$/,
   dateTime: /^(\d{4}-\d{2}-\d{2})T([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{1,9})?)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/,
-  time: /^([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{1,6})?)?$/,
+  time: /^([01]\d|2[0-3]):[0-5]\d(:[0-5]\d)?$/,
   integer: /^-?\d{1,19}$/,
-  decimal: /^-?(\d+)(?:\.(\d+))?$/,
+  decimal: /^(-?)(\d+)(?:\.(\d+))?$/,
   base64: /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/,
 };
 
@@ -34,18 +34,20 @@ export function fromJson(kind: ValueKind): Parser {
       return (json) => parseDecimal(json, kind);
     case 'float':
       return (json) => (typeof json === 'number' && Number.isFinite(json) ? { value: json } : wrongType('a number'));
+    case 'real':
+      return parseReal;
     case 'boolean':
       return (json) => (typeof json === 'boolean' ? { value: json } : wrongType('true or false'));
     case 'string':
-      return (json) => parseString(json, kind.length);
+      return (json) => parseString(kind.fixed && typeof json === 'string' ? json.replace(/ +$/, '') : json, kind.length);
     case 'uuid':
       return textLike(patterns.uuid, 'a UUID', (text) => text.toLowerCase());
     case 'date':
       return (json) => (typeof json === 'string' && isDate(json) ? { value: json } : wrongType('a date such as "2026-11-15"'));
     case 'datetime':
-      return parseDateTime;
+      return (json) => parseDateTime(json, kind.digits);
     case 'time':
-      return textLike(patterns.time, 'a time such as "13:45:00"');
+      return textLike(patterns.time, 'a time such as "13:45:00"', (text) => (text.length === 5 ? `${text}:00` : text));
     case 'interval':
       return (json) => parseString(json, 100);
     case 'enum':
@@ -104,17 +106,38 @@ function parseBigint(json: unknown, as: 'bigint' | 'number' | 'string'): Parsed 
   return { value: as === 'bigint' ? big : as === 'string' ? big.toString() : Number(big) };
 }
 
-function parseDecimal(json: unknown, { precision, scale, as }: Extract<ValueKind, { kind: 'decimal' }>): Parsed {
+function parseDecimal(json: unknown, { precision, scale, as, exact }: Extract<ValueKind, { kind: 'decimal' }>): Parsed {
   const text = typeof json === 'number' ? String(json) : json;
   const parts = typeof text === 'string' ? patterns.decimal.exec(text) : null;
   if (!parts) return wrongType('a decimal number such as "12.50"');
-  const whole = (parts[1] ?? '').replace(/^0+/, '');
-  const fraction = (parts[2] ?? '').replace(/0+$/, '');
+  const whole = (parts[2] as string).replace(/^0+/, '');
+  const fraction = (parts[3] ?? '').replace(/0+$/, '');
   if (fraction.length > scale || whole.length > precision - scale) {
     const title = `must have at most ${precision - scale} digits before and ${scale} after the point`;
     return { refused: { title, code: 'range', parameters: { precision, scale } } };
   }
-  return { value: as === 'number' ? Number(text) : text };
+  if (whole.length + fraction.length > exact) {
+    return { refused: { title: `must have at most ${exact} digits`, code: 'range', parameters: { digits: exact } } };
+  }
+  // a number has one name, as the database would give it back
+  const sign = whole + fraction === '' ? '' : parts[1];
+  const value = `${sign}${whole || '0'}${fraction && `.${fraction}`}`;
+  return { value: as === 'number' ? Number(value) : value };
+}
+
+/** PostgreSQL keeps single precision and refuses what is beyond it; the number is rounded here, so that it is the same everywhere. */
+function parseReal(json: unknown): Parsed {
+  if (typeof json !== 'number' || !Number.isFinite(json)) return wrongType('a number');
+  const single = Math.fround(json);
+  if (!Number.isFinite(single) || (single === 0 && json !== 0)) {
+    const title = 'must be within single precision, from 1.4e-45 to 3.4e38';
+    return { refused: { title, code: 'range', parameters: {} } };
+  }
+  for (let digits = 6; digits < 9; digits++) {
+    const shortest = Number(single.toPrecision(digits));
+    if (Math.fround(shortest) === single) return { value: shortest };
+  }
+  return { value: Number(single.toPrecision(9)) };
 }
 
 function isDate(text: string): boolean {
@@ -124,10 +147,14 @@ function isDate(text: string): boolean {
   return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(text);
 }
 
-function parseDateTime(json: unknown): Parsed {
+function parseDateTime(json: unknown, digits: number): Parsed {
   const parts = typeof json === 'string' ? patterns.dateTime.exec(json) : null;
   if (!parts || !isDate(parts[1] as string)) return wrongType('a date and time with its offset, such as "2026-11-15T13:45:00Z"');
-  return { value: new Date(json as string) };
+  const unit = 10 ** (3 - digits);
+  const value = new Date(Math.round(new Date(json as string).getTime() / unit) * unit);
+  // an offset, or rounding, can lead out of the years that have four digits
+  const year = value.getUTCFullYear();
+  return year < 1 || year > 9999 ? outOfRange('0001-01-01T00:00:00.000Z', '9999-12-31T23:59:59.999Z') : { value };
 }
 
 function parseAnything(json: unknown): Parsed {
@@ -137,6 +164,8 @@ function parseAnything(json: unknown): Parsed {
 
 function troubleIn(json: unknown, depth: number): string | null {
   if (typeof json === 'string') return isStorableText(json) ? null : 'must hold only well-formed text without NUL characters';
+  // 1e999 is valid JSON, and has become infinite
+  if (typeof json === 'number' && !Number.isFinite(json)) return 'must hold only numbers within double precision';
   if (json === null || typeof json !== 'object') return null;
   if (depth >= maxDepth) return `must not be nested deeper than ${maxDepth} levels`;
   for (const key in json) {
@@ -159,14 +188,23 @@ function arrayParser(item: Parser): Parser {
   };
 }
 
-/** A type of the application's own says itself, by throwing, what it does not take. */
+/**
+ * A type of the application's own says itself, by throwing, what it does not take. Where its values are objects of a class,
+ * the model is given such an object.
+ */
 function parseCustom(json: unknown, { type, platform }: Extract<ValueKind, { kind: 'custom' }>): Parsed {
   const anything = parseAnything(json);
   if ('refused' in anything) return anything;
   try {
-    type.convertToDatabaseValue(json, platform, { mode: 'query-data' });
-    return { value: json };
+    const value = type.convertToJSValue(type.convertToDatabaseValue(json, platform, { mode: 'query-data' }), platform);
+    return { value: isOfClass(value) ? value : json };
   } catch {
     return wrongType(`a valid ${type.constructor.name.replace(/Type$/, '')}`);
   }
+}
+
+function isOfClass(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  const prototype = Object.getPrototypeOf(value);
+  return prototype !== Object.prototype && prototype !== Array.prototype && prototype !== null;
 }

@@ -11,6 +11,9 @@ export function toJson(kind: ValueKind): (value: unknown) => unknown {
       return (value) => (value instanceof Date ? dateTimeToJson(value) : value);
     case 'date':
       return (value) => (value instanceof Date ? dateTimeToJson(value)?.slice(0, 10) : value);
+    case 'string':
+      if (!kind.fixed) return (value) => value;
+      return (value) => (typeof value === 'string' ? value.replace(/ +$/, '') : value);
     case 'blob':
       return (value) => (value instanceof Uint8Array ? Buffer.from(value).toString('base64') : value);
     case 'array': {

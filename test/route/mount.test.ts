@@ -148,6 +148,14 @@ describe('a record answers', () => {
   });
 });
 
+test('of two dynamic segments the one with a requirement is tried first, whatever the order of declaration', async () => {
+  const made = [route('/{a}/x'), route('/{b}/{z}', ['GET'], { b: '\\d+' })];
+  for (const mounted of [made, made.toReversed()]) {
+    expect((await ask(mounted, 'GET', '/1/x')).body).toMatchObject({ name: '/{b}/{z}', params: { b: '1', z: 'x' } });
+    expect((await ask(mounted, 'GET', '/c/x')).body).toMatchObject({ name: '/{a}/x', params: { a: 'c' } });
+  }
+});
+
 describe('a method that is not enabled', () => {
   test.each(['PUT', 'DELETE', 'OPTIONS', 'TRACE', 'QUERY'])('%s is 405 with the allowed ones', async (method) => {
     const { status, allow, body } = await ask(records([person()]), method, '/api/person.json');

@@ -1,0 +1,77 @@
+import { parseArgs } from 'node:util';
+import { didYouMean, listed } from '../declaration/suggest.ts';
+import type { Command, Given, Option } from './command.ts';
+import { CallFailure } from './failure.ts';
+
+const helpOption: Option = { doc: 'Show this help.' };
+
+/** The options of a command, with those that every command has. */
+export function optionsOf(command: Pick<Command, 'options'>): Readonly<Record<string, Option>> {
+  return { ...command.options, help: helpOption };
+}
+
+/** Reads the arguments after a command's name, or says what is wrong with them. */
+export function readArguments(command: Pick<Command, 'name' | 'options' | 'positionals'>, argv: readonly string[]): Given {
+  const known = optionsOf(command);
+  const { tokens } = parseArgs({
+    args: [...argv],
+    // Not strict: the messages are our own.
+    strict: false,
+    tokens: true,
+    allowPositionals: true,
+    options: Object.fromEntries(
+      Object.entries(known).map(([name, { value }]) => [
+        name,
+        { type: value ? 'string' : 'boolean', ...(name === 'help' && { short: 'h' }) },
+      ]),
+    ),
+  });
+  const options: Record<string, string[]> = {};
+  const places: string[] = [];
+  for (const token of tokens) {
+    if (token.kind === 'positional') places.push(token.value);
+    if (token.kind !== 'option') continue;
+    const option = Object.hasOwn(known, token.name) ? known[token.name] : undefined;
+    if (!option) throw unknownOption(command.name, token.rawName, Object.keys(known));
+    checkValue(token.name, option, token.value, token.inlineValue === true);
+    if (options[token.name] && !option.repeatable) throw new CallFailure(`--${token.name} is given twice; give it once`);
+    options[token.name] = [...(options[token.name] ?? []), token.value ?? ''];
+  }
+  return { options, positionals: options.help ? {} : placed(command, places) };
+}
+
+function unknownOption(command: string, given: string, known: readonly string[]): CallFailure {
+  const all = known.map((name) => `--${name}`);
+  return new CallFailure(`unknown option ${given};${didYouMean(given, all)} options of "declarest ${command}": ${listed(all)}`);
+}
+
+function checkValue(name: string, option: Option, value: string | undefined, inline: boolean): void {
+  if (!option.value) {
+    if (value !== undefined) throw new CallFailure(`--${name} takes no value; write just --${name}`);
+    return;
+  }
+  if (value === undefined) throw new CallFailure(`--${name} needs a value: --${name} ${option.value}`);
+  // What looks like an option was probably meant as one: "--sub --roles A".
+  if (!inline && value.length > 1 && value.startsWith('-')) {
+    throw new CallFailure(
+      `--${name} needs a value: --${name} ${option.value}, or where it begins with a dash --${name}=${value}`,
+    );
+  }
+}
+
+function placed({ name, positionals }: Pick<Command, 'name' | 'positionals'>, places: readonly string[]): Given['positionals'] {
+  const missing = positionals.find(({ required }, index) => required && places[index] === undefined);
+  if (missing) throw new CallFailure(`${missing.name} is missing: ${missing.doc} See: declarest ${name} --help`);
+  const extra = places[positionals.length];
+  if (extra !== undefined) throw new CallFailure(`unexpected argument "${extra}"; see: declarest ${name} --help`);
+  return Object.fromEntries(places.map((value, index) => [positionals[index]?.name as string, value]));
+}
+
+/** A whole number in a range, as an option gives it. */
+export function integerOption(name: string, text: string, { min, max }: { min: number; max: number }): number {
+  const number = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
+  if (!(number >= min && number <= max)) {
+    throw new CallFailure(`--${name} must be a whole number from ${min} to ${max}, not "${text}"`);
+  }
+  return number;
+}

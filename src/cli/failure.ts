@@ -1,0 +1,57 @@
+import { DeclarationErrors } from '../declaration/report.ts';
+import { type Io, say } from './io.ts';
+
+/** Who is at fault: 1 the application, 2 the call. */
+export type ExitCode = 0 | 1 | 2;
+
+/** An expected end of a command, told in one message without a stack. */
+export class Failure extends Error {
+  readonly exitCode: ExitCode;
+
+  constructor(exitCode: ExitCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'Failure';
+    this.exitCode = exitCode;
+  }
+}
+
+/** The call is wrong: an unknown option, a missing argument. */
+export class CallFailure extends Failure {
+  constructor(message: string) {
+    super(2, message);
+  }
+}
+
+/** The application is wrong, or what it needs is not there. */
+export class ApplicationFailure extends Failure {
+  constructor(message: string, cause?: unknown) {
+    super(1, message, { cause });
+  }
+}
+
+/** Tells people what went wrong, and answers the exit code. */
+export function tell(error: unknown, { stderr, env }: Io): ExitCode {
+  if (error instanceof DeclarationErrors) {
+    const lines = error.message.split('\n');
+    for (const line of lines) say(stderr, line);
+    say(stderr, `${lines.length} ${lines.length === 1 ? 'error' : 'errors'}`);
+    return 1;
+  }
+  const expected = error instanceof Failure;
+  const debug = env.DEBUG !== undefined && env.DEBUG !== '' && env.DEBUG !== '0';
+  say(stderr, `declarest: ${messageOf(error)}`);
+  if (debug) say(stderr, stackOf(expected ? (error.cause ?? error) : error));
+  else if (!expected) say(stderr, 'set DEBUG=1 to see where this comes from');
+  return expected ? error.exitCode : 1;
+}
+
+/** The message of anything that was thrown; of several errors at once, of each. */
+export function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  if (error.message === '' && error instanceof AggregateError) return error.errors.map(messageOf).join('; ');
+  return error.message || error.name;
+}
+
+function stackOf(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}

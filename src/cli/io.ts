@@ -1,0 +1,51 @@
+/** Where text goes. */
+export interface Output {
+  write(text: string): unknown;
+  readonly isTTY?: boolean | undefined;
+}
+
+/** The world around a command: given, so that a test can give another. */
+export interface Io {
+  readonly stdout: Output;
+  readonly stderr: Output;
+  readonly env: NodeJS.ProcessEnv;
+  /** What relative directories start from. */
+  readonly cwd: string;
+  /** Resolves once the program is asked to stop. */
+  untilStopped(): Promise<void>;
+}
+
+/** The world of this process. */
+export function processIo(): Io {
+  for (const stream of [process.stdout, process.stderr]) {
+    // Whoever reads may have heard enough (`declarest routes | head`); a server goes on without them.
+    stream.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EPIPE') throw error;
+    });
+  }
+  return { stdout: process.stdout, stderr: process.stderr, env: process.env, cwd: process.cwd(), untilStopped };
+}
+
+/** The first signal asks to stop; a second one finds no listener any more, and ends the process at once. */
+function untilStopped(): Promise<void> {
+  const signals = ['SIGINT', 'SIGTERM'] as const;
+  return new Promise((resolve) => {
+    const stop = () => {
+      for (const signal of signals) process.off(signal, stop);
+      resolve();
+    };
+    for (const signal of signals) process.on(signal, stop);
+  });
+}
+
+/** Writes one line. */
+export function say(output: Output, line: string): void {
+  output.write(`${line}\n`);
+}
+
+/** Whether to colour what goes to an output: on a terminal, unless `NO_COLOR` or `FORCE_COLOR` says otherwise. */
+export function coloured(output: Output, env: NodeJS.ProcessEnv): boolean {
+  if (env.FORCE_COLOR !== undefined && env.FORCE_COLOR !== '') return env.FORCE_COLOR !== '0' && env.FORCE_COLOR !== 'false';
+  if (env.NO_COLOR !== undefined && env.NO_COLOR !== '') return false;
+  return output.isTTY === true && env.TERM !== 'dumb';
+}

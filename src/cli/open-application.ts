@@ -1,0 +1,45 @@
+import { readdirSync, statSync } from 'node:fs';
+import { resolve } from 'node:path';
+import type { Application } from '../application.ts';
+import { ApplicationFailure, CallFailure } from './failure.ts';
+import type { Io } from './io.ts';
+
+const smallest = `An application needs at least these files:
+
+  package.json            { "type": "module" }
+  config/routes.yaml      app_cruds: { resource: 'app_main_crud_route_loader:load', type: service }
+  config/app_main.yaml    app_main:
+                            apis:
+                              person: { class: Person, base_path: /api/person, actions: { _index: null, _entity: null } }
+  src/models/person.ts    import { defineEntity, p } from '@mikro-orm/core';
+                          export const Person = defineEntity({
+                            name: 'Person',
+                            properties: { id: p.integer().primary().groups('read'), name: p.string().groups('read', 'write') },
+                          });`;
+
+/** The directory of an application, made absolute; refused where there is none. */
+export function applicationDirectory(given: string | undefined, { cwd }: Io): string {
+  const directory = resolve(cwd, given ?? '.');
+  if (!statSync(directory, { throwIfNoEntry: false })?.isDirectory()) {
+    throw new CallFailure(`there is no directory ${given}; give the directory of an application`);
+  }
+  if (configurationFiles(directory).length === 0) {
+    throw new ApplicationFailure(`there is no configuration in ${resolve(directory, 'config')}. ${smallest}`);
+  }
+  return directory;
+}
+
+function configurationFiles(directory: string): string[] {
+  try {
+    return readdirSync(resolve(directory, 'config')).filter((name) => /\.ya?ml$/.test(name));
+  } catch {
+    return [];
+  }
+}
+
+/** Loads the application in a directory and checks all of it. No database is opened. */
+export async function openApplication(given: string | undefined, io: Io): Promise<Application> {
+  const directory = applicationDirectory(given, io);
+  const { loadApplication } = await import('../application.ts');
+  return loadApplication({ directory, env: io.env });
+}

@@ -1,0 +1,34 @@
+import type { RouteDescription } from '../route/describe.ts';
+import { type Command, directoryPositional, isGiven, usualExitCodes } from './command.ts';
+import { coloured, say } from './io.ts';
+import { openApplication } from './open-application.ts';
+import { rolesText } from './route-text.ts';
+import { table } from './table.ts';
+
+export const routes: Command = {
+  name: 'routes',
+  summary: 'Show every route, in matching order.',
+  details: [
+    'Roles that are joined by "+" must all be granted; PUBLIC means that nothing is asked.',
+    'Colours appear on a terminal only; NO_COLOR=1 and FORCE_COLOR=1 say otherwise.',
+  ],
+  positionals: [directoryPositional],
+  options: { json: { doc: 'Print a JSON list of { name, methods, path, requirements, controller, handler, roles }.' } },
+  exitCodes: usualExitCodes,
+  example: 'declarest routes my-application --json',
+
+  async run(given, io) {
+    const { records } = await openApplication(given.positionals.dir, io);
+    const { describeRecords } = await import('../route/describe.ts');
+    const described = describeRecords(records);
+    if (isGiven(given, 'json')) say(io.stdout, JSON.stringify(described, null, 2));
+    else for (const line of table(heading, described.map(row), coloured(io.stdout, io.env))) say(io.stdout, line);
+    return 0;
+  },
+};
+
+const heading = ['METHODS', 'PATH', 'NAME', 'HANDLER', 'ROLES'];
+
+function row(route: RouteDescription): string[] {
+  return [route.methods.join(','), route.path, route.name, `${route.controller}.${route.handler}`, rolesText(route)];
+}

@@ -1,0 +1,136 @@
+import { type EntityMetadata, QueryFlag, type QueryOrderMap, raw } from '@mikro-orm/core';
+import type { RequestEntityManager } from '../database/mapper.ts';
+import type { SortKey } from '../declaration/types.ts';
+import { type Identifier, keyOf } from '../model/identifier.ts';
+import { type AnyQueryBuilder, isPlain } from './restriction.ts';
+
+/** A window of a result set. */
+export interface Window {
+  readonly offset: number;
+  readonly limit: number;
+}
+
+interface Statement {
+  readonly sql: string;
+  readonly params: readonly unknown[];
+}
+
+/** The number of rows of the model that a query selects. */
+export async function countKeys(em: RequestEntityManager, meta: EntityMetadata, query: AnyQueryBuilder): Promise<number> {
+  if (isPlain(query)) return Number(await query.clone().getCount(keyOf(meta).name as never, false));
+  const { sql, params } = shapedKeys(query, meta, []);
+  const [row] = await em.execute(`select count(distinct row_key) as n from (${sql}) as selected`, [...params]);
+  const { offset, limit } = windowOf(query);
+  return Math.min(limit, Math.max(0, Number((row as { n: number | string }).n) - offset));
+}
+
+/** The keys of a window of a query, each once, in the query's own order or else that of `sort`, and at last by key. */
+export async function keysOf(
+  em: RequestEntityManager,
+  meta: EntityMetadata,
+  query: AnyQueryBuilder,
+  window: Window,
+  sort: readonly SortKey[],
+): Promise<unknown[]> {
+  const key = keyOf(meta).name as string;
+  if (isPlain(query)) {
+    const keys = inTotalOrder(query.clone(), meta, sort);
+    const page = keys
+      .unsetFlag(QueryFlag.DISTINCT)
+      .select(key as never)
+      .limit(window.limit, window.offset) as AnyQueryBuilder;
+    const rows: Record<string, unknown>[] = await page.execute('all');
+    return rows.map((row) => row[key]);
+  }
+  const { sql, params } = windowed(shapedKeys(query, meta, sort), narrowed(windowOf(query), window));
+  const rows = (await em.execute(sql, [...params])) as { row_key: unknown }[];
+  const { customType } = keyOf(meta);
+  const platform = em.getPlatform();
+  return rows.map(({ row_key }) => (customType ? customType.convertToJSValue(row_key, platform) : row_key));
+}
+
+/** Whether a key is among those that a query selects. */
+export async function hasKey(
+  em: RequestEntityManager,
+  meta: EntityMetadata,
+  query: AnyQueryBuilder,
+  id: Identifier,
+  sort: readonly SortKey[],
+): Promise<boolean> {
+  const { name, customType } = keyOf(meta);
+  if (isPlain(query)) {
+    const one = query
+      .clone()
+      .andWhere({ [name]: id } as never)
+      .select(name as never)
+      .limit(1) as AnyQueryBuilder;
+    return (await one.execute('all', false)).length > 0;
+  }
+  const window = windowOf(query);
+  const keys = shapedKeys(query, meta, sort);
+  const { sql, params } = window.offset === 0 && window.limit === Number.POSITIVE_INFINITY ? keys : windowed(keys, window);
+  const value = customType ? customType.convertToDatabaseValue(id, em.getPlatform(), { mode: 'query' }) : id;
+  const rows = await em.execute(`select row_key from (${sql}) as selected where row_key = ? limit 1`, [...params, value]);
+  return rows.length > 0;
+}
+
+/**
+ * The statement behind a query that joins, groups or limits: a row can come up more than once, and its order can depend on what was
+ * joined. So every row is given its place, and a key takes the first of its places.
+ */
+function shapedKeys(query: AnyQueryBuilder, meta: EntityMetadata, sort: readonly SortKey[]): Statement {
+  const ordered = inTotalOrder(query.clone(['limit', 'offset']), meta, sort)
+    .unsetFlag(QueryFlag.DISTINCT)
+    .setFlag(QueryFlag.DISABLE_PAGINATE)
+    .select(keyOf(meta).name as never) as AnyQueryBuilder;
+  const order = orderText(ordered);
+  const quote = (name: string) => query.platform.quoteIdentifier(name).toString();
+  const column = `${quote(query.mainAlias.aliasName)}.${quote(keyOf(meta).fieldNames[0] as string)}`;
+  const body = (ordered.state.distinctOn ? ordered.clone() : ordered.clone(['orderBy'])) as AnyQueryBuilder;
+  body.select([
+    raw(`${column} as row_key`),
+    raw(`row_number() over (order by ${order.sql}) as row_place`, [...order.params]),
+  ] as never);
+  return body.toQuery();
+}
+
+/** What stands after `order by`, which the mapper writes last. */
+function orderText(ordered: AnyQueryBuilder): Statement {
+  const whole = ordered.clone().toQuery();
+  const bare = ordered.clone(['orderBy']).toQuery();
+  return {
+    sql: whole.sql.slice(bare.sql.length).replace(/^ order by /, ''),
+    params: whole.params.slice(bare.params.length),
+  };
+}
+
+function windowed({ sql, params }: Statement, { offset, limit }: Window): Statement {
+  const keys = `select row_key from (${sql}) as placed group by row_key order by min(row_place)`;
+  if (limit === Number.POSITIVE_INFINITY) return { sql: `${keys} limit ? offset ?`, params: [...params, 2 ** 53 - 1, offset] };
+  return { sql: `${keys} limit ? offset ?`, params: [...params, limit, offset] };
+}
+
+/** The window that the application itself set on its query. */
+function windowOf({ state }: AnyQueryBuilder): Window {
+  return { offset: state.offset ?? 0, limit: state.limit ?? Number.POSITIVE_INFINITY };
+}
+
+/** A window of what another window shows. */
+function narrowed(outer: Window, inner: Window): Window {
+  return { offset: outer.offset + inner.offset, limit: Math.max(0, Math.min(inner.limit, outer.limit - inner.offset)) };
+}
+
+function inTotalOrder(query: AnyQueryBuilder, meta: EntityMetadata, sort: readonly SortKey[]): AnyQueryBuilder {
+  if (query.state.orderBy.length === 0) for (const sortKey of sort) query.andOrderBy(orderOf(sortKey) as never);
+  return query.andOrderBy(keyOrder(meta) as never) as AnyQueryBuilder;
+}
+
+/** `center.name` descending → `{ center: { name: 'desc' } }` */
+export function orderOf({ property, direction }: SortKey): QueryOrderMap<object> {
+  return property.split('.').reduceRight<unknown>((inner, name) => ({ [name]: inner }), direction) as QueryOrderMap<object>;
+}
+
+/** Ends every order: with it no two rows are equal. */
+export function keyOrder(meta: EntityMetadata): QueryOrderMap<object> {
+  return { [keyOf(meta).name]: 'asc' } as QueryOrderMap<object>;
+}
