@@ -101,16 +101,16 @@ export async function loadApplication(options: ApplicationOptions): Promise<Appl
   const records = await loadRoutes(declaration, catalog, report);
   const loaded = records.filter(({ definition }) => definition !== null);
   checkLoadedRoutes(loaded, voters, declaration.security.requireRole, report);
-  checkRoutes(records.filter((record) => isSound(record, report)), report);
+  checkRoutes(records, report, (record) => isSound(record, report));
   report.throwIfAny();
   return Object.freeze({ directory, production, declaration, catalog, mapper: mapper as Mapper, voters, records, seed });
 }
 
-/** Whether what a route is made of was found right: else its name and path are a stopgap, and say nothing. */
+/** Whether what a route's name and path are made of was found right: else they are a stopgap, and say nothing. */
 function isSound({ api, action }: RouteRecord, report: Report): boolean {
   const parts = [
     ...['name', 'base_path'].map((key) => [...(api?.path ?? []), key]),
-    ...['path', 'methods', 'single-collection', 'requirements'].map((key) => [...(action?.path ?? []), key]),
+    ...['path', 'methods', 'single-collection'].map((key) => [...(action?.path ?? []), key]),
   ];
   return api === null || !parts.some((path) => report.touches(path));
 }

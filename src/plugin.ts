@@ -17,7 +17,8 @@ import type { ApiDeclaration, HttpMethod } from './declaration/types.ts';
 import { problem } from './errors.ts';
 import { identifierParser } from './model/identifier.ts';
 import type { Door } from './query/reference.ts';
-import { problemDocument, problemType, toProblem } from './response/problem-document.ts';
+import { toProblem } from './response/problem-document.ts';
+import { sendProblem } from './response/send-problem.ts';
 import { mountRoutes, type RouteHandler } from './route/mount.ts';
 import type { RouteRecord } from './route/record.ts';
 import { type Denormalizer, isDenormalizerClass } from './serialization/denormalizer.ts';
@@ -180,14 +181,7 @@ function acceptJson(app: FastifyInstance): void {
 
 /** Every error becomes a problem document; what is our own fault is logged and not told. */
 function answerErrors(app: FastifyInstance, { mapper, declaration }: Application): void {
-  app.setErrorHandler((error, request, reply) => {
-    const found = conflictProblem(error, mapper) ?? toProblem(error, declaration.server.bodyLimit);
-    if (found.status >= 500) request.log.error({ err: found.cause ?? error }, found.message);
-    const path = request.url.split('?', 1)[0] as string;
-    return reply
-      .code(found.status)
-      .headers(found.headers)
-      .type(problemType)
-      .send(JSON.stringify(problemDocument(found, path)));
-  });
+  app.setErrorHandler((error, request, reply) =>
+    sendProblem(conflictProblem(error, mapper) ?? toProblem(error, declaration.server.bodyLimit), request, reply),
+  );
 }

@@ -1,8 +1,9 @@
-import Fastify, { type FastifyInstance, type FastifyServerOptions } from 'fastify';
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, type FastifyServerOptions } from 'fastify';
 import { type Application, type ApplicationOptions, loadApplication } from './application.ts';
 import { problem } from './errors.ts';
 import { mountApplication } from './plugin.ts';
-import { problemDocument, problemType, toProblem } from './response/problem-document.ts';
+import { toProblem } from './response/problem-document.ts';
+import { sendProblem } from './response/send-problem.ts';
 
 export type ServerOptions = ApplicationOptions & { readonly fastify?: FastifyServerOptions };
 
@@ -13,26 +14,20 @@ export async function createServer({ fastify, ...options }: ServerOptions): Prom
 
 /** The server of an application that was loaded before. */
 export async function serverOf(application: Application, fastify: FastifyServerOptions = {}): Promise<FastifyInstance> {
+  const { bodyLimit } = application.declaration.server;
+  const answer = (error: unknown, request: FastifyRequest, reply: FastifyReply) => sendProblem(toProblem(error, bodyLimit), request, reply);
   const app = Fastify({
     exposeHeadRoutes: false,
     // requirements are checked more exactly than Fastify's router does
     routerOptions: { allowUnsafeRegex: true },
+    // such as malformed percent-encoding, which no route is found for
+    frameworkErrors: answer,
     ...fastify,
   });
-  const { bodyLimit } = application.declaration.server;
-  const path = (url: string) => url.split('?', 1)[0] as string;
   app.setNotFoundHandler((request) => {
-    throw problem('not_found', { path: path(request.url) });
+    throw problem('not_found', { path: request.url.split('?', 1)[0] as string });
   });
-  app.setErrorHandler((error, request, reply) => {
-    const found = toProblem(error, bodyLimit);
-    if (found.status >= 500) request.log.error({ err: found.cause ?? error }, found.message);
-    return reply
-      .code(found.status)
-      .headers(found.headers)
-      .type(problemType)
-      .send(JSON.stringify(problemDocument(found, path(request.url))));
-  });
+  app.setErrorHandler(answer);
   try {
     await app.register((scope) => mountApplication(scope, application));
     await app.ready();

@@ -1,4 +1,4 @@
-import { helper, LockMode } from '@mikro-orm/core';
+import { helper, LockMode, Reference } from '@mikro-orm/core';
 import type { RequestEntityManager } from '../database/mapper.ts';
 import { isEntity } from '../serialization/serializer.ts';
 import type { Accessors } from './accessors.ts';
@@ -18,8 +18,8 @@ export async function addOrRemove(
   what: 'add' | 'remove',
 ): Promise<object> {
   await em.populate([entity], [...accessors.touches] as never, { refresh: true } as never);
-  const returned = await accessors[what](entity, item);
-  return isEntity(returned) ? (returned as object) : item;
+  const returned = Reference.unwrapReference((await accessors[what](entity, item)) as object);
+  return isEntity(returned) ? returned : item;
 }
 
 /** Locks an entity's row until the transaction ends and reads it anew. False: it is gone. */

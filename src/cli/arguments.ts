@@ -11,7 +11,7 @@ export function optionsOf(command: Pick<Command, 'options'>): Readonly<Record<st
 }
 
 /** Reads the arguments after a command's name, or says what is wrong with them. */
-export function readArguments(command: Pick<Command, 'name' | 'options' | 'positionals'>, argv: readonly string[]): Given {
+export function readArguments(name: string, command: Pick<Command, 'options' | 'positionals'>, argv: readonly string[]): Given {
   const known = optionsOf(command);
   const { tokens } = parseArgs({
     args: [...argv],
@@ -32,12 +32,12 @@ export function readArguments(command: Pick<Command, 'name' | 'options' | 'posit
     if (token.kind === 'positional') places.push(token.value);
     if (token.kind !== 'option') continue;
     const option = Object.hasOwn(known, token.name) ? known[token.name] : undefined;
-    if (!option) throw unknownOption(command.name, token.rawName, Object.keys(known));
+    if (!option) throw unknownOption(name, token.rawName, Object.keys(known));
     checkValue(token.name, option, token.value, token.inlineValue === true);
     if (options[token.name] && !option.repeatable) throw new CallFailure(`--${token.name} is given twice; give it once`);
     options[token.name] = [...(options[token.name] ?? []), token.value ?? ''];
   }
-  return { options, positionals: options.help ? {} : placed(command, places) };
+  return { options, positionals: options.help ? {} : placed(name, command, places) };
 }
 
 function unknownOption(command: string, given: string, known: readonly string[]): CallFailure {
@@ -59,11 +59,11 @@ function checkValue(name: string, option: Option, value: string | undefined, inl
   }
 }
 
-function placed({ name, positionals }: Pick<Command, 'name' | 'positionals'>, places: readonly string[]): Given['positionals'] {
+function placed(command: string, { positionals }: Pick<Command, 'positionals'>, places: readonly string[]): Given['positionals'] {
   const missing = positionals.find(({ required }, index) => required && places[index] === undefined);
-  if (missing) throw new CallFailure(`${missing.name} is missing: ${missing.doc} See: declarest ${name} --help`);
+  if (missing) throw new CallFailure(`${missing.name} is missing: ${missing.doc} See: declarest ${command} --help`);
   const extra = places[positionals.length];
-  if (extra !== undefined) throw new CallFailure(`unexpected argument "${extra}"; see: declarest ${name} --help`);
+  if (extra !== undefined) throw new CallFailure(`unexpected argument "${extra}"; see: declarest ${command} --help`);
   return Object.fromEntries(places.map((value, index) => [positionals[index]?.name as string, value]));
 }
 

@@ -3,8 +3,6 @@ import { say } from './io.ts';
 import { openApplication } from './open-application.ts';
 
 export const check: Command = {
-  name: 'check',
-  summary: 'Report every error of the declaration.',
   details: ['Errors go to stderr, one a line, as file:line:column: message. No database is opened and no file is written.'],
   positionals: [directoryPositional],
   options: {},

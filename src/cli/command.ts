@@ -28,9 +28,6 @@ export interface Given {
 
 /** A command: what it takes, and what it does. */
 export interface Command {
-  readonly name: string;
-  /** One line of the program's help. */
-  readonly summary: string;
   /** Further lines of its own help. */
   readonly details?: readonly string[];
   readonly positionals: readonly Positional[];

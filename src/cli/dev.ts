@@ -6,8 +6,6 @@ import { applicationDirectory } from './open-application.ts';
 import { type ApplicationWatcher, watchApplication } from './watch-application.ts';
 
 export const dev: Command = {
-  name: 'dev',
-  summary: 'Serve the application, and start it again whenever it changes.',
   details: [
     'Watches config/ and src/. Where a change breaks the declaration, its errors are shown and the next change is waited for.',
     'Everything else is as with "declarest serve".',

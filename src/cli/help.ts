@@ -1,8 +1,9 @@
 import { optionsOf } from './arguments.ts';
 import type { Command } from './command.ts';
+import type { CommandEntry } from './commands.ts';
 
 /** The help of the program. */
-export function programHelp(commands: readonly Command[]): string {
+export function programHelp(commands: readonly CommandEntry[]): string {
   return text([
     'Declarest: REST APIs over a data model, declared.',
     '',
@@ -25,13 +26,13 @@ export function programHelp(commands: readonly Command[]): string {
 }
 
 /** The help of one command. */
-export function commandHelp(command: Command): string {
-  const { summary, details = [], positionals, exitCodes, example } = command;
+export function commandHelp({ name, summary }: CommandEntry, command: Command): string {
+  const { details = [], positionals, exitCodes, example } = command;
   const options = Object.entries(optionsOf(command));
   return text([
     summary,
     '',
-    `Usage: ${usageOf(command)}`,
+    `Usage: ${usageOf(name, command)}`,
     ...(positionals.length > 0 ? ['', 'Arguments:', ...rows(positionals.map(({ name, doc }) => [name, doc]))] : []),
     '',
     'Options:',
@@ -47,7 +48,7 @@ export function commandHelp(command: Command): string {
   ]);
 }
 
-function usageOf({ name, positionals, options }: Command): string {
+function usageOf(name: string, { positionals, options }: Command): string {
   const places = positionals.map((positional) => (positional.required ? positional.name : `[${positional.name}]`));
   return ['declarest', name, ...places, ...(Object.keys(options).length > 0 ? ['[options]'] : [])].join(' ');
 }

@@ -8,8 +8,6 @@ import { openApplication } from './open-application.ts';
 import { rolesText } from './route-text.ts';
 
 export const match: Command = {
-  name: 'match',
-  summary: 'Say which route answers a request, and why the others do not.',
   positionals: [
     { name: 'METHOD', doc: 'The HTTP method, such as GET.', required: true },
     { name: 'PATH', doc: 'The path, such as /api/person/1.json.', required: true },

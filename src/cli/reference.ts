@@ -1,8 +1,6 @@
 import { type Command, isGiven } from './command.ts';
 
 export const reference: Command = {
-  name: 'reference',
-  summary: 'Show every key of the configuration with its default.',
   positionals: [],
   options: { schema: { doc: 'Print the JSON Schema of the configuration instead, for editors.' } },
   exitCodes: { 0: 'done', 1: 'does not occur', 2: 'the call is at fault' },

@@ -6,8 +6,6 @@ import { rolesText } from './route-text.ts';
 import { table } from './table.ts';
 
 export const routes: Command = {
-  name: 'routes',
-  summary: 'Show every route, in matching order.',
   details: [
     'Roles that are joined by "+" must all be granted; PUBLIC means that nothing is asked.',
     'Colours appear on a terminal only; NO_COLOR=1 and FORCE_COLOR=1 say otherwise.',

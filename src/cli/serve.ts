@@ -16,8 +16,6 @@ const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
 const closingTime = 10_000;
 
 export const serve: Command = {
-  name: 'serve',
-  summary: 'Serve the application over HTTP.',
   details: [
     'Prints "listening on http://127.0.0.1:N" on stdout once it is ready. Before that, routes that anybody may call are listed as',
     'PUBLIC on stderr. Logs go to stderr as JSON, one object a line: LOG_LEVEL=info logs every request; the default is warn.',

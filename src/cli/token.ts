@@ -6,8 +6,6 @@ import { say } from './io.ts';
 import { openApplication } from './open-application.ts';
 
 export const token: Command = {
-  name: 'token',
-  summary: 'Print a token that the application accepts, signed with its own secret or its development key.',
   details: [
     'Without security.jwt.secret, the development key in var/dev-jwt.key is used, and made where it is missing.',
     'Issuer and audience are those of the application.',

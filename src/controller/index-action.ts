@@ -6,6 +6,7 @@ import { fetchPage } from '../query/fetch.ts';
 import { type CollectionModel, collectionOf } from '../response/collection.ts';
 import { JsonReply } from '../response/json-reply.ts';
 import { checkParameters, pageParameters, readPageRequest } from '../response/page-request.ts';
+import { targetOf } from '../response/request-target.ts';
 import { heed } from './hooks.ts';
 import { stateOf } from './request-state.ts';
 import { type ApiRuntime, restrictionOf } from './runtime.ts';
@@ -67,10 +68,17 @@ export async function laterViolations<V extends { readonly propertyPath: string 
   return (await found).filter(({ propertyPath }) => !known.some((violation) => violation.propertyPath === propertyPath));
 }
 
+/** Where the new entity is found: beside the list, under the prefix and the placeholders of the request's own path. */
 function locationOf({ api, framework }: ApiRuntime, request: ApiRequest, entity: object, format: string): string {
-  const parameters = request.params as Record<string, string>;
-  const base = api.basePath.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(parameters[name] ?? ''));
+  const asked = segmentsOf(targetOf(request.url).path);
+  const depth = segmentsOf(framework.prefix).length + segmentsOf(api.basePath).length;
+  const base = asked.slice(0, depth).join('/');
+  const list = asked.length === depth ? base.slice(0, -`.${format}`.length) : base;
   const segment = api.actions.find(({ kind }) => kind === 'entity')?.segment;
   const id = encodeURIComponent(String(helper(entity).getPrimaryKey()));
-  return `${framework.declaration.server.baseUrl}${framework.prefix}${base}/${id}${segment ? `/${segment}` : ''}.${format}`;
+  return `${framework.declaration.server.baseUrl}/${list}/${id}${segment ? `/${segment}` : ''}.${format}`;
+}
+
+function segmentsOf(path: string): string[] {
+  return path.split('/').filter((segment) => segment !== '');
 }

@@ -1,6 +1,8 @@
-import { Collection, helper, Reference } from '@mikro-orm/core';
+import { Collection, type EntityMetadata, helper, Reference } from '@mikro-orm/core';
 import type { FastifyReply } from 'fastify';
 import type { ApiRequest } from '../access/user.ts';
+import type { RequestEntityManager } from '../database/mapper.ts';
+import { keyOf } from '../model/identifier.ts';
 import { populatePlan } from '../query/populate.ts';
 import { JsonReply } from '../response/json-reply.ts';
 import { isEntity } from '../serialization/serializer.ts';
@@ -21,17 +23,28 @@ export async function respond(
   if (value === undefined) return reply.code(status === 200 ? 204 : status).send();
   const serializer = framework.serializer(groups ?? undefined);
   const { em } = stateOf(request, framework.mapper);
-  for (const [meta, entities] of byClass(value)) await populatePlan(em, entities, serializer.planFor(meta));
+  for (const [meta, entities] of byClass(value)) {
+    await loadRows(em, meta, entities);
+    await populatePlan(em, entities, serializer.planFor(meta));
+  }
   return reply
     .code(status)
     .type(jsonType)
     .send(JSON.stringify(serializer.serialize(value)));
 }
 
-function byClass(value: unknown): Map<ReturnType<typeof helper>['__meta'], object[]> {
+/** A handler may give references to rows that nobody has read yet. */
+async function loadRows(em: RequestEntityManager, meta: EntityMetadata, entities: readonly object[]): Promise<void> {
+  const unread = entities.filter((entity) => !helper(entity).isInitialized());
+  if (unread.length === 0) return;
+  const keys = unread.map((entity) => helper(entity).getPrimaryKey());
+  await em.find(meta.class, { [keyOf(meta).name]: { $in: keys } } as never);
+}
+
+function byClass(value: unknown): Map<EntityMetadata, object[]> {
   const found = new Set<object>();
   collect(value, found);
-  const groups = new Map<ReturnType<typeof helper>['__meta'], object[]>();
+  const groups = new Map<EntityMetadata, object[]>();
   for (const entity of found) {
     const { __meta: meta } = helper(entity);
     const group = groups.get(meta);

@@ -18,7 +18,7 @@ interface Statement {
 /** The number of rows of the model that a query selects. */
 export async function countKeys(em: RequestEntityManager, meta: EntityMetadata, query: AnyQueryBuilder): Promise<number> {
   if (isPlain(query)) return Number(await query.clone().getCount(keyOf(meta).name as never, false));
-  const { sql, params } = shapedKeys(query, meta, []);
+  const { sql, params } = shapedKeys(em, query, meta, []);
   const [row] = await em.execute(`select count(distinct row_key) as n from (${sql}) as selected`, [...params]);
   const { offset, limit } = windowOf(query);
   return Math.min(limit, Math.max(0, Number((row as { n: number | string }).n) - offset));
@@ -42,7 +42,7 @@ export async function keysOf(
     const rows: Record<string, unknown>[] = await page.execute('all');
     return rows.map((row) => row[key]);
   }
-  const { sql, params } = windowed(shapedKeys(query, meta, sort), narrowed(windowOf(query), window));
+  const { sql, params } = windowed(shapedKeys(em, query, meta, sort), narrowed(windowOf(query), window));
   const rows = (await em.execute(sql, [...params])) as { row_key: unknown }[];
   const { customType } = keyOf(meta);
   const platform = em.getPlatform();
@@ -67,7 +67,7 @@ export async function hasKey(
     return (await one.execute('all', false)).length > 0;
   }
   const window = windowOf(query);
-  const keys = shapedKeys(query, meta, sort);
+  const keys = shapedKeys(em, query, meta, sort);
   const { sql, params } = window.offset === 0 && window.limit === Number.POSITIVE_INFINITY ? keys : windowed(keys, window);
   const value = customType ? customType.convertToDatabaseValue(id, em.getPlatform(), { mode: 'query' }) : id;
   const rows = await em.execute(`select row_key from (${sql}) as selected where row_key = ? limit 1`, [...params, value]);
@@ -78,13 +78,18 @@ export async function hasKey(
  * The statement behind a query that joins, groups or limits: a row can come up more than once, and its order can depend on what was
  * joined. So every row is given its place, and a key takes the first of its places.
  */
-function shapedKeys(query: AnyQueryBuilder, meta: EntityMetadata, sort: readonly SortKey[]): Statement {
+function shapedKeys(
+  em: RequestEntityManager,
+  query: AnyQueryBuilder,
+  meta: EntityMetadata,
+  sort: readonly SortKey[],
+): Statement {
   const ordered = inTotalOrder(query.clone(['limit', 'offset']), meta, sort)
     .unsetFlag(QueryFlag.DISTINCT)
     .setFlag(QueryFlag.DISABLE_PAGINATE)
     .select(keyOf(meta).name as never) as AnyQueryBuilder;
   const order = orderText(ordered);
-  const quote = (name: string) => query.platform.quoteIdentifier(name).toString();
+  const quote = (name: string) => em.getPlatform().quoteIdentifier(name).toString();
   const column = `${quote(query.mainAlias.aliasName)}.${quote(keyOf(meta).fieldNames[0] as string)}`;
   const body = (ordered.state.distinctOn ? ordered.clone() : ordered.clone(['orderBy'])) as AnyQueryBuilder;
   body.select([
@@ -106,8 +111,7 @@ function orderText(ordered: AnyQueryBuilder): Statement {
 
 function windowed({ sql, params }: Statement, { offset, limit }: Window): Statement {
   const keys = `select row_key from (${sql}) as placed group by row_key order by min(row_place)`;
-  if (limit === Number.POSITIVE_INFINITY) return { sql: `${keys} limit ? offset ?`, params: [...params, 2 ** 53 - 1, offset] };
-  return { sql: `${keys} limit ? offset ?`, params: [...params, limit, offset] };
+  return { sql: `${keys} limit ? offset ?`, params: [...params, Math.min(limit, Number.MAX_SAFE_INTEGER), offset] };
 }
 
 /** The window that the application itself set on its query. */

@@ -44,7 +44,7 @@ export async function filteredQuery(
 function unionQuery(em: RequestEntityManager, meta: EntityMetadata, query: AnyQueryBuilder): AnyQueryBuilder {
   const { name, fieldNames } = keyOf(meta);
   const { sql, params } = query.toQuery();
-  const column = query.platform.quoteIdentifier(fieldNames[0] as string).toString();
+  const column = em.getPlatform().quoteIdentifier(fieldNames[0] as string).toString();
   const outer = em.createQueryBuilder(meta.class, rootAlias) as AnyQueryBuilder;
   return outer.where({ [name]: { $in: raw(`select ${column} from (${sql}) as united`, [...params]) } } as never);
 }

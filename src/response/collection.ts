@@ -1,4 +1,5 @@
 import type { PageRequest } from './page-request.ts';
+import { targetOf } from './request-target.ts';
 
 /** The answer to a listing. */
 export interface CollectionModel<Item = unknown> {
@@ -37,7 +38,7 @@ export function collectionOf<Item>(
 
 /** The same address for another page, with every other parameter where it was. */
 function withPage(url: string, page: number): string {
-  const [path = '', query = ''] = url.split('?', 2);
+  const { path, query } = targetOf(url);
   let replaced = false;
   const parameters = query
     .split('&')

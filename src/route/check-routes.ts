@@ -8,15 +8,23 @@ export interface RouteReport {
   add(path: Path, message: string): void;
 }
 
-/** Reports what keeps the records from being routes: taken names, taken paths, malformed paths, unusable requirements. */
-export function checkRoutes(records: readonly RouteRecord[], report: RouteReport): void {
+/**
+ * Reports what keeps the records from being routes: taken names, taken paths, malformed paths, unusable requirements. Of a
+ * record that is not sound, because its name or path was found wrong before, only the requirements mean anything.
+ */
+export function checkRoutes(
+  records: readonly RouteRecord[],
+  report: RouteReport,
+  isSound: (record: RouteRecord) => boolean = () => true,
+): void {
   const names = new Map<string, RouteRecord>();
   const places = new Map<string, RouteRecord>();
   for (const record of records) {
-    checkName(record, names, report);
     const { pattern, errors } = parsePath(record.path);
-    for (const error of errors) report.add(record.source, error);
     checkRequirements(record, placeholdersOf(pattern), report);
+    if (!isSound(record)) continue;
+    checkName(record, names, report);
+    for (const error of errors) report.add(record.source, error);
     if (errors.length === 0) checkPlace(record, places, report);
   }
 }

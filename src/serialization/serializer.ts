@@ -68,9 +68,9 @@ export function createSerializer(mapper: Mapper, groups: readonly string[]): Ser
   return { planFor: (meta) => compile(meta).plan, serialize };
 }
 
-/** Whether a value is an entity, loaded or not. */
-export function isEntity(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && Utils.isEntity(value, true);
+/** Whether a value is an entity, loaded or not. A wrapped reference to one is none. */
+export function isEntity(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && Utils.isEntity(value, true) && !(value instanceof Reference);
 }
 
 function compilePlan(plan: FieldPlan, serialize: (value: unknown) => unknown): WriteEntity {

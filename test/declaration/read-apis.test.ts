@@ -156,7 +156,6 @@ app_main:
       for (const [name, inner] of Object.entries(value)) check(inner, name);
     };
     check(declaration);
-    expect(declaration.apis).toHaveLength(1);
     expect(Object.isFrozen(Person)).toBe(false);
   });
 
@@ -217,11 +216,13 @@ app_main:
     ]);
   });
 
-  test('with an error is left out, and hides no error of another', () => {
+  test('with an error is kept as far as it could be read, and hides no error of another', () => {
     const { declaration, lines } = fromCode({
-      apis: { a: personApi({ class: 'X' }), b: personApi(), c: personApi({ base_path: 'x' }) },
+      apis: { a: personApi({ class: 'X', base_role: 'R' }), b: personApi(), c: personApi({ base_path: 'x' }) },
     });
-    expect(declaration.apis.map(({ name }) => name)).toEqual(['b']);
+    expect(declaration.apis.map(({ name }) => name)).toEqual(['a', 'b', 'c']);
+    expect(declaration.apis[0]).toMatchObject({ class: { value: null }, baseRole: 'R' });
+    expect(declaration.apis[2]).toMatchObject({ class: { name: 'Person' }, basePath: '' });
     expect(lines.map((line) => line.split(':')[0])).toEqual(['app_main.apis.a.class', 'app_main.apis.c.base_path']);
   });
 });
@@ -240,7 +241,7 @@ describe('the name of an API', () => {
   });
 
   test('is unique', () => {
-    const { lines, declaration } = fromCode({
+    const { lines } = fromCode({
       apis: { a: personApi(), b: personApi({ name: 'a' }), c: personApi({ name: 'a' }) },
     });
     expect(lines).toEqual([

@@ -367,5 +367,5 @@ extra: 1
     'config/security.yaml:8:13: "formats[0]" must be one of: json; given: "xml"',
     'config/security.yaml:9:1: unknown key "extra"; allowed: app_main, when@dev, when@test, when@prod; route entries belong in config/routes.yaml',
   ]);
-  expect(declaration.apis.map(({ name }) => name)).toEqual(['sound']);
+  expect(declaration.apis.map(({ name }) => name)).toEqual(['person', 'center', 'sound']);
 });

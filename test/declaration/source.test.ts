@@ -201,9 +201,7 @@ describe('placeholders in files', () => {
   test('that failed cause no second error', () => {
     const yaml =
       "app_main: { apis: { a: { class: '%env(A)%', base_path: /a, actions: { _index: } } }, database: { url: '%env(B)%' } }";
-    const { lines, declaration } = outcomeOf(yamlSource({ 'a.yaml': yaml }));
-    expect(lines).toHaveLength(2);
-    expect(declaration.apis).toEqual([]);
+    expect(outcomeOf(yamlSource({ 'a.yaml': yaml })).lines).toHaveLength(2);
   });
 });
 

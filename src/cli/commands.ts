@@ -1,0 +1,48 @@
+import type { Command } from './command.ts';
+
+/** A command that is not loaded yet: the help of the program needs no more than this, and so is quick. */
+export interface CommandEntry {
+  readonly name: string;
+  /** One line of the help. */
+  readonly summary: string;
+  readonly load: () => Promise<Command>;
+}
+
+/** Every command, in the order of the help. */
+export const commands: readonly CommandEntry[] = [
+  {
+    name: 'serve',
+    summary: 'Serve the application over HTTP.',
+    load: async () => (await import('./serve.ts')).serve,
+  },
+  {
+    name: 'dev',
+    summary: 'Serve the application, and start it again whenever it changes.',
+    load: async () => (await import('./dev.ts')).dev,
+  },
+  {
+    name: 'routes',
+    summary: 'Show every route, in matching order.',
+    load: async () => (await import('./routes.ts')).routes,
+  },
+  {
+    name: 'match',
+    summary: 'Say which route answers a request, and why the others do not.',
+    load: async () => (await import('./match.ts')).match,
+  },
+  {
+    name: 'check',
+    summary: 'Report every error of the declaration.',
+    load: async () => (await import('./check.ts')).check,
+  },
+  {
+    name: 'reference',
+    summary: 'Show every key of the configuration with its default.',
+    load: async () => (await import('./reference.ts')).reference,
+  },
+  {
+    name: 'token',
+    summary: 'Print a token that the application accepts.',
+    load: async () => (await import('./token.ts')).token,
+  },
+];
