@@ -50,6 +50,8 @@ interface CommonOptions {
   readonly databaseUrl?: string;
   /** Sees the text of every statement that is sent to the database. */
   readonly onStatement?: (sql: string) => void;
+  /** False: every read goes through entities, as those do that need one. For comparison. */
+  readonly compiledReads?: boolean;
 }
 
 export type ApplicationOptions = DirectoryOptions | CodeOptions;
@@ -64,6 +66,8 @@ export interface Application {
   readonly voters: VoterRegistry;
   readonly records: readonly RouteRecord[];
   readonly seed: ((em: EntityManager) => unknown) | null;
+  readonly compiledReads: boolean;
+  readonly onStatement: ((sql: string) => void) | undefined;
 }
 
 interface Written {
@@ -103,7 +107,13 @@ export async function loadApplication(options: ApplicationOptions): Promise<Appl
   checkLoadedRoutes(loaded, voters, declaration.security.requireRole, report);
   checkRoutes(records, report, (record) => isSound(record, report));
   report.throwIfAny();
-  return Object.freeze({ directory, production, declaration, catalog, mapper: mapper as Mapper, voters, records, seed });
+  return Object.freeze({ directory, production, declaration, catalog, mapper: mapper as Mapper,
+    voters,
+    records,
+    seed,
+    compiledReads: options.compiledReads ?? false,
+    onStatement: options.onStatement,
+  });
 }
 
 /** Whether what a route's name and path are made of was found right: else they are a stopgap, and say nothing. */

@@ -9,13 +9,17 @@ import { type Application, type ApplicationOptions, instancesOf, loadApplication
 import type { Denormalizers } from './change/associations.ts';
 import { conflictProblem } from './change/conflict.ts';
 import { ApiController, constructController } from './controller/api-controller.ts';
+import { compiledEntity, compiledIndex, isUnhooked } from './controller/compiled-actions.ts';
 import { collectionHandler, singleHandler } from './controller/dispatch.ts';
 import { respond } from './controller/respond.ts';
 import { type ApiRuntime, Framework, restrictionOf, userOf } from './controller/runtime.ts';
+import { createExecutor } from './database/create-executor.ts';
+import type { Executor } from './database/executor.ts';
 import { prepareDatabase } from './database/mapper.ts';
 import type { ApiDeclaration, HttpMethod } from './declaration/types.ts';
 import { problem } from './errors.ts';
 import { identifierParser } from './model/identifier.ts';
+import { CompiledRead } from './query/compiled-read.ts';
 import type { Door } from './query/reference.ts';
 import { toProblem } from './response/problem-document.ts';
 import { sendProblem } from './response/send-problem.ts';
@@ -44,7 +48,11 @@ export async function mountApplication(app: FastifyInstance, application: Applic
     await mapper.close().catch(() => undefined);
     throw error;
   }
-  app.addHook('onClose', () => mapper.close());
+  const executor = await createExecutor(mapper, declaration.database, application.onStatement);
+  app.addHook('onClose', async () => {
+    await executor.close();
+    await mapper.close();
+  });
 
   if (!app.hasRequestDecorator('user')) app.decorateRequest('user', null);
   app.addHook('onRequest', async (request) => {
@@ -52,7 +60,7 @@ export async function mountApplication(app: FastifyInstance, application: Applic
   });
   acceptJson(app);
   answerErrors(app, application);
-  mountRoutes(app, records, handlers(app, application, challengeOf(authenticators)), {
+  mountRoutes(app, records, handlers(app, application, challengeOf(authenticators), executor), {
     route: { bodyLimit: declaration.server.bodyLimit },
   });
 }
@@ -72,7 +80,7 @@ async function authenticatorsOf({
 }
 
 /** Makes the handler of each route and method, with everything resolved that can be known before a request comes. */
-function handlers(app: FastifyInstance, application: Application, challenge: string) {
+function handlers(app: FastifyInstance, application: Application, challenge: string, executor: Executor) {
   const { catalog, declaration, mapper, voters } = application;
   const doors: Door<ApiRequest>[] = [];
   const framework = new Framework(mapper, declaration, {
@@ -97,8 +105,28 @@ function handlers(app: FastifyInstance, application: Application, challenge: str
       return definedHandler(record, framework, compileGuard(record.roles[method] ?? [], voters, challenge), format);
     const { controller, runtime } = controllers.get(api) as { controller: ApiController; runtime: ApiRuntime };
     const make = single ? singleHandler : collectionHandler;
-    return make(runtime, controller, action.name, handler, format);
+    const general = make(runtime, controller, action.name, handler, format);
+    if (!application.compiledReads || (method !== 'GET' && method !== 'HEAD')) return general;
+    return compiledHandler(record, method, runtime, controller, executor, general);
   };
+}
+
+/** The compiled read of a default action, where nothing on its way needs an entity; else the general handler. */
+function compiledHandler(
+  { action, handler }: RouteRecord,
+  method: HttpMethod,
+  runtime: ApiRuntime,
+  controller: ApiController,
+  executor: Executor,
+  general: RouteHandler,
+): RouteHandler {
+  const { api, framework, meta } = runtime;
+  const isIndex = action?.kind === 'index' && handler === 'indexApi';
+  const isEntity = action?.kind === 'entity' && handler === 'entityApi' && !runtime.guardOf('_entity', method).readsSubject;
+  if ((!isIndex && !isEntity) || !isUnhooked(controller, ApiController.prototype, isIndex ? 'indexApi' : 'entityApi')) return general;
+  const read = CompiledRead.compile(framework.mapper, meta, framework.serializer().planFor(meta), api.defaultSort, executor);
+  if (!(read instanceof CompiledRead)) return general;
+  return (isIndex ? compiledIndex : compiledEntity)(runtime, read, general);
 }
 
 function compileApi(api: ApiDeclaration, framework: Framework, { mapper, records, voters }: Application, challenge: string) {

@@ -1,8 +1,10 @@
+import { STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, type FastifyServerOptions } from 'fastify';
 import { type Application, type ApplicationOptions, loadApplication } from './application.ts';
 import { problem } from './errors.ts';
 import { mountApplication } from './plugin.ts';
-import { toProblem } from './response/problem-document.ts';
+import { problemDocument, problemType, toProblem } from './response/problem-document.ts';
 import { sendProblem } from './response/send-problem.ts';
 
 export type ServerOptions = ApplicationOptions & { readonly fastify?: FastifyServerOptions };
@@ -15,13 +17,15 @@ export async function createServer({ fastify, ...options }: ServerOptions): Prom
 /** The server of an application that was loaded before. */
 export async function serverOf(application: Application, fastify: FastifyServerOptions = {}): Promise<FastifyInstance> {
   const { bodyLimit } = application.declaration.server;
-  const answer = (error: unknown, request: FastifyRequest, reply: FastifyReply) => sendProblem(toProblem(error, bodyLimit), request, reply);
+  const answer = (error: unknown, request: FastifyRequest, reply: FastifyReply) =>
+    sendProblem(toProblem(error, bodyLimit), request, reply);
   const app = Fastify({
     exposeHeadRoutes: false,
     // requirements are checked more exactly than Fastify's router does
     routerOptions: { allowUnsafeRegex: true },
     // such as malformed percent-encoding, which no route is found for
     frameworkErrors: answer,
+    clientErrorHandler: refuseConnection,
     ...fastify,
   });
   app.setNotFoundHandler((request) => {
@@ -36,4 +40,26 @@ export async function serverOf(application: Application, fastify: FastifyServerO
     throw error;
   }
   return app;
+}
+
+/** Answers bytes that are no request: there is neither a request nor a reply to do it with. */
+function refuseConnection({ code }: { code?: unknown }, socket: Socket): void {
+  if (code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const [status, reason] =
+    code === 'HPE_HEADER_OVERFLOW'
+      ? [431, 'the headers of the request are too large']
+      : code === 'ERR_HTTP_REQUEST_TIMEOUT'
+        ? [408, 'the request took too long to arrive']
+        : [400, 'the request is no valid HTTP'];
+  const body = JSON.stringify(problemDocument(toProblem({ statusCode: status, message: reason }, 0), '/'));
+  const head = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+    `Content-Type: ${problemType}`,
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    'Connection: close',
+  ];
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
 }

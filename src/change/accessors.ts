@@ -9,27 +9,18 @@ export interface Accessors {
   readonly touches: readonly string[];
 }
 
-/** The model's own `add<Name>` and `remove<Name>`, or the collection itself where the model has neither. Null: there is no such association. */
+/** The model's own `add<Name>` and `remove<Name>`, and the collection itself for what the model does not have. Null: there is no such association. */
 export function accessorsFor(meta: EntityMetadata, property: string): Accessors | null {
   const association = meta.properties[property as never] as EntityProperty | undefined;
   const isCollection = association !== undefined && isToMany(association);
   const add = methodNamed(meta, 'add', property);
   const remove = methodNamed(meta, 'remove', property);
-  if (add && remove) {
-    const touches = isCollection ? [property] : toManyProperties(meta);
-    return {
-      property,
-      add: (entity, item) => call(entity, add, item),
-      remove: (entity, item) => call(entity, remove, item),
-      touches,
-    };
-  }
-  if (!isCollection) return null;
+  if (!isCollection && !(add && remove)) return null;
   return {
     property,
-    add: (entity, item) => void collectionOf(entity, property).add(item),
-    remove: (entity, item) => void collectionOf(entity, property).remove(item),
-    touches: [property],
+    add: (entity, item) => (add ? call(entity, add, item) : void collectionOf(entity, property).add(item)),
+    remove: (entity, item) => (remove ? call(entity, remove, item) : void collectionOf(entity, property).remove(item)),
+    touches: isCollection ? [property] : toManyProperties(meta),
   };
 }
 

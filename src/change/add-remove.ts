@@ -19,7 +19,7 @@ export async function addOrRemove(
 ): Promise<object> {
   await em.populate([entity], [...accessors.touches] as never, { refresh: true } as never);
   const returned = Reference.unwrapReference((await accessors[what](entity, item)) as object);
-  return isEntity(returned) ? returned : item;
+  return isEntity(returned) ? (returned as object) : item;
 }
 
 /** Locks an entity's row until the transaction ends and reads it anew. False: it is gone. */

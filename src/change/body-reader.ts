@@ -13,7 +13,12 @@ export interface ResolveAssociation {
   /** Whether the association is read by a denormalizer, which takes whatever it likes, and not only objects. */
   takesAnything(field: AssociationWrite): boolean;
   /** The entity, or throws the 400 that says why there is none. */
-  entity(field: AssociationWrite, json: unknown, path: string, scope: { em: RequestEntityManager; request: ApiRequest }): Promise<object>;
+  entity(
+    field: AssociationWrite,
+    json: unknown,
+    path: string,
+    scope: { em: RequestEntityManager; request: ApiRequest },
+  ): Promise<object>;
 }
 
 export interface ReadBody {
@@ -165,7 +170,8 @@ async function readToMany(
     return undefined;
   }
   const items = new Set<object>();
-  for (const [position, item] of json.entries()) items.add(await scope.resolve.entity(field, item, `${path}[${position}]`, scope));
+  for (const [position, item] of json.entries())
+    items.add(await scope.resolve.entity(field, item, `${path}[${position}]`, scope));
   const collection = current?.[field.property];
   // what the list leaves out can be removed only once it is known
   if (collection instanceof Collection && !collection.isInitialized()) await collection.init();

@@ -1,4 +1,6 @@
 import {
+  CheckConstraintViolationException,
+  DriverException,
   type EntityMetadata,
   type EntityProperty,
   ForeignKeyConstraintViolationException,
@@ -6,15 +8,18 @@ import {
   NotNullConstraintViolationException,
   OptimisticLockError,
   UniqueConstraintViolationException,
+  ValidationError,
 } from '@mikro-orm/core';
 import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
 import { type Problem, problem, violationsProblem } from '../errors.ts';
 import { jsonName } from '../model/field-plan.ts';
-import { entitiesOf, modelName } from '../model/hierarchy.ts';
+import { entitiesOf, metaOfEntity, modelName } from '../model/hierarchy.ts';
+import { type ForeignKey, foreignKeysOf, pivotOf } from './foreign-keys.ts';
 
 /** What the two drivers tell of a broken constraint. */
 interface ConstraintError {
   readonly message: string;
+  readonly code?: string;
   readonly table?: string;
   readonly column?: string;
   readonly detail?: string;
@@ -30,6 +35,9 @@ export function conflictProblem(error: unknown, mapper: Mapper): Problem | null 
   if (error instanceof UniqueConstraintViolationException) {
     const { table, columns } = brokenColumns(told);
     const meta = metaOfTable(mapper, table);
+    const pivot = meta ? null : pivotOf(mapper, table);
+    // the same item was put into a to-many by someone else after this request had read it
+    if (pivot) return problem('conflict_version', { model: modelName(pivot.owner) }, { cause: error });
     const properties = columns.map((column) => propertyOf(mapper, table, column)).filter((name) => name !== null);
     const model = meta ? modelName(meta) : 'row';
     return problem('conflict_unique', { model, properties: properties.join(', ') || 'a unique property' }, { cause: error });
@@ -39,10 +47,32 @@ export function conflictProblem(error: unknown, mapper: Mapper): Problem | null 
     const propertyPath = propertyOf(mapper, table, columns[0] ?? '') ?? '';
     return violationsProblem([{ propertyPath, title: 'is required', code: 'required', parameters: {} }]);
   }
-  if (error instanceof ForeignKeyConstraintViolationException) {
+  if (error instanceof CheckConstraintViolationException) {
+    const propertyPath = checkedProperty(told, mapper) ?? '';
+    return violationsProblem([{ propertyPath, title: 'breaks a rule of the model', code: 'check', parameters: {} }]);
+  }
+  if (isReferenceConflict(error)) {
     return problem('conflict_reference', { reason: referenceReason(told, mapper) }, { cause: error });
   }
-  return null;
+  return error instanceof ValidationError ? orphanProblem(error, mapper) : null;
+}
+
+/** The mapper does not take an item out of a to-many if the item cannot be without its owner. */
+function orphanProblem(error: ValidationError, mapper: Mapper): Problem | null {
+  const [, model, name] = /^Removing items from collection (\w+)\.(\w+) without/.exec(error.message) ?? [];
+  const meta = entitiesOf(mapper).find(({ className }) => className === model);
+  const property = meta?.properties[name as never] as EntityProperty | undefined;
+  if (!property) return null;
+  const title = 'must keep its items: they cannot be without it';
+  return violationsProblem([{ propertyPath: jsonName(property), title, code: 'orphan', parameters: {} }]);
+}
+
+/** PostgreSQL 18 has a code of its own for `on delete restrict`, which the mapper does not know. */
+function isReferenceConflict(error: unknown): boolean {
+  return (
+    error instanceof ForeignKeyConstraintViolationException ||
+    (error instanceof DriverException && (error as ConstraintError).code === '23001')
+  );
 }
 
 /** Why a row cannot be removed, for a database that does not say (SQLite): the first association that still points to it. */
@@ -53,49 +83,40 @@ export async function stillReferenced(
   mapper: Mapper,
 ): Promise<unknown> {
   if (!(error instanceof ForeignKeyConstraintViolationException) || (error as ConstraintError).table) return error;
-  const { __meta: meta } = helper(entity);
-  for (const owner of entitiesOf(mapper)) {
-    for (const property of owner.relations as EntityProperty[]) {
-      if (!property.owner || property.targetMeta?.root !== meta.root) continue;
-      const found = await em.fork().count(owner.class, { [property.name]: helper(entity).getPrimaryKey() } as never);
-      if (found > 0) return problem('conflict_reference', { reason: referencedBy(meta, owner, property) }, { cause: error });
-    }
+  const meta = metaOfEntity(mapper, entity);
+  const platform = mapper.driver.getPlatform();
+  for (const key of foreignKeysOf(mapper)) {
+    const [column, ...others] = key.columns;
+    if (!key.restricts || key.target.root !== meta.root || column === undefined || others.length > 0) continue;
+    const [table, name] = [key.table, column].map((identifier) => platform.quoteIdentifier(identifier));
+    const sql = `select 1 from ${table} where ${name} = ? limit 1`;
+    const found = await em.fork().execute(sql, [helper(entity).getPrimaryKey() as never]);
+    if (found.length > 0) return problem('conflict_reference', { reason: referencedBy(key) }, { cause: error });
   }
   return error;
 }
 
-function referenceReason({ detail = '', table, constraint = '' }: ConstraintError, mapper: Mapper): string {
-  if (detail.includes('still referenced') && table) {
-    const from = metaOfTable(mapper, table);
-    const property = from ? foreignProperty(from, constraint) : pivotProperty(mapper, table);
-    if (property) return `it is still referenced by: ${property}`;
-    return 'it is still referenced by another entity';
+function referenceReason({ code, detail = '', table, constraint }: ConstraintError, mapper: Mapper): string {
+  const key = foreignKeysOf(mapper).find((candidate) => candidate.table === table && candidate.constraint === constraint);
+  if (code === '23001' || detail.includes('referenced from')) {
+    return key ? referencedBy(key) : 'it is still referenced by another entity';
   }
-  const columns = columnsIn(detail);
-  const property = table && columns[0] ? propertyOf(mapper, table, columns[0]) : null;
-  return property
-    ? `what ${property} refers to does not exist any more`
+  return key
+    ? `what ${key.holder} refers to does not exist any more`
     : 'an associated entity does not exist, or is still referenced';
 }
 
-function referencedBy(meta: EntityMetadata, owner: EntityMetadata, property: EntityProperty): string {
-  return `the ${modelName(meta)} is still referenced by: ${modelName(owner)}.${jsonName(property)}`;
+function referencedBy({ target, holder }: ForeignKey): string {
+  return `the ${modelName(target)} is still referenced by: ${holder}`;
 }
 
-/** PostgreSQL names the referencing table and the constraint, which the mapper named after the columns. */
-function foreignProperty(from: EntityMetadata, constraint: string): string | null {
-  const property = (from.relations as EntityProperty[]).find(
-    ({ foreignKeyName, fieldNames = [] }) =>
-      foreignKeyName === constraint || (fieldNames.length > 0 && constraint.includes(fieldNames.join('_'))),
-  );
-  return property ? `${modelName(from)}.${jsonName(property)}` : null;
-}
-
-function pivotProperty(mapper: Mapper, table: string): string | null {
+/** PostgreSQL tells the name of the constraint; SQLite ends its message with it, or with the expression. */
+function checkedProperty({ message, constraint }: ConstraintError, mapper: Mapper): string | null {
+  const told = constraint ?? /CHECK constraint failed: (.*)$/m.exec(message)?.[1];
   for (const meta of entitiesOf(mapper)) {
-    for (const property of meta.relations as EntityProperty[]) {
-      if (property.owner && property.pivotTable === table) return `${modelName(meta)}.${jsonName(property)}`;
-    }
+    const check = meta.checks.find(({ name, expression }) => name === told || expression === told);
+    const property = check?.property && (meta.properties[check.property as never] as EntityProperty | undefined);
+    if (property) return pathOf(property);
   }
   return null;
 }
@@ -120,9 +141,14 @@ function metaOfTable(mapper: Mapper, table: string): EntityMetadata | undefined 
 function propertyOf(mapper: Mapper, table: string, column: string): string | null {
   for (const meta of entitiesOf(mapper).filter(({ tableName }) => tableName === table)) {
     const property = (Object.values(meta.properties) as EntityProperty[]).find(({ fieldNames }) => fieldNames?.includes(column));
-    if (property) return property.embedded ? property.embedded.join('.') : jsonName(property);
+    if (property) return pathOf(property);
   }
   return null;
+}
+
+/** The name in JSON; of a part of an embedded object, the way to it. */
+function pathOf(property: EntityProperty): string {
+  return property.embedded ? property.embedded.join('.') : jsonName(property);
 }
 
 function nameOfEntity(entity: unknown): string {

@@ -1,8 +1,8 @@
-import { type EntityMetadata, helper } from '@mikro-orm/core';
+import type { EntityMetadata } from '@mikro-orm/core';
 import type { ApiRequest } from '../access/user.ts';
 import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
 import { type Violation, violationsProblem } from '../errors.ts';
-import { concreteClasses } from '../model/hierarchy.ts';
+import { concreteClasses, metaOfEntity } from '../model/hierarchy.ts';
 import type { AssociationReader } from './associations.ts';
 import { chooseClass, readBody, type WriteMode } from './body-reader.ts';
 import { planWrites, type WritePlan } from './write-plan.ts';
@@ -52,11 +52,17 @@ export class Deserializer {
 
   /** Sets on an entity the fields that were sent, or all of them. */
   async update(entity: object, body: Record<string, unknown>, mode: 'patch' | 'replace', scope: Scope): Promise<Deserialized> {
-    const plan = this.planFor(helper(entity).__meta);
+    const plan = this.planFor(metaOfEntity(this.#mapper, entity));
     const { values, violations } = await this.#read(plan, body, entity, mode, scope);
+    const assigned: Record<string, unknown> = {};
+    for (const field of plan.fields.values()) {
+      if (!Object.hasOwn(values, field.property)) continue;
+      const target = field.kind === 'scalar' && field.custom ? (entity as Record<string, unknown>) : assigned;
+      target[field.property] = values[field.property];
+    }
     scope.em.assign(
       entity as never,
-      values as never,
+      assigned as never,
       { mergeObjectProperties: false, mergeEmbeddedProperties: mode === 'patch' } as never,
     );
     return { entity, violations };

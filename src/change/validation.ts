@@ -2,6 +2,7 @@ import { type EntityMetadata, type EntityProperty, helper, Reference, ReferenceK
 import type { Mapper } from '../database/mapper.ts';
 import type { Violation } from '../errors.ts';
 import { jsonName, ownProperties } from '../model/field-plan.ts';
+import { metaOfEntity } from '../model/hierarchy.ts';
 import { codePoints } from '../model/identifier.ts';
 import { type ValueKind, valueKindOf } from '../model/value-kind.ts';
 import { isRequired } from './write-plan.ts';
@@ -35,7 +36,7 @@ export class Validator {
 
   /** `known` are violations that were found before: a property that has one is not judged again. */
   async validate(entity: object, known: readonly Violation[] = []): Promise<Violation[]> {
-    const { __meta: meta } = helper(entity);
+    const meta = metaOfEntity(this.#mapper, entity);
     const isNew = !helper(entity).__originalEntityData;
     const found = [...known];
     const add = (violation: Violation | null) => {

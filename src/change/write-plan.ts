@@ -23,6 +23,8 @@ export interface ScalarWrite extends NamedWrite {
   readonly parse: (json: unknown) => Parsed;
   /** Objects in it are merged by PATCH. */
   readonly merges: boolean;
+  /** It has a type of the application's own, whose values the mapper's checks take for wrong ones. */
+  readonly custom: boolean;
 }
 
 export interface EmbeddedWrite extends NamedWrite {
@@ -97,7 +99,7 @@ function planField(
   switch (property.kind) {
     case ReferenceKind.SCALAR: {
       const kind = valueKindOf(property, mapper.driver.getPlatform());
-      return { ...named, kind: 'scalar', parse: fromJson(kind), merges: kind.kind === 'json' };
+      return { ...named, kind: 'scalar', parse: fromJson(kind), merges: kind.kind === 'json', custom: kind.kind === 'custom' };
     }
     case ReferenceKind.EMBEDDED:
       return {

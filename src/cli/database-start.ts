@@ -1,6 +1,5 @@
 import type { Application } from '../application.ts';
 import { ApplicationFailure, messageOf } from './failure.ts';
-import { type Io, say } from './io.ts';
 
 /** Makes sure that the database answers, or says what to do. */
 export async function reachDatabase({ mapper, declaration: { database } }: Application): Promise<void> {
@@ -23,8 +22,8 @@ export async function reachDatabase({ mapper, declaration: { database } }: Appli
   );
 }
 
-/** The same application, which says so when a new database was created and filled, and tells a failing seed from other faults. */
-export function announceDatabase(application: Application, { stderr }: Io): Application {
+/** The same application, which gives news of a database that was created and filled, and tells a failing seed from other faults. */
+export function withDatabaseNews(application: Application, onNews: (line: string) => void): Application {
   const { declaration, seed } = application;
   const label = databaseLabel(declaration.database.url);
   return {
@@ -32,7 +31,7 @@ export function announceDatabase(application: Application, { stderr }: Io): Appl
     // A seed is run for a new database only, so one that does nothing shows that it is new.
     seed: async (em) => {
       if (!seed) {
-        say(stderr, `created the database ${label}`);
+        onNews(`created the database ${label}`);
         return;
       }
       try {
@@ -41,7 +40,7 @@ export function announceDatabase(application: Application, { stderr }: Io): Appl
       } catch (error) {
         throw new ApplicationFailure(`src/seed failed: ${messageOf(error)}; correct it and start again, nothing was kept`, error);
       }
-      say(stderr, `created the database ${label} and filled it from src/seed`);
+      onNews(`created the database ${label} and filled it from src/seed`);
     },
   };
 }

@@ -39,17 +39,17 @@ export function tell(error: unknown, { stderr, env }: Io): ExitCode {
   }
   const expected = error instanceof Failure;
   const debug = env.DEBUG !== undefined && env.DEBUG !== '' && env.DEBUG !== '0';
-  say(stderr, `declarest: ${messageOf(error)}`);
+  say(stderr, `declarest: ${expected ? error.message : messageOf(error)}`);
   if (debug) say(stderr, stackOf(expected ? (error.cause ?? error) : error));
   else if (!expected) say(stderr, 'set DEBUG=1 to see where this comes from');
   return expected ? error.exitCode : 1;
 }
 
-/** The message of anything that was thrown; of several errors at once, of each. */
+/** The message of anything that was thrown, in one line; of several errors at once, of each. */
 export function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (error.message === '' && error instanceof AggregateError) return error.errors.map(messageOf).join('; ');
-  return error.message || error.name;
+  return (error.message || error.name).replace(/\s*\n\s*/g, ' ');
 }
 
 function stackOf(error: unknown): string {

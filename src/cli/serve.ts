@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Application } from '../application.ts';
 import { didYouMean, listed } from '../declaration/suggest.ts';
 import { type Command, directoryPositional } from './command.ts';
-import { announceDatabase, reachDatabase } from './database-start.ts';
+import { reachDatabase, withDatabaseNews } from './database-start.ts';
 import { ApplicationFailure, CallFailure, Failure, messageOf } from './failure.ts';
 import { type Io, say } from './io.ts';
 import { listenOn, listenOptions } from './listen-options.ts';
@@ -54,8 +54,14 @@ function logLevel(env: NodeJS.ProcessEnv): string {
 async function start(application: Application, level: string, io: Io): Promise<FastifyInstance> {
   await reachDatabase(application);
   const { serverOf } = await import('../server.ts');
+  const news: string[] = [];
   try {
-    return await serverOf(announceDatabase(application, io), { logger: { level, stream: io.stderr } });
+    const app = await serverOf(
+      withDatabaseNews(application, (line) => news.push(line)),
+      { logger: { level, stream: io.stderr } },
+    );
+    for (const line of news) say(io.stderr, line);
+    return app;
   } catch (error) {
     throw error instanceof Failure ? error : new ApplicationFailure(`cannot start: ${messageOf(error)}`, error);
   }

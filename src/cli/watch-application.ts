@@ -1,4 +1,4 @@
-import { existsSync, type FSWatcher, watch } from 'node:fs';
+import { type FSWatcher, readdirSync, statSync, watch } from 'node:fs';
 import { join } from 'node:path';
 
 /** Tells what changes in an application. */
@@ -43,17 +43,24 @@ export function watchApplication(directory: string): ApplicationWatcher {
     }, quiet);
   }
 
+  /** Watches a folder and all below it, in place of what was watched there before. */
   function watchFolder(folder: string): void {
-    watchers.get(folder)?.close();
-    watchers.delete(folder);
-    const path = join(directory, folder);
-    if (!existsSync(path)) return;
-    const watcher = watch(path, { recursive: true }, (_, name) =>
-      note(name ? `${folder}/${name.replaceAll('\\', '/')}` : folder),
-    );
-    // A folder that goes away is seen from above.
+    for (const [path, watcher] of watchers) {
+      if (path !== folder && !path.startsWith(`${folder}/`)) continue;
+      watcher.close();
+      watchers.delete(path);
+    }
+    if (ignored.test(folder) || !isDirectory(join(directory, folder))) return;
+    // One by one: a recursive watcher on Linux loses a file that an editor saves by putting another in its place.
+    const watcher = watch(join(directory, folder), (event, name) => {
+      const path = name === null ? folder : `${folder}/${name}`;
+      if (event === 'rename') watchFolder(path);
+      note(path);
+    });
+    // A folder that goes away is seen from the one above it.
     watcher.on('error', () => watcher.close());
     watchers.set(folder, watcher);
+    for (const entry of readdirSync(join(directory, folder))) watchFolder(`${folder}/${entry}`);
   }
 
   // A folder may be made later, or be put in another's place as a whole.
@@ -76,4 +83,8 @@ export function watchApplication(directory: string): ApplicationWatcher {
       for (const watcher of watchers.values()) watcher.close();
     },
   };
+}
+
+function isDirectory(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 }

@@ -4,7 +4,7 @@ import type { ApiRequest } from '../access/user.ts';
 import { accessorsFor } from '../change/accessors.ts';
 import { addOrRemove, inTransaction, lockRow } from '../change/add-remove.ts';
 import { problem, violationsProblem } from '../errors.ts';
-import { modelName } from '../model/hierarchy.ts';
+import { metaOfEntity, modelName } from '../model/hierarchy.ts';
 import { JsonReply } from '../response/json-reply.ts';
 import { heed } from './hooks.ts';
 import { bodyOf } from './index-action.ts';
@@ -28,7 +28,7 @@ export async function addRemoveAction(
   const what = whatToDo(request.method);
   const { framework, hooks } = runtime;
   const { em } = stateOf(request, framework.mapper);
-  const { __meta: meta } = helper(entity);
+  const meta = metaOfEntity(framework.mapper, entity);
   const accessors = accessorsFor(meta, property);
   if (!accessors)
     throw new Error(`${meta.className} has no association "${property}" and no methods to add to it and remove from it`);

@@ -2,14 +2,15 @@ import { Collection, type EntityMetadata, helper, Reference } from '@mikro-orm/c
 import type { FastifyReply } from 'fastify';
 import type { ApiRequest } from '../access/user.ts';
 import type { RequestEntityManager } from '../database/mapper.ts';
+import type { FieldPlan } from '../model/field-plan.ts';
 import { keyOf } from '../model/identifier.ts';
-import { populatePlan } from '../query/populate.ts';
+import { byClass, populatePlan } from '../query/populate.ts';
 import { JsonReply } from '../response/json-reply.ts';
 import { isEntity } from '../serialization/serializer.ts';
 import { stateOf } from './request-state.ts';
 import type { Framework } from './runtime.ts';
 
-const jsonType = 'application/json; charset=utf-8';
+export const jsonType = 'application/json; charset=utf-8';
 
 /** Sends what an action gave: serialized in its groups, or 204 where there is nothing. */
 export async function respond(
@@ -23,9 +24,11 @@ export async function respond(
   if (value === undefined) return reply.code(status === 200 ? 204 : status).send();
   const serializer = framework.serializer(groups ?? undefined);
   const { em } = stateOf(request, framework.mapper);
-  for (const [meta, entities] of byClass(value)) {
+  for (const [meta, entities] of byClass(em, entitiesIn(value))) {
+    const plan = serializer.planFor(meta);
     await loadRows(em, meta, entities);
-    await populatePlan(em, entities, serializer.planFor(meta));
+    if (writes(request.method)) await readFormulas(em, meta, entities, plan);
+    await populatePlan(em, entities, plan);
   }
   return reply
     .code(status)
@@ -41,17 +44,33 @@ async function loadRows(em: RequestEntityManager, meta: EntityMetadata, entities
   await em.find(meta.class, { [keyOf(meta).name]: { $in: keys } } as never);
 }
 
-function byClass(value: unknown): Map<EntityMetadata, object[]> {
+function writes(method: string): boolean {
+  return method !== 'GET' && method !== 'HEAD';
+}
+
+/** What the database computes from other columns is as old as the last reading, or was never read, when these were written. */
+async function readFormulas(
+  em: RequestEntityManager,
+  meta: EntityMetadata,
+  entities: readonly object[],
+  plan: FieldPlan,
+): Promise<void> {
+  const names = (plan.variants.get(meta) ?? []).filter(({ metadata }) => metadata.formula).map(({ property }) => property);
+  const stored = entities.filter((entity) => helper(entity).__originalEntityData);
+  if (names.length === 0 || stored.length === 0) return;
+  const byKey = new Map(stored.map((entity) => [String(helper(entity).getPrimaryKey()), entity as Record<string, unknown>]));
+  const where = { [keyOf(meta).name]: { $in: stored.map((entity) => helper(entity).getPrimaryKey()) } };
+  const options = { fields: names, filters: false, disableIdentityMap: true };
+  for (const row of (await em.find(meta.class, where as never, options as never)) as Record<string, unknown>[]) {
+    const entity = byKey.get(String(helper(row).getPrimaryKey()));
+    if (entity) for (const name of names) entity[name] = row[name];
+  }
+}
+
+function entitiesIn(value: unknown): Set<object> {
   const found = new Set<object>();
   collect(value, found);
-  const groups = new Map<EntityMetadata, object[]>();
-  for (const entity of found) {
-    const { __meta: meta } = helper(entity);
-    const group = groups.get(meta);
-    if (group) group.push(entity);
-    else groups.set(meta, [entity]);
-  }
-  return groups;
+  return found;
 }
 
 /** The entities of an answer, wherever in it a handler put them. */

@@ -25,6 +25,10 @@ export function databaseKind(url: string): DatabaseKind {
   return url.startsWith('sqlite:') ? 'sqlite' : 'postgresql';
 }
 
+export function databaseKindOf(mapper: Mapper): DatabaseKind {
+  return mapper.driver.constructor.name.startsWith('Sqlite') ? 'sqlite' : 'postgresql';
+}
+
 /** Makes the mapper of an application: reads its models and chooses the driver, without opening a connection. */
 export async function createMapper(database: DatabaseDeclaration, options: MapperOptions): Promise<Mapper> {
   const common: Partial<Options> = {

@@ -23,15 +23,20 @@ const busyTimeout = 5000;
  * and does not wait for it (WAL allows this). An in-memory database has one connection, and reads wait for their turn.
  */
 export class SqliteFileDialect extends SqliteDialect {
-  readonly #file: string;
+  readonly #driver: SqliteFileDriver;
 
   constructor(file: string) {
     super({ database: () => Promise.reject(new Error('connections are opened by SqliteFileDialect itself')) });
-    this.#file = file;
+    this.#driver = new SqliteFileDriver(file);
+  }
+
+  /** Runs work that only reads, on the connection for reading; it sees what is committed. */
+  read<Result>(work: (db: DatabaseSync) => Result): Promise<Result> {
+    return this.#driver.read(work);
   }
 
   override createDriver(): Driver {
-    return new SqliteFileDriver(this.#file);
+    return this.#driver;
   }
 
   override createAdapter(): SqliteAdapter {
@@ -59,16 +64,30 @@ class SqliteFileDriver implements Driver {
   readonly #turn = new Turn();
   #writer!: DatabaseSync;
   #reader!: DatabaseSync;
+  #isOpen = false;
 
   constructor(file: string) {
     this.#file = file;
   }
 
   async init(): Promise<void> {
+    if (this.#isOpen) return;
+    this.#isOpen = true;
     const inMemory = this.#file === ':memory:';
     if (!inMemory) mkdirSync(dirname(this.#file), { recursive: true });
     this.#writer = open(this.#file);
     this.#reader = inMemory ? this.#writer : open(this.#file);
+  }
+
+  async read<Result>(work: (db: DatabaseSync) => Result): Promise<Result> {
+    await this.init();
+    if (this.#reader !== this.#writer) return work(this.#reader);
+    await this.#turn.take();
+    try {
+      return work(this.#writer);
+    } finally {
+      this.#turn.give();
+    }
   }
 
   async acquireConnection(): Promise<DatabaseConnection> {
@@ -102,8 +121,10 @@ class SqliteFileDriver implements Driver {
   async releaseConnection(): Promise<void> {}
 
   async destroy(): Promise<void> {
-    if (this.#reader !== this.#writer) this.#reader?.close();
-    this.#writer?.close();
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
+    if (this.#reader !== this.#writer) this.#reader.close();
+    this.#writer.close();
   }
 }
 

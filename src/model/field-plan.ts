@@ -54,8 +54,9 @@ function planAssociated(
 ): FieldPlan {
   const variants = new Map<EntityMetadata, readonly Field[]>();
   for (const target of targets) {
+    // by the association's own class, not by that of the row: rows of sister classes would otherwise lead on to each other
+    const recursing = ancestors.some((ancestor) => sameLine(ancestor, target));
     for (const meta of concreteClasses(mapper, target)) {
-      const recursing = ancestors.some((ancestor) => sameLine(ancestor, meta));
       const properties = recursing ? identityProperties(meta) : ownProperties(meta);
       variants.set(meta, planProperties(mapper, properties, groups, [...ancestors, meta]));
     }

@@ -1,4 +1,4 @@
-import type { EntityMetadata } from '@mikro-orm/core';
+import { type EntityMetadata, helper } from '@mikro-orm/core';
 import type { Mapper } from '../database/mapper.ts';
 
 /** A model's class, as MikroORM made or was given it. */
@@ -7,6 +7,14 @@ export type ModelClass = abstract new (...args: never[]) => object;
 /** Every entity of the application, without embeddables and without the mapper's own pivot tables. */
 export function entitiesOf(mapper: Mapper): EntityMetadata[] {
   return [...mapper.getMetadata().getAll().values()].filter((meta) => !meta.embeddable && !meta.pivotTable && !meta.virtual);
+}
+
+/**
+ * What this application's mapper knows of an entity's class. The entity itself knows the mapper that was made last, which is
+ * another one where two applications in one process share a model.
+ */
+export function metaOfEntity(mapper: Mapper, entity: object): EntityMetadata {
+  return mapper.getMetadata().get(helper(entity).__meta.class as never) as EntityMetadata;
 }
 
 /** Whether `meta` is `ancestor` or inherits from it. */

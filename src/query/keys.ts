@@ -78,12 +78,7 @@ export async function hasKey(
  * The statement behind a query that joins, groups or limits: a row can come up more than once, and its order can depend on what was
  * joined. So every row is given its place, and a key takes the first of its places.
  */
-function shapedKeys(
-  em: RequestEntityManager,
-  query: AnyQueryBuilder,
-  meta: EntityMetadata,
-  sort: readonly SortKey[],
-): Statement {
+function shapedKeys(em: RequestEntityManager, query: AnyQueryBuilder, meta: EntityMetadata, sort: readonly SortKey[]): Statement {
   const ordered = inTotalOrder(query.clone(['limit', 'offset']), meta, sort)
     .unsetFlag(QueryFlag.DISTINCT)
     .setFlag(QueryFlag.DISABLE_PAGINATE)
@@ -124,7 +119,8 @@ function narrowed(outer: Window, inner: Window): Window {
   return { offset: outer.offset + inner.offset, limit: Math.max(0, Math.min(inner.limit, outer.limit - inner.offset)) };
 }
 
-function inTotalOrder(query: AnyQueryBuilder, meta: EntityMetadata, sort: readonly SortKey[]): AnyQueryBuilder {
+/** The query in its own order or else that of `sort`, and at last by key. */
+export function inTotalOrder(query: AnyQueryBuilder, meta: EntityMetadata, sort: readonly SortKey[]): AnyQueryBuilder {
   if (query.state.orderBy.length === 0) for (const sortKey of sort) query.andOrderBy(orderOf(sortKey) as never);
   return query.andOrderBy(keyOrder(meta) as never) as AnyQueryBuilder;
 }

@@ -1,23 +1,52 @@
 import { Collection, type EntityMetadata, helper, Reference } from '@mikro-orm/core';
 import type { RequestEntityManager } from '../database/mapper.ts';
-import type { AssociationField, FieldPlan } from '../model/field-plan.ts';
+import type { AssociationField, Field, FieldPlan } from '../model/field-plan.ts';
 
 /**
  * Loads what a plan shows beyond the entities' own rows: one statement for each association of the plan, however many
- * entities there are.
+ * entities there are and whichever of the model's classes they have.
  */
 export async function populatePlan(em: RequestEntityManager, entities: readonly object[], plan: FieldPlan): Promise<void> {
-  for (const [meta, group] of byClass(entities)) {
-    const fields = plan.variants.get(meta);
-    if (!fields) continue;
-    for (const field of fields) {
-      if (field.kind === 'scalar' && field.metadata.lazy) await load(em, group, field.property);
-      if ((field.kind === 'to-one' || field.kind === 'to-many') && needsRows(field)) {
-        await load(em, group, field.property);
-        await populatePlan(em, associated(group, field.property), field.plan);
-      }
+  for (const { property, plans, owners } of wanted(em, entities, plan)) {
+    await load(em, owners, property);
+    if (plans.length > 0) await populatePlan(em, associated(owners, property), union(plans));
+  }
+}
+
+interface Wanted {
+  readonly property: string;
+  /** What to go on with: one plan for each class that has the association. */
+  readonly plans: FieldPlan[];
+  readonly owners: object[];
+}
+
+/** The properties that have to be loaded. What classes inherit from one another is one property. */
+function wanted(em: RequestEntityManager, entities: readonly object[], plan: FieldPlan): Iterable<Wanted> {
+  const found = new Map<string, Wanted>();
+  for (const [meta, group] of byClass(em, entities)) {
+    for (const field of plan.variants.get(meta) ?? []) {
+      const isAssociation = field.kind === 'to-one' || field.kind === 'to-many';
+      if (isAssociation ? !needsRows(field) : !(field.kind === 'scalar' && field.metadata.lazy)) continue;
+      const { targetMeta, fieldNames, pivotTable } = field.metadata;
+      const key = JSON.stringify([meta.root.uniqueName, field.property, targetMeta?.uniqueName, fieldNames, pivotTable]);
+      const same = found.get(key) ?? { property: field.property, plans: [], owners: [] };
+      found.set(key, same);
+      same.owners.push(...group);
+      if (isAssociation) same.plans.push(field.plan);
     }
   }
+  return found.values();
+}
+
+/** All that any of the plans shows: they differ at most in where they are cut. */
+function union(plans: readonly FieldPlan[]): FieldPlan {
+  const variants = new Map<EntityMetadata, readonly Field[]>();
+  for (const plan of plans) {
+    for (const [meta, fields] of plan.variants) {
+      if (fields.length > (variants.get(meta)?.length ?? -1)) variants.set(meta, fields);
+    }
+  }
+  return { variants };
 }
 
 async function load(em: RequestEntityManager, entities: object[], property: string): Promise<void> {
@@ -32,10 +61,11 @@ function needsRows(field: AssociationField): boolean {
   );
 }
 
-function byClass(entities: readonly object[]): Map<EntityMetadata, object[]> {
+/** Entities by their class, as the mapper of the entity manager knows it. */
+export function byClass(em: RequestEntityManager, entities: Iterable<object>): Map<EntityMetadata, object[]> {
   const groups = new Map<EntityMetadata, object[]>();
   for (const entity of entities) {
-    const meta = helper(entity).__meta;
+    const meta = em.getMetadata().get(helper(entity).__meta.class as never) as EntityMetadata;
     const group = groups.get(meta);
     if (group) group.push(entity);
     else groups.set(meta, [entity]);

@@ -1,4 +1,4 @@
-import { type EntityMetadata, type EntityProperty, raw, ReferenceKind } from '@mikro-orm/core';
+import { type EntityMetadata, type EntityProperty, ReferenceKind, raw } from '@mikro-orm/core';
 import { QueryBuilder } from '@mikro-orm/sql';
 import type { RequestEntityManager } from '../database/mapper.ts';
 import { keyOf } from '../model/identifier.ts';
@@ -44,7 +44,10 @@ export async function filteredQuery(
 function unionQuery(em: RequestEntityManager, meta: EntityMetadata, query: AnyQueryBuilder): AnyQueryBuilder {
   const { name, fieldNames } = keyOf(meta);
   const { sql, params } = query.toQuery();
-  const column = em.getPlatform().quoteIdentifier(fieldNames[0] as string).toString();
+  const column = em
+    .getPlatform()
+    .quoteIdentifier(fieldNames[0] as string)
+    .toString();
   const outer = em.createQueryBuilder(meta.class, rootAlias) as AnyQueryBuilder;
   return outer.where({ [name]: { $in: raw(`select ${column} from (${sql}) as united`, [...params]) } } as never);
 }

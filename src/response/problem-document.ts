@@ -1,6 +1,7 @@
 import { STATUS_CODES } from 'node:http';
-import { ConnectionException, DriverException, LockWaitTimeoutException } from '@mikro-orm/core';
+import { ConnectionException, DeadlockException, DriverException, LockWaitTimeoutException } from '@mikro-orm/core';
 import { Problem, problem } from '../errors.ts';
+import { targetOf } from './request-target.ts';
 
 export const problemType = 'application/problem+json; charset=utf-8';
 
@@ -26,12 +27,15 @@ export function toProblem(error: unknown, bodyLimit: number): Problem {
   if (isUnavailable(error)) {
     return problem('database_unavailable', {}, { headers: { 'retry-after': retryAfter }, cause: error });
   }
-  const { statusCode, code, message } = error as { statusCode?: unknown; code?: unknown; message?: unknown };
+  const { statusCode, code, message } = (error ?? {}) as { statusCode?: unknown; code?: unknown; message?: unknown };
   switch (code) {
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return problem('unsupported_media_type', { allowed: 'application/json' }, { cause: error });
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
       return problem('body_too_large', { limit: bodyLimit }, { cause: error });
+    // no text is encoded like that, so nothing can be called it
+    case 'FST_ERR_BAD_URL':
+      return problem('not_found', { path: badPath(String(message)) }, { cause: error });
     case 'FST_ERR_CTP_EMPTY_JSON_BODY':
     case 'FST_ERR_CTP_INVALID_JSON_BODY':
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
@@ -43,6 +47,11 @@ export function toProblem(error: unknown, bodyLimit: number): Problem {
     return new OtherProblem(statusCode, typeof message === 'string' ? message : '', error);
   }
   return problem('internal_error', {}, { cause: error });
+}
+
+/** Fastify tells the address in the message only. */
+function badPath(message: string): string {
+  return targetOf(message.replace(/^'|' is not a valid url component$/g, '')).path;
 }
 
 /** A refusal that an application's own code or a plugin threw, with a status of its own. */
@@ -70,13 +79,17 @@ const unavailableCodes = new Set([
   '57P03',
   '53300', // too many connections
   '55P03',
+  '40001', // one of two transactions in each other's way has to be repeated
+  '40P01',
 ]);
 
 /** Whether the database was out of reach, too slow or too busy: the same request may succeed later. */
 export function isUnavailable(error: unknown): boolean {
-  if (error instanceof ConnectionException || error instanceof LockWaitTimeoutException) return true;
+  if ([ConnectionException, LockWaitTimeoutException, DeadlockException].some((type) => error instanceof type)) return true;
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    const { code, message } = cause as Error & { code?: unknown };
+    const { code, message, severity } = cause as Error & { code?: unknown; severity?: unknown };
+    // PostgreSQL ended the session, or did not begin it: no such database, no connections allowed, wrong password
+    if (severity === 'FATAL' || severity === 'PANIC') return true;
     if (typeof code === 'string' && (unavailableCodes.has(code) || code.startsWith('08'))) return true;
     if (/timeout exceeded when trying to connect|Connection terminated|database is locked/.test(message)) return true;
     // a connection refused on every address of a host

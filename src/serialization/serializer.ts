@@ -1,6 +1,7 @@
 import { Collection, type EntityMetadata, type EntityProperty, helper, Reference, ScalarReference, Utils } from '@mikro-orm/core';
 import type { Mapper } from '../database/mapper.ts';
 import { type Field, type FieldPlan, ownProperties, planFields, planProperties } from '../model/field-plan.ts';
+import { metaOfEntity } from '../model/hierarchy.ts';
 import { keyOf } from '../model/identifier.ts';
 import { dateTimeToJson, integerToJson, toJson } from './to-json.ts';
 
@@ -45,7 +46,7 @@ export function createSerializer(mapper: Mapper, groups: readonly string[]): Ser
 
   function serializeObject(value: object): unknown {
     if (Array.isArray(value)) return value.map(serialize);
-    if (isEntity(value)) return compile(helper(value).__meta).write(value);
+    if (isEntity(value)) return compile(metaOfEntity(mapper, value)).write(value);
     if (value instanceof Collection) return value.getItems(false).map(serialize);
     if (value instanceof Reference || value instanceof ScalarReference) return serialize(value.unwrap());
     if (value instanceof Date) return dateTimeToJson(value);
@@ -69,21 +70,21 @@ export function createSerializer(mapper: Mapper, groups: readonly string[]): Ser
 }
 
 /** Whether a value is an entity, loaded or not. A wrapped reference to one is none. */
-export function isEntity(value: unknown): value is object {
+export function isEntity(value: unknown): boolean {
   return typeof value === 'object' && value !== null && Utils.isEntity(value, true) && !(value instanceof Reference);
 }
 
 function compilePlan(plan: FieldPlan, serialize: (value: unknown) => unknown): WriteEntity {
-  const variants = new Map<EntityMetadata, { needsRow: boolean; writes: Write[] }>();
+  const variants = new Map<unknown, { needsRow: boolean; writes: Write[] }>();
   for (const [meta, fields] of plan.variants) {
-    variants.set(meta, {
+    variants.set(meta.class, {
       needsRow: fields.some((field) => !field.metadata.primary),
       writes: fields.map((field) => compileField(field, serialize)),
     });
   }
   return (entity) => {
     const wrapped = helper(entity);
-    const variant = variants.get(wrapped.__meta);
+    const variant = variants.get(wrapped.__meta.class);
     // A row that a filter of the model hides stays a bare reference: nothing of it is shown.
     if (!variant || (variant.needsRow && !wrapped.isInitialized())) return null;
     const target: Record<string, unknown> = {};
@@ -97,7 +98,8 @@ function compileField(field: Field, serialize: (value: unknown) => unknown): Wri
   const own = metadata.serializer;
   if (own) {
     return (target, entity) => {
-      target[name] = serialize(own(entity[property]));
+      // what was never set is null in the next answer, so it is in this one
+      target[name] = serialize(own(entity[property] ?? null));
     };
   }
   const convert = compileValue(field, serialize);

@@ -1,0 +1,31 @@
+import type { DatabaseDeclaration } from '../declaration/types.ts';
+import { coalescing, type Executor } from './executor.ts';
+import { databaseKindOf, type Mapper } from './mapper.ts';
+import type { SqliteFileDialect } from './sqlite-dialect.ts';
+
+/** What sends the compiled statements of an application; only the driver in use is loaded. */
+export async function createExecutor(
+  mapper: Mapper,
+  database: DatabaseDeclaration,
+  onStatement: ((sql: string) => void) | undefined,
+): Promise<Executor> {
+  const executor = await executorOf(mapper, database);
+  if (!onStatement) return executor;
+  return {
+    ...executor,
+    rows(statement, parameters) {
+      onStatement(statement.text);
+      return executor.rows(statement, parameters);
+    },
+  };
+}
+
+async function executorOf(mapper: Mapper, database: DatabaseDeclaration): Promise<Executor> {
+  if (databaseKindOf(mapper) === 'sqlite') {
+    const { sqliteExecutor } = await import('./sqlite-executor.ts');
+    // it answers at once, so there is never anything to share
+    return sqliteExecutor(mapper.config.get('driverOptions') as unknown as SqliteFileDialect);
+  }
+  const { postgresExecutor } = await import('./postgres-executor.ts');
+  return coalescing(postgresExecutor(database));
+}

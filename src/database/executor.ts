@@ -1,0 +1,58 @@
+/** A statement that is made once and sent many times. */
+export interface Statement {
+  /** Its identity: prepared under this name. */
+  readonly name: string;
+  readonly text: string;
+  /** Whether a column of it can hold integers beyond 2^53. */
+  readonly wide: boolean;
+}
+
+/** Sends compiled statements and gives their rows as arrays of columns. */
+export interface Executor {
+  /** `text`: every value is text, as the server writes it; `native`: as Node's SQLite gives it. */
+  readonly format: 'text' | 'native';
+  rows(statement: Statement, parameters: readonly unknown[]): Promise<unknown[][]>;
+  close(): Promise<void>;
+}
+
+interface Shared {
+  /** What was sent last and has not come back yet. */
+  running: Promise<unknown>;
+  /** What will be sent as soon as that is back; whoever comes until then takes part. */
+  waiting: Promise<unknown[][]> | null;
+}
+
+/**
+ * Lets requests that need the same statement with the same parameters share one execution, if it has not been sent yet
+ * when the later of them asks. So nobody is answered from a snapshot older than their request, and of each kind at most one
+ * runs while one waits.
+ */
+export function coalescing(executor: Executor): Executor {
+  const shared = new Map<string, Shared>();
+
+  function send(key: string, statement: Statement, parameters: readonly unknown[]): Promise<unknown[][]> {
+    const sent = executor.rows(statement, parameters);
+    const entry: Shared = { running: sent, waiting: null };
+    shared.set(key, entry);
+    const done = () => {
+      if (shared.get(key) === entry && !entry.waiting) shared.delete(key);
+    };
+    sent.then(done, done);
+    return sent;
+  }
+
+  return {
+    format: executor.format,
+    rows(statement, parameters) {
+      const key = `${statement.name} ${JSON.stringify(parameters)}`;
+      const entry = shared.get(key);
+      if (!entry) return send(key, statement, parameters);
+      entry.waiting ??= entry.running.then(
+        () => send(key, statement, parameters),
+        () => send(key, statement, parameters),
+      );
+      return entry.waiting;
+    },
+    close: () => executor.close(),
+  };
+}

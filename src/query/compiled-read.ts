@@ -1,0 +1,266 @@
+import { createHash } from 'node:crypto';
+import { type EntityMetadata, type EntityProperty, ReferenceKind } from '@mikro-orm/core';
+import type { Executor, Statement } from '../database/executor.ts';
+import { type DatabaseKind, databaseKindOf, type Mapper } from '../database/mapper.ts';
+import type { SortKey } from '../declaration/types.ts';
+import type { FieldPlan } from '../model/field-plan.ts';
+import { type Identifier, keyOf } from '../model/identifier.ts';
+import { valueKindOf } from '../model/value-kind.ts';
+import { compileRowWriter, type RowField, type RowsByKey, type RowWriter } from '../serialization/row-writer.ts';
+import type { Window } from './keys.ts';
+import { type ManySelection, NeedsEntity, planRows, type RowPlan, rootTableAlias } from './row-plan.ts';
+
+/** A query that selects keys of the model, as the mapper wrote it, with `?` for each parameter. */
+export interface KeyQuery {
+  readonly sql: string;
+  readonly params: readonly unknown[];
+}
+
+/** Reads of one model and field plan whose statements and serializer were made at start. */
+export class CompiledRead {
+  readonly #executor: Executor;
+  readonly #kind: DatabaseKind;
+  readonly #plan: RowPlan;
+  readonly #writer: RowWriter;
+  readonly #manyWriters: readonly RowWriter[];
+  readonly #manyStatements: readonly Statement[];
+  readonly #wide: boolean;
+  readonly #one: Statement;
+  readonly #page: Statement;
+  readonly #count: Statement;
+
+  private constructor(mapper: Mapper, meta: EntityMetadata, plan: RowPlan, sort: readonly SortKey[], executor: Executor) {
+    this.#executor = executor;
+    this.#kind = databaseKindOf(mapper);
+    this.#plan = plan;
+    this.#writer = compileRowWriter(plan.root.object, executor.format);
+    this.#manyWriters = plan.many.map(({ object }) => compileRowWriter(object, executor.format));
+    const keyKind = valueKindOf(keyOf(meta), mapper.driver.getPlatform()).kind;
+    this.#wide = keyKind === 'bigint' || holdsBigints(plan.root.object.variants.flatMap(({ fields }) => fields));
+    this.#manyStatements = plan.many.map((many) => this.#manyStatement(many));
+    const { root } = plan;
+    this.#one = this.#statement(this.#select([`${root.key} = ${this.#parameter(1)}`]));
+    this.#page = this.#statement(this.#pageText(mapper, meta, sort));
+    this.#count = this.#statement(`select count(*) from ${root.table}${where(root.conditions)}`, false);
+  }
+
+  /** Makes the compiled read, or gives the reason why entities are needed instead. */
+  static compile(
+    mapper: Mapper,
+    meta: EntityMetadata,
+    fields: FieldPlan,
+    sort: readonly SortKey[],
+    executor: Executor,
+  ): CompiledRead | { readonly needsEntity: string } {
+    try {
+      return new CompiledRead(mapper, meta, planRows(mapper, meta, fields), sort, executor);
+    } catch (error) {
+      if (error instanceof NeedsEntity) return { needsEntity: error.message };
+      throw error;
+    }
+  }
+
+  /** One row as JSON, or null. */
+  async one(id: Identifier): Promise<string | null> {
+    const rows = await this.#executor.rows(this.#one, [bindable(id, this.#kind)]);
+    return rows.length > 0 ? this.#write(rows) : null;
+  }
+
+  /** One row among those that a query selects. */
+  async oneOf(query: KeyQuery): Promise<string | null> {
+    const rows = await this.#executor.rows(this.#statement(this.#selectOf(query)), this.#bound(query));
+    return rows.length > 0 ? this.#write(rows) : null;
+  }
+
+  /** A window of all rows as JSON objects, separated by commas, and their number. */
+  async page({ offset, limit }: Window): Promise<{ count: number; items: string }> {
+    const [rows, counted] = await Promise.all([
+      this.#executor.rows(this.#page, [limit, offset]),
+      this.#executor.rows(this.#count, []),
+    ]);
+    return { count: Number(counted[0]?.[0]), items: await this.#write(rows) };
+  }
+
+  /** The rows that a query selects, in its own order, and what another query counts. */
+  async pageOf(keys: KeyQuery, count: KeyQuery): Promise<{ count: number; items: string }> {
+    const counting = this.#statement(numbered(count.sql, this.#kind), false);
+    const [rows, counted] = await Promise.all([
+      this.#executor.rows(this.#statement(this.#selectOf(keys)), this.#bound(keys)),
+      this.#executor.rows(counting, this.#bound(count)),
+    ]);
+    return { count: Number(counted[0]?.[0]), items: await this.#write(rows) };
+  }
+
+  async #write(rows: unknown[][]): Promise<string> {
+    const many = await this.#fetchMany(rows);
+    let text = '';
+    for (let i = 0; i < rows.length; i++)
+      text += (i === 0 ? '' : ',') + this.#writer(rows[i] as unknown[], many, this.#manyWriters);
+    return text;
+  }
+
+  /** One statement for each to-many, those of one level at the same time. */
+  async #fetchMany(root: unknown[][]): Promise<readonly RowsByKey[]> {
+    const { many } = this.#plan;
+    if (many.length === 0) return [];
+    const rows: Promise<unknown[][]>[] = [];
+    const groups: Promise<RowsByKey>[] = [];
+    for (const [source, selection] of many.entries()) {
+      const parents = selection.parent === null ? Promise.resolve(root) : (rows[selection.parent] as Promise<unknown[][]>);
+      rows[source] = parents.then((found) => this.#rowsFor(source, selection, found));
+      groups[source] = rows[source].then((found) => grouped(found, selection));
+    }
+    return Promise.all(groups);
+  }
+
+  async #rowsFor(source: number, { parentColumn }: ManySelection, parents: unknown[][]): Promise<unknown[][]> {
+    const keys = new Set<unknown>();
+    for (const parent of parents) if (parent[parentColumn] !== null) keys.add(parent[parentColumn]);
+    if (keys.size === 0) return [];
+    const list = this.#kind === 'postgresql' ? [...keys] : jsonList(keys);
+    return this.#executor.rows(this.#manyStatements[source] as Statement, [list]);
+  }
+
+  #manyStatement({ columns, conditions, joins, object, order, owner, table }: ManySelection): Statement {
+    const among = this.#kind === 'postgresql' ? `${owner} = any($1)` : `${owner} in (select value from json_each(?1))`;
+    const text = `select ${columns.join(', ')} from ${[table, ...joins].join(' ')}${where([among, ...conditions])} order by ${order.sql}`;
+    return this.#statement(text, this.#wide || holdsBigints(object.variants.flatMap(({ fields }) => fields)));
+  }
+
+  #select(conditions: readonly string[]): string {
+    const { columns, joins, table, conditions: own } = this.#plan.root;
+    return `select ${columns.join(', ')} from ${[table, ...joins].join(' ')}${where([...conditions, ...own])}`;
+  }
+
+  /** The keys of the window are found first, and what is embedded is joined to them alone. */
+  #pageText(mapper: Mapper, meta: EntityMetadata, sort: readonly SortKey[]): string {
+    const { columns, conditions, joins, key, table } = this.#plan.root;
+    const order = sortText(mapper, meta, sort, key);
+    const limits = `limit ${this.#parameter(1)} offset ${this.#parameter(2)}`;
+    const orderBy = `order by ${order.terms.join(', ')}`;
+    if (joins.length === 0)
+      return `select ${columns.join(', ')} from ${[table, ...order.joins].join(' ')}${where(conditions)} ${orderBy} ${limits}`;
+    const keys = `select ${key} as key from ${[table, ...order.joins].join(' ')}${where(conditions)} ${orderBy} ${limits}`;
+    return `select ${columns.join(', ')} from (${keys}) as page inner join ${table} on ${key} = page.key ${[...order.joins, ...joins].join(' ')} ${orderBy}`;
+  }
+
+  #selectOf({ sql }: KeyQuery): string {
+    const { columns, joins, key, table } = this.#plan.root;
+    const selected = `with selected(key) as (${numbered(sql, this.#kind)}), page as (select key, row_number() over () as place from selected)`;
+    return `${selected} select ${columns.join(', ')} from page inner join ${table} on ${key} = page.key ${joins.join(' ')} order by page.place`;
+  }
+
+  #bound({ params }: KeyQuery): unknown[] {
+    return params.map((value) => bindable(value, this.#kind));
+  }
+
+  #parameter(position: number): string {
+    return this.#kind === 'postgresql' ? `$${position}` : `?${position}`;
+  }
+
+  #statement(text: string, wide = this.#wide): Statement {
+    return { name: nameOf(text), text, wide };
+  }
+}
+
+/** Prepared statements are known by their text, of which there is a bounded number. */
+const names = new Map<string, string>();
+const keptNames = 2000;
+
+function nameOf(text: string): string {
+  let name = names.get(text);
+  if (name === undefined) {
+    name = `d${createHash('sha256').update(text).digest('base64url').slice(0, 20)}`;
+    if (names.size >= keptNames) names.delete(names.keys().next().value as string);
+    names.set(text, name);
+  }
+  return name;
+}
+
+/** `?` as the mapper writes parameters, numbered as the database wants them; in quoted text it is none. */
+function numbered(sql: string, kind: DatabaseKind): string {
+  let position = 0;
+  const sign = kind === 'postgresql' ? '$' : '?';
+  return sql.replace(/'(?:[^']|'')*'|"(?:[^"]|"")*"|`[^`]*`|\\\?|\?/g, (found) => {
+    if (found === '\\?') return '?';
+    return found === '?' ? `${sign}${++position}` : found;
+  });
+}
+
+function where(conditions: readonly string[]): string {
+  return conditions.length > 0 ? ` where ${conditions.join(' and ')}` : '';
+}
+
+/** What the driver takes for a value of the mapper's: SQLite knows neither dates nor booleans. */
+function bindable(value: unknown, kind: DatabaseKind): unknown {
+  if (kind === 'postgresql') return value;
+  if (value instanceof Date) return value.getTime();
+  return typeof value === 'boolean' ? Number(value) : value;
+}
+
+function jsonList(keys: Iterable<unknown>): string {
+  const items = [...keys].map((key) => (typeof key === 'bigint' ? key.toString() : JSON.stringify(key)));
+  return `[${items.join(',')}]`;
+}
+
+/** The rows of each owner, in order; a text key is ordered by code unit, whatever the database's collation. */
+function grouped(rows: unknown[][], { order: { textColumn } }: ManySelection): RowsByKey {
+  const groups = new Map<unknown, unknown[][]>();
+  for (const row of rows) {
+    const key = String(row[0]);
+    const group = groups.get(key);
+    if (group) group.push(row);
+    else groups.set(key, [row]);
+  }
+  if (textColumn !== null) {
+    for (const group of groups.values()) group.sort((a, b) => ((a[textColumn] as string) < (b[textColumn] as string) ? -1 : 1));
+  }
+  return groups;
+}
+
+function holdsBigints(fields: readonly RowField[]): boolean {
+  return fields.some((field) => {
+    if (field.kind === 'value') return field.value.kind === 'bigint';
+    if (field.kind === 'embedded') return holdsBigints(field.fields);
+    if (field.kind === 'to-one')
+      return field.objects.some(({ variants }) => variants.some((variant) => holdsBigints(variant.fields)));
+    return false;
+  });
+}
+
+function sortText(
+  mapper: Mapper,
+  meta: EntityMetadata,
+  sort: readonly SortKey[],
+  key: string,
+): { terms: string[]; joins: string[] } {
+  const quote = (name: string) => mapper.driver.getPlatform().quoteIdentifier(name).toString();
+  const joins: string[] = [];
+  const terms = sort.map(({ property: path, direction }) => {
+    let owner = meta;
+    let alias = rootTableAlias;
+    const hops = path.split('.');
+    const last = hops.pop() as string;
+    for (const hop of hops) {
+      const property = owner.properties[hop as never] as EntityProperty;
+      if (
+        property.kind === ReferenceKind.EMBEDDED ||
+        !property.targetMeta ||
+        property.fieldNames?.length !== 1 ||
+        property.polymorphic
+      ) {
+        throw new NeedsEntity(`the order by ${path} is made by the mapper`);
+      }
+      const target = property.targetMeta;
+      const joined = `s${joins.length}`;
+      const on = `${joined}.${quote(keyOf(target).fieldNames[0] as string)} = ${alias}.${quote(property.fieldNames[0] as string)}`;
+      joins.push(`left join ${quote(target.tableName)} as ${joined} on ${on}`);
+      owner = target;
+      alias = joined;
+    }
+    const column = (owner.properties[last as never] as EntityProperty | undefined)?.fieldNames?.[0];
+    if (!column) throw new NeedsEntity(`the order by ${path} is made by the mapper`);
+    return `${alias}.${quote(column)} ${direction}`;
+  });
+  return { terms: [...terms, `${key} asc`], joins };
+}

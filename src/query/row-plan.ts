@@ -1,0 +1,402 @@
+import { type EntityMetadata, type EntityProperty, ReferenceKind } from '@mikro-orm/core';
+import { type DatabaseKind, databaseKindOf, type Mapper } from '../database/mapper.ts';
+import type { AssociationField, EmbeddedField, Field, FieldPlan, ScalarField } from '../model/field-plan.ts';
+import { hasDiscriminator } from '../model/hierarchy.ts';
+import { keyOf } from '../model/identifier.ts';
+import { type ValueKind, valueKindOf } from '../model/value-kind.ts';
+import type { RowField, RowObject, RowVariant } from '../serialization/row-writer.ts';
+
+/** Thrown while a plan is made: what it shows can only be had from an entity. */
+export class NeedsEntity extends Error {}
+
+/** Columns of a table and of the tables joined to it, from which objects are written. */
+export interface RowSelection {
+  /** As they stand in SQL, in order of position. */
+  readonly columns: readonly string[];
+  readonly table: string;
+  readonly joins: readonly string[];
+  readonly object: RowObject;
+}
+
+/** The rows of one to-many association, fetched for all that they belong to at once. */
+export interface ManySelection extends RowSelection {
+  /** Which selection they belong to: a to-many before this one, or the root (null). */
+  readonly parent: number | null;
+  /** The column of the parent's rows that holds the key they are found by. */
+  readonly parentColumn: number;
+  /** The column, in SQL, that holds that key here. It is also the first of the columns. */
+  readonly owner: string;
+  readonly conditions: readonly string[];
+  /** What the rows of one owner are sorted by: the column in SQL, and its position where it is sorted by code unit. */
+  readonly order: { readonly sql: string; readonly textColumn: number | null };
+}
+
+/** Everything that is fetched for a field plan: a fixed number of statements. */
+export interface RowPlan {
+  readonly root: RowSelection & { readonly key: string; readonly conditions: readonly string[] };
+  readonly many: readonly ManySelection[];
+}
+
+export const rootTableAlias = 'e';
+
+/** Makes the plan by which rows become JSON without entities, or throws {@link NeedsEntity} with the reason. */
+export function planRows(mapper: Mapper, meta: EntityMetadata, plan: FieldPlan): RowPlan {
+  const planner = new RowPlanner(mapper);
+  const selection = new Selection(planner, meta, rootTableAlias);
+  const object = selection.object(plan, meta, rootTableAlias, null);
+  const root = {
+    ...selection.done(object),
+    key: selection.column(rootTableAlias, keyColumn(meta)),
+    conditions: planner.discriminatorOf(meta, rootTableAlias),
+  };
+  planner.descend(selection, null);
+  return { root, many: planner.many };
+}
+
+interface PendingMany {
+  readonly field: AssociationField;
+  readonly source: number;
+  readonly parentColumn: number;
+  readonly owner: EntityMetadata;
+}
+
+class RowPlanner {
+  readonly mapper: Mapper;
+  readonly kind: DatabaseKind;
+  readonly many: ManySelection[] = [];
+  #sources = 0;
+  #aliases = 0;
+
+  constructor(mapper: Mapper) {
+    this.mapper = mapper;
+    this.kind = databaseKindOf(mapper);
+  }
+
+  alias(): string {
+    return `t${this.#aliases++}`;
+  }
+
+  source(): number {
+    return this.#sources++;
+  }
+
+  quote(name: string): string {
+    return this.mapper.driver.getPlatform().quoteIdentifier(name).toString();
+  }
+
+  table(meta: EntityMetadata): string {
+    if (meta.inheritanceType === 'tpt' || meta.root.inheritanceType === 'tpt')
+      throw new NeedsEntity(`${meta.className} has a table for each type`);
+    if (meta.virtual || meta.schema === '*') throw new NeedsEntity(`${meta.className} has no table of its own`);
+    if (Object.values(meta.filters ?? {}).some((filter) => filter.default))
+      throw new NeedsEntity(`${meta.className} has a filter that is on by default`);
+    if (hasLoadHooks(meta)) throw new NeedsEntity(`${meta.className} has code that runs when a row is loaded`);
+    return [meta.schema, meta.tableName]
+      .filter((part) => part !== undefined)
+      .map((part) => this.quote(part as string))
+      .join('.');
+  }
+
+  /** Rows of a class that shares its table with others. */
+  discriminatorOf(meta: EntityMetadata, alias: string): string[] {
+    if (!hasDiscriminator(meta) || meta.root === meta) return [];
+    const values = Object.entries(meta.root.discriminatorMap ?? {})
+      .filter(([, type]) => type === meta.class || type.prototype instanceof meta.class)
+      .map(([value]) => `'${value.replaceAll("'", "''")}'`);
+    return [`${alias}.${this.quote(discriminatorColumn(meta))} in (${values.join(', ')})`];
+  }
+
+  /** Plans the to-many associations that were met in a selection, and then those met in theirs. */
+  descend(selection: Selection, parent: number | null): void {
+    for (const pending of selection.pending) {
+      const { selection: inner, many } = this.#planMany(pending, parent);
+      this.many[pending.source] = many;
+      this.descend(inner, pending.source);
+    }
+  }
+
+  #planMany({ field, source, parentColumn }: PendingMany, parent: number | null): { selection: Selection; many: ManySelection } {
+    void source;
+    const { metadata: property, plan } = field;
+    const target = property.targetMeta as EntityMetadata;
+    refuseUnusual(property);
+    const alias = this.alias();
+    const inner = new Selection(this, target, alias);
+    const { table, owner, joins } =
+      property.kind === ReferenceKind.MANY_TO_MANY
+        ? this.#throughPivot(property, target, alias)
+        : this.#byForeignKey(property, target, alias);
+    inner.column(null, owner);
+    const object = inner.object(plan, target, alias, null);
+    const key = keyOf(target);
+    const isNumber = ['integer', 'bigint'].includes(valueKindOf(key, this.mapper.driver.getPlatform()).kind);
+    const sql = `${alias}.${this.quote(keyColumn(target))}`;
+    const done = inner.done(object);
+    return {
+      selection: inner,
+      many: {
+        ...done,
+        table,
+        joins: [...joins, ...done.joins],
+        parent,
+        parentColumn,
+        owner,
+        conditions: this.discriminatorOf(target, alias),
+        order: { sql, textColumn: isNumber ? null : inner.indexOf(sql) },
+      },
+    };
+  }
+
+  #byForeignKey(property: EntityProperty, target: EntityMetadata, alias: string) {
+    const inverse = target.properties[property.mappedBy as never] as EntityProperty;
+    const columns = inverse.joinColumns ?? inverse.fieldNames;
+    if (columns.length !== 1 || inverse.polymorphic)
+      throw new NeedsEntity(`${target.className}.${String(inverse.name)} is no single column`);
+    return {
+      table: `${this.table(target)} as ${alias}`,
+      owner: `${alias}.${this.quote(columns[0] as string)}`,
+      joins: [] as string[],
+    };
+  }
+
+  #throughPivot(property: EntityProperty, target: EntityMetadata, alias: string) {
+    const { joinColumns, inverseJoinColumns, pivotTable } = property;
+    if (joinColumns.length !== 1 || inverseJoinColumns.length !== 1 || !pivotTable)
+      throw new NeedsEntity(`${String(property.name)} has no plain pivot table`);
+    const pivot = this.alias();
+    const join = `inner join ${this.table(target)} as ${alias} on ${alias}.${this.quote(keyColumn(target))} = ${pivot}.${this.quote(inverseJoinColumns[0] as string)}`;
+    const name = pivotTable
+      .split('.')
+      .map((part) => this.quote(part))
+      .join('.');
+    return { table: `${name} as ${pivot}`, owner: `${pivot}.${this.quote(joinColumns[0] as string)}`, joins: [join] };
+  }
+}
+
+/** The columns and joins of one statement, as they are gathered. */
+class Selection {
+  readonly #planner: RowPlanner;
+  readonly #columns: string[] = [];
+  readonly #joins: string[] = [];
+  readonly #table: string;
+  readonly pending: PendingMany[] = [];
+
+  constructor(planner: RowPlanner, meta: EntityMetadata, alias: string) {
+    this.#planner = planner;
+    this.#table = `${planner.table(meta)} as ${alias}`;
+  }
+
+  done(object: RowObject): RowSelection {
+    return { columns: this.#columns, table: this.#table, joins: this.#joins, object };
+  }
+
+  indexOf(sql: string): number {
+    return this.add(sql);
+  }
+
+  /** Adds a column, by its name in a table or as it stands in SQL, and gives it as it stands in SQL. */
+  column(alias: string | null, name: string): string {
+    const sql = alias === null ? name : `${alias}.${this.#planner.quote(name)}`;
+    this.add(sql);
+    return sql;
+  }
+
+  add(sql: string): number {
+    const known = this.#columns.indexOf(sql);
+    return known >= 0 ? known : this.#columns.push(sql) - 1;
+  }
+
+  object(plan: FieldPlan, meta: EntityMetadata, alias: string, presence: number | null): RowObject {
+    const variants = [...plan.variants];
+    const several = variants.length > 1 || (hasDiscriminator(meta) && meta.root === meta);
+    const discriminator = several ? this.add(`${alias}.${this.#planner.quote(discriminatorColumn(meta))}`) : null;
+    return {
+      presence,
+      discriminator,
+      variants: variants.map(
+        ([concrete, fields]): RowVariant => ({
+          type: several ? String(concrete.discriminatorValue) : null,
+          fields: fields.map((field) => this.#field(field, concrete, alias)),
+        }),
+      ),
+    };
+  }
+
+  #field(field: Field, meta: EntityMetadata, alias: string): RowField {
+    if (field.metadata.serializer) throw new NeedsEntity(`${meta.className}.${field.property} has a serializer of its own`);
+    switch (field.kind) {
+      case 'scalar':
+        return this.#scalar(field, meta, alias);
+      case 'embedded':
+        return this.#embedded(field, meta, alias);
+      case 'to-one':
+        return this.#toOne(field, meta, alias);
+      case 'to-many': {
+        const source = this.#planner.source();
+        this.pending.push({
+          field,
+          source,
+          parentColumn: this.add(`${alias}.${this.#planner.quote(keyColumn(meta))}`),
+          owner: meta,
+        });
+        return {
+          kind: 'to-many',
+          name: field.name,
+          source,
+          column: this.add(`${alias}.${this.#planner.quote(keyColumn(meta))}`),
+        };
+      }
+    }
+  }
+
+  #scalar(field: ScalarField, meta: EntityMetadata, alias: string): RowField {
+    const { metadata: property, name, value } = field;
+    if (field.computed || property.formula || property.fieldNames?.length !== 1) {
+      throw new NeedsEntity(`${meta.className}.${field.property} is computed by the model`);
+    }
+    return {
+      kind: 'value',
+      name,
+      column: this.#value(value, `${alias}.${this.#planner.quote(property.fieldNames[0] as string)}`, property),
+      value,
+    };
+  }
+
+  #value(value: ValueKind, sql: string, property: EntityProperty): number {
+    if (value.kind === 'custom' || value.kind === 'any' || value.kind === 'interval' || property.hasConvertToJSValueSQL) {
+      throw new NeedsEntity(`${String(property.name)} has a type that only JavaScript converts`);
+    }
+    if (value.kind !== 'array') return this.add(sql);
+    if (this.#planner.kind === 'sqlite') throw new NeedsEntity(`${String(property.name)} is a list in a text column`);
+    return this.add(`array_to_json(${sql})`);
+  }
+
+  #embedded(field: EmbeddedField, meta: EntityMetadata, alias: string): RowField {
+    const { metadata: property, name, plan } = field;
+    const variants = [...plan.variants.values()];
+    if (property.object || property.array || variants.length !== 1)
+      throw new NeedsEntity(`${meta.className}.${field.property} is kept as JSON`);
+    const columns: number[] = [];
+    const columnOf = (inner: string) => (property.embeddedProps[inner] as EntityProperty | undefined)?.fieldNames?.[0];
+    for (const inner of Object.values(property.embeddedProps)) {
+      if (inner.kind !== ReferenceKind.SCALAR || inner.fieldNames?.length !== 1)
+        throw new NeedsEntity(`${meta.className}.${field.property} holds more than columns`);
+      columns.push(this.add(`${alias}.${this.#planner.quote(inner.fieldNames[0] as string)}`));
+    }
+    const fields = (variants[0] as readonly Field[]).map((inner): RowField => {
+      const column = columnOf(inner.property);
+      if (inner.kind !== 'scalar' || inner.computed || inner.metadata.serializer || !column)
+        throw new NeedsEntity(`${meta.className}.${field.property} holds more than columns`);
+      return {
+        kind: 'value',
+        name: inner.name,
+        column: this.#value(inner.value, `${alias}.${this.#planner.quote(column)}`, inner.metadata),
+        value: inner.value,
+      };
+    });
+    return { kind: 'embedded', name, nullable: property.nullable === true, columns, fields };
+  }
+
+  #toOne(field: AssociationField, meta: EntityMetadata, alias: string): RowField {
+    const { metadata: property, name, plan } = field;
+    refuseUnusual(property);
+    const reference = this.#bareReference(field, alias);
+    if (reference) return reference;
+    const targets = property.polymorphTargets ?? [property.targetMeta as EntityMetadata];
+    const objects = targets.map((target) => this.#joined(property, target, plan, meta, alias));
+    return { kind: 'to-one', name, objects };
+  }
+
+  /** A reference that shows nothing but its key stands in the row already. */
+  #bareReference({ metadata: property, name, plan }: AssociationField, alias: string): RowField | null {
+    const variants = [...plan.variants];
+    const [target, fields] = variants[0] ?? [];
+    const ownsColumn =
+      property.fieldNames?.length === 1 &&
+      !property.polymorphic &&
+      (property.owner || property.kind === ReferenceKind.MANY_TO_ONE);
+    if (variants.length !== 1 || !target || !fields || !ownsColumn || fields.some(({ metadata }) => !metadata.primary))
+      return null;
+    const column = this.add(`${alias}.${this.#planner.quote(property.fieldNames[0] as string)}`);
+    const inner = fields.map((field): RowField => {
+      if (field.kind !== 'scalar' || field.metadata.serializer)
+        throw new NeedsEntity(`${target.className}.${field.property} is no plain key`);
+      return {
+        kind: 'value',
+        name: field.name,
+        column: this.#value(field.value, `${alias}.${this.#planner.quote(property.fieldNames[0] as string)}`, field.metadata),
+        value: field.value,
+      };
+    });
+    return {
+      kind: 'to-one',
+      name,
+      objects: [{ presence: column, discriminator: null, variants: [{ type: null, fields: inner }] }],
+    };
+  }
+
+  #joined(property: EntityProperty, target: EntityMetadata, plan: FieldPlan, meta: EntityMetadata, alias: string): RowObject {
+    const own = new Map(
+      [...plan.variants].filter(([concrete]) => concrete === target || concrete.class.prototype instanceof target.class),
+    );
+    const joined = this.#planner.alias();
+    const quote = (name: string) => this.#planner.quote(name);
+    const key = `${joined}.${quote(keyColumn(target))}`;
+    this.#joins.push(
+      `left join ${this.#planner.table(target)} as ${joined} on ${this.#joinCondition(property, target, joined, key, meta, alias)}`,
+    );
+    return this.object({ variants: own }, target, joined, this.add(key));
+  }
+
+  #joinCondition(
+    property: EntityProperty,
+    target: EntityMetadata,
+    joined: string,
+    key: string,
+    meta: EntityMetadata,
+    alias: string,
+  ): string {
+    const quote = (name: string) => this.#planner.quote(name);
+    if (property.polymorphic) {
+      const [type, ...columns] = property.fieldNames;
+      const value = Object.entries(property.discriminatorMap ?? {}).find(([, cls]) => cls === target.class)?.[0];
+      if (columns.length !== 1 || value === undefined) throw new NeedsEntity(`${String(property.name)} has more than one key`);
+      return `${key} = ${alias}.${quote(columns[0] as string)} and ${alias}.${quote(type as string)} = '${value.replaceAll("'", "''")}'`;
+    }
+    if (property.owner || property.kind === ReferenceKind.MANY_TO_ONE) {
+      if (property.fieldNames.length !== 1) throw new NeedsEntity(`${String(property.name)} has more than one column`);
+      return `${key} = ${alias}.${quote(property.fieldNames[0] as string)}`;
+    }
+    const inverse = target.properties[property.mappedBy as never] as EntityProperty;
+    if (inverse.fieldNames?.length !== 1) throw new NeedsEntity(`${String(property.name)} has more than one column`);
+    return `${joined}.${quote(inverse.fieldNames[0] as string)} = ${alias}.${quote(keyColumn(meta))}`;
+  }
+}
+
+function keyColumn(meta: EntityMetadata): string {
+  const columns = keyOf(meta).fieldNames;
+  if (meta.compositePK || columns.length !== 1) throw new NeedsEntity(`${meta.className} has a key of several columns`);
+  return columns[0] as string;
+}
+
+function discriminatorColumn(meta: EntityMetadata): string {
+  const property = meta.root.properties[meta.root.discriminatorColumn as never] as EntityProperty;
+  return property.fieldNames[0] as string;
+}
+
+/** Associations that say more than which rows belong together. */
+function refuseUnusual(property: EntityProperty): void {
+  const unusual =
+    property.where ??
+    property.orderBy ??
+    (property.fixedOrder || undefined) ??
+    property.mapToPk ??
+    property.through ??
+    property.filters ??
+    property.targetKey;
+  if (unusual) throw new NeedsEntity(`${String(property.name)} is restricted or ordered by the model`);
+}
+
+function hasLoadHooks(meta: EntityMetadata): boolean {
+  return (['onLoad', 'onInit'] as const).some((hook) => (meta.hooks?.[hook]?.length ?? 0) > 0);
+}

@@ -1,0 +1,179 @@
+import type { ValueKind } from '../model/value-kind.ts';
+import { integerToJson, toJson } from './to-json.ts';
+
+/** Where in a row of columns the parts of a JSON object stand. */
+export interface RowObject {
+  /** The column that is null where there is no row: that of the key of a joined table. */
+  readonly presence: number | null;
+  /** The column that says which class the row is of, where it can be one of several. */
+  readonly discriminator: number | null;
+  readonly variants: readonly RowVariant[];
+}
+
+export interface RowVariant {
+  /** The value of the discriminator; null where there is but one variant. */
+  readonly type: string | null;
+  readonly fields: readonly RowField[];
+}
+
+export type RowField = { readonly name: string } & (
+  | { readonly kind: 'value'; readonly column: number; readonly value: ValueKind }
+  | { readonly kind: 'embedded'; readonly nullable: boolean; readonly columns: readonly number[]; readonly fields: readonly RowField[] }
+  /** The first of the objects that is present, or null. */
+  | { readonly kind: 'to-one'; readonly objects: readonly RowObject[] }
+  /** The rows that another statement found for the key in a column. */
+  | { readonly kind: 'to-many'; readonly source: number; readonly column: number }
+);
+
+/** The rows of each to-many, by the key of what they belong to. */
+export type RowsByKey = ReadonlyMap<unknown, readonly unknown[][]>;
+
+/** Writes one row as JSON. `many` are the rows of the to-many associations, `writers` what writes them. */
+export type RowWriter = (row: unknown[], many: readonly RowsByKey[], writers: readonly RowWriter[]) => string;
+
+/** How values come from the database: PostgreSQL's as text, SQLite's as JavaScript values. */
+export type RowFormat = 'text' | 'native';
+
+/**
+ * Makes the function that writes rows of a form straight to JSON.
+ *
+ * It is generated as source: what goes into it are positions and the names of fields, escaped, and never a value of a row.
+ */
+export function compileRowWriter(object: RowObject, format: RowFormat): RowWriter {
+  const source = new SourceBuilder(format);
+  const main = source.object(object);
+  const make = new Function('h', 'k', `${source.text}\nreturn ${main};`) as (helpers: typeof helpersOf, kinds: Converter[]) => RowWriter;
+  return make(helpersOf, source.converters);
+}
+
+type Converter = (value: unknown) => unknown;
+
+/** Characters that JSON escapes, and halves of surrogate pairs, which `JSON.stringify` escapes as well. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
+const needsEscape = /["\\\u0000-\u001f\ud800-\udfff]/;
+
+const helpersOf = {
+  text: (value: string): string => (needsEscape.test(value) ? JSON.stringify(value) : `"${value}"`),
+  any: (value: unknown): string => JSON.stringify(value) ?? 'null',
+  /** `2026-11-15 03:29:00.099+00`, in a session whose time zone is UTC */
+  timestamp: (value: string): string => {
+    if (value.length > 26 || value.charCodeAt(10) !== 32 || !value.endsWith('+00')) return JSON.stringify(new Date(value.replace(' ', 'T')));
+    const fraction = value.length > 22 ? value.slice(20, Math.min(23, value.length - 3)).padEnd(3, '0') : '000';
+    return `"${value.slice(0, 10)}T${value.slice(11, 19)}.${fraction}Z"`;
+  },
+};
+
+class SourceBuilder {
+  readonly #format: RowFormat;
+  readonly #functions: string[] = [];
+  readonly converters: Converter[] = [];
+
+  constructor(format: RowFormat) {
+    this.#format = format;
+  }
+
+  get text(): string {
+    return this.#functions.join('\n');
+  }
+
+  /** Adds the function of an object and gives its name. */
+  object({ presence, discriminator, variants }: RowObject): string {
+    const lines: string[] = [];
+    if (presence !== null) lines.push(`if (r[${presence}] === null) return 'null';`);
+    for (const { type, fields } of variants) {
+      const body = this.#fields(fields);
+      if (type === null || discriminator === null) lines.push(`return ${body};`);
+      else lines.push(`if (r[${discriminator}] === ${JSON.stringify(type)}) return ${body};`);
+    }
+    lines.push(`return 'null';`);
+    const name = `o${this.#functions.length}`;
+    this.#functions.push(`function ${name}(r, m, w) {\n  ${lines.join('\n  ')}\n}`);
+    return name;
+  }
+
+  #fields(fields: readonly RowField[]): string {
+    if (fields.length === 0) return `'{}'`;
+    const parts = fields.map((field, index) => `${literal(`${index === 0 ? '{' : ','}${JSON.stringify(field.name)}:`)} + ${this.#field(field)}`);
+    return `${parts.join(' + ')} + '}'`;
+  }
+
+  #field(field: RowField): string {
+    switch (field.kind) {
+      case 'value':
+        return `(r[${field.column}] === null ? 'null' : ${this.#value(field.value, `r[${field.column}]`)})`;
+      case 'embedded': {
+        const body = this.#fields(field.fields);
+        const empty = field.columns.map((column) => `r[${column}] === null`).join(' && ');
+        return field.nullable && empty ? `(${empty} ? 'null' : ${body})` : `(${body})`;
+      }
+      case 'to-one': {
+        const objects = field.objects.map((object) => ({ name: this.object(object), presence: object.presence }));
+        const choice = objects.reduceRight((rest, { name, presence }) => `r[${presence}] !== null ? ${name}(r, m, w) : ${rest}`, `'null'`);
+        return `(${choice})`;
+      }
+      case 'to-many':
+        return this.#many(field.source, field.column);
+    }
+  }
+
+  #many(source: number, column: number): string {
+    const name = `l${this.#functions.length}`;
+    this.#functions.push(
+      `function ${name}(r, m, w) {
+  const rows = m[${source}].get('' + r[${column}]);
+  if (rows === undefined) return '[]';
+  const write = w[${source}];
+  let text = '[' + write(rows[0], m, w);
+  for (let i = 1; i < rows.length; i++) text += ',' + write(rows[i], m, w);
+  return text + ']';
+}`,
+    );
+    return `${name}(r, m, w)`;
+  }
+
+  /** The expression that writes a value that is not null. */
+  #value(kind: ValueKind, value: string): string {
+    const isText = this.#format === 'text';
+    switch (kind.kind) {
+      case 'integer':
+        return value;
+      case 'boolean':
+        return isText ? `(${value} === 't' ? 'true' : 'false')` : `(${value} ? 'true' : 'false')`;
+      case 'string':
+      case 'uuid':
+      case 'date':
+      case 'time':
+        return `h.text(${value})`;
+      case 'enum':
+        return kind.items.every((item) => typeof item === 'string') ? `h.text(${value})` : value;
+      case 'datetime':
+        if (isText) return `h.timestamp(${value})`;
+        return this.#converted((given) => new Date(typeof given === 'string' ? given : Number(given)), value);
+      case 'bigint':
+        return this.#converted(integerToJson, value);
+      case 'float':
+        return this.#converted(Number, value);
+      case 'json':
+        return this.#converted((given) => JSON.parse(given as string), value);
+      case 'blob':
+        return this.#converted(bytesToJson, value);
+      case 'array':
+        return this.#converted((given) => JSON.parse(given as string), value);
+      default:
+        return this.#converted(toJson(kind), value);
+    }
+  }
+
+  #converted(convert: Converter, value: string): string {
+    return `h.any(k[${this.converters.push(convert) - 1}](${value}))`;
+  }
+}
+
+/** PostgreSQL writes bytes as `\x6869`. */
+function bytesToJson(value: unknown): string {
+  return (typeof value === 'string' ? Buffer.from(value.slice(2), 'hex') : Buffer.from(value as Uint8Array)).toString('base64');
+}
+
+function literal(text: string): string {
+  return JSON.stringify(text).replace(/\u2028/g, '\\u2028').replace(/\u2029/g, '\\u2029');
+}
