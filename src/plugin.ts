@@ -122,10 +122,19 @@ function compiledHandler(
 ): RouteHandler {
   const { api, framework, meta } = runtime;
   const isIndex = action?.kind === 'index' && handler === 'indexApi';
-  const isEntity = action?.kind === 'entity' && handler === 'entityApi' && !runtime.guardOf('_entity', method).readsSubject;
-  if ((!isIndex && !isEntity) || !isUnhooked(controller, ApiController.prototype, isIndex ? 'indexApi' : 'entityApi')) return general;
-  const read = CompiledRead.compile(framework.mapper, meta, framework.serializer().planFor(meta), api.defaultSort, executor);
-  if (!(read instanceof CompiledRead)) return general;
+  const isEntity = action?.kind === 'entity' && handler === 'entityApi';
+  const judged = isEntity && runtime.guardOf('_entity', method).readsSubject;
+  if ((!isIndex && !isEntity) || !isUnhooked(controller, ApiController.prototype, isIndex ? 'indexApi' : 'entityApi'))
+    return general;
+  const read = CompiledRead.compile(
+    framework.mapper,
+    meta,
+    framework.serializer().planFor(meta),
+    api.defaultSort,
+    executor,
+    judged,
+  );
+  if (!(read instanceof CompiledRead) || (judged && read.subjectRefusal !== null)) return general;
   return (isIndex ? compiledIndex : compiledEntity)(runtime, read, general);
 }
 

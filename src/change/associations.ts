@@ -27,6 +27,11 @@ export class AssociationReader {
     this.#denormalizers = denormalizers;
   }
 
+  /** Whether the application itself reads the JSON of an association: then it can be anything. */
+  denormalizes(owner: EntityMetadata, property: string): boolean {
+    return this.#denormalizerOf(owner, property) !== undefined;
+  }
+
   /** For the fields of a class: a reference that does not resolve is a 400 that names the field. */
   forFieldsOf(owner: EntityMetadata): ResolveAssociation {
     return {
@@ -63,7 +68,7 @@ export class AssociationReader {
     json: unknown,
     { em, request }: Scope,
   ): Promise<Resolution> {
-    const denormalizer = this.#denormalizers.get(`${owner.className}.${property}`);
+    const denormalizer = this.#denormalizerOf(owner, property);
     if (!denormalizer) return this.#resolver.resolve(em, request, targets, json);
     const types = targets.map((meta) => meta.class as unknown as ModelClass);
     const entity = await denormalizer.denormalize(json, types, {
@@ -83,6 +88,15 @@ export class AssociationReader {
       );
     }
     return { entity };
+  }
+
+  /** The one of the class itself, else of the class it inherits from. */
+  #denormalizerOf(owner: EntityMetadata, property: string): Denormalizer | undefined {
+    for (let type = owner.class as { name: string } | null; type?.name; type = Object.getPrototypeOf(type)) {
+      const denormalizer = this.#denormalizers.get(`${type.name}.${property}`);
+      if (denormalizer) return denormalizer;
+    }
+    return undefined;
   }
 
   #refusal(resolution: Resolution, targets: readonly EntityMetadata[], path: string) {

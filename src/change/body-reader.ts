@@ -32,6 +32,8 @@ interface Scope {
   readonly request: ApiRequest;
   readonly mode: WriteMode;
   readonly resolve: ResolveAssociation;
+  /** Whether the application itself reads the association. */
+  readonly denormalizes: (field: AssociationWrite) => boolean;
   readonly violations: Violation[];
 }
 
@@ -106,7 +108,7 @@ async function readFields(
       const value = await readField(field, body[field.name], current, scope, path + field.name);
       if (value !== undefined) values[field.property] = value;
     } else if (scope.mode === 'replace') {
-      const value = valueOfAbsent(field, scope, path);
+      const value = await valueOfAbsent(field, current, scope, path);
       if (value !== undefined) values[field.property] = value;
     } else if (scope.mode === 'create' && field.required) {
       scope.violations.push(missing(path + field.name));
@@ -172,10 +174,13 @@ async function readToMany(
   const items = new Set<object>();
   for (const [position, item] of json.entries())
     items.add(await scope.resolve.entity(field, item, `${path}[${position}]`, scope));
-  const collection = current?.[field.property];
-  // what the list leaves out can be removed only once it is known
-  if (collection instanceof Collection && !collection.isInitialized()) await collection.init();
+  await know(current?.[field.property]);
   return [...items];
+}
+
+/** What a list leaves out can be removed only once it is known. */
+async function know(collection: unknown): Promise<void> {
+  if (collection instanceof Collection && !collection.isInitialized()) await collection.init();
 }
 
 async function readEmbedded(
@@ -233,8 +238,16 @@ function chooseEmbeddable(plans: readonly EmbeddedPlan[], json: Record<string, u
 }
 
 /** PUT takes a field that was not sent back to where a new row would have it. */
-function valueOfAbsent(field: WritableField, scope: Scope, path: string): unknown {
-  if (field.kind === 'to-many') return [];
+async function valueOfAbsent(
+  field: WritableField,
+  current: Record<string, unknown> | null,
+  scope: Scope,
+  path: string,
+): Promise<unknown> {
+  if (field.kind === 'to-many') {
+    await know(current?.[field.property]);
+    return [];
+  }
   if (field.metadata.default !== undefined && field.metadata.default !== null) return field.metadata.default;
   if (field.nullable) return null;
   if (field.required) scope.violations.push(missing(path + field.name));

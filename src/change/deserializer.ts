@@ -69,6 +69,8 @@ export class Deserializer {
   }
 
   #read(plan: WritePlan, body: Record<string, unknown>, entity: object | null, mode: WriteMode, { em, request }: Scope) {
-    return readBody(plan, body, entity, { em, request, mode, resolve: this.#associations.forFieldsOf(plan.meta) });
+    const resolve = this.#associations.forFieldsOf(plan.meta);
+    const denormalizes = ({ property }: { property: string }) => this.#associations.denormalizes(plan.meta, property);
+    return readBody(plan, body, entity, { em, request, mode, resolve, denormalizes });
   }
 }

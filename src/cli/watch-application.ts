@@ -1,4 +1,4 @@
-import { type FSWatcher, readdirSync, statSync, watch } from 'node:fs';
+import { type FSWatcher, lstatSync, readdirSync, statSync, watch } from 'node:fs';
 import { join } from 'node:path';
 
 /** Tells what changes in an application. */
@@ -50,17 +50,22 @@ export function watchApplication(directory: string): ApplicationWatcher {
       watcher.close();
       watchers.delete(path);
     }
-    if (ignored.test(folder) || !isDirectory(join(directory, folder))) return;
-    // One by one: a recursive watcher on Linux loses a file that an editor saves by putting another in its place.
-    const watcher = watch(join(directory, folder), (event, name) => {
-      const path = name === null ? folder : `${folder}/${name}`;
-      if (event === 'rename') watchFolder(path);
-      note(path);
-    });
-    // A folder that goes away is seen from the one above it.
-    watcher.on('error', () => watcher.close());
-    watchers.set(folder, watcher);
-    for (const entry of readdirSync(join(directory, folder))) watchFolder(`${folder}/${entry}`);
+    const path = join(directory, folder);
+    if (ignored.test(folder) || !isFolder(path, folders.includes(folder))) return;
+    try {
+      // One by one: a recursive watcher on Linux loses a file that an editor saves by putting another in its place.
+      const watcher = watch(path, (event, name) => {
+        const changed = name === null ? folder : `${folder}/${name}`;
+        if (event === 'rename') watchFolder(changed);
+        note(changed);
+      });
+      watcher.on('error', () => watcher.close());
+      watchers.set(folder, watcher);
+      for (const entry of readdirSync(path)) watchFolder(`${folder}/${entry}`);
+    } catch (error) {
+      // A folder that has just gone away is seen from the one above it.
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    }
   }
 
   // A folder may be made later, or be put in another's place as a whole.
@@ -85,6 +90,7 @@ export function watchApplication(directory: string): ApplicationWatcher {
   };
 }
 
-function isDirectory(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+/** Links to folders are not followed below the first level, for they may lead back. */
+function isFolder(path: string, follow: boolean): boolean {
+  return (follow ? statSync : lstatSync)(path, { throwIfNoEntry: false })?.isDirectory() === true;
 }

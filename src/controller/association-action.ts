@@ -1,5 +1,4 @@
 import type { EntityMetadata } from '@mikro-orm/core';
-import { helper } from '@mikro-orm/core';
 import type { ApiRequest } from '../access/user.ts';
 import { accessorsFor } from '../change/accessors.ts';
 import { addOrRemove, inTransaction, lockRow } from '../change/add-remove.ts';

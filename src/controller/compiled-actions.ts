@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ApiRequest } from '../access/user.ts';
+import type { HttpMethod } from '../declaration/types.ts';
 import { problem } from '../errors.ts';
 import { modelName } from '../model/hierarchy.ts';
 import type { CompiledRead } from '../query/compiled-read.ts';
@@ -42,29 +43,33 @@ export function compiledIndex(runtime: ApiRuntime, read: CompiledRead, otherwise
       fetched = await read.page(window);
     }
     const { count, pagination } = collectionOf([], fetched.count, page, request.url, baseUrl);
-    return reply.type(jsonType).send(`{"count":${count},"results":[${fetched.items}],"pagination":${JSON.stringify(pagination)}}`);
+    return reply
+      .type(jsonType)
+      .send(`{"count":${count},"results":[${fetched.items}],"pagination":${JSON.stringify(pagination)}}`);
   };
 }
 
-/** `_entity` GET and HEAD from compiled statements, where no voter looks at the entity. */
+/** `_entity` GET and HEAD from compiled statements; an entity is made, of the same row, only where a voter looks at it. */
 export function compiledEntity(runtime: ApiRuntime, read: CompiledRead, otherwise: RouteHandler): RouteHandler {
   const { framework, meta } = runtime;
+  const judged = (request: ApiRequest) => runtime.guardOf('_entity', request.method as HttpMethod).readsSubject;
   return async (incoming: FastifyRequest, reply: FastifyReply) => {
     const request = incoming as ApiRequest;
     const id = runtime.parseId((request.params as { id: string }).id);
     const restrict = restrictionOf(runtime, '_entity', request);
-    let text: string | null = null;
+    let row: unknown[] | undefined;
     if (id !== undefined && restrict) {
       const state = stateOf(request, framework.mapper);
       const restricted = await withState(state, () => restrictedQuery(state.em, meta, restrict));
       if (!isPlain(restricted)) return otherwise(incoming, reply);
-      text = await read.oneOf(singleKey(meta, restricted, id));
+      row = await read.oneOf(singleKey(meta, restricted, id));
     } else if (id !== undefined) {
-      text = await read.one(id);
+      row = await read.one(id);
     }
-    if (text === null) throw problem('entity_not_found', { model: modelName(meta) });
-    await checkAccess(runtime, '_entity', request, null);
+    if (!row) throw problem('entity_not_found', { model: modelName(meta) });
+    const subject = judged(request) ? read.subjectOf(row, stateOf(request, framework.mapper).em) : null;
+    await checkAccess(runtime, '_entity', request, subject);
     checkParameters(request.query as Record<string, unknown>, []);
-    return reply.type(jsonType).send(text);
+    return reply.type(jsonType).send(await read.json(row));
   };
 }

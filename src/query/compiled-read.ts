@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto';
 import { type EntityMetadata, type EntityProperty, ReferenceKind } from '@mikro-orm/core';
 import type { Executor, Statement } from '../database/executor.ts';
-import { type DatabaseKind, databaseKindOf, type Mapper } from '../database/mapper.ts';
+import { type DatabaseKind, databaseKindOf, type Mapper, type RequestEntityManager } from '../database/mapper.ts';
 import type { SortKey } from '../declaration/types.ts';
 import type { FieldPlan } from '../model/field-plan.ts';
 import { type Identifier, keyOf } from '../model/identifier.ts';
 import { valueKindOf } from '../model/value-kind.ts';
 import { compileRowWriter, type RowField, type RowsByKey, type RowWriter } from '../serialization/row-writer.ts';
 import type { Window } from './keys.ts';
-import { type ManySelection, NeedsEntity, planRows, type RowPlan, rootTableAlias } from './row-plan.ts';
+import { type ManySelection, NeedsEntity, planRows, type RowPlan, rootTableAlias, type SubjectColumn } from './row-plan.ts';
 
 /** A query that selects keys of the model, as the mapper wrote it, with `?` for each parameter. */
 export interface KeyQuery {
@@ -20,6 +20,7 @@ export interface KeyQuery {
 export class CompiledRead {
   readonly #executor: Executor;
   readonly #kind: DatabaseKind;
+  readonly #meta: EntityMetadata;
   readonly #plan: RowPlan;
   readonly #writer: RowWriter;
   readonly #manyWriters: readonly RowWriter[];
@@ -32,6 +33,7 @@ export class CompiledRead {
   private constructor(mapper: Mapper, meta: EntityMetadata, plan: RowPlan, sort: readonly SortKey[], executor: Executor) {
     this.#executor = executor;
     this.#kind = databaseKindOf(mapper);
+    this.#meta = meta;
     this.#plan = plan;
     this.#writer = compileRowWriter(plan.root.object, executor.format);
     this.#manyWriters = plan.many.map(({ object }) => compileRowWriter(object, executor.format));
@@ -51,25 +53,45 @@ export class CompiledRead {
     fields: FieldPlan,
     sort: readonly SortKey[],
     executor: Executor,
+    withSubject = false,
   ): CompiledRead | { readonly needsEntity: string } {
     try {
-      return new CompiledRead(mapper, meta, planRows(mapper, meta, fields), sort, executor);
+      return new CompiledRead(mapper, meta, planRows(mapper, meta, fields, withSubject), sort, executor);
     } catch (error) {
       if (error instanceof NeedsEntity) return { needsEntity: error.message };
       throw error;
     }
   }
 
-  /** One row as JSON, or null. */
-  async one(id: Identifier): Promise<string | null> {
-    const rows = await this.#executor.rows(this.#one, [bindable(id, this.#kind)]);
-    return rows.length > 0 ? this.#write(rows) : null;
+  /** One row, or undefined. */
+  async one(id: Identifier): Promise<unknown[] | undefined> {
+    return (await this.#executor.rows(this.#one, [bindable(id, this.#kind)]))[0];
   }
 
   /** One row among those that a query selects. */
-  async oneOf(query: KeyQuery): Promise<string | null> {
-    const rows = await this.#executor.rows(this.#statement(this.#selectOf(query)), this.#bound(query));
-    return rows.length > 0 ? this.#write(rows) : null;
+  async oneOf(query: KeyQuery): Promise<unknown[] | undefined> {
+    return (await this.#executor.rows(this.#statement(this.#selectOf(query)), this.#bound(query)))[0];
+  }
+
+  /** Why a row cannot be made an entity, where it cannot. */
+  get subjectRefusal(): string | null {
+    return typeof this.#plan.subject === 'string' ? this.#plan.subject : null;
+  }
+
+  /** The entity that a row is, for code that judges it; nothing more is fetched. */
+  subjectOf(row: unknown[], em: RequestEntityManager): object {
+    const columns = this.#plan.subject as readonly SubjectColumn[];
+    const data: Record<string, unknown> = {};
+    for (const { field, column, convert } of columns) {
+      const value = row[column];
+      data[field] = value === null || convert === null ? value : convert(value);
+    }
+    return em.map(this.#meta.class, data as never) as object;
+  }
+
+  /** A row as JSON, with what it embeds. */
+  json(row: unknown[]): Promise<string> {
+    return this.#write([row]);
   }
 
   /** A window of all rows as JSON objects, separated by commas, and their number. */

@@ -6,7 +6,12 @@ import { inTotalOrder, type Window } from './keys.ts';
 import type { AnyQueryBuilder } from './restriction.ts';
 
 /** The keys of a window of a plain query, as text for a compiled read. */
-export function windowKeys(meta: EntityMetadata, query: AnyQueryBuilder, { offset, limit }: Window, sort: readonly SortKey[]): KeyQuery {
+export function windowKeys(
+  meta: EntityMetadata,
+  query: AnyQueryBuilder,
+  { offset, limit }: Window,
+  sort: readonly SortKey[],
+): KeyQuery {
   const ordered = inTotalOrder(query.clone(), meta, sort).unsetFlag(QueryFlag.DISTINCT);
   return (ordered.select(keyOf(meta).name as never).limit(limit, offset) as AnyQueryBuilder).toQuery();
 }
@@ -20,5 +25,10 @@ export function countQuery(meta: EntityMetadata, query: AnyQueryBuilder): KeyQue
 export function singleKey(meta: EntityMetadata, query: AnyQueryBuilder, id: Identifier): KeyQuery {
   const { name } = keyOf(meta);
   const one = query.clone().andWhere({ [name]: id } as never);
-  return (one.unsetFlag(QueryFlag.DISTINCT).select(name as never).limit(1) as AnyQueryBuilder).toQuery();
+  return (
+    one
+      .unsetFlag(QueryFlag.DISTINCT)
+      .select(name as never)
+      .limit(1) as AnyQueryBuilder
+  ).toQuery();
 }

@@ -18,7 +18,12 @@ export interface RowVariant {
 
 export type RowField = { readonly name: string } & (
   | { readonly kind: 'value'; readonly column: number; readonly value: ValueKind }
-  | { readonly kind: 'embedded'; readonly nullable: boolean; readonly columns: readonly number[]; readonly fields: readonly RowField[] }
+  | {
+      readonly kind: 'embedded';
+      readonly nullable: boolean;
+      readonly columns: readonly number[];
+      readonly fields: readonly RowField[];
+    }
   /** The first of the objects that is present, or null. */
   | { readonly kind: 'to-one'; readonly objects: readonly RowObject[] }
   /** The rows that another statement found for the key in a column. */
@@ -42,7 +47,10 @@ export type RowFormat = 'text' | 'native';
 export function compileRowWriter(object: RowObject, format: RowFormat): RowWriter {
   const source = new SourceBuilder(format);
   const main = source.object(object);
-  const make = new Function('h', 'k', `${source.text}\nreturn ${main};`) as (helpers: typeof helpersOf, kinds: Converter[]) => RowWriter;
+  const make = new Function('h', 'k', `${source.text}\nreturn ${main};`) as (
+    helpers: typeof helpersOf,
+    kinds: Converter[],
+  ) => RowWriter;
   return make(helpersOf, source.converters);
 }
 
@@ -57,7 +65,8 @@ const helpersOf = {
   any: (value: unknown): string => JSON.stringify(value) ?? 'null',
   /** `2026-11-15 03:29:00.099+00`, in a session whose time zone is UTC */
   timestamp: (value: string): string => {
-    if (value.length > 26 || value.charCodeAt(10) !== 32 || !value.endsWith('+00')) return JSON.stringify(new Date(value.replace(' ', 'T')));
+    if (value.length > 26 || value.charCodeAt(10) !== 32 || !value.endsWith('+00'))
+      return JSON.stringify(new Date(value.replace(' ', 'T')));
     const fraction = value.length > 22 ? value.slice(20, Math.min(23, value.length - 3)).padEnd(3, '0') : '000';
     return `"${value.slice(0, 10)}T${value.slice(11, 19)}.${fraction}Z"`;
   },
@@ -93,7 +102,9 @@ class SourceBuilder {
 
   #fields(fields: readonly RowField[]): string {
     if (fields.length === 0) return `'{}'`;
-    const parts = fields.map((field, index) => `${literal(`${index === 0 ? '{' : ','}${JSON.stringify(field.name)}:`)} + ${this.#field(field)}`);
+    const parts = fields.map(
+      (field, index) => `${literal(`${index === 0 ? '{' : ','}${JSON.stringify(field.name)}:`)} + ${this.#field(field)}`,
+    );
     return `${parts.join(' + ')} + '}'`;
   }
 
@@ -108,7 +119,10 @@ class SourceBuilder {
       }
       case 'to-one': {
         const objects = field.objects.map((object) => ({ name: this.object(object), presence: object.presence }));
-        const choice = objects.reduceRight((rest, { name, presence }) => `r[${presence}] !== null ? ${name}(r, m, w) : ${rest}`, `'null'`);
+        const choice = objects.reduceRight(
+          (rest, { name, presence }) => `r[${presence}] !== null ? ${name}(r, m, w) : ${rest}`,
+          `'null'`,
+        );
         return `(${choice})`;
       }
       case 'to-many':
@@ -175,5 +189,7 @@ function bytesToJson(value: unknown): string {
 }
 
 function literal(text: string): string {
-  return JSON.stringify(text).replace(/\u2028/g, '\\u2028').replace(/\u2029/g, '\\u2029');
+  return JSON.stringify(text)
+    .replace(/\u2028/g, '\\u2028')
+    .replace(/\u2029/g, '\\u2029');
 }
