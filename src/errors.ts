@@ -9,7 +9,7 @@ export const catalogue = {
   unknown_format: {
     status: 404,
     title: 'Unknown format',
-    detail: 'the format "{format}" is not known here; use one of: {allowed}',
+    detail: 'the path ends in {given}; end it in one of: {allowed}',
   },
   method_not_allowed: {
     status: 405,
@@ -37,7 +37,7 @@ export const catalogue = {
   identity_mismatch: {
     status: 400,
     title: 'Identity mismatch',
-    detail: 'the field "{field}" must be {expected}, or be left out',
+    detail: 'the field "{field}" must {expected}',
   },
   unknown_type: { status: 400, title: 'Unknown type', detail: 'the field "{field}" must be one of: {allowed}' },
   invalid_reference: { status: 400, title: 'Invalid reference', detail: 'the field "{field}" {reason}' },

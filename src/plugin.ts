@@ -15,7 +15,7 @@ import { respond } from './controller/respond.ts';
 import { type ApiRuntime, Framework, restrictionOf, userOf } from './controller/runtime.ts';
 import { createExecutor } from './database/create-executor.ts';
 import type { Executor } from './database/executor.ts';
-import { prepareDatabase } from './database/mapper.ts';
+import { prepareDatabase } from './database/prepare-database.ts';
 import type { ApiDeclaration, HttpMethod } from './declaration/types.ts';
 import { problem } from './errors.ts';
 import { identifierParser } from './model/identifier.ts';
@@ -209,11 +209,15 @@ function acceptJson(app: FastifyInstance): void {
         return;
       }
       parse(request, body, (error, value) => {
-        if (error) done(problem('invalid_body', { reason: 'it is no valid JSON' }, { cause: error }));
+        if (error) done(problem('invalid_body', { reason: reasonOf(error) }, { cause: error }));
         else done(null, value);
       });
     },
   );
+}
+
+function reasonOf(error: Error): string {
+  return /prototype property/.test(error.message) ? 'it holds a key that is not allowed: __proto__ or constructor' : 'it is no valid JSON';
 }
 
 /** Every error becomes a problem document; what is our own fault is logged and not told. */

@@ -68,14 +68,14 @@ function checkIdentity(plan: WritePlan, body: Record<string, unknown>, entity: o
     if (!agrees) {
       throw problem('identity_mismatch', {
         field: key,
-        expected: entity ? 'the id of the path' : 'absent: a new id is given by the server',
+        expected: entity ? 'be the id of the path, or be left out' : 'be left out: the server gives a new entity its id',
       });
     }
   }
   for (const key of new Set([plan.typeKey, 'type'])) {
     if (!Object.hasOwn(body, key) || plan.fields.has(key)) continue;
     const type = typeOf(plan.meta);
-    if (body[key] !== type) throw problem('identity_mismatch', { field: key, expected: `"${type}"` });
+    if (body[key] !== type) throw problem('identity_mismatch', { field: key, expected: `be "${type}", or be left out` });
   }
 }
 

@@ -27,7 +27,8 @@ interface ConstraintError {
 }
 
 /** The answer to a write that the database refused, in terms of the model's properties. Null: the error is something else. */
-export function conflictProblem(error: unknown, mapper: Mapper): Problem | null {
+export function conflictProblem(given: unknown, mapper: Mapper): Problem | null {
+  const error = translated(given, mapper);
   if (error instanceof OptimisticLockError) {
     return problem('conflict_version', { model: nameOfEntity(error.getEntity()) }, { cause: error });
   }
@@ -67,6 +68,14 @@ function orphanProblem(error: ValidationError, mapper: Mapper): Problem | null {
   return violationsProblem([{ propertyPath: jsonName(property), title, code: 'orphan', parameters: {} }]);
 }
 
+/** What a commit throws is the driver's own error: the mapper translates those of statements only. */
+function translated(error: unknown, mapper: Mapper): unknown {
+  const { code } = (error ?? {}) as { code?: unknown };
+  const constraint = typeof code === 'string' && (/^23\w{3}$/.test(code) || code === 'ERR_SQLITE_ERROR');
+  if (!constraint || !(error instanceof Error) || error instanceof DriverException) return error;
+  return mapper.driver.getPlatform().getExceptionConverter().convertException(error);
+}
+
 /** PostgreSQL 18 has a code of its own for `on delete restrict`, which the mapper does not know. */
 function isReferenceConflict(error: unknown): boolean {
   return (
@@ -77,11 +86,12 @@ function isReferenceConflict(error: unknown): boolean {
 
 /** Why a row cannot be removed, for a database that does not say (SQLite): the first association that still points to it. */
 export async function stillReferenced(
-  error: unknown,
+  given: unknown,
   entity: object,
   em: RequestEntityManager,
   mapper: Mapper,
 ): Promise<unknown> {
+  const error = translated(given, mapper);
   if (!(error instanceof ForeignKeyConstraintViolationException) || (error as ConstraintError).table) return error;
   const meta = metaOfEntity(mapper, entity);
   const platform = mapper.driver.getPlatform();

@@ -1,5 +1,5 @@
 import { isAbsolute, resolve } from 'node:path';
-import { type EntityManager, MikroORM, type Options } from '@mikro-orm/core';
+import { MikroORM, type Options } from '@mikro-orm/core';
 import type { SqlEntityManager } from '@mikro-orm/sql';
 import type { DatabaseDeclaration } from '../declaration/types.ts';
 
@@ -64,35 +64,4 @@ async function postgresOptions(database: DatabaseDeclaration): Promise<Partial<O
       ...(database.statementTimeout > 0 && { statement_timeout: database.statementTimeout }),
     },
   } as Partial<Options>;
-}
-
-/** Brings the database to the models where the declaration asks for it, and fills a new one with the application's seed. */
-export async function prepareDatabase(
-  mapper: Mapper,
-  database: DatabaseDeclaration,
-  seed: ((em: EntityManager) => unknown) | null,
-): Promise<void> {
-  await mapper.connect();
-  if (database.schema === 'none') return;
-  const isNew = await hasNoTable(mapper, databaseKind(database.url));
-  await mapper.schema.update({ safe: true });
-  if (!isNew || !seed) return;
-  try {
-    await mapper.em.fork().transactional(async (em) => {
-      await seed(em);
-    });
-  } catch (error) {
-    // a half-made database would never be seeded again
-    await mapper.schema.drop();
-    throw error;
-  }
-}
-
-async function hasNoTable(mapper: Mapper, kind: DatabaseKind): Promise<boolean> {
-  const sql =
-    kind === 'sqlite'
-      ? "select count(*) as n from sqlite_master where type = 'table' and name not like 'sqlite_%'"
-      : 'select count(*) as n from information_schema.tables where table_schema = current_schema()';
-  const rows: { n: number | string }[] = await mapper.em.fork().execute(sql);
-  return Number(rows[0]?.n) === 0;
 }

@@ -13,7 +13,8 @@ interface Findings {
 /** Reports APIs whose model cannot be served, and orders by what the model does not have. */
 export function checkModels(apis: readonly ApiDeclaration[], mapper: Mapper, findings: Findings): void {
   for (const api of apis) {
-    if (findings.touches([...api.path, 'class'])) continue;
+    // a class that is missing or not known was reported before
+    if (api.class.value === null || findings.touches([...api.path, 'class'])) continue;
     const meta = mapper.getMetadata().find(api.class.value as never) as EntityMetadata | undefined;
     if (!meta || meta.embeddable) {
       findings.add([...api.path, 'class'], `${api.class.name} is no entity with a table of its own`);

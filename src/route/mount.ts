@@ -155,7 +155,10 @@ export function missProblem(
     const allowed = miss.allowed.join(', ');
     return problem('method_not_allowed', { method, allowed }, { headers: { Allow: allowed } });
   }
-  if (miss.kind === 'format') return problem('unknown_format', { format: shorten(miss.format), allowed: miss.known.join(', ') });
+  if (miss.kind === 'format') {
+    const given = miss.format === '' ? 'no format' : `the unknown format "${shorten(miss.format)}"`;
+    return problem('unknown_format', { given, allowed: miss.known.map((format) => `.${format}`).join(', ') });
+  }
   return problem('not_found', { path: shorten(withoutQuery(shown)) });
 }
 

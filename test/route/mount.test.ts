@@ -196,11 +196,11 @@ describe('a method that is not enabled', () => {
 
 describe('what is not there', () => {
   test.each([
-    ['/api/person/1.xml', 'the format "xml" is not known here; use one of: json'],
-    ['/api/person.yaml', 'the format "yaml" is not known here; use one of: json'],
-    ['/api/person.json;a=1', 'the format "json;a=1" is not known here; use one of: json'],
-    ['/api/person/1', 'the format "" is not known here; use one of: json'],
-    ['/api/person', 'the format "" is not known here; use one of: json'],
+    ['/api/person/1.xml', 'the path ends in the unknown format "xml"; end it in one of: .json'],
+    ['/api/person.yaml', 'the path ends in the unknown format "yaml"; end it in one of: .json'],
+    ['/api/person.json;a=1', 'the path ends in the unknown format "json;a=1"; end it in one of: .json'],
+    ['/api/person/1', 'the path ends in no format; end it in one of: .json'],
+    ['/api/person', 'the path ends in no format; end it in one of: .json'],
   ])('%s is 404 and names the known formats', async (url, detail) => {
     expect(await ask(records([person()]), 'GET', url)).toMatchObject({ status: 404, body: { code: 'unknown_format', detail } });
   });

@@ -1,0 +1,110 @@
+import { readdirSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { fullApplication, smallApplication, writeFiles } from './applications.ts';
+import { call } from './call.ts';
+import { run } from './spawned.ts';
+
+test('a sound application is counted', async () => {
+  expect(await run(['check', fullApplication()])).toEqual({ code: 0, out: 'ok: 2 APIs, 8 routes\n', err: '' });
+});
+
+test('the application is that of the current directory where none is given', async () => {
+  expect(await call(['check'], { cwd: smallApplication() })).toEqual({ code: 0, out: 'ok: 1 API, 2 routes\n', err: '' });
+});
+
+test('a check opens no database and writes no file', async () => {
+  const config = 'app_main: { database: { url: "postgresql://nobody@127.0.0.1:1/none" } }';
+  const application = smallApplication({ 'config/database.yaml': config, 'src/seed.ts': 'throw new Error("not to be loaded");' });
+  const before = readdirSync(application, { recursive: true });
+  expect((await run(['check', application])).code).toBe(0);
+  expect(readdirSync(application, { recursive: true })).toEqual(before);
+});
+
+test('every error is told at once, one a line, with their number at the end', async () => {
+  const application = smallApplication({
+    'config/app_main.yaml': `app_main:
+  apis:
+    person:
+      class: Persn
+      base_path: /api/person
+      actions: { _index: { metods: {} } }
+  serverr: {}
+`,
+  });
+  const { code, out, err } = await run(['check', application]);
+  expect({ code, out }).toEqual({ code: 1, out: '' });
+  const lines = err.trimEnd().split('\n');
+  expect(lines).toEqual([
+    expect.stringMatching(/^config\/app_main\.yaml:4:14: .*"Persn".*did you mean "Person"\?/),
+    expect.stringMatching(/^config\/app_main\.yaml:6:28: .*"metods".*did you mean "methods"\?/),
+    expect.stringMatching(/^config\/app_main\.yaml:7:3: .*"serverr".*did you mean "server"\?/),
+    '3 errors',
+  ]);
+});
+
+test('one error is not called errors', async () => {
+  const { code, err } = await call(['check', smallApplication({ 'config/routes.yaml': null })]);
+  expect(code).toBe(1);
+  expect(err).toMatch(/^config\/routes\.yaml:1:1: .*\n1 error\n$/);
+});
+
+test('a module that cannot be loaded is an error with its place', async () => {
+  const application = smallApplication({ 'src/voters/broken.ts': "\nthrow new Error('broken on purpose');\n" });
+  const { code, err } = await run(['check', application]);
+  expect(code).toBe(1);
+  expect(err).toMatch(/^src\/voters\/broken\.ts:2:7: .*broken on purpose\n1 error\n$/);
+});
+
+test('a directory that does not exist is a fault of the call', async () => {
+  expect(await call(['check', 'no-such'])).toEqual({
+    code: 2,
+    out: '',
+    err: 'declarest: there is no directory no-such; give the directory of an application\n',
+  });
+  expect((await call(['check', 'package.json'], { cwd: smallApplication() })).code).toBe(2);
+});
+
+test.each([
+  ['no directory config', {}],
+  ['no YAML in config', { 'config/readme.txt': 'nothing' }],
+])('a directory with %s is told which files an application needs', async (_, files) => {
+  const directory = writeFiles(files);
+  const { code, out, err } = await call(['check', directory]);
+  expect({ code, out }).toEqual({ code: 1, out: '' });
+  expect(err).toContain(
+    `declarest: there is no configuration in ${directory}/config. An application needs at least these files:\n`,
+  );
+  for (const file of ['package.json', 'config/routes.yaml', 'config/app_main.yaml', 'src/models/person.ts'])
+    expect(err).toContain(file);
+});
+
+test('the files that are shown make a sound application', async () => {
+  const { err } = await call(['check', writeFiles({})]);
+  const files: Record<string, string> = {};
+  let name = '';
+  for (const line of err.split('\n').slice(2)) {
+    name = line.slice(2, 26).trim() || name;
+    if (name !== '') files[name] = `${files[name] ?? ''}${line.slice(26)}\n`;
+  }
+  expect(await call(['check', writeFiles(files)])).toEqual({ code: 0, out: 'ok: 1 API, 2 routes\n', err: '' });
+});
+
+test('an open handle of a module does not keep a finished command', async () => {
+  const application = smallApplication({ 'src/services/timer.ts': 'setInterval(() => {}, 1000);\nexport const timer = {};\n' });
+  expect(await run(['check', application])).toEqual({ code: 0, out: 'ok: 1 API, 2 routes\n', err: '' });
+});
+
+test('an unforeseen error is told without its stack, which DEBUG adds', async () => {
+  const application = smallApplication({
+    'config/routes.yaml':
+      "app_cruds: { resource: 'app_main_crud_route_loader:load', type: service }\nown: { resource: 'own:load', type: service }\n",
+    'src/services/own.ts': 'export const own = { load() { throw new Error("surprise"); } };',
+  });
+  expect(await call(['check', application])).toEqual({
+    code: 1,
+    out: '',
+    err: 'declarest: surprise\nset DEBUG=1 to see where this comes from\n',
+  });
+  const { err } = await call(['check', application], { env: { DEBUG: '1' } });
+  expect(err).toMatch(/^declarest: surprise\nError: surprise\n {4}at .*own\.ts/);
+});

@@ -1,0 +1,28 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { jsonSchema, jsonSchemaText } from '../../src/declaration/json-schema.ts';
+import { referenceText } from '../../src/declaration/reference.ts';
+import { call } from './call.ts';
+import { run } from './spawned.ts';
+
+test('every key is printed with its default', async () => {
+  expect(await run(['reference'])).toEqual({ code: 0, out: referenceText(), err: '' });
+});
+
+test('the JSON Schema is printed when asked for', async () => {
+  expect(await call(['reference', '--schema'])).toEqual({ code: 0, out: jsonSchemaText(), err: '' });
+});
+
+test('the schema of the package is up to date: node scripts/write-schema.ts', () => {
+  const shipped = readFileSync(join(import.meta.dirname, '..', '..', 'schema', 'app-main.schema.json'), 'utf8');
+  expect(JSON.parse(shipped)).toEqual(JSON.parse(JSON.stringify(jsonSchema())));
+});
+
+test('a directory is not taken', async () => {
+  expect(await call(['reference', '.'])).toEqual({
+    code: 2,
+    out: '',
+    err: 'declarest: unexpected argument "."; see: declarest reference --help\n',
+  });
+});

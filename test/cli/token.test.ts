@@ -1,0 +1,96 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { decodeJwt, jwtVerify } from 'jose';
+import { describe, expect, test } from 'vitest';
+import { fullApplication, secret, smallApplication } from './applications.ts';
+import { call } from './call.ts';
+import { run } from './spawned.ts';
+
+const security = (text: string) => ({ 'config/security.yaml': `app_main: { security: ${text} }\n` });
+
+describe('declarest token', () => {
+  const application = fullApplication();
+
+  test('prints nothing but a token that is signed with the secret of the application', async () => {
+    const { code, out, err } = await run(['token', application, '--sub', '7', '--roles', 'ROLE_USER, ROLE_EDITOR']);
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    expect(out).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+\n$/);
+    const options = { issuer: 'tests', audience: 'people', algorithms: ['HS256'] };
+    const { payload } = await jwtVerify(out.trim(), new TextEncoder().encode(secret), options);
+    expect(payload).toMatchObject({ sub: '7', roles: ['ROLE_USER', 'ROLE_EDITOR'] });
+    expect((payload.exp as number) - (payload.iat as number)).toBe(8 * 3600);
+  });
+
+  test.each([
+    ['90', 90],
+    ['90s', 90],
+    ['15m', 900],
+    ['2h', 7200],
+    ['7d', 604_800],
+  ])('is valid for %s', async (time, seconds) => {
+    const { out } = await call(['token', application, '--sub', '7', '--roles', '', '--expires-in', time]);
+    const { exp, iat, roles } = decodeJwt(out.trim());
+    expect((exp as number) - (iat as number)).toBe(seconds);
+    expect(roles).toEqual([]);
+  });
+
+  test('takes further claims, as JSON where they are JSON', async () => {
+    const claims = ['name=Ada Lovelace', 'center=5', 'tags=["a"]', 'empty=', 'equation=a=b'];
+    const argv = ['token', application, '--sub', '7', '--roles', 'A', ...claims.flatMap((claim) => ['--claim', claim])];
+    expect(decodeJwt((await call(argv)).out.trim())).toMatchObject({
+      name: 'Ada Lovelace',
+      center: 5,
+      tags: ['a'],
+      empty: '',
+      equation: 'a=b',
+    });
+  });
+
+  test('uses the development key, and makes it, where no secret is declared', async () => {
+    const small = smallApplication();
+    const argv = ['token', small, '--sub', '1', '--roles', 'A'];
+    expect((await call(argv)).code).toBe(0);
+    expect(readdirSync(join(small, 'var'))).toEqual(['dev-jwt.key']);
+  });
+
+  test.each([
+    ['an application without tokens', '{ jwt: null }', {}, /^declarest: this application takes no tokens; remove "jwt: null"/],
+    ['production without a secret', '{}', { NODE_ENV: 'production' }, /takes no tokens; set app_main\.security\.jwt\.secret/],
+    [
+      'a key set',
+      '{ jwt: { algorithm: RS256, jwks: "https://example.org/keys" } }',
+      {},
+      /^declarest: security\.jwt\.jwks holds public keys only/,
+    ],
+  ])('refuses %s', async (_, text, env, message) => {
+    const small = smallApplication(security(text));
+    const { code, out, err } = await call(['token', small, '--sub', '1', '--roles', 'A'], { env });
+    expect({ code, out }).toEqual({ code: 1, out: '' });
+    expect(err).toMatch(message);
+    expect(existsSync(join(small, 'var'))).toBe(false);
+  });
+
+  test('refuses the development key in production, even where tokens are declared', async () => {
+    const small = smallApplication(security('{ jwt: { issuer: me } }'));
+    const { code, out, err } = await call(['token', small, '--sub', '1', '--roles', 'A'], { env: { NODE_ENV: 'production' } });
+    expect({ code, out }).toEqual({ code: 1, out: '' });
+    expect(err).toMatch(/in production/);
+  });
+
+  test.each([
+    [[], /^declarest: --sub is missing/],
+    [['--sub', '', '--roles', 'A'], /^declarest: --sub is missing/],
+    [['--sub', '1'], /^declarest: --roles is missing/],
+    [['--sub', '1', '--roles', 'A', '--expires-in', '0'], /^declarest: --expires-in must be seconds above 0/],
+    [['--sub', '1', '--roles', 'A', '--expires-in', 'soon'], /^declarest: --expires-in must be seconds above 0.*"soon"/],
+    [['--sub', '1', '--roles', 'A', '--expires-in=-5'], /^declarest: --expires-in must be seconds above 0.*"-5"/],
+    [['--sub', '1', '--roles', 'A', '--claim', 'name'], /^declarest: --claim must be NAME=VALUE, not "name"/],
+    [['--sub', '1', '--roles', 'A', '--claim', 'sub=2'], /^declarest: --claim cannot set "sub": use --sub/],
+    [['--sub', '--roles', 'A'], /^declarest: --sub needs a value: --sub ID, or .*--sub=--roles/],
+    [['--sub', '1', '--sub', '2', '--roles', 'A'], /^declarest: --sub is given twice/],
+  ])('refuses the call %j', async (argv, message) => {
+    const { code, out, err } = await call(['token', ...argv]);
+    expect({ code, out }).toEqual({ code: 2, out: '' });
+    expect(err).toMatch(message);
+  });
+});

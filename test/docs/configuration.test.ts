@@ -1,0 +1,20 @@
+import { describe, expect, test } from 'vitest';
+import { headingsOf, tableBelow } from './markdown.ts';
+import { defaultText, sections } from './schema-keys.ts';
+
+const page = 'docs/configuration.md';
+const all = sections();
+const headings = headingsOf(page).map((heading) => heading.replaceAll('`', ''));
+
+describe('docs/configuration.md', () => {
+  test('knows the mappings of the schema, and no others', () => {
+    const documented = headings.slice(headings.indexOf('Every key') + 1);
+    expect(documented.toSorted()).toEqual(all.map(({ name }) => name).toSorted());
+  });
+
+  test.each(all)('has the keys of $name with their defaults, and no others', ({ name, keys }) => {
+    const heading = name.startsWith('The ') ? name : `\`${name}\``;
+    const rows = tableBelow(page, heading).map(([key, , value]) => [key, value]);
+    expect(rows).toEqual(Object.entries(keys).map(([key, declared]) => [key, defaultText(declared)]));
+  });
+});

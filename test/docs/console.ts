@@ -1,0 +1,135 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { root } from './markdown.ts';
+
+/** One `$ command` of a console block, and the output that is shown below it. */
+export interface Step {
+  readonly command: string;
+  readonly shown: string;
+}
+
+export function stepsOf(text: string): Step[] {
+  return text
+    .split(/^\$ /m)
+    .slice(1)
+    .map((part) => {
+      const [command = '', ...lines] = part.trimEnd().split('\n');
+      return { command, shown: lines.join('\n') };
+    });
+}
+
+/** Whether an output is the one that is shown; `…` stands for anything, on a line of its own for any lines. */
+export function matchesShown(shown: string, actual: string): boolean {
+  const parts = shown.split('…').map((part) => part.replace(/[^\w\s]/g, '\\$&'));
+  return new RegExp(`^${parts.join('[\\s\\S]*')}$`).test(actual);
+}
+
+/** Where documented commands are run: what the pages call `../notes` and port 3000 are others here. */
+export class Console {
+  readonly #directory: string;
+  readonly #variables: Record<string, string>;
+  readonly #servers: ChildProcess[] = [];
+  #url: string;
+
+  constructor(directory: string, { url = '', variables = {} }: { url?: string; variables?: Record<string, string> } = {}) {
+    this.#directory = directory;
+    this.#url = url;
+    this.#variables = { ...variables };
+  }
+
+  /** The output of a command, in the words of the page. JSON is laid out. */
+  async run(command: string): Promise<string> {
+    const assignment = /^(\w+)=\$\((.*)\)$/.exec(command);
+    if (assignment) {
+      this.#variables[assignment[1] as string] = (await this.run(assignment[2] as string)).trim();
+      return '';
+    }
+    const [program, ...args] = wordsOf(command, this.#variables).map((word) => word.replaceAll('../notes', this.#directory));
+    if (program === 'curl') return laidOut(await curl(args.map((word) => word.replace('http://127.0.0.1:3000', this.#url))));
+    if (program !== 'npx' || args[0] !== 'declarest') throw new Error(`the tests do not know how to run: ${command}`);
+    return args[1] === 'serve' ? this.#serve(args.slice(1)) : this.#declarest(args.slice(1));
+  }
+
+  async close(): Promise<void> {
+    for (const server of this.#servers) {
+      const ended = new Promise((resolve) => server.once('exit', resolve));
+      server.kill('SIGTERM');
+      await ended;
+    }
+  }
+
+  #declarest(args: string[]): string {
+    const { stdout, stderr } = spawnSync(process.execPath, [join(root, 'bin', 'declarest.js'), ...args], {
+      encoding: 'utf8',
+      env: environment(),
+    });
+    return this.#inWordsOfThePage(stdout + stderr);
+  }
+
+  async #serve(args: string[]): Promise<string> {
+    const server = spawn(process.execPath, [join(root, 'bin', 'declarest.js'), ...args, '--port', '0'], { env: environment() });
+    this.#servers.push(server);
+    const text = await outputUntil(server, /listening on (\S+)\n/);
+    this.#url = /listening on (\S+)/.exec(text)?.[1] ?? '';
+    return this.#inWordsOfThePage(text);
+  }
+
+  #inWordsOfThePage(text: string): string {
+    const named = text.replaceAll(this.#directory, '../notes').trimEnd();
+    return this.#url === '' ? named : named.replaceAll(this.#url, 'http://127.0.0.1:3000');
+  }
+}
+
+/** What a process wrote, until a pattern is found in it. */
+export function outputUntil(child: ChildProcess, pattern: RegExp): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let text = '';
+    const read = (chunk: unknown) => {
+      text += String(chunk);
+      if (pattern.test(text)) resolve(text);
+    };
+    child.stdout?.on('data', read);
+    child.stderr?.on('data', read);
+    child.once('exit', (code) => reject(new Error(`ended with ${code} before ${pattern} was found in: ${text}`)));
+  });
+}
+
+/** The environment of a user: nothing of the test runner's own. */
+export function environment(more: Record<string, string> = {}): NodeJS.ProcessEnv {
+  const { NODE_ENV, NODE_OPTIONS, FORCE_COLOR, DEBUG, LOG_LEVEL, ...env } = process.env;
+  return { ...env, NO_COLOR: '1', ...more };
+}
+
+/** A command line as a shell parts it: quotes, and variables outside of single ones. */
+function wordsOf(command: string, variables: Readonly<Record<string, string>>): string[] {
+  const filled = (text: string) => text.replace(/\$(\w+)/g, (_, name: string) => variables[name] ?? '');
+  return [...command.matchAll(/(?:'[^']*'|"[^"]*"|[^\s'"])+/g)].map(([word]) =>
+    word.replace(/'([^']*)'|"([^"]*)"|([^'"]+)/g, (_, literal?: string, quoted?: string, bare?: string) =>
+      literal !== undefined ? literal : filled(quoted ?? bare ?? ''),
+    ),
+  );
+}
+
+/** As much of curl as the pages use: -X, -H, -d and an address. */
+async function curl(args: readonly string[]): Promise<string> {
+  const headers = new Headers();
+  let method: string | undefined;
+  let body: string | undefined;
+  let url = '';
+  for (let index = 0; index < args.length; index++) {
+    const word = args[index] as string;
+    if (word === '-X') method = args[++index];
+    else if (word === '-d') body = args[++index];
+    else if (word === '-H') {
+      const [name = '', value = ''] = (args[++index] ?? '').split(/: (.*)/s);
+      headers.set(name, value);
+    } else if (word.startsWith('-')) throw new Error(`the tests do not know curl ${word}`);
+    else url = word;
+  }
+  const response = await fetch(url, { method: method ?? (body === undefined ? 'GET' : 'POST'), headers, body: body ?? null });
+  return response.text();
+}
+
+function laidOut(text: string): string {
+  return text === '' ? '' : JSON.stringify(JSON.parse(text), null, 2);
+}

@@ -1,0 +1,36 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { catalogue } from '../../src/errors.ts';
+import { root, tableBelow } from './markdown.ts';
+
+const page = 'docs/errors.md';
+const groups = ['The request', 'The caller', 'The data', 'The server'];
+const rows = groups.flatMap((group) => tableBelow(page, group));
+
+describe('docs/errors.md', () => {
+  test('has the codes of the catalogue with their status, in its order, and no others', () => {
+    const documented = rows.map(([code, status]) => [code, Number(status)]);
+    expect(documented).toEqual(Object.entries(catalogue).map(([code, { status }]) => [code, status]));
+  });
+
+  test.each(Object.entries(catalogue))('has an example of %s that its template could give', (code, { detail }) => {
+    const example = rows.find(([name]) => name === code)?.[3];
+    const pattern = detail.split(/\{\w+\}/).map((text) => text.replace(/[^\w\s]/g, '\\$&'));
+    expect(example).toMatch(new RegExp(`^${pattern.join('.+')}$`));
+  });
+
+  test('has a remedy for every code', () => {
+    expect(rows.filter((row) => row.length !== 5 || row.some((cell) => cell === ''))).toEqual([]);
+  });
+
+  test('has the codes of violations that the source gives, and no others', () => {
+    const files = ['change', 'serialization'].flatMap((folder) =>
+      readdirSync(join(root, 'src', folder)).map((name) => join(root, 'src', folder, name)),
+    );
+    const sources = [...files, join(root, 'src', 'errors.ts')].map((file) => readFileSync(file, 'utf8')).join('\n');
+    const given = [...sources.matchAll(/\bcode(?::| =|: violation\.code \?\?) '(\w+)'/g)].map((match) => match[1]);
+    const documented = tableBelow(page, 'Violation codes').map(([code]) => code);
+    expect(documented.toSorted()).toEqual([...new Set(given)].toSorted());
+  });
+});

@@ -1,0 +1,114 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { makeTemporary } from '../support/temporary.ts';
+import { Console, environment, matchesShown, outputUntil, stepsOf } from './console.ts';
+import { blocksOf, root } from './markdown.ts';
+
+const temporary = makeTemporary('docs');
+afterAll(temporary.remove);
+
+/** Writes the files that a page shows. */
+function writeFiles(page: string, directory: string, skip: readonly string[] = []): void {
+  for (const { marks, text } of blocksOf(page)) {
+    if (!marks.file || skip.includes(marks.file)) continue;
+    mkdirSync(dirname(join(directory, marks.file)), { recursive: true });
+    writeFileSync(join(directory, marks.file), text);
+  }
+}
+
+function stepsFor(page: string, app: string) {
+  return blocksOf(page)
+    .filter(({ language, marks }) => language === 'console' && marks.app === app)
+    .flatMap(({ text, line }) => stepsOf(text).map((step) => ({ ...step, place: `${page}:${line}` })));
+}
+
+async function expectShown(console: Console, steps: ReturnType<typeof stepsFor>): Promise<void> {
+  expect(steps.length).toBeGreaterThan(0);
+  for (const { command, shown, place } of steps) {
+    const actual = await console.run(command);
+    if (!matchesShown(shown, actual)) expect(`${place}\n$ ${command}\n${actual}`).toBe(`${place}\n$ ${command}\n${shown}`);
+  }
+}
+
+describe.each(['README.md', 'docs/commands.md'])('the application of the README in %s', (page) => {
+  const directory = join(temporary.directory, page.replaceAll(/\W/g, '-'), 'notes');
+  const terminal = new Console(directory);
+  afterAll(() => terminal.close());
+
+  test('answers every command and request as shown', async () => {
+    writeFiles('README.md', directory);
+    await expectShown(terminal, stepsFor(page, 'notes'));
+  }, 60_000);
+
+  test('reports its mistakes as shown', async () => {
+    const broken = `${directory}-broken`;
+    cpSync(directory, broken, { recursive: true, filter: (name) => !name.endsWith('/var') });
+    for (const { marks, text } of blocksOf('README.md')) if (marks.broken) writeFileSync(join(broken, marks.broken), text);
+    await expectShown(new Console(broken), stepsFor(page, 'broken'));
+  }, 60_000);
+});
+
+describe('npm start', () => {
+  let server: ChildProcess;
+  let output = '';
+
+  beforeAll(async () => {
+    server = spawn(process.execPath, [join(root, 'scripts', 'start.ts')], {
+      cwd: root,
+      env: environment({ PORT: '0', DATABASE_URL: 'sqlite::memory:' }),
+    });
+    output = await outputUntil(server, /Routes: /);
+  }, 60_000);
+  afterAll(async () => {
+    const ended = new Promise((resolve) => server.once('exit', resolve));
+    server.kill('SIGTERM');
+    await ended;
+  });
+
+  test('prints the requests that the README shows, and they are answered as shown', async () => {
+    const url = /listening on (\S+)/.exec(output)?.[1] ?? '';
+    const token = /Bearer ([\w.-]+)/.exec(output)?.[1] ?? '';
+    const printed = [...output.matchAll(/^ {2}(curl .*)$/gm)].map((match) =>
+      (match[1] as string)
+        .replace(url, 'http://127.0.0.1:3000')
+        .replace(/^curl -i /, 'curl ')
+        .replace(`'Authorization: Bearer ${token}'`, '"Authorization: Bearer $TOKEN"'),
+    );
+    const steps = stepsFor('README.md', 'courses');
+    expect(printed).toEqual(steps.map(({ command }) => command));
+    await expectShown(new Console('', { url, variables: { TOKEN: token } }), steps);
+  }, 60_000);
+});
+
+describe('examples that run inside of the repository, where "declarest" is this package', () => {
+  const directory = join(root, 'var', `docs-examples-${process.pid}`);
+  beforeAll(() => {
+    writeFiles('README.md', directory, ['package.json']);
+    writeFiles('docs/testing.md', directory);
+  });
+  afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+  test('the application in code serves the same', async () => {
+    const server = spawn(process.execPath, [join(directory, 'server.ts')], { env: environment({ PORT: '0' }), cwd: directory });
+    try {
+      const text = await outputUntil(server, /listening on \S+\n/);
+      const response = await fetch(`${/listening on (\S+)/.exec(text)?.[1]}/api/note.json`);
+      expect(response.status).toBe(401);
+    } finally {
+      server.kill('SIGKILL');
+    }
+  }, 30_000);
+
+  test('the tests of docs/testing.md pass', () => {
+    const file = join(directory, 'test', 'note.test.ts');
+    const { status, stdout, stderr } = spawnSync(process.execPath, ['--test', '--test-reporter=tap', file], {
+      encoding: 'utf8',
+      env: environment(),
+      cwd: directory,
+    });
+    expect(status, stdout + stderr).toBe(0);
+    expect(stdout).toMatch(/^# pass 3$/m);
+  }, 30_000);
+});

@@ -1,0 +1,60 @@
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { dirname, join, posix } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { checkYaml } from './check-yaml.ts';
+import { anchorOf, blocksOf, headingsOf, linksOf, pages, readPage, root } from './markdown.ts';
+
+describe.each(pages)('%s', (page) => {
+  test('links to files and headings that exist', () => {
+    const broken = linksOf(page)
+      .filter((link) => !/^[a-z]+:/.test(link))
+      .filter((link) => {
+        const [path = '', anchor] = link.split('#');
+        const target = path === '' ? page : posix.join(dirname(page), path);
+        if (!existsSync(join(root, target))) return true;
+        if (anchor === undefined) return false;
+        return statSync(join(root, target)).isDirectory() || !headingsOf(target).map(anchorOf).includes(anchor);
+      });
+    expect(broken).toEqual([]);
+  });
+
+  test('shows configuration that is allowed', () => {
+    const shown = blocksOf(page).filter(({ language, marks }) => language === 'yaml' && marks.broken === undefined);
+    expect(shown.flatMap(({ text, line }) => checkYaml(parse(text)).map((fault) => `${page}:${line}: ${fault}`))).toEqual([]);
+  });
+
+  test('shows JSON that is JSON', () => {
+    for (const { language, text } of blocksOf(page)) if (language === 'json') expect(() => JSON.parse(text)).not.toThrow();
+  });
+});
+
+describe('the decision records', () => {
+  const records = pages.filter((page) => /^docs\/decisions\/\d/.test(page));
+
+  test('are numbered without gaps', () => {
+    expect(records.map((page) => Number(posix.basename(page).slice(0, 4)))).toEqual(records.map((_, index) => index + 1));
+  });
+
+  test.each(records)('%s is short and has its three parts', (page) => {
+    expect(headingsOf(page).slice(1)).toEqual(['Context', 'Decision', 'Consequences']);
+    expect(readPage(page).split('\n').length).toBeLessThan(40);
+  });
+
+  test('are all listed', () => {
+    expect(linksOf('docs/decisions/README.md').map((link) => `docs/decisions/${link}`)).toEqual(records);
+  });
+});
+
+test.each(pages.filter((page) => page !== 'CONTRIBUTING.md'))('%s links to nothing outside of the repository', (page) => {
+  expect(linksOf(page).filter((link) => /^[a-z]+:/.test(link))).toEqual([]);
+});
+
+test('README.md describes every folder of src', () => {
+  const layers = readFileSync(join(root, 'scripts', 'walls.ts'), 'utf8');
+  const folders = [...layers.matchAll(/^ {2}'(\w+)',$/gm)].map((match) => `src/${match[1]}`);
+  const present = folders.filter((folder) => existsSync(join(root, folder)));
+  expect(present.length).toBeGreaterThan(5);
+  const readme = readPage('README.md');
+  expect(present.filter((folder) => !readme.includes(`\`${folder}\``))).toEqual([]);
+});

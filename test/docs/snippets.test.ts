@@ -1,0 +1,51 @@
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { blocksOf, pages, root } from './markdown.ts';
+
+// Inside of the repository, so that "declarest" means this package; var/ is not under version control.
+const directory = join(root, 'var', `docs-${process.pid}`);
+const snippets = pages
+  .filter((page) => page !== 'CONTRIBUTING.md')
+  .flatMap((page) =>
+    blocksOf(page)
+      .filter(({ language, marks }) => language === 'ts' && marks.untyped === undefined)
+      .map((block) => ({ page, ...block })),
+  );
+
+describe('the TypeScript in the documentation', () => {
+  afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+  test('passes the type checker as a file of the application that it speaks of', () => {
+    // Where a block names no file, it stands beside the controllers of the example application.
+    cpSync(join(root, 'examples', 'courses', 'src'), join(directory, 'courses', 'src'), { recursive: true });
+    const places = new Map<string, string>();
+    for (const { page, marks, text, line } of snippets) {
+      const file = marks.file ? `notes/${marks.file}` : `courses/src/controllers/${page.replaceAll(/\W/g, '-')}-${line}.ts`;
+      places.set(file, `${page}:${line}`);
+      mkdirSync(dirname(join(directory, file)), { recursive: true });
+      writeFileSync(join(directory, file), text);
+    }
+    const config = {
+      extends: join(root, 'tsconfig.json'),
+      compilerOptions: { rootDir: root, typeRoots: [join(root, 'node_modules', '@types')] },
+      include: ['courses/src/controllers', 'notes'],
+      exclude: [],
+    };
+    writeFileSync(join(directory, 'tsconfig.json'), JSON.stringify(config));
+    const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc');
+    const { stdout } = spawnSync(process.execPath, [tsc, '-p', directory, '--pretty', 'false'], {
+      cwd: directory,
+      encoding: 'utf8',
+    });
+    const faults = stdout
+      .trim()
+      .split('\n')
+      // the library itself is checked elsewhere
+      .filter((text) => text !== '' && !text.startsWith('../../src/'))
+      .map((text) => text.replace(/^[^(]+/, (file) => places.get(file) ?? file));
+    expect(snippets.length).toBeGreaterThan(10);
+    expect(faults).toEqual([]);
+  }, 120_000);
+});
