@@ -149,7 +149,12 @@ function isModel(value: unknown): boolean {
 
 async function loadSeed(directory: string): Promise<Written['seed']> {
   const file = ['seed.ts', 'seed.js'].map((name) => join(directory, 'src', name)).find(existsSync);
-  return file ? async (em) => (await import(pathToFileURL(file).href)).default(em) : null;
+  if (!file) return null;
+  return async (em) => {
+    const { default: seed } = await import(pathToFileURL(file).href);
+    if (typeof seed !== 'function') throw new Error('src/seed must have a function as its default export: export default async (em) => { … }');
+    await seed(em);
+  };
 }
 
 function withDatabase(declaration: Declaration, url: string): Declaration {

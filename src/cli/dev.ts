@@ -1,9 +1,9 @@
-import { type ChildServer, startChild } from './child-server.ts';
+import { startChild } from './child-server.ts';
 import { type Command, directoryPositional } from './command.ts';
 import { say } from './io.ts';
 import { listenOn, listenOptions } from './listen-options.ts';
 import { applicationDirectory } from './open-application.ts';
-import { type ApplicationWatcher, watchApplication } from './watch-application.ts';
+import { watchApplication } from './watch-application.ts';
 
 export const dev: Command = {
   details: [
@@ -33,9 +33,12 @@ export const dev: Command = {
           ...(host === undefined ? [] : [`--host=${host}`]),
         ];
         const child = startChild([directory, ...options], io, keepPort);
-        const next = await nextEvent(child, watcher, stopped, (code) => {
-          say(io.stderr, `the server ended with exit code ${code}; waiting for a change in config/ or src/`);
-        });
+        const changes = Promise.race([stopped, watcher.next()]);
+        const ended = await Promise.race([changes.then(() => null), child.ended]);
+        // No change of the application repairs the call.
+        if (ended === 2) return 2;
+        if (ended !== null) say(io.stderr, `the server ended with exit code ${ended}; waiting for a change in config/ or src/`);
+        const next = await changes;
         await child.stop();
         if (next === 'stop') return 0;
         say(io.stderr, `changed: ${next.join(', ')}; starting again`);
@@ -45,17 +48,3 @@ export const dev: Command = {
     }
   },
 };
-
-/** What comes first: the wish to stop, or a change. A server that ends by itself only makes the wait longer. */
-async function nextEvent(
-  child: ChildServer,
-  watcher: ApplicationWatcher,
-  stopped: Promise<'stop'>,
-  onEnd: (code: number) => void,
-): Promise<'stop' | readonly string[]> {
-  const wanted = Promise.race([stopped, watcher.next()]);
-  const first = await Promise.race([wanted, child.ended.then((code) => ({ code }))]);
-  if (typeof first === 'string' || !('code' in first)) return first;
-  onEnd(first.code);
-  return wanted;
-}

@@ -2,6 +2,7 @@ import type { AddressInfo } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import type { Application } from '../application.ts';
 import { didYouMean, listed } from '../declaration/suggest.ts';
+import { prepareClose } from './close-server.ts';
 import { type Command, directoryPositional } from './command.ts';
 import { reachDatabase, withDatabaseNews } from './database-start.ts';
 import { ApplicationFailure, CallFailure, Failure, messageOf } from './failure.ts';
@@ -11,9 +12,6 @@ import { openApplication } from './open-application.ts';
 import { publicMethods } from './route-text.ts';
 
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
-
-/** Milliseconds that requests under way may take to end, once the server was asked to stop. */
-const closingTime = 10_000;
 
 export const serve: Command = {
   details: [
@@ -32,6 +30,7 @@ export const serve: Command = {
     const stopped = io.untilStopped();
     const application = await openApplication(given.positionals.dir, io);
     const app = await start(application, level, io);
+    const close = prepareClose(app);
     try {
       await announcePublic(application, io);
       const { host, port } = application.declaration.server;
@@ -39,7 +38,7 @@ export const serve: Command = {
       say(io.stdout, `listening on ${addressOf(app)}`);
       await stopped;
     } finally {
-      await close(app);
+      await close();
     }
     return 0;
   },
@@ -63,6 +62,7 @@ async function start(application: Application, level: string, io: Io): Promise<F
     for (const line of news) say(io.stderr, line);
     return app;
   } catch (error) {
+    await application.mapper.close(true);
     throw error instanceof Failure ? error : new ApplicationFailure(`cannot start: ${messageOf(error)}`, error);
   }
 }
@@ -103,10 +103,4 @@ function addressOf(app: FastifyInstance): string {
   const { address, family, port } = app.server.address() as AddressInfo;
   const host = address === '0.0.0.0' || address === '::' ? '127.0.0.1' : family === 'IPv6' ? `[${address}]` : address;
   return `http://${host}:${port}`;
-}
-
-async function close(app: FastifyInstance): Promise<void> {
-  const impatience = setTimeout(() => app.server.closeAllConnections(), closingTime).unref();
-  await app.close();
-  clearTimeout(impatience);
 }

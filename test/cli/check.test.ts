@@ -93,18 +93,3 @@ test('an open handle of a module does not keep a finished command', async () => 
   const application = smallApplication({ 'src/services/timer.ts': 'setInterval(() => {}, 1000);\nexport const timer = {};\n' });
   expect(await run(['check', application])).toEqual({ code: 0, out: 'ok: 1 API, 2 routes\n', err: '' });
 });
-
-test('an unforeseen error is told without its stack, which DEBUG adds', async () => {
-  const application = smallApplication({
-    'config/routes.yaml':
-      "app_cruds: { resource: 'app_main_crud_route_loader:load', type: service }\nown: { resource: 'own:load', type: service }\n",
-    'src/services/own.ts': 'export const own = { load() { throw new Error("surprise"); } };',
-  });
-  expect(await call(['check', application])).toEqual({
-    code: 1,
-    out: '',
-    err: 'declarest: surprise\nset DEBUG=1 to see where this comes from\n',
-  });
-  const { err } = await call(['check', application], { env: { DEBUG: '1' } });
-  expect(err).toMatch(/^declarest: surprise\nError: surprise\n {4}at .*own\.ts/);
-});

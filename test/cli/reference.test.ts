@@ -4,10 +4,10 @@ import { expect, test } from 'vitest';
 import { jsonSchema, jsonSchemaText } from '../../src/declaration/json-schema.ts';
 import { referenceText } from '../../src/declaration/reference.ts';
 import { call } from './call.ts';
-import { run } from './spawned.ts';
+import { run, start } from './spawned.ts';
 
 test('every key is printed with its default', async () => {
-  expect(await run(['reference'])).toEqual({ code: 0, out: referenceText(), err: '' });
+  for (const print of [run, call]) expect(await print(['reference'])).toEqual({ code: 0, out: referenceText(), err: '' });
 });
 
 test('the JSON Schema is printed when asked for', async () => {
@@ -25,4 +25,10 @@ test('a directory is not taken', async () => {
     out: '',
     err: 'declarest: unexpected argument "."; see: declarest reference --help\n',
   });
+});
+
+test('a reader that has heard enough is no error', async () => {
+  const printing = start(['reference', '--schema']);
+  printing.child.stdout?.destroy();
+  expect(await printing.ended).toMatchObject({ code: 0, err: '' });
 });

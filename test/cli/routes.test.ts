@@ -1,9 +1,10 @@
+import { stripVTControlCharacters } from 'node:util';
 import { expect, test } from 'vitest';
 import { fullApplication, smallApplication } from './applications.ts';
 import { call } from './call.ts';
 import { run } from './spawned.ts';
 
-const escape = '\u001b';
+const escapeCharacter = '\u001b';
 
 test('the table has aligned columns, in matching order', async () => {
   const { code, out, err } = await call(['routes', fullApplication()]);
@@ -110,7 +111,8 @@ test('the JSON has every route in matching order, with all that the contract nam
 
 test('there are colours on a terminal, and nowhere else unless asked for', async () => {
   const application = smallApplication();
-  const coloured = async (world: Parameters<typeof call>[1]) => (await call(['routes', application], world)).out.includes(escape);
+  const coloured = async (world: Parameters<typeof call>[1]) =>
+    (await call(['routes', application], world)).out.includes(escapeCharacter);
   expect(await coloured({ isTTY: true })).toBe(true);
   expect(await coloured({})).toBe(false);
   expect(await coloured({ isTTY: true, env: { NO_COLOR: '1' } })).toBe(false);
@@ -125,7 +127,7 @@ test('colours do not move the columns', async () => {
   const { out: plain } = await call(['routes', application]);
   const { out: painted } = await call(['routes', application], { isTTY: true });
   expect(painted).not.toBe(plain);
-  expect(painted.replaceAll(/\u001b\[\d+m/g, '')).toBe(plain);
+  expect(stripVTControlCharacters(painted)).toBe(plain);
 });
 
 test('JSON has no colours on a terminal either', async () => {

@@ -1,0 +1,39 @@
+import { describe, expect, test } from 'vitest';
+import { ApplicationFailure, CallFailure, messageOf, tell } from '../../src/cli/failure.ts';
+import { DeclarationErrors } from '../../src/declaration/report.ts';
+import { testIo } from './call.ts';
+
+function told(error: unknown, env: NodeJS.ProcessEnv = {}): { code: number; err: string } {
+  const io = testIo({ env });
+  return { code: tell(error, io), err: io.printed.err };
+}
+
+describe('what is told', () => {
+  test('of an expected failure is its message alone', () => {
+    expect(told(new CallFailure('wrong call'))).toEqual({ code: 2, err: 'declarest: wrong call\n' });
+    expect(told(new ApplicationFailure('wrong application'))).toEqual({ code: 1, err: 'declarest: wrong application\n' });
+  });
+
+  test('of an unforeseen error is its message, and how to see more', () => {
+    const err = 'declarest: surprise\nset DEBUG=1 to see where this comes from\n';
+    expect(told(new Error('surprise'))).toEqual({ code: 1, err });
+    expect(told('surprise', { DEBUG: '0' })).toEqual({ code: 1, err });
+  });
+
+  test('with DEBUG has the stack of what caused it', () => {
+    const { err } = told(new ApplicationFailure('cannot start', new TypeError('the cause')), { DEBUG: '1' });
+    expect(err).toMatch(/^declarest: cannot start\nTypeError: the cause\n {4}at /);
+    expect(told('just text', { DEBUG: '1' }).err).toBe('declarest: just text\njust text\n');
+  });
+
+  test('of a declaration is every error and their number', () => {
+    const errors = [2, 1].map((line) => ({ place: { file: 'a.yaml', line, column: 1 }, path: [], message: 'wrong' }));
+    expect(told(new DeclarationErrors(errors))).toEqual({ code: 1, err: 'a.yaml:1:1: wrong\na.yaml:2:1: wrong\n2 errors\n' });
+  });
+});
+
+test('a message is one line, and of several errors all of them', () => {
+  expect(messageOf(new Error('one\n  two'))).toBe('one two');
+  expect(messageOf(new AggregateError([new Error('a'), new Error('b')]))).toBe('a; b');
+  expect(messageOf(new TypeError())).toBe('TypeError');
+});
