@@ -60,7 +60,8 @@ export async function hasKey(
   const { name, customType } = keyOf(meta);
   if (isPlain(query)) {
     const one = query
-      .clone()
+      .clone(['orderBy'])
+      .unsetFlag(QueryFlag.DISTINCT)
       .andWhere({ [name]: id } as never)
       .select(name as never)
       .limit(1) as AnyQueryBuilder;
