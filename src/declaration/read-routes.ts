@@ -34,12 +34,16 @@ export function readRoutes(written: WrittenRoutes, catalog: Catalog, report: Rep
   return Object.freeze(entries);
 }
 
+/** A service is an object, or a class of which one is made. */
+function hasMethod(service: unknown, method: string): boolean {
+  const { prototype } = (service ?? {}) as { prototype?: Record<string, unknown> };
+  return typeof ((service as Record<string, unknown> | null)?.[method] ?? prototype?.[method]) === 'function';
+}
+
 function serviceProblem(id: string, method: string, services: readonly Exported[]): string | null {
   const known = [crudLoader.service, ...services.map(({ name }) => name)];
   if (!known.includes(id)) return `there is no service "${id}";${didYouMean(id, known)} known: ${listed(known)}`;
   const service = services.find(({ name }) => name === id);
-  const exists = service
-    ? typeof (service.value as Record<string, unknown> | null)?.[method] === 'function'
-    : method === crudLoader.method;
+  const exists = service ? hasMethod(service.value, method) : method === crudLoader.method;
   return exists ? null : `the service "${id}" has no method "${method}"`;
 }

@@ -43,7 +43,8 @@ export async function fetchPage(
 ): Promise<FetchedPage> {
   if (restrict) return windowOf(em, meta, await restrictedQuery(em, meta, restrict), { offset, limit }, sort);
   const orderBy = [...sort.map(orderOf), keyOrder(meta)] as never;
-  const [rows, count] = await em.findAndCount(meta.class, {} as never, { offset, limit, orderBy });
+  const count = await em.count(meta.class);
+  const rows = offset < count ? await em.find(meta.class, {} as never, { offset, limit, orderBy }) : [];
   return { rows: rows as object[], count };
 }
 

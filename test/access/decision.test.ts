@@ -119,10 +119,11 @@ describe('poll', () => {
     'rejects later': () => Promise.reject(boom),
   };
   for (const [how, answer] of Object.entries(failing)) {
-    test.each(strategies)(`passes on under %s what a voter that ${how} throws`, async (strategy) => {
-      expect(await thrownBy(() => poll(strategy, [new ScriptedVoter(answer)], question))).toBe(boom);
+    test.each(strategies)(`names under %s the voter that ${how}, and carries the cause`, async (strategy) => {
+      const told = { message: `the voter ScriptedVoter failed for the role "${question.role}"`, cause: boom };
+      expect(await thrownBy(() => poll(strategy, [new ScriptedVoter(answer)], question))).toMatchObject(told);
       const abstaining = saying('abstain', Promise.resolve('abstain'));
-      expect(await thrownBy(() => poll(strategy, [...abstaining, new ScriptedVoter(answer)], question))).toBe(boom);
+      expect(await thrownBy(() => poll(strategy, [...abstaining, new ScriptedVoter(answer)], question))).toMatchObject(told);
     });
   }
 
