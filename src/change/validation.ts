@@ -51,7 +51,7 @@ export class Validator {
     };
     for (const check of this.#checksOf(meta)) add(check(entity as Record<string, unknown>, isNew));
     for (const violation of await constraintViolations(meta, entity as Record<string, unknown>)) add(violation);
-    for (const violation of await ownViolations(entity, known.length > 0)) add(violation);
+    for (const violation of await ownViolations(entity, found.length > 0)) add(violation);
     return found;
   }
 

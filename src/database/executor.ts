@@ -31,7 +31,8 @@ export function coalescing(executor: Executor): Executor {
   const shared = new Map<string, Shared>();
 
   function send(key: string, statement: Statement, parameters: readonly unknown[]): Promise<unknown[][]> {
-    const sent = executor.rows(statement, parameters);
+    // whatever it throws, it throws to those who wait for it and to nobody after them
+    const sent = new Promise<unknown[][]>((resolve) => resolve(executor.rows(statement, parameters)));
     const entry: Shared = { running: sent, waiting: null };
     shared.set(key, entry);
     const done = () => {
@@ -44,7 +45,7 @@ export function coalescing(executor: Executor): Executor {
   return {
     format: executor.format,
     rows(statement, parameters) {
-      const key = `${statement.name} ${JSON.stringify(parameters)}`;
+      const key = `${statement.name} ${parameters.map(identityOf).join()}`;
       const entry = shared.get(key);
       if (!entry) return send(key, statement, parameters);
       entry.waiting ??= entry.running.then(
@@ -55,4 +56,14 @@ export function coalescing(executor: Executor): Executor {
     },
     close: () => executor.close(),
   };
+}
+
+/** A text that no other value has. */
+function identityOf(value: unknown): string {
+  if (typeof value === 'string') return JSON.stringify(value);
+  if (Array.isArray(value)) return `[${value.map(identityOf).join()}]`;
+  if (value instanceof Date) return `date ${value.getTime()}`;
+  if (ArrayBuffer.isView(value)) return `bytes ${Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString('hex')}`;
+  if (typeof value === 'object' && value !== null) return `object ${JSON.stringify(value)}`;
+  return `${typeof value} ${String(value)}`;
 }

@@ -1,54 +1,108 @@
 import pg from 'pg';
 import type { DatabaseDeclaration } from '../declaration/types.ts';
-import type { Executor } from './executor.ts';
+import type { Executor, Statement } from './executor.ts';
 
 /** Compiled reads share a few connections, on each of which statements follow one another without waiting for answers. */
 const connections = 2;
 
+/** Statements that a connection keeps prepared; those beyond are parsed each time. */
+const keptStatements = 1000;
+
 const asText = { getTypeParser: () => (value: unknown) => value } as unknown as pg.CustomTypesConfig;
+
+/** Text forms that the serializers know. The time zone stays the server's, as conditions of an application may depend on it. */
+const settings = '-c datestyle=ISO -c bytea_output=hex -c extra_float_digits=1';
+
+/** A prepared statement that cannot go on: its tables have changed, or somebody between us and the server has dropped it. */
+const stale = new Set(['0A000', '26000', '42P05']);
+
+interface Link {
+  readonly client: Promise<pg.Client>;
+  readonly prepared: Set<string>;
+}
 
 /** Sends prepared statements over pipelined connections, apart from the mapper's pool. */
 export function postgresExecutor({ url, connectTimeout, statementTimeout }: DatabaseDeclaration): Executor {
-  const clients: (Promise<pg.Client> | undefined)[] = [];
+  const links: (Link | undefined)[] = [];
   let next = 0;
   let closed = false;
 
-  async function connect(position: number): Promise<pg.Client> {
+  function connect(position: number): Link {
     const client = new pg.Client({
-      connectionString: url,
+      connectionString: withSettings(url),
       connectionTimeoutMillis: connectTimeout,
-      // text forms of dates and times that the serializers know
-      options: '-c timezone=UTC -c datestyle=ISO -c bytea_output=hex -c intervalstyle=postgres -c extra_float_digits=1',
       ...(statementTimeout > 0 && { statement_timeout: statementTimeout }),
       pipeline: true,
     } as pg.ClientConfig);
+    const link: Link = { client: client.connect().then(() => client), prepared: new Set() };
+    // another may have taken its place by then
     const forget = () => {
-      clients[position] = undefined;
+      if (links[position] === link) links[position] = undefined;
     };
     client.on('error', forget);
     client.on('end', forget);
+    link.client.catch(forget);
+    links[position] = link;
+    return link;
+  }
+
+  async function send(position: number, { name, text }: Statement, values: unknown[]): Promise<unknown[][]> {
+    const link = links[position] ?? connect(position);
+    const client = await link.client;
+    if (closed) throw closedError();
+    const isKept = link.prepared.has(name) || link.prepared.size < keptStatements;
+    if (isKept) link.prepared.add(name);
     try {
-      await client.connect();
+      const result = await client.query({ ...(isKept && { name }), text, values, rowMode: 'array', types: asText });
+      return result.rows;
     } catch (error) {
-      forget();
-      throw error;
+      if (stale.has((error as { code?: string }).code ?? '') && links[position] === link) {
+        links[position] = undefined;
+        // it ends when what else was sent on it has been answered
+        client.end().catch(() => undefined);
+      }
+      throw isLost(error) ? lostError(error) : error;
     }
-    return client;
   }
 
   return {
     format: 'text',
-    async rows({ name, text }, parameters) {
-      if (closed) throw new Error('the database was closed');
+    async rows(statement, parameters) {
+      if (closed) throw closedError();
       next = (next + 1) % connections;
-      clients[next] ??= connect(next);
-      const client = await (clients[next] as Promise<pg.Client>);
-      const result = await client.query({ name, text, values: parameters as unknown[], rowMode: 'array', types: asText });
-      return result.rows;
+      const position = next;
+      const values = parameters as unknown[];
+      try {
+        return await send(position, statement, values);
+      } catch (error) {
+        if (!stale.has((error as { code?: string }).code ?? '')) throw error;
+        return send(position, statement, values);
+      }
     },
     async close() {
       closed = true;
-      await Promise.allSettled(clients.map(async (client) => (await client)?.end()));
+      await Promise.allSettled(links.map(async (link) => (await link?.client)?.end()));
     },
   };
+}
+
+/** The address with the settings put after those that it may bring itself. */
+function withSettings(url: string): string {
+  const address = new URL(url);
+  const own = address.searchParams.get('options');
+  address.searchParams.set('options', own ? `${own} ${settings}` : settings);
+  return address.href;
+}
+
+/** `pg` has no code for a connection that was lost under a statement. */
+function isLost(error: unknown): boolean {
+  return /^(Client has encountered a connection error|Client was closed|Connection terminated)/.test((error as Error).message);
+}
+
+function lostError(cause: unknown): Error {
+  return Object.assign(new Error('the connection to the database was lost', { cause }), { code: '08006' });
+}
+
+function closedError(): Error {
+  return Object.assign(new Error('the connection to the database was closed'), { code: '08003' });
 }

@@ -32,9 +32,9 @@ export function concreteClasses(mapper: Mapper, meta: EntityMetadata): EntityMet
   return entitiesOf(mapper).filter((candidate) => isKindOf(candidate, meta) && !candidate.abstract);
 }
 
-/** Whether the rows of a model say in a discriminator which class they are. */
+/** Whether the rows of a model say in a discriminator which class they are. With a table for each class, the table says it. */
 export function hasDiscriminator(meta: EntityMetadata): boolean {
-  return meta.root.discriminatorMap !== undefined;
+  return meta.root.discriminatorMap !== undefined && meta.root.inheritanceType !== 'tpt';
 }
 
 /** The property that holds the discriminator, where the model has one. */

@@ -22,7 +22,9 @@ export function identifierParser(meta: EntityMetadata, platform: Platform): Iden
   while (key.targetMeta) key = keyOf(key.targetMeta);
   const kind = valueKindOf(key, platform);
   return parserFor(
-    isSqlite(platform) && kind.kind === 'integer' ? { ...kind, min: Number.MIN_SAFE_INTEGER, max: Number.MAX_SAFE_INTEGER } : kind,
+    isSqlite(platform) && kind.kind === 'integer'
+      ? { ...kind, min: Number.MIN_SAFE_INTEGER, max: Number.MAX_SAFE_INTEGER }
+      : kind,
   );
 }
 

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type EntityMetadata, type EntityProperty, ReferenceKind } from '@mikro-orm/core';
+import { type EntityMetadata, type EntityProperty, type Platform, ReferenceKind } from '@mikro-orm/core';
 import type { Executor, Statement } from '../database/executor.ts';
 import { type DatabaseKind, databaseKindOf, type Mapper, type RequestEntityManager } from '../database/mapper.ts';
 import type { SortKey } from '../declaration/types.ts';
@@ -21,6 +21,7 @@ export class CompiledRead {
   readonly #executor: Executor;
   readonly #kind: DatabaseKind;
   readonly #meta: EntityMetadata;
+  readonly #platform: Platform;
   readonly #plan: RowPlan;
   readonly #writer: RowWriter;
   readonly #manyWriters: readonly RowWriter[];
@@ -34,6 +35,7 @@ export class CompiledRead {
     this.#executor = executor;
     this.#kind = databaseKindOf(mapper);
     this.#meta = meta;
+    this.#platform = mapper.driver.getPlatform();
     this.#plan = plan;
     this.#writer = compileRowWriter(plan.root.object, executor.format);
     this.#manyWriters = plan.many.map(({ object }) => compileRowWriter(object, executor.format));
@@ -70,7 +72,8 @@ export class CompiledRead {
 
   /** One row among those that a query selects. */
   async oneOf(query: KeyQuery): Promise<unknown[] | undefined> {
-    return (await this.#executor.rows(this.#statement(this.#selectOf(query)), this.#bound(query)))[0];
+    const { sql, params } = this.#sendable(query);
+    return (await this.#executor.rows(this.#statement(this.#selectOf(sql)), params))[0];
   }
 
   /** Why a row cannot be made an entity, where it cannot. */
@@ -105,10 +108,11 @@ export class CompiledRead {
 
   /** The rows that a query selects, in its own order, and what another query counts. */
   async pageOf(keys: KeyQuery, count: KeyQuery): Promise<{ count: number; items: string }> {
-    const counting = this.#statement(numbered(count.sql, this.#kind), false);
+    const page = this.#sendable(keys);
+    const counting = this.#sendable(count);
     const [rows, counted] = await Promise.all([
-      this.#executor.rows(this.#statement(this.#selectOf(keys)), this.#bound(keys)),
-      this.#executor.rows(counting, this.#bound(count)),
+      this.#executor.rows(this.#statement(this.#selectOf(page.sql)), page.params),
+      this.#executor.rows(this.#statement(counting.sql, false), counting.params),
     ]);
     return { count: Number(counted[0]?.[0]), items: await this.#write(rows) };
   }
@@ -166,14 +170,16 @@ export class CompiledRead {
     return `select ${columns.join(', ')} from (${keys}) as page inner join ${table} on ${key} = page.key ${[...order.joins, ...joins].join(' ')} ${orderBy}`;
   }
 
-  #selectOf({ sql }: KeyQuery): string {
-    const { columns, joins, key, table } = this.#plan.root;
-    const selected = `with selected(key) as (${numbered(sql, this.#kind)}), page as (select key, row_number() over () as place from selected)`;
-    return `${selected} select ${columns.join(', ')} from page inner join ${table} on ${key} = page.key ${joins.join(' ')} order by page.place`;
+  #selectOf(sql: string): string {
+    const { columns, conditions, joins, key, table } = this.#plan.root;
+    const selected = `with selected(key) as (${sql}), page as (select key, row_number() over () as place from selected)`;
+    return `${selected} select ${columns.join(', ')} from page inner join ${table} on ${key} = page.key ${joins.join(' ')}${where(conditions)} order by page.place`;
   }
 
-  #bound({ params }: KeyQuery): unknown[] {
-    return params.map((value) => bindable(value, this.#kind));
+  /** A query of the mapper's with its parameters apart, so that its text is the same for every request. */
+  #sendable({ sql, params }: KeyQuery): KeyQuery {
+    if (params.length === 0) return { sql, params };
+    return parametrized(sql, params, this.#kind) ?? { sql: this.#platform.formatQuery(sql, params), params: [] };
   }
 
   #parameter(position: number): string {
@@ -199,25 +205,54 @@ function nameOf(text: string): string {
   return name;
 }
 
-/** `?` as the mapper writes parameters, numbered as the database wants them; in quoted text it is none. */
-function numbered(sql: string, kind: DatabaseKind): string {
-  let position = 0;
-  const sign = kind === 'postgresql' ? '$' : '?';
-  return sql.replace(/'(?:[^']|'')*'|"(?:[^"]|"")*"|`[^`]*`|\\\?|\?/g, (found) => {
-    if (found === '\\?') return '?';
-    return found === '?' ? `${sign}${++position}` : found;
+/**
+ * The mapper writes every parameter into the text before it sends it. What stands apart here must mean the same: it has the
+ * type that the literal would have. Null where that cannot be done, as with a list, or with a `?` inside quotes.
+ */
+function parametrized(sql: string, params: readonly unknown[], kind: DatabaseKind): KeyQuery | null {
+  if (/\\\?|\?\?/.test(sql)) return null;
+  const values: unknown[] = [];
+  let plain = true;
+  const text = sql.replace(/'(?:[^']|'')*'|"(?:[^"]|"")*"|`[^`]*`|\?/g, (found) => {
+    if (found !== '?') {
+      if (found.includes('?')) plain = false;
+      return found;
+    }
+    const value = params[values.length];
+    const type = kind === 'postgresql' ? literalType(value) : isLiteral(value) ? '' : null;
+    if (type === null) plain = false;
+    values.push(kind === 'postgresql' ? value : bindable(value, kind));
+    return kind === 'postgresql' ? `$${values.length}${type}` : `?${values.length}`;
   });
+  return plain && values.length === params.length ? { sql: text, params: values } : null;
+}
+
+/** The type of a literal in PostgreSQL: that of a number is known, a quoted one takes its type from where it stands. */
+function literalType(value: unknown): string | null {
+  if (typeof value === 'number') {
+    if (!Number.isFinite(value)) return null;
+    // a sign is an operator, which a number in parentheses would not be
+    if (!Number.isInteger(value) || Math.abs(value) > Number.MAX_SAFE_INTEGER) return '::numeric';
+    return Math.abs(value) <= 2147483647 ? '::int4' : '::int8';
+  }
+  if (typeof value === 'boolean') return '::bool';
+  return isLiteral(value) ? '' : null;
+}
+
+function isLiteral(value: unknown): boolean {
+  if (value === null || value instanceof Date || Buffer.isBuffer(value)) return true;
+  return ['string', 'number', 'bigint', 'boolean'].includes(typeof value);
 }
 
 function where(conditions: readonly string[]): string {
   return conditions.length > 0 ? ` where ${conditions.join(' and ')}` : '';
 }
 
-/** What the driver takes for a value of the mapper's: SQLite knows neither dates nor booleans. */
+/** What the driver takes for a value of the mapper's: SQLite knows neither dates nor booleans, and Node gives it every number as a double. */
 function bindable(value: unknown, kind: DatabaseKind): unknown {
   if (kind === 'postgresql') return value;
-  if (value instanceof Date) return value.getTime();
-  return typeof value === 'boolean' ? Number(value) : value;
+  const plain = value instanceof Date ? value.getTime() : typeof value === 'boolean' ? Number(value) : value;
+  return Number.isSafeInteger(plain) ? BigInt(plain as number) : plain;
 }
 
 function jsonList(keys: Iterable<unknown>): string {

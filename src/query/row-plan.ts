@@ -1,10 +1,11 @@
-import { type EntityMetadata, type EntityProperty, ReferenceKind } from '@mikro-orm/core';
+import { ArrayType, DateType, type EntityMetadata, type EntityProperty, ReferenceKind, type Type } from '@mikro-orm/core';
 import { type DatabaseKind, databaseKindOf, type Mapper } from '../database/mapper.ts';
 import type { AssociationField, EmbeddedField, Field, FieldPlan, ScalarField } from '../model/field-plan.ts';
-import { hasDiscriminator } from '../model/hierarchy.ts';
+import { hasDiscriminator, isKindOf } from '../model/hierarchy.ts';
 import { keyOf } from '../model/identifier.ts';
 import { type ValueKind, valueKindOf } from '../model/value-kind.ts';
-import type { RowField, RowObject, RowVariant } from '../serialization/row-writer.ts';
+import { dateOf, parsedJson, type RowField, type RowObject, type RowVariant } from '../serialization/row-writer.ts';
+import { toJson } from '../serialization/to-json.ts';
 
 /** Thrown while a plan is made: what it shows can only be had from an entity. */
 export class NeedsEntity extends Error {}
@@ -138,8 +139,7 @@ class RowPlanner {
         : this.#byForeignKey(property, target, alias);
     inner.column(null, owner);
     const object = inner.object(plan, target, alias, null);
-    const key = keyOf(target);
-    const isNumber = ['integer', 'bigint'].includes(valueKindOf(key, this.mapper.driver.getPlatform()).kind);
+    const isNumber = isNumberKey(valueKindOf(keyOf(target), this.mapper.driver.getPlatform()), target);
     const sql = `${alias}.${this.quote(keyColumn(target))}`;
     const done = inner.done(object);
     return {
@@ -171,7 +171,7 @@ class RowPlanner {
 
   #throughPivot(property: EntityProperty, target: EntityMetadata, alias: string) {
     const { joinColumns, inverseJoinColumns, pivotTable } = property;
-    if (joinColumns.length !== 1 || inverseJoinColumns.length !== 1 || !pivotTable)
+    if (joinColumns.length !== 1 || inverseJoinColumns.length !== 1 || !pivotTable || joinColumns[0] === inverseJoinColumns[0])
       throw new NeedsEntity(`${String(property.name)} has no plain pivot table`);
     const pivot = this.alias();
     const join = `inner join ${this.table(target)} as ${alias} on ${alias}.${this.quote(keyColumn(target))} = ${pivot}.${this.quote(inverseJoinColumns[0] as string)}`;
@@ -261,50 +261,65 @@ class Selection {
 
   #scalar(field: ScalarField, meta: EntityMetadata, alias: string): RowField {
     const { metadata: property, name, value } = field;
-    if (field.computed || property.formula || property.fieldNames?.length !== 1) {
-      throw new NeedsEntity(`${meta.className}.${field.property} is computed by the model`);
-    }
-    return {
-      kind: 'value',
-      name,
-      column: this.#value(value, `${alias}.${this.#planner.quote(property.fieldNames[0] as string)}`, property),
-      value,
-    };
+    if (field.computed) throw new NeedsEntity(`${meta.className}.${field.property} is computed by the model`);
+    if (property.formula) return this.#formula(field, meta, alias);
+    if (property.fieldNames?.length !== 1) throw new NeedsEntity(`${meta.className}.${field.property} is no single column`);
+    return this.#value(name, value, `${alias}.${this.#planner.quote(property.fieldNames[0] as string)}`, property);
   }
 
-  #value(value: ValueKind, sql: string, property: EntityProperty): number {
-    if (value.kind === 'custom' || value.kind === 'any' || value.kind === 'interval' || property.hasConvertToJSValueSQL) {
+  /** What the database computes. PostgreSQL's rows are text, which tells nothing of what else it could be. */
+  #formula({ metadata: property, name, value }: ScalarField, meta: EntityMetadata, alias: string): RowField {
+    if (this.#planner.kind === 'postgresql' && value.kind !== 'string')
+      throw new NeedsEntity(`${meta.className}.${String(property.name)} is computed by the database, in a type of its own choice`);
+    const driver = this.#planner.mapper.driver as unknown as FormulaDriver;
+    const table = driver.createFormulaTable(this.#planner.quote(alias), meta);
+    const sql = driver.evaluateFormula(property.formula, meta.createColumnMappingObject(alias), table);
+    return this.#value(name, value, sql, property);
+  }
+
+  #value(name: string, value: ValueKind, sql: string, property: EntityProperty): RowField {
+    const { kind, mapper } = this.#planner;
+    const custom = property.customType as Type<unknown> | undefined;
+    if (value.kind === 'custom' || value.kind === 'any' || property.hasConvertToJSValueSQL)
       throw new NeedsEntity(`${String(property.name)} has a type that only JavaScript converts`);
+    const isList = custom instanceof ArrayType;
+    if (kind === 'postgresql' && !property.formula) refuseOtherColumn(value, property, isList);
+    if (isList) {
+      const read = mapperRead(value, property, mapper);
+      if (kind === 'sqlite') return { kind: 'value', name, column: this.add(sql), value, convert: read };
+      const column = this.add(`array_to_json(${sql})`);
+      return { kind: 'value', name, column, value, convert: (given) => read(JSON.parse(given as string)) };
     }
-    if (value.kind !== 'array') return this.add(sql);
-    if (this.#planner.kind === 'sqlite') throw new NeedsEntity(`${String(property.name)} is a list in a text column`);
-    return this.add(`array_to_json(${sql})`);
+    if (value.kind === 'decimal' || value.kind === 'interval' || (value.kind === 'date' && !(custom instanceof DateType)))
+      return { kind: 'value', name, column: this.add(sql), value, convert: mapperRead(value, property, mapper) };
+    const isMoment = value.kind === 'datetime' && kind === 'postgresql' && /^timestamp(tz|.* with time zone)/.test(columnType(property));
+    return { kind: 'value', name, column: this.add(isMoment ? `(${sql} at time zone 'UTC')` : sql), value };
   }
 
   #embedded(field: EmbeddedField, meta: EntityMetadata, alias: string): RowField {
-    const { metadata: property, name, plan } = field;
+    return this.#embeddedAs(field, field.metadata, `${meta.className}.${field.property}`, alias);
+  }
+
+  /** `property` is the embeddable's place in the table, which knows the names of its columns. */
+  #embeddedAs({ name, plan }: EmbeddedField, property: EntityProperty, path: string, alias: string): RowField {
     const variants = [...plan.variants.values()];
-    if (property.object || property.array || variants.length !== 1)
-      throw new NeedsEntity(`${meta.className}.${field.property} is kept as JSON`);
-    const columns: number[] = [];
-    const columnOf = (inner: string) => (property.embeddedProps[inner] as EntityProperty | undefined)?.fieldNames?.[0];
-    for (const inner of Object.values(property.embeddedProps)) {
-      if (inner.kind !== ReferenceKind.SCALAR || inner.fieldNames?.length !== 1)
-        throw new NeedsEntity(`${meta.className}.${field.property} holds more than columns`);
-      columns.push(this.add(`${alias}.${this.#planner.quote(inner.fieldNames[0] as string)}`));
+    const fields = variants[0];
+    if (variants.length !== 1 || !fields) throw new NeedsEntity(`${path} can be one of several classes`);
+    if (property.object || property.array) {
+      const read = embeddedReader(fields, property, this.#planner.mapper, path);
+      const column = this.add(`${alias}.${this.#planner.quote(property.fieldNames[0] as string)}`);
+      return { kind: 'value', name, column, value: { kind: 'json' }, convert: (given) => read(parsedJson(given)) };
     }
-    const fields = (variants[0] as readonly Field[]).map((inner): RowField => {
-      const column = columnOf(inner.property);
-      if (inner.kind !== 'scalar' || inner.computed || inner.metadata.serializer || !column)
-        throw new NeedsEntity(`${meta.className}.${field.property} holds more than columns`);
-      return {
-        kind: 'value',
-        name: inner.name,
-        column: this.#value(inner.value, `${alias}.${this.#planner.quote(column)}`, inner.metadata),
-        value: inner.value,
-      };
+    const inner = fields.map((field): RowField => {
+      const place = property.embeddedProps[field.property] as EntityProperty | undefined;
+      if (!place || field.metadata.serializer || (field.kind === 'scalar' && (field.computed || field.metadata.formula)))
+        throw new NeedsEntity(`${path}.${field.property} is computed by the model`);
+      if (field.kind === 'embedded') return this.#embeddedAs(field, place, `${path}.${field.property}`, alias);
+      if (field.kind !== 'scalar' || place.fieldNames?.length !== 1) throw new NeedsEntity(`${path} holds more than columns`);
+      return this.#value(field.name, field.value, `${alias}.${this.#planner.quote(place.fieldNames[0] as string)}`, place);
     });
-    return { kind: 'embedded', name, nullable: property.nullable === true, columns, fields };
+    const columns = decidingColumns(property)?.map((column) => this.add(`${alias}.${this.#planner.quote(column)}`)) ?? null;
+    return { kind: 'embedded', name, columns, fields: inner };
   }
 
   #toOne(field: AssociationField, meta: EntityMetadata, alias: string): RowField {
@@ -331,12 +346,8 @@ class Selection {
     const inner = fields.map((field): RowField => {
       if (field.kind !== 'scalar' || field.metadata.serializer)
         throw new NeedsEntity(`${target.className}.${field.property} is no plain key`);
-      return {
-        kind: 'value',
-        name: field.name,
-        column: this.#value(field.value, `${alias}.${this.#planner.quote(property.fieldNames[0] as string)}`, field.metadata),
-        value: field.value,
-      };
+      const sql = `${alias}.${this.#planner.quote(property.fieldNames[0] as string)}`;
+      return this.#value(field.name, field.value, sql, field.metadata);
     });
     return {
       kind: 'to-one',
@@ -346,14 +357,15 @@ class Selection {
   }
 
   #joined(property: EntityProperty, target: EntityMetadata, plan: FieldPlan, meta: EntityMetadata, alias: string): RowObject {
-    const own = new Map(
-      [...plan.variants].filter(([concrete]) => concrete === target || concrete.class.prototype instanceof target.class),
-    );
+    const own = new Map([...plan.variants].filter(([concrete]) => isKindOf(concrete, target)));
     const joined = this.#planner.alias();
     const quote = (name: string) => this.#planner.quote(name);
     const key = `${joined}.${quote(keyColumn(target))}`;
     this.#joins.push(
-      `left join ${this.#planner.table(target)} as ${joined} on ${this.#joinCondition(property, target, joined, key, meta, alias)}`,
+      `left join ${this.#planner.table(target)} as ${joined} on ${[
+        this.#joinCondition(property, target, joined, key, meta, alias),
+        ...this.#planner.discriminatorOf(target, joined),
+      ].join(' and ')}`,
     );
     return this.object({ variants: own }, target, joined, this.add(key));
   }
@@ -453,6 +465,106 @@ function keyColumn(meta: EntityMetadata): string {
   const columns = keyOf(meta).fieldNames;
   if (meta.compositePK || columns.length !== 1) throw new NeedsEntity(`${meta.className} has a key of several columns`);
   return columns[0] as string;
+}
+
+/** Whether the keys of a to-many's rows are ordered as numbers; text is ordered by code unit. */
+function isNumberKey(kind: ValueKind, meta: EntityMetadata): boolean {
+  if (kind.kind === 'enum') return kind.items.every((item) => typeof item === 'number');
+  if (kind.kind === 'integer' || (kind.kind === 'bigint' && kind.as !== 'string')) return true;
+  if (kind.kind === 'string' || kind.kind === 'uuid' || kind.kind === 'bigint') return false;
+  throw new NeedsEntity(`the key of ${meta.className} has an order of its own`);
+}
+
+/** The parts of MikroORM's SQL driver that write formulas. */
+interface FormulaDriver {
+  createFormulaTable(alias: string, meta: EntityMetadata): unknown;
+  evaluateFormula(formula: unknown, columns: unknown, table: unknown): string;
+}
+
+function columnType(property: EntityProperty): string {
+  return String(property.columnTypes?.[0] ?? '').toLowerCase();
+}
+
+/** Columns for which PostgreSQL's driver gives what the kind of the property says. */
+const ownColumns: Partial<Record<ValueKind['kind'], RegExp>> = {
+  integer: /^(int|integer|int4|int2|smallint|serial|smallserial)$/,
+  bigint: /^(bigint|int8|bigserial)$/,
+  float: /^(double precision|float8|double|float|real|float4)/,
+  real: /^(double precision|float8|double|float|real|float4)/,
+  decimal: /^(numeric|decimal)/,
+  boolean: /^bool/,
+  blob: /^bytea/,
+  json: /^jsonb?$/,
+  date: /^date$/,
+  datetime: /^timestamp/,
+};
+
+/** Types whose values PostgreSQL's driver does not give as text. */
+const notText = /^(bool|int|integer|smallint|serial|bigserial|oid|real|float|double|json|bytea|point|circle|interval)|\[\]$/;
+
+function refuseOtherColumn(value: ValueKind, property: EntityProperty, isList: boolean): void {
+  const type = columnType(property);
+  const numbers = value.kind === 'enum' && value.items.some((item) => typeof item === 'number');
+  const expected = numbers ? ownColumns.integer : ownColumns[value.kind];
+  const isOwn = isList ? /^(text|varchar|character varying)(\(\d+\))?\[\]$/.test(type) : expected ? expected.test(type) : !notText.test(type);
+  if (!isOwn && !(value.kind === 'interval' && type.startsWith('interval')))
+    throw new NeedsEntity(`${String(property.name)} has a column of the type ${type}`);
+}
+
+/** What stands in JSON for a value of the database's, as the mapper's own type reads it. */
+function mapperRead(value: ValueKind, property: EntityProperty, mapper: Mapper): (given: unknown) => unknown {
+  const platform = mapper.driver.getPlatform();
+  const custom = property.customType as Type<unknown> | undefined;
+  const write = toJson(value);
+  if (custom) return (given) => write(custom.convertToJSValue(given, platform));
+  return property.runtimeType === 'Date' ? (given) => write(dateOf(given)) : write;
+}
+
+/** The columns that are null together where there is no embedded object; null where the mapper makes one in any case. */
+function decidingColumns(property: EntityProperty): string[] | null {
+  const columns: string[] = [];
+  for (const inner of Object.values(property.embeddedProps) as EntityProperty[]) {
+    if (inner.kind === ReferenceKind.EMBEDDED && !inner.object && !inner.array) {
+      const nested = decidingColumns(inner);
+      if (nested === null) return null;
+      columns.push(...nested);
+    } else if (!property.nullable) {
+      return null;
+    } else columns.push(...(inner.fieldNames ?? []));
+  }
+  return columns;
+}
+
+/** Reads an embeddable that is kept as JSON, or a list of them, as far as the plan shows it. */
+function embeddedReader(fields: readonly Field[], property: EntityProperty, mapper: Mapper, path: string): (json: unknown) => unknown {
+  const readers = fields.map((field) => {
+    const place = property.embeddedProps[field.property] as EntityProperty | undefined;
+    if (!place || field.metadata.serializer || (field.kind === 'scalar' && (field.computed || field.metadata.formula)))
+      throw new NeedsEntity(`${path}.${field.property} is computed by the model`);
+    return { name: field.name, keys: [field.metadata.fieldNames?.[0], field.property], read: memberReader(field, place, mapper, path) };
+  });
+  const one = (json: unknown): unknown => {
+    const members = json as Record<string, unknown>;
+    const target: Record<string, unknown> = {};
+    for (const { name, keys, read } of readers) {
+      const given = members[keys[0] as string] ?? members[keys[1] as string];
+      target[name] = given === null || given === undefined ? null : (read(given) ?? null);
+    }
+    return target;
+  };
+  return (json) => (Array.isArray(json) ? json.map(one) : json === null ? null : one(json));
+}
+
+function memberReader(field: Field, place: EntityProperty, mapper: Mapper, path: string): (given: unknown) => unknown {
+  if (field.kind === 'embedded') {
+    const variants = [...field.plan.variants.values()];
+    if (variants.length !== 1 || !variants[0]) throw new NeedsEntity(`${path}.${field.property} can be one of several classes`);
+    return embeddedReader(variants[0], place, mapper, `${path}.${field.property}`);
+  }
+  if (field.kind !== 'scalar' || field.value.kind === 'any' || field.value.kind === 'custom')
+    throw new NeedsEntity(`${path} holds more than plain values`);
+  if (!place.customType && place.runtimeType === 'boolean') return (given) => !!given;
+  return mapperRead(field.value, place, mapper);
 }
 
 function discriminatorColumn(meta: EntityMetadata): string {

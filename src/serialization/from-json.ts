@@ -133,7 +133,7 @@ function parseReal(json: unknown): Parsed {
     const title = 'must be within single precision, from 1.4e-45 to 3.4e38';
     return { refused: { title, code: 'range', parameters: {} } };
   }
-  for (let digits = 6; digits < 9; digits++) {
+  for (let digits = 1; digits < 9; digits++) {
     const shortest = Number(single.toPrecision(digits));
     if (Math.fround(shortest) === single) return { value: shortest };
   }

@@ -17,13 +17,15 @@ export interface RowVariant {
 }
 
 export type RowField = { readonly name: string } & (
-  | { readonly kind: 'value'; readonly column: number; readonly value: ValueKind }
   | {
-      readonly kind: 'embedded';
-      readonly nullable: boolean;
-      readonly columns: readonly number[];
-      readonly fields: readonly RowField[];
+      readonly kind: 'value';
+      readonly column: number;
+      readonly value: ValueKind;
+      /** What only the mapper's own type reads: makes what stands in JSON of the column's value. */
+      readonly convert?: (value: unknown) => unknown;
     }
+  /** Null where all of the columns are; `columns` is null where the object is there in any case. */
+  | { readonly kind: 'embedded'; readonly columns: readonly number[] | null; readonly fields: readonly RowField[] }
   /** The first of the objects that is present, or null. */
   | { readonly kind: 'to-one'; readonly objects: readonly RowObject[] }
   /** The rows that another statement found for the key in a column. */
@@ -61,13 +63,15 @@ type Converter = (value: unknown) => unknown;
 const needsEscape = /["\\\u0000-\u001f\ud800-\udfff]/;
 
 const helpersOf = {
-  text: (value: string): string => (needsEscape.test(value) ? JSON.stringify(value) : `"${value}"`),
-  any: (value: unknown): string => JSON.stringify(value) ?? 'null',
-  /** `2026-11-15 03:29:00.099+00`, in a session whose time zone is UTC */
+  text: (value: unknown): string => {
+    if (typeof value !== 'string') return helpersOf.any(value);
+    return needsEscape.test(value) ? JSON.stringify(value) : `"${value}"`;
+  },
+  any: (value: unknown): string => JSON.stringify(typeof value === 'bigint' ? integerToJson(value) : value) ?? 'null',
+  /** `2026-11-15 03:29:00.099`, in UTC */
   timestamp: (value: string): string => {
-    if (value.length > 26 || value.charCodeAt(10) !== 32 || !value.endsWith('+00'))
-      return JSON.stringify(new Date(value.replace(' ', 'T')));
-    const fraction = value.length > 22 ? value.slice(20, Math.min(23, value.length - 3)).padEnd(3, '0') : '000';
+    if (value.charCodeAt(10) !== 32 || value.charCodeAt(value.length - 1) === 67) return helpersOf.any(dateOf(`${value}Z`));
+    const fraction = value.length > 20 ? value.slice(20, 23).padEnd(3, '0') : '000';
     return `"${value.slice(0, 10)}T${value.slice(11, 19)}.${fraction}Z"`;
   },
 };
@@ -111,11 +115,11 @@ class SourceBuilder {
   #field(field: RowField): string {
     switch (field.kind) {
       case 'value':
-        return `(r[${field.column}] === null ? 'null' : ${this.#value(field.value, `r[${field.column}]`)})`;
+        return `(r[${field.column}] === null ? 'null' : ${this.#value(field, `r[${field.column}]`)})`;
       case 'embedded': {
         const body = this.#fields(field.fields);
-        const empty = field.columns.map((column) => `r[${column}] === null`).join(' && ');
-        return field.nullable && empty ? `(${empty} ? 'null' : ${body})` : `(${body})`;
+        const empty = field.columns?.map((column) => `r[${column}] === null`).join(' && ');
+        return empty ? `(${empty} ? 'null' : ${body})` : `(${body})`;
       }
       case 'to-one': {
         const objects = field.objects.map((object) => ({ name: this.object(object), presence: object.presence }));
@@ -146,33 +150,34 @@ class SourceBuilder {
   }
 
   /** The expression that writes a value that is not null. */
-  #value(kind: ValueKind, value: string): string {
+  #value({ value: kind, convert }: Extract<RowField, { kind: 'value' }>, value: string): string {
+    if (convert) return this.#converted(convert, value);
     const isText = this.#format === 'text';
     switch (kind.kind) {
       case 'integer':
-        return value;
+        return isText ? value : `h.any(${value})`;
       case 'boolean':
         return isText ? `(${value} === 't' ? 'true' : 'false')` : `(${value} ? 'true' : 'false')`;
       case 'string':
+        return kind.fixed ? this.#converted(toJson(kind), value) : `h.text(${value})`;
       case 'uuid':
       case 'date':
       case 'time':
+      case 'interval':
         return `h.text(${value})`;
       case 'enum':
-        return kind.items.every((item) => typeof item === 'string') ? `h.text(${value})` : value;
+        return isText && kind.items.every((item) => typeof item === 'number') ? value : `h.text(${value})`;
       case 'datetime':
-        if (isText) return `h.timestamp(${value})`;
-        return this.#converted((given) => new Date(typeof given === 'string' ? given : Number(given)), value);
+        return isText ? `h.timestamp(${value})` : this.#converted(dateOf, value);
       case 'bigint':
-        return this.#converted(integerToJson, value);
+        return this.#converted(kind.as === 'number' ? (given) => integerToJson(Number(given)) : integerToJson, value);
       case 'float':
+      case 'real':
         return this.#converted(Number, value);
       case 'json':
-        return this.#converted((given) => JSON.parse(given as string), value);
+        return this.#converted(parsedJson, value);
       case 'blob':
         return this.#converted(bytesToJson, value);
-      case 'array':
-        return this.#converted((given) => JSON.parse(given as string), value);
       default:
         return this.#converted(toJson(kind), value);
     }
@@ -180,6 +185,24 @@ class SourceBuilder {
 
   #converted(convert: Converter, value: string): string {
     return `h.any(k[${this.converters.push(convert) - 1}](${value}))`;
+  }
+}
+
+/** As the mapper reads it: a text without an offset is in UTC. */
+export function dateOf(value: unknown): Date {
+  if (typeof value !== 'string') return new Date(Number(value));
+  const hasOffset = value.includes('+') || value.lastIndexOf('-') > 10 || value.endsWith('Z');
+  return new Date(hasOffset ? value : `${value}Z`);
+}
+
+/** As the mapper reads it: what is no JSON is a text. SQLite keeps a JSON number as a number. */
+export function parsedJson(value: unknown): unknown {
+  if (typeof value === 'bigint') return Number(value);
+  if (typeof value !== 'string') return value;
+  try {
+    return JSON.parse(value);
+  } catch {
+    return value;
   }
 }
 

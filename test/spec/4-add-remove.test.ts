@@ -1,0 +1,430 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import { ApiController, type ApiRequest, type ModelQuery, problem, Voter, violationsProblem } from '../../src/index.ts';
+import { startApplication } from '../../src/testing.ts';
+import { databases } from '../support/databases.ts';
+import { Appointment, clinicModels, Patient, Staff, seedClinic, ThirdParty, Visitor, Ward } from './fixtures/clinic.ts';
+import { everything, security, useApplication } from './fixtures/use-application.ts';
+
+const calls: string[] = [];
+
+class TeamVoter extends Voter {
+  static override roles = ['TEAM'];
+  vote(_role: string, subject: unknown, user: { id: unknown } | null) {
+    calls.push(`vote on ${subject instanceof Appointment ? `appointment ${subject.id}` : subject}`);
+    return user ? ('grant' as const) : ('deny' as const);
+  }
+}
+
+class AppointmentController extends ApiController<Appointment> {
+  override customizeQuery(_action: string, _request: ApiRequest, query: ModelQuery<Appointment>) {
+    query.andWhere({ title: { $ne: 'Hidden' } });
+  }
+  override onAfterValidation(action: string, request: ApiRequest) {
+    calls.push(`onAfterValidation ${action}`);
+    return request.headers['x-end'] ? this.json('ended', { status: 202 }) : undefined;
+  }
+  override onAfterFlush(action: string) {
+    calls.push(`onAfterFlush ${action}`);
+  }
+  attendeesApi(id: number, request: ApiRequest) {
+    return this.addRemove('attendees', id, request, { property: 'attendees', type: Staff, groups: ['read'] });
+  }
+  guardedApi(id: number, request: ApiRequest) {
+    return this.addRemove('guarded', id, request, { property: 'attendees', type: Staff });
+  }
+  companionsApi(id: number, request: ApiRequest) {
+    return this.addRemove('companions', id, request, { property: 'companions', type: [Visitor, ThirdParty] });
+  }
+
+  participationApi(id: number, request: ApiRequest) {
+    return this.#participate('participation', id, request, request.method === 'DELETE');
+  }
+  loadedApi(id: number, request: ApiRequest) {
+    return this.#participate('loaded', id, request, true);
+  }
+  /** SPEC 4.5, step by step. */
+  async #participate(action: string, id: number, request: ApiRequest, load: boolean) {
+    const appointment = await this.getEntity(action, id, request);
+    const staff = await this.deserialize(request, Staff);
+    await this.checkAccess(action, request, appointment);
+    if (load) await this.em.populate(appointment, ['attendees']);
+    if (request.method === 'POST') appointment.addAttendee(staff);
+    else if (request.method === 'DELETE') appointment.removeAttendee(staff);
+    else throw problem('method_not_supported');
+    const violations = await this.validate(appointment);
+    if (violations.length > 0) throw violationsProblem(violations);
+    await this.em.flush();
+    return this.json(staff, { groups: ['read'] });
+  }
+}
+
+class VisitorController extends ApiController {
+  override customizeQuery(action: string, request: ApiRequest, query: ModelQuery<object>) {
+    if (action === '_entity' && !request.headers['x-see']) query.andWhere({ hidden: false } as never);
+  }
+}
+
+const all = { GET: true, HEAD: true, POST: true, DELETE: true, PUT: true, PATCH: true };
+const addRemove = { POST: true, DELETE: true };
+
+const application = {
+  models: clinicModels,
+  controllers: [AppointmentController, VisitorController],
+  voters: [TeamVoter],
+  seed: seedClinic,
+  app_main: {
+    security,
+    apis: {
+      appointment: {
+        class: Appointment,
+        base_path: '/appointments',
+        controller: AppointmentController,
+        actions: {
+          ...everything,
+          attendees: { methods: all },
+          guarded: { methods: addRemove, roles: { POST: 'TEAM', DELETE: 'TEAM' } },
+          companions: { methods: addRemove },
+          participation: { methods: { ...addRemove, PUT: true }, roles: { POST: 'TEAM' } },
+          loaded: { methods: addRemove, roles: { POST: 'TEAM' } },
+          declared: { methods: all, association: { property: 'attendees' } },
+          firms: { methods: addRemove, association: { property: 'firms' } },
+        },
+      },
+      ward: {
+        class: Ward,
+        base_path: '/wards',
+        actions: {
+          ...everything,
+          visitors: { methods: addRemove, association: { property: 'visitors' } },
+          children: { methods: addRemove, association: { property: 'children' } },
+          mixed: { methods: addRemove, association: { property: 'companies', types: [Visitor] } },
+          staff: { methods: addRemove, association: { property: 'staff' } },
+          beds: { methods: addRemove, association: { property: 'beds' } },
+        },
+      },
+      party: {
+        class: Appointment,
+        base_path: '/parties',
+        actions: {
+          _entity: null,
+          companion: { methods: addRemove, association: { property: 'companions', types: [Visitor, ThirdParty] } },
+        },
+      },
+      visitor: { class: Visitor, base_path: '/visitors', controller: VisitorController, actions: everything },
+      patient: { class: Patient, base_path: '/patients', actions: everything },
+    },
+  },
+};
+
+describe.each(databases)('add and remove on %s', (kind) => {
+  const { request, rows } = useApplication(kind, application);
+  const number = async (sql: string) => Number(Object.values((await rows(sql))[0] ?? {})[0]);
+  const attendees = async () =>
+    (await request('GET', '/appointments/1.json')).json.attendees.map(({ id }: { id: number }) => id) as number[];
+  beforeEach(() => {
+    calls.length = 0;
+  });
+
+  test('POST adds the item and DELETE removes it, with the answer in the groups of the handler', async () => {
+    const added = await request('POST', '/appointments/1/attendees.json', { json: { type: 'nurse', id: 2 } });
+    expect(added.status).toBe(200);
+    expect(added.json).toMatchObject({ id: 1, title: 'Visit' });
+    expect(added.json.attendees.map(({ id }: { id: number }) => id)).toEqual([1, 2]);
+    expect(await attendees()).toEqual([1, 2]);
+    const removed = await request('DELETE', '/appointments/1/attendees.json', { json: { type: 'nurse', id: 2 } });
+    expect(removed.status).toBe(200);
+    expect(removed.json).toMatchObject({ id: 2, type: 'nurse', name: 'Ada' });
+    expect(await attendees()).toEqual([1]);
+  });
+
+  test('both are idempotent', async () => {
+    for (const [method, expected] of [
+      ['POST', [1, 4]],
+      ['POST', [1, 4]],
+      ['DELETE', [1]],
+      ['DELETE', [1]],
+    ] as const) {
+      const { status } = await request(method, '/appointments/1/attendees.json', { json: { id: 4 } });
+      expect(status).toBe(200);
+      expect(await attendees()).toEqual(expected);
+    }
+  });
+
+  test.each(['attendees', 'declared', 'participation'])(
+    'thirty concurrent adds of one item by %s make one row, and thirty removes none',
+    async (action) => {
+      const thirty = (method: string) =>
+        Promise.all(
+          Array.from({ length: 30 }, () =>
+            request(method, `/appointments/1/${action}.json`, { json: { type: 'nurse', id: 2 }, as: { id: 'me' } }),
+          ),
+        );
+      const count = 'select count(*) from appointment_attendees where staff_id = 2';
+      expect((await thirty('POST')).map(({ status }) => status)).toEqual(Array(30).fill(200));
+      expect(await number(count)).toBe(1);
+      expect((await thirty('DELETE')).map(({ status }) => status)).toEqual(Array(30).fill(200));
+      expect(await number(count)).toBe(0);
+    },
+  );
+
+  test('thirty concurrent adds by hand to a collection that was read before make one row, and no answer is an error', async () => {
+    const answers = await Promise.all(
+      Array.from({ length: 30 }, () => request('POST', '/appointments/1/loaded.json', { json: { id: 2 }, as: { id: 'me' } })),
+    );
+    for (const { status, json } of answers) {
+      expect([200, 409]).toContain(status);
+      if (status === 409)
+        expect(json).toMatchObject({ code: 'conflict_version', detail: expect.stringMatching(/^the appointment was changed/) });
+    }
+    expect(answers.some(({ status }) => status === 200)).toBe(true);
+    expect(await number('select count(*) from appointment_attendees where staff_id = 2')).toBe(1);
+    await request('DELETE', '/appointments/1/loaded.json', { json: { id: 2 } });
+    expect(await attendees()).toEqual([1]);
+  });
+
+  test('concurrent adds of different items, and adds among removes, lose nothing', async () => {
+    const change = (method: string, id: number) => request(method, '/appointments/1/attendees.json', { json: { id } });
+    const answers = await Promise.all([2, 4, 2, 4, 2, 4].map((id) => change('POST', id)));
+    expect(answers.map(({ status }) => status)).toEqual(Array(6).fill(200));
+    expect(await attendees()).toEqual([1, 2, 4]);
+    const mixed = await Promise.all([change('DELETE', 2), change('DELETE', 4), change('POST', 1), change('DELETE', 2)]);
+    expect(mixed.map(({ status }) => status)).toEqual(Array(4).fill(200));
+    expect(await attendees()).toEqual([1]);
+  });
+
+  describe("the model's own methods", () => {
+    test('are called by their singular names, and what they return is the answer where it is an entity', async () => {
+      const added = await request('POST', '/wards/2/visitors.json', { json: { id: 1 } });
+      expect(added.json).toMatchObject({ id: 2, name: 'South', visitors: [{ id: 1, name: 'Vera' }] });
+      const removed = await request('DELETE', '/wards/2/visitors.json', { json: { id: 1 } });
+      expect(removed.json).toEqual({ id: 1, name: 'Vera' });
+    });
+    test('may have an irregular name, and may be async; what is no entity is not the answer', async () => {
+      const added = await request('POST', '/wards/2/children.json', { json: { type: 'patient', id: 2 } });
+      expect(added.json).toMatchObject({ id: 2, firstName: 'Pia' });
+      expect(await number('select count(*) from ward_children where ward_id = 2')).toBe(1);
+      const removed = await request('DELETE', '/wards/2/children.json', { json: { id: 2 } });
+      expect(removed.json).toMatchObject({ id: 2, name: 'South' });
+      expect(await number('select count(*) from ward_children where ward_id = 2')).toBe(0);
+    });
+    test('are each called where only one of them exists', async () => {
+      const before = await number('select budget from ward where id = 1');
+      expect((await request('POST', '/wards/1/mixed.json', { json: { id: 1 } })).status).toBe(200);
+      expect(await number('select budget from ward where id = 1')).toBe(before + 1);
+      expect(await number('select count(*) from ward_companies where ward_id = 1')).toBe(1);
+      expect((await request('DELETE', '/wards/1/mixed.json', { json: { id: 1 } })).status).toBe(200);
+      expect(await number('select count(*) from ward_companies where ward_id = 1')).toBe(0);
+    });
+    test('are not needed: the collection itself is changed where the model has neither', async () => {
+      expect((await request('POST', '/appointments/1/firms.json', { json: { id: 1 } })).json).toEqual({ id: 1, company: 'Acme' });
+      expect(await number('select count(*) from appointment_firms')).toBe(1);
+      await request('DELETE', '/appointments/1/firms.json', { json: { id: 1 } });
+      expect(await number('select count(*) from appointment_firms')).toBe(0);
+    });
+    test('of an association that belongs to the item change the item', async () => {
+      expect((await request('POST', '/wards/2/staff.json', { json: { type: 'doctor', id: 4 } })).json).toMatchObject({
+        id: 4,
+        ward: { id: 2 },
+      });
+      expect(await number('select ward_id from staff where id = 4')).toBe(2);
+      expect((await request('DELETE', '/wards/2/staff.json', { json: { id: 4 } })).json).toMatchObject({ id: 4, ward: null });
+      expect(await rows('select ward_id from staff where id = 4')).toEqual([{ ward_id: null }]);
+    });
+    test('do not remove what cannot be without its owner: the answer is a refusal, not an error', async () => {
+      const { status, json } = await request('DELETE', '/wards/1/beds.json', { json: { id: 1 } });
+      expect(status).toBe(422);
+      expect(json.violations).toMatchObject([{ propertyPath: 'beds' }]);
+      expect(await number('select ward_id from bed where id = 1')).toBe(1);
+    });
+  });
+
+  describe('an item of one of several types', () => {
+    test.each(['/appointments/1/companions.json', '/parties/1/companion.json'])('is picked by its type at %s', async (path) => {
+      expect((await request('POST', path, { json: { type: 'visitor', id: 1 } })).json).toEqual({ id: 1, name: 'Vera' });
+      expect((await request('POST', path, { json: { type: 'third_party', id: 1 } })).json).toEqual({ id: 1, company: 'Acme' });
+      const { json } = await request('GET', '/appointments/1.json');
+      expect([json.guests, json.firms]).toEqual([[{ id: 1, name: 'Vera' }], [{ id: 1, company: 'Acme' }]]);
+      for (const type of ['visitor', 'third_party']) {
+        expect((await request('DELETE', path, { json: { type, id: 1 } })).status).toBe(200);
+      }
+      const after = await request('GET', '/appointments/1.json');
+      expect([after.json.guests, after.json.firms]).toEqual([[], []]);
+    });
+    test.each([
+      [{ id: 1 }],
+      [{ type: 'patient', id: 1 }],
+      [{ type: 'ThirdParty', id: 1 }],
+      [{ type: 'third_party', id: 99 }],
+      [{ type: ['visitor'], id: 1 }],
+      [{ type: null, id: 1 }],
+    ])('is not found by %j', async (json) => {
+      const response = await request('POST', '/appointments/1/companions.json', { json });
+      expect([response.status, response.json.detail]).toEqual([400, 'visitor or third_party id not found']);
+    });
+  });
+
+  describe('the body', () => {
+    const path = '/appointments/1/attendees.json';
+    test.each([
+      [{ id: 99 }],
+      [{ type: 'nurse', id: 99 }],
+      [{ type: 'doctor', id: 2 }],
+      [{ type: 'patient', id: 1 }],
+      [{ type: 'staff', id: 1 }],
+      [{}],
+      [{ type: 'nurse' }],
+      [{ id: null }],
+      [{ id: 1.5 }],
+      [{ id: -1 }],
+      [{ id: 1e300 }],
+      [{ id: 2 ** 53 }],
+      [{ id: 'two' }],
+      [{ id: '99999999999999999999' }],
+      [{ id: true }],
+      [{ id: [2] }],
+      [{ id: { id: 2 } }],
+      [{ id: { $gt: 0 } }],
+      [{ id: '__proto__' }],
+      [{ type: 'constructor', id: 2 }],
+    ])('%j resolves to nobody: 400 with the name of the model', async (json) => {
+      for (const method of ['POST', 'DELETE']) {
+        const response = await request(method, path, { json });
+        expect([response.status, response.json.code, response.json.detail]).toEqual([
+          400,
+          'reference_not_found',
+          'staff id not found',
+        ]);
+      }
+      expect(await attendees()).toEqual([1]);
+    });
+    test.each([[[]], [[{ id: 2 }]], ['text'], [5], [null], [true]])('%j is no object: 400', async (json) => {
+      const response = await request('POST', path, { json });
+      expect([response.status, response.json.code]).toEqual([400, 'invalid_body']);
+    });
+    test('that is missing or no JSON is 400', async () => {
+      expect((await request('POST', path)).json).toMatchObject({ status: 400, code: 'invalid_body' });
+      const headers = { 'content-type': 'application/json' };
+      expect((await request('POST', path, { headers })).json).toMatchObject({ status: 400, code: 'invalid_body' });
+      expect((await request('POST', path, { headers, body: '{"id":' })).json).toMatchObject({ status: 400 });
+    });
+    test('with further keys is 400, and the item stays as it was', async () => {
+      const { status, json } = await request('POST', path, { json: { type: 'nurse', id: 2, name: 'Other' } });
+      expect([status, json.code]).toEqual([400, 'unknown_field']);
+      expect(json.detail).toContain('"name"');
+      expect(await attendees()).toEqual([1]);
+      expect(await rows('select name from staff where id = 2')).toEqual([{ name: 'Ada' }]);
+    });
+    test.each(['{"__proto__":{"id":2},"id":2}', '{"constructor":{"prototype":{}},"id":2}'])('%s is 400', async (body) => {
+      const headers = { 'content-type': 'application/json' };
+      expect((await request('POST', path, { body, headers })).status).toBe(400);
+      expect(await attendees()).toEqual([1]);
+    });
+    test("that names an item out of the caller's sight is answered as one that does not exist", async () => {
+      for (const [item, see, expected] of [
+        ['/wards/1/visitors.json', {}, 400],
+        ['/appointments/1/companions.json', {}, 400],
+        ['/wards/1/visitors.json', { 'x-see': '1' }, 200],
+      ] as const) {
+        const response = await request('POST', item, { json: { type: 'visitor', id: 3 }, headers: see });
+        expect(response.status).toBe(expected);
+        if (expected === 400) expect(response.json.detail).toMatch(/^visitor( or third_party)? id not found$/);
+      }
+      // what cannot be seen cannot be removed either
+      expect((await request('DELETE', '/wards/1/visitors.json', { json: { id: 3 } })).status).toBe(400);
+      expect(await number('select count(*) from ward_visitors where visitor_id = 3')).toBe(1);
+    });
+  });
+
+  describe('a method that the action does not handle', () => {
+    test.each(['GET', 'PUT', 'PATCH'])('is a bad request: %s', async (method) => {
+      for (const action of ['attendees', 'declared']) {
+        const json = method === 'GET' ? undefined : { id: 2 };
+        const response = await request(method, `/appointments/1/${action}.json`, json && { json });
+        expect([response.status, response.json.detail]).toEqual([400, 'this method is not supported']);
+      }
+    });
+    test('is a bad request in a handler of its own', async () => {
+      const response = await request('PUT', '/appointments/1/participation.json', { json: { id: 2 } });
+      expect([response.status, response.json.detail]).toEqual([400, 'this method is not supported']);
+    });
+    test('is 405 where it is not enabled', async () => {
+      const response = await request('PUT', '/appointments/1/guarded.json', { json: { id: 2 } });
+      expect([response.status, response.headers.get('allow')]).toEqual([405, 'POST, DELETE']);
+    });
+  });
+
+  describe('the order of things', () => {
+    test('is: load, access, resolve, change, validate, flush', async () => {
+      const me = { id: 'me' };
+      expect((await request('POST', '/appointments/99/guarded.json', { json: { id: 99 } })).status).toBe(404);
+      expect(calls).toEqual([]);
+      expect((await request('POST', '/appointments/1/guarded.json', { json: { id: 99 } })).status).toBe(401);
+      expect(calls).toEqual(['vote on appointment 1']);
+      expect((await request('POST', '/appointments/1/guarded.json', { json: { id: 99 }, as: me })).status).toBe(400);
+      calls.length = 0;
+      expect((await request('POST', '/appointments/1/guarded.json', { json: { id: 2 }, as: me })).status).toBe(200);
+      expect(calls).toEqual(['vote on appointment 1', 'onAfterValidation guarded', 'onAfterFlush guarded']);
+      await request('DELETE', '/appointments/1/guarded.json', { json: { id: 2 }, as: me });
+    });
+    test.each(['attendees', 'declared', 'loaded'])('violations are 422 and nothing is persisted by %s', async (action) => {
+      const before = await attendees();
+      const path = `/appointments/1/${action}.json`;
+      const { status, json } = await request('POST', path, { json: { id: 3 }, as: { id: 'me' } });
+      expect(status).toBe(422);
+      expect(json.violations).toEqual([
+        { propertyPath: 'attendees', title: 'must not include who is banned', code: 'model', parameters: {} },
+      ]);
+      expect(await attendees()).toEqual(before);
+      expect(calls.some((call) => call.startsWith('on'))).toBe(false);
+    });
+    test('a hook before the flush that ends the request keeps the item out', async () => {
+      const before = await attendees();
+      const response = await request('POST', '/appointments/1/attendees.json', { json: { id: 4 }, headers: { 'x-end': '1' } });
+      expect([response.status, response.json]).toEqual([202, 'ended']);
+      expect(await attendees()).toEqual(before);
+    });
+    test('an entity that the controller hides is 404', async () => {
+      const created = await request('POST', '/appointments.json', {
+        json: { title: 'Hidden', starts: '2026-01-01T00:00:00Z', patient: { id: 1 } },
+      });
+      expect(created.status).toBe(201);
+      for (const action of ['attendees', 'declared', 'participation']) {
+        const path = `/appointments/${created.json.id}/${action}.json`;
+        expect((await request('POST', path, { json: { id: 2 }, as: { id: 'me' } })).status).toBe(404);
+      }
+    });
+  });
+
+  describe('the participation style, written by hand', () => {
+    const as = { id: 'me' };
+    test('loads, deserializes, checks, changes, validates, flushes and answers', async () => {
+      const path = '/appointments/1/participation.json';
+      expect((await request('POST', path, { json: { id: 2 } })).status).toBe(401);
+      expect((await request('POST', path, { json: { id: 99 }, as })).json.detail).toBe('staff id not found');
+      expect((await request('POST', path, { json: { type: 'nurse', id: 2 }, as })).json).toMatchObject({ id: 2, name: 'Ada' });
+      expect(await attendees()).toEqual([1, 2]);
+      expect((await request('DELETE', path, { json: { id: 2 }, as })).status).toBe(200);
+      expect(await attendees()).toEqual([1]);
+    });
+  });
+});
+
+describe('an association that is declared wrong is a start error:', () => {
+  const start = (association: object, model: unknown = Ward) =>
+    startApplication({
+      models: clinicModels,
+      databaseUrl: 'sqlite::memory:',
+      app_main: {
+        apis: { x: { class: model, base_path: '/x', actions: { thing: { methods: { POST: true }, association } } } as never },
+      },
+    });
+  test('the property does not exist', async () => {
+    await expect(start({ property: 'bedz' })).rejects.toThrow(/Ward has no to-many association "bedz".*beds/);
+  });
+  test('the property is to-one', async () => {
+    await expect(start({ property: 'patient' }, Appointment)).rejects.toThrow(/no to-many association "patient"/);
+  });
+  test('the methods exist and no type can be told', async () => {
+    await expect(start({ property: 'companions' }, Appointment)).rejects.toThrow(/types must be declared/);
+  });
+});
