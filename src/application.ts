@@ -107,7 +107,12 @@ export async function loadApplication(options: ApplicationOptions): Promise<Appl
   checkLoadedRoutes(loaded, voters, declaration.security.requireRole, report);
   checkRoutes(records, report, (record) => isSound(record, report));
   report.throwIfAny();
-  return Object.freeze({ directory, production, declaration, catalog, mapper: mapper as Mapper,
+  return Object.freeze({
+    directory,
+    production,
+    declaration,
+    catalog,
+    mapper: mapper as Mapper,
     voters,
     records,
     seed,
@@ -152,7 +157,8 @@ async function loadSeed(directory: string): Promise<Written['seed']> {
   if (!file) return null;
   return async (em) => {
     const { default: seed } = await import(pathToFileURL(file).href);
-    if (typeof seed !== 'function') throw new Error('src/seed must have a function as its default export: export default async (em) => { … }');
+    if (typeof seed !== 'function')
+      throw new Error('src/seed must have a function as its default export: export default async (em) => { … }');
     await seed(em);
   };
 }

@@ -153,7 +153,7 @@ function compileApi(api: ApiDeclaration, framework: Framework, { mapper, records
     framework,
     api,
     meta,
-    parseId: identifierParser(meta, mapper.driver.getPlatform()),
+    parseId: identifierParser(meta, mapper.driver.getPlatform(), 'path'),
     get hooks() {
       return controller;
     },
@@ -217,7 +217,9 @@ function acceptJson(app: FastifyInstance): void {
 }
 
 function reasonOf(error: Error): string {
-  return /prototype property/.test(error.message) ? 'it holds a key that is not allowed: __proto__ or constructor' : 'it is no valid JSON';
+  return /prototype property/.test(error.message)
+    ? 'it holds a key that is not allowed: __proto__ or constructor'
+    : 'it is no valid JSON';
 }
 
 /** Every error becomes a problem document; what is our own fault is logged and not told. */

@@ -1,4 +1,4 @@
-import { Collection, type EntityMetadata, helper } from '@mikro-orm/core';
+import { Collection, type EntityMetadata, helper, raw } from '@mikro-orm/core';
 import type { ApiRequest } from '../access/user.ts';
 import type { RequestEntityManager } from '../database/mapper.ts';
 import { problem, type Violation } from '../errors.ts';
@@ -64,7 +64,9 @@ function checkIdentity(plan: WritePlan, body: Record<string, unknown>, entity: o
     if (writable && (!entity || !writable.metadata.primary)) continue;
     const id = entity ? helper(entity).getPrimaryKey() : undefined;
     const given = body[key];
-    const agrees = (typeof given === 'number' || typeof given === 'string') && String(given) === String(id);
+    // only a bigint, which JSON may need a string for, can be spelled in two ways
+    const agrees =
+      typeof id === 'bigint' ? ['number', 'string'].includes(typeof given) && String(given) === String(id) : given === id;
     if (!agrees) {
       throw problem('identity_mismatch', {
         field: key,
@@ -248,8 +250,11 @@ async function valueOfAbsent(
     await know(current?.[field.property]);
     return [];
   }
-  if (field.metadata.default !== undefined && field.metadata.default !== null) return field.metadata.default;
+  const { default: literal, defaultRaw, onCreate } = field.metadata;
+  if (literal !== undefined && literal !== null) return literal;
+  if (literal === undefined && defaultRaw !== undefined) return raw(defaultRaw);
   if (field.nullable) return null;
+  if (onCreate) return onCreate(current as never, scope.em);
   if (field.required) scope.violations.push(missing(path + field.name));
   return undefined;
 }

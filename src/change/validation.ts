@@ -1,4 +1,4 @@
-import { type EntityMetadata, type EntityProperty, helper, Reference, ReferenceKind } from '@mikro-orm/core';
+import { type EntityMetadata, type EntityProperty, helper, isRaw, Reference, ReferenceKind } from '@mikro-orm/core';
 import type { Mapper } from '../database/mapper.ts';
 import type { Violation } from '../errors.ts';
 import { jsonName, ownProperties } from '../model/field-plan.ts';
@@ -95,7 +95,7 @@ function checksOf(property: EntityProperty, kind: ValueKind | null): Check[] {
     const { items } = kind;
     checks.push((entity) => {
       const value = entity[name];
-      const allowed = value === null || value === undefined || items.includes(value as string | number);
+      const allowed = value === null || value === undefined || isRaw(value) || items.includes(value as string | number);
       return allowed
         ? null
         : { propertyPath, title: `must be one of: ${items.join(', ')}`, code: 'enum', parameters: { allowed: [...items] } };

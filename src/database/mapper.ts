@@ -42,7 +42,34 @@ export async function createMapper(database: DatabaseDeclaration, options: Mappe
   };
   const driver =
     databaseKind(database.url) === 'sqlite' ? await sqliteOptions(database, options.directory) : await postgresOptions(database);
-  return (await MikroORM.init({ ...common, ...driver } as Options)) as unknown as Mapper;
+  const mapper = (await MikroORM.init({ ...common, ...driver } as Options)) as unknown as Mapper;
+  keepLists(mapper);
+  return mapper;
+}
+
+/**
+ * Lists in a column come back as they were given. The mapper's own writing loses spaces, line ends, empty texts and the
+ * text `null` on one database or the other.
+ */
+function keepLists(mapper: Mapper): void {
+  const platform = mapper.driver.getPlatform();
+  if (databaseKindOf(mapper) === 'postgresql') {
+    const quoted = (item: unknown) => (item === null ? 'NULL' : `"${String(item).replace(/["\\]/g, '\\$&')}"`);
+    platform.marshallArray = (items: unknown[]) => `{${items.map(quoted).join(',')}}`;
+    return;
+  }
+  const before = platform.unmarshallArray.bind(platform);
+  platform.marshallArray = (items: unknown[]) => JSON.stringify(items);
+  platform.unmarshallArray = (text: string) => listIn(text) ?? before(text);
+}
+
+function listIn(text: string): string[] | null {
+  if (!text.startsWith('[')) return null;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
 }
 
 async function sqliteOptions({ url }: DatabaseDeclaration, directory: string): Promise<Partial<Options>> {

@@ -128,7 +128,11 @@ function moduleRoots(modules: readonly ConfigModule[], errors: ReadingError[]): 
     const root = writtenModule(module);
     if (root) return [{ file: module.file, root }];
     const place = { file: module.file, line: 1, column: 1 };
-    errors.push({ place, path: [], message: 'the module must have an object as its default export: export default { app_main: { … } }' });
+    errors.push({
+      place,
+      path: [],
+      message: 'the module must have an object as its default export: export default { app_main: { … } }',
+    });
     return [];
   });
 }

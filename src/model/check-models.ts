@@ -3,6 +3,7 @@ import type { Mapper } from '../database/mapper.ts';
 import { didYouMean, listed } from '../declaration/suggest.ts';
 import type { ApiDeclaration, Path } from '../declaration/types.ts';
 import { ownProperties } from './field-plan.ts';
+import { unaddressableKey } from './identifier.ts';
 
 interface Findings {
   add(path: Path, message: string): void;
@@ -25,6 +26,15 @@ export function checkModels(apis: readonly ApiDeclaration[], mapper: Mapper, fin
       findings.add(
         [...api.path, 'class'],
         `${api.class.name} needs a single primary key to be addressed by {id}; it has ${keys || 'none'}`,
+      );
+      continue;
+    }
+    const kind = unaddressableKey(meta, mapper.driver.getPlatform());
+    if (kind) {
+      const keys = 'an integer, a string, a UUID, an enum or a date';
+      findings.add(
+        [...api.path, 'class'],
+        `the primary key of ${api.class.name} is of the kind "${kind}"; to be addressed by {id} it must be ${keys}`,
       );
       continue;
     }

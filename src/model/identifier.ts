@@ -8,31 +8,45 @@ export type Identifier = string | number | bigint;
 export type IdentifierParser = (value: unknown) => Identifier | undefined;
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
-const int64 = { min: -(2n ** 63n), max: 2n ** 63n - 1n };
+/** The smallest integer of 64 bits is left out: SQLite reads its literal as a floating-point number. */
+export const int64 = { min: -(2n ** 63n) + 1n, max: 2n ** 63n - 1n };
 
 /** The primary key of a model. Its APIs need exactly one. */
 export function keyOf(meta: EntityMetadata): EntityProperty {
   return meta.getPrimaryProp();
 }
 
-/** Makes the parser for a model's ids, from the column that holds them. */
-export function identifierParser(meta: EntityMetadata, platform: Platform): IdentifierParser {
-  let key = keyOf(meta);
-  // a key that is itself an association takes the ids of what it points to
-  while (key.targetMeta) key = keyOf(key.targetMeta);
-  const kind = valueKindOf(key, platform);
+/** Makes the parser for a model's ids, from the column that holds them. In a path everything is text; in JSON a number is a number. */
+export function identifierParser(meta: EntityMetadata, platform: Platform, where: 'path' | 'json'): IdentifierParser {
+  const kind = keyKind(meta, platform);
   return parserFor(
     isSqlite(platform) && kind.kind === 'integer'
       ? { ...kind, min: Number.MIN_SAFE_INTEGER, max: Number.MAX_SAFE_INTEGER }
       : kind,
+    where,
   );
 }
 
-function parserFor(kind: ValueKind): IdentifierParser {
+/** What a model's key holds. One that is itself an association takes the ids of what it points to. */
+function keyKind(meta: EntityMetadata, platform: Platform): ValueKind {
+  let key = keyOf(meta);
+  while (key.targetMeta) key = keyOf(key.targetMeta);
+  return valueKindOf(key, platform);
+}
+
+const addressable = ['integer', 'bigint', 'uuid', 'enum', 'string', 'date'];
+
+/** The kind of a model's key, if no path can name it exactly: a time or a decimal has many spellings. */
+export function unaddressableKey(meta: EntityMetadata, platform: Platform): string | null {
+  const { kind } = keyKind(meta, platform);
+  return addressable.includes(kind) ? null : kind;
+}
+
+function parserFor(kind: ValueKind, where: 'path' | 'json'): IdentifierParser {
   switch (kind.kind) {
     case 'integer':
       return (value) => {
-        const number = typeof value === 'string' ? canonicalNumber(value) : value;
+        const number = typeof value === 'string' && where === 'path' ? canonicalNumber(value) : value;
         return typeof number === 'number' && Number.isInteger(number) && number >= kind.min && number <= kind.max
           ? number
           : undefined;
@@ -47,7 +61,9 @@ function parserFor(kind: ValueKind): IdentifierParser {
     case 'uuid':
       return (value) => (typeof value === 'string' && uuid.test(value) ? value.toLowerCase() : undefined);
     case 'enum':
-      return (value) => kind.items.find((item) => item === value || (typeof value === 'string' && String(item) === value));
+      return (value) => kind.items.find((item) => item === value || (where === 'path' && String(item) === value));
+    case 'date':
+      return (value) => (typeof value === 'string' && isDate(value) ? value : undefined);
     default: {
       const longest = kind.kind === 'string' && kind.length !== null ? kind.length : Number.POSITIVE_INFINITY;
       return (value) => (typeof value === 'string' && isStorable(value) && codePoints(value) <= longest ? value : undefined);
@@ -63,6 +79,13 @@ function canonicalNumber(text: string): number | undefined {
 function canonicalBigint(value: unknown): bigint | undefined {
   if (typeof value === 'number') return Number.isSafeInteger(value) ? BigInt(value) : undefined;
   return typeof value === 'string' && /^(?:0|-?[1-9]\d{0,18})$/.test(value) ? BigInt(value) : undefined;
+}
+
+/** Whether a text is a day of the calendar, such as `2026-11-15`. */
+export function isDate(text: string): boolean {
+  if (!/^\d{4}-\d{2}-\d{2}$/.test(text) || text.startsWith('0000')) return false;
+  const date = new Date(`${text}T00:00:00.000Z`);
+  return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(text);
 }
 
 /** Whether both databases can hold a text: NUL is refused by PostgreSQL, half a surrogate pair would be replaced by another character. */

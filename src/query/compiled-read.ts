@@ -8,7 +8,15 @@ import { type Identifier, keyOf } from '../model/identifier.ts';
 import { valueKindOf } from '../model/value-kind.ts';
 import { compileRowWriter, type RowField, type RowsByKey, type RowWriter } from '../serialization/row-writer.ts';
 import type { Window } from './keys.ts';
-import { type ManySelection, NeedsEntity, planRows, type RowPlan, rootTableAlias, type SubjectColumn } from './row-plan.ts';
+import {
+  type ManySelection,
+  NeedsEntity,
+  planRows,
+  type RowPlan,
+  rootTableAlias,
+  type SubjectColumn,
+  tableOf,
+} from './row-plan.ts';
 
 /** A query that selects keys of the model, as the mapper wrote it, with `?` for each parameter. */
 export interface KeyQuery {
@@ -294,30 +302,29 @@ function sortText(
   const quote = (name: string) => mapper.driver.getPlatform().quoteIdentifier(name).toString();
   const joins: string[] = [];
   const terms = sort.map(({ property: path, direction }) => {
-    let owner = meta;
+    let properties = meta.properties as Readonly<Record<string, EntityProperty | undefined>>;
     let alias = rootTableAlias;
     const hops = path.split('.');
     const last = hops.pop() as string;
     for (const hop of hops) {
-      const property = owner.properties[hop as never] as EntityProperty;
-      if (
-        property.kind === ReferenceKind.EMBEDDED ||
-        !property.targetMeta ||
-        property.fieldNames?.length !== 1 ||
-        property.polymorphic
-      ) {
-        throw new NeedsEntity(`the order by ${path} is made by the mapper`);
+      const property = properties[hop];
+      if (property?.kind === ReferenceKind.EMBEDDED && !property.object && !property.array) {
+        properties = property.embeddedProps as typeof properties;
+        continue;
       }
-      const target = property.targetMeta;
+      const target = property?.targetMeta;
+      if (!target || target.embeddable || property.fieldNames?.length !== 1 || property.polymorphic)
+        throw new NeedsEntity(`the order by ${path} is made by the mapper`);
       const joined = `s${joins.length}`;
       const on = `${joined}.${quote(keyOf(target).fieldNames[0] as string)} = ${alias}.${quote(property.fieldNames[0] as string)}`;
-      joins.push(`left join ${quote(target.tableName)} as ${joined} on ${on}`);
-      owner = target;
+      joins.push(`left join ${tableOf(mapper, target)} as ${joined} on ${on}`);
+      properties = target.properties as typeof properties;
       alias = joined;
     }
-    const column = (owner.properties[last as never] as EntityProperty | undefined)?.fieldNames?.[0];
-    if (!column) throw new NeedsEntity(`the order by ${path} is made by the mapper`);
-    return `${alias}.${quote(column)} ${direction}`;
+    const property = properties[last];
+    if (property?.fieldNames?.length !== 1 || property.formula || property.customOrder || property.object)
+      throw new NeedsEntity(`the order by ${path} is made by the mapper`);
+    return `${alias}.${quote(property.fieldNames[0] as string)} ${direction}`;
   });
   return { terms: [...terms, `${key} asc`], joins };
 }

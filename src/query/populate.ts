@@ -24,18 +24,27 @@ interface Wanted {
 function wanted(em: RequestEntityManager, entities: readonly object[], plan: FieldPlan): Iterable<Wanted> {
   const found = new Map<string, Wanted>();
   for (const [meta, group] of byClass(em, entities)) {
-    for (const field of plan.variants.get(meta) ?? []) {
+    for (const { field, property } of withinEmbeddables(plan.variants.get(meta) ?? [], '')) {
       const isAssociation = field.kind === 'to-one' || field.kind === 'to-many';
       if (isAssociation ? !needsRows(field) : !(field.kind === 'scalar' && field.metadata.lazy)) continue;
       const { targetMeta, fieldNames, pivotTable } = field.metadata;
-      const key = JSON.stringify([meta.root.uniqueName, field.property, targetMeta?.uniqueName, fieldNames, pivotTable]);
-      const same = found.get(key) ?? { property: field.property, plans: [], owners: [] };
+      const key = JSON.stringify([meta.root.uniqueName, property, targetMeta?.uniqueName, fieldNames, pivotTable]);
+      const same = found.get(key) ?? { property, plans: [], owners: [] };
       found.set(key, same);
       same.owners.push(...group);
       if (isAssociation) same.plans.push(field.plan);
     }
   }
   return found.values();
+}
+
+/** The fields and those of what is embedded in the row, each with the path to it: `address.country`. */
+function* withinEmbeddables(fields: readonly Field[], prefix: string): Generator<{ field: Field; property: string }> {
+  for (const field of fields) {
+    const property = prefix + field.property;
+    if (field.kind !== 'embedded') yield { field, property };
+    else for (const inner of field.plan.variants.values()) yield* withinEmbeddables(inner, `${property}.`);
+  }
 }
 
 /** All that any of the plans shows: they differ at most in where they are cut. */
@@ -73,12 +82,17 @@ export function byClass(em: RequestEntityManager, entities: Iterable<object>): M
   return groups;
 }
 
-function associated(entities: object[], property: string): object[] {
+function associated(entities: readonly object[], path: string): object[] {
   const found = new Set<object>();
-  for (const entity of entities) {
-    const value = (entity as Record<string, unknown>)[property];
+  for (const value of valuesAt(entities, path.split('.'))) {
     const items = value instanceof Collection ? value.getItems(false) : [Reference.unwrapReference(value as object)];
     for (const item of items) if (item && typeof item === 'object' && helper(item).isInitialized()) found.add(item);
   }
   return [...found];
+}
+
+function valuesAt(owners: readonly unknown[], [first, ...rest]: readonly string[]): unknown[] {
+  if (first === undefined) return [...owners];
+  const values = owners.flatMap((owner) => (owner as Record<string, unknown> | null)?.[first] ?? []);
+  return valuesAt(values, rest);
 }

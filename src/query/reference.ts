@@ -69,6 +69,8 @@ export class ReferenceResolver<Request> {
     const entity = (await em.findOne(meta.class, { [keyOf(meta).name]: id } as never)) as object | null;
     if (!entity) return null;
     const own = helper(entity).__meta;
+    // a row that was loaded before is given whatever class was asked for
+    if (!isKindOf(own, meta)) return null;
     const doors = this.#doors.filter((door) => isKindOf(own, door.meta));
     if (doors.length === 0 || doors.some((door) => door.restrict === null)) return entity;
     for (const { meta: through, restrict } of doors) {
@@ -86,7 +88,7 @@ export class ReferenceResolver<Request> {
   #target(meta: EntityMetadata): Target {
     let target = this.#targets.get(meta);
     if (!target) {
-      target = { meta, parseId: identifierParser(meta, this.#mapper.driver.getPlatform()) };
+      target = { meta, parseId: identifierParser(meta, this.#mapper.driver.getPlatform(), 'json') };
       this.#targets.set(meta, target);
     }
     return target;

@@ -64,11 +64,18 @@ export function planRows(mapper: Mapper, meta: EntityMetadata, plan: FieldPlan, 
   return { root, many: planner.many, subject };
 }
 
+/** The name of a model's table, in SQL. */
+export function tableOf(mapper: Mapper, meta: EntityMetadata): string {
+  return [meta.schema, meta.tableName]
+    .filter((part) => part !== undefined)
+    .map((part) => mapper.driver.getPlatform().quoteIdentifier(part).toString())
+    .join('.');
+}
+
 interface PendingMany {
   readonly field: AssociationField;
   readonly source: number;
   readonly parentColumn: number;
-  readonly owner: EntityMetadata;
 }
 
 class RowPlanner {
@@ -102,10 +109,7 @@ class RowPlanner {
     if (Object.values(meta.filters ?? {}).some((filter) => filter.default))
       throw new NeedsEntity(`${meta.className} has a filter that is on by default`);
     if (hasLoadHooks(meta)) throw new NeedsEntity(`${meta.className} has code that runs when a row is loaded`);
-    return [meta.schema, meta.tableName]
-      .filter((part) => part !== undefined)
-      .map((part) => this.quote(part as string))
-      .join('.');
+    return tableOf(this.mapper, meta);
   }
 
   /** Rows of a class that shares its table with others. */
@@ -126,8 +130,7 @@ class RowPlanner {
     }
   }
 
-  #planMany({ field, source, parentColumn }: PendingMany, parent: number | null): { selection: Selection; many: ManySelection } {
-    void source;
+  #planMany({ field, parentColumn }: PendingMany, parent: number | null): { selection: Selection; many: ManySelection } {
     const { metadata: property, plan } = field;
     const target = property.targetMeta as EntityMetadata;
     refuseUnusual(property);
@@ -188,6 +191,7 @@ class Selection {
   readonly #planner: RowPlanner;
   readonly #columns: string[] = [];
   readonly #joins: string[] = [];
+  readonly #joined = new Map<string, string>();
   readonly #table: string;
   readonly pending: PendingMany[] = [];
 
@@ -242,21 +246,28 @@ class Selection {
       case 'to-one':
         return this.#toOne(field, meta, alias);
       case 'to-many': {
-        const source = this.#planner.source();
-        this.pending.push({
-          field,
-          source,
-          parentColumn: this.add(`${alias}.${this.#planner.quote(keyColumn(meta))}`),
-          owner: meta,
-        });
-        return {
-          kind: 'to-many',
-          name: field.name,
-          source,
-          column: this.add(`${alias}.${this.#planner.quote(keyColumn(meta))}`),
-        };
+        const column = this.add(`${alias}.${this.#planner.quote(keyColumn(meta))}`);
+        return { kind: 'to-many', name: field.name, source: this.#source(field, column), column };
       }
     }
+  }
+
+  /** The statement of a to-many; what classes inherit from one another is fetched once for all of them. */
+  #source(field: AssociationField, parentColumn: number): number {
+    const { mappedBy, pivotTable, targetMeta } = field.metadata;
+    const known = this.pending.find(
+      ({ field: other, parentColumn: column }) =>
+        column === parentColumn &&
+        other.property === field.property &&
+        other.metadata.targetMeta === targetMeta &&
+        other.metadata.mappedBy === mappedBy &&
+        other.metadata.pivotTable === pivotTable &&
+        isSamePlan(other.plan, field.plan),
+    );
+    if (known) return known.source;
+    const source = this.#planner.source();
+    this.pending.push({ field, source, parentColumn });
+    return source;
   }
 
   #scalar(field: ScalarField, meta: EntityMetadata, alias: string): RowField {
@@ -270,7 +281,9 @@ class Selection {
   /** What the database computes. PostgreSQL's rows are text, which tells nothing of what else it could be. */
   #formula({ metadata: property, name, value }: ScalarField, meta: EntityMetadata, alias: string): RowField {
     if (this.#planner.kind === 'postgresql' && value.kind !== 'string')
-      throw new NeedsEntity(`${meta.className}.${String(property.name)} is computed by the database, in a type of its own choice`);
+      throw new NeedsEntity(
+        `${meta.className}.${String(property.name)} is computed by the database, in a type of its own choice`,
+      );
     const driver = this.#planner.mapper.driver as unknown as FormulaDriver;
     const table = driver.createFormulaTable(this.#planner.quote(alias), meta);
     const sql = driver.evaluateFormula(property.formula, meta.createColumnMappingObject(alias), table);
@@ -292,7 +305,8 @@ class Selection {
     }
     if (value.kind === 'decimal' || value.kind === 'interval' || (value.kind === 'date' && !(custom instanceof DateType)))
       return { kind: 'value', name, column: this.add(sql), value, convert: mapperRead(value, property, mapper) };
-    const isMoment = value.kind === 'datetime' && kind === 'postgresql' && /^timestamp(tz|.* with time zone)/.test(columnType(property));
+    const isMoment =
+      value.kind === 'datetime' && kind === 'postgresql' && /^timestamp(tz|.* with time zone)/.test(columnType(property));
     return { kind: 'value', name, column: this.add(isMoment ? `(${sql} at time zone 'UTC')` : sql), value };
   }
 
@@ -328,7 +342,7 @@ class Selection {
     const reference = this.#bareReference(field, alias);
     if (reference) return reference;
     const targets = property.polymorphTargets ?? [property.targetMeta as EntityMetadata];
-    const objects = targets.map((target) => this.#joined(property, target, plan, meta, alias));
+    const objects = targets.map((target) => this.#objectOf(property, target, plan, meta, alias));
     return { kind: 'to-one', name, objects };
   }
 
@@ -356,18 +370,28 @@ class Selection {
     };
   }
 
-  #joined(property: EntityProperty, target: EntityMetadata, plan: FieldPlan, meta: EntityMetadata, alias: string): RowObject {
+  #objectOf(property: EntityProperty, target: EntityMetadata, plan: FieldPlan, meta: EntityMetadata, alias: string): RowObject {
     const own = new Map([...plan.variants].filter(([concrete]) => isKindOf(concrete, target)));
-    const joined = this.#planner.alias();
-    const quote = (name: string) => this.#planner.quote(name);
-    const key = `${joined}.${quote(keyColumn(target))}`;
-    this.#joins.push(
-      `left join ${this.#planner.table(target)} as ${joined} on ${[
-        this.#joinCondition(property, target, joined, key, meta, alias),
-        ...this.#planner.discriminatorOf(target, joined),
-      ].join(' and ')}`,
-    );
+    const joined = this.#join(property, target, meta, alias);
+    const key = `${joined}.${this.#planner.quote(keyColumn(target))}`;
     return this.object({ variants: own }, target, joined, this.add(key));
+  }
+
+  /** The name of a joined table; what classes inherit from one another is joined once for all of them. */
+  #join(property: EntityProperty, target: EntityMetadata, meta: EntityMetadata, alias: string): string {
+    const textOf = (joined: string): string => {
+      const key = `${joined}.${this.#planner.quote(keyColumn(target))}`;
+      const own = this.#joinCondition(property, target, joined, key, meta, alias);
+      const conditions = [own, ...this.#planner.discriminatorOf(target, joined)];
+      return `left join ${this.#planner.table(target)} as ${joined} on ${conditions.join(' and ')}`;
+    };
+    const form = textOf('?');
+    const known = this.#joined.get(form);
+    if (known) return known;
+    const joined = this.#planner.alias();
+    this.#joined.set(form, joined);
+    this.#joins.push(textOf(joined));
+    return joined;
   }
 
   #joinCondition(
@@ -461,6 +485,20 @@ function fromText(type: ValueKind | null, property: EntityProperty, index: numbe
   }
 }
 
+/** Whether two plans show the same: that of a class may be cut where that of another is not. */
+function isSamePlan(one: FieldPlan, other: FieldPlan): boolean {
+  if (one.variants.size !== other.variants.size) return false;
+  return [...one.variants].every(([meta, fields]) => {
+    const others = other.variants.get(meta);
+    return others?.length === fields.length && fields.every((field, i) => isSameField(field, others[i] as Field));
+  });
+}
+
+function isSameField(one: Field, other: Field): boolean {
+  if (one.metadata !== other.metadata || one.kind !== other.kind) return false;
+  return one.kind === 'scalar' || other.kind === 'scalar' || isSamePlan(one.plan, other.plan);
+}
+
 function keyColumn(meta: EntityMetadata): string {
   const columns = keyOf(meta).fieldNames;
   if (meta.compositePK || columns.length !== 1) throw new NeedsEntity(`${meta.className} has a key of several columns`);
@@ -506,7 +544,11 @@ function refuseOtherColumn(value: ValueKind, property: EntityProperty, isList: b
   const type = columnType(property);
   const numbers = value.kind === 'enum' && value.items.some((item) => typeof item === 'number');
   const expected = numbers ? ownColumns.integer : ownColumns[value.kind];
-  const isOwn = isList ? /^(text|varchar|character varying)(\(\d+\))?\[\]$/.test(type) : expected ? expected.test(type) : !notText.test(type);
+  const isOwn = isList
+    ? /^(text|varchar|character varying)(\(\d+\))?\[\]$/.test(type)
+    : expected
+      ? expected.test(type)
+      : !notText.test(type);
   if (!isOwn && !(value.kind === 'interval' && type.startsWith('interval')))
     throw new NeedsEntity(`${String(property.name)} has a column of the type ${type}`);
 }
@@ -536,12 +578,21 @@ function decidingColumns(property: EntityProperty): string[] | null {
 }
 
 /** Reads an embeddable that is kept as JSON, or a list of them, as far as the plan shows it. */
-function embeddedReader(fields: readonly Field[], property: EntityProperty, mapper: Mapper, path: string): (json: unknown) => unknown {
+function embeddedReader(
+  fields: readonly Field[],
+  property: EntityProperty,
+  mapper: Mapper,
+  path: string,
+): (json: unknown) => unknown {
   const readers = fields.map((field) => {
     const place = property.embeddedProps[field.property] as EntityProperty | undefined;
     if (!place || field.metadata.serializer || (field.kind === 'scalar' && (field.computed || field.metadata.formula)))
       throw new NeedsEntity(`${path}.${field.property} is computed by the model`);
-    return { name: field.name, keys: [field.metadata.fieldNames?.[0], field.property], read: memberReader(field, place, mapper, path) };
+    return {
+      name: field.name,
+      keys: [field.metadata.fieldNames?.[0], field.property],
+      read: memberReader(field, place, mapper, path),
+    };
   });
   const one = (json: unknown): unknown => {
     const members = json as Record<string, unknown>;

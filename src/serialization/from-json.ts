@@ -1,5 +1,5 @@
 import type { Violation } from '../errors.ts';
-import { codePoints, isStorableText } from '../model/identifier.ts';
+import { codePoints, int64, isDate, isStorableText } from '../model/identifier.ts';
 import type { ValueKind } from '../model/value-kind.ts';
 
 /** A value read from JSON, or why it was refused. */
@@ -12,7 +12,6 @@ const maxDepth = 100;
 
 const patterns = {
   uuid: /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i,
-  date: /^(\d{4})-(\d{2})-(\d{2})$/,
   dateTime: /^(\d{4}-\d{2}-\d{2})T([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{1,9})?)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/,
   time: /^([01]\d|2[0-3]):[0-5]\d(:[0-5]\d)?$/,
   integer: /^-?\d{1,19}$/,
@@ -102,7 +101,7 @@ function parseBigint(json: unknown, as: 'bigint' | 'number' | 'string'): Parsed 
     typeof json === 'number' ? Number.isSafeInteger(json) : typeof json === 'string' && patterns.integer.test(json);
   if (!isInteger) return wrongType('an integer, as a string where it is beyond 2^53');
   const big = BigInt(json as string | number);
-  if (BigInt.asIntN(64, big) !== big) return outOfRange(String(-(2n ** 63n)), String(2n ** 63n - 1n));
+  if (big < int64.min || big > int64.max) return outOfRange(String(int64.min), String(int64.max));
   return { value: as === 'bigint' ? big : as === 'string' ? big.toString() : Number(big) };
 }
 
@@ -138,13 +137,6 @@ function parseReal(json: unknown): Parsed {
     if (Math.fround(shortest) === single) return { value: shortest };
   }
   return { value: Number(single.toPrecision(9)) };
-}
-
-function isDate(text: string): boolean {
-  const parts = patterns.date.exec(text);
-  if (!parts || parts[1] === '0000') return false;
-  const date = new Date(`${text}T00:00:00.000Z`);
-  return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(text);
 }
 
 function parseDateTime(json: unknown, digits: number): Parsed {

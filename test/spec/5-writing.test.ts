@@ -296,6 +296,7 @@ describe.each(databases)('writing on %s', (kind) => {
       ['does not exist', { id: 99 }],
       ['does not exist', { type: 'doctor', id: 99 }],
       ['has another type', { type: 'nurse', id: 1 }],
+      ['has another type, and is the entity itself', { type: 'doctor', id: 2 }],
       ['has another class', { type: 'ward', id: 1 }],
       ['has no such type', { type: 'constructor', id: 1 }],
       ['has no such type', { type: '__proto__', id: 1 }],
