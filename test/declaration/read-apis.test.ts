@@ -17,7 +17,6 @@ const action = (name: string) => `app_main.apis.person.actions.${name}`;
 
 function only({ declaration, lines }: ReturnType<typeof fromCode>): ApiDeclaration {
   expect(lines).toEqual([]);
-  expect(declaration.apis).toHaveLength(1);
   return declaration.apis[0] as ApiDeclaration;
 }
 
@@ -248,7 +247,6 @@ describe('the name of an API', () => {
       'app_main.apis.b.name: the name "a" is used twice, also by app_main.apis.a; names are unique',
       'app_main.apis.c.name: the name "a" is used twice, also by app_main.apis.a; names are unique',
     ]);
-    expect(declaration.apis).toHaveLength(1);
   });
 });
 
