@@ -1,0 +1,89 @@
+import type { Contestant } from './contestants.ts';
+import type { LoadRequest } from './load/request.ts';
+import { type Task, tasksOf, type WorkName, works } from './works.ts';
+
+/** Contestants whose answers to a work cannot be compared: they give back nothing. */
+const silent: Partial<Record<string, readonly WorkName[]>> = { loopback: ['P'] };
+
+interface Answer {
+  readonly status: number;
+  readonly body: unknown;
+}
+
+interface Participant {
+  readonly contestant: Contestant;
+  readonly port: number;
+  readonly works: readonly WorkName[];
+}
+
+const samples = 4;
+
+/** Asks everybody the same, and throws unless the same people come back, as many, with the same fields. */
+export async function checkAgreement(participants: readonly Participant[]): Promise<number> {
+  let compared = 0;
+  for (const name of Object.keys(works) as WorkName[]) {
+    const taking = participants.filter((participant) => participant.works.includes(name));
+    for (const task of tasksOf(works[name], samples)) {
+      let first: { readonly name: string; readonly text: string } | undefined;
+      for (const { contestant, port } of taking) {
+        const text = await answerOf(contestant, port, name, task);
+        if (text === null) continue;
+        compared++;
+        if (first && first.text !== text) {
+          throw new Error(`${name}: ${contestant.name} answers\n${text}\nwhere ${first.name} answers\n${first.text}`);
+        }
+        first ??= { name: contestant.name, text };
+      }
+    }
+  }
+  return compared;
+}
+
+async function answerOf({ name: who, dialect }: Contestant, port: number, work: WorkName, task: Task): Promise<string | null> {
+  const requests = dialect.ask[work]?.(task) ?? [];
+  const answers: Answer[] = [];
+  // one after another: what was added is then removed
+  for (const request of requests) answers.push(await send(port, request));
+  const { refused = false } = works[work];
+  for (const { status, body } of answers) {
+    if (status >= 400 !== refused) throw new Error(`${work}: ${who} answers ${status} ${JSON.stringify(body)}`);
+  }
+  if (refused) return answers.map(({ status }) => status).join();
+  if (silent[who]?.includes(work)) return null;
+  const { items, count } = dialect.read(answers.map(({ body }) => body));
+  return JSON.stringify({ count, items: items.map(normalized) });
+}
+
+async function send(port: number, { method, path, token, body }: LoadRequest): Promise<Answer> {
+  const response = await fetch(`http://127.0.0.1:${port}${path}`, {
+    method,
+    headers: {
+      ...(token && { authorization: `Bearer ${token}` }),
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+    },
+    body: body === undefined ? null : JSON.stringify(body),
+  });
+  const text = await response.text();
+  return { status: response.status, body: text === '' ? undefined : JSON.parse(text) };
+}
+
+/** An item with the fields that all must give, in one form of dates, whatever else there is. */
+function normalized(item: unknown): unknown {
+  const given = item as Record<string, unknown>;
+  if (Array.isArray(given.participants)) {
+    const participants = given.participants.map(normalized) as { id: number }[];
+    return { id: given.id, name: given.name, participants: participants.sort((a, b) => a.id - b.id) };
+  }
+  const { id, kind, first_name, last_name, email, birthdate, created_at } = given;
+  const center = given.center as { id: number; name: string } | undefined;
+  return {
+    id,
+    kind,
+    first_name,
+    last_name,
+    email,
+    birthdate: String(birthdate).slice(0, 10),
+    created_at: new Date(created_at as string).toISOString(),
+    center: { id: center?.id, name: center?.name },
+  };
+}

@@ -1,0 +1,1 @@
+export { Course } from '../../../people/src/models/course.ts';

@@ -1,0 +1,7 @@
+// Serves an application with a way of reading that `declarest serve` has no option for: node serve.ts DIRECTORY PORT READS
+import { createServer } from 'declarest';
+
+const [directory = '.', port, reads] = process.argv.slice(2);
+const app = await createServer({ directory, compiledReads: reads === 'compiled' });
+await app.listen({ host: '127.0.0.1', port: Number(port) });
+process.once('SIGTERM', () => app.close());

@@ -1,0 +1,155 @@
+import { join } from 'node:path';
+import type { Dialect } from './dialects.ts';
+import * as dialects from './dialects.ts';
+import type { Options } from './options.ts';
+import type { ServerCommand } from './server-process.ts';
+import { secret, tokenWith } from './tokens.ts';
+import { type WorkName, works } from './works.ts';
+
+export type Database = 'postgresql' | 'sqlite';
+
+export interface Contestant {
+  readonly name: string;
+  readonly title: string;
+  readonly database: Database;
+  readonly dialect: Dialect;
+  /** The folder below peers whose packages it needs. */
+  readonly peer?: string;
+  readonly command: Omit<ServerCommand, 'env' | 'log'>;
+  /** The works that it does with --quick. */
+  readonly quick: readonly WorkName[];
+  readonly kind: 'declarest' | 'by hand' | 'framework';
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+const here = import.meta.dirname;
+
+/** As much as fits into three minutes. */
+const quickWorks: Readonly<Record<string, readonly WorkName[]>> = {
+  'fastify-pg': ['E', 'LF', 'LFU', 'L', 'W', 'P'],
+  'declarest-pg': ['E', 'L', 'W', 'P'],
+  'declarest-pg-members': ['LF'],
+  'declarest-pg-guarded': ['E', 'LFU'],
+  'http-sqlite': ['E', 'LF', 'W'],
+  'declarest-sqlite': ['E', 'W'],
+  'declarest-sqlite-members': ['LF'],
+};
+
+function byHand(name: string, title: string, database: Database, file: string, env = {}): Contestant {
+  return {
+    name,
+    title,
+    database,
+    quick: quickWorks[name] ?? [],
+    env,
+    kind: 'by hand',
+    dialect: name.startsWith('fastify') ? dialects.byHand : withoutUsers,
+    peer: 'by-hand',
+    command: { args: [file], cwd: join(here, 'peers', 'by-hand'), probe: { path: '/people/7' } },
+  };
+}
+
+/** Only the Fastify contestant reads tokens. */
+const { LFU: _, ...openWorks } = dialects.byHand.ask;
+const withoutUsers: Dialect = { ...dialects.byHand, ask: openWorks };
+
+function framework(name: string, title: string, database: Database, peer: string, file: string, dialect: Dialect): Contestant {
+  const probe = { path: '/people/7' };
+  return {
+    name,
+    title,
+    database,
+    dialect,
+    peer,
+    quick: [],
+    kind: 'framework',
+    command: { args: [file], cwd: join(here, 'peers', peer), probe },
+  };
+}
+
+const installed = join(here, 'apps', 'node_modules', 'declarest');
+
+/** The command that serves an application, with its folder as an ordinary user has it. */
+export function serveCommand(directory: string, { reads, profile }: Pick<Options, 'reads' | 'profile'>): string[] {
+  const profiling = profile ? ['--cpu-prof', `--cpu-prof-dir=${profile}`] : [];
+  if (reads !== 'default') return [...profiling, join(here, 'apps', 'serve.ts'), directory, '{port}', reads];
+  return [...profiling, join(installed, 'bin', 'declarest.js'), 'serve', directory, '--port', '{port}'];
+}
+
+function declarest(options: Options, database: Database, app: 'people' | 'members' | 'guarded'): Contestant {
+  const directory = join(here, 'apps', app);
+  const short = database === 'sqlite' ? 'sqlite' : 'pg';
+  const token = tokenWith({ center: 1, roles: ['ROLE_STAFF'] });
+  const variants = {
+    people: { suffix: '', title: 'Declarest', dialect: dialects.declarest, path: '/api/person/7.json' },
+    members: {
+      suffix: '-members',
+      title: 'Declarest, fixed condition',
+      dialect: dialects.declarestMembers,
+      path: '/api/member.json',
+    },
+    guarded: {
+      suffix: '-guarded',
+      title: 'Declarest, token and voter',
+      dialect: dialects.declarestGuarded,
+      path: '/api/person/7.json',
+    },
+  };
+  const { suffix, title, dialect, path } = variants[app];
+  const name = `declarest-${short}${suffix}`;
+  return {
+    name,
+    title: `${title}, ${database === 'sqlite' ? 'SQLite' : 'PostgreSQL'}`,
+    database,
+    dialect,
+    quick: quickWorks[name] ?? [],
+    kind: 'declarest',
+    command: {
+      args: serveCommand(directory, options),
+      cwd: directory,
+      probe: { path, headers: { authorization: `Bearer ${token}` } },
+    },
+  };
+}
+
+export function contestantsFor(options: Options): Contestant[] {
+  return [
+    byHand('fastify-pg', 'Fastify + pg by hand, pipelined', 'postgresql', 'fastify.ts', { PIPELINED: '4' }),
+    byHand('fastify-pg-pooled', 'Fastify + pg by hand, pool only', 'postgresql', 'fastify.ts'),
+    byHand('http-pg', 'node:http + pg by hand', 'postgresql', 'node-http.ts'),
+    declarest(options, 'postgresql', 'people'),
+    declarest(options, 'postgresql', 'members'),
+    declarest(options, 'postgresql', 'guarded'),
+    byHand('http-sqlite', 'node:http + node:sqlite by hand', 'sqlite', 'node-http.ts'),
+    declarest(options, 'sqlite', 'people'),
+    declarest(options, 'sqlite', 'members'),
+    declarest(options, 'sqlite', 'guarded'),
+    framework('mikro-orm-pg', 'Fastify + MikroORM', 'postgresql', 'mikro-orm', 'app.ts', withoutUsers),
+    framework('nest', 'NestJS + @dataui/crud', 'postgresql', 'nest', 'dist/app.js', dialects.nest),
+    framework('feathers', 'Feathers + knex', 'postgresql', 'feathers', 'app.ts', dialects.feathers),
+    framework('loopback', 'LoopBack 4', 'postgresql', 'loopback', 'dist/app.js', dialects.loopback),
+    framework('mikro-orm-sqlite', 'Fastify + MikroORM, SQLite', 'sqlite', 'mikro-orm', 'app.ts', withoutUsers),
+  ].filter(({ name, quick }) => isChosen(options, name, contestantNames, quick.length > 0));
+}
+
+/** Tells the names of contestants from those of works in --only. */
+const contestantNames = /^[a-z]/;
+const workNames = /^[A-Z]/;
+
+const workList = Object.keys(works) as WorkName[];
+
+export function worksFor(options: Options, { dialect, quick }: Contestant): WorkName[] {
+  return workList.filter((name) => dialect.ask[name] && isChosen(options, name, workNames, quick.includes(name)));
+}
+
+/** What --only names takes part, whatever --quick says. */
+function isChosen({ only, quick }: Options, name: string, kind: RegExp, isQuick: boolean): boolean {
+  const relevant = only.filter((chosen) => kind.test(chosen));
+  if (relevant.length === 0) return isQuick || !quick;
+  return relevant.some((chosen) => name === chosen || name.startsWith(`${chosen}-`));
+}
+
+/** What every server is told. */
+export function environmentFor(urls: Readonly<Record<Database, string>>, { database, env }: Contestant): Record<string, string> {
+  return { DATABASE_URL: urls[database], JWT_SECRET: secret, ...env };
+}

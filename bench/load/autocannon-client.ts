@@ -1,0 +1,32 @@
+// The same load as wrk's, for machines that have none: node autocannon-client.ts URL CONNECTIONS SECONDS
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { fromLines } from './request.ts';
+
+interface Result {
+  requests: { total: number };
+  latency: { p50: number; p99: number };
+  duration: number;
+  non2xx: number;
+  errors: number;
+}
+
+const peer = createRequire(join(import.meta.dirname, '..', 'peers', 'autocannon', 'package.json'));
+const autocannon = peer('autocannon') as (options: object) => Promise<Result>;
+
+const [url, connections, duration] = process.argv.slice(2);
+const all = fromLines(readFileSync(process.env.REQUESTS ?? '', 'utf8'));
+const offset = Number(process.env.OFFSET ?? 0) % all.length;
+const requests = [...all.slice(offset), ...all.slice(0, offset)];
+const result = await autocannon({ url, connections: Number(connections), duration: Number(duration), requests });
+const { p50, p99 } = result.latency;
+const summary = {
+  requests: result.requests.total,
+  seconds: result.duration,
+  refused: result.non2xx,
+  broken: result.errors,
+  p50,
+  p99,
+};
+console.log(`RESULT ${JSON.stringify(summary)}`);

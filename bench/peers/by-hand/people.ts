@@ -1,0 +1,63 @@
+// What the contestants written by hand have in common: the statements and the shape of the answers.
+
+export const pageSize = 20;
+
+export const columns =
+  'p.id, p.kind, p.first_name, p.last_name, p.email, p.birthdate, p.created_at, c.id as center_id, c.name as center_name';
+export const joined = 'from person p join center c on c.id = p.center_id';
+
+export interface PersonRow {
+  id: number;
+  kind: string;
+  first_name: string;
+  last_name: string;
+  email: string;
+  birthdate: string;
+  created_at: Date | number;
+  center_id: number;
+  center_name: string;
+}
+
+export interface Person extends Omit<PersonRow, 'center_id' | 'center_name'> {
+  center: { id: number; name: string };
+}
+
+export function personOf(row: PersonRow): Person {
+  return {
+    id: row.id,
+    kind: row.kind,
+    first_name: row.first_name,
+    last_name: row.last_name,
+    email: row.email,
+    birthdate: row.birthdate,
+    created_at: row.created_at,
+    center: { id: row.center_id, name: row.center_name },
+  };
+}
+
+/** A page of a list, as the collection model has it. */
+export function collection(results: unknown[], count: number, path: string, page: number, query = '') {
+  const link = (number: number) => `${path}?${query}page=${number}`;
+  const more = page * pageSize < count;
+  return {
+    count,
+    results,
+    pagination: {
+      more,
+      next: more ? link(page + 1) : null,
+      previous: page > 1 ? link(page - 1) : null,
+      first: (page - 1) * pageSize,
+      items_per_page: pageSize,
+    },
+  };
+}
+
+/** Puts the participants of the courses on a page in their places. */
+export function coursesOf(
+  courses: { id: number; name: string }[],
+  rows: (PersonRow & { course_id: number })[],
+): { id: number; name: string; participants: Person[] }[] {
+  const byId = new Map(courses.map(({ id, name }) => [id, { id, name, participants: [] as Person[] }]));
+  for (const row of rows) byId.get(row.course_id)?.participants.push(personOf(row));
+  return [...byId.values()];
+}
