@@ -34,7 +34,13 @@ export function postgresExecutor({ url, connectTimeout, statementTimeout }: Data
       ...(statementTimeout > 0 && { statement_timeout: statementTimeout }),
       pipeline: true,
     } as pg.ClientConfig);
-    const link: Link = { client: client.connect().then(() => client), prepared: new Set() };
+    const connected = client.connect().then(
+      () => client,
+      (error: unknown) => {
+        throw isLost(error) ? lostError(error) : error;
+      },
+    );
+    const link: Link = { client: connected, prepared: new Set() };
     // another may have taken its place by then
     const forget = () => {
       if (links[position] === link) links[position] = undefined;
@@ -94,9 +100,11 @@ function withSettings(url: string): string {
   return address.href;
 }
 
-/** `pg` has no code for a connection that was lost under a statement. */
+/** `pg` has no code for a connection that was lost, or did not come in time. */
 function isLost(error: unknown): boolean {
-  return /^(Client has encountered a connection error|Client was closed|Connection terminated)/.test((error as Error).message);
+  return /^(Client has encountered a connection error|Client was closed|Connection terminated|timeout expired)/.test(
+    (error as Error).message,
+  );
 }
 
 function lostError(cause: unknown): Error {

@@ -18,13 +18,13 @@ export function windowKeys(
 
 /** The number of rows of a plain query. */
 export function countQuery(meta: EntityMetadata, query: AnyQueryBuilder): KeyQuery {
-  return (query.clone().count(keyOf(meta).name as never, false) as unknown as AnyQueryBuilder).toQuery();
+  return (query.clone(['orderBy']).count(keyOf(meta).name as never, false) as unknown as AnyQueryBuilder).toQuery();
 }
 
 /** One key of a plain query, if it selects it. */
 export function singleKey(meta: EntityMetadata, query: AnyQueryBuilder, id: Identifier): KeyQuery {
   const { name } = keyOf(meta);
-  const one = query.clone().andWhere({ [name]: id } as never);
+  const one = query.clone(['orderBy']).andWhere({ [name]: id } as never);
   return (
     one
       .unsetFlag(QueryFlag.DISTINCT)

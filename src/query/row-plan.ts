@@ -5,7 +5,7 @@ import { hasDiscriminator, isKindOf } from '../model/hierarchy.ts';
 import { keyOf } from '../model/identifier.ts';
 import { type ValueKind, valueKindOf } from '../model/value-kind.ts';
 import { dateOf, parsedJson, type RowField, type RowObject, type RowVariant } from '../serialization/row-writer.ts';
-import { toJson } from '../serialization/to-json.ts';
+import { integerToJson, toJson } from '../serialization/to-json.ts';
 
 /** Thrown while a plan is made: what it shows can only be had from an entity. */
 export class NeedsEntity extends Error {}
@@ -142,8 +142,7 @@ class RowPlanner {
         : this.#byForeignKey(property, target, alias);
     inner.column(null, owner);
     const object = inner.object(plan, target, alias, null);
-    const isNumber = isNumberKey(valueKindOf(keyOf(target), this.mapper.driver.getPlatform()), target);
-    const sql = `${alias}.${this.quote(keyColumn(target))}`;
+    const order = property.orderBy ? this.#ownOrder(property, target, alias) : this.#keyOrder(target, alias, inner);
     const done = inner.done(object);
     return {
       selection: inner,
@@ -155,9 +154,28 @@ class RowPlanner {
         parentColumn,
         owner,
         conditions: this.discriminatorOf(target, alias),
-        order: { sql, textColumn: isNumber ? null : inner.indexOf(sql) },
+        order,
       },
     };
+  }
+
+  #keyOrder(target: EntityMetadata, alias: string, inner: Selection): ManySelection['order'] {
+    const sql = `${alias}.${this.quote(keyColumn(target))}`;
+    const isNumber = isNumberKey(valueKindOf(keyOf(target), this.mapper.driver.getPlatform()), target);
+    return { sql, textColumn: isNumber ? null : inner.add(sql) };
+  }
+
+  /** The order that the model gives to a to-many, where it is one by columns of its items; at last by key. */
+  #ownOrder(property: EntityProperty, target: EntityMetadata, alias: string): ManySelection['order'] {
+    const terms = [property.orderBy].flat().flatMap((map) => Object.entries(map ?? {}));
+    const columns = terms.map(([name, direction]) => {
+      const ordered = target.properties[name as never] as EntityProperty | undefined;
+      const isPlain = ordered?.kind === ReferenceKind.SCALAR && ordered.fieldNames?.length === 1;
+      if (!isPlain || ordered.formula || ordered.customOrder || !/^(asc|desc)$/i.test(String(direction)))
+        throw new NeedsEntity(`${String(property.name)} is ordered by more than columns of its items`);
+      return `${alias}.${this.quote(ordered.fieldNames[0] as string)} ${direction}`;
+    });
+    return { sql: [...columns, `${alias}.${this.quote(keyColumn(target))}`].join(', '), textColumn: null };
   }
 
   #byForeignKey(property: EntityProperty, target: EntityMetadata, alias: string) {
@@ -202,10 +220,6 @@ class Selection {
 
   done(object: RowObject): RowSelection {
     return { columns: this.#columns, table: this.#table, joins: this.#joins, object };
-  }
-
-  indexOf(sql: string): number {
-    return this.add(sql);
   }
 
   /** Adds a column, by its name in a table or as it stands in SQL, and gives it as it stands in SQL. */
@@ -272,7 +286,8 @@ class Selection {
 
   #scalar(field: ScalarField, meta: EntityMetadata, alias: string): RowField {
     const { metadata: property, name, value } = field;
-    if (field.computed) throw new NeedsEntity(`${meta.className}.${field.property} is computed by the model`);
+    if (field.computed || property.hydrate === false)
+      throw new NeedsEntity(`${meta.className}.${field.property} is computed by the model`);
     if (property.formula) return this.#formula(field, meta, alias);
     if (property.fieldNames?.length !== 1) throw new NeedsEntity(`${meta.className}.${field.property} is no single column`);
     return this.#value(name, value, `${alias}.${this.#planner.quote(property.fieldNames[0] as string)}`, property);
@@ -558,7 +573,9 @@ function mapperRead(value: ValueKind, property: EntityProperty, mapper: Mapper):
   const platform = mapper.driver.getPlatform();
   const custom = property.customType as Type<unknown> | undefined;
   const write = toJson(value);
-  if (custom) return (given) => write(custom.convertToJSValue(given, platform));
+  // the mapper is given no BigInt either
+  const plain = (given: unknown) => (typeof given === 'bigint' ? integerToJson(given) : given);
+  if (custom) return (given) => write(custom.convertToJSValue(plain(given), platform));
   return property.runtimeType === 'Date' ? (given) => write(dateOf(given)) : write;
 }
 
@@ -627,13 +644,12 @@ function discriminatorColumn(meta: EntityMetadata): string {
 function refuseUnusual(property: EntityProperty): void {
   const unusual =
     property.where ??
-    property.orderBy ??
     (property.fixedOrder || undefined) ??
     property.mapToPk ??
     property.through ??
     property.filters ??
     property.targetKey;
-  if (unusual) throw new NeedsEntity(`${String(property.name)} is restricted or ordered by the model`);
+  if (unusual) throw new NeedsEntity(`${String(property.name)} is restricted by the model, or no plain association`);
 }
 
 function hasLoadHooks(meta: EntityMetadata): boolean {

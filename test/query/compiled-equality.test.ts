@@ -5,13 +5,14 @@ import { CompiledRead } from '../../src/query/compiled-read.ts';
 import { createSerializer } from '../../src/serialization/serializer.ts';
 import { startApplication, type TestApplication } from '../../src/testing.ts';
 import { type DatabaseKind, databases, freshDatabase } from '../support/databases.ts';
-import { className, isConcrete, modelsOf, rowsOf, sortOf, type Universe, universe } from './random-model.ts';
+import { className, modelsOf, rowsOf, sortOf, type Universe, universe } from './random-model.ts';
 
 const runs = Number(process.env.FC_RUNS ?? 12);
-const seed = process.env.FC_SEED === undefined ? undefined : Number(process.env.FC_SEED);
+/** What a failure says of itself, to see it again. */
+const replay = process.env.FC_SEED ? { seed: Number(process.env.FC_SEED), path: process.env.FC_PATH ?? '' } : {};
 
 /** How often a read was compiled, and why not. */
-const taken = { compiled: 0, refused: new Map<string, number>(), answers: 0 };
+const taken = { models: 0, unwritable: 0, compiled: 0, refused: new Map<string, number>(), answers: 0 };
 
 function options(made: Universe, url: string, compiledReads: boolean) {
   const models = modelsOf(made);
@@ -28,7 +29,11 @@ function options(made: Universe, url: string, compiledReads: boolean) {
       },
     ]),
   );
-  return { app_main: { apis, database: { url, schema: compiledReads ? ('none' as const) : ('update' as const) } }, models, compiledReads };
+  return {
+    app_main: { apis, database: { url, schema: compiledReads ? ('none' as const) : ('update' as const) } },
+    models,
+    compiledReads,
+  };
 }
 
 async function fill(em: EntityManager, application: TestApplication, made: Universe): Promise<void> {
@@ -36,7 +41,10 @@ async function fill(em: EntityManager, application: TestApplication, made: Unive
   const metas = [...application.application.mapper.getMetadata().getAll().values()] as EntityMetadata[];
   const metaOf = (index: number) => metas.find(({ className: name }) => name === className(index)) as EntityMetadata;
   const entities = new Map(
-    rows.map((row) => [row, em.create(metaOf(row.model).class as never, { id: row.id, ...row.values } as never) as Record<string, never>]),
+    rows.map((row) => [
+      row,
+      em.create(metaOf(row.model).class as never, { id: row.id, ...row.values } as never) as Record<string, never>,
+    ]),
   );
   for (const entity of entities.values()) em.persist(entity as object);
   await em.flush();
@@ -58,14 +66,21 @@ async function addMicroseconds(application: TestApplication): Promise<void> {
       const column = quote(property.fieldNames[0] as string);
       await application.application.mapper.em
         .fork()
-        .execute(`update ${quote(meta.tableName)} set ${column} = ${column} + interval '0.000789 seconds' where ${column} < '9999-01-01'`);
+        .execute(
+          `update ${quote(meta.tableName)} set ${column} = ${column} + interval '0.000789 seconds' where ${column} < '9999-01-01'`,
+        );
     }
   }
 }
 
 function planOf({ application: { mapper } }: TestApplication, index: number, sort: string[]) {
-  const meta = [...mapper.getMetadata().getAll().values()].find((candidate) => candidate.className === className(index)) as EntityMetadata;
-  const keys = sort.map((key) => ({ property: key.replace(/^-/, ''), direction: key.startsWith('-') ? ('desc' as const) : ('asc' as const) }));
+  const meta = [...mapper.getMetadata().getAll().values()].find(
+    (candidate) => candidate.className === className(index),
+  ) as EntityMetadata;
+  const keys = sort.map((key) => ({
+    property: key.replace(/^-/, ''),
+    direction: key.startsWith('-') ? ('desc' as const) : ('asc' as const),
+  }));
   const executor = { format: 'native' as const, rows: async () => [], close: async () => {} };
   return CompiledRead.compile(mapper, meta, createSerializer(mapper, ['read']).planFor(meta), keys, executor);
 }
@@ -77,17 +92,6 @@ async function answer(application: TestApplication, method: 'GET' | 'HEAD', path
   return { answer: { path, status: response.statusCode, text: response.body, headers }, statements: [...application.statements] };
 }
 
-function explain(expected: Awaited<ReturnType<typeof answer>>, given: Awaited<ReturnType<typeof answer>>) {
-  const a = JSON.stringify(expected.answer.text);
-  const b = JSON.stringify(given.answer.text);
-  if (a === b && expected.answer.status === given.answer.status) return;
-  let at = 0;
-  while (a[at] === b[at]) at++;
-  throw new Error(
-    `${given.answer.path} ${expected.answer.status} ${given.answer.status}\n ENTITY   ${a.slice(Math.max(0, at - 200), at + 200)}\n COMPILED ${b.slice(Math.max(0, at - 200), at + 200)}\n ENTITY   ${expected.statements.join('\n   ')}\n COMPILED ${given.statements.join('\n   ')}`,
-  );
-}
-
 async function compare(database: DatabaseKind, made: Universe): Promise<void> {
   const fresh = await freshDatabase(database);
   let plain: TestApplication | undefined;
@@ -95,33 +99,17 @@ async function compare(database: DatabaseKind, made: Universe): Promise<void> {
   try {
     plain = await startApplication(options(made, fresh.url, false));
     compiled = await startApplication(options(made, fresh.url, true));
-    await fill(plain.application.mapper.em.fork(), plain, made);
-    if (database === 'postgresql') await addMicroseconds(plain);
-    const { rows } = rowsOf(made);
-    for (const index of made.models.keys()) {
-      const plan = planOf(compiled, index, sortOf(made, index));
-      const isCompiled = plan instanceof CompiledRead;
-      if (isCompiled) taken.compiled++;
-      else taken.refused.set(plan.needsEntity, (taken.refused.get(plan.needsEntity) ?? 0) + 1);
-      const ids = rows.filter(({ model }) => model === index || !isConcrete(made, index) || made.models[index]?.family === 'root').map(({ id }) => id);
-      const paths = [
-        ...['', '?page=2', '?items_per_page=200', '?page=9'].map((query) => `/m${index}.json${query}`),
-        ...[...ids, 999, '00000000-0000-4000-8000-000000000000'].map((id) => `/m${index}/${encodeURIComponent(String(id))}.json`),
-      ];
-      for (const path of paths) {
-        for (const method of ['GET', 'HEAD'] as const) {
-          if (method === 'HEAD' && path !== paths[0] && path !== paths[4]) continue;
-          const expected = await answer(plain, method, path);
-          const given = await answer(compiled, method, path);
-          if (process.env.FC_DUMP && expected.answer.text !== given.answer.text) for (const i of made.models.keys()) console.log(await plain.application.mapper.em.fork().execute(`select * from model${i}`).catch(() => null));
-          if (process.env.FC_DEBUG) explain(expected, given);
-          expect(given.answer).toEqual(expected.answer);
-          taken.answers++;
-          // the mapper's own reads quote the names that they give to tables
-          if (isCompiled) expect(given.statements.filter((sql) => /as [`"]/.test(sql))).toEqual([]);
-        }
-      }
+    taken.models++;
+    try {
+      await fill(plain.application.mapper.em.fork(), plain, made);
+    } catch (error) {
+      // some sets of models are beyond the mapper itself, and there is nothing to read
+      if (!(error instanceof TypeError)) throw error;
+      taken.unwritable++;
+      return;
     }
+    if (database === 'postgresql') await addMicroseconds(plain);
+    for (const index of made.models.keys()) await compareApi(plain, compiled, made, index);
   } finally {
     await compiled?.close();
     await plain?.close();
@@ -129,17 +117,44 @@ async function compare(database: DatabaseKind, made: Universe): Promise<void> {
   }
 }
 
+async function compareApi(plain: TestApplication, compiled: TestApplication, made: Universe, index: number): Promise<void> {
+  const plan = planOf(compiled, index, sortOf(made, index));
+  const isCompiled = plan instanceof CompiledRead;
+  if (isCompiled) taken.compiled++;
+  else taken.refused.set(plan.needsEntity, (taken.refused.get(plan.needsEntity) ?? 0) + 1);
+  const isRoot = made.models[index]?.family.endsWith('root') === true;
+  const isShown = (model: number) => model === index || (isRoot && made.models[model]?.family === 'leaf');
+  const ids = rowsOf(made).rows.flatMap(({ id, model }) => (isShown(model) ? [id] : []));
+  const lists = ['', '?page=2', '?items_per_page=200', '?page=9'].map((query) => `/m${index}.json${query}`);
+  const entities = [...ids, 999, '00000000-0000-4000-8000-000000000000'].map(
+    (id) => `/m${index}/${encodeURIComponent(String(id))}.json`,
+  );
+  const asked = [
+    ...[...lists, ...entities].map((path) => ['GET', path] as const),
+    ...[lists[0], entities[0]].map((path) => ['HEAD', path as string] as const),
+  ];
+  for (const [method, path] of asked) {
+    const expected = await answer(plain, method, path);
+    const given = await answer(compiled, method, path);
+    expect(given.answer).toEqual(expected.answer);
+    taken.answers++;
+    // the mapper's own reads quote the names that they give to tables
+    if (isCompiled) expect(given.statements.filter((sql) => /as [`"]/.test(sql))).toEqual([]);
+  }
+}
+
 describe.each(databases)('compiled reads on %s', (database) => {
   test('answer byte for byte as entities do, whatever the models and the data', { timeout: 20_000 + runs * 4_000 }, async () => {
     await fc.assert(
       fc.asyncProperty(universe, (made) => compare(database, made)),
-      { numRuns: runs, ...(seed !== undefined && { seed }), endOnFailure: process.env.FC_SHRINK === undefined },
+      { numRuns: runs, ...replay, endOnFailure: process.env.FC_SHRINK === undefined },
     );
   });
 });
 
 afterAll(() => {
   const refused = [...taken.refused.values()].reduce((sum, count) => sum + count, 0);
-  if (process.env.FC_RUNS) console.log(taken.compiled, 'compiled', refused, 'refused', taken.answers, 'answers', taken.refused);
-  expect(taken.compiled).toBeGreaterThan(refused * 3);
+  if (process.env.FC_RUNS) console.log(taken);
+  expect(taken.compiled).toBeGreaterThan(refused * 9);
+  expect(taken.unwritable).toBeLessThan(taken.models / 10);
 });

@@ -1,0 +1,219 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Client } from 'pg';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Executor, Statement } from '../../src/database/executor.ts';
+import { postgresExecutor } from '../../src/database/postgres-executor.ts';
+import type { DatabaseDeclaration } from '../../src/declaration/types.ts';
+import { isUnavailable } from '../../src/response/problem-document.ts';
+import { type FreshDatabase, freshDatabase } from '../support/databases.ts';
+
+let database: FreshDatabase;
+let admin: Client;
+
+beforeAll(async () => {
+  database = await freshDatabase('postgresql');
+  admin = new Client({ connectionString: database.url });
+  await admin.connect();
+});
+
+afterAll(async () => {
+  await admin.end();
+  await database.drop();
+});
+
+function open(options: Partial<DatabaseDeclaration> = {}): Executor {
+  return postgresExecutor({
+    url: database.url,
+    connectTimeout: 5000,
+    statementTimeout: 0,
+    pool: 2,
+    schema: 'none',
+    ...options,
+  } as DatabaseDeclaration);
+}
+
+function statement(text: string): Statement {
+  return { name: `s${text.length}${text.slice(0, 40)}`.replace(/\W/g, '_'), text, wide: false };
+}
+
+const one = statement('select 1');
+const sleeping = statement('select pg_sleep(10)');
+
+/** The processes of the server that serve executors, busy or not. */
+async function backends(): Promise<number[]> {
+  const text = 'select pid from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()';
+  return (await admin.query<{ pid: number }>(text)).rows.map(({ pid }) => pid);
+}
+
+/** Until a long statement runs on each connection. */
+async function busy(): Promise<void> {
+  const text =
+    "select 1 from pg_stat_activity where datname = current_database() and state = 'active' and query like '%pg_sleep%' and pid <> pg_backend_pid()";
+  while ((await admin.query(text)).rows.length < 2) await sleep(10);
+}
+
+/** All connections of an executor are opened, which is in turn. */
+async function warm(executor: Executor): Promise<void> {
+  await Promise.all(Array.from({ length: 4 }, () => executor.rows(one, [])));
+}
+
+describe('the PostgreSQL executor', () => {
+  test('gives every value as text, in the order of the columns', async () => {
+    const executor = open();
+    const text = "select 1::int8, true, null, 0.1::float8, '\\x6869'::bytea, date '2026-11-15', 'a'::text";
+    expect(await executor.rows(statement(text), [])).toEqual([['1', 't', null, '0.1', '\\x6869', '2026-11-15', 'a']]);
+    await executor.close();
+  });
+
+  test('answers many at once, each its own', async () => {
+    const executor = open();
+    const asked = Array.from({ length: 500 }, (_, i) => executor.rows(statement('select $1::int4'), [i]));
+    expect((await Promise.all(asked)).map(([row]) => row?.[0])).toEqual(asked.map((_, i) => String(i)));
+    expect((await backends()).length).toBeLessThanOrEqual(2);
+    await executor.close();
+  });
+
+  test('lets a statement fail alone among those sent with it', async () => {
+    const executor = open();
+    const asked = Array.from({ length: 20 }, (_, i) => executor.rows(statement('select 10 / $1::int4'), [i % 5]));
+    const settled = await Promise.allSettled(asked);
+    expect(settled.map(({ status }) => status)).toEqual(asked.map((_, i) => (i % 5 === 0 ? 'rejected' : 'fulfilled')));
+    await executor.close();
+  });
+
+  test('opens new connections after idle ones were ended by the server', async () => {
+    const executor = open();
+    await warm(executor);
+    for (const pid of await backends()) await admin.query('select pg_terminate_backend($1)', [pid]);
+    while ((await backends()).length > 0) await sleep(10);
+    await sleep(50);
+    for (let i = 0; i < 6; i++) expect(await executor.rows(one, [])).toEqual([['1']]);
+    expect((await backends()).length).toBe(2);
+    await executor.close();
+    while ((await backends()).length > 0) await sleep(10);
+  });
+
+  test('fails what was under way on a lost connection as unavailable, and then works again', async () => {
+    const executor = open();
+    const asked = Array.from({ length: 6 }, () => executor.rows(sleeping, []));
+    const settling = Promise.allSettled(asked);
+    await busy();
+    for (const pid of await backends()) await admin.query('select pg_terminate_backend($1)', [pid]);
+    for (const result of await settling) {
+      expect(result.status).toBe('rejected');
+      expect(isUnavailable((result as PromiseRejectedResult).reason)).toBe(true);
+    }
+    expect(await executor.rows(one, [])).toEqual([['1']]);
+    expect(await executor.rows(one, [])).toEqual([['1']]);
+    await executor.close();
+  });
+
+  test('never answers with another error than "unavailable" while connections are being lost', async () => {
+    const executor = open();
+    let stop = false;
+    const failures: unknown[] = [];
+    let answered = 0;
+    const readers = Array.from({ length: 8 }, async () => {
+      while (!stop) {
+        try {
+          await executor.rows(statement('select $1::text'), ['x']);
+          answered++;
+        } catch (error) {
+          failures.push(error);
+        }
+        await sleep(1);
+      }
+    });
+    for (let i = 0; i < 15; i++) {
+      await sleep(20);
+      for (const pid of await backends()) await admin.query('select pg_terminate_backend($1)', [pid]);
+    }
+    stop = true;
+    await Promise.all(readers);
+    expect(failures.filter((error) => !isUnavailable(error))).toEqual([]);
+    expect(answered).toBeGreaterThan(100);
+    // the last of the losses may not have been noticed yet
+    await sleep(100);
+    expect(await executor.rows(one, [])).toEqual([['1']]);
+    await executor.close();
+    while ((await backends()).length > 0) await sleep(10);
+  });
+
+  test('ends a statement that takes too long as unavailable, and answers the ones behind it', async () => {
+    const executor = open({ statementTimeout: 200 });
+    const slow = [executor.rows(sleeping, []), executor.rows(sleeping, [])];
+    const behind = [executor.rows(one, []), executor.rows(one, [])];
+    for (const result of await Promise.allSettled(slow))
+      expect(isUnavailable((result as PromiseRejectedResult).reason)).toBe(true);
+    expect(await Promise.all(behind)).toEqual([[['1']], [['1']]]);
+    await executor.close();
+  });
+
+  test('fails as unavailable where nothing listens, and does not remember it', async () => {
+    const executor = open({ url: 'postgresql://nobody:x@127.0.0.1:1/nowhere' });
+    for (let i = 0; i < 3; i++) {
+      const error = await executor.rows(one, []).catch((reason: unknown) => reason);
+      expect(isUnavailable(error)).toBe(true);
+    }
+    await executor.close();
+  });
+
+  test('fails as unavailable where nobody answers in time', async () => {
+    const silent = createServer().listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    const executor = open({
+      url: `postgresql://nobody:x@127.0.0.1:${(silent.address() as AddressInfo).port}/nowhere`,
+      connectTimeout: 100,
+    });
+    expect(isUnavailable(await executor.rows(one, []).catch((reason: unknown) => reason))).toBe(true);
+    await executor.close();
+    silent.close();
+  });
+
+  test('answers what is under way before it closes, and nothing after', async () => {
+    const executor = open();
+    await warm(executor);
+    const asked = executor.rows(statement('select pg_sleep(0.2), 7'), []);
+    await sleep(20);
+    await executor.close();
+    expect((await asked)[0]?.[1]).toBe('7');
+    expect(isUnavailable(await executor.rows(one, []).catch((reason: unknown) => reason))).toBe(true);
+    while ((await backends()).length > 0) await sleep(10);
+  });
+
+  test('goes on after a table has changed under its prepared statements', async () => {
+    const executor = open();
+    await admin.query('create table changing (id int, name varchar(10))');
+    await admin.query("insert into changing values (1, 'one')");
+    const read = statement('select name from changing where id = $1');
+    for (let i = 0; i < 4; i++) expect(await executor.rows(read, [1])).toEqual([['one']]);
+    await admin.query('alter table changing alter column name type text, add column age int');
+    const asked = await Promise.all(Array.from({ length: 10 }, () => executor.rows(read, [1])));
+    expect(asked).toEqual(Array.from({ length: 10 }, () => [['one']]));
+    await executor.close();
+    while ((await backends()).length > 0) await sleep(10);
+  });
+
+  test('does not let prepared statements pile up in the server', async () => {
+    const executor = open();
+    for (let i = 0; i < 2200; i += 100) {
+      await Promise.all(
+        Array.from({ length: 100 }, (_, j) => executor.rows({ name: `n${i + j}`, text: `select ${i + j}`, wide: false }, [])),
+      );
+    }
+    const [row] = await executor.rows({ name: 'many', text: 'select count(*) from pg_prepared_statements', wide: false }, []);
+    expect(Number(row?.[0])).toBeLessThanOrEqual(1000);
+    await executor.close();
+  });
+
+  test('keeps the settings that the address brings', async () => {
+    await admin.query('create schema elsewhere; create table elsewhere.hidden (id int); insert into elsewhere.hidden values (5)');
+    const url = new URL(database.url);
+    url.searchParams.set('options', '-c search_path=elsewhere');
+    const executor = open({ url: url.href });
+    expect(await executor.rows(statement("select id, date '2026-11-15' from hidden"), [])).toEqual([['5', '2026-11-15']]);
+    await executor.close();
+  });
+});
