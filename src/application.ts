@@ -116,7 +116,7 @@ export async function loadApplication(options: ApplicationOptions): Promise<Appl
     voters,
     records,
     seed,
-    compiledReads: options.compiledReads ?? false,
+    compiledReads: options.compiledReads ?? true,
     onStatement: options.onStatement,
   });
 }
