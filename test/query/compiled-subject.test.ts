@@ -1,4 +1,4 @@
-import { defineEntity, p, wrap } from '@mikro-orm/core';
+import { defineEntity, helper, p } from '@mikro-orm/core';
 import { describe, expect, test } from 'vitest';
 import { type Vote, Voter } from '../../src/access/voter.ts';
 import { startApplication } from '../../src/testing.ts';
@@ -60,8 +60,8 @@ describe.each(databases)('the subject of a voter on %s', (kind) => {
         judged.push({
           class: subject?.constructor.name,
           own,
-          place: place && [place.constructor.name, wrap(place).getPrimaryKey(), wrap(place).isInitialized()],
-          holder: holder && [holder.constructor.name, wrap(holder).getPrimaryKey()],
+          place: place && [place.constructor.name, helper(place).getPrimaryKey(), helper(place).isInitialized()],
+          holder: holder && [holder.constructor.name, helper(holder).getPrimaryKey()],
         });
         return item.secret === 'no' ? 'deny' : 'grant';
       }
