@@ -7,7 +7,10 @@ const example = 'examples/courses';
 const declarest = (...args: string[]) => ['bin/declarest.js', ...args];
 
 const port = process.env.PORT ?? '3000';
-const server = spawn(process.execPath, declarest('serve', example, '--port', port), { cwd: root, stdio: ['inherit', 'pipe', 'inherit'] });
+const server = spawn(process.execPath, declarest('serve', example, '--port', port), {
+  cwd: root,
+  stdio: ['inherit', 'pipe', 'inherit'],
+});
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => server.kill(signal));
 server.on('exit', (code, signal) => {
   process.exitCode = code ?? (signal ? 1 : 0);
@@ -23,10 +26,14 @@ server.stdout.setEncoding('utf8').on('data', (text: string) => {
 });
 
 function whatToTry(url: string): string {
-  const token = spawnSync(process.execPath, declarest('token', example, '--sub', '1', '--roles', 'ROLE_USER', '--claim', 'centers=[1,2]'), {
-    cwd: root,
-    encoding: 'utf8',
-  }).stdout.trim();
+  const token = spawnSync(
+    process.execPath,
+    declarest('token', example, '--sub', '1', '--roles', 'ROLE_USER', '--claim', 'centers=[1,2]'),
+    {
+      cwd: root,
+      encoding: 'utf8',
+    },
+  ).stdout.trim();
   return `
 What to try next, in another terminal:
 

@@ -40,7 +40,8 @@ export default async function seed(em: EntityManager): Promise<void> {
       requestor: index % 2 === 0 ? pick(people, index) : pick(thirdParties, index),
       tags: [pick(tags, index)],
     });
-    for (let participant = 0; participant < 1 + (index % 3); participant++) course.addPerson(pick(people, index * 3 + participant));
+    for (let participant = 0; participant < 1 + (index % 3); participant++)
+      course.addPerson(pick(people, index * 3 + participant));
   }
   em.create(Note, { title: 'First contact', text: 'Asked for help with housing.' });
   em.create(Letter, { title: 'Request', recipient: 'City Hospital', postage: '1.20' });

@@ -56,7 +56,9 @@ export class Course extends courseSchema.class {
 
   validate() {
     const changed = this.participations.isInitialized() && this.participations.getItems().some(({ id }) => id === undefined);
-    return this.closed && changed ? [{ propertyPath: 'participations', title: 'a closed course takes no more participants' }] : [];
+    return this.closed && changed
+      ? [{ propertyPath: 'participations', title: 'a closed course takes no more participants' }]
+      : [];
   }
 
   private openParticipation(person: Person): Participation | undefined {
