@@ -28,7 +28,9 @@ function wanted(em: RequestEntityManager, entities: readonly object[], plan: Fie
       const isAssociation = field.kind === 'to-one' || field.kind === 'to-many';
       if (isAssociation ? !needsRows(field) : !(field.kind === 'scalar' && field.metadata.lazy)) continue;
       const { targetMeta, fieldNames, pivotTable } = field.metadata;
-      const key = JSON.stringify([meta.root.uniqueName, property, targetMeta?.uniqueName, fieldNames, pivotTable]);
+      // the mapper loads lazy columns for entities of one class at a time
+      const owner = isAssociation ? meta.root : meta;
+      const key = JSON.stringify([owner.uniqueName, property, targetMeta?.uniqueName, fieldNames, pivotTable]);
       const same = found.get(key) ?? { property, plans: [], owners: [] };
       found.set(key, same);
       same.owners.push(...group);

@@ -82,9 +82,11 @@ function compilePlan(plan: FieldPlan, serialize: (value: unknown) => unknown): W
       writes: fields.map((field) => compileField(field, serialize)),
     });
   }
+  // a reference to an abstract class shows its key, whatever the row will turn out to be
+  const unread = [...variants.values()].every(({ needsRow }) => !needsRow) ? [...variants.values()][0] : undefined;
   return (entity) => {
     const wrapped = helper(entity);
-    const variant = variants.get(wrapped.__meta.class);
+    const variant = variants.get(wrapped.__meta.class) ?? unread;
     // A row that a filter of the model hides stays a bare reference: nothing of it is shown.
     if (!variant || (variant.needsRow && !wrapped.isInitialized())) return null;
     const target: Record<string, unknown> = {};
