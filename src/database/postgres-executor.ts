@@ -22,14 +22,15 @@ interface Link {
 }
 
 /** Sends prepared statements over pipelined connections, apart from the mapper's pool. */
-export function postgresExecutor({ url, connectTimeout, statementTimeout }: DatabaseDeclaration): Executor {
+export function postgresExecutor({ url, connectTimeout, preparedStatements, statementTimeout }: DatabaseDeclaration): Executor {
   const links: (Link | undefined)[] = [];
   let next = 0;
   let closed = false;
 
   function connect(position: number): Link {
     const client = new pg.Client({
-      connectionString: withSettings(url),
+      // a pooler that cannot have prepared statements does not take settings either
+      connectionString: preparedStatements ? withSettings(url) : url,
       connectionTimeoutMillis: connectTimeout,
       ...(statementTimeout > 0 && { statement_timeout: statementTimeout }),
       pipeline: true,
@@ -56,7 +57,7 @@ export function postgresExecutor({ url, connectTimeout, statementTimeout }: Data
     const link = links[position] ?? connect(position);
     const client = await link.client;
     if (closed) throw closedError();
-    const isKept = link.prepared.has(name) || link.prepared.size < keptStatements;
+    const isKept = preparedStatements && (link.prepared.has(name) || link.prepared.size < keptStatements);
     if (isKept) link.prepared.add(name);
     try {
       const result = await client.query({ ...(isKept && { name }), text, values, rowMode: 'array', types: asText });

@@ -48,6 +48,7 @@ export interface DatabaseOptions {
   readonly pool?: number;
   readonly connect_timeout?: number;
   readonly statement_timeout?: number;
+  readonly prepared_statements?: boolean;
 }
 
 export interface SecurityOptions {

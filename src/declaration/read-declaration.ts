@@ -32,9 +32,15 @@ function checkAppMain(value: unknown, context: CheckContext): WrittenAppMain {
 }
 
 function readDatabase(written: WrittenAppMain['database']): DatabaseDeclaration {
-  const { url, pool, connect_timeout: connectTimeout, statement_timeout: statementTimeout } = written;
+  const {
+    url,
+    pool,
+    connect_timeout: connectTimeout,
+    statement_timeout: statementTimeout,
+    prepared_statements: preparedStatements,
+  } = written;
   const schema = written.schema ?? (url.startsWith('sqlite:') ? 'update' : 'none');
-  return Object.freeze({ url, schema, pool, connectTimeout, statementTimeout });
+  return Object.freeze({ url, schema, pool, connectTimeout, statementTimeout, preparedStatements });
 }
 
 function readServer({ host, port, base_url: baseUrl, body_limit: bodyLimit }: WrittenAppMain['server']): ServerDeclaration {

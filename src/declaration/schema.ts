@@ -179,6 +179,11 @@ const database = object('database', {
   pool: optional(integer(1, 10_000), 10, 'The most connections that are open at once.'),
   connect_timeout: optional(integer(1, longest), 5000, 'Milliseconds to wait for a connection.'),
   statement_timeout: optional(integer(0, longest), 30_000, 'Milliseconds a statement may take; 0 means no limit.'),
+  prepared_statements: optional(
+    boolean(),
+    true,
+    'Whether compiled reads prepare their statements; false for poolers that cannot have them.',
+  ),
 });
 
 const jwt = object('jwt', {

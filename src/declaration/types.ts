@@ -105,6 +105,7 @@ export interface DatabaseDeclaration {
   readonly connectTimeout: number;
   /** Milliseconds; 0 means none. */
   readonly statementTimeout: number;
+  readonly preparedStatements: boolean;
 }
 
 export interface SecurityDeclaration {

@@ -28,6 +28,7 @@ function open(options: Partial<DatabaseDeclaration> = {}): Executor {
     url: database.url,
     connectTimeout: 5000,
     statementTimeout: 0,
+    preparedStatements: true,
     pool: 2,
     schema: 'none',
     ...options,
@@ -216,4 +217,15 @@ describe('the PostgreSQL executor', () => {
     expect(await executor.rows(statement("select id, date '2026-11-15' from hidden"), [])).toEqual([['5', '2026-11-15']]);
     await executor.close();
   });
+});
+
+test('prepares statements, unless the database is behind a pooler that cannot have them', async () => {
+  const kept = statement('select count(*) from pg_prepared_statements');
+  for (const preparedStatements of [true, false]) {
+    const executor = open({ preparedStatements });
+    await warm(executor);
+    const [[count] = []] = await executor.rows(kept, []);
+    expect(Number(count) > 0).toBe(preparedStatements);
+    await executor.close();
+  }
 });

@@ -43,7 +43,14 @@ describe('declarations in code', () => {
   test('can have every key that the schema knows', () => {
     const full: Required<AppMain> = {
       apis: [{ name: 'person', class: 'Person', base_path: '/a', actions: { _index: { requirements: [] } } }],
-      database: { url: 'sqlite::memory:', schema: 'none', pool: 1, connect_timeout: 1, statement_timeout: 1 },
+      database: {
+        url: 'sqlite::memory:',
+        schema: 'none',
+        pool: 1,
+        connect_timeout: 1,
+        statement_timeout: 1,
+        prepared_statements: false,
+      },
       security: {
         require_role: false,
         strategy: 'consensus',

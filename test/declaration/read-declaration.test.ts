@@ -12,7 +12,14 @@ describe('nothing declared', () => {
     expect(declaration).toEqual({
       apis: [],
       routes: [{ name: 'app_cruds', service: 'app_main_crud_route_loader', method: 'load', path: ['routes', 'app_cruds'] }],
-      database: { url: 'sqlite:var/app.db', schema: 'update', pool: 10, connectTimeout: 5000, statementTimeout: 30000 },
+      database: {
+        url: 'sqlite:var/app.db',
+        schema: 'update',
+        pool: 10,
+        connectTimeout: 5000,
+        statementTimeout: 30000,
+        preparedStatements: true,
+      },
       security: {
         requireRole: false,
         strategy: 'affirmative',
