@@ -1,6 +1,13 @@
 import { ArrayType, DateType, type EntityMetadata, type EntityProperty, ReferenceKind, type Type } from '@mikro-orm/core';
 import { type DatabaseKind, databaseKindOf, type Mapper } from '../database/mapper.ts';
-import type { AssociationField, EmbeddedField, Field, FieldPlan, ScalarField } from '../model/field-plan.ts';
+import {
+  type AssociationField,
+  type EmbeddedField,
+  type Field,
+  type FieldPlan,
+  type ScalarField,
+  targetsOf,
+} from '../model/field-plan.ts';
 import { hasDiscriminator, isKindOf } from '../model/hierarchy.ts';
 import { keyOf } from '../model/identifier.ts';
 import { type ValueKind, valueKindOf } from '../model/value-kind.ts';
@@ -106,8 +113,12 @@ class RowPlanner {
     if (meta.inheritanceType === 'tpt' || meta.root.inheritanceType === 'tpt')
       throw new NeedsEntity(`${meta.className} has a table for each type`);
     if (meta.virtual || meta.schema === '*') throw new NeedsEntity(`${meta.className} has no table of its own`);
-    if (Object.values(meta.filters ?? {}).some((filter) => filter.default))
-      throw new NeedsEntity(`${meta.className} has a filter that is on by default`);
+    if (isFiltered(meta)) throw new NeedsEntity(`${meta.className} has a filter that is on by default`);
+    const hiding = (meta.relations as EntityProperty[]).find(
+      (property) => isToOne(property) && targetsOf(property).some(isFiltered),
+    );
+    // it hides the rows that point to what it hides, whether or not anybody is shown the association
+    if (hiding) throw new NeedsEntity(`${meta.className}.${String(hiding.name)} points to what a filter can hide`);
     if (hasLoadHooks(meta)) throw new NeedsEntity(`${meta.className} has code that runs when a row is loaded`);
     return tableOf(this.mapper, meta);
   }
@@ -650,6 +661,15 @@ function refuseUnusual(property: EntityProperty): void {
     property.filters ??
     property.targetKey;
   if (unusual) throw new NeedsEntity(`${String(property.name)} is restricted by the model, or no plain association`);
+}
+
+/** Whether a filter of the model itself, or of one it inherits from, is on by default. */
+function isFiltered(meta: EntityMetadata): boolean {
+  return [meta, meta.root].some(({ filters }) => Object.values(filters ?? {}).some((filter) => filter.default));
+}
+
+function isToOne({ kind }: EntityProperty): boolean {
+  return kind === ReferenceKind.MANY_TO_ONE || kind === ReferenceKind.ONE_TO_ONE;
 }
 
 function hasLoadHooks(meta: EntityMetadata): boolean {
