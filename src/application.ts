@@ -212,6 +212,8 @@ async function loadRoutes(declaration: Declaration, catalog: Catalog, report: Re
       report.add([...entry.path, 'resource'], `${entry.service}:${entry.method} failed: ${(error as Error)?.message ?? error}`);
     }
   }
+  // without its entry the application does not start, and what is wrong with its routes is told all the same
+  if (!declaration.routes.some(({ service }) => service === crudLoader.service)) records.push(...crud.load());
   return Object.freeze(records);
 }
 

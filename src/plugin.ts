@@ -196,30 +196,42 @@ function denormalizersOf(exported: Application['catalog']['denormalizers']): Den
 function acceptJson(app: FastifyInstance): void {
   const parse = app.getDefaultJsonParser('error', 'error');
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser<string>(
+  const utf8 = new TextDecoder('utf-8', { fatal: true });
+  app.addContentTypeParser<Buffer>(
     ['application/json', 'application/merge-patch+json'],
-    { parseAs: 'string' },
-    (request, body, done) => {
+    { parseAs: 'buffer' },
+    (request, bytes, done) => {
       if (request.method !== 'PATCH' && /merge-patch/i.test(request.headers['content-type'] ?? '')) {
         done(problem('unsupported_media_type', { allowed: 'application/json' }));
         return;
       }
-      if (body === '') {
+      if (bytes.length === 0) {
         done(null, undefined);
         return;
       }
+      let body: string;
+      try {
+        body = utf8.decode(bytes);
+      } catch (error) {
+        done(problem('invalid_body', { reason: 'it is no valid UTF-8' }, { cause: error }));
+        return;
+      }
       parse(request, body, (error, value) => {
-        if (error) done(problem('invalid_body', { reason: reasonOf(error) }, { cause: error }));
+        if (error) done(problem('invalid_body', { reason: reasonOf(body) }, { cause: error }));
         else done(null, value);
       });
     },
   );
 }
 
-function reasonOf(error: Error): string {
-  return /prototype property/.test(error.message)
-    ? 'it holds a key that is not allowed: __proto__ or constructor'
-    : 'it is no valid JSON';
+/** What parses by itself was refused for a key that would reach into prototypes. */
+function reasonOf(body: string): string {
+  try {
+    JSON.parse(body);
+    return 'it holds the key "__proto__" or "constructor"';
+  } catch {
+    return 'it is no valid JSON';
+  }
 }
 
 /** Every error becomes a problem document; what is our own fault is logged and not told. */

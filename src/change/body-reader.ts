@@ -64,7 +64,6 @@ function checkIdentity(plan: WritePlan, body: Record<string, unknown>, entity: o
     if (writable && (!entity || !writable.metadata.primary)) continue;
     const id = entity ? helper(entity).getPrimaryKey() : undefined;
     const given = body[key];
-    // only a bigint, which JSON may need a string for, can be spelled in two ways
     const agrees =
       typeof id === 'bigint' ? ['number', 'string'].includes(typeof given) && String(given) === String(id) : given === id;
     if (!agrees) {
@@ -174,8 +173,11 @@ async function readToMany(
     return undefined;
   }
   const items = new Set<object>();
-  for (const [position, item] of json.entries())
-    items.add(await scope.resolve.entity(field, item, `${path}[${position}]`, scope));
+  for (const [position, item] of json.entries()) {
+    const at = `${path}[${position}]`;
+    if (isObject(item) || scope.resolve.takesAnything(field)) items.add(await scope.resolve.entity(field, item, at, scope));
+    else scope.violations.push(wrongType(at, 'an object with the id of an associated entity'));
+  }
   await know(current?.[field.property]);
   return [...items];
 }

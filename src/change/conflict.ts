@@ -45,7 +45,9 @@ export function conflictProblem(given: unknown, mapper: Mapper): Problem | null 
   }
   if (error instanceof NotNullConstraintViolationException) {
     const { table, columns } = brokenColumns(told);
-    const propertyPath = propertyOf(mapper, table, columns[0] ?? '') ?? '';
+    const propertyPath = propertyOf(mapper, table, columns[0] ?? '');
+    // a column that the model does not know is not the caller's to fill
+    if (propertyPath === null) return null;
     return violationsProblem([{ propertyPath, title: 'is required', code: 'required', parameters: {} }]);
   }
   if (error instanceof CheckConstraintViolationException) {

@@ -3,6 +3,7 @@ import type { Mapper } from '../database/mapper.ts';
 import { embeddedTargets, jsonName, ownProperties, targetsOf } from '../model/field-plan.ts';
 import { inGroups, readGroups } from '../model/groups.ts';
 import { discriminatorProperty } from '../model/hierarchy.ts';
+import { type IdentifierParser, identifierParser } from '../model/identifier.ts';
 import { valueKindOf } from '../model/value-kind.ts';
 import { fromJson, type Parsed } from '../serialization/from-json.ts';
 
@@ -55,6 +56,8 @@ export interface WritePlan {
   readonly typeKey: string;
   /** The key of the primary key in JSON. */
   readonly idKey: string;
+  /** Reads an id as JSON gives it. */
+  readonly parseId: IdentifierParser;
 }
 
 /** Makes the plan of what a body may say of one class. */
@@ -68,6 +71,7 @@ export function planWrites(mapper: Mapper, meta: EntityMetadata, groups: readonl
     visible: new Set(properties.filter((property) => inGroups(property, readGroups)).map(jsonName)),
     typeKey: discriminator ? jsonName(meta.properties[discriminator as never] as EntityProperty) : 'type',
     idKey: meta.compositePK ? 'id' : jsonName(meta.getPrimaryProp()),
+    parseId: identifierParser(meta, mapper.driver.getPlatform(), 'json'),
   };
 }
 

@@ -3,8 +3,8 @@ import { accessorNames, accessorsFor } from '../change/accessors.ts';
 import type { Mapper } from '../database/mapper.ts';
 import { didYouMean, listed } from '../declaration/suggest.ts';
 import type { ActionDeclaration, ApiDeclaration, Catalog, Path } from '../declaration/types.ts';
-import { ownProperties } from '../model/field-plan.ts';
-import { concreteClasses, entitiesOf } from '../model/hierarchy.ts';
+import { ownProperties, targetsOf } from '../model/field-plan.ts';
+import { concreteClasses, entitiesOf, isKindOf } from '../model/hierarchy.ts';
 import { handlerName } from '../route/record.ts';
 import { type Denormalizer, isDenormalizerClass } from '../serialization/denormalizer.ts';
 import { ApiController, isControllerClass } from './api-controller.ts';
@@ -35,8 +35,8 @@ export function checkControllers(apis: readonly ApiDeclaration[], mapper: Mapper
 function checkHandler(api: ApiDeclaration, action: ActionDeclaration, findings: Findings): void {
   const name = handlerName(action);
   const type = (api.controller?.value ?? ApiController) as { readonly name: string; readonly prototype: Record<string, unknown> };
-  if (typeof type.prototype[name] === 'function') return;
   const known = methodsOf(type.prototype);
+  if (known.includes(name) || (defaultHandlers.includes(name) && isDefaultFor(name, action))) return;
   const path = action.controllerAction === null ? action.path : [...action.path, 'controller_action'];
   const remedy = api.controller
     ? `write ${name}(${action.single ? 'id, ' : ''}request, format) on ${type.name}`
@@ -47,6 +47,14 @@ function checkHandler(api: ApiDeclaration, action: ActionDeclaration, findings: 
   );
 }
 
+/** What the base controller itself handles. None of its other methods is a handler. */
+const defaultHandlers = ['indexApi', 'entityApi', 'addRemoveApi'];
+
+function isDefaultFor(name: string, { association, kind }: ActionDeclaration): boolean {
+  if (name === 'addRemoveApi') return association !== null;
+  return name === (kind === 'index' ? 'indexApi' : 'entityApi') && kind !== 'custom';
+}
+
 /** The methods that an application's controller brings itself. */
 function methodsOf(prototype: object): string[] {
   const names = new Set<string>();
@@ -55,7 +63,9 @@ function methodsOf(prototype: object): string[] {
     type && type !== ApiController.prototype && type !== Object.prototype;
     type = Object.getPrototypeOf(type)
   ) {
-    for (const name of Object.getOwnPropertyNames(type)) if (name !== 'constructor') names.add(name);
+    for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(type))) {
+      if (name !== 'constructor' && typeof value === 'function') names.add(name);
+    }
   }
   return [...names];
 }
@@ -75,9 +85,23 @@ function checkAssociation(meta: EntityMetadata, action: ActionDeclaration, mappe
       `${missing.className} has no to-many association "${property}";${didYouMean(property, known)} associations: ${listed(known)}. ` +
         `Or give the model the methods add${names.at(-1)}(item) and remove${names.at(-1)}(item)`,
     );
+  } else if (!types.every(({ value }) => isAssignable(mapper, value, meta, property))) {
+    const targets = targetsOf(meta.properties[property as never] as EntityProperty).map(({ className }) => className);
+    findings.add(
+      [...action.path, 'association', 'types'],
+      `"${property}" of ${meta.className} holds ${listed(targets)}; its types must be that, or inherit from it`,
+    );
   } else if (types.length === 0 && !(meta.properties[property as never] as EntityProperty | undefined)?.targetMeta) {
     findings.add(path, `"${property}" is no association of ${meta.className}, so its types must be declared: types: [Person]`);
   }
+}
+
+/** Whether entities of a type can stand in an association; where methods of the model take them, only the model knows. */
+function isAssignable(mapper: Mapper, type: unknown, meta: EntityMetadata, property: string): boolean {
+  const association = meta.properties[property as never] as EntityProperty | undefined;
+  const target = mapper.getMetadata().find(type as never) as EntityMetadata | undefined;
+  if (!association?.targetMeta || !target) return true;
+  return targetsOf(association).some((allowed) => isKindOf(target, allowed));
 }
 
 /** Reports denormalizers for associations that do not exist, and associations that two of them claim. */

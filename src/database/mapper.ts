@@ -85,6 +85,8 @@ async function postgresOptions(database: DatabaseDeclaration): Promise<Partial<O
   return {
     driver: PostgreSqlDriver,
     clientUrl: database.url,
+    // only who wants the schema made may have a database made as well
+    ensureDatabase: database.schema === 'update',
     pool: { min: 0, max: database.pool },
     driverOptions: {
       connectionTimeoutMillis: database.connectTimeout,

@@ -10,7 +10,11 @@ type Seed = ((em: EntityManager) => unknown) | null;
  */
 export async function prepareDatabase(mapper: Mapper, database: DatabaseDeclaration, seed: Seed): Promise<void> {
   await mapper.connect();
-  if (database.schema === 'none') return;
+  if (database.schema === 'none') {
+    // a database that is not there is found now, and not by the first request
+    await mapper.em.fork().execute('select 1');
+    return;
+  }
   if (databaseKind(database.url) === 'sqlite') await prepareSqlite(mapper, seed);
   else await prepareAlone(database, () => preparePostgres(mapper, seed));
 }
