@@ -115,13 +115,19 @@ export class Problem extends Error {
   }
 }
 
+/** What a caller sent is not sent back without end. */
+function shown(value: string | number): string {
+  const text = String(value);
+  return text.length > 1000 ? `${text.slice(0, 1000)}…` : text;
+}
+
 /** Makes the {@link Problem} of a code, its template filled with `parameters`. */
 export function problem(
   code: ErrorCode,
   parameters: Record<string, string | number> = {},
   options?: ConstructorParameters<typeof Problem>[2],
 ): Problem {
-  const detail = catalogue[code].detail.replace(/\{(\w+)\}/g, (_, name: string) => String(parameters[name] ?? `{${name}}`));
+  const detail = catalogue[code].detail.replace(/\{(\w+)\}/g, (_, name: string) => shown(parameters[name] ?? `{${name}}`));
   return new Problem(code, detail, options);
 }
 

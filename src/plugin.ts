@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
 import { createApiKeyAuthenticator } from './access/api-keys.ts';
 import { type Authenticator, authenticateWith, challengeOf, isAuthenticatorClass } from './access/authenticator.ts';
-import { compileGuard } from './access/guard.ts';
+import { compileGuard, rolesFor } from './access/guard.ts';
 import { createJwtAuthenticator } from './access/jwt.ts';
 import { loadJwtKeys } from './access/jwt-keys.ts';
 import type { ApiRequest } from './access/user.ts';
@@ -17,7 +17,7 @@ import { createExecutor } from './database/create-executor.ts';
 import type { Executor } from './database/executor.ts';
 import { prepareDatabase } from './database/prepare-database.ts';
 import type { ApiDeclaration, HttpMethod } from './declaration/types.ts';
-import { problem } from './errors.ts';
+import { Problem, problem } from './errors.ts';
 import { identifierParser } from './model/identifier.ts';
 import { CompiledRead } from './query/compiled-read.ts';
 import type { Door } from './query/reference.ts';
@@ -96,6 +96,7 @@ function handlers(app: FastifyInstance, application: Application, challenge: str
     doors.push({
       meta: runtime.meta,
       restrict: runtime.restricts ? (request) => restrictionOf(runtime, '_entity', request) ?? (() => undefined) : null,
+      admits: admission(api, voters),
     });
   }
 
@@ -108,6 +109,21 @@ function handlers(app: FastifyInstance, application: Application, challenge: str
     const general = make(runtime, controller, action.name, handler, format);
     if (!application.compiledReads || (method !== 'GET' && method !== 'HEAD')) return general;
     return compiledHandler(record, method, runtime, controller, executor, general);
+  };
+}
+
+/** Whether a caller has the roles to fetch a row of an API. */
+function admission(api: ApiDeclaration, voters: Application['voters']): Door<ApiRequest>['admits'] {
+  const fetching = api.actions.find(({ kind }) => kind === 'entity') ?? { roles: {} };
+  const guard = compileGuard(rolesFor(fetching, api.baseRole, 'GET'), voters);
+  return async (request, entity) => {
+    try {
+      await guard.check(entity, userOf(request), request);
+      return true;
+    } catch (error) {
+      if (error instanceof Problem) return false;
+      throw error;
+    }
   };
 }
 

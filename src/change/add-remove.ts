@@ -1,5 +1,6 @@
-import { helper, LockMode, Reference } from '@mikro-orm/core';
+import { Collection, helper, Reference } from '@mikro-orm/core';
 import type { RequestEntityManager } from '../database/mapper.ts';
+import { holdRow, takeAsRead } from '../query/hold-row.ts';
 import { isEntity } from '../serialization/serializer.ts';
 import type { Accessors } from './accessors.ts';
 
@@ -18,14 +19,23 @@ export async function addOrRemove(
   what: 'add' | 'remove',
 ): Promise<object> {
   await em.populate([entity], [...accessors.touches] as never, { refresh: true } as never);
+  takeAsRead(em, [entity, item, ...itemsOf(entity, accessors.touches)]);
   const returned = Reference.unwrapReference((await accessors[what](entity, item)) as object);
   return isEntity(returned) ? (returned as object) : item;
 }
 
 /** Locks an entity's row until the transaction ends and reads it anew. False: it is gone. */
 export async function lockRow(em: RequestEntityManager, entity: object): Promise<boolean> {
-  const locked = await em.refresh(entity as never, { lockMode: LockMode.PESSIMISTIC_WRITE } as never);
-  return locked !== null && helper(entity).isInitialized();
+  if (!(await holdRow(em, entity))) return false;
+  const refreshed = await em.refresh(entity as never);
+  return refreshed !== null && helper(entity).isInitialized();
+}
+
+function itemsOf(entity: object, properties: readonly string[]): object[] {
+  return properties.flatMap((property) => {
+    const collection = (entity as Record<string, unknown>)[property];
+    return collection instanceof Collection ? (collection.getItems(false) as object[]) : [];
+  });
 }
 
 /** Runs work in a transaction of the request's own entity manager: committed when the work is done, undone when it throws. */

@@ -3,6 +3,7 @@ import type { ApiRequest } from '../access/user.ts';
 import type { RequestEntityManager } from '../database/mapper.ts';
 import { problem, type Violation } from '../errors.ts';
 import { typeOf } from '../model/hierarchy.ts';
+import { takeAsRead } from '../query/hold-row.ts';
 import type { AssociationWrite, EmbeddedPlan, EmbeddedWrite, ScalarWrite, WritableField, WritePlan } from './write-plan.ts';
 
 /** What a body does to an entity: makes a new one, sets the fields that were sent, or replaces all of them. */
@@ -64,8 +65,8 @@ function checkIdentity(plan: WritePlan, body: Record<string, unknown>, entity: o
     if (writable && (!entity || !writable.metadata.primary)) continue;
     const id = entity ? helper(entity).getPrimaryKey() : undefined;
     const given = body[key];
-    const agrees =
-      typeof id === 'bigint' ? ['number', 'string'].includes(typeof given) && String(given) === String(id) : given === id;
+    const read = plan.parseId(given);
+    const agrees = read !== undefined && String(read) === String(id);
     if (!agrees) {
       throw problem('identity_mismatch', {
         field: key,
@@ -173,18 +174,25 @@ async function readToMany(
     return undefined;
   }
   const items = new Set<object>();
+  const seen = new Set<string>();
   for (const [position, item] of json.entries()) {
     const at = `${path}[${position}]`;
+    // what is given twice is looked up once
+    const text = JSON.stringify(item);
+    if (seen.has(text)) continue;
+    seen.add(text);
     if (isObject(item) || scope.resolve.takesAnything(field)) items.add(await scope.resolve.entity(field, item, at, scope));
     else scope.violations.push(wrongType(at, 'an object with the id of an associated entity'));
   }
-  await know(current?.[field.property]);
+  await know(current?.[field.property], scope.em);
   return [...items];
 }
 
 /** What a list leaves out can be removed only once it is known. */
-async function know(collection: unknown): Promise<void> {
-  if (collection instanceof Collection && !collection.isInitialized()) await collection.init();
+async function know(collection: unknown, em: RequestEntityManager): Promise<void> {
+  if (!(collection instanceof Collection) || collection.isInitialized()) return;
+  await collection.init();
+  takeAsRead(em, collection.getItems(false) as object[]);
 }
 
 async function readEmbedded(
@@ -249,7 +257,7 @@ async function valueOfAbsent(
   path: string,
 ): Promise<unknown> {
   if (field.kind === 'to-many') {
-    await know(current?.[field.property]);
+    await know(current?.[field.property], scope.em);
     return [];
   }
   const { default: literal, defaultRaw, onCreate } = field.metadata;

@@ -147,7 +147,7 @@ function columnsIn(detail: string): string[] {
 }
 
 function metaOfTable(mapper: Mapper, table: string): EntityMetadata | undefined {
-  return entitiesOf(mapper).find((meta) => meta.tableName === table);
+  return entitiesOf(mapper).find((meta) => meta.tableName === table)?.root;
 }
 
 function propertyOf(mapper: Mapper, table: string, column: string): string | null {

@@ -1,6 +1,10 @@
 import type { ApiRequest } from '../access/user.ts';
+import { inTransaction } from '../change/add-remove.ts';
 import { stillReferenced } from '../change/conflict.ts';
+import type { RequestEntityManager } from '../database/mapper.ts';
 import { problem, violationsProblem } from '../errors.ts';
+import { modelName } from '../model/hierarchy.ts';
+import { holdRow } from '../query/hold-row.ts';
 import { JsonReply } from '../response/json-reply.ts';
 import { checkParameters } from '../response/page-request.ts';
 import { heed } from './hooks.ts';
@@ -33,7 +37,10 @@ async function change(runtime: ApiRuntime, request: ApiRequest, entity: object, 
   const violations = [...known, ...(await laterViolations(hooks.validate(entity), known))];
   if (violations.length > 0) throw violationsProblem(violations);
   await heed(hooks.onAfterValidation('_entity', request, entity));
-  await em.flush();
+  await inTransaction(em, async () => {
+    await hold(runtime, em, entity);
+    await em.flush();
+  });
   await heed(hooks.onAfterFlush('_entity', request, entity));
   return entity;
 }
@@ -42,10 +49,18 @@ async function remove(runtime: ApiRuntime, request: ApiRequest, entity: object):
   const { framework, hooks } = runtime;
   const { em } = stateOf(request, framework.mapper);
   try {
-    await em.remove(entity).flush();
+    await inTransaction(em, async () => {
+      await hold(runtime, em, entity);
+      await em.remove(entity).flush();
+    });
   } catch (error) {
     throw await stillReferenced(error, entity, em, framework.mapper);
   }
   await heed(hooks.onAfterFlush('_entity', request, entity));
   return new JsonReply(undefined, { status: 204 });
+}
+
+/** Who removed the row meanwhile was first: there is nothing left to write to. */
+async function hold({ meta }: ApiRuntime, em: RequestEntityManager, entity: object): Promise<void> {
+  if (!(await holdRow(em, entity))) throw problem('entity_not_found', { model: modelName(meta) });
 }

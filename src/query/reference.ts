@@ -4,6 +4,7 @@ import { jsonName } from '../model/field-plan.ts';
 import { concreteClasses, discriminatorProperty, isKindOf, modelName, typeOf } from '../model/hierarchy.ts';
 import { type Identifier, type IdentifierParser, identifierParser, keyOf } from '../model/identifier.ts';
 import { isVisible } from './fetch.ts';
+import { takeAsRead } from './hold-row.ts';
 import type { Restrict } from './restriction.ts';
 
 /** A declared API of a class, as far as the sight of its rows is concerned. */
@@ -11,6 +12,8 @@ export interface Door<Request> {
   readonly meta: EntityMetadata;
   /** The restriction of the API's `_entity`, or null where it has none. */
   readonly restrict: ((request: Request) => Restrict) | null;
+  /** Whether the caller has the roles to fetch the row there. */
+  admits(request: Request, entity: object): Promise<boolean>;
 }
 
 /** What a reference in a body was found to be. */
@@ -66,15 +69,20 @@ export class ReferenceResolver<Request> {
 
   /** The row with this key, if the caller's request could see it through a declared API of its class, where it has any. */
   async find(em: RequestEntityManager, request: Request, meta: EntityMetadata, id: Identifier): Promise<object | null> {
+    const known = em.getUnitOfWork().getById(meta.class as never, id as never);
     const entity = (await em.findOne(meta.class, { [keyOf(meta).name]: id } as never)) as object | null;
     if (!entity) return null;
+    // a link never alters what it points to
+    if (!known) takeAsRead(em, [entity]);
     const own = helper(entity).__meta;
     // a row that was loaded before is given whatever class was asked for
     if (!isKindOf(own, meta)) return null;
     const doors = this.#doors.filter((door) => isKindOf(own, door.meta));
-    if (doors.length === 0 || doors.some((door) => door.restrict === null)) return entity;
-    for (const { meta: through, restrict } of doors) {
-      if (restrict && (await isVisible(em, through, id, restrict(request)))) return entity;
+    if (doors.every((door) => door.restrict === null)) return entity;
+    for (const { admits, meta: through, restrict } of doors) {
+      // where one API hides rows, another that does not counts only for those who may use it
+      const isSeen = restrict ? await isVisible(em, through, id, restrict(request)) : await admits(request, entity);
+      if (isSeen) return entity;
     }
     return null;
   }

@@ -24,6 +24,9 @@ export function problemDocument(found: Problem, path: string): Record<string, un
 /** Any error as the problem that is sent: what is not known to be the caller's becomes a 500 that says nothing of the cause. */
 export function toProblem(error: unknown, bodyLimit: number): Problem {
   if (error instanceof Problem) return error;
+  if ((error as Error | null)?.message === 'aborted') {
+    return problem('invalid_body', { reason: 'it ended before its announced length' }, { cause: error });
+  }
   if (isUnavailable(error)) {
     return problem('database_unavailable', {}, { headers: { 'retry-after': retryAfter }, cause: error });
   }
