@@ -93,6 +93,10 @@ export async function loadApplication(options: ApplicationOptions): Promise<Appl
     strategy: declaration.security.strategy,
     roleHierarchy: declaration.security.roleHierarchy,
   });
+  for (const { name, qualifiedName, value } of catalog.voters) {
+    if (isVoterClass(value) && typeof value.prototype.vote !== 'function')
+      report.add([qualifiedName], `${name} must have a method vote(role, subject, user)`);
+  }
   checkRoles(declaration.apis, voters, report);
   checkPublic(declaration.apis, declaration.security.requireRole, report);
 

@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
+import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify';
 import { createApiKeyAuthenticator } from './access/api-keys.ts';
 import { type Authenticator, authenticateWith, challengeOf, isAuthenticatorClass } from './access/authenticator.ts';
 import { compileGuard, rolesFor } from './access/guard.ts';
@@ -221,6 +221,10 @@ function acceptJson(app: FastifyInstance): void {
         done(problem('unsupported_media_type', { allowed: 'application/json' }));
         return;
       }
+      if (isEncoded(request)) {
+        done(problem('unsupported_media_type', { allowed: 'application/json in UTF-8, not compressed' }));
+        return;
+      }
       if (bytes.length === 0) {
         done(null, undefined);
         return;
@@ -237,6 +241,15 @@ function acceptJson(app: FastifyInstance): void {
         else done(null, value);
       });
     },
+  );
+}
+
+/** JSON is UTF-8, and a body is taken as it comes. */
+function isEncoded({ headers }: FastifyRequest): boolean {
+  const charset = /;\s*charset\s*=\s*"?([^";\s]+)/i.exec(headers['content-type'] ?? '')?.[1];
+  const encoding = headers['content-encoding'];
+  return (
+    (charset !== undefined && !/^utf-?8$/i.test(charset)) || (encoding !== undefined && encoding.toLowerCase() !== 'identity')
   );
 }
 

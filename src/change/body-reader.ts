@@ -55,6 +55,10 @@ export async function readBody(
   // a client-given key is set once, when the row is made
   if (entity) for (const field of plan.fields.values()) if (field.metadata.primary) ignored.add(field.name);
   const values = await readFields(plan.fields, body, entity as Record<string, unknown> | null, scope, '', ignored);
+  for (const field of entity ? [] : plan.fields.values()) {
+    // no path could name such a row
+    if (field.metadata.primary && values[field.property] === '') scope.violations.push(missing(field.name));
+  }
   return { values, violations: scope.violations };
 }
 

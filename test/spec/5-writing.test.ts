@@ -434,15 +434,16 @@ describe.each(databases)('writing on %s', (kind) => {
       [[{ id: 1 }, { id: 99 }], 'attendees[1]'],
       [[{ id: 1, name: 'Altered' }], 'attendees[0]'],
       [[{ type: 'nurse', id: 1 }], 'attendees[0]'],
-      [[1], 'attendees[0]'],
-      [[null], 'attendees[0]'],
-      [[[{ id: 1 }]], 'attendees[0]'],
     ])('is refused with 400 that names the item: %j', async (attendees, name) => {
       const before = await get('/appointments/1.json');
       const { status, json } = await request('PATCH', '/appointments/1.json', { json: { attendees } });
       expect([status, json.code]).toEqual([400, 'invalid_reference']);
       expect(json.detail).toContain(`"${name}"`);
       expect(await get('/appointments/1.json')).toEqual(before);
+    });
+    test.each([[[1]], [[null]], [[[{ id: 1 }]]]])('is violated by an item that is no object: %j', async (attendees) => {
+      const { status, json } = await request('PATCH', '/appointments/1.json', { json: { attendees } });
+      expect([status, json.violations]).toMatchObject([422, [{ propertyPath: 'attendees[0]', code: 'type' }]]);
     });
     test.each([{ id: 1 }, {}, 5, 'text', true, null])('is violated by %j', async (attendees) => {
       const { status, json } = await request('PATCH', '/appointments/1.json', { json: { attendees } });

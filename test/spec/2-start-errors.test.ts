@@ -1,0 +1,62 @@
+import { defineEntity, p } from '@mikro-orm/core';
+import { describe, expect, test } from 'vitest';
+import { Voter } from '../../src/access/voter.ts';
+import { loadApplication } from '../../src/application.ts';
+import { ApiController } from '../../src/controller/api-controller.ts';
+
+const Visitor = defineEntity({ name: 'Visitor', properties: { id: p.integer().primary() } });
+const Stage = defineEntity({ name: 'Stage', properties: { id: p.integer().primary() } });
+const Concert = defineEntity({
+  name: 'Concert',
+  properties: { id: p.integer().primary(), fans: () => p.manyToMany(Visitor) },
+});
+class ConcertController extends ApiController {
+  openApi() {}
+}
+
+async function errorsOf(actions: object, extra: object = {}): Promise<string> {
+  const apis = { concert: { class: Concert, base_path: '/concerts', controller: ConcertController, actions } };
+  const options = { app_main: { apis }, models: [Visitor, Stage, Concert], controllers: [ConcertController], ...extra };
+  try {
+    await loadApplication(options as never);
+    return '';
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+describe('what would surprise at run time is an error at start', () => {
+  test('an association whose types cannot stand in it', async () => {
+    expect(await errorsOf({ fan: { association: { property: 'fans', types: [Stage] } } })).toBe(
+      'app_main.apis.concert.actions.fan.association.types: "fans" of Concert holds Visitor; its types must be that, or inherit from it',
+    );
+  });
+
+  test.each(['em', 'constructor', 'toString', 'checkAccess', 'customizeQuery', 'json', 'getEntity', 'entityApi', 'indexApi'])(
+    'a handler named %s, which is none',
+    async (name) => {
+      const errors = await errorsOf({ open: { methods: { POST: true }, controller_action: name } });
+      expect(errors).toMatch(/^app_main\.apis\.concert\.actions\.open\.controller_action: the action "open" is handled by /);
+    },
+  );
+
+  test('a method of the controller is a handler', async () => {
+    expect(await errorsOf({ open: { methods: { POST: true } }, _index: { controller_action: 'openApi' } })).toBe('');
+  });
+
+  test('a voter that cannot vote', async () => {
+    class Mute extends (Voter as never as new () => object) {
+      static roles = ['SEE'];
+    }
+    expect(await errorsOf({ _index: { roles: { GET: 'SEE' } } }, { voters: [Mute] })).toContain(
+      'Mute must have a method vote(role, subject, user)',
+    );
+  });
+
+  test('and a broken entry for the generated routes does not hide what is wrong with them', async () => {
+    const routes = { app_cruds: { resource: 'app_main_crud_route_loadr:load', type: 'service' } };
+    const errors = await errorsOf({ _entity: { requirements: { id: '(a+)+' } } }, { routes });
+    expect(errors).toContain('the requirement "(a+)+" of {id} can backtrack catastrophically');
+    expect(errors).toContain('app_main_crud_route_loader:load');
+  });
+});
