@@ -58,7 +58,7 @@ export function createSerializer(mapper: Mapper, groups: readonly string[]): Ser
     const own = (value as { toJSON?: () => unknown }).toJSON;
     if (typeof own === 'function') return serialize(own.call(value));
     const result: Record<string, unknown> = {};
-    for (const [key, item] of Object.entries(value)) if (item !== undefined) result[key] = serialize(item);
+    for (const [key, item] of Object.entries(value)) result[key] = serialize(item);
     return result;
   }
 
