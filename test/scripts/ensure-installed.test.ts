@@ -1,4 +1,4 @@
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { whatIsMissing } from '../../scripts/ensure-installed.mjs';
@@ -48,4 +48,15 @@ describe('what is missing', () => {
     write('package.json', { dependencies: { fast: '1.0.0', new: '1.0.0' } });
     expect(whatIsMissing(temporary.directory)).toBe('the dependencies of package.json are not those of the lock file');
   });
+});
+
+// npm installs no optional package that the lock file does not name, and names none that its registry could not give.
+test('the lock file names the native packages of 64-bit Intel and ARM machines', () => {
+  const { packages } = JSON.parse(readFileSync(join(import.meta.dirname, '../../package-lock.json'), 'utf8'));
+  const optional = Object.values<{ optionalDependencies?: object }>(packages).flatMap((each) =>
+    Object.keys(each.optionalDependencies ?? {}),
+  );
+  const native = optional.filter((name) => /linux-(x64|arm64)(-gnu)?$/.test(name));
+  expect(native).toContain('@rolldown/binding-linux-arm64-gnu');
+  expect(native.filter((name) => !(`node_modules/${name}` in packages))).toEqual([]);
 });
