@@ -23,7 +23,6 @@ export async function createExecutor(
 async function executorOf(mapper: Mapper, database: DatabaseDeclaration): Promise<Executor> {
   if (databaseKindOf(mapper) === 'sqlite') {
     const { sqliteExecutor } = await import('./sqlite-executor.ts');
-    // it answers at once, so there is never anything to share
     return sqliteExecutor(mapper.config.get('driverOptions') as unknown as SqliteFileDialect);
   }
   const { postgresExecutor } = await import('./postgres-executor.ts');

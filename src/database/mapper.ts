@@ -72,12 +72,12 @@ function listIn(text: string): string[] | null {
   }
 }
 
-async function sqliteOptions({ url }: DatabaseDeclaration, directory: string): Promise<Partial<Options>> {
+async function sqliteOptions({ url, statementTimeout }: DatabaseDeclaration, directory: string): Promise<Partial<Options>> {
   const { SqliteDriver } = await import('@mikro-orm/sql');
   const { SqliteFileDialect } = await import('./sqlite-dialect.ts');
   const name = url.slice('sqlite:'.length);
   const file = name === ':memory:' || isAbsolute(name) ? name : resolve(directory, name);
-  return { driver: SqliteDriver, dbName: file, driverOptions: new SqliteFileDialect(file) } as Partial<Options>;
+  return { driver: SqliteDriver, dbName: file, driverOptions: new SqliteFileDialect(file, statementTimeout) } as Partial<Options>;
 }
 
 async function postgresOptions(database: DatabaseDeclaration): Promise<Partial<Options>> {

@@ -1,6 +1,7 @@
 import pg from 'pg';
 import type { DatabaseDeclaration } from '../declaration/types.ts';
 import type { Executor, Statement } from './executor.ts';
+import { closedError, lostError } from './unavailable.ts';
 
 /** Compiled reads share a few connections, on each of which statements follow one another without waiting for answers. */
 const connections = 2;
@@ -106,12 +107,4 @@ function isLost(error: unknown): boolean {
   return /^(Client has encountered a connection error|Client was closed|Connection terminated|timeout expired)/.test(
     (error as Error).message,
   );
-}
-
-function lostError(cause: unknown): Error {
-  return Object.assign(new Error('the connection to the database was lost', { cause }), { code: '08006' });
-}
-
-function closedError(): Error {
-  return Object.assign(new Error('the connection to the database was closed'), { code: '08003' });
 }

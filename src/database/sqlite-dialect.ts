@@ -12,9 +12,12 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from 'kysely';
+import { ReaderThreads } from './reader-threads.ts';
 
 /** How long a statement waits for another process's write to end, in milliseconds. */
 const busyTimeout = 5000;
+
+const inMemory = ':memory:';
 
 /**
  * Node's built-in SQLite behind the query builder that MikroORM uses.
@@ -23,10 +26,13 @@ const busyTimeout = 5000;
  * and does not wait for it (WAL allows this). An in-memory database has one connection, and reads wait for their turn.
  */
 export class SqliteFileDialect extends SqliteDialect {
+  /** Where what takes long is read; there are none for a database in memory, which has one connection only. */
+  readonly threads: ReaderThreads | null;
   readonly #driver: SqliteFileDriver;
 
-  constructor(file: string) {
+  constructor(file: string, statementTimeout = 0) {
     super({ database: () => Promise.reject(new Error('connections are opened by SqliteFileDialect itself')) });
+    this.threads = file === inMemory ? null : new ReaderThreads({ file, busyTimeout }, statementTimeout);
     this.#driver = new SqliteFileDriver(file);
   }
 
@@ -73,10 +79,9 @@ class SqliteFileDriver implements Driver {
   async init(): Promise<void> {
     if (this.#isOpen) return;
     this.#isOpen = true;
-    const inMemory = this.#file === ':memory:';
-    if (!inMemory) mkdirSync(dirname(this.#file), { recursive: true });
+    if (this.#file !== inMemory) mkdirSync(dirname(this.#file), { recursive: true });
     this.#writer = open(this.#file);
-    this.#reader = inMemory ? this.#writer : open(this.#file);
+    this.#reader = this.#file === inMemory ? this.#writer : open(this.#file);
   }
 
   async read<Result>(work: (db: DatabaseSync) => Result): Promise<Result> {
