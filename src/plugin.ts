@@ -1,3 +1,4 @@
+import type { EntityMetadata } from '@mikro-orm/core';
 import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify';
 import { createApiKeyAuthenticator } from './access/api-keys.ts';
 import { type Authenticator, authenticateWith, challengeOf, isAuthenticatorClass } from './access/authenticator.ts';
@@ -21,6 +22,7 @@ import { Problem, problem } from './errors.ts';
 import { identifierParser } from './model/identifier.ts';
 import { CompiledRead } from './query/compiled-read.ts';
 import type { Door } from './query/reference.ts';
+import { type RootFilter, rootFilterOf } from './query/root-filter.ts';
 import { toProblem } from './response/problem-document.ts';
 import { sendProblem } from './response/send-problem.ts';
 import { mountRoutes, type RouteHandler } from './route/mount.ts';
@@ -60,7 +62,8 @@ export async function mountApplication(app: FastifyInstance, application: Applic
   });
   acceptJson(app);
   answerErrors(app, application);
-  mountRoutes(app, records, handlers(app, application, challengeOf(authenticators), executor), {
+  const filters = await rootFilters(application);
+  mountRoutes(app, records, handlers(app, application, challengeOf(authenticators), executor, filters), {
     route: { bodyLimit: declaration.server.bodyLimit },
   });
 }
@@ -79,8 +82,29 @@ async function authenticatorsOf({
   ];
 }
 
+/** What the models of the APIs filter by default, for those who compile reads of them. */
+async function rootFilters({
+  compiledReads,
+  declaration,
+  mapper,
+}: Application): Promise<ReadonlyMap<EntityMetadata, RootFilter>> {
+  const filters = new Map<EntityMetadata, RootFilter>();
+  if (!compiledReads) return filters;
+  for (const { class: model } of declaration.apis) {
+    const meta = metaOf(mapper, model.value);
+    if (!filters.has(meta)) filters.set(meta, await rootFilterOf(mapper, meta));
+  }
+  return filters;
+}
+
 /** Makes the handler of each route and method, with everything resolved that can be known before a request comes. */
-function handlers(app: FastifyInstance, application: Application, challenge: string, executor: Executor) {
+function handlers(
+  app: FastifyInstance,
+  application: Application,
+  challenge: string,
+  executor: Executor,
+  filters: ReadonlyMap<EntityMetadata, RootFilter>,
+) {
   const { catalog, declaration, mapper, voters } = application;
   const doors: Door<ApiRequest>[] = [];
   const framework = new Framework(mapper, declaration, {
@@ -108,7 +132,7 @@ function handlers(app: FastifyInstance, application: Application, challenge: str
     const make = single ? singleHandler : collectionHandler;
     const general = make(runtime, controller, action.name, handler, format);
     if (!application.compiledReads || (method !== 'GET' && method !== 'HEAD')) return general;
-    return compiledHandler(record, method, runtime, controller, executor, general);
+    return compiledHandler(record, method, runtime, controller, executor, filters.get(runtime.meta), general);
   };
 }
 
@@ -134,6 +158,7 @@ function compiledHandler(
   runtime: ApiRuntime,
   controller: ApiController,
   executor: Executor,
+  filter: RootFilter | undefined,
   general: RouteHandler,
 ): RouteHandler {
   const { api, framework, meta } = runtime;
@@ -149,6 +174,7 @@ function compiledHandler(
     api.defaultSort,
     executor,
     judged,
+    filter,
   );
   if (!(read instanceof CompiledRead) || (judged && read.subjectRefusal !== null)) return general;
   return (isIndex ? compiledIndex : compiledEntity)(runtime, read, general);

@@ -5,7 +5,8 @@ import { problem } from '../errors.ts';
 import { modelName } from '../model/hierarchy.ts';
 import type { CompiledRead } from '../query/compiled-read.ts';
 import { countQuery, singleKey, windowKeys } from '../query/key-query.ts';
-import { isPlain, restrictedQuery } from '../query/restriction.ts';
+import { type AnyQueryBuilder, isPlain, type Restrict, restrictedQuery } from '../query/restriction.ts';
+import { joinsFiltered } from '../query/root-filter.ts';
 import { collectionOf } from '../response/collection.ts';
 import { checkParameters, pageParameters, readPageRequest } from '../response/page-request.ts';
 import type { RouteHandler } from '../route/mount.ts';
@@ -21,6 +22,16 @@ export function isUnhooked(controller: ApiController, base: ApiController, handl
   return hooks.every((name) => controller[name] === base[name]);
 }
 
+/** What a model's own filters restrict anew for each request needs a query of its own, even if the controller adds nothing to it. */
+function ownFilters(read: CompiledRead): Restrict | null {
+  return read.filtersPerRequest ? () => undefined : null;
+}
+
+/** Whether compiled statements can take a query's keys. A join of the model's own filters can bring more filters with it. */
+function isTaken({ restricts }: ApiRuntime, query: AnyQueryBuilder): boolean {
+  return isPlain(query) && (restricts || !joinsFiltered(query));
+}
+
 /** `_index` GET and HEAD from compiled statements; a restriction of a form they cannot take goes `otherwise`. */
 export function compiledIndex(runtime: ApiRuntime, read: CompiledRead, otherwise: RouteHandler): RouteHandler {
   const { api, framework, meta } = runtime;
@@ -32,12 +43,12 @@ export function compiledIndex(runtime: ApiRuntime, read: CompiledRead, otherwise
     checkParameters(query, pageParameters);
     const page = readPageRequest(query, api.pagination);
     const window = { offset: page.offset, limit: page.itemsPerPage };
-    const restrict = restrictionOf(runtime, '_index', request);
+    const restrict = restrictionOf(runtime, '_index', request) ?? ownFilters(read);
     let fetched: { count: number; items: string };
     if (restrict) {
       const state = stateOf(request, framework.mapper);
       const restricted = await withState(state, () => restrictedQuery(state.em, meta, restrict));
-      if (!isPlain(restricted)) return otherwise(incoming, reply);
+      if (!isTaken(runtime, restricted)) return otherwise(incoming, reply);
       fetched = await read.pageOf(windowKeys(meta, restricted, window, api.defaultSort), countQuery(meta, restricted));
     } else {
       fetched = await read.page(window);
@@ -56,12 +67,12 @@ export function compiledEntity(runtime: ApiRuntime, read: CompiledRead, otherwis
   return async (incoming: FastifyRequest, reply: FastifyReply) => {
     const request = incoming as ApiRequest;
     const id = runtime.parseId((request.params as { id: string }).id);
-    const restrict = restrictionOf(runtime, '_entity', request);
+    const restrict = restrictionOf(runtime, '_entity', request) ?? ownFilters(read);
     let row: unknown[] | undefined;
     if (id !== undefined && restrict) {
       const state = stateOf(request, framework.mapper);
       const restricted = await withState(state, () => restrictedQuery(state.em, meta, restrict));
-      if (!isPlain(restricted)) return otherwise(incoming, reply);
+      if (!isTaken(runtime, restricted)) return otherwise(incoming, reply);
       row = await read.oneOf(singleKey(meta, restricted, id));
     } else if (id !== undefined) {
       row = await read.one(id);

@@ -7,7 +7,9 @@ import type { FieldPlan } from '../model/field-plan.ts';
 import { type Identifier, keyOf } from '../model/identifier.ts';
 import { valueKindOf } from '../model/value-kind.ts';
 import { compileRowWriter, type RowField, type RowsByKey, type RowWriter } from '../serialization/row-writer.ts';
+import { isFiltered } from './filters.ts';
 import type { Window } from './keys.ts';
+import { noFilter, type RootFilter } from './root-filter.ts';
 import {
   type ManySelection,
   NeedsEntity,
@@ -38,8 +40,20 @@ export class CompiledRead {
   readonly #one: Statement;
   readonly #page: Statement;
   readonly #count: Statement;
+  /** Whether filters of the model are made anew for each request, so that every read needs a query of keys. */
+  readonly filtersPerRequest: boolean;
 
-  private constructor(mapper: Mapper, meta: EntityMetadata, plan: RowPlan, sort: readonly SortKey[], executor: Executor) {
+  private constructor(
+    mapper: Mapper,
+    meta: EntityMetadata,
+    plan: RowPlan,
+    sort: readonly SortKey[],
+    executor: Executor,
+    filter: RootFilter,
+  ) {
+    if (filter.kind === 'entities') throw new NeedsEntity(filter.reason);
+    const filters = filter.kind === 'fixed' ? filter.conditions : [];
+    this.filtersPerRequest = filter.kind === 'per request';
     this.#executor = executor;
     this.#kind = databaseKindOf(mapper);
     this.#meta = meta;
@@ -51,9 +65,9 @@ export class CompiledRead {
     this.#wide = keyKind === 'bigint' || holdsBigints(plan.root.object.variants.flatMap(({ fields }) => fields));
     this.#manyStatements = plan.many.map((many) => this.#manyStatement(many));
     const { root } = plan;
-    this.#one = this.#statement(this.#select([`${root.key} = ${this.#parameter(1)}`]));
-    this.#page = this.#statement(this.#pageText(mapper, meta, sort));
-    this.#count = this.#statement(`select count(*) from ${root.table}${where(root.conditions)}`, false);
+    this.#one = this.#statement(this.#select([`${root.key} = ${this.#parameter(1)}`, ...filters]));
+    this.#page = this.#statement(this.#pageText(mapper, meta, sort, filters));
+    this.#count = this.#statement(`select count(*) from ${root.table}${where([...root.conditions, ...filters])}`, false);
   }
 
   /** Makes the compiled read, or gives the reason why entities are needed instead. */
@@ -64,9 +78,10 @@ export class CompiledRead {
     sort: readonly SortKey[],
     executor: Executor,
     withSubject = false,
+    filter: RootFilter = isFiltered(meta) ? unknownFilter : noFilter,
   ): CompiledRead | { readonly needsEntity: string } {
     try {
-      return new CompiledRead(mapper, meta, planRows(mapper, meta, fields, withSubject), sort, executor);
+      return new CompiledRead(mapper, meta, planRows(mapper, meta, fields, withSubject), sort, executor, filter);
     } catch (error) {
       if (error instanceof NeedsEntity) return { needsEntity: error.message };
       throw error;
@@ -167,8 +182,9 @@ export class CompiledRead {
   }
 
   /** The keys of the window are found first, and what is embedded is joined to them alone. */
-  #pageText(mapper: Mapper, meta: EntityMetadata, sort: readonly SortKey[]): string {
-    const { columns, conditions, joins, key, table } = this.#plan.root;
+  #pageText(mapper: Mapper, meta: EntityMetadata, sort: readonly SortKey[], filters: readonly string[]): string {
+    const { columns, joins, key, table } = this.#plan.root;
+    const conditions = [...this.#plan.root.conditions, ...filters];
     const order = sortText(mapper, meta, sort, key);
     const limits = `limit ${this.#parameter(1)} offset ${this.#parameter(2)}`;
     const orderBy = `order by ${order.terms.join(', ')}`;
@@ -198,6 +214,8 @@ export class CompiledRead {
     return { name: nameOf(text), text, wide };
   }
 }
+
+const unknownFilter: RootFilter = { kind: 'entities', reason: 'the model has a filter that is on by default' };
 
 /** Prepared statements are known by their text, of which there is a bounded number. */
 const names = new Map<string, string>();
@@ -313,7 +331,7 @@ function sortText(
         continue;
       }
       const target = property?.targetMeta;
-      if (!target || target.embeddable || property.fieldNames?.length !== 1 || property.polymorphic)
+      if (!target || target.embeddable || property.fieldNames?.length !== 1 || property.polymorphic || isFiltered(target))
         throw new NeedsEntity(`the order by ${path} is made by the mapper`);
       const joined = `s${joins.length}`;
       const on = `${joined}.${quote(keyOf(target).fieldNames[0] as string)} = ${alias}.${quote(property.fieldNames[0] as string)}`;

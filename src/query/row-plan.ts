@@ -13,6 +13,7 @@ import { keyOf } from '../model/identifier.ts';
 import { type ValueKind, valueKindOf } from '../model/value-kind.ts';
 import { dateOf, parsedJson, type RowField, type RowObject, type RowVariant } from '../serialization/row-writer.ts';
 import { integerToJson, toJson } from '../serialization/to-json.ts';
+import { filtersMore, isFiltered } from './filters.ts';
 
 /** Thrown while a plan is made: what it shows can only be had from an entity. */
 export class NeedsEntity extends Error {}
@@ -59,7 +60,7 @@ export const rootTableAlias = 'e';
 /** Makes the plan by which rows become JSON without entities, or throws {@link NeedsEntity} with the reason. */
 export function planRows(mapper: Mapper, meta: EntityMetadata, plan: FieldPlan, withSubject = false): RowPlan {
   const planner = new RowPlanner(mapper);
-  const selection = new Selection(planner, meta, rootTableAlias);
+  const selection = new Selection(planner, planner.rootTable(meta), rootTableAlias);
   const object = selection.object(plan, meta, rootTableAlias, null);
   const subject = withSubject ? subjectColumns(planner, selection, meta) : 'nobody asked for one';
   const root = {
@@ -110,10 +111,15 @@ class RowPlanner {
   }
 
   table(meta: EntityMetadata): string {
+    if (isFiltered(meta)) throw new NeedsEntity(`${meta.className} has a filter that is on by default`);
+    return this.rootTable(meta);
+  }
+
+  /** The table of the root, whose own filters are heeded elsewhere. */
+  rootTable(meta: EntityMetadata): string {
     if (meta.inheritanceType === 'tpt' || meta.root.inheritanceType === 'tpt')
       throw new NeedsEntity(`${meta.className} has a table for each type`);
     if (meta.virtual || meta.schema === '*') throw new NeedsEntity(`${meta.className} has no table of its own`);
-    if (isFiltered(meta)) throw new NeedsEntity(`${meta.className} has a filter that is on by default`);
     const hiding = (meta.relations as EntityProperty[]).find(
       (property) => isToOne(property) && targetsOf(property).some(isFiltered),
     );
@@ -146,7 +152,7 @@ class RowPlanner {
     const target = property.targetMeta as EntityMetadata;
     refuseUnusual(property);
     const alias = this.alias();
-    const inner = new Selection(this, target, alias);
+    const inner = new Selection(this, this.table(target), alias);
     const { table, owner, joins } =
       property.kind === ReferenceKind.MANY_TO_MANY
         ? this.#throughPivot(property, target, alias)
@@ -224,9 +230,9 @@ class Selection {
   readonly #table: string;
   readonly pending: PendingMany[] = [];
 
-  constructor(planner: RowPlanner, meta: EntityMetadata, alias: string) {
+  constructor(planner: RowPlanner, table: string, alias: string) {
     this.#planner = planner;
-    this.#table = `${planner.table(meta)} as ${alias}`;
+    this.#table = `${table} as ${alias}`;
   }
 
   done(object: RowObject): RowSelection {
@@ -247,6 +253,8 @@ class Selection {
 
   object(plan: FieldPlan, meta: EntityMetadata, alias: string, presence: number | null): RowObject {
     const variants = [...plan.variants];
+    const stricter = variants.find(([concrete]) => filtersMore(concrete, meta));
+    if (stricter) throw new NeedsEntity(`${stricter[0].className} has a filter that ${meta.className} has not`);
     const several = variants.length > 1 || (hasDiscriminator(meta) && meta.root === meta);
     const discriminator = several ? this.add(`${alias}.${this.#planner.quote(discriminatorColumn(meta))}`) : null;
     return {
@@ -661,11 +669,6 @@ function refuseUnusual(property: EntityProperty): void {
     property.filters ??
     property.targetKey;
   if (unusual) throw new NeedsEntity(`${String(property.name)} is restricted by the model, or no plain association`);
-}
-
-/** Whether a filter of the model itself, or of one it inherits from, is on by default. */
-function isFiltered(meta: EntityMetadata): boolean {
-  return [meta, meta.root].some(({ filters }) => Object.values(filters ?? {}).some((filter) => filter.default));
 }
 
 function isToOne({ kind }: EntityProperty): boolean {

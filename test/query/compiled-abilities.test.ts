@@ -90,9 +90,18 @@ const refused: Record<string, Case> = {
         .groups('read'),
     }),
   },
-  'a filter that is on by default': {
+  'a filter that looks at how rows are loaded': {
     properties: () => ({}),
-    options: { filters: { all: { name: 'all', cond: { name: 'b' }, default: true } } },
+    options: {
+      filters: {
+        all: {
+          name: 'all',
+          cond: (_: unknown, _type: unknown, _em: unknown, _how: unknown) => ({ name: 'b' }),
+          args: false,
+          default: true,
+        },
+      },
+    },
   },
   'a to-many with a condition': {
     properties: (item) => ({

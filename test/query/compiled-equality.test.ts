@@ -2,17 +2,20 @@ import { type EntityManager, type EntityMetadata, helper } from '@mikro-orm/core
 import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import { CompiledRead } from '../../src/query/compiled-read.ts';
+import { rootFilterOf } from '../../src/query/root-filter.ts';
 import { createSerializer } from '../../src/serialization/serializer.ts';
 import { startApplication, type TestApplication } from '../../src/testing.ts';
 import { type DatabaseKind, databases, freshDatabase } from '../support/databases.ts';
-import { className, modelsOf, rowsOf, sortOf, type Universe, universe } from './random-model.ts';
+import { className, filteredUniverse, modelsOf, rowsOf, sortOf, type Universe, universe } from './random-model.ts';
 
 const runs = Number(process.env.FC_RUNS ?? 12);
 /** What a failure says of itself, to see it again. */
 const replay = process.env.FC_SEED ? { seed: Number(process.env.FC_SEED), path: process.env.FC_PATH ?? '' } : {};
 
 /** How often a read was compiled, and why not. */
-const taken = { models: 0, unwritable: 0, compiled: 0, refused: new Map<string, number>(), answers: 0 };
+const tally = () => ({ models: 0, unwritable: 0, compiled: 0, heeding: 0, refused: new Map<string, number>(), answers: 0 });
+const taken = { plain: tally(), filtered: tally() };
+type Tally = ReturnType<typeof tally>;
 
 function options(made: Universe, url: string, compiledReads: boolean) {
   const models = modelsOf(made);
@@ -73,7 +76,7 @@ async function addMicroseconds(application: TestApplication): Promise<void> {
   }
 }
 
-function planOf({ application: { mapper } }: TestApplication, index: number, sort: string[]) {
+async function planOf({ application: { mapper } }: TestApplication, index: number, sort: string[]) {
   const meta = [...mapper.getMetadata().getAll().values()].find(
     (candidate) => candidate.className === className(index),
   ) as EntityMetadata;
@@ -81,8 +84,9 @@ function planOf({ application: { mapper } }: TestApplication, index: number, sor
     property: key.replace(/^-/, ''),
     direction: key.startsWith('-') ? ('desc' as const) : ('asc' as const),
   }));
+  const filter = await rootFilterOf(mapper, meta);
   const executor = { format: 'native' as const, rows: async () => [], close: async () => {} };
-  return CompiledRead.compile(mapper, meta, createSerializer(mapper, ['read']).planFor(meta), keys, executor);
+  return CompiledRead.compile(mapper, meta, createSerializer(mapper, ['read']).planFor(meta), keys, executor, false, filter);
 }
 
 async function answer(application: TestApplication, method: 'GET' | 'HEAD', path: string) {
@@ -92,24 +96,24 @@ async function answer(application: TestApplication, method: 'GET' | 'HEAD', path
   return { answer: { path, status: response.statusCode, text: response.body, headers }, statements: [...application.statements] };
 }
 
-async function compare(database: DatabaseKind, made: Universe): Promise<void> {
+async function compare(database: DatabaseKind, made: Universe, counts: Tally): Promise<void> {
   const fresh = await freshDatabase(database);
   let plain: TestApplication | undefined;
   let compiled: TestApplication | undefined;
   try {
     plain = await startApplication(options(made, fresh.url, false));
     compiled = await startApplication(options(made, fresh.url, true));
-    taken.models++;
+    counts.models++;
     try {
       await fill(plain.application.mapper.em.fork(), plain, made);
     } catch (error) {
       // some sets of models are beyond the mapper itself, and there is nothing to read
       if (!(error instanceof TypeError)) throw error;
-      taken.unwritable++;
+      counts.unwritable++;
       return;
     }
     if (database === 'postgresql') await addMicroseconds(plain);
-    for (const index of made.models.keys()) await compareApi(plain, compiled, made, index);
+    for (const index of made.models.keys()) await compareApi(plain, compiled, made, index, counts);
   } finally {
     await compiled?.close();
     await plain?.close();
@@ -117,11 +121,18 @@ async function compare(database: DatabaseKind, made: Universe): Promise<void> {
   }
 }
 
-async function compareApi(plain: TestApplication, compiled: TestApplication, made: Universe, index: number): Promise<void> {
-  const plan = planOf(compiled, index, sortOf(made, index));
+async function compareApi(
+  plain: TestApplication,
+  compiled: TestApplication,
+  made: Universe,
+  index: number,
+  counts: Tally,
+): Promise<void> {
+  const plan = await planOf(compiled, index, sortOf(made, index));
   const isCompiled = plan instanceof CompiledRead;
-  if (isCompiled) taken.compiled++;
-  else taken.refused.set(plan.needsEntity, (taken.refused.get(plan.needsEntity) ?? 0) + 1);
+  if (isCompiled && made.models[index]?.filter) counts.heeding++;
+  if (isCompiled) counts.compiled++;
+  else counts.refused.set(plan.needsEntity, (counts.refused.get(plan.needsEntity) ?? 0) + 1);
   const isRoot = made.models[index]?.family.endsWith('root') === true;
   const isShown = (model: number) => model === index || (isRoot && made.models[model]?.family === 'leaf');
   const ids = rowsOf(made).rows.flatMap(({ id, model }) => (isShown(model) ? [id] : []));
@@ -137,24 +148,32 @@ async function compareApi(plain: TestApplication, compiled: TestApplication, mad
     const expected = await answer(plain, method, path);
     const given = await answer(compiled, method, path);
     expect(given.answer).toEqual(expected.answer);
-    taken.answers++;
+    counts.answers++;
     // the mapper's own reads quote the names that they give to tables
-    if (isCompiled) expect(given.statements.filter((sql) => /as [`"]/.test(sql))).toEqual([]);
+    if (isCompiled && !made.models[index]?.filter) expect(given.statements.filter((sql) => /as [`"]/.test(sql))).toEqual([]);
   }
 }
 
 describe.each(databases)('compiled reads on %s', (database) => {
   test('answer byte for byte as entities do, whatever the models and the data', { timeout: 20_000 + runs * 4_000 }, async () => {
     await fc.assert(
-      fc.asyncProperty(universe, (made) => compare(database, made)),
+      fc.asyncProperty(universe, (made) => compare(database, made, taken.plain)),
+      { numRuns: runs, ...replay, endOnFailure: process.env.FC_SHRINK === undefined },
+    );
+  });
+
+  test('heed filters that are on by default as entities do', { timeout: 20_000 + runs * 4_000 }, async () => {
+    await fc.assert(
+      fc.asyncProperty(filteredUniverse, (made) => compare(database, made, taken.filtered)),
       { numRuns: runs, ...replay, endOnFailure: process.env.FC_SHRINK === undefined },
     );
   });
 });
 
 afterAll(() => {
-  const refused = [...taken.refused.values()].reduce((sum, count) => sum + count, 0);
+  const refused = ({ refused: reasons }: Tally) => [...reasons.values()].reduce((sum, count) => sum + count, 0);
   if (process.env.FC_RUNS) console.log(taken);
-  expect(taken.compiled).toBeGreaterThan(refused * 9);
-  expect(taken.unwritable).toBeLessThan(taken.models / 10);
+  expect(taken.plain.compiled).toBeGreaterThan(refused(taken.plain) * 9);
+  expect(taken.filtered.heeding).toBeGreaterThan(taken.filtered.models / 4);
+  for (const { models, unwritable } of Object.values(taken)) expect(unwritable).toBeLessThan(models / 10);
 });

@@ -40,6 +40,15 @@ export interface ModelSpec {
   readonly rows: number;
   readonly sort: number;
   readonly descending: boolean;
+  /** A filter that is on by default. */
+  readonly filter: FilterSpec | null;
+}
+
+export interface FilterSpec {
+  /** Which of the conditions that can be made for the model. */
+  readonly pick: number;
+  readonly operator: '$eq' | '$ne' | '$in' | '$gt' | 'null' | 'not null' | '$or' | '$not';
+  readonly form: 'object' | 'function' | 'async function';
 }
 
 export interface LinkSpec {
@@ -206,7 +215,14 @@ const model = (family: ModelSpec['family']): fc.Arbitrary<ModelSpec> =>
     rows: fc.nat(4),
     sort: fc.nat(20),
     descending: fc.boolean(),
+    filter: fc.constant(null),
   });
+
+const filter: fc.Arbitrary<FilterSpec> = fc.record({
+  pick: fc.nat(30),
+  operator: fc.constantFrom('$eq', '$ne', '$in', '$gt', 'null', 'not null', '$or', '$not'),
+  form: fc.constantFrom('object', 'object', 'object', 'function', 'async function'),
+});
 
 const link: fc.Arbitrary<LinkSpec> = fc.record({
   kind: fc.constantFrom('m:1', 'm:1', '1:1', 'm:n', 'm:n', 'poly'),
@@ -239,6 +255,17 @@ export const universe: fc.Arbitrary<Universe> = fc
     seed: fc.nat(),
   })
   .map(({ plain, table, ...rest }) => ({ ...rest, models: [...plain, ...(table ? [table[0], ...table[1]] : [])] }));
+
+/** The same with filters: on one model, and at times on a second one. */
+export const filteredUniverse: fc.Arbitrary<Universe> = fc
+  .record({ made: universe, first: fc.nat(9), filters: fc.tuple(filter, fc.option(filter, { freq: 3 })) })
+  .map(({ filters, first, made }) => ({
+    ...made,
+    models: made.models.map((spec, index) => {
+      const place = (index - (first % made.models.length) + made.models.length) % made.models.length;
+      return { ...spec, filter: filters[place] ?? null };
+    }),
+  }));
 
 const rootOf = ({ models }: Universe): number => models.findIndex(({ family }) => family.endsWith('root'));
 
@@ -286,6 +313,66 @@ function propertyOf(spec: ColumnSpec, name: string, taken: Set<string>): Any {
     property = property.fieldName(spec.column);
   }
   return property;
+}
+
+/** The kinds of columns that both databases compare alike. */
+const comparable: readonly ColumnKind[] = ['integer', 'bigint', 'boolean', 'string', 'uuid', 'datetime', 'enum', 'numberEnum'];
+
+/** The conditions that a filter of a model can be about: paths to a column, with a value to compare it with. */
+function conditionPaths(universe: Universe, index: number): { path: string[]; value: unknown }[] {
+  const { rows } = rowsOf(universe);
+  // a value that a row has, so that some are shown and others are not
+  const existing = (kind: ColumnKind, name: string) =>
+    rows.find(({ values }) => (values[name] ?? null) !== null)?.values[name] ??
+    fc.sample((kinds[kind] as KindSpec).value, { seed: universe.seed, numRuns: 1 })[0];
+  const columns = (model: number, before: string[]) =>
+    (universe.models[model] as ModelSpec).columns.flatMap(({ kind }, i) =>
+      comparable.includes(kind) ? [{ path: [...before, `field${model}_${i}`], value: existing(kind, `field${model}_${i}`) }] : [],
+    );
+  const paths = columns(index, []);
+  for (const { from, kind, name, to } of linksOf(universe)) {
+    if (from !== index || kind === 'poly') continue;
+    const key = rows.find(({ model }) => rootIndex(universe, model) === rootIndex(universe, to))?.id;
+    if (key !== undefined && kind !== 'm:n') paths.push({ path: [name], value: key });
+    // what is only of a table's root is there in every row of it
+    if (universe.models[to]?.family === 'plain') paths.push(...columns(to, [name]));
+  }
+  return paths;
+}
+
+function conditionOf(universe: Universe, index: number, { operator, pick }: FilterSpec): Values | null {
+  const paths = conditionPaths(universe, index);
+  if (paths.length === 0) return null;
+  const { path, value } = paths[pick % paths.length] as (typeof paths)[number];
+  const at = (inner: unknown) => path.reduceRight<unknown>((rest, name) => ({ [name]: rest }), inner) as Values;
+  switch (operator) {
+    case 'null':
+      return at(null);
+    case 'not null':
+      return at({ $ne: null });
+    case '$in':
+      return at({ $in: [value] });
+    case '$or':
+      return { $or: [at(value), at(null)] };
+    case '$not':
+      return { $not: at({ $eq: value }) };
+    case '$gt':
+      return at(path.length === 1 && path[0]?.startsWith('link') ? { $ne: value } : { $gt: value });
+    default:
+      return at({ [operator]: value });
+  }
+}
+
+function filtersOf(universe: Universe, index: number): Values {
+  const spec = (universe.models[index] as ModelSpec).filter;
+  const condition = spec && conditionOf(universe, index, spec);
+  if (!spec || !condition) return {};
+  const forms: Record<FilterSpec['form'], () => unknown> = {
+    object: () => condition,
+    function: () => () => condition,
+    'async function': () => async () => condition,
+  };
+  return { own: { name: 'own', cond: forms[spec.form](), default: true } };
 }
 
 function embeddedProperty({ nullable, form }: { nullable: boolean; form: EmbeddedForm }, target: Any): Any {
@@ -354,6 +441,7 @@ export function modelsOf(universe: Universe): Any[] {
     made.push(
       defineEntity({
         name: className(index),
+        filters: filtersOf(universe, index),
         ...(spec.family === 'leaf' && { extends: made[rootOf(universe)], discriminatorValue: `leaf-${index}` }),
         ...(spec.family === 'root' && { discriminatorColumn: 'type', discriminatorValue: 'root' }),
         ...(spec.family === 'abstract root' && { discriminatorColumn: 'type', abstract: true }),

@@ -1,0 +1,25 @@
+import { type EntityMetadata, isRaw } from '@mikro-orm/core';
+
+/** Whether a filter of the model itself, or of one it inherits from, is on by default. */
+export function isFiltered(meta: EntityMetadata): boolean {
+  return [meta, meta.root].some(({ filters }) => Object.values(filters ?? {}).some((filter) => filter.default));
+}
+
+/** Whether a class filters by default what the class that its rows are read as does not; the mapper heeds that when it loads more of them. */
+export function filtersMore(concrete: EntityMetadata, read: EntityMetadata): boolean {
+  const known = new Set<unknown>(Object.values(read.filters ?? {}));
+  return Object.values(concrete.filters ?? {}).some((filter) => filter.default && !known.has(filter));
+}
+
+/** Whether a condition means the same for every request: nothing in it is computed when it is looked at. */
+export function isFixedCondition(value: unknown): boolean {
+  if (typeof value === 'function') return false;
+  if (typeof value !== 'object' || value === null) return true;
+  if (value instanceof Date || value instanceof RegExp || ArrayBuffer.isView(value) || isRaw(value)) return true;
+  const prototype = Object.getPrototypeOf(value);
+  if (prototype !== Object.prototype && prototype !== Array.prototype && prototype !== null) return false;
+  return Reflect.ownKeys(value).every((key) => {
+    const property = Object.getOwnPropertyDescriptor(value, key) as PropertyDescriptor;
+    return property.get === undefined && isFixedCondition(property.value);
+  });
+}

@@ -1,0 +1,49 @@
+import type { EntityMetadata, FilterDef } from '@mikro-orm/core';
+import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
+import { keyOf } from '../model/identifier.ts';
+import { isFiltered, isFixedCondition } from './filters.ts';
+import { type AnyQueryBuilder, isPlain, rootAlias } from './restriction.ts';
+import { tableOf } from './row-plan.ts';
+
+/** What the filters that a model switches on by default mean for the compiled reads of its rows. */
+export type RootFilter =
+  /** Conditions that are the same for every request, as they stand in SQL. */
+  | { readonly kind: 'fixed'; readonly conditions: readonly string[] }
+  /** Conditions that the application makes anew for each request. */
+  | { readonly kind: 'per request' }
+  /** Conditions that only a read of the mapper's heeds. */
+  | { readonly kind: 'entities'; readonly reason: string };
+
+export const noFilter: RootFilter = Object.freeze({ kind: 'fixed', conditions: Object.freeze([]) });
+
+/** Finds out about the filters of a model, and has the mapper write what is known of them at start. */
+export async function rootFilterOf(mapper: Mapper, meta: EntityMetadata): Promise<RootFilter> {
+  if (!isFiltered(meta)) return noFilter;
+  const filters = Object.values(meta.filters ?? {}).filter((filter) => filter.default) as FilterDef[];
+  if (filters.some((filter) => filter.rls || (typeof filter.cond === 'function' && filter.cond.length > 3)))
+    return { kind: 'entities', reason: `${meta.className} has a filter that looks at how rows are loaded` };
+  if (!filters.every(({ cond }) => isFixedCondition(cond))) return { kind: 'per request' };
+  const em = mapper.em.fork() as RequestEntityManager;
+  const query = em.createQueryBuilder(meta.class, rootAlias) as AnyQueryBuilder;
+  await query.applyFilters();
+  query.select(keyOf(meta).name as never);
+  const { sql, params } = query.toQuery();
+  if (!isPlain(query) || joinsFiltered(query))
+    return { kind: 'entities', reason: `${meta.className} has a filter on more than its own row` };
+  return { kind: 'fixed', conditions: conditionsOf(mapper, meta, mapper.driver.getPlatform().formatQuery(sql, params)) };
+}
+
+/** Whether a query joins what has a filter of its own, which the mapper would heed as well when it loads the rows. */
+export function joinsFiltered({ state }: AnyQueryBuilder): boolean {
+  return Object.values(state.joins).some(({ prop }) => prop.targetMeta && isFiltered(prop.targetMeta as EntityMetadata));
+}
+
+/** The condition of a query on the model's table alone; of one that joins others, that its keys are selected. */
+function conditionsOf(mapper: Mapper, meta: EntityMetadata, sql: string): string[] {
+  const quote = (name: string) => mapper.driver.getPlatform().quoteIdentifier(name).toString();
+  const key = `${quote(rootAlias)}.${quote(keyOf(meta).fieldNames[0] as string)}`;
+  const start = `select ${key} from ${tableOf(mapper, meta)} as ${quote(rootAlias)}`;
+  if (sql === start) return [];
+  const isAlone = sql.startsWith(`${start} where `);
+  return [isAlone ? `(${sql.slice(`${start} where `.length)})` : `${key} in (${sql})`];
+}
