@@ -31,8 +31,7 @@ export function coalescing(executor: Executor): Executor {
   const shared = new Map<string, Shared>();
 
   function send(key: string, statement: Statement, parameters: readonly unknown[]): Promise<unknown[][]> {
-    // whatever it throws, it throws to those who wait for it and to nobody after them
-    const sent = new Promise<unknown[][]>((resolve) => resolve(executor.rows(statement, parameters)));
+    const sent = sentBy(executor, statement, parameters);
     const entry: Shared = { running: sent, waiting: null };
     shared.set(key, entry);
     const done = () => {
@@ -56,6 +55,15 @@ export function coalescing(executor: Executor): Executor {
     },
     close: () => executor.close(),
   };
+}
+
+/** Whatever an executor throws, it throws to those who wait for it and to nobody after them. */
+function sentBy(executor: Executor, statement: Statement, parameters: readonly unknown[]): Promise<unknown[][]> {
+  try {
+    return executor.rows(statement, parameters);
+  } catch (error) {
+    return Promise.reject(error);
+  }
 }
 
 /** A text that no other value has. */

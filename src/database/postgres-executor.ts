@@ -1,110 +1,111 @@
-import pg from 'pg';
 import type { DatabaseDeclaration } from '../declaration/types.ts';
 import type { Executor, Statement } from './executor.ts';
-import { closedError, lostError } from './unavailable.ts';
+import { isStale, PostgresLink } from './postgres-link.ts';
+import { StatementCosts } from './statement-costs.ts';
+import { closedError } from './unavailable.ts';
 
 /** Compiled reads share a few connections, on each of which statements follow one another without waiting for answers. */
-const connections = 2;
+const shortLinks = 2;
 
-/** Statements that a connection keeps prepared; those beyond are parsed each time. */
-const keptStatements = 1000;
+/** Those that take long have connections of their own, one statement at a time on each, as others would wait behind them. */
+const longLinks = 2;
 
-const asText = { getTypeParser: () => (value: unknown) => value } as unknown as pg.CustomTypesConfig;
+/** Milliseconds that others may wait for a statement. */
+const longest = 10;
 
-/** Text forms that the serializers know. The time zone stays the server's, as conditions of an application may depend on it. */
-const settings = '-c datestyle=ISO -c bytea_output=hex -c extra_float_digits=1';
+/** The code of a statement that was ended for taking too long. */
+const timedOut = '57014';
 
-/** A prepared statement that cannot go on: its tables have changed, or somebody between us and the server has dropped it. */
-const stale = new Set(['0A000', '26000', '42P05']);
-
-interface Link {
-  readonly client: Promise<pg.Client>;
-  readonly prepared: Set<string>;
+interface Task {
+  readonly statement: Statement;
+  readonly parameters: readonly unknown[];
+  readonly resolve: (rows: unknown[][]) => void;
+  readonly reject: (error: Error) => void;
 }
 
-/** Sends prepared statements over pipelined connections, apart from the mapper's pool. */
-export function postgresExecutor({ url, connectTimeout, preparedStatements, statementTimeout }: DatabaseDeclaration): Executor {
-  const links: (Link | undefined)[] = [];
+/** Sends prepared statements over a few connections apart from the mapper's pool. */
+export function postgresExecutor(database: DatabaseDeclaration): Executor {
+  const costs = new StatementCosts();
+  const links: (PostgresLink | undefined)[] = Array(shortLinks + longLinks).fill(undefined);
+  const waiting: Task[] = [];
   let next = 0;
   let closed = false;
 
-  function connect(position: number): Link {
-    const client = new pg.Client({
-      // a pooler that cannot have prepared statements does not take settings either
-      connectionString: preparedStatements ? withSettings(url) : url,
-      connectionTimeoutMillis: connectTimeout,
-      ...(statementTimeout > 0 && { statement_timeout: statementTimeout }),
-      pipeline: true,
-    } as pg.ClientConfig);
-    const connected = client.connect().then(
-      () => client,
-      (error: unknown) => {
-        throw isLost(error) ? lostError(error) : error;
-      },
-    );
-    const link: Link = { client: connected, prepared: new Set() };
-    // another may have taken its place by then
-    const forget = () => {
-      if (links[position] === link) links[position] = undefined;
-    };
-    client.on('error', forget);
-    client.on('end', forget);
-    link.client.catch(forget);
+  function open(position: number): PostgresLink {
+    const link = new PostgresLink(database, () => forget(position, link));
     links[position] = link;
     return link;
   }
 
-  async function send(position: number, { name, text }: Statement, values: unknown[]): Promise<unknown[][]> {
-    const link = links[position] ?? connect(position);
-    const client = await link.client;
-    if (closed) throw closedError();
-    const isKept = preparedStatements && (link.prepared.has(name) || link.prepared.size < keptStatements);
-    if (isKept) link.prepared.add(name);
-    try {
-      const result = await client.query({ ...(isKept && { name }), text, values, rowMode: 'array', types: asText });
-      return result.rows;
-    } catch (error) {
-      if (stale.has((error as { code?: string }).code ?? '') && links[position] === link) {
-        links[position] = undefined;
-        // it ends when what else was sent on it has been answered
-        client.end().catch(() => undefined);
+  function forget(position: number, link: PostgresLink): void {
+    // another may have taken its place by then
+    if (links[position] === link) links[position] = undefined;
+  }
+
+  function send(position: number, task: Task, isRepeated = false): void {
+    const { statement, parameters } = task;
+    const link = links[position] ?? open(position);
+    link.send(statement, parameters, (error, rows, took) => {
+      if (!error || (error as { code?: string }).code === timedOut) costs.note(statement, parameters, took);
+      if (error && isStale(error)) {
+        if (links[position] === link) {
+          links[position] = undefined;
+          link.end().catch(() => undefined);
+        }
+        if (!isRepeated) {
+          send(position, task, true);
+          return;
+        }
       }
-      throw isLost(error) ? lostError(error) : error;
+      if (error) task.reject(error);
+      else task.resolve(rows);
+      if (position >= shortLinks) proceed();
+    });
+  }
+
+  /** The connection on which the fewest wait, and each in turn where there is no difference. */
+  function shortLink(): number {
+    next = (next + 1) % shortLinks;
+    let best = next;
+    for (let i = 1; i < shortLinks; i++) {
+      const other = (next + i) % shortLinks;
+      if ((links[other]?.pending ?? 0) < (links[best]?.pending ?? 0)) best = other;
     }
+    return best;
+  }
+
+  /** Sends what takes long, as far as there are connections for it that have nothing to do. */
+  function proceed(): void {
+    for (let position = shortLinks; position < links.length && waiting.length > 0; position++) {
+      if ((links[position]?.pending ?? 0) === 0) send(position, waiting.shift() as Task);
+    }
+  }
+
+  function isLong(statement: Statement, parameters: readonly unknown[]): boolean {
+    const cost = costs.of(statement, parameters);
+    return cost === undefined ? mayBeLong(statement) : cost > longest;
   }
 
   return {
     format: 'text',
-    async rows(statement, parameters) {
-      if (closed) throw closedError();
-      next = (next + 1) % connections;
-      const position = next;
-      const values = parameters as unknown[];
-      try {
-        return await send(position, statement, values);
-      } catch (error) {
-        if (!stale.has((error as { code?: string }).code ?? '')) throw error;
-        return send(position, statement, values);
-      }
-    },
+    rows: (statement, parameters) =>
+      new Promise((resolve, reject) => {
+        const task = { statement, parameters, resolve, reject };
+        if (closed) reject(closedError());
+        else if (isLong(statement, parameters)) {
+          waiting.push(task);
+          proceed();
+        } else send(shortLink(), task);
+      }),
     async close() {
       closed = true;
-      await Promise.allSettled(links.map(async (link) => (await link?.client)?.end()));
+      for (const task of waiting.splice(0)) task.reject(closedError());
+      await Promise.allSettled(links.map((link) => link?.end()));
     },
   };
 }
 
-/** The address with the settings put after those that it may bring itself. */
-function withSettings(url: string): string {
-  const address = new URL(url);
-  const own = address.searchParams.get('options');
-  address.searchParams.set('options', own ? `${own} ${settings}` : settings);
-  return address.href;
-}
-
-/** `pg` has no code for a connection that was lost, or did not come in time. */
-function isLost(error: unknown): boolean {
-  return /^(Client has encountered a connection error|Client was closed|Connection terminated|timeout expired)/.test(
-    (error as Error).message,
-  );
+/** What counts looks at every row that it counts. How long that takes is known after the first time. */
+function mayBeLong({ text }: Statement): boolean {
+  return /\bcount\(/i.test(text);
 }

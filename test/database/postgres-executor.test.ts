@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { Executor, Statement } from '../../src/database/executor.ts';
 import { postgresExecutor } from '../../src/database/postgres-executor.ts';
 import type { DatabaseDeclaration } from '../../src/declaration/types.ts';
@@ -23,8 +23,10 @@ afterAll(async () => {
   await database.drop();
 });
 
+const opened: Executor[] = [];
+
 function open(options: Partial<DatabaseDeclaration> = {}): Executor {
-  return postgresExecutor({
+  const executor = postgresExecutor({
     url: database.url,
     connectTimeout: 5000,
     statementTimeout: 0,
@@ -33,6 +35,8 @@ function open(options: Partial<DatabaseDeclaration> = {}): Executor {
     schema: 'none',
     ...options,
   } as DatabaseDeclaration);
+  opened.push(executor);
+  return executor;
 }
 
 function statement(text: string): Statement {
@@ -61,6 +65,12 @@ async function warm(executor: Executor): Promise<void> {
 }
 
 describe('the PostgreSQL executor', () => {
+  afterEach(async () => {
+    for (const executor of opened.splice(0)) await executor.close();
+    // what was closed, the server ends a little later
+    while ((await backends()).length > 0) await sleep(10);
+  });
+
   test('gives every value as text, in the order of the columns', async () => {
     const executor = open();
     const text = "select 1::int8, true, null, 0.1::float8, '\\x6869'::bytea, date '2026-11-15', 'a'::text";
@@ -72,8 +82,94 @@ describe('the PostgreSQL executor', () => {
     const executor = open();
     const asked = Array.from({ length: 500 }, (_, i) => executor.rows(statement('select $1::int4'), [i]));
     expect((await Promise.all(asked)).map(([row]) => row?.[0])).toEqual(asked.map((_, i) => String(i)));
-    expect((await backends()).length).toBeLessThanOrEqual(2);
+    // a busy machine may make any statement take long
+    expect((await backends()).length).toBeLessThanOrEqual(4);
     await executor.close();
+  });
+
+  test('sends every kind of value as pg itself would', async () => {
+    const executor = open();
+    const read = statement(
+      'select $1::text, $2::text[], $3::bytea, $4::timestamptz, $5::timestamp, $6::bool, $7::int8, $8::float8',
+    );
+    const values = [
+      ['', [], Buffer.from([0, 255]), new Date(0), new Date(1234567890123), true, 2n ** 63n - 1n, 0.1],
+      ['ä 😀 \n " \\ \'', ['a', '', 'x"y\\z', '{,}', 'NULL', ' ', 'ä😀'], null, null, null, false, 1, -1e300],
+      [null, ['a', null], undefined, undefined, undefined, null, '5', '0.5'],
+      ['{}', null, null, null, null, null, null, null],
+    ];
+    const plain = new Client({ connectionString: database.url });
+    await plain.connect();
+    const types = { getTypeParser: () => (text: unknown) => text };
+    for (const row of values) {
+      const { rows } = await plain.query({ text: read.text, values: row, rowMode: 'array', types } as never);
+      for (let i = 0; i < 3; i++) expect(await executor.rows(read, row)).toEqual(rows);
+    }
+    await plain.end();
+    await executor.close();
+  });
+
+  test('gives no rows where there are none, and any number where there are many', async () => {
+    const executor = open();
+    const series = statement("select i, repeat('x', 1000) from generate_series(1, $1::int4) as i");
+    for (const amount of [0, 1, 5000]) {
+      const rows = await executor.rows(series, [amount]);
+      expect(rows.map(([i]) => i)).toEqual(Array.from({ length: amount }, (_, i) => String(i + 1)));
+    }
+    await executor.close();
+  });
+
+  test('lets nobody wait behind a statement that is known to take long', async () => {
+    const executor = open();
+    const long = statement('select pg_sleep(0.4), $1::int4');
+    await executor.rows(long, [0]);
+    const answered: string[] = [];
+    const note = (name: string) => () => answered.push(name);
+    const asked = [1, 2, 3, 4].map((i) => executor.rows(long, [i]).then(note('long')));
+    for (let i = 0; i < 20; i++) asked.push(executor.rows(one, []).then(note('short')));
+    await Promise.all(asked);
+    expect(answered).toEqual([...Array(20).fill('short'), ...Array(4).fill('long')]);
+    expect((await backends()).length).toBeLessThanOrEqual(4);
+    await executor.close();
+  });
+
+  test('expects a count to take long before it has seen one', async () => {
+    const executor = open();
+    const counting = statement('select count(*) from (select pg_sleep($1)) as nap');
+    await warm(executor);
+    const answered: string[] = [];
+    const note = (name: string) => () => answered.push(name);
+    const asked = [executor.rows(counting, [0.4]).then(note('count'))];
+    for (let i = 0; i < 20; i++) asked.push(executor.rows(one, []).then(note('short')));
+    await Promise.all(asked);
+    expect(answered.at(-1)).toBe('count');
+    await executor.close();
+  });
+
+  test('sends others past a statement that takes long unexpectedly', async () => {
+    const executor = open();
+    await warm(executor);
+    const answered: string[] = [];
+    const slow = executor.rows(statement('select pg_sleep(0.4)'), []).then(() => answered.push('slow'));
+    for (let i = 0; i < 10; i++) {
+      await executor.rows(one, []);
+      answered.push('short');
+    }
+    await slow;
+    expect(answered.at(-1)).toBe('slow');
+    await executor.close();
+  });
+
+  test('does not begin what waits for a connection after it was closed', async () => {
+    const executor = open();
+    const long = statement('select pg_sleep(0.1)');
+    await executor.rows(long, []);
+    const asked = Array.from({ length: 3 }, () => executor.rows(long, []).catch((reason: unknown) => reason));
+    await sleep(50);
+    await executor.close();
+    const [first, second, third] = await Promise.all(asked);
+    expect([first, second]).toEqual([[['']], [['']]]);
+    expect(isUnavailable(third)).toBe(true);
   });
 
   test('lets a statement fail alone among those sent with it', async () => {
@@ -91,7 +187,7 @@ describe('the PostgreSQL executor', () => {
     while ((await backends()).length > 0) await sleep(10);
     await sleep(50);
     for (let i = 0; i < 6; i++) expect(await executor.rows(one, [])).toEqual([['1']]);
-    expect((await backends()).length).toBe(2);
+    expect((await backends()).length).toBeGreaterThanOrEqual(2);
     await executor.close();
     while ((await backends()).length > 0) await sleep(10);
   });

@@ -24,7 +24,7 @@ class SlowController extends ApiController {
 
 const actions = { _index: null, _entity: { methods: { GET: true, PATCH: true } } };
 
-describe.each(databases.filter((one) => one === 'sqlite'))('a read that takes long on %s', (database) => {
+describe.each(databases)('a read that takes long on %s', (database) => {
   let fresh: FreshDatabase;
   let application: TestApplication;
 
