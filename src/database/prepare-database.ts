@@ -1,6 +1,8 @@
 import type { EntityManager } from '@mikro-orm/core';
 import type { DatabaseDeclaration } from '../declaration/types.ts';
 import { databaseKind, type Mapper, type RequestEntityManager } from './mapper.ts';
+import { isAsCreated } from './sqlite-schema.ts';
+import { statementsOf } from './statements-of.ts';
 
 type Seed = ((em: EntityManager) => unknown) | null;
 
@@ -21,6 +23,7 @@ export async function prepareDatabase(mapper: Mapper, database: DatabaseDeclarat
 
 /** Another process may change the schema after it was looked at; then it is looked at once more. */
 async function prepareSqlite(mapper: Mapper, seed: Seed): Promise<void> {
+  if (await isAsCreated(mapper)) return;
   const versionIn = async (em: RequestEntityManager) => (await em.execute('pragma schema_version'))[0]?.schema_version;
   for (let done = false; !done; ) {
     const version = await versionIn(mapper.em.fork());
@@ -101,17 +104,4 @@ function changeOf(current: { type: string; length: number | null }, wanted: stri
   if (!texts.includes(type) || !texts.includes(current.type)) return 'refused';
   const lengthOf = (length: unknown) => (length === undefined || length === null ? Number.POSITIVE_INFINITY : Number(length));
   return lengthOf(size) >= lengthOf(current.length) ? 'widened' : 'kept';
-}
-
-/** One by one, for a driver that takes no more than one: each ends with a semicolon at the end of a line, outside of literals. */
-function statementsOf(sql: string): string[] {
-  const statements: string[] = [];
-  let current = '';
-  for (const line of sql.split('\n')) {
-    current += `${line}\n`;
-    if (!/;\s*$/.test(line) || current.split("'").length % 2 === 0) continue;
-    statements.push(current.trim());
-    current = '';
-  }
-  return [...statements, current.trim()].filter((statement) => statement !== '');
 }

@@ -345,6 +345,34 @@ describe('the schema', () => {
     }
   });
 
+  test('is not taken apart on SQLite where it is as it was made, and still is where it was changed', async () => {
+    const database = await freshDatabase('sqlite');
+    const looked: string[] = [];
+    const startOnce = async () => {
+      looked.length = 0;
+      const options = { app_main: app_main([['item', first]], { url: database.url }), models: [first] };
+      const app = await startApplication({ ...options, onStatement: (sql: string) => looked.push(sql) });
+      const { status } = await app.request('GET', '/item.json');
+      await app.close();
+      return status;
+    };
+    const takenApart = () => looked.some((sql) => /pragma table_/i.test(sql));
+    const change = (sql: string) => {
+      const db = new DatabaseSync(database.url.slice('sqlite:'.length));
+      db.exec(sql);
+      db.close();
+    };
+    expect(await startOnce()).toBe(200);
+    expect([await startOnce(), takenApart()]).toEqual([200, false]);
+    change('create index by_hand on item (name)');
+    expect([await startOnce(), takenApart()]).toEqual([200, true]);
+    change('drop table item');
+    expect([await startOnce(), takenApart()]).toEqual([200, false]);
+    change('alter table item drop column colour');
+    expect([await startOnce(), takenApart()]).toEqual([200, true]);
+    await database.drop();
+  });
+
   test('is brought up to date on SQLite where nothing else is said', async () => {
     const database = await freshDatabase('sqlite');
     const app = await start({ app_main: app_main([['item', first]], { url: database.url }), models: [first] });

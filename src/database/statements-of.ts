@@ -1,0 +1,12 @@
+/** The statements of a script, for a driver that takes one at a time: each ends with a semicolon at the end of a line, outside of literals. */
+export function statementsOf(sql: string): string[] {
+  const statements: string[] = [];
+  let current = '';
+  for (const line of sql.split('\n')) {
+    current += `${line}\n`;
+    if (!/;\s*$/.test(line) || current.split("'").length % 2 === 0) continue;
+    statements.push(current.trim());
+    current = '';
+  }
+  return [...statements, current.trim()].filter((statement) => statement !== '');
+}
