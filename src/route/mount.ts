@@ -15,6 +15,11 @@ export type RouteHandler = (request: FastifyRequest, reply: FastifyReply) => unk
 export type HandlerFor = (record: RouteRecord, method: HttpMethod, format: string) => RouteHandler;
 
 export interface MountOptions {
+  /**
+   * Whether the host has no other routes. Then every request that none of ours answers is looked into, wherever it is for, which
+   * takes no routes around each API.
+   */
+  readonly alone?: boolean;
   /** Fastify's route options, the same for every route: `bodyLimit`, `config`, hooks. */
   readonly route?: Omit<RouteOptions, 'method' | 'url' | 'path' | 'handler' | 'exposeHeadRoute' | 'schema'>;
 }
@@ -30,6 +35,7 @@ export function mountRoutes(
   options: MountOptions = {},
 ): void {
   const frozen = Object.freeze([...records]);
+  const { alone = false, route } = options;
   const taken = new Set<string>();
   const handlers = new Map<RouteRecord, Map<string, RouteHandler>>();
   for (const record of orderRecords(frozen)) {
@@ -38,16 +44,25 @@ export function mountRoutes(
     handlers.set(record, own);
     for (const format of pattern.formatted ? record.formats : [record.formats[0] ?? '']) {
       const suffix = pattern.formatted ? `.${format}` : '';
-      for (const method of record.methods) {
-        const handler = handlerFor(record, method, format);
-        own.set(`${method} ${format}`, handler);
-        taken.add(`${method} ${shapeOf(pattern, suffix)}`);
-        const url = routerUrl(pattern, suffix, record.requirements);
-        register(record, () => app.route({ ...options.route, method, url, handler, exposeHeadRoute: false }));
+      const url = routerUrl(pattern, suffix, record.requirements);
+      // mostly one handler answers several methods, and is one route then
+      const byHandler = Map.groupBy(record.methods, (method) => handlerFor(record, method, format));
+      for (const [handler, methods] of byHandler) {
+        for (const method of methods) {
+          own.set(`${method} ${format}`, handler);
+          taken.add(`${method} ${shapeOf(pattern, suffix)}`);
+        }
+        register(record, () => app.route({ ...route, method: only(methods), url, handler, exposeHeadRoute: false }));
       }
     }
   }
-  mountFallbacks(app, frozen, options, taken, ({ record, format }, method) => own(handlers, record, method, format));
+  if (alone) explainMisses(app, frozen);
+  else mountFallbacks(app, frozen, options, taken, ({ record, format }, method) => own(handlers, record, method, format));
+}
+
+/** One as itself: the host names it so in its messages. */
+function only<Item>(items: Item[]): Item | Item[] {
+  return items.length === 1 ? (items[0] as Item) : items;
 }
 
 function own(
@@ -86,6 +101,17 @@ function register(record: RouteRecord, route: () => void): void {
       { cause: error },
     );
   }
+}
+
+/** Lets the host tell why none of the records answers a request. */
+function explainMisses(app: FastifyInstance, records: readonly RouteRecord[]): void {
+  const rules: PathRules = app.initialConfig.routerOptions ?? {};
+  const missOf = ({ method, url }: FastifyRequest) => missProblem(records, method, url, { rules });
+  // In a hook, because a body must not be read, let alone refused, where there is nothing to send it to.
+  app.addHook('onRequest', (request, _, done) => (request.is404 ? done(missOf(request)) : done()));
+  app.setNotFoundHandler((request) => {
+    throw missOf(request);
+  });
 }
 
 function mountFallbacks(

@@ -156,22 +156,23 @@ test('of two dynamic segments the one with a requirement is tried first, whateve
   }
 });
 
-describe('a method that is not enabled', () => {
+describe.each([false, true])('a method that is not enabled (alone: %s)', (alone) => {
+  const mode = { options: { alone } };
   test.each(['PUT', 'DELETE', 'OPTIONS', 'TRACE', 'QUERY'])('%s is 405 with the allowed ones', async (method) => {
-    const { status, allow, body } = await ask(records([person()]), method, '/api/person.json');
+    const { status, allow, body } = await ask(records([person()]), method, '/api/person.json', mode);
     expect({ status, allow, code: body.code }).toEqual({ status: 405, allow: 'GET, HEAD, POST', code: 'method_not_allowed' });
     expect(body.detail).toBe(`${method} is not enabled on this path; use one of: GET, HEAD, POST`);
   });
 
   test('HEAD is 405 where only GET is enabled, also when the host exposes HEAD routes', async () => {
     for (const exposeHeadRoutes of [true, false]) {
-      const answer = await ask(records([person()]), 'HEAD', '/api/person/1.json', { server: { exposeHeadRoutes } });
+      const answer = await ask(records([person()]), 'HEAD', '/api/person/1.json', { ...mode, server: { exposeHeadRoutes } });
       expect(answer).toMatchObject({ status: 405, allow: 'GET, PATCH' });
     }
   });
 
   test('is told before the body is looked at', async () => {
-    app = await serve(records([person()]));
+    app = await serve(records([person()]), mode);
     const answer = await app.inject({
       method: 'PUT',
       url: '/api/person.json',
@@ -182,19 +183,20 @@ describe('a method that is not enabled', () => {
   });
 
   test('is 405 for every method that the host has added', async () => {
-    app = await serve(records([person()]), { before: (host) => host.addHttpMethod('MKCOL', { hasBody: true }) });
+    app = await serve(records([person()]), { ...mode, before: (host) => host.addHttpMethod('MKCOL', { hasBody: true }) });
     expect((await app.inject({ method: 'MKCOL' as 'GET', url: '/api/person.json' })).statusCode).toBe(405);
   });
 
   test('joins the methods of all records at the path', async () => {
     const mounted = [route('/x/{a}', ['GET'], { a: '\\d+' }), route('/x/{b}', ['POST'], { b: '\\w+' })];
-    expect(await ask(mounted, 'PUT', '/x/1')).toMatchObject({ status: 405, allow: 'GET, POST' });
-    expect(await ask(mounted, 'PUT', '/x/a')).toMatchObject({ status: 405, allow: 'POST' });
-    expect(await ask(mounted, 'POST', '/x/1')).toMatchObject({ status: 200 });
+    expect(await ask(mounted, 'PUT', '/x/1', mode)).toMatchObject({ status: 405, allow: 'GET, POST' });
+    expect(await ask(mounted, 'PUT', '/x/a', mode)).toMatchObject({ status: 405, allow: 'POST' });
+    expect(await ask(mounted, 'POST', '/x/1', mode)).toMatchObject({ status: 200 });
   });
 });
 
-describe('what is not there', () => {
+describe.each([false, true])('what is not there (alone: %s)', (alone) => {
+  const mode = { options: { alone } };
   test.each([
     ['/api/person/1.xml', 'the path ends in the unknown format "xml"; end it in one of: .json'],
     ['/api/person.yaml', 'the path ends in the unknown format "yaml"; end it in one of: .json'],
@@ -202,7 +204,10 @@ describe('what is not there', () => {
     ['/api/person/1', 'the path ends in no format; end it in one of: .json'],
     ['/api/person', 'the path ends in no format; end it in one of: .json'],
   ])('%s is 404 and names the known formats', async (url, detail) => {
-    expect(await ask(records([person()]), 'GET', url)).toMatchObject({ status: 404, body: { code: 'unknown_format', detail } });
+    expect(await ask(records([person()]), 'GET', url, mode)).toMatchObject({
+      status: 404,
+      body: { code: 'unknown_format', detail },
+    });
   });
 
   test.each([
@@ -220,19 +225,20 @@ describe('what is not there', () => {
     '/api/person/.json',
     `/api/person/${'1'.repeat(101)}.json`,
   ])('%s is 404', async (url) => {
-    const answer = await ask(records([person()]), 'GET', url);
+    const answer = await ask(records([person()]), 'GET', url, mode);
     expect(answer).toMatchObject({ status: 404, body: { code: 'not_found' } });
   });
 
   test('does not include neighbours whose name only starts alike', async () => {
     const own = { before: (host: FastifyInstance) => void host.get('/api/:thing', async () => ({ own: true })) };
     expect(await ask(records([person()]), 'GET', '/api/personnel.json', own)).toMatchObject({ status: 200, body: { own: true } });
-    const answer = await ask(records([person()]), 'GET', '/api/personnel.json');
-    expect(answer).toMatchObject({ status: 404, body: { message: 'Route GET:/api/personnel.json not found' } });
+    const answer = await ask(records([person()]), 'GET', '/api/personnel.json', mode);
+    const told = alone ? { code: 'not_found' } : { message: 'Route GET:/api/personnel.json not found' };
+    expect(answer).toMatchObject({ status: 404, body: told });
   });
 
   test('is told without echoing an endless path', async () => {
-    const { body } = await ask(records([person()]), 'GET', `/api/person/${'x'.repeat(5000)}`);
+    const { body } = await ask(records([person()]), 'GET', `/api/person/${'x'.repeat(5000)}`, mode);
     expect(body.detail.length).toBeLessThan(250);
   });
 });
