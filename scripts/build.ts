@@ -2,6 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { bundle } from './bundle.ts';
 
 const root = join(import.meta.dirname, '..');
 const target = resolve(process.argv[2] ?? join(root, 'dist'));
@@ -28,10 +29,17 @@ const {
   exports,
   ...manifest
 } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
-writeFileSync(join(target, 'package.json'), `${JSON.stringify({ ...manifest, exports: builtExports(exports) }, null, 2)}\n`);
+const built = builtExports(exports);
+writeFileSync(join(target, 'package.json'), `${JSON.stringify({ ...manifest, exports: built }, null, 2)}\n`);
+await bundle(
+  target,
+  Object.fromEntries(
+    Object.entries(built).flatMap(([name, file]) => (typeof file === 'string' ? [] : [[name, file.default] as const])),
+  ),
+);
 
 /** Node reads no TypeScript inside of node_modules, so the package names what was made of it. */
-function builtExports(sources: Record<string, string>): Record<string, unknown> {
+function builtExports(sources: Record<string, string>): Record<string, string | { types: string; default: string }> {
   const built = Object.entries(sources).map(([name, path]) => {
     const source = /^\.\/src\/(?<path>.+)\.ts$/.exec(path)?.groups?.path;
     return [name, source ? { types: `./${source}.d.ts`, default: `./${source}.js` } : path];

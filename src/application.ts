@@ -14,7 +14,7 @@ import { catalogFromCode, loadCatalog, loadConfigModules } from './declaration/m
 import { readDeclaration } from './declaration/read-declaration.ts';
 import { type ModuleFault, Report } from './declaration/report.ts';
 import { crudLoader } from './declaration/schema.ts';
-import { codeSource, readYamlSource, type Source } from './declaration/source.ts';
+import { codeSource, type Source } from './declaration/source.ts';
 import { type Catalog, type Declaration, httpMethods, type RouteEntry } from './declaration/types.ts';
 import { checkModels } from './model/check-models.ts';
 import { checkRoutes } from './route/check-routes.ts';
@@ -146,6 +146,8 @@ async function writtenOnDisk(directory: string, env: NodeJS.ProcessEnv): Promise
     denormalizers: isDenormalizerClass,
     authenticators: isAuthenticatorClass,
   });
+  // an application that is given in code needs no parser
+  const { readYamlSource } = await import('./declaration/yaml-source.ts');
   const config = await loadConfigModules(directory);
   const source = readYamlSource(directory, { env, modules: config.modules });
   return { source, catalog, faults: [...faults, ...config.faults], seed: await loadSeed(directory) };

@@ -3,8 +3,7 @@ import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastif
 import { createApiKeyAuthenticator } from './access/api-keys.ts';
 import { type Authenticator, authenticateWith, challengeOf, isAuthenticatorClass } from './access/authenticator.ts';
 import { compileGuard, rolesFor } from './access/guard.ts';
-import { createJwtAuthenticator } from './access/jwt.ts';
-import { loadJwtKeys } from './access/jwt-keys.ts';
+import type { Surroundings } from './access/jwt-keys.ts';
 import type { ApiRequest } from './access/user.ts';
 import { type Application, type ApplicationOptions, instancesOf, loadApplication, metaOf } from './application.ts';
 import type { Denormalizers } from './change/associations.ts';
@@ -17,7 +16,7 @@ import { type ApiRuntime, Framework, restrictionOf, userOf } from './controller/
 import { createExecutor } from './database/create-executor.ts';
 import type { Executor } from './database/executor.ts';
 import { prepareDatabase } from './database/prepare-database.ts';
-import type { ApiDeclaration, HttpMethod } from './declaration/types.ts';
+import type { ApiDeclaration, HttpMethod, JwtDeclaration } from './declaration/types.ts';
 import { Problem, problem } from './errors.ts';
 import { identifierParser } from './model/identifier.ts';
 import { CompiledRead } from './query/compiled-read.ts';
@@ -25,7 +24,7 @@ import type { Door } from './query/reference.ts';
 import { type RootFilter, rootFilterOf } from './query/root-filter.ts';
 import { toProblem } from './response/problem-document.ts';
 import { sendProblem } from './response/send-problem.ts';
-import { mountRoutes, type RouteHandler } from './route/mount.ts';
+import { type HandlerFor, mountRoutes, type RouteHandler } from './route/mount.ts';
 import type { RouteRecord } from './route/record.ts';
 import { type Denormalizer, isDenormalizerClass } from './serialization/denormalizer.ts';
 
@@ -39,8 +38,12 @@ export const declarest: FastifyPluginAsync<ApplicationOptions> = async (app, opt
   await mountApplication(app, await loadApplication(options));
 };
 
-/** Opens an application's database and mounts its routes. */
-export async function mountApplication(app: FastifyInstance, application: Application): Promise<void> {
+/** Opens an application's database and mounts its routes; alone, it answers for every path there is. */
+export async function mountApplication(
+  app: FastifyInstance,
+  application: Application,
+  { alone = false }: { readonly alone?: boolean } = {},
+): Promise<void> {
   const { declaration, mapper, records, seed } = application;
   const authenticators = await authenticatorsOf(application);
   try {
@@ -64,6 +67,7 @@ export async function mountApplication(app: FastifyInstance, application: Applic
   answerErrors(app, application);
   const filters = await rootFilters(application);
   mountRoutes(app, records, handlers(app, application, challengeOf(authenticators), executor, filters), {
+    alone,
     route: { bodyLimit: declaration.server.bodyLimit },
   });
 }
@@ -76,7 +80,7 @@ async function authenticatorsOf({
 }: Application): Promise<Authenticator[]> {
   const own = security.authenticator ? [security.authenticator] : catalog.authenticators;
   return [
-    ...(security.jwt ? [createJwtAuthenticator(security.jwt, await loadJwtKeys(security.jwt, { directory, production }))] : []),
+    ...(security.jwt ? [await jwtAuthenticator(security.jwt, { directory, production })] : []),
     ...(security.apiKeys.length > 0 ? [createApiKeyAuthenticator(security.apiKeys)] : []),
     ...instancesOf(own, isAuthenticatorClass),
   ];
@@ -95,6 +99,13 @@ async function rootFilters({
     if (!filters.has(meta)) filters.set(meta, await rootFilterOf(mapper, meta));
   }
   return filters;
+}
+
+/** What checks tokens is loaded where there are any. */
+async function jwtAuthenticator(declaration: JwtDeclaration, surroundings: Surroundings): Promise<Authenticator> {
+  const { createJwtAuthenticator } = await import('./access/jwt.ts');
+  const { loadJwtKeys } = await import('./access/jwt-keys.ts');
+  return createJwtAuthenticator(declaration, await loadJwtKeys(declaration, surroundings));
 }
 
 /** Makes the handler of each route and method, with everything resolved that can be known before a request comes. */
@@ -124,7 +135,7 @@ function handlers(
     });
   }
 
-  return (record: RouteRecord, method: HttpMethod, format: string): RouteHandler => {
+  const handlerFor = (record: RouteRecord, method: HttpMethod, format: string): RouteHandler => {
     const { api, action, handler, single } = record;
     if (!api || !action)
       return definedHandler(record, framework, compileGuard(record.roles[method] ?? [], voters, challenge), format);
@@ -133,6 +144,20 @@ function handlers(
     const general = make(runtime, controller, action.name, handler, format);
     if (!application.compiledReads || (method !== 'GET' && method !== 'HEAD')) return general;
     return compiledHandler(record, method, runtime, controller, executor, filters.get(runtime.meta), general);
+  };
+  return sharedByMethods(handlerFor);
+}
+
+/** A handler knows its method by whether it reads and by its roles; methods that are alike in both share one. */
+function sharedByMethods(make: HandlerFor): HandlerFor {
+  const made = new Map<RouteRecord, Map<string, RouteHandler>>();
+  return (record, method, format) => {
+    const known = made.get(record) ?? new Map<string, RouteHandler>();
+    made.set(record, known);
+    const key = JSON.stringify([format, method === 'GET' || method === 'HEAD', record.roles[method] ?? []]);
+    const handler = known.get(key) ?? make(record, method, format);
+    known.set(key, handler);
+    return handler;
   };
 }
 

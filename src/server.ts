@@ -1,10 +1,9 @@
-import { STATUS_CODES } from 'node:http';
+import { createRequire } from 'node:module';
 import type { Socket } from 'node:net';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, type FastifyServerOptions } from 'fastify';
 import { type Application, type ApplicationOptions, loadApplication } from './application.ts';
-import { problem } from './errors.ts';
 import { mountApplication } from './plugin.ts';
-import { problemDocument, problemType, toProblem } from './response/problem-document.ts';
+import { problemDocument, problemType, STATUS_CODES, toProblem } from './response/problem-document.ts';
 import { sendProblem } from './response/send-problem.ts';
 
 export type ServerOptions = ApplicationOptions & { readonly fastify?: FastifyServerOptions };
@@ -26,20 +25,28 @@ export async function serverOf(application: Application, fastify: FastifyServerO
     // such as malformed percent-encoding, which no route is found for
     frameworkErrors: answer,
     clientErrorHandler: refuseConnection,
+    schemaController: { compilersFactory: compilersOnDemand() },
     ...fastify,
-  });
-  app.setNotFoundHandler((request) => {
-    throw problem('not_found', { path: request.url.split('?', 1)[0] as string });
   });
   app.setErrorHandler(answer);
   try {
-    await app.register((scope) => mountApplication(scope, application));
+    await app.register((scope) => mountApplication(scope, application, { alone: true }));
     await app.ready();
   } catch (error) {
     await app.close();
     throw error;
   }
   return app;
+}
+
+/** Fastify's own compilers of JSON Schemas, loaded when the first schema comes. No route of ours has one. */
+function compilersOnDemand() {
+  const fromHere = createRequire(import.meta.url);
+  const fromFastify = createRequire(fromHere.resolve('fastify'));
+  return {
+    buildValidator: (...given: unknown[]) => fromFastify('@fastify/ajv-compiler')()(...given),
+    buildSerializer: (...given: unknown[]) => fromFastify('@fastify/fast-json-stringify-compiler')()(...given),
+  };
 }
 
 /** Answers bytes that are no request: there is neither a request nor a reply to do it with. */

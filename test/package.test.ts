@@ -1,7 +1,9 @@
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { noteLoaded, packagesIn } from './support/loaded-modules.ts';
 import { makeTemporary } from './support/temporary.ts';
 
 const root = join(import.meta.dirname, '..');
@@ -77,6 +79,35 @@ describe('the built package', () => {
 
   test('has a command', () => {
     expect(run(join(installed, 'bin', 'declarest.js'), '--help')).toMatch(/declarest/);
+  });
+
+  test('serves an application from its bundle, whose classes the application shares', async () => {
+    cpSync(join(root, 'examples', 'courses'), join(project, 'courses'), { recursive: true });
+    symlinkSync(join(root, 'node_modules', 'zod'), join(project, 'node_modules', 'zod'));
+    const noted = noteLoaded(project);
+    const server = spawn(process.execPath, [join(installed, 'bin', 'declarest.js'), 'serve', 'courses', '--port', '0'], {
+      cwd: project,
+      env: { ...process.env, ...noted.env, NODE_ENV: 'development', DATABASE_URL: 'sqlite::memory:' },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    try {
+      const [line] = await once(server.stdout.setEncoding('utf8'), 'data');
+      const response = await fetch(`${/http:\S+/.exec(line)?.[0]}/api/center.json`);
+      expect(await response.json()).toMatchObject({ count: 3 });
+    } finally {
+      server.kill('SIGTERM');
+      await once(server, 'exit');
+    }
+    expect(packagesIn(noted.loaded())).toEqual(expect.arrayContaining(['declarest', 'fastify', 'zod']));
+    expect(packagesIn(noted.loaded()).filter((name) => /^(@mikro-orm\/.*|kysely|yaml|jose|pg)$/.test(name))).toEqual([]);
+    const own = noted.loaded().filter((url) => url.includes('/node_modules/declarest/'));
+    expect(own.filter((url) => !/\/(bin|bundle)\//.test(url))).toEqual([]);
+  });
+
+  test('keeps the licenses of what it bundles', () => {
+    const text = readFileSync(join(built, 'bundle', 'LICENSES.txt'), 'utf8');
+    for (const name of ['@mikro-orm/core', '@mikro-orm/sql', '@mikro-orm/postgresql', 'kysely', 'yaml', 'jose'])
+      expect(text).toMatch(new RegExp(`^${name} \\d+\\.\\d+\\.\\d+$`, 'm'));
   });
 
   test('is packed with the files that people look for, and without the sources', () => {

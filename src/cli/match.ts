@@ -1,4 +1,3 @@
-import { METHODS } from 'node:http';
 import { didYouMean } from '../declaration/suggest.ts';
 import type { Match, Miss } from '../route/match.ts';
 import { type Command, directoryPositional, isGiven } from './command.ts';
@@ -40,6 +39,7 @@ export const match: Command = {
 };
 
 function checkCall(method: string, path: string): void {
+  const { METHODS } = process.getBuiltinModule('node:http');
   if (!METHODS.includes(method)) {
     throw new CallFailure(`"${method}" is no HTTP method;${didYouMean(method, METHODS)} such as GET, POST or PATCH`);
   }

@@ -8,7 +8,7 @@ import { reachDatabase, withDatabaseNews } from './database-start.ts';
 import { ApplicationFailure, CallFailure, Failure, messageOf } from './failure.ts';
 import { type Io, say } from './io.ts';
 import { listenOn, listenOptions } from './listen-options.ts';
-import { openApplication } from './open-application.ts';
+import { applicationDirectory, openApplication } from './open-application.ts';
 import { publicMethods } from './route-text.ts';
 
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
@@ -28,6 +28,9 @@ export const serve: Command = {
     const asked = listenOn(given);
     const level = logLevel(io.env);
     const stopped = io.untilStopped();
+    applicationDirectory(given.positionals.dir, io);
+    // Before the modules of the application: once theirs are looked for in other places too, each later one takes longer.
+    await import('../server.ts');
     const application = await openApplication(given.positionals.dir, io);
     const app = await start(application, level, io);
     const close = prepareClose(app);

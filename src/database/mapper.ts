@@ -42,7 +42,8 @@ export async function createMapper(database: DatabaseDeclaration, options: Mappe
   };
   const driver =
     databaseKind(database.url) === 'sqlite' ? await sqliteOptions(database, options.directory) : await postgresOptions(database);
-  const mapper = (await MikroORM.init({ ...common, ...driver } as Options)) as unknown as Mapper;
+  // MikroORM.init would look for migrations, seeders and generators as well, and load what it finds.
+  const mapper = new MikroORM({ ...common, ...driver } as Options) as unknown as Mapper;
   keepLists(mapper);
   return mapper;
 }

@@ -2,6 +2,14 @@ import { registerHooks } from 'node:module';
 
 let registered = false;
 
+/** The modules of the bundle that is running, by the names that they are imported by; none where it is no bundle. */
+let bundled: Readonly<Record<string, string>> = {};
+
+/** Says which modules are part of the running bundle: another copy of them would know nothing of what this one makes. */
+export function useBundle(modules: Readonly<Record<string, string>>): void {
+  bundled = modules;
+}
+
 /**
  * Lets the modules of an application find this package, and what comes with it, wherever the application lies.
  *
@@ -13,6 +21,7 @@ export function resolveFromHere(): void {
   registered = true;
   registerHooks({
     resolve(specifier, context, next) {
+      if (Object.hasOwn(bundled, specifier)) return { url: bundled[specifier] as string, format: 'module', shortCircuit: true };
       const here = { ...context, parentURL: import.meta.url };
       if (/^declarest(\/|$)/.test(specifier)) return next(specifier, here);
       if (!/^[@a-z0-9]/i.test(specifier) || /^[a-z]+:/i.test(specifier)) return next(specifier, context);

@@ -1,7 +1,9 @@
-import { STATUS_CODES } from 'node:http';
 import { ConnectionException, DeadlockException, DriverException, LockWaitTimeoutException } from '@mikro-orm/core';
 import { Problem, problem } from '../errors.ts';
 import { targetOf } from './request-target.ts';
+
+// Imported as a module it would give out all that it has, for which Node loads a whole HTTP client of its own.
+export const { STATUS_CODES } = process.getBuiltinModule('node:http');
 
 export const problemType = 'application/problem+json; charset=utf-8';
 

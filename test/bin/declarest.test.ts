@@ -83,7 +83,7 @@ describe('the command under a recent Node', () => {
   });
 
   test('runs the built file where there is no source', async () => {
-    const { code, out } = await run(layOut('package', 'cli/main.js'), ['0']);
+    const { code, out } = await run(layOut('package', 'bundle/main.js'), ['0']);
     expect(JSON.parse(out).argv).toEqual(['0']);
     expect(code).toBe(0);
   });

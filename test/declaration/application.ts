@@ -4,8 +4,9 @@ import { afterAll } from 'vitest';
 import { catalogFromCode } from '../../src/declaration/modules.ts';
 import { readDeclaration } from '../../src/declaration/read-declaration.ts';
 import { DeclarationErrors, Report } from '../../src/declaration/report.ts';
-import { codeSource, readYamlSource, type Source } from '../../src/declaration/source.ts';
+import { codeSource, type Source } from '../../src/declaration/source.ts';
 import type { Catalog, Declaration } from '../../src/declaration/types.ts';
+import { readYamlSource } from '../../src/declaration/yaml-source.ts';
 import { makeTemporary } from '../support/temporary.ts';
 
 export class Person {}

@@ -2,7 +2,8 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { Report } from '../../src/declaration/report.ts';
-import { codeSource, readYamlSource, type Source } from '../../src/declaration/source.ts';
+import { codeSource, type Source } from '../../src/declaration/source.ts';
+import { readYamlSource } from '../../src/declaration/yaml-source.ts';
 import { outcomeOf, routesYaml, writeFiles, yamlSource } from './application.ts';
 
 const at = (file: string, line: number, column: number) => ({ file: `config/${file}`, line, column });

@@ -1,0 +1,174 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type ConfigModule, writtenModule } from './config-module.ts';
+import { merge } from './merge.ts';
+import { resolvePlaceholders, unreadable } from './placeholders.ts';
+import { block as blockShape, root as rootShape, routes as routesShape } from './schema.ts';
+import { type ObjectShape, optional } from './shape.ts';
+import { label, type Source } from './source.ts';
+import { didYouMean, listed } from './suggest.ts';
+import type { Path, Place } from './types.ts';
+import { plainValue, type ReadingError, type Written, type WrittenEntry, type WrittenMapping } from './written.ts';
+import { parseYamlFile, YamlFault } from './yaml-file.ts';
+
+/** Reads and merges the files of `config/` in the directory of an application; its modules have been loaded before. */
+export function readYamlSource(
+  dir: string,
+  { env, modules = [] }: { env: NodeJS.ProcessEnv; modules?: readonly ConfigModule[] },
+): Source {
+  const errors: ReadingError[] = [];
+  const files = readFiles(dir, errors);
+  const { routesKnown } = files;
+  const roots = [...files.roots, ...moduleRoots(modules, errors)].sort((a, b) => (a.file < b.file ? -1 : 1));
+  const active = `when@${environmentName(env)}`;
+  const layers: WrittenMapping[] = [];
+  const activeLayers: WrittenMapping[] = [];
+  for (const { file, root } of roots) {
+    layers.push(asLayer(file, root, rootShape, errors));
+    for (const [key, { node }] of root.entries) {
+      if (!Object.hasOwn(rootShape.keys, key) || !key.startsWith('when@')) continue;
+      if (node.kind === 'mapping') {
+        const layer = asLayer(file, node, blockShape, errors);
+        if (key === active) activeLayers.push(layer);
+      } else if (node.kind === 'list' || node.value !== null) {
+        errors.push({ place: node.place, path: [], message: `"${key}" must be a mapping with the same keys as the file` });
+      }
+    }
+  }
+  const merged = [...layers, ...activeLayers].reduce<Written>(
+    (earlier, later) => merge(earlier, later, [], mergedShape, errors),
+    nothing,
+  );
+  const tree = withoutPlaceholders(merged, [], env, errors) as WrittenMapping;
+  const routes = tree.entries.get('routes');
+  return {
+    value: {
+      app_main: valueIn(tree, 'app_main'),
+      routes: routesKnown ? (routes ? plainValue(routes.node) : {}) : unreadable,
+    },
+    errors,
+    placeOf: (path, at = 'value') => placeIn(tree, path, at),
+    label,
+  };
+}
+
+const routesPlace: Place = { file: 'config/routes.yaml', line: 1, column: 1 };
+const nothing: WrittenMapping = { kind: 'mapping', place: routesPlace, entries: new Map() };
+const mergedShape: ObjectShape = {
+  ...rootShape,
+  keys: { app_main: rootShape.keys.app_main, routes: optional(routesShape, {}, '') },
+};
+
+function isRoutesFile(file: string): boolean {
+  return /^config\/routes\.ya?ml$/.test(file);
+}
+
+function environmentName(env: NodeJS.ProcessEnv): string {
+  return env.NODE_ENV === 'production' ? 'prod' : env.NODE_ENV === 'test' ? 'test' : 'dev';
+}
+
+function readFiles(
+  dir: string,
+  errors: ReadingError[],
+): { roots: { file: string; root: WrittenMapping }[]; routesKnown: boolean } {
+  const roots: { file: string; root: WrittenMapping }[] = [];
+  let names: string[];
+  try {
+    names = readdirSync(join(dir, 'config')).filter((name) => /\.ya?ml$/.test(name));
+  } catch {
+    errors.push({
+      place: null,
+      path: [],
+      message: `there is no directory "config" in ${dir}; give the directory of an application`,
+    });
+    return { roots, routesKnown: false };
+  }
+  let routesKnown = true;
+  for (const file of names.sort().map((name) => `config/${name}`)) {
+    try {
+      const root = parseYamlFile(readFileSync(join(dir, file), 'utf8'), file, rootShape, errors);
+      if (root) roots.push({ file, root });
+    } catch (error) {
+      if (isRoutesFile(file)) routesKnown = false;
+      if (error instanceof YamlFault) errors.push(...error.errors);
+      else
+        errors.push({
+          place: { file, line: 1, column: 1 },
+          path: [],
+          message: `the file cannot be read: ${(error as Error).message}`,
+        });
+    }
+  }
+  return { roots, routesKnown };
+}
+
+function moduleRoots(modules: readonly ConfigModule[], errors: ReadingError[]): { file: string; root: WrittenMapping }[] {
+  return modules.flatMap((module) => {
+    const root = writtenModule(module);
+    if (root) return [{ file: module.file, root }];
+    const place = { file: module.file, line: 1, column: 1 };
+    errors.push({
+      place,
+      path: [],
+      message: 'the module must have an object as its default export: export default { app_main: { … } }',
+    });
+    return [];
+  });
+}
+
+/** What a file or a `when@…` block adds: its `app_main`, and in routes.yaml all other keys as route entries. */
+function asLayer(file: string, root: WrittenMapping, shape: ObjectShape, errors: ReadingError[]): WrittenMapping {
+  const entries = new Map<string, WrittenEntry>();
+  const routes = new Map<string, WrittenEntry>();
+  for (const [key, entry] of root.entries) {
+    if (key === 'app_main') entries.set(key, entry);
+    else if (Object.hasOwn(shape.keys, key)) continue;
+    else if (isRoutesFile(file) && !key.startsWith('when@')) routes.set(key, entry);
+    else {
+      const allowed = Object.keys(shape.keys);
+      const elsewhere = isRoutesFile(file) ? '' : '; route entries belong in config/routes.yaml';
+      const message = `unknown key "${key}";${didYouMean(key, allowed)} allowed: ${listed(allowed)}${elsewhere}`;
+      errors.push({ place: entry.keyPlace, path: [], message });
+    }
+  }
+  if (routes.size > 0)
+    entries.set('routes', { keyPlace: routesPlace, node: { kind: 'mapping', place: { ...routesPlace, file }, entries: routes } });
+  return { ...root, entries };
+}
+
+/** The same tree with `%env(…)%` replaced. Done after merging, so that what was replaced needs no variable. */
+function withoutPlaceholders(node: Written, path: Path, env: NodeJS.ProcessEnv, errors: ReadingError[]): Written {
+  if (node.kind === 'list')
+    return { ...node, items: node.items.map((item, i) => withoutPlaceholders(item, [...path, i], env, errors)) };
+  if (node.kind === 'mapping') {
+    const entries = new Map<string, WrittenEntry>();
+    for (const [key, entry] of node.entries)
+      entries.set(key, { ...entry, node: withoutPlaceholders(entry.node, [...path, key], env, errors) });
+    return { ...node, entries };
+  }
+  if (typeof node.value !== 'string' || node.literal) return node;
+  return { ...node, value: resolvePlaceholders(node.value, env, (message) => errors.push({ place: node.place, path, message })) };
+}
+
+function valueIn(tree: WrittenMapping, key: string): unknown {
+  const entry = tree.entries.get(key);
+  return entry && plainValue(entry.node);
+}
+
+function placeIn(tree: WrittenMapping, path: Path, at: 'key' | 'value'): Place | null {
+  let place: Place | null = path[0] === 'routes' ? routesPlace : null;
+  let node: Written | undefined = tree;
+  for (const [depth, step] of path.entries()) {
+    const entry: WrittenEntry | undefined = node.kind === 'mapping' ? entryOf(node, step) : undefined;
+    node = entry ? entry.node : node.kind === 'list' && typeof step === 'number' ? node.items[step] : undefined;
+    if (!node) return place;
+    place = entry && at === 'key' && depth === path.length - 1 ? entry.keyPlace : node.place;
+  }
+  return place;
+}
+
+/** Callers may spell a declared key either way. */
+function entryOf(node: WrittenMapping, step: string | number): WrittenEntry | undefined {
+  const key = String(step);
+  return node.entries.get(key) ?? node.entries.get(key.replaceAll('_', '-')) ?? node.entries.get(key.replaceAll('-', '_'));
+}

@@ -1,0 +1,82 @@
+import { execFileSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { noteLoaded, packagesIn } from '../support/loaded-modules.ts';
+import { personYaml, smallApplication } from './applications.ts';
+import { addressOf, run, start } from './spawned.ts';
+
+const src = join(import.meta.dirname, '..', '..', 'src');
+const http = 'node:internal/deps/undici/undici';
+
+/** What is loaded until a server has answered a request and has been stopped. */
+async function loadedBy(directory: string, env: NodeJS.ProcessEnv = {}): Promise<readonly string[]> {
+  const noted = noteLoaded(directory);
+  const server = start(['serve', directory, '--port', '0'], { env: { ...noted.env, ...env } });
+  const response = await fetch(`${await addressOf(server)}/api/person.json`);
+  expect(response.status).toBe(200);
+  server.child.kill('SIGTERM');
+  expect((await server.ended).code).toBe(0);
+  return noted.loaded();
+}
+
+/** The files of src among what was loaded, from src on. */
+function sourcesIn(loaded: readonly string[]): string[] {
+  return loaded.filter((url) => url.includes(`${src}/`)).map((url) => url.split(`${src}/`)[1] as string);
+}
+
+describe('an application that is served loads nothing that it does not use', () => {
+  test('on SQLite without tokens: no PostgreSQL, no signatures, no schema compilers, no other command', async () => {
+    // elsewhere than in production, tokens signed with the development key are taken
+    const loaded = await loadedBy(smallApplication(), { NODE_ENV: 'production' });
+    const packages = packagesIn(loaded);
+    expect(packages).toEqual(expect.arrayContaining(['@mikro-orm/core', '@mikro-orm/sql', 'fastify', 'yaml']));
+    const needless = /^(pg|pg-.*|@mikro-orm\/postgresql|jose|ajv|@fastify\/.*compiler|light-my-request)$/;
+    expect(packages.filter((name) => needless.test(name))).toEqual([]);
+    const sources = sourcesIn(loaded);
+    expect(sources).toEqual(expect.arrayContaining(['cli/serve.ts', 'server.ts', 'database/sqlite-dialect.ts']));
+    const unused =
+      /^cli\/(check|dev|match|reference|routes|token|watch-application)\.ts$|postgres|^access\/(jwt|sign-token)|^testing\.ts$/;
+    expect(sources.filter((file) => unused.test(file))).toEqual([]);
+    expect(loaded).not.toContain(http);
+  });
+
+  test('with tokens: what checks them', async () => {
+    const loaded = await loadedBy(smallApplication());
+    expect(packagesIn(loaded)).toContain('jose');
+    expect(sourcesIn(loaded)).toContain('access/jwt.ts');
+  });
+});
+
+test('a check of an application on PostgreSQL loads its driver, and neither SQLite nor the server', async () => {
+  const yaml = `${personYaml}  database: { url: 'postgresql://nobody@127.0.0.1:1/none' }\n`;
+  const directory = smallApplication({ 'config/app_main.yaml': yaml });
+  const noted = noteLoaded(directory);
+  expect(await run(['check', directory], { env: noted.env })).toMatchObject({ code: 0 });
+  expect(packagesIn(noted.loaded())).toContain('@mikro-orm/postgresql');
+  expect(packagesIn(noted.loaded())).not.toContain('fastify');
+  expect(noted.loaded()).not.toContain('node:sqlite');
+});
+
+test('an application that is given in code loads no parser of YAML', async () => {
+  const directory = smallApplication();
+  const noted = noteLoaded(directory);
+  const script = join(directory, 'server.ts');
+  writeFileSync(
+    script,
+    `import { createServer } from ${JSON.stringify(join(src, 'index.ts'))};
+     import { defineEntity, p } from ${JSON.stringify(createRequire(import.meta.url).resolve('@mikro-orm/core'))};
+     const Person = defineEntity({ name: 'Person', properties: { id: p.integer().primary().groups('read') } });
+     const app = await createServer({
+       app_main: { database: { url: 'sqlite::memory:' }, apis: { person: { class: 'Person', base_path: '/p', actions: { _index: null } } } },
+       models: [Person],
+     });
+     console.log((await app.inject('/p.json')).statusCode);
+     await app.close();`,
+  );
+  const printed = execFileSync(process.execPath, [script], { env: { ...process.env, ...noted.env }, encoding: 'utf8' });
+  expect(printed).toBe('200\n');
+  expect(packagesIn(noted.loaded())).toContain('@mikro-orm/sql');
+  expect(packagesIn(noted.loaded())).not.toContain('yaml');
+});
