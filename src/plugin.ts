@@ -1,10 +1,11 @@
 import type { EntityMetadata } from '@mikro-orm/core';
-import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyPluginAsync, FastifyRequest, onRequestHookHandler } from 'fastify';
 import { createApiKeyAuthenticator } from './access/api-keys.ts';
 import { type Authenticator, authenticateWith, challengeOf, isAuthenticatorClass } from './access/authenticator.ts';
 import { compileGuard, rolesFor } from './access/guard.ts';
 import type { Surroundings } from './access/jwt-keys.ts';
-import type { ApiRequest } from './access/user.ts';
+import { isPromiseLike } from './access/promise-like.ts';
+import type { ApiRequest, User } from './access/user.ts';
 import { type Application, type ApplicationOptions, instancesOf, loadApplication, metaOf } from './application.ts';
 import type { Denormalizers } from './change/associations.ts';
 import { conflictProblem } from './change/conflict.ts';
@@ -60,9 +61,7 @@ export async function mountApplication(
   });
 
   if (!app.hasRequestDecorator('user')) app.decorateRequest('user', null);
-  app.addHook('onRequest', async (request) => {
-    (request as { user?: unknown }).user = await authenticateWith(authenticators, request);
-  });
+  app.addHook('onRequest', authentication(authenticators));
   acceptJson(app);
   answerErrors(app, application);
   const filters = await rootFilters(application);
@@ -70,6 +69,28 @@ export async function mountApplication(
     alone,
     route: { bodyLimit: declaration.server.bodyLimit },
   });
+}
+
+/**
+ * The hook that finds out who is calling. Most know it at once, and then nobody waits. Whatever is thrown reaches Fastify as a
+ * rejection: to call back with nothing would be to let the caller pass.
+ */
+function authentication(authenticators: readonly Authenticator[]): onRequestHookHandler {
+  return (request, _reply, done) => {
+    const accept = (user: User | null) => {
+      (request as { user?: unknown }).user = user;
+    };
+    let found: User | null | Promise<User | null>;
+    try {
+      found = authenticateWith(authenticators, request);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+    if (isPromiseLike(found)) return found.then(accept);
+    accept(found);
+    done();
+    return undefined;
+  };
 }
 
 async function authenticatorsOf({
@@ -202,7 +223,7 @@ function compiledHandler(
     filter,
   );
   if (!(read instanceof CompiledRead) || (judged && read.subjectRefusal !== null)) return general;
-  return (isIndex ? compiledIndex : compiledEntity)(runtime, read, general);
+  return isIndex ? compiledIndex(runtime, read, general) : compiledEntity(runtime, read, general, method);
 }
 
 function compileApi(api: ApiDeclaration, framework: Framework, { mapper, records, voters }: Application, challenge: string) {

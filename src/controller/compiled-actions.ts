@@ -3,6 +3,7 @@ import type { ApiRequest } from '../access/user.ts';
 import type { HttpMethod } from '../declaration/types.ts';
 import { problem } from '../errors.ts';
 import { modelName } from '../model/hierarchy.ts';
+import type { Identifier } from '../model/identifier.ts';
 import type { CompiledRead } from '../query/compiled-read.ts';
 import { countQuery, singleKey, windowKeys } from '../query/key-query.ts';
 import { type AnyQueryBuilder, isPlain, type Restrict, restrictedQuery } from '../query/restriction.ts';
@@ -14,7 +15,7 @@ import { checkAccess } from './admission.ts';
 import type { ApiController } from './api-controller.ts';
 import { stateOf, withState } from './request-state.ts';
 import { jsonType } from './respond.ts';
-import { type ApiRuntime, restrictionOf } from './runtime.ts';
+import { type ApiRuntime, restrictionOf, userOf } from './runtime.ts';
 
 /** Whether nothing of the application's own code is on the way from the rows to the answer. */
 export function isUnhooked(controller: ApiController, base: ApiController, handler: 'indexApi' | 'entityApi'): boolean {
@@ -24,8 +25,10 @@ export function isUnhooked(controller: ApiController, base: ApiController, handl
 
 /** What a model's own filters restrict anew for each request needs a query of its own, even if the controller adds nothing to it. */
 function ownFilters(read: CompiledRead): Restrict | null {
-  return read.filtersPerRequest ? () => undefined : null;
+  return read.filtersPerRequest ? unrestricted : null;
 }
+
+const unrestricted: Restrict = () => undefined;
 
 /** Whether compiled statements can take a query's keys. A join of the model's own filters can bring more filters with it. */
 function isTaken({ restricts }: ApiRuntime, query: AnyQueryBuilder): boolean {
@@ -61,26 +64,45 @@ export function compiledIndex(runtime: ApiRuntime, read: CompiledRead, otherwise
 }
 
 /** `_entity` GET and HEAD from compiled statements; an entity is made, of the same row, only where a voter looks at it. */
-export function compiledEntity(runtime: ApiRuntime, read: CompiledRead, otherwise: RouteHandler): RouteHandler {
-  const { framework, meta } = runtime;
-  const judged = (request: ApiRequest) => runtime.guardOf('_entity', request.method as HttpMethod).readsSubject;
-  return async (incoming: FastifyRequest, reply: FastifyReply) => {
-    const request = incoming as ApiRequest;
-    const id = runtime.parseId((request.params as { id: string }).id);
-    const restrict = restrictionOf(runtime, '_entity', request) ?? ownFilters(read);
-    let row: unknown[] | undefined;
-    if (id !== undefined && restrict) {
-      const state = stateOf(request, framework.mapper);
-      const restricted = await withState(state, () => restrictedQuery(state.em, meta, restrict));
-      if (!isTaken(runtime, restricted)) return otherwise(incoming, reply);
-      row = await read.oneOf(singleKey(meta, restricted, id));
-    } else if (id !== undefined) {
-      row = await read.one(id);
-    }
+export function compiledEntity(
+  runtime: ApiRuntime,
+  read: CompiledRead,
+  otherwise: RouteHandler,
+  method: HttpMethod,
+): RouteHandler {
+  const { framework, meta, parseId } = runtime;
+  const { mapper } = framework;
+  const guard = runtime.guardOf('_entity', method);
+  const hasQuery = runtime.restricts || read.filtersPerRequest;
+
+  // nothing here waits that need not wait, and so it is no async function: every step of one takes a turn of its own
+  const answer = (row: unknown[] | undefined, request: ApiRequest, reply: FastifyReply): string | Promise<string> => {
     if (!row) throw problem('entity_not_found', { model: modelName(meta) });
-    const subject = judged(request) ? read.subjectOf(row, stateOf(request, framework.mapper).em) : null;
-    await checkAccess(runtime, '_entity', request, subject);
-    checkParameters(request.query as Record<string, unknown>, []);
-    return reply.type(jsonType).send(await read.json(row));
+    const subject = guard.readsSubject ? read.subjectOf(row, stateOf(request, mapper).em) : null;
+    const pending = guard.check(subject, userOf(request), request);
+    return pending === undefined ? finish(row, request, reply) : pending.then(() => finish(row, request, reply));
+  };
+  const finish = (row: unknown[], request: ApiRequest, reply: FastifyReply): string | Promise<string> => {
+    checkParameters(request.query as Record<string, unknown>, noParameters);
+    reply.type(jsonType);
+    return read.json(row);
+  };
+
+  const fromQuery = async (id: Identifier, request: ApiRequest, reply: FastifyReply): Promise<unknown> => {
+    const restrict = restrictionOf(runtime, '_entity', request) ?? unrestricted;
+    const state = stateOf(request, mapper);
+    const restricted = await withState(state, () => restrictedQuery(state.em, meta, restrict));
+    if (!isTaken(runtime, restricted)) return otherwise(request, reply);
+    return answer(await read.oneOf(singleKey(meta, restricted, id)), request, reply);
+  };
+
+  return (incoming: FastifyRequest, reply: FastifyReply) => {
+    const request = incoming as ApiRequest;
+    const id = parseId((request.params as { id: string }).id);
+    if (id === undefined) return answer(undefined, request, reply);
+    if (hasQuery) return fromQuery(id, request, reply);
+    return read.one(id).then((rows) => answer(rows[0], request, reply));
   };
 }
+
+const noParameters: readonly string[] = [];

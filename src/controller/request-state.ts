@@ -21,16 +21,14 @@ export class RequestState {
   }
 }
 
-const states = new WeakMap<ApiRequest, RequestState>();
+/** Kept on the request itself: a map of all requests would cost more than what it holds. */
+const stateKey = Symbol('state');
 const current = new AsyncLocalStorage<RequestState>();
 
 export function stateOf(request: ApiRequest, mapper: Mapper): RequestState {
-  let state = states.get(request);
-  if (!state) {
-    state = new RequestState(mapper);
-    states.set(request, state);
-  }
-  return state;
+  const holder = request as { [stateKey]?: RequestState };
+  holder[stateKey] ??= new RequestState(mapper);
+  return holder[stateKey];
 }
 
 /** Runs an application's code so that `this.em` in a controller, of which there is one for all requests, is the request's own. */

@@ -88,9 +88,9 @@ export class CompiledRead {
     }
   }
 
-  /** One row, or undefined. */
-  async one(id: Identifier): Promise<unknown[] | undefined> {
-    return (await this.#executor.rows(this.#one, [bindable(id, this.#kind)]))[0];
+  /** One row in a list, or an empty list. */
+  one(id: Identifier): Promise<unknown[][]> {
+    return this.#executor.rows(this.#one, [bindable(id, this.#kind)]);
   }
 
   /** One row among those that a query selects. */
@@ -112,12 +112,14 @@ export class CompiledRead {
       const value = row[column];
       data[field] = value === null || convert === null ? value : convert(value);
     }
-    return em.map(this.#meta.class, data as never) as object;
+    // as the mapper does with the rows that it reads itself
+    const mapped = em.getDriver().mapResult(data as never, this.#meta) as never;
+    return em.getEntityFactory().create(this.#meta.class, mapped, { merge: true, convertCustomTypes: true }) as object;
   }
 
   /** A row as JSON, with what it embeds. */
-  json(row: unknown[]): Promise<string> {
-    return this.#write([row]);
+  json(row: unknown[]): string | Promise<string> {
+    return this.#plan.many.length === 0 ? this.#writer(row, noRows, noWriters) : this.#write([row]);
   }
 
   /** A window of all rows as JSON objects, separated by commas, and their number. */
@@ -215,6 +217,8 @@ export class CompiledRead {
   }
 }
 
+const noRows: readonly RowsByKey[] = [];
+const noWriters: readonly RowWriter[] = [];
 const unknownFilter: RootFilter = { kind: 'entities', reason: 'the model has a filter that is on by default' };
 
 /** Prepared statements are known by their text, of which there is a bounded number. */

@@ -1,4 +1,4 @@
-import { defineEntity, helper, p } from '@mikro-orm/core';
+import { defineEntity, type EntityManager, helper, p } from '@mikro-orm/core';
 import { describe, expect, test } from 'vitest';
 import { type Vote, Voter } from '../../src/access/voter.ts';
 import { startApplication } from '../../src/testing.ts';
@@ -48,13 +48,20 @@ const Bag = defineEntity({
   properties: { handles: p.integer().nullable() },
 });
 
+function changesOf(em: EntityManager): number {
+  em.getUnitOfWork().computeChangeSets();
+  return em.getUnitOfWork().getChangeSets().length;
+}
+
 describe.each(databases)('the subject of a voter on %s', (kind) => {
   test('is the same whether it was read by the mapper or made of a compiled row', async () => {
     const database = await freshDatabase(kind);
     const judged: unknown[] = [];
     class ItemVoter extends Voter<object> {
       static override roles = ['ITEM'];
-      override vote(_role: string, subject: object | null): Vote {
+      override async vote(_role: string, subject: object | null): Promise<Vote> {
+        const wrapped = helper(subject as object);
+        const em = wrapped.__em as EntityManager;
         const item = subject as Record<string, unknown>;
         const { place, holder, ...own } = { ...item };
         judged.push({
@@ -62,6 +69,12 @@ describe.each(databases)('the subject of a voter on %s', (kind) => {
           own,
           place: place && [place.constructor.name, helper(place).getPrimaryKey(), helper(place).isInitialized()],
           holder: holder && [holder.constructor.name, helper(holder).getPrimaryKey()],
+          read: wrapped.__originalEntityData,
+          isManaged: wrapped.__managed && em.getUnitOfWork().getById(Item as never, wrapped.getPrimaryKey()) === subject,
+          // what a voter can go on with
+          isFoundAgain: (await em.findOne(Item as never, { id: wrapped.getPrimaryKey() } as never)) === subject,
+          loaded: place && (await helper(place).init()),
+          changes: changesOf(em),
         });
         return item.secret === 'no' ? 'deny' : 'grant';
       }
@@ -102,6 +115,7 @@ describe.each(databases)('the subject of a voter on %s', (kind) => {
           const { status, text } = await app.request('GET', `/items/${id}.json`);
           answers.push([status, text]);
         }
+        // the voter's own reads, and none that fetched the entity before it
         if (compiledReads) expect(app.statements.filter((sql) => /\bas (e0|i0)\b/.test(sql))).toEqual([]);
       } finally {
         await app.close();
@@ -112,6 +126,7 @@ describe.each(databases)('the subject of a voter on %s', (kind) => {
     expect(answers.slice(4)).toEqual(answers.slice(0, 4));
     expect(judged).toHaveLength(6);
     expect(judged.slice(3)).toEqual(judged.slice(0, 3));
+    expect(judged[0]).toMatchObject({ isManaged: true, isFoundAgain: true, loaded: { name: 'here' }, changes: 0 });
     expect(judged[0]).toMatchObject({ class: 'Box', own: { count: 3, wide: 9007199254740993n, open: true } });
   });
 });

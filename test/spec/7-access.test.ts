@@ -575,6 +575,36 @@ async function inMemory(app_main: CodeOptions['app_main'], more: Partial<CodeOpt
   });
 }
 
+describe('an authenticator that throws', () => {
+  const throwers: Readonly<Record<string, (value: unknown) => never | Promise<never>>> = {
+    'at once': (value) => {
+      throw value;
+    },
+    later: (value) => Promise.reject(value),
+  };
+
+  test.each(
+    Object.keys(throwers).flatMap((when) => [undefined, null, 0, 'no', new Error('no')].map((value) => [when, value] as const)),
+  )('%s, be it %s, lets nobody in', async (when, value) => {
+    class Thrower extends Authenticator {
+      override authenticate(): never | Promise<never> {
+        return (throwers[when] as (value: unknown) => never)(value);
+      }
+    }
+    const actions = { _index: null, _entity: null };
+    const app = await inMemory({ apis: { open: { class: Report, base_path: '/open', actions } } }, { authenticators: [Thrower] });
+    try {
+      for (const path of ['/open.json', '/open/1.json']) {
+        app.statements.length = 0;
+        expect((await app.request('GET', path)).status).toBe(500);
+        expect(app.statements).toEqual([]);
+      }
+    } finally {
+      await app.close();
+    }
+  });
+});
+
 describe('strategies', () => {
   const panels = ['', 'g', 'd', 'a', 'gd', 'dg', 'ggd', 'gdd', 'ag', 'ad', 'adg', 'agd', 'gg', 'aa'];
   const votes: Readonly<Record<string, Vote>> = { g: 'grant', d: 'deny', a: 'abstain' };
