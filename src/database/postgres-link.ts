@@ -7,7 +7,8 @@ import { closedError, lostError } from './unavailable.ts';
 /** Statements that a connection keeps prepared; those beyond are parsed each time. */
 const keptStatements = 1000;
 
-const asText = { getTypeParser: () => (value: unknown) => value } as unknown as pg.CustomTypesConfig;
+/** Leaves every value as the server writes it. */
+export const asText = { getTypeParser: () => (value: unknown) => value } as unknown as pg.CustomTypesConfig;
 
 /** Text forms that the serializers know. The time zone stays the server's, as conditions of an application may depend on it. */
 const settings = '-c datestyle=ISO -c bytea_output=hex -c extra_float_digits=1';

@@ -2,14 +2,18 @@
 import { DatabaseSync } from 'node:sqlite';
 import { parentPort, workerData } from 'node:worker_threads';
 import type { Statement } from './executor.ts';
+import { NamedReads } from './named-reads.ts';
 import { PreparedReads } from './prepared-reads.ts';
 
+/** Whether rows are arrays, as compiled statements want them, or objects, as the mapper does. */
+export type RowForm = 'arrays' | 'named';
+
 /** What is asked of the thread; null asks it to end. */
-export type Question = { readonly statement: Statement; readonly parameters: readonly unknown[] } | null;
+export type Question = { readonly statement: Statement; readonly parameters: readonly unknown[]; readonly as: RowForm } | null;
 
 /** What it answers, with the milliseconds that it took. */
 export type Answer =
-  | { readonly took: number; readonly rows: unknown[][] }
+  | { readonly took: number; readonly rows: readonly unknown[] }
   | { readonly took: number; readonly error: { readonly message: string; readonly properties: object } };
 
 /** What it says first, when it has opened the file. */
@@ -22,7 +26,9 @@ export interface ReaderThreadData {
 
 const { file, busyTimeout } = workerData as ReaderThreadData;
 const port = parentPort as NonNullable<typeof parentPort>;
-const reads = new PreparedReads(new DatabaseSync(file, { readOnly: true, timeout: busyTimeout }));
+const db = new DatabaseSync(file, { readOnly: true, timeout: busyTimeout });
+const reads = new PreparedReads(db);
+const namedReads = new NamedReads(db);
 port.postMessage('opened' satisfies Opened);
 
 port.on('message', (question: Question) => {
@@ -30,14 +36,14 @@ port.on('message', (question: Question) => {
     port.postMessage(answerTo(question));
     return;
   }
-  reads.db.close();
+  db.close();
   port.close();
 });
 
-function answerTo({ statement, parameters }: NonNullable<Question>): Answer {
+function answerTo({ statement, parameters, as }: NonNullable<Question>): Answer {
   const start = performance.now();
   try {
-    const rows = reads.rows(statement, parameters);
+    const rows = as === 'arrays' ? reads.rows(statement, parameters) : namedReads.rows(statement.text, parameters);
     return { took: performance.now() - start, rows };
   } catch (error) {
     // an error that is sent to another thread keeps nothing but its message

@@ -1,7 +1,7 @@
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { Statement } from './executor.ts';
-import type { Answer, Opened, Question, ReaderThreadData } from './reader-thread.ts';
+import type { Answer, Opened, Question, ReaderThreadData, RowForm } from './reader-thread.ts';
 import { closedError, lostError, tooLongError } from './unavailable.ts';
 
 /** The most threads at once; each is started when it is first needed. */
@@ -43,9 +43,9 @@ export class ReaderThreads {
   }
 
   /** The rows of a statement, and the milliseconds that it took. What was committed before the call is in them. */
-  async rows(statement: Statement, parameters: readonly unknown[]): Promise<{ rows: unknown[][]; took: number }> {
-    const answer = await this.#ask({ statement, parameters });
-    if ('rows' in answer) return answer;
+  async rows<Row>(statement: Statement, parameters: readonly unknown[], as: RowForm): Promise<{ rows: Row[]; took: number }> {
+    const answer = await this.#ask({ statement, parameters, as });
+    if ('rows' in answer) return answer as { rows: Row[]; took: number };
     throw Object.assign(new Error(answer.error.message), answer.error.properties);
   }
 

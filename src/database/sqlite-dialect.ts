@@ -12,6 +12,8 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from 'kysely';
+import { MapperReads } from './mapper-reads.ts';
+import { NamedReads, withPlainNumbers } from './named-reads.ts';
 import { ReaderThreads } from './reader-threads.ts';
 
 /** How long a statement waits for another process's write to end, in milliseconds. */
@@ -26,14 +28,16 @@ const inMemory = ':memory:';
  * and does not wait for it (WAL allows this). An in-memory database has one connection, and reads wait for their turn.
  */
 export class SqliteFileDialect extends SqliteDialect {
-  /** Where what takes long is read; there are none for a database in memory, which has one connection only. */
-  readonly threads: ReaderThreads | null;
   readonly #driver: SqliteFileDriver;
 
   constructor(file: string, statementTimeout = 0) {
     super({ database: () => Promise.reject(new Error('connections are opened by SqliteFileDialect itself')) });
-    this.threads = file === inMemory ? null : new ReaderThreads({ file, busyTimeout }, statementTimeout);
-    this.#driver = new SqliteFileDriver(file);
+    this.#driver = new SqliteFileDriver(file, statementTimeout);
+  }
+
+  /** Where what takes long is read; there are none for a database in memory, which has one connection only. */
+  get threads(): ReaderThreads | null {
+    return this.#driver.threads;
   }
 
   /** Runs work that only reads, on the connection for reading; it sees what is committed. */
@@ -66,22 +70,33 @@ class ManyConnectionsAdapter extends SqliteAdapter {
 }
 
 class SqliteFileDriver implements Driver {
+  threads: ReaderThreads | null = null;
   readonly #file: string;
+  readonly #statementTimeout: number;
   readonly #turn = new Turn();
   #writer!: DatabaseSync;
   #reader!: DatabaseSync;
+  #reads: MapperReads | null = null;
   #isOpen = false;
 
-  constructor(file: string) {
+  constructor(file: string, statementTimeout: number) {
     this.#file = file;
+    this.#statementTimeout = statementTimeout;
   }
 
   async init(): Promise<void> {
     if (this.#isOpen) return;
     this.#isOpen = true;
-    if (this.#file !== inMemory) mkdirSync(dirname(this.#file), { recursive: true });
+    if (this.#file === inMemory) {
+      this.#writer = open(this.#file);
+      this.#reader = this.#writer;
+      return;
+    }
+    mkdirSync(dirname(this.#file), { recursive: true });
     this.#writer = open(this.#file);
-    this.#reader = this.#file === inMemory ? this.#writer : open(this.#file);
+    this.#reader = open(this.#file);
+    this.threads = new ReaderThreads({ file: this.#file, busyTimeout }, this.#statementTimeout);
+    this.#reads = new MapperReads(this.#reader, this.threads);
   }
 
   async read<Result>(work: (db: DatabaseSync) => Result): Promise<Result> {
@@ -96,7 +111,7 @@ class SqliteFileDriver implements Driver {
   }
 
   async acquireConnection(): Promise<DatabaseConnection> {
-    return new Connection(this.#writer, this.#reader, this.#turn);
+    return new Connection(this.#writer, this.#reads, this.#turn);
   }
 
   async beginTransaction(connection: DatabaseConnection): Promise<void> {
@@ -126,6 +141,7 @@ class SqliteFileDriver implements Driver {
   async releaseConnection(): Promise<void> {}
 
   async destroy(): Promise<void> {
+    await this.threads?.close();
     if (!this.#isOpen) return;
     this.#isOpen = false;
     if (this.#reader !== this.#writer) this.#reader.close();
@@ -135,13 +151,14 @@ class SqliteFileDriver implements Driver {
 
 class Connection implements DatabaseConnection {
   readonly #writer: DatabaseSync;
-  readonly #reader: DatabaseSync;
+  /** Null where the connection that writes is the only one. */
+  readonly #reads: MapperReads | null;
   readonly #turn: Turn;
   #inTransaction = false;
 
-  constructor(writer: DatabaseSync, reader: DatabaseSync, turn: Turn) {
+  constructor(writer: DatabaseSync, reads: MapperReads | null, turn: Turn) {
     this.#writer = writer;
-    this.#reader = reader;
+    this.#reads = reads;
     this.#turn = turn;
   }
 
@@ -172,7 +189,7 @@ class Connection implements DatabaseConnection {
   async executeQuery<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
     const values = parameters as SQLInputValue[];
     if (this.#inTransaction) return run<R>(this.#writer, sql, values);
-    if (onlyReads(sql) && this.#reader !== this.#writer) return run<R>(this.#reader, sql, values);
+    if (this.#reads && onlyReads(sql)) return { rows: (await this.#reads.rows(sql, values)) as R[] };
     await this.#turn.take();
     try {
       return run<R>(this.#writer, sql, values);
@@ -217,30 +234,13 @@ function onlyReads(sql: string): boolean {
 }
 
 function run<R>(db: DatabaseSync, sql: string, values: SQLInputValue[]): QueryResult<R> {
+  if (onlyReads(sql)) return { rows: new NamedReads(db).rows(sql, values) as R[] };
   const statement = db.prepare(sql);
-  // Integers beyond 2^53 do not fit a number; asking for BigInts always would make every other read slower.
-  const reads = onlyReads(sql);
-  if (!reads) statement.setReadBigInts(true);
+  // integers beyond 2^53 do not fit a number
+  statement.setReadBigInts(true);
   if (statement.columns().length === 0) {
     const { changes, lastInsertRowid } = statement.run(...values);
     return { rows: [], numAffectedRows: BigInt(changes), insertId: BigInt(lastInsertRowid) };
   }
-  try {
-    const rows = statement.all(...values);
-    return { rows: (reads ? rows : rows.map(withPlainNumbers)) as R[] };
-  } catch (error) {
-    if (!reads || (error as { code?: string }).code !== 'ERR_OUT_OF_RANGE') throw error;
-    statement.setReadBigInts(true);
-    return { rows: statement.all(...values).map(withPlainNumbers) as R[] };
-  }
-}
-
-function withPlainNumbers(row: Record<string, unknown>): Record<string, unknown> {
-  for (const key in row) {
-    const value = row[key];
-    if (typeof value !== 'bigint') continue;
-    const number = Number(value);
-    row[key] = Number.isSafeInteger(number) ? number : value.toString();
-  }
-  return row;
+  return { rows: statement.all(...values).map(withPlainNumbers) as R[] };
 }

@@ -11,7 +11,7 @@ const Thing = defineEntity({
 
 /** A condition that is true after a while. */
 const slowly: Record<DatabaseKind, string> = {
-  sqlite: '(with recursive n(i) as (select 1 union all select i + 1 from n where i < 3000000) select count(*) from n) > 0',
+  sqlite: '(with recursive n(i) as (select 1 union all select i + 1 from n where i < 1500000) select count(*) from n) > 0',
   postgresql: '(select count(*) from (select pg_sleep(1)) as nap) > 0',
 };
 let kind: DatabaseKind;
@@ -24,7 +24,9 @@ class SlowController extends ApiController {
 
 const actions = { _index: null, _entity: { methods: { GET: true, PATCH: true } } };
 
-describe.each(databases)('a read that takes long on %s', (database) => {
+const ways = databases.flatMap((database) => [[database, true] as const, [database, false] as const]);
+
+describe.each(ways)('a read that takes long on %s, compiled: %s', (database, compiledReads) => {
   let fresh: FreshDatabase;
   let application: TestApplication;
 
@@ -41,6 +43,7 @@ describe.each(databases)('a read that takes long on %s', (database) => {
       },
       models: [Thing],
       controllers: [SlowController],
+      compiledReads,
       seed: async (em: any) => {
         em.create(Thing, { id: 1, name: 'one' });
         // a database so large that nobody expects every statement to be short
@@ -57,6 +60,8 @@ describe.each(databases)('a read that takes long on %s', (database) => {
   test('holds up no other request', async () => {
     const { request } = application;
     expect((await request('GET', '/thing.json')).json.count).toBe(1);
+    // the rows that the mapper reads take long for everybody once
+    if (!compiledReads) await request('GET', '/slow.json');
     const answered: string[] = [];
     const slow = request('GET', '/slow.json').then((answer) => {
       answered.push('slow');
