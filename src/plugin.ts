@@ -10,7 +10,7 @@ import { type Application, type ApplicationOptions, instancesOf, loadApplication
 import type { Denormalizers } from './change/associations.ts';
 import { conflictProblem } from './change/conflict.ts';
 import { ApiController, constructController } from './controller/api-controller.ts';
-import { compiledEntity, compiledIndex, isUnhooked } from './controller/compiled-actions.ts';
+import { compiledEntity, compiledIndex, isUnhooked, showsRowsAsTheyAre } from './controller/compiled-actions.ts';
 import { collectionHandler, singleHandler } from './controller/dispatch.ts';
 import { respond } from './controller/respond.ts';
 import { type ApiRuntime, Framework, restrictionOf, userOf } from './controller/runtime.ts';
@@ -23,6 +23,7 @@ import { identifierParser } from './model/identifier.ts';
 import { CompiledRead } from './query/compiled-read.ts';
 import type { Door } from './query/reference.ts';
 import { type RootFilter, rootFilterOf } from './query/root-filter.ts';
+import { SeekPlan } from './query/seek-plan.ts';
 import { toProblem } from './response/problem-document.ts';
 import { sendProblem } from './response/send-problem.ts';
 import { type HandlerFor, mountRoutes, type RouteHandler } from './route/mount.ts';
@@ -146,7 +147,7 @@ function handlers(
   });
   const controllers = new Map<ApiDeclaration, { controller: ApiController; runtime: ApiRuntime }>();
   for (const api of declaration.apis) {
-    const made = compileApi(api, framework, application, challenge);
+    const made = compileApi(api, framework, application, challenge, executor);
     controllers.set(api, made);
     const { runtime } = made;
     doors.push({
@@ -213,20 +214,22 @@ function compiledHandler(
   const judged = isEntity && runtime.guardOf('_entity', method).readsSubject;
   if ((!isIndex && !isEntity) || !isUnhooked(controller, ApiController.prototype, isIndex ? 'indexApi' : 'entityApi'))
     return general;
-  const read = CompiledRead.compile(
-    framework.mapper,
-    meta,
-    framework.serializer().planFor(meta),
-    api.defaultSort,
-    executor,
-    judged,
+  const read = CompiledRead.compile(framework.mapper, meta, framework.serializer().planFor(meta), api.defaultSort, executor, {
+    seek: isIndex ? runtime.seek : null,
+    withSubject: judged,
     filter,
-  );
+  });
   if (!(read instanceof CompiledRead) || (judged && read.subjectRefusal !== null)) return general;
   return isIndex ? compiledIndex(runtime, read, general) : compiledEntity(runtime, read, general, method);
 }
 
-function compileApi(api: ApiDeclaration, framework: Framework, { mapper, records, voters }: Application, challenge: string) {
+function compileApi(
+  api: ApiDeclaration,
+  framework: Framework,
+  { mapper, records, voters }: Application,
+  challenge: string,
+  executor: Executor,
+) {
   const meta = metaOf(mapper, api.class.value);
   const type = (api.controller?.value ?? ApiController) as new () => ApiController;
   const guards = new Map(
@@ -237,6 +240,7 @@ function compileApi(api: ApiDeclaration, framework: Framework, { mapper, records
       ),
   );
   let controller: ApiController;
+  let seek: SeekPlan | null = null;
   const runtime: ApiRuntime = {
     framework,
     api,
@@ -246,6 +250,9 @@ function compileApi(api: ApiDeclaration, framework: Framework, { mapper, records
       return controller;
     },
     restricts: type.prototype.customizeQuery !== ApiController.prototype.customizeQuery,
+    get seek() {
+      return seek;
+    },
     guardOf: (action, method) => {
       const guard = guards.get(`${action} ${method}`);
       if (!guard) throw new Error(`${api.name} has no action "${action}" with the method ${method}`);
@@ -253,6 +260,10 @@ function compileApi(api: ApiDeclaration, framework: Framework, { mapper, records
     },
   };
   controller = constructController(type, runtime);
+  if (api.actions.some(({ kind }) => kind === 'index') && showsRowsAsTheyAre(controller, ApiController.prototype)) {
+    const fields = framework.serializer().planFor(meta);
+    seek = SeekPlan.of(mapper, meta, fields, api.defaultSort, api.name, executor);
+  }
   return { controller, runtime };
 }
 

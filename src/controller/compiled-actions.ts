@@ -4,18 +4,18 @@ import type { HttpMethod } from '../declaration/types.ts';
 import { problem } from '../errors.ts';
 import { modelName } from '../model/hierarchy.ts';
 import type { Identifier } from '../model/identifier.ts';
-import type { CompiledRead } from '../query/compiled-read.ts';
-import { countQuery, singleKey, windowKeys } from '../query/key-query.ts';
+import type { CompiledPage, CompiledRead } from '../query/compiled-read.ts';
+import { pageQueries, singleKey } from '../query/key-query.ts';
 import { type AnyQueryBuilder, isPlain, type Restrict, restrictedQuery } from '../query/restriction.ts';
 import { joinsFiltered } from '../query/root-filter.ts';
 import { collectionOf } from '../response/collection.ts';
-import { checkParameters, pageParameters, readPageRequest } from '../response/page-request.ts';
+import { checkParameters, pageParameters, readPageRequest, readPageToken } from '../response/page-request.ts';
 import type { RouteHandler } from '../route/mount.ts';
 import { checkAccess } from './admission.ts';
 import type { ApiController } from './api-controller.ts';
 import { stateOf, withState } from './request-state.ts';
 import { jsonType } from './respond.ts';
-import { type ApiRuntime, restrictionOf, userOf } from './runtime.ts';
+import { type ApiRuntime, restrictionOf, userOf, windowOf } from './runtime.ts';
 
 /** Whether nothing of the application's own code is on the way from the rows to the answer. */
 export function isUnhooked(controller: ApiController, base: ApiController, handler: 'indexApi' | 'entityApi'): boolean {
@@ -35,6 +35,11 @@ function isTaken({ restricts }: ApiRuntime, query: AnyQueryBuilder): boolean {
   return isPlain(query) && (restricts || !joinsFiltered(query));
 }
 
+/** Whether the rows of a list are shown as they are, and none of the application's own code can hide something of them. */
+export function showsRowsAsTheyAre(controller: ApiController, base: ApiController): boolean {
+  return (['indexApi', 'onPostFetchEntity', 'onBeforeSerialize'] as const).every((name) => controller[name] === base[name]);
+}
+
 /** `_index` GET and HEAD from compiled statements; a restriction of a form they cannot take goes `otherwise`. */
 export function compiledIndex(runtime: ApiRuntime, read: CompiledRead, otherwise: RouteHandler): RouteHandler {
   const { api, framework, meta } = runtime;
@@ -45,18 +50,18 @@ export function compiledIndex(runtime: ApiRuntime, read: CompiledRead, otherwise
     const query = request.query as Record<string, unknown>;
     checkParameters(query, pageParameters);
     const page = readPageRequest(query, api.pagination);
-    const window = { offset: page.offset, limit: page.itemsPerPage };
+    const window = windowOf(runtime, page, readPageToken(query));
     const restrict = restrictionOf(runtime, '_index', request) ?? ownFilters(read);
-    let fetched: { count: number; items: string };
+    let fetched: CompiledPage;
     if (restrict) {
       const state = stateOf(request, framework.mapper);
       const restricted = await withState(state, () => restrictedQuery(state.em, meta, restrict));
       if (!isTaken(runtime, restricted)) return otherwise(incoming, reply);
-      fetched = await read.pageOf(windowKeys(meta, restricted, window, api.defaultSort), countQuery(meta, restricted));
+      fetched = await read.pageOf(pageQueries(meta, restricted, window, api.defaultSort, runtime.seek), window);
     } else {
       fetched = await read.page(window);
     }
-    const { count, pagination } = collectionOf([], fetched.count, page, request.url, baseUrl);
+    const { count, pagination } = collectionOf([], fetched.count, page, request.url, baseUrl, fetched.edges);
     return reply
       .type(jsonType)
       .send(`{"count":${count},"results":[${fetched.items}],"pagination":${JSON.stringify(pagination)}}`);

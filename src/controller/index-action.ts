@@ -6,11 +6,11 @@ import { fetchPage } from '../query/fetch.ts';
 import { populatePlan } from '../query/populate.ts';
 import { type CollectionModel, collectionOf } from '../response/collection.ts';
 import { JsonReply } from '../response/json-reply.ts';
-import { checkParameters, pageParameters, readPageRequest } from '../response/page-request.ts';
+import { checkParameters, pageParameters, readPageRequest, readPageToken } from '../response/page-request.ts';
 import { targetOf } from '../response/request-target.ts';
 import { heed } from './hooks.ts';
 import { stateOf } from './request-state.ts';
-import { type ApiRuntime, restrictionOf } from './runtime.ts';
+import { type ApiRuntime, restrictionOf, windowOf } from './runtime.ts';
 
 /** `_index`, once access was granted. */
 export function indexAction(runtime: ApiRuntime, request: ApiRequest, format: string): Promise<unknown> {
@@ -31,17 +31,18 @@ async function list(runtime: ApiRuntime, request: ApiRequest): Promise<Collectio
   const { api, framework, hooks, meta } = runtime;
   const page = readPageRequest(query, api.pagination);
   const { em } = stateOf(request, framework.mapper);
-  const { rows, count } = await fetchPage(
+  const { rows, count, edges } = await fetchPage(
     em,
     meta,
-    { offset: page.offset, limit: page.itemsPerPage },
+    windowOf(runtime, page, readPageToken(query)),
     api.defaultSort,
     restrictionOf(runtime, '_index', request),
+    runtime.seek,
   );
   await heed(hooks.onPostFetchEntity('_index', request, rows));
   // all classes of the model at once, so that the number of statements does not depend on which of them are on the page
   await populatePlan(em, rows, framework.serializer().planFor(meta));
-  return collectionOf(rows, count, page, request.url, framework.declaration.server.baseUrl);
+  return collectionOf(rows, count, page, request.url, framework.declaration.server.baseUrl, edges);
 }
 
 async function create(runtime: ApiRuntime, request: ApiRequest, format: string): Promise<JsonReply> {

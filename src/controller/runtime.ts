@@ -8,8 +8,11 @@ import type { Mapper } from '../database/mapper.ts';
 import type { ApiDeclaration, Declaration, HttpMethod } from '../declaration/types.ts';
 import { readGroups, writeGroups } from '../model/groups.ts';
 import type { IdentifierParser } from '../model/identifier.ts';
+import type { Window } from '../query/keys.ts';
 import { type Door, ReferenceResolver } from '../query/reference.ts';
 import type { Restrict } from '../query/restriction.ts';
+import type { SeekPlan } from '../query/seek-plan.ts';
+import { type PageRequest, type PageToken, refusedToken } from '../response/page-request.ts';
 import { createSerializer, type Serializer } from '../serialization/serializer.ts';
 import type { ControllerHooks } from './hooks.ts';
 
@@ -65,6 +68,8 @@ export interface ApiRuntime {
   readonly hooks: ControllerHooks;
   /** Whether the controller restricts queries at all. */
   readonly restricts: boolean;
+  /** How the list goes on from a row of it; null where it cannot, or where the controller has a hand in what is shown of its rows. */
+  readonly seek: SeekPlan | null;
   guardOf(action: string, method: HttpMethod): Guard;
 }
 
@@ -72,6 +77,14 @@ export interface ApiRuntime {
 export function restrictionOf(runtime: ApiRuntime, action: string, request: ApiRequest): Restrict | null {
   if (!runtime.restricts) return null;
   return (query) => runtime.hooks.customizeQuery(action, request, query);
+}
+
+/** The window that a request asks for, by place or, following a link, by the row next to it. */
+export function windowOf({ seek }: ApiRuntime, { itemsPerPage, offset }: PageRequest, token: PageToken | null): Window {
+  if (!token) return { offset, limit: itemsPerPage };
+  const from = seek?.read(token.text);
+  if (!from) throw refusedToken(token.name);
+  return { offset, limit: itemsPerPage, seek: { direction: token.name, ...from } };
 }
 
 /** Who is calling, as the authenticators found out before the request reached the action. */

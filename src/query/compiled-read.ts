@@ -1,29 +1,49 @@
-import { createHash } from 'node:crypto';
-import { type EntityMetadata, type EntityProperty, type Platform, ReferenceKind } from '@mikro-orm/core';
+import type { EntityMetadata, Platform } from '@mikro-orm/core';
 import type { Executor, Statement } from '../database/executor.ts';
 import { type DatabaseKind, databaseKindOf, type Mapper, type RequestEntityManager } from '../database/mapper.ts';
 import type { SortKey } from '../declaration/types.ts';
 import type { FieldPlan } from '../model/field-plan.ts';
 import { type Identifier, keyOf } from '../model/identifier.ts';
 import { valueKindOf } from '../model/value-kind.ts';
+import { noEdges, type PageEdges } from '../response/collection.ts';
 import { compileRowWriter, type RowField, type RowsByKey, type RowWriter } from '../serialization/row-writer.ts';
+import { bindable, nameOf } from './bound-statement.ts';
 import { isFiltered } from './filters.ts';
 import type { Window } from './keys.ts';
+import { type BoundText, PageText, where } from './page-text.ts';
 import { noFilter, type RootFilter } from './root-filter.ts';
-import {
-  type ManySelection,
-  NeedsEntity,
-  planRows,
-  type RowPlan,
-  rootTableAlias,
-  type SubjectColumn,
-  tableOf,
-} from './row-plan.ts';
+import { type ManySelection, NeedsEntity, planRows, type RowPlan, type SubjectColumn } from './row-plan.ts';
+import type { Seek, SeekPlan } from './seek-plan.ts';
+import { cutSought, sidesOf } from './seek-query.ts';
+import { planSort, type SortPlan } from './sort-plan.ts';
 
 /** A query that selects keys of the model, as the mapper wrote it, with `?` for each parameter. */
 export interface KeyQuery {
   readonly sql: string;
   readonly params: readonly unknown[];
+}
+
+/** A page as JSON objects, separated by commas, and what is known of its surroundings. */
+export interface CompiledPage {
+  readonly count: number;
+  readonly items: string;
+  readonly edges: PageEdges;
+}
+
+/** The queries behind a page: its keys, in order, their number, and, for one that was sought backwards, a row that follows it. */
+export interface PageQueries {
+  readonly keys: KeyQuery;
+  readonly count: KeyQuery;
+  readonly following: KeyQuery | null;
+  /** Whether the keys are in the order that the list declares, so that it can go on from a row of it. */
+  readonly inOrder: boolean;
+}
+
+interface CompileOptions {
+  readonly seek?: SeekPlan | null;
+  /** Whether rows are made entities, for somebody to judge. */
+  readonly withSubject?: boolean;
+  readonly filter?: RootFilter | undefined;
 }
 
 /** Reads of one model and field plan whose statements and serializer were made at start. */
@@ -43,11 +63,15 @@ export class CompiledRead {
   /** Whether filters of the model are made anew for each request, so that every read needs a query of keys. */
   readonly filtersPerRequest: boolean;
 
+  readonly #text: PageText;
+  readonly #seek: SeekPlan | null;
+
   private constructor(
     mapper: Mapper,
     meta: EntityMetadata,
     plan: RowPlan,
-    sort: readonly SortKey[],
+    sort: SortPlan,
+    seek: SeekPlan | null,
     executor: Executor,
     filter: RootFilter,
   ) {
@@ -62,11 +86,16 @@ export class CompiledRead {
     this.#writer = compileRowWriter(plan.root.object, executor.format);
     this.#manyWriters = plan.many.map(({ object }) => compileRowWriter(object, executor.format));
     const keyKind = valueKindOf(keyOf(meta), mapper.driver.getPlatform()).kind;
-    this.#wide = keyKind === 'bigint' || holdsBigints(plan.root.object.variants.flatMap(({ fields }) => fields));
+    this.#wide =
+      keyKind === 'bigint' ||
+      seek?.holdsBigints === true ||
+      holdsBigints(plan.root.object.variants.flatMap(({ fields }) => fields));
     this.#manyStatements = plan.many.map((many) => this.#manyStatement(many));
     const { root } = plan;
     this.#one = this.#statement(this.#select([`${root.key} = ${this.#parameter(1)}`, ...filters]));
-    this.#page = this.#statement(this.#pageText(mapper, meta, sort, filters));
+    this.#seek = seek;
+    this.#text = new PageText(root, filters, sort, seek, this.#kind);
+    this.#page = this.#statement(this.#text.byOffset());
     this.#count = this.#statement(`select count(*) from ${root.table}${where([...root.conditions, ...filters])}`, false);
   }
 
@@ -77,11 +106,11 @@ export class CompiledRead {
     fields: FieldPlan,
     sort: readonly SortKey[],
     executor: Executor,
-    withSubject = false,
-    filter: RootFilter = isFiltered(meta) ? unknownFilter : noFilter,
+    { filter = isFiltered(meta) ? unknownFilter : noFilter, seek = null, withSubject = false }: CompileOptions = {},
   ): CompiledRead | { readonly needsEntity: string } {
     try {
-      return new CompiledRead(mapper, meta, planRows(mapper, meta, fields, withSubject), sort, executor, filter);
+      const rows = planRows(mapper, meta, fields, withSubject);
+      return new CompiledRead(mapper, meta, rows, planSort(mapper, meta, sort), seek, executor, filter);
     } catch (error) {
       if (error instanceof NeedsEntity) return { needsEntity: error.message };
       throw error;
@@ -96,7 +125,7 @@ export class CompiledRead {
   /** One row among those that a query selects. */
   async oneOf(query: KeyQuery): Promise<unknown[] | undefined> {
     const { sql, params } = this.#sendable(query);
-    return (await this.#executor.rows(this.#statement(this.#selectOf(sql)), params))[0];
+    return (await this.#executor.rows(this.#statement(this.#text.ofSelected(sql)), params))[0];
   }
 
   /** Why a row cannot be made an entity, where it cannot. */
@@ -122,24 +151,58 @@ export class CompiledRead {
     return this.#plan.many.length === 0 ? this.#writer(row, noRows, noWriters) : this.#write([row]);
   }
 
-  /** A window of all rows as JSON objects, separated by commas, and their number. */
-  async page({ offset, limit }: Window): Promise<{ count: number; items: string }> {
-    const [rows, counted] = await Promise.all([
-      this.#executor.rows(this.#page, [limit, offset]),
+  /** A window of all rows. */
+  async page({ offset, limit, seek }: Window): Promise<CompiledPage> {
+    if (!seek) {
+      const [rows, counted] = await Promise.all([
+        this.#executor.rows(this.#page, [limit, offset]),
+        this.#executor.rows(this.#count, []),
+      ]);
+      return this.#pageFrom(rows, counted, this.#seek);
+    }
+    const [rows, counted, following] = await Promise.all([
+      this.#send(this.#text.sought(seek, limit + 1)),
       this.#executor.rows(this.#count, []),
+      seek.direction === 'before' ? this.#send(this.#text.following(seek)) : null,
     ]);
-    return { count: Number(counted[0]?.[0]), items: await this.#write(rows) };
+    return this.#soughtPage(rows, counted, following, seek, limit);
   }
 
   /** The rows that a query selects, in its own order, and what another query counts. */
-  async pageOf(keys: KeyQuery, count: KeyQuery): Promise<{ count: number; items: string }> {
+  async pageOf({ keys, count, following: next, inOrder }: PageQueries, { limit, seek }: Window): Promise<CompiledPage> {
     const page = this.#sendable(keys);
-    const counting = this.#sendable(count);
-    const [rows, counted] = await Promise.all([
-      this.#executor.rows(this.#statement(this.#selectOf(page.sql)), page.params),
-      this.#executor.rows(this.#statement(counting.sql, false), counting.params),
+    const [rows, counted, following] = await Promise.all([
+      this.#executor.rows(this.#statement(this.#text.ofSelected(page.sql)), page.params),
+      this.#sendQuery(count),
+      next && this.#sendQuery(next),
     ]);
-    return { count: Number(counted[0]?.[0]), items: await this.#write(rows) };
+    if (seek) return this.#soughtPage(rows, counted, following, seek, limit);
+    return this.#pageFrom(rows, counted, inOrder ? this.#seek : null);
+  }
+
+  async #pageFrom(rows: unknown[][], counted: unknown[][], plan: SeekPlan | null): Promise<CompiledPage> {
+    return { count: Number(counted[0]?.[0]), items: await this.#write(rows), edges: this.#edgesOf(rows, plan) };
+  }
+
+  async #soughtPage(
+    found: unknown[][],
+    counted: unknown[][],
+    following: unknown[][] | null,
+    seek: Seek,
+    limit: number,
+  ): Promise<CompiledPage> {
+    const { rows, beyond } = cutSought(found, seek, limit);
+    const page = await this.#pageFrom(rows, counted, this.#seek);
+    const edges = rows.length > 0 ? page.edges : (this.#seek as SeekPlan).edgesOfNone(seek);
+    return { ...page, edges: { ...edges, ...sidesOf(seek, beyond, following !== null && following.length > 0) } };
+  }
+
+  #edgesOf(rows: unknown[][], plan: SeekPlan | null): PageEdges {
+    const [first] = rows;
+    if (!plan || !first) return noEdges;
+    const last = rows[rows.length - 1] as unknown[];
+    const tokenOf = (row: unknown[]) => plan.token(this.#text.edgeColumns.map((column) => row[column]));
+    return { first: tokenOf(first), last: tokenOf(last) };
   }
 
   async #write(rows: unknown[][]): Promise<string> {
@@ -183,23 +246,13 @@ export class CompiledRead {
     return `select ${columns.join(', ')} from ${[table, ...joins].join(' ')}${where([...conditions, ...own])}`;
   }
 
-  /** The keys of the window are found first, and what is embedded is joined to them alone. */
-  #pageText(mapper: Mapper, meta: EntityMetadata, sort: readonly SortKey[], filters: readonly string[]): string {
-    const { columns, joins, key, table } = this.#plan.root;
-    const conditions = [...this.#plan.root.conditions, ...filters];
-    const order = sortText(mapper, meta, sort, key);
-    const limits = `limit ${this.#parameter(1)} offset ${this.#parameter(2)}`;
-    const orderBy = `order by ${order.terms.join(', ')}`;
-    if (joins.length === 0)
-      return `select ${columns.join(', ')} from ${[table, ...order.joins].join(' ')}${where(conditions)} ${orderBy} ${limits}`;
-    const keys = `select ${key} as key from ${[table, ...order.joins].join(' ')}${where(conditions)} ${orderBy} ${limits}`;
-    return `select ${columns.join(', ')} from (${keys}) as page inner join ${table} on ${key} = page.key ${[...order.joins, ...joins].join(' ')} ${orderBy}`;
+  #send({ text, params }: BoundText): Promise<unknown[][]> {
+    return this.#executor.rows(this.#statement(text), params);
   }
 
-  #selectOf(sql: string): string {
-    const { columns, conditions, joins, key, table } = this.#plan.root;
-    const selected = `with selected(key) as (${sql}), page as (select key, row_number() over () as place from selected)`;
-    return `${selected} select ${columns.join(', ')} from page inner join ${table} on ${key} = page.key ${joins.join(' ')}${where(conditions)} order by page.place`;
+  #sendQuery(query: KeyQuery): Promise<unknown[][]> {
+    const { sql, params } = this.#sendable(query);
+    return this.#executor.rows(this.#statement(sql, false), params);
   }
 
   /** A query of the mapper's with its parameters apart, so that its text is the same for every request. */
@@ -220,20 +273,6 @@ export class CompiledRead {
 const noRows: readonly RowsByKey[] = [];
 const noWriters: readonly RowWriter[] = [];
 const unknownFilter: RootFilter = { kind: 'entities', reason: 'the model has a filter that is on by default' };
-
-/** Prepared statements are known by their text, of which there is a bounded number. */
-const names = new Map<string, string>();
-const keptNames = 2000;
-
-function nameOf(text: string): string {
-  let name = names.get(text);
-  if (name === undefined) {
-    name = `d${createHash('sha256').update(text).digest('base64url').slice(0, 20)}`;
-    if (names.size >= keptNames) names.delete(names.keys().next().value as string);
-    names.set(text, name);
-  }
-  return name;
-}
 
 /**
  * The mapper writes every parameter into the text before it sends it. What stands apart here must mean the same: it has the
@@ -274,17 +313,6 @@ function isLiteral(value: unknown): boolean {
   return ['string', 'number', 'bigint', 'boolean'].includes(typeof value);
 }
 
-function where(conditions: readonly string[]): string {
-  return conditions.length > 0 ? ` where ${conditions.join(' and ')}` : '';
-}
-
-/** What the driver takes for a value of the mapper's: SQLite knows neither dates nor booleans, and Node gives it every number as a double. */
-function bindable(value: unknown, kind: DatabaseKind): unknown {
-  if (kind === 'postgresql') return value;
-  const plain = value instanceof Date ? value.getTime() : typeof value === 'boolean' ? Number(value) : value;
-  return Number.isSafeInteger(plain) ? BigInt(plain as number) : plain;
-}
-
 function jsonList(keys: Iterable<unknown>): string {
   const items = [...keys].map((key) => (typeof key === 'bigint' ? key.toString() : JSON.stringify(key)));
   return `[${items.join(',')}]`;
@@ -313,40 +341,4 @@ function holdsBigints(fields: readonly RowField[]): boolean {
       return field.objects.some(({ variants }) => variants.some((variant) => holdsBigints(variant.fields)));
     return false;
   });
-}
-
-function sortText(
-  mapper: Mapper,
-  meta: EntityMetadata,
-  sort: readonly SortKey[],
-  key: string,
-): { terms: string[]; joins: string[] } {
-  const quote = (name: string) => mapper.driver.getPlatform().quoteIdentifier(name).toString();
-  const joins: string[] = [];
-  const terms = sort.map(({ property: path, direction }) => {
-    let properties = meta.properties as Readonly<Record<string, EntityProperty | undefined>>;
-    let alias = rootTableAlias;
-    const hops = path.split('.');
-    const last = hops.pop() as string;
-    for (const hop of hops) {
-      const property = properties[hop];
-      if (property?.kind === ReferenceKind.EMBEDDED && !property.object && !property.array) {
-        properties = property.embeddedProps as typeof properties;
-        continue;
-      }
-      const target = property?.targetMeta;
-      if (!target || target.embeddable || property.fieldNames?.length !== 1 || property.polymorphic || isFiltered(target))
-        throw new NeedsEntity(`the order by ${path} is made by the mapper`);
-      const joined = `s${joins.length}`;
-      const on = `${joined}.${quote(keyOf(target).fieldNames[0] as string)} = ${alias}.${quote(property.fieldNames[0] as string)}`;
-      joins.push(`left join ${tableOf(mapper, target)} as ${joined} on ${on}`);
-      properties = target.properties as typeof properties;
-      alias = joined;
-    }
-    const property = properties[last];
-    if (property?.fieldNames?.length !== 1 || property.formula || property.customOrder || property.object)
-      throw new NeedsEntity(`the order by ${path} is made by the mapper`);
-    return `${alias}.${quote(property.fieldNames[0] as string)} ${direction}`;
-  });
-  return { terms: [...terms, `${key} asc`], joins };
 }

@@ -1,18 +1,45 @@
 import { type EntityMetadata, QueryFlag } from '@mikro-orm/core';
 import type { SortKey } from '../declaration/types.ts';
 import { type Identifier, keyOf } from '../model/identifier.ts';
-import type { KeyQuery } from './compiled-read.ts';
+import { refusedToken } from '../response/page-request.ts';
+import type { KeyQuery, PageQueries } from './compiled-read.ts';
 import { inTotalOrder, type Window } from './keys.ts';
 import type { AnyQueryBuilder } from './restriction.ts';
+import { complementOf, type SeekPlan } from './seek-plan.ts';
+import { canSeek, seekIn } from './seek-query.ts';
 
-/** The keys of a window of a plain query, as text for a compiled read. */
-export function windowKeys(
+/** The queries of a window of a plain query, as texts for a compiled read. */
+export function pageQueries(
   meta: EntityMetadata,
   query: AnyQueryBuilder,
-  { offset, limit }: Window,
+  window: Window,
   sort: readonly SortKey[],
+  plan: SeekPlan | null,
+): PageQueries {
+  const { limit, offset, seek } = window;
+  const count = countQuery(meta, query);
+  const inOrder = canSeek(query);
+  if (!seek) return { keys: keysIn(meta, query.clone(), sort, limit, offset), count, following: null, inOrder };
+  if (!inOrder || !plan) throw refusedToken(seek.direction);
+  const sought = seekIn(query.clone(), plan, seek);
+  return {
+    // one more than the page takes, to know whether there is more
+    keys: keysIn(meta, sought, sort, limit + 1, undefined, seek.direction === 'before'),
+    count,
+    following: seek.direction === 'before' ? keysIn(meta, seekIn(query.clone(), plan, complementOf(seek)), sort, 1) : null,
+    inOrder,
+  };
+}
+
+function keysIn(
+  meta: EntityMetadata,
+  query: AnyQueryBuilder,
+  sort: readonly SortKey[],
+  limit: number,
+  offset?: number,
+  backwards = false,
 ): KeyQuery {
-  const ordered = inTotalOrder(query.clone(), meta, sort).unsetFlag(QueryFlag.DISTINCT);
+  const ordered = inTotalOrder(query, meta, sort, backwards).unsetFlag(QueryFlag.DISTINCT);
   return (ordered.select(keyOf(meta).name as never).limit(limit, offset) as AnyQueryBuilder).toQuery();
 }
 

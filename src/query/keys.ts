@@ -3,11 +3,14 @@ import type { RequestEntityManager } from '../database/mapper.ts';
 import type { SortKey } from '../declaration/types.ts';
 import { type Identifier, keyOf } from '../model/identifier.ts';
 import { type AnyQueryBuilder, isPlain } from './restriction.ts';
+import type { Seek } from './seek-plan.ts';
 
 /** A window of a result set. */
 export interface Window {
   readonly offset: number;
   readonly limit: number;
+  /** Where it begins or ends, in place of the offset. */
+  readonly seek?: Seek;
 }
 
 interface Statement {
@@ -31,10 +34,11 @@ export async function keysOf(
   query: AnyQueryBuilder,
   window: Window,
   sort: readonly SortKey[],
+  backwards = false,
 ): Promise<unknown[]> {
   const key = keyOf(meta).name as string;
   if (isPlain(query)) {
-    const keys = inTotalOrder(query.clone(), meta, sort);
+    const keys = inTotalOrder(query.clone(), meta, sort, backwards);
     const page = keys
       .unsetFlag(QueryFlag.DISTINCT)
       .select(key as never)
@@ -120,10 +124,20 @@ function narrowed(outer: Window, inner: Window): Window {
   return { offset: outer.offset + inner.offset, limit: Math.max(0, Math.min(inner.limit, outer.limit - inner.offset)) };
 }
 
-/** The query in its own order or else that of `sort`, and at last by key. */
-export function inTotalOrder(query: AnyQueryBuilder, meta: EntityMetadata, sort: readonly SortKey[]): AnyQueryBuilder {
-  if (query.state.orderBy.length === 0) for (const sortKey of sort) query.andOrderBy(orderOf(sortKey) as never);
-  return query.andOrderBy(keyOrder(meta) as never) as AnyQueryBuilder;
+/** The query in its own order or else that of `sort`, and at last by key. `backwards`: in the opposite of it. */
+export function inTotalOrder(
+  query: AnyQueryBuilder,
+  meta: EntityMetadata,
+  sort: readonly SortKey[],
+  backwards = false,
+): AnyQueryBuilder {
+  const turned = backwards ? sort.map(({ property, direction }) => ({ property, direction: opposite(direction) })) : sort;
+  if (query.state.orderBy.length === 0) for (const sortKey of turned) query.andOrderBy(orderOf(sortKey) as never);
+  return query.andOrderBy(keyOrder(meta, backwards ? 'desc' : 'asc') as never) as AnyQueryBuilder;
+}
+
+function opposite(direction: SortKey['direction']): SortKey['direction'] {
+  return direction === 'asc' ? 'desc' : 'asc';
 }
 
 /** `center.name` descending → `{ center: { name: 'desc' } }` */
@@ -132,6 +146,6 @@ export function orderOf({ property, direction }: SortKey): QueryOrderMap<object>
 }
 
 /** Ends every order: with it no two rows are equal. */
-export function keyOrder(meta: EntityMetadata): QueryOrderMap<object> {
-  return { [keyOf(meta).name]: 'asc' } as QueryOrderMap<object>;
+export function keyOrder(meta: EntityMetadata, direction: SortKey['direction'] = 'asc'): QueryOrderMap<object> {
+  return { [keyOf(meta).name]: direction } as QueryOrderMap<object>;
 }

@@ -1,4 +1,4 @@
-import type { PageRequest } from './page-request.ts';
+import { type PageRequest, type PageToken, tokenParameters } from './page-request.ts';
 import { targetOf } from './request-target.ts';
 
 /** The answer to a listing. */
@@ -14,41 +14,64 @@ export interface CollectionModel<Item = unknown> {
   };
 }
 
-/** Puts a page into the collection model. `url` is the request's own, from which the links are made. */
+/** What is known of a page's surroundings, beyond its number and the count. */
+export interface PageEdges {
+  /** The token of the first row, which the page before ends at; null where there is none. */
+  readonly first: string | null;
+  /** The token of the last row, which the page after begins at. */
+  readonly last: string | null;
+  readonly earlier?: boolean;
+  readonly more?: boolean;
+}
+
+export const noEdges: PageEdges = Object.freeze({ first: null, last: null });
+
+/**
+ * Puts a page into the collection model. `url` is the request's own, from which the links are made; `edges` are those of a list
+ * whose links can carry tokens.
+ */
 export function collectionOf<Item>(
   results: readonly Item[],
   count: number,
   { page, itemsPerPage, offset }: PageRequest,
   url: string,
   baseUrl: string,
+  edges: PageEdges | null = null,
 ): CollectionModel<Item> {
-  const more = offset + itemsPerPage < count;
+  const more = edges?.more ?? offset + itemsPerPage < count;
+  const earlier = edges?.earlier ?? page > 1;
   return {
     count,
     results,
     pagination: {
       more,
-      next: more ? baseUrl + withPage(url, page + 1) : null,
-      previous: page > 1 ? baseUrl + withPage(url, page - 1) : null,
+      next: more ? baseUrl + withPage(url, page + 1, edges && tokenOf('after', edges.last)) : null,
+      // rows that were added before the first page are before it still
+      previous: earlier ? baseUrl + withPage(url, Math.max(1, page - 1), edges && tokenOf('before', edges.first)) : null,
       first: offset,
       items_per_page: itemsPerPage,
     },
   };
 }
 
-/** The same address for another page, with every other parameter where it was. */
-function withPage(url: string, page: number): string {
+function tokenOf(name: PageToken['name'], text: string | null): string {
+  return text === null ? '' : `&${name}=${text}`;
+}
+
+/** The same address for another page, with every other parameter where it was; a list that has no tokens (null) may take one of that name. */
+function withPage(url: string, page: number, token: string | null): string {
   const { path, query } = targetOf(url);
+  const place = `page=${page}${token ?? ''}`;
   let replaced = false;
-  const parameters = query
-    .split('&')
-    .filter((parameter) => parameter !== '')
-    .map((parameter) => {
-      if (nameOf(parameter) !== 'page') return parameter;
-      replaced = true;
-      return `page=${page}`;
-    });
-  if (!replaced) parameters.push(`page=${page}`);
+  const parameters = query.split('&').flatMap((parameter) => {
+    if (parameter === '') return [];
+    const name = nameOf(parameter);
+    if (token !== null && tokenParameters.includes(name)) return [];
+    if (name !== 'page') return [parameter];
+    replaced = true;
+    return [place];
+  });
+  if (!replaced) parameters.push(place);
   return `${path}?${parameters.join('&')}`;
 }
 

@@ -10,13 +10,40 @@ export interface PageRequest {
   readonly offset: number;
 }
 
-export const pageParameters: readonly string[] = Object.freeze(['page', 'items_per_page']);
+/** Where in a list a link goes on. */
+export interface PageToken {
+  readonly name: 'after' | 'before';
+  readonly text: string;
+}
+
+export const tokenParameters: readonly string[] = Object.freeze(['after', 'before']);
+
+export const pageParameters: readonly string[] = Object.freeze(['page', 'items_per_page', ...tokenParameters]);
 
 /** Reads `page` and `items_per_page`, or throws the 400 that says what they may be. */
 export function readPageRequest(query: Readonly<Record<string, unknown>>, limits: PaginationDeclaration): PageRequest {
   const itemsPerPage = readInteger(query, 'items_per_page', limits.itemsPerPage, limits.maxItemsPerPage);
   const page = readInteger(query, 'page', 1, Math.floor(Number.MAX_SAFE_INTEGER / itemsPerPage));
   return { page, itemsPerPage, offset: (page - 1) * itemsPerPage };
+}
+
+/** Reads `after` or `before`, which links carry beside `page`; null where there is neither. */
+export function readPageToken(query: Readonly<Record<string, unknown>>): PageToken | null {
+  const { after, before, page } = query;
+  if (after === undefined && before === undefined) return null;
+  const name = after === undefined ? 'before' : 'after';
+  const text = query[name];
+  if (after !== undefined && before !== undefined)
+    throw problem('invalid_parameter', { name, expected: 'must not be given together with "before"' });
+  if (page === undefined)
+    throw problem('invalid_parameter', { name, expected: 'must be given together with "page", as the link has it' });
+  if (typeof text !== 'string') throw refusedToken(name);
+  return { name, text };
+}
+
+/** The answer to a token that is none of the list. */
+export function refusedToken(name: PageToken['name']): Error {
+  return problem('invalid_parameter', { name, expected: 'must be given once, as a link of this list has it' });
 }
 
 /** Refuses every query parameter that is not in the list. */

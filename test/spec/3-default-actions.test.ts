@@ -647,7 +647,9 @@ describe.each(databases)("mounted on somebody else's Fastify, on %s,", (kind) =>
     const placed = await server.inject({ method: 'POST', url: `${base}/api/branches/north/books.json`, payload: branch });
     expect(placed.headers.location).toBe(`${base}/api/branches/north/books/${placed.json().id}.json`);
     const page = (await server.inject(`${base}/api/authors.json?items_per_page=1&page=2`)).json();
-    expect(page.pagination.previous).toBe(`${base}/api/authors.json?items_per_page=1&page=1`);
+    expect(page.pagination.previous).toMatch(/[?]items_per_page=1&page=1(&before=[\w-]+)?$/);
+    expect(page.pagination.previous.startsWith(`${base}/api/authors.json?`)).toBe(true);
+    expect((await server.inject(page.pagination.previous)).statusCode).toBe(200);
     const refused = await server.inject({ method: 'PUT', url: `${base}/api/authors.json` });
     expect([refused.statusCode, refused.headers.allow]).toEqual([405, 'GET, HEAD, POST']);
     expect((await server.inject(`${base}/api/authors/${id}.xml`)).statusCode).toBe(404);

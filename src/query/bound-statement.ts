@@ -1,0 +1,24 @@
+import { createHash } from 'node:crypto';
+import type { DatabaseKind } from '../database/mapper.ts';
+
+/** Prepared statements are known by their text, of which there is a bounded number. */
+const names = new Map<string, string>();
+const keptNames = 2000;
+
+/** The name under which a statement is prepared. */
+export function nameOf(text: string): string {
+  let name = names.get(text);
+  if (name === undefined) {
+    name = `d${createHash('sha256').update(text).digest('base64url').slice(0, 20)}`;
+    if (names.size >= keptNames) names.delete(names.keys().next().value as string);
+    names.set(text, name);
+  }
+  return name;
+}
+
+/** What the driver takes for a value of the mapper's: SQLite knows neither dates nor booleans, and Node gives it every number as a double. */
+export function bindable(value: unknown, kind: DatabaseKind): unknown {
+  if (kind === 'postgresql') return value;
+  const plain = value instanceof Date ? value.getTime() : typeof value === 'boolean' ? Number(value) : value;
+  return Number.isSafeInteger(plain) ? BigInt(plain as number) : plain;
+}

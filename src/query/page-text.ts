@@ -1,0 +1,116 @@
+import type { DatabaseKind } from '../database/mapper.ts';
+import type { RowPlan } from './row-plan.ts';
+import { rootTableAlias } from './row-plan.ts';
+import { complementOf, type Seek, type SeekPlan } from './seek-plan.ts';
+import type { SortColumn, SortPlan } from './sort-plan.ts';
+
+/** A statement's text, and the values of its parameters. */
+export interface BoundText {
+  readonly text: string;
+  readonly params: readonly unknown[];
+}
+
+/** The texts of the statements behind the pages of one list, with the columns of the row plan first. */
+export class PageText {
+  readonly #root: RowPlan['root'];
+  /** What the rows of the list are among those of the table. */
+  readonly #own: readonly string[];
+  readonly #sort: SortPlan;
+  readonly #seek: SeekPlan | null;
+  readonly #kind: DatabaseKind;
+  /** Which columns of a row its token is made of. */
+  readonly edgeColumns: readonly number[];
+  /** Of the rows that a query selects. */
+  readonly #columnsOfSelected: string;
+  readonly #columns: string;
+  /** Texts of what is sought, by which of the values are null: the conditions differ in that. */
+  readonly #sought = new Map<string, string>();
+
+  constructor(root: RowPlan['root'], filters: readonly string[], sort: SortPlan, seek: SeekPlan | null, kind: DatabaseKind) {
+    this.#root = root;
+    this.#own = [...root.conditions, ...filters];
+    this.#sort = sort;
+    this.#seek = seek;
+    this.#kind = kind;
+    const columns = [...root.columns];
+    const columnsOfSelected = [...root.columns];
+    this.edgeColumns = (seek?.columns ?? []).map((column) => {
+      const known = root.columns.indexOf(column.sql);
+      if (known >= 0) return known;
+      columnsOfSelected.push(column.valueOf(rootTableAlias));
+      return columns.push(column.sql) - 1;
+    });
+    this.#columns = columns.join(', ');
+    this.#columnsOfSelected = columnsOfSelected.join(', ');
+  }
+
+  /** A page by its place: parameters are its length and how many rows come before it. */
+  byOffset(): string {
+    return this.#page([], 'after', `limit ${this.#parameter(1)} offset ${this.#parameter(2)}`);
+  }
+
+  /** What comes before or after a row, nearest first. */
+  sought(seek: Seek, limit: number): BoundText {
+    return this.#cached('rows', seek, [limit], (condition) => {
+      return this.#page([condition], seek.direction, `limit ${this.#parameter(1)}`);
+    });
+  }
+
+  /** Whether anything follows what is sought backwards. */
+  following(seek: Seek): BoundText {
+    return this.#cached('following', complementOf(seek), [], (condition) => {
+      const { table } = this.#root;
+      return `select 1 from ${[table, ...this.#sort.joins].join(' ')}${where([...this.#own, condition])} ${this.#order('after')} limit 1`;
+    });
+  }
+
+  /** The rows that a query selects by key, in its own order. */
+  ofSelected(sql: string): string {
+    const { conditions, joins, key, table } = this.#root;
+    const selected = `with selected(key) as (${sql}), page as (select key, row_number() over () as place from selected)`;
+    return `${selected} select ${this.#columnsOfSelected} from page inner join ${table} on ${key} = page.key ${joins.join(' ')}${where(conditions)} order by page.place`;
+  }
+
+  #cached(what: 'rows' | 'following', seek: Seek, before: readonly unknown[], textOf: (condition: string) => string): BoundText {
+    const plan = this.#seek as SeekPlan;
+    const params = [...before];
+    let form = `${what} ${seek.direction} ${seek.inclusive}`;
+    for (const [i, value] of seek.values.entries()) {
+      if (value === null) form += ` ${i}`;
+      else params.push(plan.bound(value, i));
+    }
+    let text = this.#sought.get(form);
+    if (text === undefined) {
+      let position = before.length;
+      const columnOf = (column: SortColumn) => column.sql;
+      text = textOf(plan.condition(seek, columnOf, () => this.#parameter(++position)));
+      this.#sought.set(form, text);
+    }
+    return { text, params };
+  }
+
+  /** The keys of the page are found first, and what is embedded is joined to them alone. */
+  #page(conditions: readonly string[], direction: Seek['direction'], limits: string): string {
+    const { joins, key, table } = this.#root;
+    const orderBy = this.#order(direction);
+    const keys = `from ${[table, ...this.#sort.joins].join(' ')}${where([...this.#own, ...conditions])} ${orderBy} ${limits}`;
+    if (joins.length === 0) return `select ${this.#columns} ${keys}`;
+    return `select ${this.#columns} from (select ${key} as key ${keys}) as page inner join ${table} on ${key} = page.key ${[...this.#sort.joins, ...joins].join(' ')} ${orderBy}`;
+  }
+
+  #order(direction: Seek['direction']): string {
+    const terms = this.#sort.columns.map((column) => {
+      const isForward = (column.direction === 'asc') === (direction === 'after');
+      return `${column.sql} ${isForward ? 'asc' : 'desc'}`;
+    });
+    return `order by ${terms.join(', ')}`;
+  }
+
+  #parameter(position: number): string {
+    return this.#kind === 'postgresql' ? `$${position}` : `?${position}`;
+  }
+}
+
+export function where(conditions: readonly string[]): string {
+  return conditions.length > 0 ? ` where ${conditions.join(' and ')}` : '';
+}
