@@ -146,8 +146,9 @@ function handlers(
     prefix: app.prefix,
   });
   const controllers = new Map<ApiDeclaration, { controller: ApiController; runtime: ApiRuntime }>();
+  const recordsByApi = Map.groupBy(application.records, ({ api }) => api);
   for (const api of declaration.apis) {
-    const made = compileApi(api, framework, application, challenge, executor);
+    const made = compileApi(api, recordsByApi.get(api) ?? [], framework, application, challenge, executor);
     controllers.set(api, made);
     const { runtime } = made;
     doors.push({
@@ -225,19 +226,18 @@ function compiledHandler(
 
 function compileApi(
   api: ApiDeclaration,
+  records: readonly RouteRecord[],
   framework: Framework,
-  { mapper, records, voters }: Application,
+  { mapper, voters }: Application,
   challenge: string,
   executor: Executor,
 ) {
   const meta = metaOf(mapper, api.class.value);
   const type = (api.controller?.value ?? ApiController) as new () => ApiController;
   const guards = new Map(
-    records
-      .filter((record) => record.api === api)
-      .flatMap(({ action, methods, roles }) =>
-        methods.map((method) => [`${action?.name} ${method}`, compileGuard(roles[method] ?? [], voters, challenge)] as const),
-      ),
+    records.flatMap(({ action, methods, roles }) =>
+      methods.map((method) => [`${action?.name} ${method}`, compileGuard(roles[method] ?? [], voters, challenge)] as const),
+    ),
   );
   let controller: ApiController;
   let seek: SeekPlan | null = null;

@@ -72,10 +72,12 @@ async function start(application: Application, level: string, io: Io): Promise<F
 
 async function announcePublic({ records }: Application, { stderr }: Io): Promise<void> {
   const { describeRecords } = await import('../route/describe.ts');
-  for (const route of describeRecords(records)) {
+  const lines = describeRecords(records).flatMap((route) => {
     const methods = publicMethods(route);
-    if (methods.length > 0) say(stderr, `PUBLIC  ${methods.join(',')} ${route.path}  ${route.name}`);
-  }
+    return methods.length > 0 ? [`PUBLIC  ${methods.join(',')} ${route.path}  ${route.name}`] : [];
+  });
+  // in one go: each write to a terminal or a pipe holds up the start
+  if (lines.length > 0) say(stderr, lines.join('\n'));
 }
 
 async function listen(app: FastifyInstance, { host, port }: { host: string; port: number }): Promise<void> {

@@ -4,9 +4,17 @@ import type { Mapper } from '../database/mapper.ts';
 /** A model's class, as MikroORM made or was given it. */
 export type ModelClass = abstract new (...args: never[]) => object;
 
+const entities = new WeakMap<Mapper, readonly EntityMetadata[]>();
+
 /** Every entity of the application, without embeddables and without the mapper's own pivot tables. */
-export function entitiesOf(mapper: Mapper): EntityMetadata[] {
-  return [...mapper.getMetadata().getAll().values()].filter((meta) => !meta.embeddable && !meta.pivotTable && !meta.virtual);
+export function entitiesOf(mapper: Mapper): readonly EntityMetadata[] {
+  let found = entities.get(mapper);
+  if (found === undefined) {
+    const all = [...mapper.getMetadata().getAll().values()];
+    found = all.filter((meta) => !meta.embeddable && !meta.pivotTable && !meta.virtual);
+    entities.set(mapper, found);
+  }
+  return found;
 }
 
 /**

@@ -6,6 +6,8 @@ import { checkRequirement } from './requirement.ts';
 /** Where errors are collected. */
 export interface RouteReport {
   add(path: Path, message: string): void;
+  /** Whether anything at this path has been reported before. */
+  touches?(path: Path): boolean;
 }
 
 /**
@@ -19,9 +21,10 @@ export function checkRoutes(
 ): void {
   const names = new Map<string, RouteRecord>();
   const places = new Map<string, RouteRecord>();
+  const judge = rememberingJudge();
   for (const record of records) {
     const { pattern, errors } = parsePath(record.path);
-    checkRequirements(record, placeholdersOf(pattern), report);
+    checkRequirements(record, placeholdersOf(pattern), report, judge);
     if (!isSound(record)) continue;
     checkName(record, names, report);
     for (const error of errors) report.add(record.source, error);
@@ -61,12 +64,31 @@ function checkPlace(record: RouteRecord, places: Map<string, RouteRecord>, repor
   }
 }
 
-function checkRequirements(record: RouteRecord, placeholders: readonly string[], report: RouteReport): void {
+/** Judges each requirement once: it takes its time, and many APIs have the same. */
+function rememberingJudge(): typeof checkRequirement {
+  const judged = new Map<string, string | null>();
+  return (source) => {
+    let error = judged.get(source);
+    if (error === undefined) {
+      error = checkRequirement(source);
+      judged.set(source, error);
+    }
+    return error;
+  };
+}
+
+function checkRequirements(
+  record: RouteRecord,
+  placeholders: readonly string[],
+  report: RouteReport,
+  judge: typeof checkRequirement,
+): void {
   const declared = record.action?.requirements ?? record.definition?.requirements ?? {};
   const at = (name: string) => (record.action ? [...record.source, 'requirements', name] : record.source);
   for (const [name, source] of Object.entries(declared)) {
+    if (record.action && report.touches?.(at(name))) continue;
     if (placeholders.includes(name)) {
-      const error = checkRequirement(source);
+      const error = judge(source);
       if (error !== null) report.add(at(name), `the requirement "${source}" of {${name}} ${error}`);
     } else if (name === '_format') {
       report.add(at(name), 'the format takes no requirement; the known formats are set by app_main.formats');

@@ -119,6 +119,21 @@ describe('requirements', () => {
     expect(errorsOf([definition('/x', { requirements: { a: 'b' } })])[0]?.[1]).toContain('its placeholders: none');
   });
 
+  test('that many routes share are judged once, and reported for each', () => {
+    const costly = Array.from({ length: 12 }, (_, i) => `[a-${'bcdefghijklm'[i]}]{1,9}`).join('');
+    const entity = action('_entity', { requirements: { id: costly } });
+    const timeOf = (amount: number) => {
+      const made = records(Array.from({ length: amount }, (_, i) => api(`a${i}`, [entity])));
+      const begun = performance.now();
+      expect(errorsOf(made)).toHaveLength(amount);
+      return performance.now() - begun;
+    };
+    timeOf(1);
+    const one = timeOf(1);
+    expect(one).toBeGreaterThan(0.1);
+    expect(timeOf(200)).toBeLessThan(one * 20 + 50);
+  });
+
   test('of id are let be where the path has none', () => {
     expect(errorsOf(records([api('a', [action('_index', { requirements: { id: '\\d+' } })])]))).toEqual([]);
   });

@@ -40,6 +40,14 @@ describe('what would surprise at run time is an error at start', () => {
     },
   );
 
+  test.each([
+    ['[', 'requirements.id: the requirement of "id" is not a regular expression: unterminated character class'],
+    ['(a+)+', 'requirements.id: the requirement "(a+)+" of {id} can backtrack catastrophically'],
+  ])('the requirement %s, told once', async (id, told) => {
+    const errors = (await errorsOf({ _entity: { requirements: { id } } })).split('\n');
+    expect(errors).toEqual([expect.stringContaining(`app_main.apis.concert.actions._entity.${told}`)]);
+  });
+
   test('a method of the controller is a handler', async () => {
     expect(await errorsOf({ open: { methods: { POST: true } }, _index: { controller_action: 'openApi' } })).toBe('');
   });
