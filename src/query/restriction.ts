@@ -20,7 +20,13 @@ export async function restrictedQuery(
 ): Promise<AnyQueryBuilder> {
   const fresh = em.createQueryBuilder(meta.class, rootAlias) as AnyQueryBuilder;
   const returned = await restrict(fresh);
-  return filteredQuery(em, meta, returned instanceof QueryBuilder ? (returned as AnyQueryBuilder) : fresh);
+  // what the application has made itself, or has sent already, must not be touched
+  const isOwn = returned instanceof QueryBuilder && returned !== fresh;
+  if (isOwn || fresh.state.finalized || fresh.state.unionQuery)
+    return filteredQuery(em, meta, isOwn ? (returned as AnyQueryBuilder) : fresh);
+  const condition = await em.applyFilters(meta.class, {}, {}, 'read');
+  if (isCondition(condition)) fresh.andWhere(condition as never);
+  return withoutHidden(em, meta, fresh);
 }
 
 /** The same query with the filters that are switched on by default: those that the mapper itself would heed when it loads the rows. */
@@ -31,13 +37,21 @@ export async function filteredQuery(
 ): Promise<AnyQueryBuilder> {
   const filtered = query.state.unionQuery ? unionQuery(em, meta, query) : (query.clone() as AnyQueryBuilder);
   await filtered.applyFilters();
+  return withoutHidden(em, meta, filtered);
+}
+
+/** A row is not loaded if a filter hides what it cannot do without. */
+async function withoutHidden(em: RequestEntityManager, meta: EntityMetadata, query: AnyQueryBuilder): Promise<AnyQueryBuilder> {
   for (const property of meta.relations as EntityProperty[]) {
-    // A row is not loaded if a filter hides what it cannot do without.
     if (!isToOne(property.kind) || !property.owner || property.nullable || !property.targetMeta) continue;
     const condition = await em.applyFilters(property.targetMeta.class, {}, property.filters ?? {}, 'read');
-    if (condition && Reflect.ownKeys(condition).length > 0) filtered.andWhere({ [property.name]: condition } as never);
+    if (isCondition(condition)) query.andWhere({ [property.name]: condition } as never);
   }
-  return filtered;
+  return query;
+}
+
+function isCondition(condition: object | undefined): boolean {
+  return condition !== undefined && Reflect.ownKeys(condition).length > 0;
 }
 
 /** A union can be given no further condition, so its keys become one. */

@@ -86,6 +86,16 @@ const restrictions: Record<string, Restriction> = {
     await new Promise((resolve) => setImmediate(resolve));
     query.where({ name: 'b' });
   },
+  'a query that was written out before': (query) => {
+    query.where({ name: 'b' }).toQuery();
+  },
+  'a query that was sent before': async (query) => {
+    await query.where({ age: { $gt: 1 } }).getResultList();
+  },
+  'a comment': (query) => query.where({ name: 'b' }).comment('look here'),
+  'a condition and an order in one': (query) => query.where({ age: { $gt: 1 } }).orderBy({ name: 'desc' }),
+  'conditions one after the other': (query) => query.andWhere({ age: { $gt: 1 } }).andWhere({ center: { $ne: null } }),
+  'nobody at all': (query) => query.where({ id: [] }),
   'another query': (query) => query.clone().where({ name: 'b' }),
   'a subquery': (query, database) =>
     query.where({ id: { $in: raw(`select ${database === 'sqlite' ? '`id`' : '"id"'} from person where age > ?`, [1]) } }),
