@@ -57,7 +57,8 @@ export function compiledIndex(runtime: ApiRuntime, read: CompiledRead, otherwise
       const state = stateOf(request, framework.mapper);
       const restricted = await withState(state, () => restrictedQuery(state.em, meta, restrict));
       if (!isTaken(runtime, restricted)) return otherwise(incoming, reply);
-      fetched = await read.pageOf(pageQueries(meta, restricted, window, api.defaultSort, runtime.seek), window);
+      fetched = await (read.pageWhere(restricted, window) ??
+        read.pageOf(pageQueries(meta, restricted, window, api.defaultSort, runtime.seek), window));
     } else {
       fetched = await read.page(window);
     }
@@ -98,7 +99,8 @@ export function compiledEntity(
     const state = stateOf(request, mapper);
     const restricted = await withState(state, () => restrictedQuery(state.em, meta, restrict));
     if (!isTaken(runtime, restricted)) return otherwise(request, reply);
-    return answer(await read.oneOf(singleKey(meta, restricted, id)), request, reply);
+    const [row] = await (read.oneWhere(id, restricted) ?? read.oneOf(singleKey(meta, restricted, id)));
+    return answer(row, request, reply);
   };
 
   return (incoming: FastifyRequest, reply: FastifyReply) => {

@@ -8,9 +8,11 @@ import { valueKindOf } from '../model/value-kind.ts';
 import { noEdges, type PageEdges } from '../response/collection.ts';
 import { compileRowWriter, type RowField, type RowsByKey, type RowWriter } from '../serialization/row-writer.ts';
 import { bindable, nameOf } from './bound-statement.ts';
+import { ConditionReader } from './condition-query.ts';
 import { isFiltered } from './filters.ts';
 import type { Window } from './keys.ts';
 import { type BoundText, PageText, where } from './page-text.ts';
+import type { AnyQueryBuilder } from './restriction.ts';
 import { noFilter, type RootFilter } from './root-filter.ts';
 import { type ManySelection, NeedsEntity, planRows, type RowPlan, type SubjectColumn } from './row-plan.ts';
 import type { Seek, SeekPlan } from './seek-plan.ts';
@@ -63,6 +65,9 @@ export class CompiledRead {
   /** Whether filters of the model are made anew for each request, so that every read needs a query of keys. */
   readonly filtersPerRequest: boolean;
 
+  readonly #conditions: ConditionReader;
+  /** Statements by the condition that a restriction came to, of which there is a bounded number. */
+  readonly #restricted = new Map<string, RestrictedStatements>();
   readonly #text: PageText;
   readonly #seek: SeekPlan | null;
 
@@ -83,6 +88,7 @@ export class CompiledRead {
     this.#meta = meta;
     this.#platform = mapper.driver.getPlatform();
     this.#plan = plan;
+    this.#conditions = new ConditionReader(mapper, meta);
     this.#writer = compileRowWriter(plan.root.object, executor.format);
     this.#manyWriters = plan.many.map(({ object }) => compileRowWriter(object, executor.format));
     const keyKind = valueKindOf(keyOf(meta), mapper.driver.getPlatform()).kind;
@@ -122,10 +128,46 @@ export class CompiledRead {
     return this.#executor.rows(this.#one, [bindable(id, this.#kind)]);
   }
 
-  /** One row among those that a query selects. */
-  async oneOf(query: KeyQuery): Promise<unknown[] | undefined> {
+  /** The same among the rows that a query selects. */
+  oneOf(query: KeyQuery): Promise<unknown[][]> {
     const { sql, params } = this.#sendable(query);
-    return (await this.#executor.rows(this.#statement(this.#text.ofSelected(sql)), params))[0];
+    return this.#executor.rows(this.#statement(this.#text.ofSelected(sql)), params);
+  }
+
+  /** One row in a list, or an empty list, if it fulfils a query that is a condition and nothing else; null where the query is more. */
+  oneWhere(id: Identifier, query: AnyQueryBuilder): Promise<unknown[][]> | null {
+    const restricted = this.#restrictedBy(query);
+    return restricted && this.#executor.rows(restricted.one, [...restricted.params, bindable(id, this.#kind)]);
+  }
+
+  /** The page of a query that is a condition and nothing else; null where it is more. */
+  pageWhere(query: AnyQueryBuilder, { limit, offset, seek }: Window): Promise<CompiledPage> | null {
+    const restricted = seek ? null : this.#restrictedBy(query);
+    if (!restricted) return null;
+    const { count, page, params } = restricted;
+    return Promise.all([this.#executor.rows(page, [...params, limit, offset]), this.#executor.rows(count, params)]).then(
+      ([rows, counted]) => this.#pageFrom(rows, counted, this.#seek),
+    );
+  }
+
+  #restrictedBy(query: AnyQueryBuilder): (RestrictedStatements & { readonly params: readonly unknown[] }) | null {
+    const condition = this.#conditions.of(query);
+    const bound = condition && parametrized(condition.sql, condition.params, this.#kind);
+    if (!bound) return null;
+    let statements = this.#restricted.get(bound.sql);
+    if (!statements) {
+      const { conditions: own, key, table } = this.#plan.root;
+      const conditions = bound.sql === '' ? [] : [bound.sql];
+      const taken = bound.params.length;
+      statements = {
+        one: this.#statement(this.#select([`${key} = ${this.#parameter(taken + 1)}`, ...conditions])),
+        page: this.#statement(this.#text.byOffsetWhere(conditions, taken)),
+        count: this.#statement(`select count(*) from ${table}${where([...own, ...conditions])}`, false),
+      };
+      if (this.#restricted.size >= keptRestrictions) this.#restricted.delete(this.#restricted.keys().next().value as string);
+      this.#restricted.set(bound.sql, statements);
+    }
+    return { ...statements, params: bound.params };
   }
 
   /** Why a row cannot be made an entity, where it cannot. */
@@ -269,6 +311,14 @@ export class CompiledRead {
     return { name: nameOf(text), text, wide };
   }
 }
+
+interface RestrictedStatements {
+  readonly one: Statement;
+  readonly page: Statement;
+  readonly count: Statement;
+}
+
+const keptRestrictions = 200;
 
 const noRows: readonly RowsByKey[] = [];
 const noWriters: readonly RowWriter[] = [];

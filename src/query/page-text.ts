@@ -49,6 +49,11 @@ export class PageText {
     return this.#page([], 'after', `limit ${this.#parameter(1)} offset ${this.#parameter(2)}`);
   }
 
+  /** The same of the rows that fulfil a condition, whose parameters come before the others. */
+  byOffsetWhere(conditions: readonly string[], taken: number): string {
+    return this.#page(conditions, 'after', `limit ${this.#parameter(taken + 1)} offset ${this.#parameter(taken + 2)}`);
+  }
+
   /** What comes before or after a row, nearest first. */
   sought(seek: Seek, limit: number): BoundText {
     return this.#cached('rows', seek, [limit], (condition) => {

@@ -1,9 +1,9 @@
 import type { EntityMetadata, FilterDef } from '@mikro-orm/core';
 import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
 import { keyOf } from '../model/identifier.ts';
+import { ConditionReader } from './condition-query.ts';
 import { isFiltered, isFixedCondition } from './filters.ts';
 import { type AnyQueryBuilder, isPlain, rootAlias } from './restriction.ts';
-import { tableOf } from './row-plan.ts';
 
 /** What the filters that a model switches on by default mean for the compiled reads of its rows. */
 export type RootFilter =
@@ -30,20 +30,14 @@ export async function rootFilterOf(mapper: Mapper, meta: EntityMetadata): Promis
   const { sql, params } = query.toQuery();
   if (!isPlain(query) || joinsFiltered(query))
     return { kind: 'entities', reason: `${meta.className} has a filter on more than its own row` };
-  return { kind: 'fixed', conditions: conditionsOf(mapper, meta, mapper.driver.getPlatform().formatQuery(sql, params)) };
+  const reader = new ConditionReader(mapper, meta);
+  const text = mapper.driver.getPlatform().formatQuery(sql, params);
+  // of a query that joins others, the condition is that its keys are selected
+  const condition = reader.in(text) ?? `${reader.key} in (${text})`;
+  return { kind: 'fixed', conditions: condition === '' ? [] : [condition] };
 }
 
 /** Whether a query joins what has a filter of its own, which the mapper would heed as well when it loads the rows. */
 export function joinsFiltered({ state }: AnyQueryBuilder): boolean {
   return Object.values(state.joins).some(({ prop }) => prop.targetMeta && isFiltered(prop.targetMeta as EntityMetadata));
-}
-
-/** The condition of a query on the model's table alone; of one that joins others, that its keys are selected. */
-function conditionsOf(mapper: Mapper, meta: EntityMetadata, sql: string): string[] {
-  const quote = (name: string) => mapper.driver.getPlatform().quoteIdentifier(name).toString();
-  const key = `${quote(rootAlias)}.${quote(keyOf(meta).fieldNames[0] as string)}`;
-  const start = `select ${key} from ${tableOf(mapper, meta)} as ${quote(rootAlias)}`;
-  if (sql === start) return [];
-  const isAlone = sql.startsWith(`${start} where `);
-  return [isAlone ? `(${sql.slice(`${start} where `.length)})` : `${key} in (${sql})`];
 }
