@@ -17,6 +17,7 @@ import { crudLoader } from './declaration/schema.ts';
 import { codeSource, type Source } from './declaration/source.ts';
 import { type Catalog, type Declaration, httpMethods, type RouteEntry } from './declaration/types.ts';
 import { checkModels } from './model/check-models.ts';
+import { noteAccessors } from './model/own-code.ts';
 import { checkRoutes } from './route/check-routes.ts';
 import { type RouteDefinition, type RouteRecord, recordOfDefinition, recordsOf } from './route/record.ts';
 import { isDenormalizerClass } from './serialization/denormalizer.ts';
@@ -181,6 +182,7 @@ async function discover(
   onStatement: CommonOptions['onStatement'],
   report: Report,
 ): Promise<Mapper | null> {
+  for (const { value } of catalog.models) noteAccessors(EntitySchema.is(value) ? value.meta.class : value);
   try {
     return await createMapper(declaration.database, {
       entities: catalog.models.map(({ value }) => value),

@@ -11,12 +11,15 @@ import type { Denormalizers } from './change/associations.ts';
 import { conflictProblem } from './change/conflict.ts';
 import { ApiController, constructController } from './controller/api-controller.ts';
 import { compiledEntity, compiledIndex, isUnhooked, showsRowsAsTheyAre } from './controller/compiled-actions.ts';
+import { compiledWrite } from './controller/compiled-writes.ts';
 import { collectionHandler, singleHandler } from './controller/dispatch.ts';
 import { respond } from './controller/respond.ts';
 import { type ApiRuntime, Framework, restrictionOf, userOf } from './controller/runtime.ts';
 import { createExecutor } from './database/create-executor.ts';
+import { createWriter } from './database/create-writer.ts';
 import type { Executor } from './database/executor.ts';
 import { prepareDatabase } from './database/prepare-database.ts';
+import type { Writer } from './database/writer.ts';
 import type { ApiDeclaration, HttpMethod, JwtDeclaration } from './declaration/types.ts';
 import { Problem, problem } from './errors.ts';
 import { identifierParser } from './model/identifier.ts';
@@ -56,8 +59,9 @@ export async function mountApplication(
     throw error;
   }
   const executor = await createExecutor(mapper, declaration.database, application.onStatement);
+  const writer = await createWriter(mapper, declaration.database, application.onStatement);
   app.addHook('onClose', async () => {
-    await executor.close();
+    await Promise.all([executor.close(), writer.close()]);
     await mapper.close();
   });
 
@@ -66,7 +70,7 @@ export async function mountApplication(
   acceptJson(app);
   answerErrors(app, application);
   const filters = await rootFilters(application);
-  mountRoutes(app, records, handlers(app, application, challengeOf(authenticators), executor, filters), {
+  mountRoutes(app, records, handlers(app, application, challengeOf(authenticators), { executor, writer, filters }), {
     alone,
     route: { bodyLimit: declaration.server.bodyLimit },
   });
@@ -130,14 +134,15 @@ async function jwtAuthenticator(declaration: JwtDeclaration, surroundings: Surro
   return createJwtAuthenticator(declaration, await loadJwtKeys(declaration, surroundings));
 }
 
+/** What compiled reads and writes are made with. */
+interface Compilers {
+  readonly executor: Executor;
+  readonly writer: Writer;
+  readonly filters: ReadonlyMap<EntityMetadata, RootFilter>;
+}
+
 /** Makes the handler of each route and method, with everything resolved that can be known before a request comes. */
-function handlers(
-  app: FastifyInstance,
-  application: Application,
-  challenge: string,
-  executor: Executor,
-  filters: ReadonlyMap<EntityMetadata, RootFilter>,
-) {
+function handlers(app: FastifyInstance, application: Application, challenge: string, { executor, filters, writer }: Compilers) {
   const { catalog, declaration, mapper, voters } = application;
   const doors: Door<ApiRequest>[] = [];
   const framework = new Framework(mapper, declaration, {
@@ -154,7 +159,7 @@ function handlers(
     doors.push({
       meta: runtime.meta,
       restrict: runtime.restricts ? (request) => restrictionOf(runtime, '_entity', request) ?? (() => undefined) : null,
-      admits: admission(api, voters),
+      ...admission(api, voters),
     });
   }
 
@@ -165,19 +170,21 @@ function handlers(
     const { controller, runtime } = controllers.get(api) as { controller: ApiController; runtime: ApiRuntime };
     const make = single ? singleHandler : collectionHandler;
     const general = make(runtime, controller, action.name, handler, format);
-    if (!application.compiledReads || (method !== 'GET' && method !== 'HEAD')) return general;
-    return compiledHandler(record, method, runtime, controller, executor, filters.get(runtime.meta), general);
+    if (!application.compiledReads) return general;
+    if (method === 'GET' || method === 'HEAD')
+      return compiledHandler(record, method, runtime, controller, executor, filters.get(runtime.meta), general);
+    return compiledWrite({ runtime, record, method, format, executor, writer }, controller, general) ?? general;
   };
   return sharedByMethods(handlerFor);
 }
 
-/** A handler knows its method by whether it reads and by its roles; methods that are alike in both share one. */
+/** GET and HEAD differ at most in their roles, so that one handler can be for both. */
 function sharedByMethods(make: HandlerFor): HandlerFor {
   const made = new Map<RouteRecord, Map<string, RouteHandler>>();
   return (record, method, format) => {
     const known = made.get(record) ?? new Map<string, RouteHandler>();
     made.set(record, known);
-    const key = JSON.stringify([format, method === 'GET' || method === 'HEAD', record.roles[method] ?? []]);
+    const key = JSON.stringify([format, method === 'HEAD' ? 'GET' : method, record.roles[method] ?? []]);
     const handler = known.get(key) ?? make(record, method, format);
     known.set(key, handler);
     return handler;
@@ -185,17 +192,20 @@ function sharedByMethods(make: HandlerFor): HandlerFor {
 }
 
 /** Whether a caller has the roles to fetch a row of an API. */
-function admission(api: ApiDeclaration, voters: Application['voters']): Door<ApiRequest>['admits'] {
+function admission(api: ApiDeclaration, voters: Application['voters']): Pick<Door<ApiRequest>, 'admits' | 'readsSubject'> {
   const fetching = api.actions.find(({ kind }) => kind === 'entity') ?? { roles: {} };
   const guard = compileGuard(rolesFor(fetching, api.baseRole, 'GET'), voters);
-  return async (request, entity) => {
-    try {
-      await guard.check(entity, userOf(request), request);
-      return true;
-    } catch (error) {
-      if (error instanceof Problem) return false;
-      throw error;
-    }
+  return {
+    readsSubject: guard.readsSubject,
+    async admits(request, entity) {
+      try {
+        await guard.check(entity, userOf(request), request);
+        return true;
+      } catch (error) {
+        if (error instanceof Problem) return false;
+        throw error;
+      }
+    },
   };
 }
 

@@ -5,6 +5,8 @@ export interface Accessors {
   readonly property: string;
   add(entity: object, item: object): unknown;
   remove(entity: object, item: object): unknown;
+  /** Whether the model has a method of its own for either. */
+  readonly hasMethods: boolean;
   /** The collections that have to be loaded before either is called. */
   readonly touches: readonly string[];
 }
@@ -18,6 +20,7 @@ export function accessorsFor(meta: EntityMetadata, property: string): Accessors 
   if (!isCollection && !(add && remove)) return null;
   return {
     property,
+    hasMethods: add !== null || remove !== null,
     add: (entity, item) => (add ? call(entity, add, item) : void collectionOf(entity, property).add(item)),
     remove: (entity, item) => (remove ? call(entity, remove, item) : void collectionOf(entity, property).remove(item)),
     touches: isCollection ? [property] : toManyProperties(meta),

@@ -1,7 +1,7 @@
 import type { EntityMetadata } from '@mikro-orm/core';
 import type { ApiRequest } from '../access/user.ts';
 import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
-import { problem } from '../errors.ts';
+import { type Problem, problem } from '../errors.ts';
 import { concreteClasses, type ModelClass } from '../model/hierarchy.ts';
 import type { ReferenceResolver, Resolution } from '../query/reference.ts';
 import type { Denormalizer } from '../serialization/denormalizer.ts';
@@ -32,13 +32,18 @@ export class AssociationReader {
     return this.#denormalizerOf(owner, property) !== undefined;
   }
 
+  /** What references to rows of a class take. */
+  get references(): ReferenceResolver<ApiRequest> {
+    return this.#resolver;
+  }
+
   /** For the fields of a class: a reference that does not resolve is a 400 that names the field. */
   forFieldsOf(owner: EntityMetadata): ResolveAssociation {
     return {
       takesAnything: (field) => this.#denormalizers.has(`${owner.className}.${field.property}`),
       entity: async (field, json, path, scope) => {
         const resolution = await this.#read(owner, field.property, field.targets, json, scope);
-        return entityOf(resolution, () => this.#refusal(resolution, field.targets, path));
+        return entityOf(resolution, () => this.refusal(resolution, field.targets, path));
       },
     };
   }
@@ -52,13 +57,13 @@ export class AssociationReader {
     scope: Scope,
   ): Promise<object> {
     const entity = await this.#read(owner, property, targets, json, scope);
-    return entityOf(entity, () => this.#itemRefusal(entity as Resolution, targets));
+    return entityOf(entity, () => this.itemRefusal(entity as Resolution, targets));
   }
 
   /** For a body that identifies an entity of one of the classes, whatever it is wanted for. */
   async reference(targets: readonly EntityMetadata[], json: unknown, { em, request }: Scope): Promise<object> {
     const resolution = await this.#resolver.resolve(em, request, targets, json);
-    return entityOf(resolution, () => this.#itemRefusal(resolution, targets));
+    return entityOf(resolution, () => this.itemRefusal(resolution, targets));
   }
 
   async #read(
@@ -99,7 +104,8 @@ export class AssociationReader {
     return undefined;
   }
 
-  #refusal(resolution: Resolution, targets: readonly EntityMetadata[], path: string) {
+  /** The 400 for a field of a body. */
+  refusal(resolution: Resolution, targets: readonly EntityMetadata[], path: string): Problem {
     if ('noObject' in resolution) return problem('invalid_reference', { field: path, reason: 'must be an object with an id' });
     if ('unknownKey' in resolution) {
       const reason = `must hold nothing but id and type: "${resolution.unknownKey}" would change the linked ${this.#resolver.nameOf(targets)}`;
@@ -113,7 +119,8 @@ export class AssociationReader {
     });
   }
 
-  #itemRefusal(resolution: Resolution, targets: readonly EntityMetadata[]) {
+  /** The 400 for a body that is to identify an entity. */
+  itemRefusal(resolution: Resolution, targets: readonly EntityMetadata[]): Problem {
     if ('unknownKey' in resolution) return problem('unknown_field', { field: resolution.unknownKey, allowed: 'type, id' });
     if ('noObject' in resolution) return problem('invalid_body', { reason: 'send {"type": …, "id": …}' });
     return problem('reference_not_found', { model: this.#resolver.nameOf(targets) });

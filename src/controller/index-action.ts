@@ -55,7 +55,8 @@ async function create(runtime: ApiRuntime, request: ApiRequest, format: string):
   await heed(hooks.onAfterValidation('_index', request, entity));
   await em.persist(entity).flush();
   await heed(hooks.onAfterFlush('_index', request, entity));
-  return new JsonReply(entity, { status: 201, headers: { location: locationOf(runtime, request, entity, format) } });
+  const location = locationOf(runtime, request, helper(entity).getPrimaryKey(), format);
+  return new JsonReply(entity, { status: 201, headers: { location } });
 }
 
 /** The body as an object, or the 400 that asks for one. */
@@ -73,13 +74,13 @@ export async function laterViolations<V extends { readonly propertyPath: string 
 }
 
 /** Where the new entity is found: beside the list, under the prefix and the placeholders of the request's own path. */
-function locationOf({ api, framework }: ApiRuntime, request: ApiRequest, entity: object, format: string): string {
+export function locationOf({ api, framework }: ApiRuntime, request: ApiRequest, key: unknown, format: string): string {
   const asked = segmentsOf(targetOf(request.url).path);
   const depth = segmentsOf(framework.prefix).length + segmentsOf(api.basePath).length;
   const base = asked.slice(0, depth).join('/');
   const list = asked.length === depth ? base.slice(0, -`.${format}`.length) : base;
   const segment = api.actions.find(({ kind }) => kind === 'entity')?.segment;
-  const id = encodeURIComponent(String(helper(entity).getPrimaryKey()));
+  const id = encodeURIComponent(String(key));
   return `${framework.declaration.server.baseUrl}/${list}/${id}${segment ? `/${segment}` : ''}.${format}`;
 }
 

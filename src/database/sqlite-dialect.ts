@@ -45,6 +45,11 @@ export class SqliteFileDialect extends SqliteDialect {
     return this.#driver.read(work);
   }
 
+  /** Runs work that writes, as a transaction of its own, when it is its turn. */
+  write<Result>(work: (db: DatabaseSync) => Result): Promise<Result> {
+    return this.#driver.write(work);
+  }
+
   override createDriver(): Driver {
     return this.#driver;
   }
@@ -105,6 +110,25 @@ class SqliteFileDriver implements Driver {
     await this.#turn.take();
     try {
       return work(this.#writer);
+    } finally {
+      this.#turn.give();
+    }
+  }
+
+  async write<Result>(work: (db: DatabaseSync) => Result): Promise<Result> {
+    await this.init();
+    await this.#turn.take();
+    try {
+      this.#writer.exec('begin immediate');
+      try {
+        const result = work(this.#writer);
+        this.#writer.exec('commit');
+        return result;
+      } catch (error) {
+        // some errors end the transaction by themselves
+        if (this.#writer.isTransaction) this.#writer.exec('rollback');
+        throw error;
+      }
     } finally {
       this.#turn.give();
     }

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { Statement } from '../database/executor.ts';
 import type { DatabaseKind } from '../database/mapper.ts';
 
 /** Prepared statements are known by their text, of which there is a bounded number. */
@@ -14,6 +15,11 @@ export function nameOf(text: string): string {
     names.set(text, name);
   }
   return name;
+}
+
+/** A statement under the name by which its text is prepared. */
+export function statementOf(text: string, wide = false): Statement {
+  return { name: nameOf(text), text, wide };
 }
 
 /** What the driver takes for a value of the mapper's: SQLite knows neither dates nor booleans, and Node gives it every number as a double. */

@@ -1,20 +1,21 @@
 import type { EntityMetadata, Platform } from '@mikro-orm/core';
 import type { Executor, Statement } from '../database/executor.ts';
 import { type DatabaseKind, databaseKindOf, type Mapper, type RequestEntityManager } from '../database/mapper.ts';
+import type { Step } from '../database/writer.ts';
 import type { SortKey } from '../declaration/types.ts';
 import type { FieldPlan } from '../model/field-plan.ts';
 import { type Identifier, keyOf } from '../model/identifier.ts';
 import { valueKindOf } from '../model/value-kind.ts';
 import { noEdges, type PageEdges } from '../response/collection.ts';
 import { compileRowWriter, type RowField, type RowsByKey, type RowWriter } from '../serialization/row-writer.ts';
-import { bindable, nameOf } from './bound-statement.ts';
+import { bindable, statementOf } from './bound-statement.ts';
 import { ConditionReader } from './condition-query.ts';
 import { isFiltered } from './filters.ts';
 import type { Window } from './keys.ts';
 import { type BoundText, PageText, where } from './page-text.ts';
 import type { AnyQueryBuilder } from './restriction.ts';
 import { noFilter, type RootFilter } from './root-filter.ts';
-import { type ManySelection, NeedsEntity, planRows, type RowPlan, type SubjectColumn } from './row-plan.ts';
+import { type ManySelection, NeedsEntity, planRows, type RowPlan, rootTableAlias, type SubjectColumn } from './row-plan.ts';
 import type { Seek, SeekPlan } from './seek-plan.ts';
 import { cutSought, sidesOf } from './seek-query.ts';
 import { planSort, type SortPlan } from './sort-plan.ts';
@@ -188,6 +189,42 @@ export class CompiledRead {
     return em.getEntityFactory().create(this.#meta.class, mapped, { merge: true, convertCustomTypes: true }) as object;
   }
 
+  /** The steps that change one row and then read it. `change` is a statement that can be followed by `returning`. */
+  afterwards(change: string, parameters: readonly unknown[]): Step[] {
+    const { columns, joins, key } = this.#plan.root;
+    // what a statement changes is not seen by its other parts, so a row that can embed itself is read by another one
+    if (this.#kind === 'postgresql' && !this.#readsItself()) {
+      const text = `with ${rootTableAlias} as (${change} returning *) select ${columns.join(', ')} from ${[rootTableAlias, ...joins].join(' ')}`;
+      return [{ statement: this.#statement(text), parameters }];
+    }
+    const column = key.slice(rootTableAlias.length + 1);
+    return [
+      { statement: this.#statement(`${change} returning ${column}`, true), parameters },
+      { statement: this.#one, parameters: ([changed]) => [changed?.[0]] },
+    ];
+  }
+
+  /** The steps that change something else and then read a row of this model, where the conditions hold. */
+  besides(change: string, conditions: readonly string[], parameters: readonly unknown[]): Step[] {
+    const text = this.#select(conditions);
+    if (this.#kind === 'postgresql') return [{ statement: this.#statement(`with change as (${change}) ${text}`), parameters }];
+    return [
+      { statement: this.#statement(`${change} returning 1`), parameters, mayBeEmpty: true },
+      { statement: this.#statement(text), parameters },
+    ];
+  }
+
+  /** The key of a row, as the database gives it. */
+  keyOf(row: unknown[]): unknown {
+    return row[this.#plan.root.columns.indexOf(this.#plan.root.key)];
+  }
+
+  #readsItself(): boolean {
+    const { columns, joins, table } = this.#plan.root;
+    const name = table.slice(0, -` as ${rootTableAlias}`.length);
+    return joins.some((join) => join.includes(` ${name} as `)) || columns.some((column) => /\bselect\b/i.test(column));
+  }
+
   /** A row as JSON, with what it embeds. */
   json(row: unknown[]): string | Promise<string> {
     return this.#plan.many.length === 0 ? this.#writer(row, noRows, noWriters) : this.#write([row]);
@@ -308,7 +345,7 @@ export class CompiledRead {
   }
 
   #statement(text: string, wide = this.#wide): Statement {
-    return { name: nameOf(text), text, wide };
+    return statementOf(text, wide);
   }
 }
 

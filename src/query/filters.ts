@@ -1,8 +1,21 @@
-import { type EntityMetadata, isRaw } from '@mikro-orm/core';
+import { type EntityMetadata, type EntityProperty, isRaw, ReferenceKind } from '@mikro-orm/core';
+import { targetsOf } from '../model/field-plan.ts';
 
 /** Whether a filter of the model itself, or of one it inherits from, is on by default. */
 export function isFiltered(meta: EntityMetadata): boolean {
   return [meta, meta.root].some(({ filters }) => Object.values(filters ?? {}).some((filter) => filter.default));
+}
+
+/** Whether filters that are on by default can hide rows of a model: its own, or those of what a row points to. */
+export function canHideRows(meta: EntityMetadata): boolean {
+  return (
+    isFiltered(meta) ||
+    (meta.relations as EntityProperty[]).some((property) => isToOne(property) && targetsOf(property).some(isFiltered))
+  );
+}
+
+function isToOne({ kind }: EntityProperty): boolean {
+  return kind === ReferenceKind.MANY_TO_ONE || kind === ReferenceKind.ONE_TO_ONE;
 }
 
 /** Whether a class filters by default what the class that its rows are read as does not; the mapper heeds that when it loads more of them. */

@@ -1,0 +1,230 @@
+import { type EntityMetadata, type EntityProperty, isRaw, type Platform, ReferenceKind, type Type } from '@mikro-orm/core';
+import type { ApiRequest } from '../access/user.ts';
+import { type DatabaseKind, databaseKindOf, type Mapper } from '../database/mapper.ts';
+import { hasDiscriminator, typeOf } from '../model/hierarchy.ts';
+import { type Identifier, type IdentifierParser, identifierParser, keyOf } from '../model/identifier.ts';
+import { hasAccessor } from '../model/own-code.ts';
+import { type ValueKind, valueKindOf } from '../model/value-kind.ts';
+import { bindable } from '../query/bound-statement.ts';
+import { tableOf } from '../query/row-plan.ts';
+import type { AssociationWrite, ScalarWrite, WritableField, WritePlan } from './write-plan.ts';
+
+/** A column and the value that a body gives it. */
+export interface ColumnValue {
+  /** Quoted. */
+  readonly column: string;
+  /** Its type without length or precision, with which a parameter can stand anywhere. */
+  readonly type: string;
+  readonly value: unknown;
+  readonly refersTo: Referred | null;
+}
+
+/** The row that a value refers to, and whether a caller may refer to it. */
+interface Referred {
+  readonly table: string;
+  readonly key: string;
+  readonly id: Identifier;
+  readonly field: AssociationWrite;
+  readonly mayRefer: MayRefer;
+}
+
+/** Whether a caller may refer to the row with a key; whether there is one is found out by the statement itself. */
+export type MayRefer = (request: ApiRequest, id: Identifier) => boolean | Promise<boolean>;
+
+/** Who may refer to the rows of an association's target; null where that takes more than statements. */
+export type ReferenceCheck = (field: AssociationWrite) => MayRefer | null;
+
+interface PlainField {
+  readonly column: string;
+  readonly type: string;
+  readonly nullable: boolean;
+  readonly refersTo: Omit<Referred, 'id'> | null;
+  /** What the driver takes for the value, or undefined where there is more to it. */
+  read(json: unknown): unknown;
+}
+
+/** Kinds of values that one statement can write as they are. */
+const plainKinds = new Set<ValueKind['kind']>([
+  'integer',
+  'bigint',
+  'decimal',
+  'float',
+  'real',
+  'boolean',
+  'string',
+  'uuid',
+  'date',
+  'datetime',
+  'time',
+  'enum',
+]);
+
+/**
+ * Reads bodies that hold nothing but right values of plain columns, and references that anybody may make. Everything else,
+ * and above all everything that is wrong, is for the deserializer to read or to refuse.
+ */
+export class PlainBody {
+  readonly #fields: ReadonlyMap<string, PlainField>;
+  readonly #required: readonly string[];
+  readonly #defaults: readonly Default[];
+  readonly #kind: DatabaseKind;
+
+  constructor(mapper: Mapper, plan: WritePlan, referenceCheck: ReferenceCheck) {
+    this.#kind = databaseKindOf(mapper);
+    const fields = new Map<string, PlainField>();
+    for (const field of plan.fields.values()) {
+      const plain = plainField(mapper, plan.meta, field, referenceCheck);
+      if (plain) fields.set(field.name, plain);
+    }
+    this.#fields = fields;
+    this.#required = [...plan.fields.values()].filter(({ required }) => required).map(({ name }) => name);
+    this.#defaults = defaultsOf(mapper, plan.meta) ?? [];
+  }
+
+  /** The columns that a body sets, or null where it is more than a plain one. */
+  read(body: unknown, isNew: boolean): ColumnValue[] | null {
+    if (typeof body !== 'object' || body === null || Array.isArray(body)) return null;
+    const columns: ColumnValue[] = [];
+    for (const name of Object.keys(body)) {
+      const field = this.#fields.get(name);
+      if (!field) return null;
+      const json = (body as Record<string, unknown>)[name];
+      if (json === null && !field.nullable) return null;
+      const value = json === null ? null : field.read(json);
+      if (value === undefined) return null;
+      const { column, refersTo, type } = field;
+      const isReference = refersTo !== null && value !== null;
+      columns.push({
+        column,
+        type,
+        value: isReference ? bindable(value, this.#kind) : value,
+        refersTo: isReference ? { ...refersTo, id: value as Identifier } : null,
+      });
+    }
+    if (isNew) {
+      if (!this.#required.every((name) => Object.hasOwn(body, name))) return null;
+      for (const { column, type, value } of this.#defaults) {
+        if (!columns.some((given) => given.column === column)) columns.push({ column, type, value: value(), refersTo: null });
+      }
+    }
+    // the same columns make the same statement, in whatever order they were sent
+    return columns.length === 0 ? null : columns.sort((a, b) => (a.column < b.column ? -1 : 1));
+  }
+}
+
+function plainField(
+  mapper: Mapper,
+  meta: EntityMetadata,
+  field: WritableField,
+  referenceCheck: ReferenceCheck,
+): PlainField | null {
+  const { metadata: property, nullable } = field;
+  const platform = mapper.driver.getPlatform();
+  if (property.fieldNames?.length !== 1 || property.persist === false || property.primary || hasAccessor(meta, field.property))
+    return null;
+  if (property.hasConvertToDatabaseValueSQL || property.generated || property.formula || property.concurrencyCheck) return null;
+  const common = {
+    column: platform.quoteIdentifier(property.fieldNames[0] as string).toString(),
+    type: typeText(property),
+    nullable,
+  };
+  if (common.type === '') return null;
+  if (field.kind === 'scalar') {
+    const read = scalarReader(field, mapper);
+    return read && { ...common, refersTo: null, read };
+  }
+  const mayRefer = field.kind === 'to-one' && isPlainReference(property, field.targets) ? referenceCheck(field) : null;
+  if (field.kind !== 'to-one' || !mayRefer) return null;
+  const target = field.targets[0] as EntityMetadata;
+  const key = keyOf(target);
+  if (key.customType || key.targetMeta || target.compositePK) return null;
+  const parseId = identifierParser(target, platform, 'json');
+  return {
+    ...common,
+    refersTo: {
+      table: tableOf(mapper, target),
+      key: platform.quoteIdentifier(key.fieldNames[0] as string).toString(),
+      field,
+      mayRefer,
+    },
+    read: (json) => readReference(json, target, parseId),
+  };
+}
+
+/** A column that the mapper fills in a new row where nobody else does. */
+interface Default {
+  readonly column: string;
+  readonly type: string;
+  readonly value: () => unknown;
+}
+
+/** What a new row has besides what it is given; null where the mapper alone knows. */
+export function defaultsOf(mapper: Mapper, meta: EntityMetadata): Default[] | null {
+  const platform = mapper.driver.getPlatform();
+  const kind = databaseKindOf(mapper);
+  const defaults: Default[] = [];
+  for (const property of meta.props as EntityProperty[]) {
+    const { onCreate, default: literal } = property;
+    if (property.persist === false || (!onCreate && (literal === undefined || literal === null || isRaw(literal)))) continue;
+    const isPlain = property.kind === ReferenceKind.SCALAR && property.fieldNames?.length === 1 && !property.embedded;
+    // what takes no argument does not look at the entity
+    if (!isPlain || (onCreate && onCreate.length > 0) || property.hasConvertToDatabaseValueSQL) return null;
+    if (!plainKinds.has(valueKindOf(property, platform).kind)) return null;
+    const toDatabase = databaseValue(property, platform);
+    const make = (onCreate ?? (() => literal)) as () => unknown;
+    defaults.push({
+      column: platform.quoteIdentifier(property.fieldNames[0] as string).toString(),
+      type: typeText(property),
+      value: () => driverValue(toDatabase(make()), kind),
+    });
+  }
+  return defaults;
+}
+
+/** A length or precision would cut the value off in silence, where the column itself refuses it; so would `character` alone. */
+function typeText(property: EntityProperty): string {
+  const type = String(property.columnTypes?.[0] ?? '').replace(/\s*\([^)]*\)/, '');
+  return /^(var)?char/i.test(type) ? 'text' : type;
+}
+
+function driverValue(value: unknown, kind: DatabaseKind): unknown {
+  return value instanceof Date && kind === 'postgresql' ? value.toISOString() : bindable(value, kind);
+}
+
+function scalarReader(field: ScalarWrite, mapper: Mapper): PlainField['read'] | null {
+  const platform = mapper.driver.getPlatform();
+  const { metadata: property } = field;
+  const kind = valueKindOf(property, platform);
+  if (!plainKinds.has(kind.kind)) return null;
+  const toDatabase = databaseValue(property, platform);
+  const databaseKind = databaseKindOf(mapper);
+  return (json) => {
+    const parsed = field.parse(json);
+    if (!('value' in parsed)) return undefined;
+    return driverValue(toDatabase(parsed.value), databaseKind);
+  };
+}
+
+/** The value as the mapper itself would hand it to the driver. */
+function databaseValue(property: EntityProperty, platform: Platform): (value: unknown) => unknown {
+  const custom = property.customType as Type<unknown> | undefined;
+  if (!custom) return (value) => value;
+  return (value) => custom.convertToDatabaseValue(value, platform, { mode: 'serialization' });
+}
+
+/** The key in `{id}`, or in `{type, id}` with the one type that there is; undefined where it is anything else. */
+export function readReference(json: unknown, target: EntityMetadata, parseId: IdentifierParser): Identifier | undefined {
+  if (typeof json !== 'object' || json === null || Array.isArray(json) || !Object.hasOwn(json, 'id')) return undefined;
+  const keys = Object.keys(json);
+  const { id, type } = json as { id: unknown; type?: unknown };
+  return keys.length > 2 || (keys.length === 2 && type !== typeOf(target)) ? undefined : parseId(id);
+}
+
+/** Whether a property refers to rows of one table by their key, and to any of them. */
+export function isPlainReference(property: EntityProperty, targets: readonly EntityMetadata[]): boolean {
+  const [target] = targets;
+  if (!target || targets.length !== 1 || property.polymorphic || property.targetKey || hasDiscriminator(target)) return false;
+  if (target.inheritanceType === 'tpt' || target.root.inheritanceType === 'tpt' || target.schema === '*' || target.virtual)
+    return false;
+  return property.kind === ReferenceKind.MANY_TO_ONE || property.kind === ReferenceKind.MANY_TO_MANY;
+}

@@ -1,0 +1,258 @@
+import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { ApiRequest } from '../access/user.ts';
+import { CompiledChange, needsUnitOfWork } from '../change/compiled-change.ts';
+import { CompiledLink } from '../change/compiled-link.ts';
+import { type ColumnValue, type MayRefer, PlainBody } from '../change/plain-body.ts';
+import type { Executor } from '../database/executor.ts';
+import type { Writer } from '../database/writer.ts';
+import type { HttpMethod } from '../declaration/types.ts';
+import { problem } from '../errors.ts';
+import { modelName } from '../model/hierarchy.ts';
+import type { Identifier } from '../model/identifier.ts';
+import { CompiledRead } from '../query/compiled-read.ts';
+import { canHideRows } from '../query/filters.ts';
+import { singleKey } from '../query/key-query.ts';
+import { isPlain, restrictedQuery } from '../query/restriction.ts';
+import type { RouteHandler } from '../route/mount.ts';
+import type { RouteRecord } from '../route/record.ts';
+import { checkAccess } from './admission.ts';
+import { ApiController } from './api-controller.ts';
+import { locationOf } from './index-action.ts';
+import { stateOf, withState } from './request-state.ts';
+import { jsonType } from './respond.ts';
+import { type ApiRuntime, restrictionOf } from './runtime.ts';
+
+/** Everything that a compiled write is made of. */
+interface Compiling {
+  readonly runtime: ApiRuntime;
+  readonly record: RouteRecord;
+  readonly method: HttpMethod;
+  readonly format: string;
+  readonly executor: Executor;
+  readonly writer: Writer;
+}
+
+/** What a write is answered with, or null where it is for the general handler to do or to refuse. */
+type Attempt = (request: ApiRequest) => Promise<Answer | null>;
+
+interface Answer {
+  readonly status: number;
+  readonly json?: string;
+  readonly location?: string;
+}
+
+/**
+ * The compiled form of a write that no code of the application takes part in; undefined where there is none.
+ *
+ * It does only what succeeds. A body that is not plain, a row that is not there, a caller who is refused, a constraint that
+ * is broken: nothing was changed then, and the general handler, which comes after it, says what is wrong.
+ */
+export function compiledWrite(compiling: Compiling, controller: ApiController, general: RouteHandler): RouteHandler | undefined {
+  const attempt = isUnhooked(controller) ? attemptOf(compiling) : undefined;
+  if (!attempt) return undefined;
+  return async (incoming: FastifyRequest, reply: FastifyReply) => {
+    const request = incoming as ApiRequest;
+    for (const _ in request.query as object) return general(incoming, reply);
+    const answer = await attempt(request);
+    if (!answer) return general(incoming, reply);
+    if (answer.location !== undefined) reply.header('location', answer.location);
+    reply.code(answer.status);
+    return answer.json === undefined ? reply.send() : reply.type(jsonType).send(answer.json);
+  };
+}
+
+function isUnhooked(controller: ApiController): boolean {
+  const base = ApiController.prototype;
+  const hooks = [
+    'indexApi',
+    'entityApi',
+    'addRemoveApi',
+    'addRemove',
+    'getEntity',
+    'validate',
+    'onPostFetchEntity',
+    'onPostCheckAccess',
+    'onAfterValidation',
+    'onAfterFlush',
+    'onBeforeSerialize',
+  ] as const;
+  return hooks.every((name) => controller[name] === base[name]);
+}
+
+function attemptOf(compiling: Compiling): Attempt | undefined {
+  const { method, record } = compiling;
+  if (record.action?.association) return record.handler === 'addRemoveApi' ? linking(compiling) : undefined;
+  if (record.handler === 'indexApi' && method === 'POST') return creating(compiling);
+  if (record.handler === 'entityApi' && method === 'PATCH') return patching(compiling);
+  if (record.handler === 'entityApi' && method === 'DELETE') return removing(compiling);
+  return undefined;
+}
+
+function creating({ executor, format, runtime, writer }: Compiling): Attempt | undefined {
+  const { framework, meta } = runtime;
+  const read = readOf(runtime, meta, executor);
+  if (!read || needsUnitOfWork(framework.mapper, meta, 'create')) return undefined;
+  const change = new CompiledChange(framework.mapper, meta, read, writer);
+  const plain = plainBody(runtime, executor);
+  return async (request) => {
+    const columns = plain.read(request.body, true);
+    if (!columns) return null;
+    await checkAccess(runtime, '_index', request, null);
+    await checkReferences(runtime, columns, request);
+    const row = await change.insert(columns);
+    if (!row) return null;
+    const location = locationOf(runtime, request, read.keyOf(row), format);
+    return { status: 201, location, json: await read.json(row) };
+  };
+}
+
+function patching({ executor, method, runtime, writer }: Compiling): Attempt | undefined {
+  const { framework, meta } = runtime;
+  const admit = admission(runtime, '_entity', method, executor);
+  const read = readOf(runtime, meta, executor);
+  if (!read || !admit || needsUnitOfWork(framework.mapper, meta, 'update')) return undefined;
+  const change = new CompiledChange(framework.mapper, meta, read, writer);
+  const plain = plainBody(runtime, executor);
+  return async (request) => {
+    const columns = plain.read(request.body, false);
+    if (!columns) return null;
+    const id = await admit(request);
+    if (id === null) return null;
+    await checkReferences(runtime, columns, request);
+    const row = await change.patch(id, columns);
+    return row ? { status: 200, json: await read.json(row) } : null;
+  };
+}
+
+function removing({ executor, method, runtime, writer }: Compiling): Attempt | undefined {
+  const { framework, meta } = runtime;
+  const admit = admission(runtime, '_entity', method, executor);
+  const read = readOf(runtime, meta, executor);
+  if (!read || !admit || needsUnitOfWork(framework.mapper, meta, 'delete')) return undefined;
+  const change = new CompiledChange(framework.mapper, meta, read, writer);
+  return async (request) => {
+    const id = await admit(request);
+    return id !== null && (await unlessRefused(change.remove(id))) ? { status: 204 } : null;
+  };
+}
+
+function linking({ executor, method, record, runtime, writer }: Compiling): Attempt | undefined {
+  const { framework, meta } = runtime;
+  const { association, name } = record.action as NonNullable<RouteRecord['action']>;
+  const property = meta.properties[association?.property as never] as EntityProperty | undefined;
+  const what = method === 'POST' ? 'add' : method === 'DELETE' ? 'remove' : null;
+  const admit = admission(runtime, name, method, executor);
+  if (!property || !what || !admit) return undefined;
+  if (!CompiledLink.isPossible(framework.mapper, meta, property)) return undefined;
+  const target = property.targetMeta as EntityMetadata;
+  const named = association?.types.map(({ value }) => framework.mapper.getMetadata().get(value as never).class) ?? [];
+  const mayRefer = referenceCheck(runtime, property.name as string, target, executor);
+  if (!mayRefer || named.some((type) => type !== target.class)) return undefined;
+  const read = readOf(runtime, target, executor);
+  if (!read || !readOf(runtime, meta, executor)) return undefined;
+  const link = new CompiledLink(framework.mapper, meta, property, read, writer);
+  return async (request) => {
+    const item = link.itemIn(request.body);
+    if (item === undefined) return null;
+    const id = await admit(request);
+    if (id === null) return null;
+    if (!(await mayRefer(request, item))) throw framework.associations.itemRefusal({ missing: true }, [target]);
+    const row = await unlessRefused(link.change(what, id, item));
+    return row ? { status: 200, json: await read.json(row) } : null;
+  };
+}
+
+function plainBody(runtime: ApiRuntime, executor: Executor): PlainBody {
+  const { framework, meta } = runtime;
+  return new PlainBody(framework.mapper, framework.deserializer().planFor(meta), ({ property, targets }) =>
+    referenceCheck(runtime, property, targets[0] as EntityMetadata, executor),
+  );
+}
+
+/** Who may put rows of the target into an association; null where that takes more than a row. */
+function referenceCheck(runtime: ApiRuntime, property: string, target: EntityMetadata, executor: Executor): MayRefer | null {
+  const { associations, mapper } = runtime.framework;
+  if (associations.denormalizes(runtime.meta, property) || canHideRows(target)) return null;
+  const { references } = associations;
+  if (references.isOpen(target)) return () => true;
+  const read = readOf(runtime, target, executor, true);
+  if (!read || read.subjectRefusal !== null) return null;
+  return async (request, id) => {
+    if (await references.isOpenTo(request, target)) return true;
+    const [row] = await read.one(id);
+    if (!row) return false;
+    const { em } = stateOf(request, mapper);
+    return references.isSeen(em, request, target, id, read.subjectOf(row, em));
+  };
+}
+
+/** Passes if the caller may refer to everything that the columns of a body refer to. */
+async function checkReferences({ framework }: ApiRuntime, columns: readonly ColumnValue[], request: ApiRequest): Promise<void> {
+  for (const { refersTo } of columns) {
+    if (!refersTo || (await refersTo.mayRefer(request, refersTo.id))) continue;
+    throw framework.associations.refusal({ missing: true }, refersTo.field.targets, refersTo.field.name);
+  }
+}
+
+function readOf({ framework }: ApiRuntime, meta: EntityMetadata, executor: Executor, withSubject = false): CompiledRead | null {
+  const plan = framework.serializer().planFor(meta);
+  const read = CompiledRead.compile(framework.mapper, meta, plan, [], executor, { withSubject });
+  return read instanceof CompiledRead ? read : null;
+}
+
+/**
+ * Makes what finds the id of the entity that a request is about, and throws where there is none that the caller may do this
+ * to. It gives null where the general handler has to find out, and is undefined where that is always so.
+ */
+function admission(
+  runtime: ApiRuntime,
+  action: string,
+  method: HttpMethod,
+  executor: Executor,
+): ((request: ApiRequest) => Promise<Identifier | null>) | undefined {
+  const { framework, meta, restricts } = runtime;
+  const judged = runtime.guardOf(action, method).readsSubject;
+  const read = readOf(runtime, meta, executor, judged);
+  if (!read || (judged && read.subjectRefusal !== null)) return undefined;
+  return async (request) => {
+    const id = runtime.parseId((request.params as { id: string }).id);
+    if (id === undefined) throw problem('entity_not_found', { model: modelName(meta) });
+    // that there is no such row is told before that a caller may not have it
+    if (!judged && !restricts) return (await isGranted(runtime, action, request)) ? id : null;
+    const restrict = restrictionOf(runtime, action, request);
+    let row: unknown[] | undefined;
+    if (restrict) {
+      const state = stateOf(request, framework.mapper);
+      const restricted = await withState(state, () => restrictedQuery(state.em, meta, restrict));
+      if (!isPlain(restricted)) return null;
+      [row] = await (read.oneWhere(id, restricted) ?? read.oneOf(singleKey(meta, restricted, id)));
+    } else [row] = await read.one(id);
+    if (!row) throw problem('entity_not_found', { model: modelName(meta) });
+    await checkAccess(runtime, action, request, judged ? read.subjectOf(row, stateOf(request, framework.mapper).em) : null);
+    return id;
+  };
+}
+
+async function isGranted(runtime: ApiRuntime, action: string, request: ApiRequest): Promise<boolean> {
+  try {
+    await checkAccess(runtime, action, request, null);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** What a change gave; undefined where the database refused it, and so left everything as it was. */
+async function unlessRefused<Result>(change: Promise<Result>): Promise<Result | undefined> {
+  try {
+    return await change;
+  } catch (error) {
+    const { code, errcode } = error as { code?: string; errcode?: number };
+    // a constraint, or a pivot table that would take a link twice
+    const refused =
+      code === 'ERR_SQLITE_ERROR' ? (Number(errcode) & 0xff) === 19 || errcode === 1 : /^23|^42P10$/.test(code ?? '');
+    if (!refused) throw error;
+    return undefined;
+  }
+}

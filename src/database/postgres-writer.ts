@@ -1,0 +1,118 @@
+import type { DatabaseDeclaration } from '../declaration/types.ts';
+import type { Statement } from './executor.ts';
+import { isStale, PostgresLink } from './postgres-link.ts';
+import { closedError } from './unavailable.ts';
+import type { Step, Writer } from './writer.ts';
+
+/** Commits that wait for the disk do so side by side; beyond that, one more connection gains little. */
+const mostLinks = 8;
+
+const begin: Statement = { name: 'begin', text: 'begin', wide: false };
+const commit: Statement = { name: 'commit', text: 'commit', wide: false };
+
+interface Task {
+  readonly steps: readonly Step[];
+  readonly resolve: (rows: unknown[][]) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** Sends prepared statements over connections that have one transaction at a time, so that nobody waits behind a row that someone else holds. */
+export function postgresWriter(database: DatabaseDeclaration): Writer {
+  const idle: PostgresLink[] = [];
+  const links = new Set<PostgresLink>();
+  const waiting: Task[] = [];
+  let closed = false;
+
+  function open(): PostgresLink {
+    const link: PostgresLink = new PostgresLink(database, () => forget(link));
+    links.add(link);
+    return link;
+  }
+
+  function forget(link: PostgresLink): void {
+    links.delete(link);
+    const position = idle.indexOf(link);
+    if (position >= 0) idle.splice(position, 1);
+  }
+
+  /** Gives a connection back, or ends it if something of the transaction may be left on it. */
+  function giveBack(link: PostgresLink, isClean: boolean): void {
+    if (!isClean) {
+      forget(link);
+      link.end().catch(() => undefined);
+    } else if (links.has(link)) idle.push(link);
+    proceed();
+  }
+
+  function proceed(): void {
+    while (waiting.length > 0) {
+      const link = idle.pop() ?? (links.size < Math.min(mostLinks, database.pool) ? open() : undefined);
+      if (!link) return;
+      void run(link, waiting.shift() as Task);
+    }
+  }
+
+  async function run(link: PostgresLink, { steps, resolve, reject }: Task): Promise<void> {
+    try {
+      const rows = await transaction(link, steps);
+      giveBack(link, true);
+      resolve(rows);
+    } catch (error) {
+      giveBack(link, steps.length === 1 && isRefusal(error));
+      reject(error);
+    }
+  }
+
+  function attempt(steps: readonly Step[]): Promise<unknown[][]> {
+    return new Promise((resolve, reject) => {
+      if (closed) {
+        reject(closedError());
+        return;
+      }
+      waiting.push({ steps, resolve, reject });
+      proceed();
+    });
+  }
+
+  return {
+    async change(steps) {
+      try {
+        return await attempt(steps);
+      } catch (error) {
+        // nothing was changed: the statement did not even begin
+        if (isStale(error as Error)) return attempt(steps);
+        throw error;
+      }
+    },
+    async close() {
+      closed = true;
+      for (const task of waiting.splice(0)) task.reject(closedError());
+      await Promise.allSettled([...links].map((link) => link.end()));
+    },
+  };
+}
+
+async function transaction(link: PostgresLink, steps: readonly Step[]): Promise<unknown[][]> {
+  const [only] = steps;
+  // a statement alone is a transaction of its own
+  if (steps.length === 1 && only) return send(link, only.statement, only.parameters as readonly unknown[]);
+  let rows: unknown[][] = [];
+  await send(link, begin, []);
+  for (const { statement, parameters, mayBeEmpty } of steps) {
+    rows = await send(link, statement, typeof parameters === 'function' ? parameters(rows) : parameters);
+    if (rows.length === 0 && !mayBeEmpty) break;
+  }
+  await send(link, commit, []);
+  return rows;
+}
+
+function send(link: PostgresLink, statement: Statement, parameters: readonly unknown[]): Promise<unknown[][]> {
+  return new Promise((resolve, reject) => {
+    link.send(statement, parameters, (error, rows) => (error ? reject(error) : resolve(rows)));
+  });
+}
+
+/** Whether the server refused the statement, and the connection is as good as before. */
+function isRefusal(error: unknown): boolean {
+  return /^(22|23|42P10)/.test((error as { code?: string }).code ?? '');
+}
