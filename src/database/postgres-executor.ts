@@ -1,5 +1,6 @@
 import type { DatabaseDeclaration } from '../declaration/types.ts';
 import type { Executor, Statement } from './executor.ts';
+import { takeNext } from './next-task.ts';
 import { isStale, PostgresLink } from './postgres-link.ts';
 import { StatementCosts } from './statement-costs.ts';
 import { closedError } from './unavailable.ts';
@@ -11,7 +12,7 @@ const shortLinks = 2;
 const longLinks = 2;
 
 /** Milliseconds that others may wait for a statement. */
-const longest = 10;
+const longest = 20;
 
 /** The code of a statement that was ended for taking too long. */
 const timedOut = '57014';
@@ -28,6 +29,8 @@ export function postgresExecutor(database: DatabaseDeclaration): Executor {
   const costs = new StatementCosts();
   const links: (PostgresLink | undefined)[] = Array(shortLinks + longLinks).fill(undefined);
   const waiting: Task[] = [];
+  /** What runs on each of the connections for what takes long. */
+  const running: (Task | null)[] = Array(longLinks).fill(null);
   let next = 0;
   let closed = false;
 
@@ -59,7 +62,10 @@ export function postgresExecutor(database: DatabaseDeclaration): Executor {
       }
       if (error) task.reject(error);
       else task.resolve(rows);
-      if (position >= shortLinks) proceed();
+      if (position >= shortLinks) {
+        running[position - shortLinks] = null;
+        proceed();
+      }
     });
   }
 
@@ -76,8 +82,11 @@ export function postgresExecutor(database: DatabaseDeclaration): Executor {
 
   /** Sends what takes long, as far as there are connections for it that have nothing to do. */
   function proceed(): void {
-    for (let position = shortLinks; position < links.length && waiting.length > 0; position++) {
-      if ((links[position]?.pending ?? 0) === 0) send(position, waiting.shift() as Task);
+    for (let place = 0; place < longLinks && waiting.length > 0; place++) {
+      if (running[place]) continue;
+      const task = takeNext(waiting, running);
+      running[place] = task;
+      send(shortLinks + place, task);
     }
   }
 

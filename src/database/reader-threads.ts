@@ -1,6 +1,7 @@
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { Statement } from './executor.ts';
+import { takeNext } from './next-task.ts';
 import type { Answer, Opened, Question, ReaderThreadData, RowForm } from './reader-thread.ts';
 import { closedError, lostError, tooLongError } from './unavailable.ts';
 
@@ -9,6 +10,7 @@ const threadLimit = 2;
 
 /** What a thread was asked for, until it is answered. */
 interface Task {
+  readonly statement: Statement;
   readonly question: NonNullable<Question>;
   readonly settle: (result: Answer | Error) => void;
 }
@@ -64,6 +66,7 @@ export class ReaderThreads {
     return new Promise((resolve, reject) => {
       let timer: NodeJS.Timeout | undefined;
       const task: Task = {
+        statement: question.statement,
         question,
         settle: (result) => {
           clearTimeout(timer);
@@ -93,7 +96,10 @@ export class ReaderThreads {
     while (this.#waiting.length > 0) {
       const thread = this.#threads.find(({ task }) => task === null) ?? this.#start();
       if (!thread) return;
-      const task = this.#waiting.shift() as Task;
+      const task = takeNext(
+        this.#waiting,
+        this.#threads.map((other) => other.task),
+      );
       try {
         thread.worker.postMessage(task.question);
         thread.task = task;

