@@ -231,7 +231,7 @@ function compiledHandler(
     filter,
   });
   if (!(read instanceof CompiledRead) || (judged && read.subjectRefusal !== null)) return general;
-  return isIndex ? compiledIndex(runtime, read, general) : compiledEntity(runtime, read, general, method);
+  return (isIndex ? compiledIndex : compiledEntity)(runtime, read, general, method);
 }
 
 function compileApi(

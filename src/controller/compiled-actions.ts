@@ -11,7 +11,6 @@ import { joinsFiltered } from '../query/root-filter.ts';
 import { collectionOf } from '../response/collection.ts';
 import { checkParameters, pageParameters, readPageRequest, readPageToken } from '../response/page-request.ts';
 import type { RouteHandler } from '../route/mount.ts';
-import { checkAccess } from './admission.ts';
 import type { ApiController } from './api-controller.ts';
 import { stateOf, withState } from './request-state.ts';
 import { jsonType } from './respond.ts';
@@ -41,12 +40,19 @@ export function showsRowsAsTheyAre(controller: ApiController, base: ApiControlle
 }
 
 /** `_index` GET and HEAD from compiled statements; a restriction of a form they cannot take goes `otherwise`. */
-export function compiledIndex(runtime: ApiRuntime, read: CompiledRead, otherwise: RouteHandler): RouteHandler {
+export function compiledIndex(
+  runtime: ApiRuntime,
+  read: CompiledRead,
+  otherwise: RouteHandler,
+  method: HttpMethod,
+): RouteHandler {
   const { api, framework, meta } = runtime;
+  const guard = runtime.guardOf('_index', method);
   const { baseUrl } = framework.declaration.server;
   return async (incoming: FastifyRequest, reply: FastifyReply) => {
     const request = incoming as ApiRequest;
-    await checkAccess(runtime, '_index', request, null);
+    const pending = guard.check(null, userOf(request), request);
+    if (pending !== undefined) await pending;
     const query = request.query as Record<string, unknown>;
     checkParameters(query, pageParameters);
     const page = readPageRequest(query, api.pagination);

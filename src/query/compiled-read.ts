@@ -227,7 +227,7 @@ export class CompiledRead {
 
   /** A row as JSON, with what it embeds. */
   json(row: unknown[]): string | Promise<string> {
-    return this.#plan.many.length === 0 ? this.#writer(row, noRows, noWriters) : this.#write([row]);
+    return this.#write([row]);
   }
 
   /** A window of all rows. */
@@ -284,8 +284,12 @@ export class CompiledRead {
     return { first: tokenOf(first), last: tokenOf(last) };
   }
 
-  async #write(rows: unknown[][]): Promise<string> {
-    const many = await this.#fetchMany(rows);
+  #write(rows: unknown[][]): string | Promise<string> {
+    if (this.#plan.many.length === 0) return this.#written(rows, noRows);
+    return this.#fetchMany(rows).then((many) => this.#written(rows, many));
+  }
+
+  #written(rows: unknown[][], many: readonly RowsByKey[]): string {
     let text = '';
     for (let i = 0; i < rows.length; i++)
       text += (i === 0 ? '' : ',') + this.#writer(rows[i] as unknown[], many, this.#manyWriters);
@@ -295,7 +299,6 @@ export class CompiledRead {
   /** One statement for each to-many, those of one level at the same time. */
   async #fetchMany(root: unknown[][]): Promise<readonly RowsByKey[]> {
     const { many } = this.#plan;
-    if (many.length === 0) return [];
     const rows: Promise<unknown[][]>[] = [];
     const groups: Promise<RowsByKey>[] = [];
     for (const [source, selection] of many.entries()) {
@@ -358,7 +361,6 @@ interface RestrictedStatements {
 const keptRestrictions = 200;
 
 const noRows: readonly RowsByKey[] = [];
-const noWriters: readonly RowWriter[] = [];
 const unknownFilter: RootFilter = { kind: 'entities', reason: 'the model has a filter that is on by default' };
 
 /**
