@@ -227,6 +227,7 @@ function compiledHandler(
     return general;
   const read = CompiledRead.compile(framework.mapper, meta, framework.serializer().planFor(meta), api.defaultSort, executor, {
     seek: isIndex ? runtime.seek : null,
+    count: api.pagination.count,
     withSubject: judged,
     filter,
   });

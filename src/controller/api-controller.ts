@@ -206,8 +206,9 @@ export class ApiController<T extends object = any> implements ControllerHooks {
     const page = readPageRequest(request.query as Record<string, unknown>, api.pagination);
     const { em } = stateOf(request, framework.mapper);
     const window = { offset: page.offset, limit: page.itemsPerPage };
-    const { rows, count } = await pageOf(em, query.mainAlias.meta as EntityMetadata, query, window, []);
-    return collectionOf(rows as Item[], count, page, request.url, framework.declaration.server.baseUrl);
+    const meta = query.mainAlias.meta as EntityMetadata;
+    const { rows, counted, edges } = await pageOf(em, meta, query, window, api.pagination.count);
+    return collectionOf(rows as Item[], counted, page, request.url, framework.declaration.server.baseUrl, edges);
   }
 
   /** An answer with a status and groups of its own. */

@@ -14,7 +14,7 @@ import type { RouteHandler } from '../route/mount.ts';
 import type { ApiController } from './api-controller.ts';
 import { stateOf, withState } from './request-state.ts';
 import { jsonType } from './respond.ts';
-import { type ApiRuntime, restrictionOf, userOf, windowOf } from './runtime.ts';
+import { type ApiRuntime, listOf, restrictionOf, userOf, windowOf } from './runtime.ts';
 
 /** Whether nothing of the application's own code is on the way from the rows to the answer. */
 export function isUnhooked(controller: ApiController, base: ApiController, handler: 'indexApi' | 'entityApi'): boolean {
@@ -64,14 +64,14 @@ export function compiledIndex(
       const restricted = await withState(state, () => restrictedQuery(state.em, meta, restrict));
       if (!isTaken(runtime, restricted)) return otherwise(incoming, reply);
       fetched = await (read.pageWhere(restricted, window) ??
-        read.pageOf(pageQueries(meta, restricted, window, api.defaultSort, runtime.seek), window));
+        read.pageOf(pageQueries(meta, restricted, window, listOf(runtime)), window));
     } else {
       fetched = await read.page(window);
     }
-    const { count, pagination } = collectionOf([], fetched.count, page, request.url, baseUrl, fetched.edges);
-    return reply
-      .type(jsonType)
-      .send(`{"count":${count},"results":[${fetched.items}],"pagination":${JSON.stringify(pagination)}}`);
+    const { counted, edges, items } = fetched;
+    const { pagination } = collectionOf([], counted, page, request.url, baseUrl, edges);
+    const number = counted.is === 'exact' ? String(counted.count) : `${counted.count},"count_is":"${counted.is}"`;
+    return reply.type(jsonType).send(`{"count":${number},"results":[${items}],"pagination":${JSON.stringify(pagination)}}`);
   };
 }
 

@@ -10,7 +10,7 @@ import { checkParameters, pageParameters, readPageRequest, readPageToken } from 
 import { targetOf } from '../response/request-target.ts';
 import { heed } from './hooks.ts';
 import { stateOf } from './request-state.ts';
-import { type ApiRuntime, restrictionOf, windowOf } from './runtime.ts';
+import { type ApiRuntime, listOf, restrictionOf, windowOf } from './runtime.ts';
 
 /** `_index`, once access was granted. */
 export function indexAction(runtime: ApiRuntime, request: ApiRequest, format: string): Promise<unknown> {
@@ -31,18 +31,13 @@ async function list(runtime: ApiRuntime, request: ApiRequest): Promise<Collectio
   const { api, framework, hooks, meta } = runtime;
   const page = readPageRequest(query, api.pagination);
   const { em } = stateOf(request, framework.mapper);
-  const { rows, count, edges } = await fetchPage(
-    em,
-    meta,
-    windowOf(runtime, page, readPageToken(query)),
-    api.defaultSort,
-    restrictionOf(runtime, '_index', request),
-    runtime.seek,
-  );
+  const window = windowOf(runtime, page, readPageToken(query));
+  const restrict = restrictionOf(runtime, '_index', request);
+  const { rows, counted, edges } = await fetchPage(em, meta, window, restrict, listOf(runtime));
   await heed(hooks.onPostFetchEntity('_index', request, rows));
   // all classes of the model at once, so that the number of statements does not depend on which of them are on the page
   await populatePlan(em, rows, framework.serializer().planFor(meta));
-  return collectionOf(rows, count, page, request.url, framework.declaration.server.baseUrl, edges);
+  return collectionOf(rows, counted, page, request.url, framework.declaration.server.baseUrl, edges);
 }
 
 async function create(runtime: ApiRuntime, request: ApiRequest, format: string): Promise<JsonReply> {

@@ -8,10 +8,11 @@ import type { Mapper } from '../database/mapper.ts';
 import type { ApiDeclaration, Declaration, HttpMethod } from '../declaration/types.ts';
 import { readGroups, writeGroups } from '../model/groups.ts';
 import type { IdentifierParser } from '../model/identifier.ts';
-import type { Window } from '../query/keys.ts';
+import type { ListPlan } from '../query/fetch.ts';
 import { type Door, ReferenceResolver } from '../query/reference.ts';
 import type { Restrict } from '../query/restriction.ts';
 import type { SeekPlan } from '../query/seek-plan.ts';
+import type { Window } from '../query/window.ts';
 import { type PageRequest, type PageToken, refusedToken } from '../response/page-request.ts';
 import { createSerializer, type Serializer } from '../serialization/serializer.ts';
 import type { ControllerHooks } from './hooks.ts';
@@ -77,6 +78,11 @@ export interface ApiRuntime {
 export function restrictionOf(runtime: ApiRuntime, action: string, request: ApiRequest): Restrict | null {
   if (!runtime.restricts) return null;
   return (query) => runtime.hooks.customizeQuery(action, request, query);
+}
+
+/** What the list of an API is. */
+export function listOf({ api, seek }: ApiRuntime): ListPlan {
+  return { sort: api.defaultSort, count: api.pagination.count, seek };
 }
 
 /** The window that a request asks for, by place or, following a link, by the row next to it. */

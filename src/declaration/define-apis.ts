@@ -72,6 +72,7 @@ export interface JwtOptions {
 export interface PaginationOptions {
   readonly items_per_page?: number;
   readonly max_items_per_page?: number;
+  readonly count?: 'exact' | 'estimated' | { readonly capped: number };
 }
 
 export interface ServerOptions {

@@ -6,6 +6,7 @@ import {
   type ActionDeclaration,
   type ApiDeclaration,
   type AssociationDeclaration,
+  type CountMode,
   type Exported,
   type HttpMethod,
   httpMethods,
@@ -21,7 +22,7 @@ export function readApis(written: WrittenAppMain, report: Report): readonly ApiD
   const global = readPagination(
     written.pagination,
     ['app_main', 'pagination'],
-    { itemsPerPage: 50, maxItemsPerPage: 200 },
+    { itemsPerPage: 50, maxItemsPerPage: 200, count: 'exact' },
     report,
   );
   const apis: ApiDeclaration[] = [];
@@ -93,7 +94,11 @@ function placeholdersOf(basePath: string | undefined, path: Path, report: Report
 }
 
 function readPagination(
-  written: { readonly items_per_page: number | undefined; readonly max_items_per_page: number | undefined },
+  written: {
+    readonly items_per_page: number | undefined;
+    readonly max_items_per_page: number | undefined;
+    readonly count: 'exact' | 'estimated' | { readonly capped: number | undefined } | undefined;
+  },
   path: Path,
   fallback: PaginationDeclaration,
   report: Report,
@@ -106,7 +111,13 @@ function readPagination(
       `"items_per_page" (${itemsPerPage}) must not be greater than "max_items_per_page" (${maxItemsPerPage})`,
     );
   }
-  return Object.freeze({ itemsPerPage, maxItemsPerPage });
+  return Object.freeze({ itemsPerPage, maxItemsPerPage, count: countMode(written.count) ?? fallback.count });
+}
+
+function countMode(written: Parameters<typeof readPagination>[0]['count']): CountMode | undefined {
+  if (typeof written !== 'object') return written;
+  // one that is missing was reported
+  return written.capped === undefined ? undefined : Object.freeze({ capped: written.capped });
 }
 
 function readAction(

@@ -34,14 +34,22 @@ export function isSymmetric(algorithm: string): boolean {
 const longest = 2 ** 31 - 1;
 const role = text({ expected: 'the name of a role', pattern: /^\S+$/ });
 
+const count = either(
+  text({ values: ['exact', 'estimated'] }),
+  object('count', { capped: required(integer(1, longest - 1), 10000, 'Items beyond this number are not counted.') }),
+);
+const countDoc = 'How items are counted: exact, estimated, or { capped: 10000 }.';
+
 const pagination = object('pagination', {
   items_per_page: optional(integer(1, longest), 50, 'Items on a page where the request does not say.'),
   max_items_per_page: optional(integer(1, longest), 200, 'The most items a request may ask for.'),
+  count: optional(count, 'exact', countDoc),
 });
 
 const apiPagination = object('api_pagination', {
   items_per_page: dependent(integer(1, longest), 50, 'app_main.pagination', 'Items on a page where the request does not say.'),
   max_items_per_page: dependent(integer(1, longest), 200, 'app_main.pagination', 'The most items a request may ask for.'),
+  count: dependent(count, 'exact', 'app_main.pagination', countDoc),
 });
 
 /** The same key for each HTTP method. */

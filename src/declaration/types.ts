@@ -85,7 +85,11 @@ export interface AssociationDeclaration {
 export interface PaginationDeclaration {
   readonly itemsPerPage: number;
   readonly maxItemsPerPage: number;
+  readonly count: CountMode;
 }
+
+/** How the items of a list are counted: all of them, up to a number, or as the database estimates. */
+export type CountMode = 'exact' | 'estimated' | { readonly capped: number };
 
 export interface RouteEntry {
   /** `app_cruds` */

@@ -2,23 +2,24 @@ import type { EntityMetadata, Platform } from '@mikro-orm/core';
 import type { Executor, Statement } from '../database/executor.ts';
 import { type DatabaseKind, databaseKindOf, type Mapper, type RequestEntityManager } from '../database/mapper.ts';
 import type { Step } from '../database/writer.ts';
-import type { SortKey } from '../declaration/types.ts';
+import type { CountMode, SortKey } from '../declaration/types.ts';
 import type { FieldPlan } from '../model/field-plan.ts';
 import { type Identifier, keyOf } from '../model/identifier.ts';
 import { valueKindOf } from '../model/value-kind.ts';
-import { noEdges, type PageEdges } from '../response/collection.ts';
+import { type Counted, noEdges, type PageEdges } from '../response/collection.ts';
 import { compileRowWriter, type RowField, type RowsByKey, type RowWriter } from '../serialization/row-writer.ts';
 import { bindable, statementOf } from './bound-statement.ts';
 import { ConditionReader } from './condition-query.ts';
 import { isFiltered } from './filters.ts';
-import type { Window } from './keys.ts';
 import { type BoundText, PageText, where } from './page-text.ts';
 import type { AnyQueryBuilder } from './restriction.ts';
 import { noFilter, type RootFilter } from './root-filter.ts';
+import { type CountSource, RowCounter } from './row-counter.ts';
 import { type ManySelection, NeedsEntity, planRows, type RowPlan, rootTableAlias, type SubjectColumn } from './row-plan.ts';
 import type { Seek, SeekPlan } from './seek-plan.ts';
 import { cutSought, sidesOf } from './seek-query.ts';
 import { planSort, type SortPlan } from './sort-plan.ts';
+import type { Window } from './window.ts';
 
 /** A query that selects keys of the model, as the mapper wrote it, with `?` for each parameter. */
 export interface KeyQuery {
@@ -28,7 +29,7 @@ export interface KeyQuery {
 
 /** A page as JSON objects, separated by commas, and what is known of its surroundings. */
 export interface CompiledPage {
-  readonly count: number;
+  readonly counted: Counted;
   readonly items: string;
   readonly edges: PageEdges;
 }
@@ -36,7 +37,9 @@ export interface CompiledPage {
 /** The queries behind a page: its keys, in order, their number, and, for one that was sought backwards, a row that follows it. */
 export interface PageQueries {
   readonly keys: KeyQuery;
+  /** The number of all keys, and all keys where they are not all counted. */
   readonly count: KeyQuery;
+  readonly all: KeyQuery | null;
   readonly following: KeyQuery | null;
   /** Whether the keys are in the order that the list declares, so that it can go on from a row of it. */
   readonly inOrder: boolean;
@@ -47,6 +50,7 @@ interface CompileOptions {
   /** Whether rows are made entities, for somebody to judge. */
   readonly withSubject?: boolean;
   readonly filter?: RootFilter | undefined;
+  readonly count?: CountMode;
 }
 
 /** Reads of one model and field plan whose statements and serializer were made at start. */
@@ -62,7 +66,8 @@ export class CompiledRead {
   readonly #wide: boolean;
   readonly #one: Statement;
   readonly #page: Statement;
-  readonly #count: Statement;
+  readonly #counter: RowCounter;
+  readonly #source: CountSource;
   /** Whether filters of the model are made anew for each request, so that every read needs a query of keys. */
   readonly filtersPerRequest: boolean;
 
@@ -77,9 +82,8 @@ export class CompiledRead {
     meta: EntityMetadata,
     plan: RowPlan,
     sort: SortPlan,
-    seek: SeekPlan | null,
     executor: Executor,
-    filter: RootFilter,
+    { seek, filter, count }: { seek: SeekPlan | null; filter: RootFilter; count: CountMode },
   ) {
     if (filter.kind === 'entities') throw new NeedsEntity(filter.reason);
     const filters = filter.kind === 'fixed' ? filter.conditions : [];
@@ -103,7 +107,9 @@ export class CompiledRead {
     this.#seek = seek;
     this.#text = new PageText(root, filters, sort, seek, this.#kind);
     this.#page = this.#statement(this.#text.byOffset());
-    this.#count = this.#statement(`select count(*) from ${root.table}${where([...root.conditions, ...filters])}`, false);
+    this.#counter = new RowCounter(executor, count, this.#kind);
+    const from = `from ${root.table}${where([...root.conditions, ...filters])}`;
+    this.#source = { all: { text: `select count(*) ${from}`, params: [] }, rows: { text: `select 1 ${from}`, params: [] } };
   }
 
   /** Makes the compiled read, or gives the reason why entities are needed instead. */
@@ -113,11 +119,12 @@ export class CompiledRead {
     fields: FieldPlan,
     sort: readonly SortKey[],
     executor: Executor,
-    { filter = isFiltered(meta) ? unknownFilter : noFilter, seek = null, withSubject = false }: CompileOptions = {},
+    { filter, seek = null, count = 'exact', withSubject = false }: CompileOptions = {},
   ): CompiledRead | { readonly needsEntity: string } {
     try {
       const rows = planRows(mapper, meta, fields, withSubject);
-      return new CompiledRead(mapper, meta, rows, planSort(mapper, meta, sort), seek, executor, filter);
+      const options = { seek, count, filter: filter ?? (isFiltered(meta) ? unknownFilter : noFilter) };
+      return new CompiledRead(mapper, meta, rows, planSort(mapper, meta, sort), executor, options);
     } catch (error) {
       if (error instanceof NeedsEntity) return { needsEntity: error.message };
       throw error;
@@ -142,13 +149,16 @@ export class CompiledRead {
   }
 
   /** The page of a query that is a condition and nothing else; null where it is more. */
-  pageWhere(query: AnyQueryBuilder, { limit, offset, seek }: Window): Promise<CompiledPage> | null {
+  pageWhere(query: AnyQueryBuilder, window: Window): Promise<CompiledPage> | null {
+    const { limit, offset, seek } = window;
     const restricted = seek ? null : this.#restrictedBy(query);
     if (!restricted) return null;
-    const { count, page, params } = restricted;
-    return Promise.all([this.#executor.rows(page, [...params, limit, offset]), this.#executor.rows(count, params)]).then(
-      ([rows, counted]) => this.#pageFrom(rows, counted, this.#seek),
-    );
+    const { count, page, params, rows: all } = restricted;
+    const parameters = [...params, this.asksForMore ? limit + 1 : limit, offset];
+    const source = { all: { text: count, params }, rows: { text: all, params } };
+    return this.#counter
+      .beside(window, source, () => this.#executor.rows(page, parameters))
+      .then(([rows, counted]) => this.#placedPage(rows, counted, limit, this.#seek));
   }
 
   #restrictedBy(query: AnyQueryBuilder): (RestrictedStatements & { readonly params: readonly unknown[] }) | null {
@@ -160,10 +170,12 @@ export class CompiledRead {
       const { conditions: own, key, table } = this.#plan.root;
       const conditions = bound.sql === '' ? [] : [bound.sql];
       const taken = bound.params.length;
+      const from = `from ${table}${where([...own, ...conditions])}`;
       statements = {
         one: this.#statement(this.#select([`${key} = ${this.#parameter(taken + 1)}`, ...conditions])),
         page: this.#statement(this.#text.byOffsetWhere(conditions, taken)),
-        count: this.#statement(`select count(*) from ${table}${where([...own, ...conditions])}`, false),
+        count: `select count(*) ${from}`,
+        rows: `select 1 ${from}`,
       };
       if (this.#restricted.size >= keptRestrictions) this.#restricted.delete(this.#restricted.keys().next().value as string);
       this.#restricted.set(bound.sql, statements);
@@ -230,42 +242,59 @@ export class CompiledRead {
     return this.#write([row]);
   }
 
+  /** Whether the number of rows does not say if any follow a page, so that one more than it takes has to be asked for. */
+  get asksForMore(): boolean {
+    return this.#counter.isPartial;
+  }
+
   /** A window of all rows. */
-  async page({ offset, limit, seek }: Window): Promise<CompiledPage> {
+  async page(window: Window): Promise<CompiledPage> {
+    const { offset, limit, seek } = window;
     if (!seek) {
-      const [rows, counted] = await Promise.all([
-        this.#executor.rows(this.#page, [limit, offset]),
-        this.#executor.rows(this.#count, []),
-      ]);
-      return this.#pageFrom(rows, counted, this.#seek);
+      const parameters = [this.asksForMore ? limit + 1 : limit, offset];
+      const fetch = () => this.#executor.rows(this.#page, parameters);
+      const [rows, counted] = await this.#counter.beside(window, this.#source, fetch);
+      return this.#placedPage(rows, counted, limit, this.#seek);
     }
     const [rows, counted, following] = await Promise.all([
       this.#send(this.#text.sought(seek, limit + 1)),
-      this.#executor.rows(this.#count, []),
+      this.#counter.count(this.#source),
       seek.direction === 'before' ? this.#send(this.#text.following(seek)) : null,
     ]);
     return this.#soughtPage(rows, counted, following, seek, limit);
   }
 
   /** The rows that a query selects, in its own order, and what another query counts. */
-  async pageOf({ keys, count, following: next, inOrder }: PageQueries, { limit, seek }: Window): Promise<CompiledPage> {
+  async pageOf({ all, count, following: next, inOrder, keys }: PageQueries, window: Window): Promise<CompiledPage> {
+    const { limit, seek } = window;
     const page = this.#sendable(keys);
+    const source = { all: this.#bound(count), rows: all && this.#bound(all) };
+    const fetch = () => this.#executor.rows(this.#statement(this.#text.ofSelected(page.sql)), page.params);
+    if (!seek) {
+      const [rows, counted] = await this.#counter.beside(window, source, fetch);
+      return this.#placedPage(rows, counted, limit, inOrder ? this.#seek : null);
+    }
     const [rows, counted, following] = await Promise.all([
-      this.#executor.rows(this.#statement(this.#text.ofSelected(page.sql)), page.params),
-      this.#sendQuery(count),
-      next && this.#sendQuery(next),
+      fetch(),
+      this.#counter.count(source),
+      next && this.#send(this.#bound(next)),
     ]);
-    if (seek) return this.#soughtPage(rows, counted, following, seek, limit);
-    return this.#pageFrom(rows, counted, inOrder ? this.#seek : null);
+    return this.#soughtPage(rows, counted, following, seek, limit);
   }
 
-  async #pageFrom(rows: unknown[][], counted: unknown[][], plan: SeekPlan | null): Promise<CompiledPage> {
-    return { count: Number(counted[0]?.[0]), items: await this.#write(rows), edges: this.#edgesOf(rows, plan) };
+  async #pageFrom(rows: unknown[][], counted: Counted, plan: SeekPlan | null): Promise<CompiledPage> {
+    return { counted, items: await this.#write(rows), edges: this.#edgesOf(rows, plan) };
+  }
+
+  async #placedPage(found: unknown[][], counted: Counted, limit: number, plan: SeekPlan | null): Promise<CompiledPage> {
+    if (!this.asksForMore) return this.#pageFrom(found, counted, plan);
+    const page = await this.#pageFrom(found.slice(0, limit), counted, plan);
+    return { ...page, edges: { ...page.edges, more: found.length > limit } };
   }
 
   async #soughtPage(
     found: unknown[][],
-    counted: unknown[][],
+    counted: Counted,
     following: unknown[][] | null,
     seek: Seek,
     limit: number,
@@ -332,9 +361,9 @@ export class CompiledRead {
     return this.#executor.rows(this.#statement(text), params);
   }
 
-  #sendQuery(query: KeyQuery): Promise<unknown[][]> {
+  #bound(query: KeyQuery): BoundText {
     const { sql, params } = this.#sendable(query);
-    return this.#executor.rows(this.#statement(sql, false), params);
+    return { text: sql, params };
   }
 
   /** A query of the mapper's with its parameters apart, so that its text is the same for every request. */
@@ -355,7 +384,9 @@ export class CompiledRead {
 interface RestrictedStatements {
   readonly one: Statement;
   readonly page: Statement;
-  readonly count: Statement;
+  /** The text that counts, and the one that selects what is counted. */
+  readonly count: string;
+  readonly rows: string;
 }
 
 const keptRestrictions = 200;

@@ -1,18 +1,27 @@
 import { type EntityMetadata, helper } from '@mikro-orm/core';
 import type { RequestEntityManager } from '../database/mapper.ts';
-import type { SortKey } from '../declaration/types.ts';
+import type { CountMode, SortKey } from '../declaration/types.ts';
 import { type Identifier, keyOf } from '../model/identifier.ts';
-import { noEdges, type PageEdges } from '../response/collection.ts';
+import { type Counted, noEdges, type PageEdges } from '../response/collection.ts';
 import { refusedToken } from '../response/page-request.ts';
-import { countKeys, hasKey, keyOrder, keysOf, orderOf, type Window } from './keys.ts';
+import { countedFrom, numberTold } from './count.ts';
+import { countOf, hasKey, keyOrder, keysOf, orderOf } from './keys.ts';
 import { type AnyQueryBuilder, filteredQuery, type Restrict, restrictedQuery } from './restriction.ts';
 import { complementOf, type Seek, type SeekPlan } from './seek-plan.ts';
 import { canSeek, cutSought, seekIn, sidesOf } from './seek-query.ts';
+import type { Window } from './window.ts';
 
 export interface FetchedPage {
-  readonly count: number;
+  readonly counted: Counted;
   readonly rows: readonly object[];
   readonly edges: PageEdges;
+}
+
+/** What a list is, beyond its model: its order, how it is counted, and how it goes on from a row of it. */
+export interface ListPlan {
+  readonly sort: readonly SortKey[];
+  readonly count: CountMode;
+  readonly seek: SeekPlan | null;
 }
 
 /** Fetches one row through the restriction, or null. `sort` decides which rows a restriction to a number of rows lets through. */
@@ -38,50 +47,57 @@ export async function isVisible(
   return hasKey(em, meta, await restrictedQuery(em, meta, restrict), id, sort);
 }
 
-/** Fetches a window of the model's rows, totally ordered, and the exact number of all of them. */
+/** Fetches a window of the model's rows, totally ordered, and the number of all of them. */
 export async function fetchPage(
   em: RequestEntityManager,
   meta: EntityMetadata,
   window: Window,
-  sort: readonly SortKey[],
   restrict: Restrict | null,
-  plan: SeekPlan | null,
+  list: ListPlan,
 ): Promise<FetchedPage> {
   const { limit, offset, seek } = window;
-  if (restrict || seek) {
+  if (restrict || seek || list.count !== 'exact') {
     const query = await restrictedQuery(em, meta, restrict ?? (() => undefined));
-    if (seek) return soughtOf(em, meta, query, seek, limit, sort, plan);
-    return windowOf(em, meta, query, window, sort, canSeek(query) ? plan : null);
+    if (seek) return soughtOf(em, meta, query, seek, limit, list);
+    return windowOf(em, meta, query, window, canSeek(query) ? list : { ...list, seek: null });
   }
-  const orderBy = [...sort.map(orderOf), keyOrder(meta)] as never;
+  const orderBy = [...list.sort.map(orderOf), keyOrder(meta)] as never;
   const count = await em.count(meta.class);
   const rows = (offset < count ? await em.find(meta.class, {} as never, { offset, limit, orderBy }) : []) as object[];
-  return { rows, count, edges: plan ? await plan.edgesOf(rows) : noEdges };
+  return { rows, counted: { count, is: 'exact' }, edges: list.seek ? await list.seek.edgesOf(rows) : noEdges };
 }
 
-/** The window of any query on the model. */
+/** The window of any query on the model, ordered by key unless it has an order of its own. */
 export async function pageOf(
   em: RequestEntityManager,
   meta: EntityMetadata,
   query: AnyQueryBuilder,
   window: Window,
-  sort: readonly SortKey[],
+  count: CountMode,
 ): Promise<FetchedPage> {
-  return windowOf(em, meta, await filteredQuery(em, meta, query), window, sort, null);
+  const page = await windowOf(em, meta, await filteredQuery(em, meta, query), window, { sort: [], count, seek: null });
+  // what a handler shows of the rows is its own affair, and so are parameters of whatever name
+  const { first: _, last: __, ...edges } = page.edges;
+  return { ...page, edges };
 }
 
 async function windowOf(
   em: RequestEntityManager,
   meta: EntityMetadata,
   query: AnyQueryBuilder,
-  window: Window,
-  sort: readonly SortKey[],
-  plan: SeekPlan | null,
+  { offset, limit }: Window,
+  { sort, count, seek }: ListPlan,
 ): Promise<FetchedPage> {
-  const count = await countKeys(em, meta, query);
-  if (window.offset >= count) return { rows: [], count, edges: noEdges };
-  const rows = await rowsOf(em, meta, await keysOf(em, meta, query, window, sort));
-  return { rows, count, edges: plan ? await plan.edgesOf(rows) : noEdges };
+  const counted = await countOf(em, meta, query, count);
+  if (counted.is === 'exact' && offset >= counted.count) return { rows: [], counted, edges: noEdges };
+  // one more than the page takes, to know whether there is more where the count does not say
+  const found = await keysOf(em, meta, query, { offset, limit: count === 'exact' ? limit : limit + 1 }, sort);
+  const rows = await rowsOf(em, meta, found.slice(0, limit));
+  const edges = seek ? await seek.edgesOf(rows) : noEdges;
+  if (count === 'exact') return { rows, counted, edges };
+  const told = numberTold(found.length, { offset, limit }, count);
+  const known = told === null ? counted : countedFrom(told, count);
+  return { rows, counted: known, edges: { ...edges, more: found.length > limit } };
 }
 
 /** The rows next to another one, as a link of the list names it. */
@@ -91,11 +107,10 @@ async function soughtOf(
   query: AnyQueryBuilder,
   seek: Seek,
   limit: number,
-  sort: readonly SortKey[],
-  plan: SeekPlan | null,
+  { sort, count, seek: plan }: ListPlan,
 ): Promise<FetchedPage> {
   if (!plan || !canSeek(query)) throw refusedToken(seek.direction);
-  const count = await countKeys(em, meta, query);
+  const counted = await countOf(em, meta, query, count);
   const backwards = seek.direction === 'before';
   const sought = seekIn(query.clone(), plan, seek);
   const found = await keysOf(em, meta, sought, { offset: 0, limit: limit + 1 }, sort, backwards);
@@ -105,7 +120,7 @@ async function soughtOf(
   const { rows: keys, beyond } = cutSought(found, seek, limit);
   const rows = await rowsOf(em, meta, keys);
   const edges = rows.length > 0 ? await plan.edgesOf(rows) : plan.edgesOfNone(seek);
-  return { rows, count, edges: { ...edges, ...sidesOf(seek, beyond, following.length > 0) } };
+  return { rows, counted, edges: { ...edges, ...sidesOf(seek, beyond, following.length > 0) } };
 }
 
 /** The rows of keys, in the order of these. */

@@ -3,31 +3,35 @@ import type { SortKey } from '../declaration/types.ts';
 import { type Identifier, keyOf } from '../model/identifier.ts';
 import { refusedToken } from '../response/page-request.ts';
 import type { KeyQuery, PageQueries } from './compiled-read.ts';
-import { inTotalOrder, type Window } from './keys.ts';
+import type { ListPlan } from './fetch.ts';
+import { inTotalOrder, keysOfAll } from './keys.ts';
 import type { AnyQueryBuilder } from './restriction.ts';
-import { complementOf, type SeekPlan } from './seek-plan.ts';
+import { complementOf } from './seek-plan.ts';
 import { canSeek, seekIn } from './seek-query.ts';
+import type { Window } from './window.ts';
 
 /** The queries of a window of a plain query, as texts for a compiled read. */
 export function pageQueries(
   meta: EntityMetadata,
   query: AnyQueryBuilder,
   window: Window,
-  sort: readonly SortKey[],
-  plan: SeekPlan | null,
+  { sort, count: mode, seek: plan }: ListPlan,
 ): PageQueries {
   const { limit, offset, seek } = window;
-  const count = countQuery(meta, query);
   const inOrder = canSeek(query);
-  if (!seek) return { keys: keysIn(meta, query.clone(), sort, limit, offset), count, following: null, inOrder };
+  const shared = { count: countQuery(meta, query), all: mode === 'exact' ? null : keysOfAll(meta, query), inOrder };
+  // one more than the page takes, to know whether there is more
+  const further = limit + 1;
+  if (!seek) {
+    const keys = keysIn(meta, query.clone(), sort, mode === 'exact' ? limit : further, offset);
+    return { ...shared, keys, following: null };
+  }
   if (!inOrder || !plan) throw refusedToken(seek.direction);
   const sought = seekIn(query.clone(), plan, seek);
   return {
-    // one more than the page takes, to know whether there is more
-    keys: keysIn(meta, sought, sort, limit + 1, undefined, seek.direction === 'before'),
-    count,
+    ...shared,
+    keys: keysIn(meta, sought, sort, further, undefined, seek.direction === 'before'),
     following: seek.direction === 'before' ? keysIn(meta, seekIn(query.clone(), plan, complementOf(seek)), sort, 1) : null,
-    inOrder,
   };
 }
 

@@ -1,25 +1,41 @@
 import { type EntityMetadata, QueryFlag, type QueryOrderMap, raw } from '@mikro-orm/core';
 import type { RequestEntityManager } from '../database/mapper.ts';
-import type { SortKey } from '../declaration/types.ts';
+import type { CountMode, SortKey } from '../declaration/types.ts';
 import { type Identifier, keyOf } from '../model/identifier.ts';
+import type { Counted } from '../response/collection.ts';
+import { cappedCountText, countedFrom, countedTo, countLimit, estimateIn, estimateText } from './count.ts';
 import { type AnyQueryBuilder, isPlain } from './restriction.ts';
-import type { Seek } from './seek-plan.ts';
-
-/** A window of a result set. */
-export interface Window {
-  readonly offset: number;
-  readonly limit: number;
-  /** Where it begins or ends, in place of the offset. */
-  readonly seek?: Seek;
-}
+import type { Window } from './window.ts';
 
 interface Statement {
   readonly sql: string;
   readonly params: readonly unknown[];
 }
 
-/** The number of rows of the model that a query selects. */
-export async function countKeys(em: RequestEntityManager, meta: EntityMetadata, query: AnyQueryBuilder): Promise<number> {
+/** The number of rows of the model that a query selects, as far as it is asked for. */
+export async function countOf(
+  em: RequestEntityManager,
+  meta: EntityMetadata,
+  query: AnyQueryBuilder,
+  mode: CountMode,
+): Promise<Counted> {
+  const limit = countLimit(mode, em.getPlatform().supportsSchemas() ? 'postgresql' : 'sqlite');
+  if (limit === null || !isPlain(query)) return countedFrom(await countKeys(em, meta, query), mode);
+  const { sql, params } = keysOfAll(meta, query);
+  const [row] = await em.execute(cappedCountText(sql, limit), [...params]);
+  const found = Number((row as { n: number | string }).n);
+  if (mode !== 'estimated' || found <= limit) return countedTo(found, limit);
+  const [plan] = await em.execute(estimateText(sql), [...params]);
+  return estimateIn((plan as { 'QUERY PLAN': unknown })['QUERY PLAN']);
+}
+
+/** The keys of a plain query, in no order. */
+export function keysOfAll(meta: EntityMetadata, query: AnyQueryBuilder): Statement {
+  const keys = query.clone(['orderBy']).unsetFlag(QueryFlag.DISTINCT);
+  return (keys.select(keyOf(meta).name as never) as AnyQueryBuilder).toQuery();
+}
+
+async function countKeys(em: RequestEntityManager, meta: EntityMetadata, query: AnyQueryBuilder): Promise<number> {
   if (isPlain(query)) return Number(await query.clone().getCount(keyOf(meta).name as never, false));
   const { sql, params } = shapedKeys(em, query, meta, []);
   const [row] = await em.execute(`select count(distinct row_key) as n from (${sql}) as selected`, [...params]);

@@ -1,9 +1,18 @@
 import { type PageRequest, type PageToken, tokenParameters } from './page-request.ts';
 import { targetOf } from './request-target.ts';
 
+/** The number of items of a list, as far as it is known. */
+export interface Counted {
+  readonly count: number;
+  /** `capped`: there are more than that many. */
+  readonly is: 'exact' | 'capped' | 'estimated';
+}
+
 /** The answer to a listing. */
 export interface CollectionModel<Item = unknown> {
   readonly count: number;
+  /** Only where the count is not exact. */
+  readonly count_is?: 'capped' | 'estimated';
   readonly results: readonly Item[];
   readonly pagination: {
     readonly more: boolean;
@@ -16,45 +25,44 @@ export interface CollectionModel<Item = unknown> {
 
 /** What is known of a page's surroundings, beyond its number and the count. */
 export interface PageEdges {
-  /** The token of the first row, which the page before ends at; null where there is none. */
-  readonly first: string | null;
+  /** The token of the first row, which the page before ends at; null where there is none, undefined in a list that knows no tokens. */
+  readonly first?: string | null;
   /** The token of the last row, which the page after begins at. */
-  readonly last: string | null;
+  readonly last?: string | null;
   readonly earlier?: boolean;
   readonly more?: boolean;
 }
 
 export const noEdges: PageEdges = Object.freeze({ first: null, last: null });
 
-/**
- * Puts a page into the collection model. `url` is the request's own, from which the links are made; `edges` are those of a list
- * whose links can carry tokens.
- */
+/** Puts a page into the collection model. `url` is the request's own, from which the links are made. */
 export function collectionOf<Item>(
   results: readonly Item[],
-  count: number,
+  { count, is }: Counted,
   { page, itemsPerPage, offset }: PageRequest,
   url: string,
   baseUrl: string,
-  edges: PageEdges | null = null,
+  edges: PageEdges = {},
 ): CollectionModel<Item> {
-  const more = edges?.more ?? offset + itemsPerPage < count;
-  const earlier = edges?.earlier ?? page > 1;
+  const more = edges.more ?? offset + itemsPerPage < count;
+  const earlier = edges.earlier ?? page > 1;
   return {
     count,
+    ...(is !== 'exact' && { count_is: is }),
     results,
     pagination: {
       more,
-      next: more ? baseUrl + withPage(url, page + 1, edges && tokenOf('after', edges.last)) : null,
+      next: more ? baseUrl + withPage(url, page + 1, tokenOf('after', edges.last)) : null,
       // rows that were added before the first page are before it still
-      previous: earlier ? baseUrl + withPage(url, Math.max(1, page - 1), edges && tokenOf('before', edges.first)) : null,
+      previous: earlier ? baseUrl + withPage(url, Math.max(1, page - 1), tokenOf('before', edges.first)) : null,
       first: offset,
       items_per_page: itemsPerPage,
     },
   };
 }
 
-function tokenOf(name: PageToken['name'], text: string | null): string {
+function tokenOf(name: PageToken['name'], text: string | null | undefined): string | null {
+  if (text === undefined) return null;
   return text === null ? '' : `&${name}=${text}`;
 }
 

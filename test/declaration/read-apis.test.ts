@@ -28,7 +28,7 @@ describe('an API', () => {
       controller: null,
       basePath: '/api/person',
       baseRole: null,
-      pagination: { itemsPerPage: 50, maxItemsPerPage: 200 },
+      pagination: { itemsPerPage: 50, maxItemsPerPage: 200, count: 'exact' },
       defaultSort: [],
       actions: [
         {
@@ -96,7 +96,7 @@ app_main:
       controller: { value: PersonController },
       basePath: '/api/{tenant}/people',
       baseRole: 'ROLE_USER',
-      pagination: { itemsPerPage: 10, maxItemsPerPage: 30 },
+      pagination: { itemsPerPage: 10, maxItemsPerPage: 30, count: 'exact' },
       defaultSort: [
         { property: 'created', direction: 'desc' },
         { property: 'center.name', direction: 'asc' },

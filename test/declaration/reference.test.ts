@@ -40,7 +40,9 @@ describe('the reference', () => {
       .split('\n')
       .filter((line) => !/^#|^$/.test(line))
       .map((line) =>
-        line.replace(/: (?:null|\{\})( +# (?:Adds to|Regular|Roles that|Public keys|Keys for))/, ':$1').replace(/^( +)# /, '$1'),
+        line
+          .replace(/: (?:null|\{\}|exact)( +# (?:Adds to|Regular|Roles that|Public keys|Keys for|How items))/, ':$1')
+          .replace(/^( +)# /, '$1'),
       )
       .join('\n');
     const { app_main } = parse(uncommented);
@@ -49,6 +51,7 @@ describe('the reference', () => {
     expect(app_main.security.role_hierarchy).toEqual({ ROLE_ADMIN: ['ROLE_USER'] });
     expect(app_main.security.api_keys).toEqual({ reporting: { key: 'sha256:…', roles: [] } });
     expect(app_main.security.jwt.jwks).toEqual({ keys: [] });
+    expect(app_main.pagination.count).toEqual({ capped: 10000 });
   });
 
   test('begins its comments in one column', () => {

@@ -29,7 +29,7 @@ export function api(name: string, actions: readonly ActionDeclaration[], given: 
     controller: null,
     basePath: `/api/${name}`,
     baseRole: null,
-    pagination: { itemsPerPage: 50, maxItemsPerPage: 200 },
+    pagination: { itemsPerPage: 50, maxItemsPerPage: 200, count: 'exact' },
     defaultSort: [],
     actions,
     path: ['app_main', 'apis', name],
