@@ -20,7 +20,7 @@ export function seekValueCheck(kind: ValueKind, property: EntityProperty, databa
   return check && ((value) => typeof value === 'string' && check(value));
 }
 
-/** SQLite compares whatever it is given, so it is enough that it is what the column holds as a rule. */
+/** SQLite compares whatever it is given, so it is enough that it is what the column holds as a rule, and can stand in SQL. */
 function sqliteCheck(kind: ValueKind): SeekValueCheck | null {
   switch (kind.kind) {
     case 'bigint':
@@ -34,11 +34,11 @@ function sqliteCheck(kind: ValueKind): SeekValueCheck | null {
     case 'date':
     case 'datetime':
     case 'enum':
-      return (value) => typeof value === 'string' || Number.isFinite(value);
+      return (value) => (typeof value === 'string' ? isStorableText(value) : Number.isFinite(value));
     case 'string':
     case 'uuid':
     case 'time':
-      return (value) => typeof value === 'string';
+      return (value) => typeof value === 'string' && isStorableText(value);
     default:
       return null;
   }
