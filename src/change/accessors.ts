@@ -5,8 +5,8 @@ export interface Accessors {
   readonly property: string;
   add(entity: object, item: object): unknown;
   remove(entity: object, item: object): unknown;
-  /** Whether the model has a method of its own for either. */
-  readonly hasMethods: boolean;
+  /** The names of the model's own methods; empty where it has none. */
+  readonly methods: readonly string[];
   /** The collections that have to be loaded before either is called. */
   readonly touches: readonly string[];
 }
@@ -20,11 +20,17 @@ export function accessorsFor(meta: EntityMetadata, property: string): Accessors 
   if (!isCollection && !(add && remove)) return null;
   return {
     property,
-    hasMethods: add !== null || remove !== null,
+    methods: [add, remove].filter((name) => name !== null),
     add: (entity, item) => (add ? call(entity, add, item) : void collectionOf(entity, property).add(item)),
     remove: (entity, item) => (remove ? call(entity, remove, item) : void collectionOf(entity, property).remove(item)),
     touches: isCollection ? [property] : toManyProperties(meta),
   };
+}
+
+/** Whether a class has an async method among these: it may wait for anything. */
+export function hasAsync(meta: EntityMetadata, methods: readonly string[]): boolean {
+  const prototype = meta.class.prototype as Record<string, { constructor: { name: string } }>;
+  return methods.some((name) => prototype[name]?.constructor.name !== 'Function');
 }
 
 /** The names that a pair of methods for a property may have: `participants` → `Participants`, `Participant`. */

@@ -3,7 +3,7 @@ import { type DatabaseKind, databaseKindOf, type Mapper } from '../database/mapp
 import type { Writer } from '../database/writer.ts';
 import { hasDiscriminator } from '../model/hierarchy.ts';
 import { type Identifier, keyOf } from '../model/identifier.ts';
-import { hasRules, isBare } from '../model/own-code.ts';
+import { isBare } from '../model/own-code.ts';
 import { bindable, statementOf } from '../query/bound-statement.ts';
 import type { CompiledRead } from '../query/compiled-read.ts';
 import { canHideRows } from '../query/filters.ts';
@@ -97,9 +97,9 @@ export function needsUnitOfWork(mapper: Mapper, meta: EntityMetadata, change: Ch
   if (properties.some(({ version, concurrencyCheck }) => version || concurrencyCheck)) return true;
   switch (change) {
     case 'create':
-      return hasRules(meta) || !isBare(meta) || defaultsOf(mapper, meta) === null;
+      return !isBare(meta) || defaultsOf(mapper, meta) === null;
     case 'update':
-      return hasRules(meta) || properties.some(({ onUpdate }) => onUpdate);
+      return properties.some(({ onUpdate }) => onUpdate);
     case 'delete':
       return (meta.relations as EntityProperty[]).some(
         ({ cascade, orphanRemoval }) =>

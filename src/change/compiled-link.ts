@@ -1,76 +1,77 @@
 import { type EntityMetadata, type EntityProperty, ReferenceKind } from '@mikro-orm/core';
+import type { Statement } from '../database/executor.ts';
 import { type DatabaseKind, databaseKindOf, type Mapper } from '../database/mapper.ts';
 import type { Writer } from '../database/writer.ts';
-import { type Identifier, type IdentifierParser, identifierParser, keyOf } from '../model/identifier.ts';
-import { hasRules } from '../model/own-code.ts';
-import { bindable } from '../query/bound-statement.ts';
+import { type Identifier, keyOf } from '../model/identifier.ts';
+import { bindable, statementOf } from '../query/bound-statement.ts';
 import type { CompiledRead } from '../query/compiled-read.ts';
 import { tableOf } from '../query/row-plan.ts';
-import { accessorsFor } from './accessors.ts';
-import { columnOf, needsUnitOfWork } from './compiled-change.ts';
-import { isPlainReference, readReference } from './plain-body.ts';
+import { columnOf } from './compiled-change.ts';
+import { isPlainReference } from './plain-body.ts';
+
+/** The pivot table of a many-to-many association. */
+export interface Pivot {
+  /** Quoted, as are its two columns. */
+  readonly table: string;
+  readonly owner: string;
+  readonly item: string;
+  /** Take the keys of the owner and of the item. */
+  readonly insert: Statement;
+  readonly remove: Statement;
+}
+
+/** The pivot table of an association in which adding and removing is nothing but rows of it; null where there is more to it. */
+export function pivotFor(mapper: Mapper, meta: EntityMetadata, property: EntityProperty): Pivot | null {
+  if (property.kind !== ReferenceKind.MANY_TO_MANY || !isPlainReference(property, [property.targetMeta as EntityMetadata]))
+    return null;
+  const { fixedOrder, inverseJoinColumns, joinColumns, pivotEntity, pivotTable, where } = property;
+  const pivot = pivotEntity && (mapper.getMetadata().find(pivotEntity as never) as EntityMetadata | undefined);
+  // a pivot table of the application's own can have further columns
+  const isPlain =
+    pivot?.pivotTable === true && pivot.props.length === 2 && joinColumns.length === 1 && inverseJoinColumns.length === 1;
+  const keys = [keyOf(meta), keyOf(property.targetMeta as EntityMetadata)];
+  if (!isPlain || !pivotTable || fixedOrder || where || keys.some(({ customType }) => customType)) return null;
+  const quote = (name: string) => mapper.driver.getPlatform().quoteIdentifier(name).toString();
+  const [first, second] = databaseKindOf(mapper) === 'postgresql' ? ['$1', '$2'] : ['?1', '?2'];
+  const table = pivotTable.split('.').map(quote).join('.');
+  const owner = quote(joinColumns[0] as string);
+  const item = quote(inverseJoinColumns[0] as string);
+  return {
+    table,
+    owner,
+    item,
+    // the columns are named, so that a table that would take a link twice is found out
+    insert: statementOf(
+      `insert into ${table} (${owner}, ${item}) values (${first}, ${second}) on conflict (${owner}, ${item}) do nothing`,
+    ),
+    remove: statementOf(`delete from ${table} where ${owner} = ${first} and ${item} = ${second}`),
+  };
+}
 
 /** Adds to and removes from a many-to-many association by statements on its pivot table. */
 export class CompiledLink {
   readonly #writer: Writer;
   readonly #read: CompiledRead;
   readonly #kind: DatabaseKind;
-  readonly #parseId: IdentifierParser;
-  readonly #target: EntityMetadata;
   readonly #texts: Readonly<Record<'add' | 'remove', string>>;
   readonly #conditions: readonly string[];
 
-  constructor(mapper: Mapper, meta: EntityMetadata, property: EntityProperty, read: CompiledRead, writer: Writer) {
-    const target = property.targetMeta as EntityMetadata;
+  constructor(mapper: Mapper, meta: EntityMetadata, target: EntityMetadata, pivot: Pivot, read: CompiledRead, writer: Writer) {
     this.#writer = writer;
     this.#read = read;
     this.#kind = databaseKindOf(mapper);
-    this.#target = target;
-    this.#parseId = identifierParser(target, mapper.driver.getPlatform(), 'json');
-    const quote = (name: string) => mapper.driver.getPlatform().quoteIdentifier(name).toString();
-    const parameter = (position: number) => (this.#kind === 'postgresql' ? `$${position}` : `?${position}`);
-    const pivot = property.pivotTable.split('.').map(quote).join('.');
-    const columns = [property.joinColumns[0], property.inverseJoinColumns[0]].map((name) => quote(name as string));
+    const [first, second] = this.#kind === 'postgresql' ? ['$1', '$2'] : ['?1', '?2'];
     const owner = `o.${columnOf(mapper, keyOf(meta))}`;
     const item = `i.${columnOf(mapper, keyOf(target))}`;
-    const both = `from ${tableOf(mapper, meta)} as o, ${tableOf(mapper, target)} as i where ${owner} = ${parameter(1)} and ${item} = ${parameter(2)}`;
+    const both = `from ${tableOf(mapper, meta)} as o, ${tableOf(mapper, target)} as i where ${owner} = ${first} and ${item} = ${second}`;
     this.#texts = {
-      // the columns are named, so that a table that would take a link twice is found out
-      add: `insert into ${pivot} (${columns.join(', ')}) select ${owner}, ${item} ${both} on conflict (${columns.join(', ')}) do nothing`,
-      remove: `delete from ${pivot} where ${columns[0]} = ${parameter(1)} and ${columns[1]} = ${parameter(2)}`,
+      add: `insert into ${pivot.table} (${pivot.owner}, ${pivot.item}) select ${owner}, ${item} ${both} on conflict (${pivot.owner}, ${pivot.item}) do nothing`,
+      remove: pivot.remove.text,
     };
     this.#conditions = [
-      `e.${columnOf(mapper, keyOf(target))} = ${parameter(2)}`,
-      `exists (select 1 from ${tableOf(mapper, meta)} as o where ${owner} = ${parameter(1)})`,
+      `e.${columnOf(mapper, keyOf(target))} = ${second}`,
+      `exists (select 1 from ${tableOf(mapper, meta)} as o where ${owner} = ${first})`,
     ];
-  }
-
-  /** Whether adding and removing is nothing but rows of a pivot table. */
-  static isPossible(mapper: Mapper, meta: EntityMetadata, property: EntityProperty): boolean {
-    if (property.kind !== ReferenceKind.MANY_TO_MANY || !isPlainReference(property, [property.targetMeta as EntityMetadata]))
-      return false;
-    const { fixedOrder, inverseJoinColumns, joinColumns, pivotEntity, pivotTable, where } = property;
-    const pivot = pivotEntity && (mapper.getMetadata().find(pivotEntity as never) as EntityMetadata | undefined);
-    return (
-      pivotTable !== undefined &&
-      joinColumns.length === 1 &&
-      inverseJoinColumns.length === 1 &&
-      !fixedOrder &&
-      !where &&
-      // a pivot table of the application's own can have further columns
-      pivot?.pivotTable === true &&
-      pivot.props.length === 2 &&
-      !accessorsFor(meta, property.name as string)?.hasMethods &&
-      !hasRules(meta) &&
-      !needsUnitOfWork(mapper, meta, 'update') &&
-      !keyOf(meta).customType &&
-      !keyOf(property.targetMeta as EntityMetadata).customType
-    );
-  }
-
-  /** The key of the item that a body identifies; undefined where it is more than plain. */
-  itemIn(body: unknown): Identifier | undefined {
-    return readReference(body, this.#target, this.#parseId);
   }
 
   /** Adds or removes an item and gives it as a row; undefined where it or its owner is missing. */

@@ -1,15 +1,18 @@
 import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ApiRequest } from '../access/user.ts';
+import { accessorsFor } from '../change/accessors.ts';
 import { CompiledChange, needsUnitOfWork } from '../change/compiled-change.ts';
-import { CompiledLink } from '../change/compiled-link.ts';
-import { type ColumnValue, type MayRefer, PlainBody } from '../change/plain-body.ts';
+import { CompiledLink, type Pivot, pivotFor } from '../change/compiled-link.ts';
+import { CompiledMethods } from '../change/compiled-methods.ts';
+import { type ColumnValue, type MayRefer, PlainBody, readReference } from '../change/plain-body.ts';
 import type { Executor } from '../database/executor.ts';
 import type { Writer } from '../database/writer.ts';
 import type { HttpMethod } from '../declaration/types.ts';
-import { problem } from '../errors.ts';
+import { problem, violationsProblem } from '../errors.ts';
 import { modelName } from '../model/hierarchy.ts';
-import type { Identifier } from '../model/identifier.ts';
+import { type Identifier, identifierParser } from '../model/identifier.ts';
+import { hasRules } from '../model/own-code.ts';
 import { CompiledRead } from '../query/compiled-read.ts';
 import { canHideRows } from '../query/filters.ts';
 import { singleKey } from '../query/key-query.ts';
@@ -92,7 +95,7 @@ function attemptOf(compiling: Compiling): Attempt | undefined {
 function creating({ executor, format, runtime, writer }: Compiling): Attempt | undefined {
   const { framework, meta } = runtime;
   const read = readOf(runtime, meta, executor);
-  if (!read || needsUnitOfWork(framework.mapper, meta, 'create')) return undefined;
+  if (!read || hasRules(meta) || needsUnitOfWork(framework.mapper, meta, 'create')) return undefined;
   const change = new CompiledChange(framework.mapper, meta, read, writer);
   const plain = plainBody(runtime, executor);
   return async (request) => {
@@ -111,7 +114,7 @@ function patching({ executor, method, runtime, writer }: Compiling): Attempt | u
   const { framework, meta } = runtime;
   const admit = admission(runtime, '_entity', method, executor);
   const read = readOf(runtime, meta, executor);
-  if (!read || !admit || needsUnitOfWork(framework.mapper, meta, 'update')) return undefined;
+  if (!read || !admit || hasRules(meta) || needsUnitOfWork(framework.mapper, meta, 'update')) return undefined;
   const change = new CompiledChange(framework.mapper, meta, read, writer);
   const plain = plainBody(runtime, executor);
   return async (request) => {
@@ -139,27 +142,70 @@ function removing({ executor, method, runtime, writer }: Compiling): Attempt | u
 
 function linking({ executor, method, record, runtime, writer }: Compiling): Attempt | undefined {
   const { framework, meta } = runtime;
+  const { mapper } = framework;
   const { association, name } = record.action as NonNullable<RouteRecord['action']>;
   const property = meta.properties[association?.property as never] as EntityProperty | undefined;
   const what = method === 'POST' ? 'add' : method === 'DELETE' ? 'remove' : null;
   const admit = admission(runtime, name, method, executor);
-  if (!property || !what || !admit) return undefined;
-  if (!CompiledLink.isPossible(framework.mapper, meta, property)) return undefined;
+  const pivot = property && pivotFor(mapper, meta, property);
+  if (!what || !admit || !pivot || needsUnitOfWork(mapper, meta, 'update')) return undefined;
   const target = property.targetMeta as EntityMetadata;
-  const named = association?.types.map(({ value }) => framework.mapper.getMetadata().get(value as never).class) ?? [];
+  const named = association?.types.map(({ value }) => mapper.getMetadata().get(value as never).class) ?? [];
   const mayRefer = referenceCheck(runtime, property.name as string, target, executor);
   if (!mayRefer || named.some((type) => type !== target.class)) return undefined;
-  const read = readOf(runtime, target, executor);
-  if (!read || !readOf(runtime, meta, executor)) return undefined;
-  const link = new CompiledLink(framework.mapper, meta, property, read, writer);
+  const change = linkOf(runtime, property, pivot, executor, writer);
+  const parseId = identifierParser(target, mapper.driver.getPlatform(), 'json');
+  if (!change) return undefined;
   return async (request) => {
-    const item = link.itemIn(request.body);
-    if (item === undefined) return null;
+    const item = readReference(request.body, target, parseId);
+    if (item === undefined || !change.isUsable()) return null;
     const id = await admit(request);
     if (id === null) return null;
     if (!(await mayRefer(request, item))) throw framework.associations.itemRefusal({ missing: true }, [target]);
-    const row = await unlessRefused(link.change(what, id, item));
-    return row ? { status: 200, json: await read.json(row) } : null;
+    return (await unlessRefused(change.run(what, id, item))) ?? null;
+  };
+}
+
+/** How an item gets into an association and out of it, and what is answered then. */
+interface Link {
+  isUsable(): boolean;
+  run(what: 'add' | 'remove', owner: Identifier, item: Identifier): Promise<Answer | undefined>;
+}
+
+function linkOf(runtime: ApiRuntime, property: EntityProperty, pivot: Pivot, executor: Executor, writer: Writer): Link | null {
+  const { framework, hooks, meta } = runtime;
+  const { mapper } = framework;
+  const target = property.targetMeta as EntityMetadata;
+  const accessors = accessorsFor(meta, property.name as string);
+  const hasCode = hasRules(meta) || (accessors?.methods.length ?? 0) > 0;
+  const items = readOf(runtime, target, executor, hasCode);
+  if (!items) return null;
+  if (!hasCode) {
+    const link = new CompiledLink(mapper, meta, target, pivot, items, writer);
+    return {
+      isUsable: () => true,
+      run: async (what, owner, item) => {
+        const row = await link.change(what, owner, item);
+        return row && { status: 200, json: await items.json(row) };
+      },
+    };
+  }
+  const owners = readOf(runtime, meta, executor, true);
+  if (!accessors || !owners || !CompiledMethods.isPossible(meta, property, accessors, owners, items)) return null;
+  const methods = new CompiledMethods(mapper, meta, property, accessors, pivot, { owners, items }, writer);
+  const validate = async (entity: object) => {
+    const violations = await hooks.validate(entity);
+    if (violations.length > 0) throw violationsProblem(violations);
+  };
+  return {
+    isUsable: () => methods.isUsable,
+    run: async (what, owner, item) => {
+      const linked = await methods.change(what, owner, item, validate);
+      if (!linked) return undefined;
+      if (linked !== 'owner') return { status: 200, json: await items.json(linked.item) };
+      const [row] = await owners.one(owner);
+      return { status: 200, json: row ? await owners.json(row) : 'null' };
+    },
   };
 }
 

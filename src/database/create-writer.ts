@@ -17,6 +17,15 @@ export async function createWriter(
       for (const { statement } of steps) onStatement(statement.text);
       return writer.change(steps);
     },
+    transaction: (work) =>
+      writer.transaction(async (send) => {
+        const done = await work((statement, parameters) => {
+          onStatement(statement.text);
+          return send(statement, parameters);
+        });
+        for (const { statement } of done.changes) onStatement(statement.text);
+        return done;
+      }),
   };
 }
 

@@ -2,7 +2,7 @@ import type { DatabaseDeclaration } from '../declaration/types.ts';
 import type { Statement } from './executor.ts';
 import { isStale, PostgresLink } from './postgres-link.ts';
 import { closedError } from './unavailable.ts';
-import type { Step, Writer } from './writer.ts';
+import type { Send, Step, Work, Writer } from './writer.ts';
 
 /** Commits that wait for the disk do so side by side; beyond that, one more connection gains little. */
 const mostLinks = 8;
@@ -10,9 +10,11 @@ const mostLinks = 8;
 const begin: Statement = { name: 'begin', text: 'begin', wide: false };
 const commit: Statement = { name: 'commit', text: 'commit', wide: false };
 
+const rollback: Statement = { name: 'rollback', text: 'rollback', wide: false };
+
 interface Task {
-  readonly steps: readonly Step[];
-  readonly resolve: (rows: unknown[][]) => void;
+  /** Uses a connection, and tells whether nothing is left on it. */
+  readonly run: (link: PostgresLink) => Promise<boolean>;
   readonly reject: (error: unknown) => void;
 }
 
@@ -48,30 +50,37 @@ export function postgresWriter(database: DatabaseDeclaration): Writer {
     while (waiting.length > 0) {
       const link = idle.pop() ?? (links.size < Math.min(mostLinks, database.pool) ? open() : undefined);
       if (!link) return;
-      void run(link, waiting.shift() as Task);
+      (waiting.shift() as Task).run(link).then((isClean) => giveBack(link, isClean));
     }
   }
 
-  async function run(link: PostgresLink, { steps, resolve, reject }: Task): Promise<void> {
-    try {
-      const rows = await transaction(link, steps);
-      giveBack(link, true);
-      resolve(rows);
-    } catch (error) {
-      giveBack(link, steps.length === 1 && isRefusal(error));
-      reject(error);
-    }
+  /** Does something on a connection of its own, when there is one. */
+  function withLink<Result>(use: (link: PostgresLink) => Promise<Result>, isClean: (error: unknown) => boolean): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      const run = (link: PostgresLink) =>
+        use(link).then(
+          (result) => {
+            resolve(result);
+            return true;
+          },
+          (error: unknown) => {
+            reject(error);
+            return isClean(error);
+          },
+        );
+      if (closed) reject(closedError());
+      else {
+        waiting.push({ run, reject });
+        proceed();
+      }
+    });
   }
 
   function attempt(steps: readonly Step[]): Promise<unknown[][]> {
-    return new Promise((resolve, reject) => {
-      if (closed) {
-        reject(closedError());
-        return;
-      }
-      waiting.push({ steps, resolve, reject });
-      proceed();
-    });
+    return withLink(
+      (link) => transaction(link, steps),
+      (error) => steps.length === 1 && isRefusal(error),
+    );
   }
 
   return {
@@ -84,6 +93,13 @@ export function postgresWriter(database: DatabaseDeclaration): Writer {
         throw error;
       }
     },
+    transaction: (work) =>
+      withLink(
+        (link) => inTransaction(link, work),
+        (error) => error instanceof Undone,
+      ).catch((error: unknown) => {
+        throw error instanceof Undone ? error.cause : error;
+      }),
     async close() {
       closed = true;
       for (const task of waiting.splice(0)) task.reject(closedError());
@@ -104,6 +120,28 @@ async function transaction(link: PostgresLink, steps: readonly Step[]): Promise<
   }
   await send(link, commit, []);
   return rows;
+}
+
+/** Carries an error of a transaction that was rolled back in order. */
+class Undone extends Error {}
+
+/** Nothing here waits for an answer that it does not need: what is sent before it has been answered before it. */
+async function inTransaction<Result>(link: PostgresLink, work: (send: Send) => Promise<Work<Result>>): Promise<Result> {
+  const begun = send(link, begin, []);
+  begun.catch(() => undefined);
+  let done: Work<Result>;
+  try {
+    done = await work((statement, parameters) => send(link, statement, parameters));
+  } catch (error) {
+    await begun;
+    await send(link, rollback, []);
+    throw new Undone('rolled back', { cause: error });
+  }
+  const { changes, result } = done;
+  const sent = [begun, ...changes.map(({ statement, parameters }) => send(link, statement, parameters)), send(link, commit, [])];
+  const outcomes = await Promise.allSettled(sent);
+  for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
+  return result;
 }
 
 function send(link: PostgresLink, statement: Statement, parameters: readonly unknown[]): Promise<unknown[][]> {

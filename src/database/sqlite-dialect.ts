@@ -46,7 +46,7 @@ export class SqliteFileDialect extends SqliteDialect {
   }
 
   /** Runs work that writes, as a transaction of its own, when it is its turn. */
-  write<Result>(work: (db: DatabaseSync) => Result): Promise<Result> {
+  write<Result>(work: (db: DatabaseSync) => Result | Promise<Result>): Promise<Result> {
     return this.#driver.write(work);
   }
 
@@ -115,13 +115,13 @@ class SqliteFileDriver implements Driver {
     }
   }
 
-  async write<Result>(work: (db: DatabaseSync) => Result): Promise<Result> {
+  async write<Result>(work: (db: DatabaseSync) => Result | Promise<Result>): Promise<Result> {
     await this.init();
     await this.#turn.take();
     try {
       this.#writer.exec('begin immediate');
       try {
-        const result = work(this.#writer);
+        const result = await work(this.#writer);
         this.#writer.exec('commit');
         return result;
       } catch (error) {

@@ -1,3 +1,5 @@
+import type { DatabaseSync } from 'node:sqlite';
+import type { Statement } from './executor.ts';
 import { PreparedReads } from './prepared-reads.ts';
 import type { SqliteFileDialect } from './sqlite-dialect.ts';
 import type { Step, Writer } from './writer.ts';
@@ -5,16 +7,29 @@ import type { Step, Writer } from './writer.ts';
 /** Sends prepared statements on the connection that writes, in turn with everybody else who does. */
 export function sqliteWriter(dialect: Pick<SqliteFileDialect, 'write'>): Writer {
   let prepared: PreparedReads | null = null;
+
+  function preparedOn(db: DatabaseSync): PreparedReads {
+    if (prepared?.db !== db) prepared = new PreparedReads(db);
+    return prepared;
+  }
+
   return {
     change: (steps: readonly Step[]) =>
       dialect.write((db) => {
-        if (prepared?.db !== db) prepared = new PreparedReads(db);
+        const connection = preparedOn(db);
         let rows: unknown[][] = [];
         for (const { statement, parameters, mayBeEmpty } of steps) {
-          rows = prepared.rows(statement, typeof parameters === 'function' ? parameters(rows) : parameters);
+          rows = connection.rows(statement, typeof parameters === 'function' ? parameters(rows) : parameters);
           if (rows.length === 0 && !mayBeEmpty) break;
         }
         return rows;
+      }),
+    transaction: (work) =>
+      dialect.write(async (db) => {
+        const send = async (statement: Statement, parameters: readonly unknown[]) => preparedOn(db).rows(statement, parameters);
+        const { result, changes } = await work(send);
+        for (const { statement, parameters } of changes) await send(statement, parameters);
+        return result;
       }),
     // the connection is the mapper's, which closes it
     close: async () => undefined,

@@ -226,6 +226,14 @@ export class CompiledRead {
     ];
   }
 
+  /** The statement that reads rows for which the conditions hold, with further columns after those of a row. */
+  statement(conditions: readonly string[], suffix = '', further: readonly string[] = []): Statement {
+    const text = this.#select(conditions);
+    const columns = this.#plan.root.columns.join(', ');
+    const start = `select ${[columns, ...further].join(', ')}`;
+    return this.#statement(`${start}${text.slice(`select ${columns}`.length)}${suffix}`);
+  }
+
   /** The key of a row, as the database gives it. */
   keyOf(row: unknown[]): unknown {
     return row[this.#plan.root.columns.indexOf(this.#plan.root.key)];

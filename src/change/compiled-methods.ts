@@ -1,0 +1,153 @@
+import { type Collection, type EntityMetadata, type EntityProperty, helper, Reference } from '@mikro-orm/core';
+import { type DatabaseKind, databaseKindOf, type Mapper, type RequestEntityManager } from '../database/mapper.ts';
+import type { Send, Work, Writer } from '../database/writer.ts';
+import { type Identifier, keyOf } from '../model/identifier.ts';
+import { bindable, type statementOf } from '../query/bound-statement.ts';
+import type { CompiledRead } from '../query/compiled-read.ts';
+import { takeAsRead } from '../query/hold-row.ts';
+import { isEntity } from '../serialization/serializer.ts';
+import { type Accessors, hasAsync } from './accessors.ts';
+import { columnOf } from './compiled-change.ts';
+import type { Pivot } from './compiled-link.ts';
+
+/** What a method gave: the row of an item, or the owner. */
+export type Linked = { readonly item: unknown[] } | 'owner';
+
+/**
+ * Adds to and removes from a many-to-many association by the model's own methods: the entities are made of compiled
+ * statements, and only what the method did to the association is written.
+ */
+export class CompiledMethods {
+  readonly #mapper: Mapper;
+  readonly #writer: Writer;
+  readonly #kind: DatabaseKind;
+  readonly #property: string;
+  readonly #accessors: Accessors;
+  readonly #owners: CompiledRead;
+  readonly #items: CompiledRead;
+  readonly #target: EntityMetadata;
+  readonly #pivot: Pivot;
+  readonly #statements: { readonly owner: ReturnType<typeof statementOf>; readonly items: ReturnType<typeof statementOf> };
+  /** Set once a method was seen to do more than its association. */
+  #doesMore = false;
+
+  constructor(
+    mapper: Mapper,
+    meta: EntityMetadata,
+    property: EntityProperty,
+    accessors: Accessors,
+    pivot: Pivot,
+    { owners, items }: { owners: CompiledRead; items: CompiledRead },
+    writer: Writer,
+  ) {
+    this.#mapper = mapper;
+    this.#writer = writer;
+    this.#kind = databaseKindOf(mapper);
+    this.#property = property.name as string;
+    this.#accessors = accessors;
+    this.#owners = owners;
+    this.#items = items;
+    this.#target = property.targetMeta as EntityMetadata;
+    this.#pivot = pivot;
+    const lock = this.#kind === 'postgresql' ? ' for no key update of e' : '';
+    const [first, second] = this.#kind === 'postgresql' ? ['$1', '$2'] : ['?1', '?2'];
+    const key = `e.${columnOf(mapper, keyOf(this.#target))}`;
+    const held = `select ${pivot.item} from ${pivot.table} where ${pivot.owner} = ${first}`;
+    this.#statements = {
+      owner: owners.statement([`e.${columnOf(mapper, keyOf(meta))} = ${first}`], lock),
+      items: items.statement([`(${key} = ${second} or ${key} in (${held}))`], ` order by ${key}`, [`${key} in (${held})`]),
+    };
+  }
+
+  /** Whether the model's methods can be called with entities that were made that way. */
+  static isPossible(
+    meta: EntityMetadata,
+    property: EntityProperty,
+    accessors: Accessors,
+    owners: CompiledRead,
+    items: CompiledRead,
+  ): boolean {
+    return (
+      property.owner === true &&
+      !property.orderBy &&
+      accessors.touches.length === 1 &&
+      !hasAsync(meta, accessors.methods) &&
+      owners.subjectRefusal === null &&
+      items.subjectRefusal === null
+    );
+  }
+
+  get isUsable(): boolean {
+    return !this.#doesMore;
+  }
+
+  /** Calls the method and writes what it did; undefined where something is missing, or where it did more than its association. */
+  change(
+    what: 'add' | 'remove',
+    owner: Identifier,
+    item: Identifier,
+    validate: (entity: object) => Promise<void>,
+  ): Promise<Linked | undefined> {
+    return this.#writer.transaction((send) => this.#work(send, what, owner, item, validate));
+  }
+
+  async #work(
+    send: Send,
+    what: 'add' | 'remove',
+    owner: Identifier,
+    item: Identifier,
+    validate: (entity: object) => Promise<void>,
+  ): Promise<Work<Linked | undefined>> {
+    const ownerKey = bindable(owner, this.#kind);
+    const [[ownerRow], itemRows] = await Promise.all([
+      send(this.#statements.owner, [ownerKey]),
+      send(this.#statements.items, [ownerKey, bindable(item, this.#kind)]),
+    ]);
+    const row = itemRows.find((candidate) => String(this.#items.keyOf(candidate)) === String(item));
+    if (!ownerRow || !row) return nothing;
+
+    // entities of its own: what a voter was shown may be older
+    const em = this.#mapper.em.fork() as RequestEntityManager;
+    const entity = this.#owners.subjectOf(ownerRow, em) as Record<string, unknown>;
+    const entities = itemRows.map((each) => this.#items.subjectOf(each, em));
+    const isHeld = (each: unknown[]) => each.at(-1) === 't' || each.at(-1) === 1 || each.at(-1) === 1n;
+    const before = new Set(entities.filter((_, index) => isHeld(itemRows[index] as unknown[])));
+    const collection = entity[this.#property] as Collection<object>;
+    collection.hydrate([...before] as never);
+    takeAsRead(em, [entity, ...entities]);
+
+    const given = await this.#accessors[what](entity, entities[itemRows.indexOf(row)] as object);
+    const returned = Reference.unwrapReference(given as object);
+    await validate(entity);
+
+    const unitOfWork = em.getUnitOfWork();
+    unitOfWork.computeChangeSets();
+    const after = new Set(collection.getItems(false) as object[]);
+    const others = unitOfWork.getCollectionUpdates().filter((each) => each !== (collection as unknown) && each.property.owner);
+    const added = [...after].filter((each) => !before.has(each));
+    const place = isEntity(returned) ? entities.indexOf(returned as object) : itemRows.indexOf(row);
+    const result = returned === entity ? 'owner' : place < 0 ? undefined : { item: itemRows[place] as unknown[] };
+    const isMore =
+      !result ||
+      unitOfWork.getChangeSets().length > 0 ||
+      unitOfWork.getRemoveStack().size > 0 ||
+      unitOfWork.getExtraUpdates().size > 0 ||
+      others.length > 0 ||
+      added.some((each) => !entities.includes(each));
+    if (isMore) {
+      this.#doesMore = true;
+      return nothing;
+    }
+    const keyFor = (each: object) => bindable(helper(each).getPrimaryKey(), this.#kind);
+    const removed = [...before].filter((each) => !after.has(each));
+    return {
+      result,
+      changes: [
+        ...added.map((each) => ({ statement: this.#pivot.insert, parameters: [ownerKey, keyFor(each)] })),
+        ...removed.map((each) => ({ statement: this.#pivot.remove, parameters: [ownerKey, keyFor(each)] })),
+      ],
+    };
+  }
+}
+
+const nothing = { result: undefined, changes: [] } as const;
