@@ -36,7 +36,12 @@ export async function bundle(directory: string, exported: Readonly<Record<string
     plugins: [
       {
         name: 'main',
-        resolveId: (id) => (id === main ? id : null),
+        // the package may be built anywhere, and what it stands on is here
+        resolveId(id, importer) {
+          if (id === main) return id;
+          if (!importer?.startsWith(join(directory, sep)) || !/^[@a-z]/i.test(id)) return null;
+          return this.resolve(id, import.meta.filename, { skipSelf: true });
+        },
         load: (id) => (id === main ? mainText(files) : null),
         transform: (code, id) => (id.startsWith(join(directory, sep)) ? fromItsPlace(code, relative(directory, id)) : null),
       },
