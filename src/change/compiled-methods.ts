@@ -53,9 +53,12 @@ export class CompiledMethods {
     const [first, second] = this.#kind === 'postgresql' ? ['$1', '$2'] : ['?1', '?2'];
     const key = `e.${columnOf(mapper, keyOf(this.#target))}`;
     const held = `select ${pivot.item} from ${pivot.table} where ${pivot.owner} = ${first}`;
+    // written so that the database looks the rows up by their keys, and does not go through all of them
+    const isWanted =
+      this.#kind === 'postgresql' ? `= any(array_append(array(${held}), ${second}))` : `in (${held} union all select ${second})`;
     this.#statements = {
       owner: owners.statement([`e.${columnOf(mapper, keyOf(meta))} = ${first}`], lock),
-      items: items.statement([`(${key} = ${second} or ${key} in (${held}))`], ` order by ${key}`, [`${key} in (${held})`]),
+      items: items.statement([`${key} ${isWanted}`], ` order by ${key}`, [`${key} in (${held})`]),
     };
   }
 
