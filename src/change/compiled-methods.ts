@@ -1,4 +1,4 @@
-import { type Collection, type EntityMetadata, type EntityProperty, helper, Reference } from '@mikro-orm/core';
+import { type Collection, type EntityMetadata, type EntityProperty, helper, Reference, ReferenceKind } from '@mikro-orm/core';
 import { type DatabaseKind, databaseKindOf, type Mapper, type RequestEntityManager } from '../database/mapper.ts';
 import type { Send, Work, Writer } from '../database/writer.ts';
 import { type Identifier, keyOf } from '../model/identifier.ts';
@@ -28,6 +28,8 @@ export class CompiledMethods {
   readonly #target: EntityMetadata;
   readonly #pivot: Pivot;
   readonly #statements: { readonly owner: ReturnType<typeof statementOf>; readonly items: ReturnType<typeof statementOf> };
+  /** Whether the mapper can think a row that it has just read to be changed. */
+  readonly #isLoose: boolean;
   /** Set once a method was seen to do more than its association. */
   #doesMore = false;
 
@@ -49,6 +51,7 @@ export class CompiledMethods {
     this.#items = items;
     this.#target = property.targetMeta as EntityMetadata;
     this.#pivot = pivot;
+    this.#isLoose = [meta, this.#target].some(({ props }) => props.some(isLoose));
     const lock = this.#kind === 'postgresql' ? ' for no key update of e' : '';
     const [first, second] = this.#kind === 'postgresql' ? ['$1', '$2'] : ['?1', '?2'];
     const key = `e.${columnOf(mapper, keyOf(this.#target))}`;
@@ -117,7 +120,7 @@ export class CompiledMethods {
     const before = new Set(entities.filter((_, index) => isHeld(itemRows[index] as unknown[])));
     const collection = entity[this.#property] as Collection<object>;
     collection.hydrate([...before] as never);
-    takeAsRead(em, [entity, ...entities]);
+    if (this.#isLoose) takeAsRead(em, [entity, ...entities]);
 
     const given = await this.#accessors[what](entity, entities[itemRows.indexOf(row)] as object);
     const returned = Reference.unwrapReference(given as object);
@@ -151,6 +154,11 @@ export class CompiledMethods {
       ],
     };
   }
+}
+
+/** Objects and lists come back in a form of the database's own. */
+function isLoose({ array, kind, object, runtimeType }: EntityProperty): boolean {
+  return kind === ReferenceKind.EMBEDDED || array === true || object === true || ['object', 'any'].includes(runtimeType);
 }
 
 const nothing = { result: undefined, changes: [] } as const;
