@@ -18,6 +18,7 @@ import { type CountSource, RowCounter } from './row-counter.ts';
 import { type ManySelection, NeedsEntity, planRows, type RowPlan, rootTableAlias, type SubjectColumn } from './row-plan.ts';
 import type { Seek, SeekPlan } from './seek-plan.ts';
 import { cutSought, sidesOf } from './seek-query.ts';
+import { SharedWalk } from './shared-walk.ts';
 import { planSort, type SortPlan } from './sort-plan.ts';
 import type { Window } from './window.ts';
 
@@ -66,6 +67,7 @@ export class CompiledRead {
   readonly #wide: boolean;
   readonly #one: Statement;
   readonly #page: Statement;
+  readonly #walk: SharedWalk | null;
   readonly #counter: RowCounter;
   readonly #source: CountSource;
   /** Whether filters of the model are made anew for each request, so that every read needs a query of keys. */
@@ -107,6 +109,8 @@ export class CompiledRead {
     this.#seek = seek;
     this.#text = new PageText(root, filters, sort, seek, this.#kind);
     this.#page = this.#statement(this.#text.byOffset());
+    const several = (size: number) => this.#statement(this.#text.byOffsets(size));
+    this.#walk = this.#text.canShareWalks ? new SharedWalk(executor, this.#page, several) : null;
     this.#counter = new RowCounter(executor, count, this.#kind);
     const from = `from ${root.table}${where([...root.conditions, ...filters])}`;
     this.#source = { all: { text: `select count(*) ${from}`, params: [] }, rows: { text: `select 1 ${from}`, params: [] } };
@@ -259,8 +263,8 @@ export class CompiledRead {
   async page(window: Window): Promise<CompiledPage> {
     const { offset, limit, seek } = window;
     if (!seek) {
-      const parameters = [this.asksForMore ? limit + 1 : limit, offset];
-      const fetch = () => this.#executor.rows(this.#page, parameters);
+      const size = this.asksForMore ? limit + 1 : limit;
+      const fetch = () => this.#walk?.rows(size, offset) ?? this.#executor.rows(this.#page, [size, offset]);
       const [rows, counted] = await this.#counter.beside(window, this.#source, fetch);
       return this.#placedPage(rows, counted, limit, this.#seek);
     }
