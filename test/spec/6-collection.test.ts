@@ -487,7 +487,8 @@ describe.each(databases)('a listing on %s', (kind) => {
       app.statements.length = 0;
       const { results } = await list(`${path}?items_per_page=${size}`);
       expect(results.length).toBeGreaterThan(1);
-      return app.statements.length;
+      // a page that is not full tells the number of items, and need not ask for it
+      return app.statements.filter((sql) => !/^select count\(/.test(sql)).length;
     };
     const two = await taken(2);
     expect(two).toBeLessThanOrEqual(10);
