@@ -155,9 +155,10 @@ describe.each(databases.flatMap((database) => [true, false].map((compiled) => ({
       expect(idsOf((await box()).plain)).toEqual([1]);
     });
 
-    test.runIf(compiled)('that do nothing else take no unit of work', async () => {
+    test('that do nothing else take no unit of work, unless everything does', async () => {
       await send('POST', 'plain', 3);
-      expect(app.statements).toHaveLength(3);
+      if (compiled) expect(app.statements).toHaveLength(3);
+      else expect(app.statements.length).toBeGreaterThan(3);
     });
 
     test('may put other items out', async () => {
