@@ -258,14 +258,15 @@ function admission(
   executor: Executor,
 ): ((request: ApiRequest) => Promise<Identifier | null>) | undefined {
   const { framework, meta, restricts } = runtime;
-  const judged = runtime.guardOf(action, method).readsSubject;
+  const guard = runtime.guardOf(action, method);
+  const judged = guard.readsSubject;
   const read = readOf(runtime, meta, executor, judged);
   if (!read || (judged && read.subjectRefusal !== null)) return undefined;
   return async (request) => {
     const id = runtime.parseId((request.params as { id: string }).id);
     if (id === undefined) throw problem('entity_not_found', { model: modelName(meta) });
     // that there is no such row is told before that a caller may not have it
-    if (!judged && !restricts) return (await isGranted(runtime, action, request)) ? id : null;
+    if (!judged && !restricts) return guard.public || (await isGranted(runtime, action, request)) ? id : null;
     const restrict = restrictionOf(runtime, action, request);
     let row: unknown[] | undefined;
     if (restrict) {

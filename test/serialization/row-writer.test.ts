@@ -34,6 +34,19 @@ describe('a row writer', () => {
     );
   });
 
+  test('writes numbers and dates exactly as JSON.stringify does', () => {
+    const float: ValueKind = { kind: 'float' };
+    const moment: ValueKind = { kind: 'datetime', digits: 3 };
+    const write = (kind: ValueKind) =>
+      compileRowWriter(objectOf([{ kind: 'value', name: 'v', column: 0, value: kind }]), 'native');
+    fc.assert(
+      fc.property(fc.oneof(fc.double(), fc.integer(), fc.constantFrom(-0, 1e21, 5e-324)), (value) => {
+        expect(write(float)([value], [], [])).toBe(JSON.stringify({ v: value }));
+        expect(write(moment)([value], [], [])).toBe(JSON.stringify({ v: new Date(value) }));
+      }),
+    );
+  });
+
   test('lets no name become code', () => {
     const name = "'+(globalThis.broken=1)+'\"`$\u007bglobalThis.broken=1}\\\u2028\n";
     const write = compileRowWriter(objectOf([{ kind: 'value', name, column: 0, value: text }]), 'text');
