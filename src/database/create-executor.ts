@@ -23,7 +23,10 @@ export async function createExecutor(
 async function executorOf(mapper: Mapper, database: DatabaseDeclaration): Promise<Executor> {
   if (databaseKindOf(mapper) === 'sqlite') {
     const { sqliteExecutor } = await import('./sqlite-executor.ts');
-    return sqliteExecutor(mapper.config.get('driverOptions') as unknown as SqliteFileDialect);
+    const { keepingCounts } = await import('./kept-counts.ts');
+    const dialect = mapper.config.get('driverOptions') as unknown as SqliteFileDialect;
+    // a database in memory has one connection, whose own commits SQLite does not tell it of
+    return dialect.threads ? keepingCounts(sqliteExecutor(dialect), dialect) : sqliteExecutor(dialect);
   }
   const { postgresExecutor } = await import('./postgres-executor.ts');
   return coalescing(postgresExecutor(database));

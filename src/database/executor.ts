@@ -67,7 +67,7 @@ function sentBy(executor: Executor, statement: Statement, parameters: readonly u
 }
 
 /** A text that no other value has. */
-function identityOf(value: unknown): string {
+export function identityOf(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value);
   if (Array.isArray(value)) return `[${value.map(identityOf).join()}]`;
   if (value instanceof Date) return `date ${value.getTime()}`;
