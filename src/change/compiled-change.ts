@@ -1,6 +1,7 @@
 import { Cascade, type EntityMetadata, type EntityProperty, type EventType } from '@mikro-orm/core';
+import type { Statement } from '../database/executor.ts';
 import { type DatabaseKind, databaseKindOf, type Mapper } from '../database/mapper.ts';
-import type { Writer } from '../database/writer.ts';
+import type { Step, Writer } from '../database/writer.ts';
 import { hasDiscriminator } from '../model/hierarchy.ts';
 import { type Identifier, keyOf } from '../model/identifier.ts';
 import { isBare } from '../model/own-code.ts';
@@ -10,6 +11,11 @@ import { canHideRows } from '../query/filters.ts';
 import { tableOf } from '../query/row-plan.ts';
 import { type ColumnValue, defaultsOf } from './plain-body.ts';
 
+/** Statements that are kept, each for a set of columns that came together; beyond that the oldest goes. */
+const keptStatements = 200;
+
+type MakeSteps = (parameters: readonly unknown[]) => Step[];
+
 /** Changes of one model's rows that no code of the application takes part in: each is one short transaction. */
 export class CompiledChange {
   readonly #writer: Writer;
@@ -17,6 +23,9 @@ export class CompiledChange {
   readonly #kind: DatabaseKind;
   readonly #table: string;
   readonly #key: string;
+  readonly #removal: Statement;
+  readonly #patches = new Map<string, MakeSteps>();
+  readonly #inserts = new Map<string, MakeSteps>();
 
   constructor(mapper: Mapper, meta: EntityMetadata, read: CompiledRead, writer: Writer) {
     this.#writer = writer;
@@ -24,37 +33,52 @@ export class CompiledChange {
     this.#kind = databaseKindOf(mapper);
     this.#table = tableOf(mapper, meta);
     this.#key = columnOf(mapper, keyOf(meta));
+    this.#removal = statementOf(`delete from ${this.#table} where ${this.#key} = ${this.#parameter(1)} returning 1`);
   }
 
   /** Sets columns of a row and gives the row as it is then; undefined where there is none, or nothing that it is to refer to. */
-  async patch(id: Identifier, columns: readonly ColumnValue[]): Promise<unknown[] | undefined> {
-    const sets = columns.map(({ column }, index) => `${column} = ${this.#value(columns, index, 2)}`);
-    const conditions = [`${this.#key} = ${this.#parameter(1)}`, ...this.#references(columns, 2)];
-    const text = `update ${this.#table} set ${sets.join(', ')} where ${conditions.join(' and ')}`;
-    return this.#changed(text, [bindable(id, this.#kind), ...columns.map(({ value }) => value)]);
+  patch(id: Identifier, columns: readonly ColumnValue[]): Promise<unknown[] | undefined> {
+    return this.#run(this.#patches, columns, () => this.#update(columns), [bindable(id, this.#kind)]);
   }
 
   /** Makes a row and gives it; undefined where there is nothing that it is to refer to. */
-  async insert(columns: readonly ColumnValue[]): Promise<unknown[] | undefined> {
-    const values = columns.map((_, index) => this.#value(columns, index, 1, true));
-    const conditions = this.#references(columns, 1);
-    const source =
-      conditions.length > 0 ? `select ${values.join(', ')} where ${conditions.join(' and ')}` : `values (${values.join(', ')})`;
-    const names = columns.map(({ column }) => column);
-    return this.#changed(
-      `insert into ${this.#table} (${names.join(', ')}) ${source}`,
-      columns.map(({ value }) => value),
-    );
+  insert(columns: readonly ColumnValue[]): Promise<unknown[] | undefined> {
+    return this.#run(this.#inserts, columns, () => this.#insertion(columns), []);
   }
 
   /** Removes a row. False: there was none. */
   async remove(id: Identifier): Promise<boolean> {
-    const text = `delete from ${this.#table} where ${this.#key} = ${this.#parameter(1)} returning 1`;
-    return (await this.#writer.change([{ statement: statementOf(text), parameters: [bindable(id, this.#kind)] }])).length > 0;
+    return (await this.#writer.change([{ statement: this.#removal, parameters: [bindable(id, this.#kind)] }])).length > 0;
   }
 
-  async #changed(text: string, parameters: readonly unknown[]): Promise<unknown[] | undefined> {
-    return (await this.#writer.change(this.#read.afterwards(text, parameters)))[0];
+  /** Sends the statement for a set of columns, which is made when they first come together. */
+  async #run(
+    kept: Map<string, MakeSteps>,
+    columns: readonly ColumnValue[],
+    textOf: () => string,
+    first: readonly unknown[],
+  ): Promise<unknown[] | undefined> {
+    const key = columns.map(({ column, refersTo }) => (refersTo ? `${column} ` : column)).join();
+    let make = kept.get(key);
+    if (!make) {
+      make = this.#read.afterwards(textOf());
+      if (kept.size >= keptStatements) kept.delete(kept.keys().next().value as string);
+      kept.set(key, make);
+    }
+    return (await this.#writer.change(make([...first, ...columns.map(({ value }) => value)])))[0];
+  }
+
+  #update(columns: readonly ColumnValue[]): string {
+    const sets = columns.map(({ column }, index) => `${column} = ${this.#value(columns, index, 2)}`);
+    const conditions = [`${this.#key} = ${this.#parameter(1)}`, ...this.#references(columns, 2)];
+    return `update ${this.#table} set ${sets.join(', ')} where ${conditions.join(' and ')}`;
+  }
+
+  #insertion(columns: readonly ColumnValue[]): string {
+    const values = columns.map((_, index) => this.#value(columns, index, 1, true)).join(', ');
+    const conditions = this.#references(columns, 1);
+    const source = conditions.length > 0 ? `select ${values} where ${conditions.join(' and ')}` : `values (${values})`;
+    return `insert into ${this.#table} (${columns.map(({ column }) => column).join(', ')}) ${source}`;
   }
 
   /** Conditions that what the columns refer to is there. */

@@ -51,32 +51,27 @@ export function pivotFor(mapper: Mapper, meta: EntityMetadata, property: EntityP
 /** Adds to and removes from a many-to-many association by statements on its pivot table. */
 export class CompiledLink {
   readonly #writer: Writer;
-  readonly #read: CompiledRead;
   readonly #kind: DatabaseKind;
-  readonly #texts: Readonly<Record<'add' | 'remove', string>>;
-  readonly #conditions: readonly string[];
+  readonly #steps: Readonly<Record<'add' | 'remove', ReturnType<CompiledRead['besides']>>>;
 
   constructor(mapper: Mapper, meta: EntityMetadata, target: EntityMetadata, pivot: Pivot, read: CompiledRead, writer: Writer) {
     this.#writer = writer;
-    this.#read = read;
     this.#kind = databaseKindOf(mapper);
     const [first, second] = this.#kind === 'postgresql' ? ['$1', '$2'] : ['?1', '?2'];
     const owner = `o.${columnOf(mapper, keyOf(meta))}`;
     const item = `i.${columnOf(mapper, keyOf(target))}`;
     const both = `from ${tableOf(mapper, meta)} as o, ${tableOf(mapper, target)} as i where ${owner} = ${first} and ${item} = ${second}`;
-    this.#texts = {
-      add: `insert into ${pivot.table} (${pivot.owner}, ${pivot.item}) select ${owner}, ${item} ${both} on conflict (${pivot.owner}, ${pivot.item}) do nothing`,
-      remove: pivot.remove.text,
-    };
-    this.#conditions = [
+    const add = `insert into ${pivot.table} (${pivot.owner}, ${pivot.item}) select ${owner}, ${item} ${both} on conflict (${pivot.owner}, ${pivot.item}) do nothing`;
+    const conditions = [
       `e.${columnOf(mapper, keyOf(target))} = ${second}`,
       `exists (select 1 from ${tableOf(mapper, meta)} as o where ${owner} = ${first})`,
     ];
+    this.#steps = { add: read.besides(add, conditions), remove: read.besides(pivot.remove.text, conditions) };
   }
 
   /** Adds or removes an item and gives it as a row; undefined where it or its owner is missing. */
   async change(what: 'add' | 'remove', owner: Identifier, item: Identifier): Promise<unknown[] | undefined> {
     const parameters = [bindable(owner, this.#kind), bindable(item, this.#kind)];
-    return (await this.#writer.change(this.#read.besides(this.#texts[what], this.#conditions, parameters)))[0];
+    return (await this.#writer.change(this.#steps[what](parameters)))[0];
   }
 }

@@ -65,6 +65,7 @@ export class CompiledRead {
   readonly #manyWriters: readonly RowWriter[];
   readonly #manyStatements: readonly Statement[];
   readonly #wide: boolean;
+  readonly #keyColumn: number;
   readonly #one: Statement;
   readonly #page: Statement;
   readonly #walk: SharedWalk | null;
@@ -105,6 +106,7 @@ export class CompiledRead {
       holdsBigints(plan.root.object.variants.flatMap(({ fields }) => fields));
     this.#manyStatements = plan.many.map((many) => this.#manyStatement(many));
     const { root } = plan;
+    this.#keyColumn = root.columns.indexOf(root.key);
     this.#one = this.#statement(this.#select([`${root.key} = ${this.#parameter(1)}`, ...filters]));
     this.#seek = seek;
     this.#text = new PageText(root, filters, sort, seek, this.#kind);
@@ -205,28 +207,33 @@ export class CompiledRead {
     return em.getEntityFactory().create(this.#meta.class, mapped, { merge: true, convertCustomTypes: true }) as object;
   }
 
-  /** The steps that change one row and then read it. `change` is a statement that can be followed by `returning`. */
-  afterwards(change: string, parameters: readonly unknown[]): Step[] {
+  /** Makes the steps that change one row and then read it. `change` is a statement that can be followed by `returning`. */
+  afterwards(change: string): (parameters: readonly unknown[]) => Step[] {
     const { columns, joins, key } = this.#plan.root;
     // what a statement changes is not seen by its other parts, so a row that can embed itself is read by another one
     if (this.#kind === 'postgresql' && !this.#readsItself()) {
-      const text = `with ${rootTableAlias} as (${change} returning *) select ${columns.join(', ')} from ${[rootTableAlias, ...joins].join(' ')}`;
-      return [{ statement: this.#statement(text), parameters }];
+      const statement = this.#statement(
+        `with ${rootTableAlias} as (${change} returning *) select ${columns.join(', ')} from ${[rootTableAlias, ...joins].join(' ')}`,
+      );
+      return (parameters) => [{ statement, parameters }];
     }
-    const column = key.slice(rootTableAlias.length + 1);
-    return [
-      { statement: this.#statement(`${change} returning ${column}`, true), parameters },
-      { statement: this.#one, parameters: ([changed]) => [changed?.[0]] },
-    ];
+    const statement = this.#statement(`${change} returning ${key.slice(rootTableAlias.length + 1)}`, true);
+    const reading: Step = { statement: this.#one, parameters: ([changed]) => [changed?.[0]] };
+    return (parameters) => [{ statement, parameters }, reading];
   }
 
-  /** The steps that change something else and then read a row of this model, where the conditions hold. */
-  besides(change: string, conditions: readonly string[], parameters: readonly unknown[]): Step[] {
+  /** Makes the steps that change something else and then read a row of this model, where the conditions hold. */
+  besides(change: string, conditions: readonly string[]): (parameters: readonly unknown[]) => Step[] {
     const text = this.#select(conditions);
-    if (this.#kind === 'postgresql') return [{ statement: this.#statement(`with change as (${change}) ${text}`), parameters }];
-    return [
-      { statement: this.#statement(`${change} returning 1`), parameters, mayBeEmpty: true },
-      { statement: this.#statement(text), parameters },
+    if (this.#kind === 'postgresql') {
+      const statement = this.#statement(`with change as (${change}) ${text}`);
+      return (parameters) => [{ statement, parameters }];
+    }
+    const changing = this.#statement(`${change} returning 1`);
+    const reading = this.#statement(text);
+    return (parameters) => [
+      { statement: changing, parameters, mayBeEmpty: true },
+      { statement: reading, parameters },
     ];
   }
 
@@ -240,7 +247,7 @@ export class CompiledRead {
 
   /** The key of a row, as the database gives it. */
   keyOf(row: unknown[]): unknown {
-    return row[this.#plan.root.columns.indexOf(this.#plan.root.key)];
+    return row[this.#keyColumn];
   }
 
   #readsItself(): boolean {
