@@ -190,7 +190,7 @@ const database = object('database', {
   prepared_statements: optional(
     boolean(),
     true,
-    'Whether compiled reads prepare their statements; false for poolers that cannot have them.',
+    'Whether compiled reads and writes prepare their statements; false for poolers that cannot have them.',
   ),
 });
 
