@@ -51,7 +51,7 @@ interface CommonOptions {
   readonly databaseUrl?: string;
   /** Sees the text of every statement that is sent to the database. */
   readonly onStatement?: (sql: string) => void;
-  /** False: every read goes through entities, as those do that need one. For comparison. */
+  /** False: every read and write goes through entities, as those do that need one. For comparison. */
   readonly compiledReads?: boolean;
 }
 

@@ -9,7 +9,7 @@ import { type ColumnValue, type MayRefer, PlainBody, readReference } from '../ch
 import type { Executor } from '../database/executor.ts';
 import type { Writer } from '../database/writer.ts';
 import type { HttpMethod } from '../declaration/types.ts';
-import { problem, violationsProblem } from '../errors.ts';
+import { type Problem, problem, violationsProblem } from '../errors.ts';
 import { modelName } from '../model/hierarchy.ts';
 import { type Identifier, identifierParser } from '../model/identifier.ts';
 import { hasRules } from '../model/own-code.ts';
@@ -102,7 +102,8 @@ function creating({ executor, format, runtime, writer }: Compiling): Attempt | u
     const columns = plain.read(request.body, true);
     if (!columns) return null;
     await checkAccess(runtime, '_index', request, null);
-    await checkReferences(runtime, columns, request);
+    const refusal = await refusedReference(runtime, columns, request);
+    if (refusal) throw refusal;
     const row = await change.insert(columns);
     if (!row) return null;
     const location = locationOf(runtime, request, read.keyOf(row), format);
@@ -122,7 +123,8 @@ function patching({ executor, method, runtime, writer }: Compiling): Attempt | u
     if (!columns) return null;
     const id = await admit(request);
     if (id === null) return null;
-    await checkReferences(runtime, columns, request);
+    const refusal = await refusedReference(runtime, columns, request);
+    if (refusal) return refuse(runtime, read, id, refusal);
     const row = await change.patch(id, columns);
     return row ? { status: 200, json: await read.json(row) } : null;
   };
@@ -153,15 +155,17 @@ function linking({ executor, method, record, runtime, writer }: Compiling): Atte
   const named = association?.types.map(({ value }) => mapper.getMetadata().get(value as never).class) ?? [];
   const mayRefer = referenceCheck(runtime, property.name as string, target, executor);
   if (!mayRefer || named.some((type) => type !== target.class)) return undefined;
+  const owners = readOf(runtime, meta, executor);
   const change = linkOf(runtime, property, pivot, executor, writer);
   const parseId = identifierParser(target, mapper.driver.getPlatform(), 'json');
-  if (!change) return undefined;
+  if (!change || !owners) return undefined;
   return async (request) => {
     const item = readReference(request.body, target, parseId);
     if (item === undefined || !change.isUsable()) return null;
     const id = await admit(request);
     if (id === null) return null;
-    if (!(await mayRefer(request, item))) throw framework.associations.itemRefusal({ missing: true }, [target]);
+    if (!(await mayRefer(request, item)))
+      return refuse(runtime, owners, id, framework.associations.itemRefusal({ missing: true }, [target]));
     return (await unlessRefused(change.run(what, id, item))) ?? null;
   };
 }
@@ -233,18 +237,40 @@ function referenceCheck(runtime: ApiRuntime, property: string, target: EntityMet
   };
 }
 
-/** Passes if the caller may refer to everything that the columns of a body refer to. */
-async function checkReferences({ framework }: ApiRuntime, columns: readonly ColumnValue[], request: ApiRequest): Promise<void> {
+/** What keeps the caller from referring to what the columns of a body refer to; null where nothing does. */
+async function refusedReference(
+  { framework }: ApiRuntime,
+  columns: readonly ColumnValue[],
+  request: ApiRequest,
+): Promise<Problem | null> {
   for (const { refersTo } of columns) {
     if (!refersTo || (await refersTo.mayRefer(request, refersTo.id))) continue;
-    throw framework.associations.refusal({ missing: true }, refersTo.field.targets, refersTo.field.name);
+    return framework.associations.refusal({ missing: true }, refersTo.field.targets, refersTo.field.name);
   }
+  return null;
 }
 
+/** Throws what is wrong with a body, or first that there is no row that it could be for. */
+async function refuse({ meta }: ApiRuntime, read: CompiledRead, id: Identifier, refusal: Problem): Promise<never> {
+  const rows = await read.one(id);
+  throw rows.length > 0 ? refusal : problem('entity_not_found', { model: modelName(meta) });
+}
+
+/** The reads of each model, with a subject and without, which its methods share. */
+const reads = new WeakMap<Executor, Map<EntityMetadata, Map<boolean, CompiledRead | null>>>();
+
 function readOf({ framework }: ApiRuntime, meta: EntityMetadata, executor: Executor, withSubject = false): CompiledRead | null {
+  const known = reads.get(executor) ?? new Map<EntityMetadata, Map<boolean, CompiledRead | null>>();
+  reads.set(executor, known);
+  const ofModel = known.get(meta) ?? new Map<boolean, CompiledRead | null>();
+  known.set(meta, ofModel);
+  const found = ofModel.get(withSubject);
+  if (found !== undefined) return found;
   const plan = framework.serializer().planFor(meta);
-  const read = CompiledRead.compile(framework.mapper, meta, plan, [], executor, { withSubject });
-  return read instanceof CompiledRead ? read : null;
+  const compiled = CompiledRead.compile(framework.mapper, meta, plan, [], executor, { withSubject });
+  const read = compiled instanceof CompiledRead ? compiled : null;
+  ofModel.set(withSubject, read);
+  return read;
 }
 
 /**
