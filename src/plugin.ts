@@ -1,5 +1,5 @@
 import type { EntityMetadata } from '@mikro-orm/core';
-import type { FastifyInstance, FastifyPluginAsync, FastifyRequest, onRequestHookHandler } from 'fastify';
+import type { FastifyInstance, FastifyPluginAsync, onRequestHookHandler } from 'fastify';
 import { createApiKeyAuthenticator } from './access/api-keys.ts';
 import { type Authenticator, authenticateWith, challengeOf, isAuthenticatorClass } from './access/authenticator.ts';
 import { compileGuard, rolesFor } from './access/guard.ts';
@@ -9,6 +9,7 @@ import type { ApiRequest, User } from './access/user.ts';
 import { type Application, type ApplicationOptions, instancesOf, loadApplication, metaOf } from './application.ts';
 import type { Denormalizers } from './change/associations.ts';
 import { conflictProblem } from './change/conflict.ts';
+import { acceptJson } from './change/json-body.ts';
 import { ApiController, constructController } from './controller/api-controller.ts';
 import { compiledEntity, compiledIndex, isUnhooked, showsRowsAsTheyAre } from './controller/compiled-actions.ts';
 import { compiledWrite } from './controller/compiled-writes.ts';
@@ -21,7 +22,7 @@ import type { Executor } from './database/executor.ts';
 import { prepareDatabase } from './database/prepare-database.ts';
 import type { Writer } from './database/writer.ts';
 import type { ApiDeclaration, HttpMethod, JwtDeclaration } from './declaration/types.ts';
-import { Problem, problem } from './errors.ts';
+import { Problem } from './errors.ts';
 import { identifierParser } from './model/identifier.ts';
 import { CompiledRead } from './query/compiled-read.ts';
 import type { Door } from './query/reference.ts';
@@ -300,61 +301,6 @@ function denormalizersOf(exported: Application['catalog']['denormalizers']): Den
     for (const property of value.properties) byProperty.set(property, denormalizer);
   }
   return byProperty;
-}
-
-/** Bodies are JSON: Fastify's own reading of plain text is switched off, and a merge patch may be called one. */
-function acceptJson(app: FastifyInstance): void {
-  const parse = app.getDefaultJsonParser('error', 'error');
-  app.removeAllContentTypeParsers();
-  const utf8 = new TextDecoder('utf-8', { fatal: true });
-  app.addContentTypeParser<Buffer>(
-    ['application/json', 'application/merge-patch+json'],
-    { parseAs: 'buffer' },
-    (request, bytes, done) => {
-      if (request.method !== 'PATCH' && /merge-patch/i.test(request.headers['content-type'] ?? '')) {
-        done(problem('unsupported_media_type', { allowed: 'application/json' }));
-        return;
-      }
-      if (isEncoded(request)) {
-        done(problem('unsupported_media_type', { allowed: 'application/json in UTF-8, not compressed' }));
-        return;
-      }
-      if (bytes.length === 0) {
-        done(null, undefined);
-        return;
-      }
-      let body: string;
-      try {
-        body = utf8.decode(bytes);
-      } catch (error) {
-        done(problem('invalid_body', { reason: 'it is no valid UTF-8' }, { cause: error }));
-        return;
-      }
-      parse(request, body, (error, value) => {
-        if (error) done(problem('invalid_body', { reason: reasonOf(body) }, { cause: error }));
-        else done(null, value);
-      });
-    },
-  );
-}
-
-/** JSON is UTF-8, and a body is taken as it comes. */
-function isEncoded({ headers }: FastifyRequest): boolean {
-  const charset = /;\s*charset\s*=\s*"?([^";\s]+)/i.exec(headers['content-type'] ?? '')?.[1];
-  const encoding = headers['content-encoding'];
-  return (
-    (charset !== undefined && !/^utf-?8$/i.test(charset)) || (encoding !== undefined && encoding.toLowerCase() !== 'identity')
-  );
-}
-
-/** What parses by itself was refused for a key that would reach into prototypes. */
-function reasonOf(body: string): string {
-  try {
-    JSON.parse(body);
-    return 'it holds the key "__proto__" or "constructor"';
-  } catch {
-    return 'it is no valid JSON';
-  }
 }
 
 /** Every error becomes a problem document; what is our own fault is logged and not told. */

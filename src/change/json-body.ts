@@ -1,0 +1,57 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { problem } from '../errors.ts';
+
+/** Bodies are JSON: Fastify's own reading of plain text is switched off, and a merge patch may be called one. */
+export function acceptJson(app: FastifyInstance): void {
+  const parse = app.getDefaultJsonParser('error', 'error');
+  app.removeAllContentTypeParsers();
+  const utf8 = new TextDecoder('utf-8', { fatal: true });
+  app.addContentTypeParser<Buffer>(
+    ['application/json', 'application/merge-patch+json'],
+    { parseAs: 'buffer' },
+    (request, bytes, done) => {
+      if (request.method !== 'PATCH' && /merge-patch/i.test(request.headers['content-type'] ?? '')) {
+        done(problem('unsupported_media_type', { allowed: 'application/json' }));
+        return;
+      }
+      if (isEncoded(request)) {
+        done(problem('unsupported_media_type', { allowed: 'application/json in UTF-8, not compressed' }));
+        return;
+      }
+      if (bytes.length === 0) {
+        done(null, undefined);
+        return;
+      }
+      let body: string;
+      try {
+        body = utf8.decode(bytes);
+      } catch (error) {
+        done(problem('invalid_body', { reason: 'it is no valid UTF-8' }, { cause: error }));
+        return;
+      }
+      parse(request, body, (error, value) => {
+        if (error) done(problem('invalid_body', { reason: reasonOf(body) }, { cause: error }));
+        else done(null, value);
+      });
+    },
+  );
+}
+
+/** JSON is UTF-8, and a body is taken as it comes. */
+function isEncoded({ headers }: FastifyRequest): boolean {
+  const charset = /;\s*charset\s*=\s*"?([^";\s]+)/i.exec(headers['content-type'] ?? '')?.[1];
+  const encoding = headers['content-encoding'];
+  return (
+    (charset !== undefined && !/^utf-?8$/i.test(charset)) || (encoding !== undefined && encoding.toLowerCase() !== 'identity')
+  );
+}
+
+/** What parses by itself was refused for a key that would reach into prototypes. */
+function reasonOf(body: string): string {
+  try {
+    JSON.parse(body);
+    return 'it holds the key "__proto__" or "constructor"';
+  } catch {
+    return 'it is no valid JSON';
+  }
+}
