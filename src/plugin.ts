@@ -9,7 +9,6 @@ import type { ApiRequest, User } from './access/user.ts';
 import { type Application, type ApplicationOptions, instancesOf, loadApplication, metaOf } from './application.ts';
 import type { Denormalizers } from './change/associations.ts';
 import { conflictProblem } from './change/conflict.ts';
-import { acceptJson } from './change/json-body.ts';
 import { ApiController, constructController } from './controller/api-controller.ts';
 import { compiledEntity, compiledIndex, isUnhooked, showsRowsAsTheyAre } from './controller/compiled-actions.ts';
 import { compiledWrite } from './controller/compiled-writes.ts';
@@ -33,6 +32,7 @@ import { sendProblem } from './response/send-problem.ts';
 import { type HandlerFor, mountRoutes, type RouteHandler } from './route/mount.ts';
 import type { RouteRecord } from './route/record.ts';
 import { type Denormalizer, isDenormalizerClass } from './serialization/denormalizer.ts';
+import { acceptJson } from './serialization/json-body.ts';
 
 /**
  * Mounts an application on a Fastify instance.
