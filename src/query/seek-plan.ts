@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
-import { type EntityMetadata, type EntityProperty, helper, ReferenceKind } from '@mikro-orm/core';
+import { type EntityMetadata, helper, ReferenceKind } from '@mikro-orm/core';
 import type { Executor, Statement } from '../database/executor.ts';
 import { type DatabaseKind, databaseKindOf, type Mapper } from '../database/mapper.ts';
 import type { SortKey } from '../declaration/types.ts';
 import type { FieldPlan } from '../model/field-plan.ts';
 import { hasDiscriminator } from '../model/hierarchy.ts';
 import { keyOf } from '../model/identifier.ts';
+import { readableProperty } from '../model/readable-field.ts';
 import { type ValueKind, valueKindOf } from '../model/value-kind.ts';
 import { noEdges, type PageEdges } from '../response/collection.ts';
 import { bindable, nameOf } from './bound-statement.ts';
@@ -72,7 +73,7 @@ export class SeekPlan {
     executor: Executor,
   ): SeekPlan | null {
     const paths = [...sort.map(({ property }) => property), keyOf(meta).name as string];
-    if (isTablePerType(meta) || !paths.every((path) => isShown(fields, path.split('.')))) return null;
+    if (isTablePerType(meta) || !paths.every((path) => isShown(fields, path))) return null;
     try {
       const columns = planSort(mapper, meta, sort).columns.map((column) => seekColumn(mapper, meta, column));
       return columns.every((column) => column !== null) ? new SeekPlan(mapper, meta, list, columns, executor) : null;
@@ -237,12 +238,9 @@ function isTablePerType(meta: EntityMetadata): boolean {
   return meta.inheritanceType === 'tpt' || meta.root.inheritanceType === 'tpt' || meta.virtual === true || meta.schema === '*';
 }
 
-/** Whether every row shows what stands at a path, and shows it as it is. */
-function isShown({ variants }: FieldPlan, [name, ...rest]: readonly string[]): boolean {
-  return [...variants.values()].every((fields) => {
-    const field = fields.find(({ property }) => property === name);
-    if (!field || (field.metadata as EntityProperty).serializer) return false;
-    if (field.kind === 'scalar') return rest.length === 0 && !field.computed;
-    return rest.length > 0 && field.kind !== 'to-many' && isShown(field.plan, rest);
-  });
+/** Whether every row shows what stands at a path, and shows it as it is: a token holds it, for anybody to read. */
+function isShown(plan: FieldPlan, path: string): boolean {
+  const found = readableProperty(plan, path);
+  if (!found?.isStored) return false;
+  return found.field.kind === 'scalar' && found.fields.every(({ kind }) => kind !== 'to-many');
 }

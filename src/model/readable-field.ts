@@ -1,0 +1,64 @@
+import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
+import { type Field, type FieldPlan, jsonName, ownProperties } from './field-plan.ts';
+
+/** What a caller may read at a path, and so may name in a filter, an order, a search or a choice of fields. */
+export interface ReadableField {
+  /** The field that the path names. */
+  readonly field: Field;
+  /** All that lie on the path, from the first name to the last. */
+  readonly fields: readonly Field[];
+  /** Whether the caller reads what the database holds. Not so where the model computes a value or writes it in its own way: its column tells more. */
+  readonly isStored: boolean;
+}
+
+/**
+ * Finds the field at a dotted path of JSON names (`center.name`) in a plan of what goes out, or null: there is none, or the
+ * groups of the plan do not show it. The caller cannot tell these two apart, and must not be able to.
+ *
+ * Where rows of several classes stand, those that have the property must all show it, and from the same column.
+ */
+export function readableField(plan: FieldPlan, path: string): ReadableField | null {
+  return find(plan, path.split('.'), (property) => jsonName(property));
+}
+
+/** The same for a path of property names, as declarations write it. */
+export function readableProperty(plan: FieldPlan, path: string): ReadableField | null {
+  return find(plan, path.split('.'), (property) => property.name as string);
+}
+
+type Naming = (property: EntityProperty) => string;
+
+function find(plan: FieldPlan, [name, ...rest]: readonly string[], nameOf: Naming): ReadableField | null {
+  const field = fieldNamed(plan, name as string, nameOf);
+  if (!field) return null;
+  const isStored = !field.metadata.serializer && !(field.kind === 'scalar' && field.computed);
+  if (rest.length === 0) return { field, fields: [field], isStored };
+  if (field.kind === 'scalar') return null;
+  const inner = find(field.plan, rest, nameOf);
+  return inner && { field: inner.field, fields: [field, ...inner.fields], isStored: isStored && inner.isStored };
+}
+
+function fieldNamed({ variants }: FieldPlan, name: string, nameOf: Naming): Field | null {
+  const shown = [...variants].map(
+    ([meta, fields]) => [meta, fields.find(({ metadata }) => nameOf(metadata) === name) ?? null] as const,
+  );
+  const first = shown.find(([, field]) => field)?.[1];
+  if (!first) return null;
+  const isEverywhere = shown.every(([meta, field]) =>
+    field ? isSameColumn(field.metadata, first.metadata) : !holds(meta, name, first.metadata, nameOf),
+  );
+  return isEverywhere ? first : null;
+}
+
+/** Whether a class that does not show the field has it: under its name, or in its column under another name. */
+function holds(meta: EntityMetadata, name: string, field: EntityProperty, nameOf: Naming): boolean {
+  return ownProperties(meta).some((property) => nameOf(property) === name || sharesColumn(property, field));
+}
+
+function isSameColumn(a: EntityProperty, b: EntityProperty): boolean {
+  return a.kind === b.kind && a.name === b.name && a.fieldNames?.join() === b.fieldNames?.join();
+}
+
+function sharesColumn(a: EntityProperty, b: EntityProperty): boolean {
+  return a.fieldNames?.some((column) => b.fieldNames?.includes(column)) ?? false;
+}

@@ -1,0 +1,124 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { defineEntity, MikroORM, p } from '@mikro-orm/core';
+import { SqliteDriver } from '@mikro-orm/sql';
+import { describe, expect, test } from 'vitest';
+import type { Mapper } from '../../src/database/mapper.ts';
+import { planFields } from '../../src/model/field-plan.ts';
+import { readableField, readableProperty } from '../../src/model/readable-field.ts';
+
+type Any = any;
+
+const Address = defineEntity({
+  name: 'Address',
+  embeddable: true,
+  properties: { city: p.string().groups('read'), vault: p.string() },
+});
+const Center: Any = defineEntity({
+  name: 'Center',
+  properties: {
+    id: p.integer().primary().groups('read'),
+    name: p.string().groups('read').serializedName('title'),
+    budget: p.integer(),
+    address: () => p.embedded(Address).groups('read'),
+    pets: () => (p.oneToMany(Pet as Any) as Any).mappedBy('center').groups('read'),
+  },
+});
+const Pet: Any = defineEntity({
+  name: 'Pet',
+  abstract: true,
+  discriminatorColumn: 'type',
+  discriminatorMap: { dog: 'Dog', cat: 'Cat' } as Any,
+  properties: {
+    id: p.integer().primary().groups('read'),
+    type: p.string().groups('read'),
+    name: p.string().groups('read'),
+    secret: p.string().hidden().groups('read'),
+    masked: p
+      .string()
+      .groups('read')
+      .serializer(() => '***'),
+    center: () => (p.manyToOne(Center as Any) as Any).groups('read'),
+  },
+});
+const Dog = defineEntity({
+  name: 'Dog',
+  extends: Pet as Any,
+  discriminatorValue: 'dog',
+  properties: {
+    barks: p.integer().nullable().groups('read'),
+    chip: p.string().nullable().groups('read'),
+    sound: p.string().nullable().groups('read').fieldName('sound'),
+  },
+});
+const Cat = defineEntity({
+  name: 'Cat',
+  extends: Pet as Any,
+  discriminatorValue: 'cat',
+  properties: {
+    chip: p.string().nullable(),
+    purr: p.string().nullable().fieldName('sound'),
+  },
+});
+
+const mapper = new MikroORM({
+  driver: SqliteDriver as Any,
+  dbName: ':memory:',
+  entities: [Address, Center, Pet, Dog, Cat] as Any,
+  discovery: { warnWhenNoEntities: false },
+} as Any) as unknown as Mapper;
+const planOf = (name: string, groups = ['read']) => planFields(mapper, mapper.getMetadata().get(name as never) as Any, groups);
+const kindOf = (path: string, model = 'Pet') => readableField(planOf(model), path)?.field.kind ?? null;
+
+describe('what a caller may read at a path', () => {
+  test('is a field in the active groups, by its name in JSON', () => {
+    expect(kindOf('name')).toBe('scalar');
+    expect(kindOf('title', 'Center')).toBe('scalar');
+    expect(kindOf('name', 'Center')).toBeNull();
+    expect(readableProperty(planOf('Center'), 'name')?.field.name).toBe('title');
+  });
+
+  test('goes through associations and embeddables', () => {
+    expect(readableField(planOf('Pet'), 'center.title')?.fields.map(({ kind }) => kind)).toEqual(['to-one', 'scalar']);
+    expect(kindOf('center.address.city')).toBe('scalar');
+    expect(kindOf('pets.name', 'Center')).toBe('scalar');
+  });
+
+  test.each(['secret', 'center.budget', 'center.address.vault', 'nothing', '', 'name.length', 'constructor', '__proto__.name'])(
+    'is nothing at %j',
+    (path) => {
+      expect(readableField(planOf('Pet'), path)).toBeNull();
+    },
+  );
+
+  test('is nothing without groups', () => {
+    expect(readableField(planOf('Pet', []), 'name')).toBeNull();
+    expect(readableField(planOf('Pet', ['other']), 'name')).toBeNull();
+  });
+
+  test('ends where an association is cut to its reference', () => {
+    expect(kindOf('center.pets.id')).toBe('scalar');
+    expect(kindOf('center.pets.name')).toBeNull();
+  });
+
+  test('can belong to some classes only, unless another class has it and does not show it', () => {
+    expect(kindOf('barks')).toBe('scalar');
+    expect(kindOf('chip')).toBeNull();
+    expect(kindOf('sound')).toBeNull();
+    expect(kindOf('chip', 'Dog')).toBe('scalar');
+  });
+
+  test('is not what is stored where the model writes it in its own way', () => {
+    expect(readableField(planOf('Pet'), 'name')?.isStored).toBe(true);
+    expect(readableField(planOf('Pet'), 'masked')?.isStored).toBe(false);
+  });
+});
+
+test('the groups and the hidden mark of a property are looked at in one place', () => {
+  const src = join(import.meta.dirname, '../../src');
+  const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
+  const looking = files.filter((name) =>
+    /\b(?:property|metadata|prop)\??\.(?:groups|hidden)\b/.test(readFileSync(join(src, name), 'utf8')),
+  );
+  expect(looking).toEqual([join('model', 'groups.ts')]);
+});
