@@ -7,6 +7,7 @@ export const layers = [
   'cli',
   'index.ts',
   'testing.ts',
+  'inspect',
   'server.ts',
   'plugin.ts',
   'application.ts',

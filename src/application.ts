@@ -62,6 +62,8 @@ export interface Application {
   readonly directory: string;
   readonly production: boolean;
   readonly declaration: Declaration;
+  /** The declaration as it was written, and where. */
+  readonly source: Source;
   readonly catalog: Catalog;
   readonly mapper: Mapper;
   readonly voters: VoterRegistry;
@@ -116,6 +118,7 @@ export async function loadApplication(options: ApplicationOptions): Promise<Appl
     directory,
     production,
     declaration,
+    source,
     catalog,
     mapper: mapper as Mapper,
     voters,

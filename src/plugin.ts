@@ -7,9 +7,9 @@ import type { Surroundings } from './access/jwt-keys.ts';
 import { isPromiseLike } from './access/promise-like.ts';
 import type { ApiRequest, User } from './access/user.ts';
 import { type Application, type ApplicationOptions, instancesOf, loadApplication, metaOf } from './application.ts';
-import type { Denormalizers } from './change/associations.ts';
+import { denormalizersOf } from './change/associations.ts';
 import { conflictProblem } from './change/conflict.ts';
-import { ApiController, constructController } from './controller/api-controller.ts';
+import { ApiController, constructController, restrictsQueries } from './controller/api-controller.ts';
 import { compiledEntity, compiledIndex, isUnhooked, showsRowsAsTheyAre } from './controller/compiled-actions.ts';
 import { compiledWrite } from './controller/compiled-writes.ts';
 import { collectionHandler, singleHandler } from './controller/dispatch.ts';
@@ -31,7 +31,6 @@ import { toProblem } from './response/problem-document.ts';
 import { sendProblem } from './response/send-problem.ts';
 import { type HandlerFor, mountRoutes, type RouteHandler } from './route/mount.ts';
 import type { RouteRecord } from './route/record.ts';
-import { type Denormalizer, isDenormalizerClass } from './serialization/denormalizer.ts';
 import { acceptJson } from './serialization/json-body.ts';
 
 /**
@@ -261,7 +260,7 @@ function compileApi(
     get hooks() {
       return controller;
     },
-    restricts: type.prototype.customizeQuery !== ApiController.prototype.customizeQuery,
+    restricts: restrictsQueries(type),
     get seek() {
       return seek;
     },
@@ -291,16 +290,6 @@ function definedHandler(
     await guard.check(null, userOf(request), request);
     return respond(framework, request, reply, await definition?.handler(request, format));
   };
-}
-
-function denormalizersOf(exported: Application['catalog']['denormalizers']): Denormalizers {
-  const byProperty = new Map<string, Denormalizer>();
-  for (const { value } of exported) {
-    if (!isDenormalizerClass(value)) continue;
-    const denormalizer = new value();
-    for (const property of value.properties) byProperty.set(property, denormalizer);
-  }
-  return byProperty;
 }
 
 /** Every error becomes a problem document; what is our own fault is logged and not told. */

@@ -1,14 +1,35 @@
 import type { EntityMetadata } from '@mikro-orm/core';
 import type { ApiRequest } from '../access/user.ts';
 import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
+import type { Catalog } from '../declaration/types.ts';
 import { type Problem, problem } from '../errors.ts';
 import { concreteClasses, type ModelClass } from '../model/hierarchy.ts';
 import type { ReferenceResolver, Resolution } from '../query/reference.ts';
-import type { Denormalizer } from '../serialization/denormalizer.ts';
+import { type Denormalizer, isDenormalizerClass } from '../serialization/denormalizer.ts';
 import type { ResolveAssociation } from './body-reader.ts';
 
 /** The application's denormalizers, by the `Model.property` they serve. */
 export type Denormalizers = ReadonlyMap<string, Denormalizer>;
+
+/** The denormalizers that an application exports, by the associations they serve. */
+export function denormalizersOf(exported: Catalog['denormalizers']): Denormalizers {
+  const byProperty = new Map<string, Denormalizer>();
+  for (const { value } of exported) {
+    if (!isDenormalizerClass(value)) continue;
+    const denormalizer = new value();
+    for (const property of value.properties) byProperty.set(property, denormalizer);
+  }
+  return byProperty;
+}
+
+/** The denormalizer of an association: that of the class itself, else of the class it inherits from. */
+export function denormalizerOf(denormalizers: Denormalizers, owner: EntityMetadata, property: string): Denormalizer | undefined {
+  for (let type = owner.class as { name: string } | null; type?.name; type = Object.getPrototypeOf(type)) {
+    const denormalizer = denormalizers.get(`${type.name}.${property}`);
+    if (denormalizer) return denormalizer;
+  }
+  return undefined;
+}
 
 interface Scope {
   readonly em: RequestEntityManager;
@@ -29,7 +50,7 @@ export class AssociationReader {
 
   /** Whether the application itself reads the JSON of an association: then it can be anything. */
   denormalizes(owner: EntityMetadata, property: string): boolean {
-    return this.#denormalizerOf(owner, property) !== undefined;
+    return denormalizerOf(this.#denormalizers, owner, property) !== undefined;
   }
 
   /** What references to rows of a class take. */
@@ -73,7 +94,7 @@ export class AssociationReader {
     json: unknown,
     { em, request }: Scope,
   ): Promise<Resolution> {
-    const denormalizer = this.#denormalizerOf(owner, property);
+    const denormalizer = denormalizerOf(this.#denormalizers, owner, property);
     if (!denormalizer) return this.#resolver.resolve(em, request, targets, json);
     const types = targets.map((meta) => meta.class as unknown as ModelClass);
     const entity = await denormalizer.denormalize(json, types, {
@@ -93,15 +114,6 @@ export class AssociationReader {
       );
     }
     return { entity };
-  }
-
-  /** The one of the class itself, else of the class it inherits from. */
-  #denormalizerOf(owner: EntityMetadata, property: string): Denormalizer | undefined {
-    for (let type = owner.class as { name: string } | null; type?.name; type = Object.getPrototypeOf(type)) {
-      const denormalizer = this.#denormalizers.get(`${type.name}.${property}`);
-      if (denormalizer) return denormalizer;
-    }
-    return undefined;
   }
 
   /** The 400 for a field of a body. */

@@ -4,7 +4,15 @@ import type { RequestEntityManager } from '../database/mapper.ts';
 import { problem, type Violation } from '../errors.ts';
 import { typeOf } from '../model/hierarchy.ts';
 import { takeAsRead } from '../query/hold-row.ts';
-import type { AssociationWrite, EmbeddedPlan, EmbeddedWrite, ScalarWrite, WritableField, WritePlan } from './write-plan.ts';
+import {
+  type AssociationWrite,
+  type EmbeddedPlan,
+  type EmbeddedWrite,
+  isSetOnce,
+  type ScalarWrite,
+  type WritableField,
+  type WritePlan,
+} from './write-plan.ts';
 
 /** What a body does to an entity: makes a new one, sets the fields that were sent, or replaces all of them. */
 export type WriteMode = 'create' | 'patch' | 'replace';
@@ -53,7 +61,7 @@ export async function readBody(
   const ignored = new Set([plan.idKey, 'id', plan.typeKey, 'type'].filter((key) => !plan.fields.has(key)));
   checkKeys(body, plan.fields, plan.visible, ignored, '');
   // a client-given key is set once, when the row is made
-  if (entity) for (const field of plan.fields.values()) if (field.metadata.primary) ignored.add(field.name);
+  if (entity) for (const field of plan.fields.values()) if (isSetOnce(field)) ignored.add(field.name);
   const values = await readFields(plan.fields, body, entity as Record<string, unknown> | null, scope, '', ignored);
   for (const field of entity ? [] : plan.fields.values()) {
     // no path could name such a row

@@ -137,6 +137,11 @@ function planEmbedded(
   });
 }
 
+/** Whether a body can give the field a value only when it makes the row: a row keeps its key. */
+export function isSetOnce({ metadata }: WritableField): boolean {
+  return metadata.primary === true;
+}
+
 /** Whether a new row needs a value for the property from outside: the column is not nullable, and nothing else fills it. */
 export function isRequired(property: EntityProperty): boolean {
   return (

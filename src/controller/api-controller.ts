@@ -229,6 +229,11 @@ function pick(body: Record<string, unknown>, keys: readonly string[]): Record<st
   return Object.fromEntries(keys.filter((key) => Object.hasOwn(body, key)).map((key) => [key, body[key]]));
 }
 
+/** Whether a controller restricts queries at all. */
+export function restrictsQueries(type: { readonly prototype: ApiController }): boolean {
+  return type.prototype.customizeQuery !== ApiController.prototype.customizeQuery;
+}
+
 /** Whether a value is a controller class of an application. */
 export function isControllerClass(value: unknown): value is new () => ApiController {
   return typeof value === 'function' && value.prototype instanceof ApiController;

@@ -1,0 +1,136 @@
+import type { Application } from '../application.ts';
+import { denormalizerOf, denormalizersOf } from '../change/associations.ts';
+import type { HttpMethod } from '../declaration/types.ts';
+import { readGroups } from '../model/groups.ts';
+import { orderRecords } from '../route/order.ts';
+import type { RouteRecord } from '../route/record.ts';
+import type { FieldAccess } from './fields.ts';
+import { type ModelAccess, modelsOf } from './models.ts';
+import { type Declared, Places } from './places.ts';
+import { type ActionKind, actionOf } from './route-action.ts';
+import { FieldsOfRoutes, type RouteFields } from './route-fields.ts';
+import { hooksOf, type RoleAccess, restrictionOf, rolesOf } from './route-guards.ts';
+import { type SettingsAccess, settingsOf } from './settings.ts';
+
+export type { Declared, FieldAccess, ModelAccess, RoleAccess, RouteFields, SettingsAccess };
+
+/** Who may do what in an application, as plain data. Every part says where it was declared. */
+export interface AccessMatrix {
+  /** One entry for each route and method, in matching order. */
+  readonly routes: readonly RouteAccess[];
+  /** What each model has in each group, whoever shows it. */
+  readonly models: readonly ModelAccess[];
+  /** What holds for every route. */
+  readonly settings: SettingsAccess;
+}
+
+/** What one method of a route asks for, shows and takes. */
+export interface RouteAccess {
+  /** The route's name: `app_api_single_person__index`. */
+  readonly name: string;
+  readonly method: HttpMethod;
+  readonly path: string;
+  readonly requirements: Readonly<Record<string, Declared<string>>>;
+  readonly formats: readonly string[];
+  /** What is done; a `handler` or a `service` is code of the application, and `unsupported` is answered with 400. */
+  readonly action: ActionKind;
+  /** `PersonController.closeApi` */
+  readonly handler: Declared<string>;
+  /** The class of the API; null for a route of the application's own. */
+  readonly model: string | null;
+  /** Nobody is asked. */
+  readonly public: boolean;
+  /** All of them must be granted, in this order. */
+  readonly roles: readonly RoleAccess[];
+  /** What narrows the rows: `PersonController.customizeQuery`. */
+  readonly restricted: Declared<string> | null;
+  /** Methods of the controller that can change the answer, or give another. */
+  readonly hooks: readonly Declared<string>[];
+  readonly read: RouteFields;
+  readonly write: RouteFields;
+  /** Where the method is enabled. */
+  readonly place: string;
+  /** Where its roles would be written. */
+  readonly rolesPlace: string;
+  /** Where the restriction is written, or would be. */
+  readonly restrictionPlace: string;
+}
+
+/** Makes the access matrix of an application from what its requests are answered with. No database is opened. */
+export function accessMatrix(application: Application): AccessMatrix {
+  const { catalog, mapper, records } = application;
+  const places = new Places(application);
+  const denormalizers = denormalizersOf(catalog.denormalizers);
+  const fields = new FieldsOfRoutes({
+    mapper,
+    places,
+    groups: readGroups,
+    denormalizerOf: (owner, property) => denormalizerOf(denormalizers, owner, property)?.constructor.name ?? null,
+  });
+  return {
+    routes: orderRecords(records).flatMap((record) =>
+      record.methods.map((method) => routeAccess(application, record, method, fields, places)),
+    ),
+    models: modelsOf(mapper, places),
+    settings: settingsOf(application, places),
+  };
+}
+
+function routeAccess(
+  application: Application,
+  record: RouteRecord,
+  method: HttpMethod,
+  fields: FieldsOfRoutes,
+  places: Places,
+): RouteAccess {
+  const action = actionOf(record, method);
+  const roles = rolesOf(application, record, method, places);
+  const restriction = restrictionOf(record, action, places);
+  return {
+    name: record.name,
+    method,
+    path: record.path,
+    requirements: requirementsOf(record, places),
+    formats: record.formats,
+    action,
+    handler: { value: `${record.controller}.${record.handler}`, place: handlerPlace(record, action, places) },
+    model: record.api?.class.name ?? null,
+    public: roles.length === 0,
+    roles,
+    restricted: restriction.restricted,
+    hooks: hooksOf(record, places),
+    read: fields.read(record, action),
+    write: fields.write(record, method, action),
+    place: methodPlace(record, method, places),
+    rolesPlace: rolesPlace(record, method, places),
+    restrictionPlace: restriction.place,
+  };
+}
+
+function requirementsOf(record: RouteRecord, places: Places): RouteAccess['requirements'] {
+  const at = (name: string) =>
+    record.action
+      ? places.ofConfig([...record.action.path, 'requirements', name])
+      : places.ofLoadedRoute(record.controller, record.name, 'requirements', record.source);
+  const named = Object.entries(record.requirements).sort(([a], [b]) => (a < b ? -1 : 1));
+  return Object.fromEntries(named.map(([name, value]) => [name, { value, place: at(name) }]));
+}
+
+function methodPlace({ action, controller, name, source }: RouteRecord, method: HttpMethod, places: Places): string {
+  if (!action) return places.ofLoadedRoute(controller, name, 'methods', source);
+  return places.ofConfig([...action.path, 'methods', method]);
+}
+
+/** The nearest place to where a role of the method would be written. */
+function rolesPlace({ action, controller, name, source }: RouteRecord, method: HttpMethod, places: Places): string {
+  if (!action) return places.ofLoadedRoute(controller, name, 'roles', source);
+  return places.ofConfig([...action.path, 'roles', method]);
+}
+
+function handlerPlace({ action, api, controller, handler, name, source }: RouteRecord, kind: ActionKind, places: Places): string {
+  if (!api || !action) return places.ofLoadedRoute(controller, name, 'handler', source);
+  if (action.controllerAction !== null) return places.ofConfig([...action.path, 'controller_action']);
+  if (action.association) return places.ofConfig([...action.path, 'association']);
+  if (!api.controller || kind !== 'handler') return places.ofConfig(action.path);
+  return places.ofMethod('controllers', api.controller.value, handler);
+}

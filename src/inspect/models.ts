@@ -1,0 +1,51 @@
+import type { EntityMetadata } from '@mikro-orm/core';
+import type { Mapper } from '../database/mapper.ts';
+import { jsonName, ownProperties } from '../model/field-plan.ts';
+import { inGroups } from '../model/groups.ts';
+import { entitiesOf } from '../model/hierarchy.ts';
+import type { Places } from './places.ts';
+
+/** What a model has in each of its groups, whoever shows it. */
+export interface ModelAccess {
+  readonly model: string;
+  /** By group. */
+  readonly groups: Readonly<Record<string, readonly ModelField[]>>;
+  readonly place: string;
+}
+
+export interface ModelField {
+  /** The key in JSON. */
+  readonly name: string;
+  readonly property: string;
+  readonly place: string;
+}
+
+/** Every class that rows can be and every embeddable, by name. */
+export function modelsOf(mapper: Mapper, places: Places): readonly ModelAccess[] {
+  const embeddables = [...mapper.getMetadata().getAll().values()].filter((meta) => meta.embeddable);
+  return [...entitiesOf(mapper), ...embeddables]
+    .filter((meta) => !meta.abstract)
+    .sort((a, b) => (a.className < b.className ? -1 : 1))
+    .map((meta) => ({
+      model: meta.className,
+      groups: groupsOf(meta, places),
+      place: places.ofClass('models', meta.className),
+    }));
+}
+
+function groupsOf(meta: EntityMetadata, places: Places): ModelAccess['groups'] {
+  const properties = ownProperties(meta);
+  const names = [...new Set(properties.flatMap(({ groups }) => groups ?? []))].sort();
+  return Object.fromEntries(
+    names.map((group) => [
+      group,
+      properties
+        .filter((property) => inGroups(property, [group]))
+        .map((property) => ({
+          name: jsonName(property),
+          property: property.name as string,
+          place: places.ofProperty(meta, property.name as string),
+        })),
+    ]),
+  );
+}

@@ -1,0 +1,84 @@
+/** A key of an object literal, or a member of a class, with the text that belongs to it. */
+export interface Member {
+  readonly key: string;
+  readonly start: number;
+  readonly end: number;
+}
+
+/**
+ * The source text of a module, in which declarations are looked up by their names. It is read no further than brackets, strings
+ * and comments go, which is enough for code that is written out, and finds nothing in code that is computed.
+ */
+export class SourceText {
+  readonly #text: string;
+  /** The same text, as long as the other, with nothing in its strings and comments. */
+  readonly #code: string;
+
+  constructor(text: string) {
+    this.#text = text;
+    this.#code = withoutTexts(text);
+  }
+
+  lineAt(offset: number): number {
+    let line = 1;
+    for (let at = this.#text.indexOf('\n'); at !== -1 && at < offset; at = this.#text.indexOf('\n', at + 1)) line++;
+    return line;
+  }
+
+  textOf({ start, end }: { readonly start: number; readonly end?: number }): string {
+    return this.#text.slice(start, end);
+  }
+
+  /** Where an expression is first found in code, within a part of it. */
+  find(pattern: RegExp, { start = 0, end = this.#code.length }: Partial<Member> = {}): number | null {
+    const found = this.#code.slice(start, end).search(pattern);
+    return found === -1 ? null : start + found;
+  }
+
+  /** The offsets of every bracket that opens an object literal. */
+  objects(before: RegExp): number[] {
+    const opening = new RegExp(`(?:${before.source})\\{`, 'g');
+    return [...this.#code.matchAll(opening)].map(({ 0: found, index }) => index + found.length - 1);
+  }
+
+  /** The members of the object literal whose bracket is the first one at or after an offset, in their order. */
+  membersAt(offset: number): readonly Member[] {
+    const open = this.#code.indexOf('{', offset);
+    if (open === -1) return [];
+    const members: Member[] = [];
+    let start = open + 1;
+    let depth = 1;
+    for (let at = open + 1; at < this.#code.length && depth > 0; at++) {
+      const character = this.#code[at] as string;
+      if ('([{'.includes(character)) depth++;
+      if (')]}'.includes(character)) depth--;
+      if ((character === ',' && depth === 1) || depth === 0) {
+        const member = this.#memberIn(start, at);
+        if (member) members.push(member);
+        start = at + 1;
+      }
+    }
+    return members;
+  }
+
+  #memberIn(from: number, end: number): Member | null {
+    const start = from + (/\S/.exec(this.#code.slice(from, end))?.index ?? 0);
+    const found = /^(?:async\s+|get\s+|set\s+)?(?:(['"])(?<quoted>[^'"]*)\1|(?<plain>[\w$]+))\s*(?:[:(]|$)/.exec(
+      this.#text.slice(start, end),
+    );
+    const key = found?.groups?.quoted ?? found?.groups?.plain;
+    return key === undefined ? null : { key, start, end };
+  }
+}
+
+const texts =
+  /\/\/[^\n]*|\/\*[\s\S]*?\*\/|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`|(?<=[(,=:[!&|?{};]\s*)\/(?![/*])(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n[])+\//g;
+
+/** Comments are blanked as a whole; of strings and regular expressions the marks at either end stay. */
+function withoutTexts(text: string): string {
+  return text.replace(texts, (found) => {
+    const blank = (part: string) => part.replace(/[^\n]/g, ' ');
+    if (found.startsWith('//') || found.startsWith('/*')) return blank(found);
+    return `${found[0]}${blank(found.slice(1, -1))}${found.at(-1)}`;
+  });
+}
