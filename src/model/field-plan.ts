@@ -119,9 +119,8 @@ function planEmbedded(
 ): FieldPlan {
   const variants = new Map<EntityMetadata, readonly Field[]>();
   for (const meta of embeddedTargets(mapper, property)) {
-    // An embeddable that holds itself has no reference to be cut to, and ends in its own data: it is not descended again.
-    const recursing = ancestors.includes(meta);
-    variants.set(meta, recursing ? [] : planProperties(mapper, ownProperties(meta), groups, [...ancestors, meta]));
+    // No embeddable can hold itself, the mapper refuses it; one that comes again by way of an entity ends where that is cut.
+    variants.set(meta, planProperties(mapper, ownProperties(meta), groups, ancestors));
   }
   return { variants };
 }

@@ -1,0 +1,249 @@
+import { defineEntity, type EntityMetadata, p } from '@mikro-orm/core';
+import { afterAll, describe, expect, test } from 'vitest';
+import { createMapper } from '../../src/database/mapper.ts';
+import type { DatabaseDeclaration } from '../../src/declaration/types.ts';
+import {
+  embeddedTargets,
+  type Field,
+  type FieldPlan,
+  jsonName,
+  ownProperties,
+  planFields,
+  targetsOf,
+} from '../../src/model/field-plan.ts';
+import { clinicModels } from '../spec/fixtures/clinic.ts';
+
+const Engine = defineEntity({
+  name: 'Engine',
+  embeddable: true,
+  abstract: true,
+  discriminatorColumn: 'kind',
+  properties: { kind: p.enum(['petrol', 'electric']).groups('read'), power: p.integer().groups('read') },
+});
+const Petrol = defineEntity({
+  name: 'Petrol',
+  embeddable: true,
+  extends: Engine,
+  discriminatorValue: 'petrol',
+  properties: { tank: p.integer().groups('read'), serial: p.string() },
+});
+const Electric = defineEntity({
+  name: 'Electric',
+  embeddable: true,
+  extends: Engine,
+  discriminatorValue: 'electric',
+  properties: { battery: p.integer().groups('read') },
+});
+const Part = defineEntity({
+  name: 'Part',
+  embeddable: true,
+  properties: {
+    label: p.string().groups('read'),
+    price: p.integer(),
+    seller: () => p.manyToOne(Owner).nullable().groups('read'),
+  },
+});
+const Owner = defineEntity({
+  name: 'Owner',
+  properties: {
+    id: p.integer().primary().groups('read'),
+    name: p.string().groups('read'),
+    pin: p.string().groups('write'),
+    tool: () => p.embedded(Part).nullable().groups('read'),
+    cars: () => p.oneToMany(Car).mappedBy('owner').groups('read'),
+  },
+});
+const Car = defineEntity({
+  name: 'Car',
+  properties: {
+    id: p.integer().primary().groups('read'),
+    plate: p.string().serializedName('license_plate').groups('read', 'list'),
+    secret: p.string(),
+    hiddenToo: p.string().hidden().groups('read'),
+    title: p.string().persist(false).getter().groups('read'),
+    doubled: p
+      .integer()
+      .formula((columns) => `${columns.id} * 2`)
+      .groups('read'),
+    engine: () => p.embedded([Petrol, Electric]).object().nullable().groups('read'),
+    spares: () => p.embedded(Part).array().groups('read'),
+    owner: () => p.manyToOne(Owner).groups('read'),
+    drivers: () => p.manyToMany(Owner).groups('read', 'drivers'),
+    twin: () => p.oneToOne(Car).nullable().groups('read'),
+  },
+});
+
+const database = { url: 'sqlite::memory:', statementTimeout: 0 } as DatabaseDeclaration;
+const garage = await createMapper(database, { entities: [Engine, Petrol, Electric, Part, Owner, Car], directory: '.' });
+const clinic = await createMapper(database, { entities: clinicModels, directory: '.' });
+afterAll(() => Promise.all([garage.close(), clinic.close()]));
+
+const metaIn = (mapper: typeof garage, name: string) =>
+  [...mapper.getMetadata().getAll().values()].find(({ className }) => className === name) as EntityMetadata;
+
+/** A plan as classes and their fields: the kind of a value, or what stands below. */
+function show({ variants }: FieldPlan): Record<string, Record<string, unknown>> {
+  const shown = (field: Field): unknown => {
+    if (field.kind === 'scalar') return field.computed ? 'computed' : field.value.kind;
+    const note = field.kind === 'embedded' ? field.array : field.cut;
+    const mark = field.kind === 'embedded' ? 'array' : 'cut';
+    return { [note ? `${field.kind}, ${mark}` : field.kind]: show(field.plan) };
+  };
+  return Object.fromEntries(
+    [...variants].map(([meta, fields]) => [
+      meta.className,
+      Object.fromEntries(fields.map((field) => [field.name, shown(field)] as const)),
+    ]),
+  );
+}
+
+describe('a plan', () => {
+  test('holds the fields of the active groups and nothing else, in the order of the model', () => {
+    const plan = show(planFields(garage, metaIn(garage, 'Car'), ['read']));
+    expect(Object.keys(plan)).toEqual(['Car']);
+    expect(Object.keys(plan.Car ?? {})).toEqual([
+      'id',
+      'license_plate',
+      'title',
+      'doubled',
+      'engine',
+      'spares',
+      'owner',
+      'drivers',
+      'twin',
+    ]);
+    expect(show(planFields(garage, metaIn(garage, 'Car'), ['list']))).toEqual({ Car: { license_plate: 'string' } });
+    expect(show(planFields(garage, metaIn(garage, 'Car'), []))).toEqual({ Car: {} });
+    expect(show(planFields(garage, metaIn(garage, 'Owner'), ['write', 'list']))).toEqual({ Owner: { pin: 'string' } });
+  });
+
+  test('knows a property by its own name and by that in JSON', () => {
+    const fields = [...planFields(garage, metaIn(garage, 'Car'), ['list']).variants.values()].flat();
+    expect(fields.map(({ property, name, metadata }) => [property, name, metadata.name])).toEqual([
+      ['plate', 'license_plate', 'plate'],
+    ]);
+    const properties = metaIn(garage, 'Car').properties as Record<string, never>;
+    expect(jsonName(properties.plate as never)).toBe('license_plate');
+    expect(jsonName(properties.id as never)).toBe('id');
+  });
+
+  test('tells what the model computes from what the database does', () => {
+    const car = show(planFields(garage, metaIn(garage, 'Car'), ['read'])).Car;
+    expect(car).toMatchObject({ id: 'integer', title: 'computed', doubled: 'integer' });
+  });
+
+  test('embeds an association with the fields that the same groups select there, and cuts it where it would recurse', () => {
+    expect(show(planFields(garage, metaIn(garage, 'Car'), ['read'])).Car).toMatchObject({
+      owner: {
+        'to-one': {
+          Owner: { id: 'integer', name: 'string', tool: expect.anything(), cars: { 'to-many, cut': { Car: { id: 'integer' } } } },
+        },
+      },
+      drivers: { 'to-many': { Owner: { id: 'integer', name: 'string' } } },
+      twin: { 'to-one, cut': { Car: { id: 'integer' } } },
+    });
+    expect(show(planFields(garage, metaIn(garage, 'Owner'), ['read'])).Owner?.cars).toMatchObject({
+      'to-many': { Car: { owner: { 'to-one, cut': { Owner: { id: 'integer' } } } } },
+    });
+  });
+
+  test('holds nothing of an associated model that the groups do not select there', () => {
+    expect(show(planFields(garage, metaIn(garage, 'Car'), ['drivers']))).toEqual({
+      Car: { drivers: { 'to-many': { Owner: {} } } },
+    });
+  });
+
+  test('of what is cut holds no field outside the groups, be it the key', () => {
+    const plan = planFields(clinic, metaIn(clinic, 'Secretive'), ['read']);
+    expect(show(plan).Secretive).not.toHaveProperty('id');
+  });
+});
+
+describe('embeddables', () => {
+  test('hold the fields of the groups, for each class that can stand there', () => {
+    expect(show(planFields(garage, metaIn(garage, 'Car'), ['read'])).Car?.engine).toEqual({
+      embedded: {
+        Petrol: { kind: 'enum', power: 'integer', tank: 'integer' },
+        Electric: { kind: 'enum', power: 'integer', battery: 'integer' },
+      },
+    });
+  });
+
+  test('that come again by way of an entity end where that entity is cut', () => {
+    const reference = { 'to-one, cut': { Owner: { id: 'integer' } } };
+    const tool = { embedded: { Part: { label: 'string', seller: reference } } };
+    const cars = { 'to-many, cut': { Car: { id: 'integer' } } };
+    expect(show(planFields(garage, metaIn(garage, 'Car'), ['read'])).Car?.spares).toEqual({
+      'embedded, array': {
+        Part: { label: 'string', seller: { 'to-one': { Owner: { id: 'integer', name: 'string', tool, cars } } } },
+      },
+    });
+  });
+
+  test('leave no column of theirs among the properties of their owner', () => {
+    expect(ownProperties(metaIn(garage, 'Car')).map(({ name }) => name)).toEqual(
+      'id plate secret hiddenToo title doubled engine spares owner drivers twin'.split(' '),
+    );
+  });
+});
+
+describe('a hierarchy', () => {
+  test('has the plan of each class a row can be, without the abstract ones and without fields of sister classes', () => {
+    const plan = show(planFields(clinic, metaIn(clinic, 'Staff'), ['read']));
+    const common = ['id', 'type', 'name', 'mentor', 'trainees', 'ward', 'locker'];
+    expect(Object.fromEntries(Object.entries(plan).map(([name, fields]) => [name, Object.keys(fields)]))).toEqual({
+      Doctor: [...common, 'specialty', 'patients'],
+      Nurse: [...common, 'shift'],
+    });
+  });
+
+  test('is cut to key and discriminator', () => {
+    const reference = { Doctor: { id: 'integer', type: 'enum' }, Nurse: { id: 'integer', type: 'enum' } };
+    const plan = show(planFields(clinic, metaIn(clinic, 'Doctor'), ['read']));
+    expect(plan.Doctor?.mentor).toEqual({ 'to-one, cut': reference });
+    expect(plan.Doctor?.trainees).toEqual({ 'to-many, cut': reference });
+    expect(plan.Doctor?.patients).toMatchObject({
+      'to-many': { Patient: { doctor: { 'to-one, cut': { Doctor: { id: 'integer', type: 'enum' } } } } },
+    });
+  });
+
+  test('of a table for each class has no discriminator to be cut to', () => {
+    const plan = show(planFields(clinic, metaIn(clinic, 'Equipment'), ['read']));
+    expect(plan).toEqual({
+      Scanner: { id: 'integer', label: 'string', tesla: 'float' },
+      InfusionPump: { id: 'integer', label: 'string', rate: 'integer' },
+    });
+  });
+
+  test('has properties of its root that only subclasses have left out there, and kept in them', () => {
+    const names = (name: string) => ownProperties(metaIn(clinic, name)).map((property) => property.name as string);
+    expect(names('Staff')).not.toContain('specialty');
+    expect(names('Staff')).toContain('salary');
+    expect(names('Doctor')).toEqual(expect.arrayContaining(['salary', 'specialty']));
+    expect(names('Nurse')).not.toContain('specialty');
+  });
+});
+
+describe('an association of several models', () => {
+  test('has the plan of each', () => {
+    expect(show(planFields(clinic, metaIn(clinic, 'Patient'), ['read'])).Patient?.carer).toEqual({
+      'to-one': { Visitor: { id: 'integer', name: 'string' }, ThirdParty: { id: 'integer', company: 'string' } },
+    });
+  });
+
+  test('names them all', () => {
+    const { carer, doctor, firstName } = metaIn(clinic, 'Patient').properties as unknown as Record<string, never>;
+    expect(targetsOf(carer as never).map(({ className }) => className)).toEqual(['Visitor', 'ThirdParty']);
+    expect(targetsOf(doctor as never).map(({ className }) => className)).toEqual(['Doctor']);
+    expect(targetsOf(firstName as never)).toEqual([]);
+  });
+});
+
+describe('what an embedded property can hold', () => {
+  test('is one embeddable, or those of its map, or nothing', () => {
+    const { engine, spares, plate } = metaIn(garage, 'Car').properties as unknown as Record<string, never>;
+    expect(embeddedTargets(garage, engine as never).map(({ className }) => className)).toEqual(['Electric', 'Petrol']);
+    expect(embeddedTargets(garage, spares as never).map(({ className }) => className)).toEqual(['Part']);
+    expect(embeddedTargets(garage, plate as never)).toEqual([]);
+  });
+});
