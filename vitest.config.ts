@@ -3,7 +3,7 @@ import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
+    include: ['test/**/*.test.ts', 'examples/*/test/**/*.test.ts'],
     globalSetup: ['test/support/sqlite.ts', 'test/support/postgres.ts'],
     pool: 'forks',
     // the default leaves one core idle, which of two is half

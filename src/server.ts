@@ -13,8 +13,12 @@ export async function createServer({ fastify, ...options }: ServerOptions): Prom
   return serverOf(await loadApplication(options as ApplicationOptions), fastify);
 }
 
-/** The server of an application that was loaded before. */
-export async function serverOf(application: Application, fastify: FastifyServerOptions = {}): Promise<FastifyInstance> {
+/** The server of an application that was loaded before. `prepare` sees it before anything is mounted on it. */
+export async function serverOf(
+  application: Application,
+  fastify: FastifyServerOptions = {},
+  prepare: (app: FastifyInstance) => void = () => undefined,
+): Promise<FastifyInstance> {
   const { bodyLimit } = application.declaration.server;
   const answer = (error: unknown, request: FastifyRequest, reply: FastifyReply) =>
     sendProblem(toProblem(error, bodyLimit), request, reply);
@@ -29,6 +33,7 @@ export async function serverOf(application: Application, fastify: FastifyServerO
     ...fastify,
   });
   app.setErrorHandler(answer);
+  prepare(app);
   try {
     await app.register((scope) => mountApplication(scope, application, { alone: true }));
     await app.ready();
