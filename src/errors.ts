@@ -131,8 +131,12 @@ export function problem(
   return new Problem(code, detail, options);
 }
 
-/** The answer to broken validation rules: 422 with all of them. */
-export function violationsProblem(violations: readonly Violation[]): Problem {
+/** A list in a body can break a rule in every item; nobody reads more of them, and whoever sends a million is not served a million. */
+export const mostViolations = 100;
+
+/** The answer to broken validation rules: 422 with all of them, as far as {@link mostViolations}. */
+export function violationsProblem(found: readonly Violation[]): Problem {
+  const violations = found.slice(0, mostViolations);
   const summary = violations.map((v) => (v.propertyPath ? `${v.propertyPath}: ${v.title}` : v.title)).join('; ');
   const listed = violations.map(({ propertyPath, title, code = 'invalid', parameters = {} }) => ({
     propertyPath,

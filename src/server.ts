@@ -6,6 +6,9 @@ import { mountApplication } from './plugin.ts';
 import { problemDocument, problemType, STATUS_CODES, toProblem } from './response/problem-document.ts';
 import { sendProblem } from './response/send-problem.ts';
 
+/** Milliseconds in which a request must have arrived, its body included: a connection that trickles is not held open for it. */
+const requestTimeout = 60_000;
+
 export type ServerOptions = ApplicationOptions & { readonly fastify?: FastifyServerOptions };
 
 /** A Fastify server with an application mounted on it, not listening yet. */
@@ -29,6 +32,8 @@ export async function serverOf(
     // such as malformed percent-encoding, which no route is found for
     frameworkErrors: answer,
     clientErrorHandler: refuseConnection,
+    // Fastify's own default is to wait for ever
+    requestTimeout,
     schemaController: { compilersFactory: compilersOnDemand() },
     ...fastify,
   });

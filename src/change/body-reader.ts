@@ -1,9 +1,10 @@
 import { Collection, type EntityMetadata, helper, raw } from '@mikro-orm/core';
 import type { ApiRequest } from '../access/user.ts';
 import type { RequestEntityManager } from '../database/mapper.ts';
-import { problem, type Violation } from '../errors.ts';
+import { mostViolations, problem, type Violation } from '../errors.ts';
 import { typeOf } from '../model/hierarchy.ts';
 import { takeAsRead } from '../query/hold-row.ts';
+import { maxContainers } from '../serialization/from-json.ts';
 import {
   type AssociationWrite,
   type EmbeddedPlan,
@@ -188,16 +189,23 @@ async function readToMany(
   const items = new Set<object>();
   const seen = new Set<string>();
   for (const [position, item] of json.entries()) {
+    if (scope.violations.length >= mostViolations) break;
     const at = `${path}[${position}]`;
     // what is given twice is looked up once
-    const text = JSON.stringify(item);
-    if (seen.has(text)) continue;
-    seen.add(text);
+    const text = referenceText(item);
+    if (text !== null && seen.has(text)) continue;
+    if (text !== null) seen.add(text);
     if (isObject(item) || scope.resolve.takesAnything(field)) items.add(await scope.resolve.entity(field, item, at, scope));
     else scope.violations.push(wrongType(at, 'an object with the id of an associated entity'));
   }
   await know(current?.[field.property], scope.em);
   return [...items];
+}
+
+/** A reference as text; null for what is none, which can be nested deeper than text can be made of. */
+function referenceText(item: unknown): string | null {
+  const parts = isObject(item) ? Object.values(item) : [item];
+  return parts.some((part) => typeof part === 'object' && part !== null) ? null : JSON.stringify(item);
 }
 
 /** What a list leaves out can be removed only once it is known. */
@@ -219,9 +227,15 @@ async function readEmbedded(
       scope.violations.push(wrongType(path, 'a list of objects'));
       return undefined;
     }
+    if (json.length > maxContainers) {
+      scope.violations.push(tooMany(path));
+      return undefined;
+    }
     const items: unknown[] = [];
-    for (const [position, item] of json.entries())
+    for (const [position, item] of json.entries()) {
+      if (scope.violations.length >= mostViolations) return undefined;
       items.push(await readEmbeddable(field, item, null, scope, `${path}[${position}]`));
+    }
     // the mapper cannot make a list with holes
     return items.includes(undefined) ? undefined : items;
   }
@@ -302,6 +316,11 @@ function missing(propertyPath: string): Violation {
 
 function wrongType(propertyPath: string, expected: string): Violation {
   return { propertyPath, title: `must be ${expected}`, code: 'type', parameters: { expected } };
+}
+
+function tooMany(propertyPath: string): Violation {
+  const title = `must not have more than ${maxContainers} items`;
+  return { propertyPath, title, code: 'too_many', parameters: { max: maxContainers } };
 }
 
 /** The class that a new entity is to have: `type` picks it where the model has several. */

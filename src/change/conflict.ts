@@ -13,6 +13,7 @@ import {
 import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
 import { type Problem, problem, violationsProblem } from '../errors.ts';
 import { jsonName } from '../model/field-plan.ts';
+import { isKnownToCallers } from '../model/groups.ts';
 import { entitiesOf, metaOfEntity, modelName } from '../model/hierarchy.ts';
 import { type ForeignKey, foreignKeysOf, pivotOf } from './foreign-keys.ts';
 
@@ -39,16 +40,16 @@ export function conflictProblem(given: unknown, mapper: Mapper): Problem | null 
     const pivot = meta ? null : pivotOf(mapper, table);
     // the same item was put into a to-many by someone else after this request had read it
     if (pivot) return problem('conflict_version', { model: modelName(pivot.owner) }, { cause: error });
-    const properties = columns.map((column) => propertyOf(mapper, table, column)).filter((name) => name !== null);
+    const properties = columns.map((column) => propertyOf(mapper, table, column)).flatMap((property) => nameOf(property) ?? []);
     const model = meta ? modelName(meta) : 'row';
     return problem('conflict_unique', { model, properties: properties.join(', ') || 'a unique property' }, { cause: error });
   }
   if (error instanceof NotNullConstraintViolationException) {
     const { table, columns } = brokenColumns(told);
-    const propertyPath = propertyOf(mapper, table, columns[0] ?? '');
+    const property = propertyOf(mapper, table, columns[0] ?? '');
     // a column that the model does not know is not the caller's to fill
-    if (propertyPath === null) return null;
-    return violationsProblem([{ propertyPath, title: 'is required', code: 'required', parameters: {} }]);
+    if (property === null) return null;
+    return violationsProblem([{ propertyPath: nameOf(property) ?? '', title: 'is required', code: 'required', parameters: {} }]);
   }
   if (error instanceof CheckConstraintViolationException) {
     const propertyPath = checkedProperty(told, mapper) ?? '';
@@ -86,6 +87,21 @@ function isReferenceConflict(error: unknown): boolean {
   );
 }
 
+/**
+ * Writes what was changed. PostgreSQL alone knows what some types of columns hold (`interval`, `inet`), and does not say which
+ * of them would not take its value.
+ */
+export async function flush(em: RequestEntityManager): Promise<void> {
+  try {
+    await em.flush();
+  } catch (error) {
+    if (!(error instanceof DriverException) || !/^22/.test(String((error as ConstraintError).code))) throw error;
+    throw violationsProblem([
+      { propertyPath: '', title: 'a value is none that its column takes', code: 'value', parameters: {} },
+    ]);
+  }
+}
+
 /** Why a row cannot be removed, for a database that does not say (SQLite): the first association that still points to it. */
 export async function stillReferenced(
   given: unknown,
@@ -113,13 +129,13 @@ function referenceReason({ code, detail = '', table, constraint }: ConstraintErr
   if (code === '23001' || detail.includes('referenced from')) {
     return key ? referencedBy(key) : 'it is still referenced by another entity';
   }
-  return key
+  return key?.holder
     ? `what ${key.holder} refers to does not exist any more`
     : 'an associated entity does not exist, or is still referenced';
 }
 
 function referencedBy({ target, holder }: ForeignKey): string {
-  return `the ${modelName(target)} is still referenced by: ${holder}`;
+  return `the ${modelName(target)} is still referenced by${holder === null ? ' another entity' : `: ${holder}`}`;
 }
 
 /** PostgreSQL tells the name of the constraint; SQLite ends its message with it, or with the expression. */
@@ -128,7 +144,7 @@ function checkedProperty({ message, constraint }: ConstraintError, mapper: Mappe
   for (const meta of entitiesOf(mapper)) {
     const check = meta.checks.find(({ name, expression }) => name === told || expression === told);
     const property = check?.property && (meta.properties[check.property as never] as EntityProperty | undefined);
-    if (property) return pathOf(property);
+    if (property) return nameOf(property);
   }
   return null;
 }
@@ -150,16 +166,17 @@ function metaOfTable(mapper: Mapper, table: string): EntityMetadata | undefined 
   return entitiesOf(mapper).find((meta) => meta.tableName === table)?.root;
 }
 
-function propertyOf(mapper: Mapper, table: string, column: string): string | null {
+function propertyOf(mapper: Mapper, table: string, column: string): EntityProperty | null {
   for (const meta of entitiesOf(mapper).filter(({ tableName }) => tableName === table)) {
     const property = (Object.values(meta.properties) as EntityProperty[]).find(({ fieldNames }) => fieldNames?.includes(column));
-    if (property) return pathOf(property);
+    if (property) return property;
   }
   return null;
 }
 
-/** The name in JSON; of a part of an embedded object, the way to it. */
-function pathOf(property: EntityProperty): string {
+/** The name in JSON; of a part of an embedded object, the way to it; null where callers do not know the property. */
+function nameOf(property: EntityProperty | null): string | null {
+  if (!property || !isKnownToCallers(property)) return null;
   return property.embedded ? property.embedded.join('.') : jsonName(property);
 }
 

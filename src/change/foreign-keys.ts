@@ -1,6 +1,7 @@
 import { type EntityMetadata, type EntityProperty, ReferenceKind } from '@mikro-orm/core';
 import type { Mapper } from '../database/mapper.ts';
 import { jsonName } from '../model/field-plan.ts';
+import { isKnownToCallers } from '../model/groups.ts';
 import { entitiesOf, modelName } from '../model/hierarchy.ts';
 
 /** A foreign key of the database, in terms of the models. */
@@ -10,8 +11,8 @@ export interface ForeignKey {
   readonly constraint: string;
   /** Whose rows it points to. */
   readonly target: EntityMetadata;
-  /** The association that it stands for: `animal.keeper`; of a pivot table, the to-many property. */
-  readonly holder: string;
+  /** The association that it stands for: `animal.keeper`; of a pivot table, the to-many property. Null: callers do not know it. */
+  readonly holder: string | null;
   /** Whether a row cannot be removed while it is pointed to. */
   readonly restricts: boolean;
 }
@@ -48,7 +49,8 @@ function isForeignKey({ kind, targetMeta, fieldNames, ...property }: EntityPrope
   return held && !property.polymorphic && property.createForeignKeyConstraint !== false;
 }
 
-function holderOf(mapper: Mapper, meta: EntityMetadata, property: EntityProperty): string {
+function holderOf(mapper: Mapper, meta: EntityMetadata, property: EntityProperty): string | null {
   const pivot = meta.pivotTable ? pivotOf(mapper, meta.tableName) : null;
-  return pivot ? `${modelName(pivot.owner)}.${jsonName(pivot.property)}` : `${modelName(meta)}.${jsonName(property)}`;
+  const holder = pivot ?? { owner: meta, property };
+  return isKnownToCallers(holder.property) ? `${modelName(holder.owner)}.${jsonName(holder.property)}` : null;
 }

@@ -1,6 +1,6 @@
 import { type EntityMetadata, type EntityProperty, helper, isRaw, Reference, ReferenceKind } from '@mikro-orm/core';
 import type { Mapper } from '../database/mapper.ts';
-import type { Violation } from '../errors.ts';
+import { mostViolations, type Violation } from '../errors.ts';
 import { jsonName, ownProperties } from '../model/field-plan.ts';
 import { metaOfEntity } from '../model/hierarchy.ts';
 import { codePoints } from '../model/identifier.ts';
@@ -42,6 +42,7 @@ export class Validator {
     const add = (violation: Violation | null) => {
       if (
         violation &&
+        found.length < mostViolations &&
         !found.some(
           ({ propertyPath, code }) => propertyPath === violation.propertyPath && (known.length > 0 || code === violation.code),
         )

@@ -1,6 +1,6 @@
 import type { ApiRequest } from '../access/user.ts';
 import { inTransaction } from '../change/add-remove.ts';
-import { stillReferenced } from '../change/conflict.ts';
+import { flush, stillReferenced } from '../change/conflict.ts';
 import type { RequestEntityManager } from '../database/mapper.ts';
 import { problem, violationsProblem } from '../errors.ts';
 import { modelName } from '../model/hierarchy.ts';
@@ -39,7 +39,7 @@ async function change(runtime: ApiRuntime, request: ApiRequest, entity: object, 
   await heed(hooks.onAfterValidation('_entity', request, entity));
   await inTransaction(em, async () => {
     await hold(runtime, em, entity);
-    await em.flush();
+    await flush(em);
   });
   await heed(hooks.onAfterFlush('_entity', request, entity));
   return entity;

@@ -1,6 +1,7 @@
 import { helper } from '@mikro-orm/core';
 import type { ApiRequest } from '../access/user.ts';
 import { isObject } from '../change/body-reader.ts';
+import { flush } from '../change/conflict.ts';
 import { problem, violationsProblem } from '../errors.ts';
 import { fetchPage } from '../query/fetch.ts';
 import { populatePlan } from '../query/populate.ts';
@@ -48,7 +49,7 @@ async function create(runtime: ApiRuntime, request: ApiRequest, format: string):
   const violations = [...known, ...(await laterViolations(hooks.validate(entity), known))];
   if (violations.length > 0) throw violationsProblem(violations);
   await heed(hooks.onAfterValidation('_index', request, entity));
-  await em.persist(entity).flush();
+  await flush(em.persist(entity));
   await heed(hooks.onAfterFlush('_index', request, entity));
   const location = locationOf(runtime, request, helper(entity).getPrimaryKey(), format);
   return new JsonReply(entity, { status: 201, headers: { location } });

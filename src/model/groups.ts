@@ -6,6 +6,11 @@ export const readGroups: readonly string[] = Object.freeze(['read']);
 /** The group that selects what is accepted. */
 export const writeGroups: readonly string[] = Object.freeze(['write']);
 
+/** Whether callers meet a property at all, by reading or by writing it. The others are not named to them, in no message. */
+export function isKnownToCallers(property: Pick<EntityProperty, 'groups' | 'hidden'>): boolean {
+  return inGroups(property, [...readGroups, ...writeGroups]);
+}
+
 /**
  * Whether a property takes part in any of the active groups.
  *

@@ -124,6 +124,7 @@ function plainKind(property: EntityProperty): ValueKind {
       return { kind: 'string', length: property.length ?? 1, fixed: true };
     case 'string':
     case 'varchar':
+      if (column === 'uuid') return { kind: 'uuid' };
       return { kind: 'string', length: stringLength(property, column) };
     default:
       return { kind: 'any' };

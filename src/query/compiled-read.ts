@@ -213,7 +213,7 @@ export class CompiledRead {
     // what a statement changes is not seen by its other parts, so a row that can embed itself is read by another one
     if (this.#kind === 'postgresql' && !this.#readsItself()) {
       const statement = this.#statement(
-        `with ${rootTableAlias} as (${change} returning *) select ${columns.join(', ')} from ${[rootTableAlias, ...joins].join(' ')}`,
+        `with _changed as (${change} returning *) select ${columns.join(', ')} from ${[`_changed as ${rootTableAlias}`, ...joins].join(' ')}`,
       );
       return (parameters) => [{ statement, parameters }];
     }
@@ -226,7 +226,7 @@ export class CompiledRead {
   besides(change: string, conditions: readonly string[]): (parameters: readonly unknown[]) => Step[] {
     const text = this.#select(conditions);
     if (this.#kind === 'postgresql') {
-      const statement = this.#statement(`with change as (${change}) ${text}`);
+      const statement = this.#statement(`with _change as (${change}) ${text}`);
       return (parameters) => [{ statement, parameters }];
     }
     const changing = this.#statement(`${change} returning 1`);

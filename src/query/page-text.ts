@@ -68,9 +68,9 @@ export class PageText {
     const keyAt = (from: readonly string[], offset: string) =>
       `(select ${key} from ${table}${where([...this.#own, ...from])} order by ${key} offset ${offset} limit 1)`;
     const next = keyAt([`${key} >= hop.key`], '($1::int8[])[hop.n + 1] - ($1::int8[])[hop.n]');
-    const hops = `select 1, ${keyAt([], '($1::int8[])[1]')} union all select hop.n + 1, ${next} from hop where hop.n < cardinality($1::int8[]) and hop.key is not null`;
+    const hops = `select 1, ${keyAt([], '($1::int8[])[1]')} union all select hop.n + 1, ${next} from _hop as hop where hop.n < cardinality($1::int8[]) and hop.key is not null`;
     const page = `select ${key} as key from ${table}${where([...this.#own, `${key} >= hop.key`])} order by ${key} limit ${size}`;
-    return `with recursive hop(n, key) as (${hops}) select ${this.#columns}, hop.n from hop cross join lateral (${page}) as page inner join ${table} on ${key} = page.key ${joins.join(' ')} order by hop.n, ${key}`;
+    return `with recursive _hop(n, key) as (${hops}) select ${this.#columns}, hop.n from _hop as hop cross join lateral (${page}) as page inner join ${table} on ${key} = page.key ${joins.join(' ')} order by hop.n, ${key}`;
   }
 
   /** What comes before or after a row, nearest first. */
@@ -88,11 +88,11 @@ export class PageText {
     });
   }
 
-  /** The rows that a query selects by key, in its own order. */
+  /** The rows that a query selects by key, in its own order. What it is called in the statement hides a table of that name. */
   ofSelected(sql: string): string {
     const { conditions, joins, key, table } = this.#root;
-    const selected = `with selected(key) as (${sql}), page as (select key, row_number() over () as place from selected)`;
-    return `${selected} select ${this.#columnsOfSelected} from page inner join ${table} on ${key} = page.key ${joins.join(' ')}${where(conditions)} order by page.place`;
+    const selected = `with _selected(key) as (${sql}), _page as (select key, row_number() over () as place from _selected)`;
+    return `${selected} select ${this.#columnsOfSelected} from _page as page inner join ${table} on ${key} = page.key ${joins.join(' ')}${where(conditions)} order by page.place`;
   }
 
   #cached(what: 'rows' | 'following', seek: Seek, before: readonly unknown[], textOf: (condition: string) => string): BoundText {

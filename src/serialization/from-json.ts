@@ -10,6 +10,9 @@ type Parser = (json: unknown) => Parsed;
 /** How deep a value of a JSON column may be nested. */
 const maxDepth = 100;
 
+/** How many lists and objects a value may hold in all: the mapper compares each of them with all the others when it copies it. */
+export const maxContainers = 10_000;
+
 const patterns = {
   uuid: /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i,
   dateTime: /^(\d{4}-\d{2}-\d{2})T([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{1,9})?)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/,
@@ -150,18 +153,19 @@ function parseDateTime(json: unknown, digits: number): Parsed {
 }
 
 function parseAnything(json: unknown): Parsed {
-  const trouble = troubleIn(json, 0);
+  const trouble = troubleIn(json, 0, { containers: 0 });
   return trouble ? { refused: { title: trouble, code: 'json', parameters: {} } } : { value: json };
 }
 
-function troubleIn(json: unknown, depth: number): string | null {
+function troubleIn(json: unknown, depth: number, seen: { containers: number }): string | null {
   if (typeof json === 'string') return isStorableText(json) ? null : 'must hold only well-formed text without NUL characters';
   // 1e999 is valid JSON, and has become infinite
   if (typeof json === 'number' && !Number.isFinite(json)) return 'must hold only numbers within double precision';
   if (json === null || typeof json !== 'object') return null;
+  if (++seen.containers > maxContainers) return `must not hold more than ${maxContainers} lists and objects`;
   if (depth >= maxDepth) return `must not be nested deeper than ${maxDepth} levels`;
   for (const key in json) {
-    const trouble = troubleIn(key, depth) ?? troubleIn((json as Record<string, unknown>)[key], depth + 1);
+    const trouble = troubleIn(key, depth, seen) ?? troubleIn((json as Record<string, unknown>)[key], depth + 1, seen);
     if (trouble) return trouble;
   }
   return null;

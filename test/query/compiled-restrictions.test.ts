@@ -228,9 +228,9 @@ describe.each(databases)('a controller that restricts compiled reads on %s', (da
       const given = await compiled.app.inject({ url: path });
       expect([path, given.statusCode, given.body]).toEqual([path, expected.statusCode, expected.body]);
       statuses.add(given.statusCode);
-      const isCompiled = compiled.statements.some((sql) => /^(with selected\(key\)|select e\.)/.test(sql));
+      const isCompiled = compiled.statements.some((sql) => /^(with _selected\(key\)|select e\.)/.test(sql));
       if (!shaped.includes(name)) expect(isCompiled).toBe(true);
-      if (conditions.includes(name)) expect(compiled.statements.filter((sql) => sql.startsWith('with selected'))).toEqual([]);
+      if (conditions.includes(name)) expect(compiled.statements.filter((sql) => sql.startsWith('with _selected'))).toEqual([]);
     }
     if (broken.includes(name) || shaped.includes(name)) return;
     expect([...statuses].sort()).toEqual(

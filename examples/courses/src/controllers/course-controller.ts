@@ -1,14 +1,14 @@
 import { ApiController, type ApiRequest, type ModelQuery, problem } from 'declarest';
 import { Course } from '../models/course.ts';
 import { Person } from '../models/person.ts';
-import { centersOf, mayDo } from '../security.ts';
+import { centersOf, mayDo, userId } from '../security.ts';
 
 export class CourseController extends ApiController<Course> {
   /** Confidential courses are seen by their referrer and by supervisors only. */
   override customizeQuery(_action: string, request: ApiRequest, query: ModelQuery<Course>) {
     query.andWhere({ center: { $in: centersOf(request.user) } });
     if (mayDo(request.user, 'ROLE_SUPERVISOR')) return;
-    query.andWhere({ $or: [{ confidential: false }, { referrer: Number(request.user?.id ?? 0) }] });
+    query.andWhere({ $or: [{ confidential: false }, { referrer: userId(request.user) }] });
   }
 
   /** Adds a person to the course, or ends their participation. The course's row is held, so that nobody is added twice. */
@@ -32,9 +32,10 @@ export class CourseController extends ApiController<Course> {
     return course;
   }
 
-  /** The courses that the caller refers. */
+  /** The courses that the caller refers, of those that the caller sees. */
   mineApi(request: ApiRequest) {
-    const query = this.em.createQueryBuilder(Course, 'c').where({ referrer: Number(request.user?.id ?? 0) });
+    const mine = { referrer: userId(request.user), center: { $in: centersOf(request.user) } };
+    const query = this.em.createQueryBuilder(Course, 'c').where(mine);
     return this.paginate('mine', request, query);
   }
 }
