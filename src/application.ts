@@ -8,6 +8,7 @@ import { rolesFor } from './access/guard.ts';
 import { isVoterClass } from './access/voter.ts';
 import { createVoterRegistry, type VoterRegistry } from './access/voter-registry.ts';
 import { checkControllers, checkDenormalizers } from './controller/check-controllers.ts';
+import { checkLists } from './controller/check-lists.ts';
 import { createMapper, type Mapper } from './database/mapper.ts';
 import type { AppMain, Routes } from './declaration/define-apis.ts';
 import { catalogFromCode, loadCatalog, loadConfigModules } from './declaration/modules.ts';
@@ -107,6 +108,7 @@ export async function loadApplication(options: ApplicationOptions): Promise<Appl
   if (mapper) {
     checkModels(declaration.apis, mapper, report);
     checkControllers(declaration.apis, mapper, report);
+    checkLists(declaration.apis, mapper, report);
     checkDenormalizers(catalog, mapper, report);
   }
   const records = await loadRoutes(declaration, catalog, report);

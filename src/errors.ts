@@ -23,6 +23,26 @@ export const catalogue = {
     detail: 'the query parameter "{name}" is not known here; allowed: {allowed}',
   },
   invalid_parameter: { status: 400, title: 'Invalid query parameter', detail: 'the query parameter "{name}" {expected}' },
+  operator_not_allowed: {
+    status: 400,
+    title: 'Operator not allowed',
+    detail: 'the query parameter "{name}" has an operator that is not allowed there; allowed: {allowed}',
+  },
+  sort_not_allowed: {
+    status: 400,
+    title: 'Sort not allowed',
+    detail: 'the query parameter "sort" cannot sort by "{given}"; allowed: {allowed}',
+  },
+  field_not_readable: {
+    status: 400,
+    title: 'Field not readable',
+    detail: 'the query parameter "fields" cannot show "{given}"; allowed: {allowed}',
+  },
+  too_many_groups: {
+    status: 400,
+    title: 'Too many groups',
+    detail: 'the query parameter "{name}" {expected}',
+  },
   invalid_body: { status: 400, title: 'Invalid body', detail: 'the body must be a JSON object: {reason}' },
   unknown_field: {
     status: 400,

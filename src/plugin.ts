@@ -10,9 +10,11 @@ import { type Application, type ApplicationOptions, instancesOf, loadApplication
 import { denormalizersOf } from './change/associations.ts';
 import { conflictProblem } from './change/conflict.ts';
 import { ApiController, constructController, restrictsQueries } from './controller/api-controller.ts';
+import { hidingClasses } from './controller/check-lists.ts';
 import { compiledEntity, compiledIndex, isUnhooked, showsRowsAsTheyAre } from './controller/compiled-actions.ts';
 import { compiledWrite } from './controller/compiled-writes.ts';
 import { collectionHandler, singleHandler } from './controller/dispatch.ts';
+import { ListRuntime } from './controller/list-runtime.ts';
 import { respond } from './controller/respond.ts';
 import { type ApiRuntime, Framework, restrictionOf, userOf } from './controller/runtime.ts';
 import { createExecutor } from './database/create-executor.ts';
@@ -20,13 +22,15 @@ import { createWriter } from './database/create-writer.ts';
 import type { Executor } from './database/executor.ts';
 import { prepareDatabase } from './database/prepare-database.ts';
 import type { Writer } from './database/writer.ts';
-import type { ApiDeclaration, HttpMethod, JwtDeclaration } from './declaration/types.ts';
+import type { ApiDeclaration, HttpMethod, JwtDeclaration, SortKey } from './declaration/types.ts';
 import { Problem } from './errors.ts';
 import { identifierParser } from './model/identifier.ts';
+import { Askable, type AskedModel } from './query/asked.ts';
 import { CompiledRead } from './query/compiled-read.ts';
 import type { Door } from './query/reference.ts';
 import { type RootFilter, rootFilterOf } from './query/root-filter.ts';
 import { SeekPlan } from './query/seek-plan.ts';
+import { textMatching } from './query/text-matching.ts';
 import { toProblem } from './response/problem-document.ts';
 import { sendProblem } from './response/send-problem.ts';
 import { type HandlerFor, mountRoutes, type RouteHandler } from './route/mount.ts';
@@ -70,7 +74,11 @@ export async function mountApplication(
   acceptJson(app);
   answerErrors(app, application);
   const filters = await rootFilters(application);
-  mountRoutes(app, records, handlers(app, application, challengeOf(authenticators), { executor, writer, filters }), {
+  const asked = {
+    isHiding: hidingClasses(declaration.apis, mapper),
+    matching: await textMatching(mapper, declaration.apis),
+  };
+  mountRoutes(app, records, handlers(app, application, challengeOf(authenticators), { executor, writer, filters, asked }), {
     alone,
     route: { bodyLimit: declaration.server.bodyLimit },
   });
@@ -139,10 +147,16 @@ interface Compilers {
   readonly executor: Executor;
   readonly writer: Writer;
   readonly filters: ReadonlyMap<EntityMetadata, RootFilter>;
+  readonly asked: Pick<AskedModel, 'isHiding' | 'matching'>;
 }
 
 /** Makes the handler of each route and method, with everything resolved that can be known before a request comes. */
-function handlers(app: FastifyInstance, application: Application, challenge: string, { executor, filters, writer }: Compilers) {
+function handlers(
+  app: FastifyInstance,
+  application: Application,
+  challenge: string,
+  { asked, executor, filters, writer }: Compilers,
+) {
   const { catalog, declaration, mapper, voters } = application;
   const doors: Door<ApiRequest>[] = [];
   const framework = new Framework(mapper, declaration, {
@@ -153,7 +167,7 @@ function handlers(app: FastifyInstance, application: Application, challenge: str
   const controllers = new Map<ApiDeclaration, { controller: ApiController; runtime: ApiRuntime }>();
   const recordsByApi = Map.groupBy(application.records, ({ api }) => api);
   for (const api of declaration.apis) {
-    const made = compileApi(api, recordsByApi.get(api) ?? [], framework, application, challenge, executor);
+    const made = compileApi(api, recordsByApi.get(api) ?? [], framework, application, challenge, executor, asked);
     controllers.set(api, made);
     const { runtime } = made;
     doors.push({
@@ -225,8 +239,9 @@ function compiledHandler(
   const judged = isEntity && runtime.guardOf('_entity', method).readsSubject;
   if ((!isIndex && !isEntity) || !isUnhooked(controller, ApiController.prototype, isIndex ? 'indexApi' : 'entityApi'))
     return general;
-  const read = CompiledRead.compile(framework.mapper, meta, framework.serializer().planFor(meta), api.defaultSort, executor, {
-    seek: isIndex ? runtime.seek : null,
+  const sort = isIndex ? runtime.listOf('_index').plan.sort : api.defaultSort;
+  const read = CompiledRead.compile(framework.mapper, meta, framework.serializer().planFor(meta), sort, executor, {
+    seek: isIndex ? runtime.listOf('_index').plan.seek : null,
     count: api.pagination.count,
     withSubject: judged,
     filter,
@@ -242,6 +257,7 @@ function compileApi(
   { mapper, voters }: Application,
   challenge: string,
   executor: Executor,
+  askedOf: Pick<AskedModel, 'isHiding' | 'matching'>,
 ) {
   const meta = metaOf(mapper, api.class.value);
   const type = (api.controller?.value ?? ApiController) as new () => ApiController;
@@ -251,7 +267,7 @@ function compileApi(
     ),
   );
   let controller: ApiController;
-  let seek: SeekPlan | null = null;
+  let lists: ReadonlyMap<string, ListRuntime> = new Map();
   const runtime: ApiRuntime = {
     framework,
     api,
@@ -261,8 +277,10 @@ function compileApi(
       return controller;
     },
     restricts: restrictsQueries(type),
-    get seek() {
-      return seek;
+    listOf: (action) => {
+      const list = lists.get(action);
+      if (!list) throw new Error(`${api.name} has no action "${action}" that gives a list`);
+      return list;
     },
     guardOf: (action, method) => {
       const guard = guards.get(`${action} ${method}`);
@@ -271,11 +289,35 @@ function compileApi(
     },
   };
   controller = constructController(type, runtime);
-  if (api.actions.some(({ kind }) => kind === 'index') && showsRowsAsTheyAre(controller, ApiController.prototype)) {
-    const fields = framework.serializer().planFor(meta);
-    seek = SeekPlan.of(mapper, meta, fields, api.defaultSort, api.name, executor);
-  }
+  lists = listsOf(api, meta, framework, askedOf, showsRowsAsTheyAre(controller, ApiController.prototype) ? executor : null);
   return { controller, runtime };
+}
+
+/**
+ * The lists of an API by action. Links of `_index` carry keys of rows, if there is an executor for them: none where the controller
+ * has a hand in what is shown of its rows.
+ */
+function listsOf(
+  api: ApiDeclaration,
+  meta: EntityMetadata,
+  framework: Framework,
+  askedOf: Pick<AskedModel, 'isHiding' | 'matching'>,
+  executor: Executor | null,
+): ReadonlyMap<string, ListRuntime> {
+  const { mapper } = framework;
+  const lists = new Map<string, ListRuntime>();
+  for (const { kind, list, name } of api.actions) {
+    if (!list) continue;
+    const plan = framework.serializer().planFor(meta);
+    const isIndex = kind === 'index';
+    // a handler orders its query itself, unless the action says how
+    const sort = isIndex || list.defaultSort !== api.defaultSort ? list.defaultSort : [];
+    const seekOf = (order: readonly SortKey[]) =>
+      isIndex && executor ? SeekPlan.of(mapper, meta, plan, order, api.name, executor) : null;
+    const askable = new Askable({ mapper, meta, plan, ...askedOf }, list, api.pagination);
+    lists.set(name, new ListRuntime(askable, { sort, count: api.pagination.count, seek: seekOf(sort) }, seekOf));
+  }
+  return lists;
 }
 
 /** The handler of a route that an application's own service brought. */

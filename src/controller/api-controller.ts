@@ -6,7 +6,7 @@ import { isObject } from '../change/body-reader.ts';
 import type { RequestEntityManager } from '../database/mapper.ts';
 import { problem, type Violation, violationsProblem } from '../errors.ts';
 import { targetsOf } from '../model/field-plan.ts';
-import { modelName } from '../model/hierarchy.ts';
+import { isKindOf, modelName } from '../model/hierarchy.ts';
 import { pageOf } from '../query/fetch.ts';
 import type { AnyQueryBuilder } from '../query/restriction.ts';
 import { type CollectionModel, collectionOf } from '../response/collection.ts';
@@ -17,6 +17,7 @@ import { addRemoveAction } from './association-action.ts';
 import { entityAction } from './entity-action.ts';
 import { type ControllerHooks, EarlyReply } from './hooks.ts';
 import { bodyOf, indexAction } from './index-action.ts';
+import type { ListRuntime } from './list-runtime.ts';
 import { currentState, stateOf } from './request-state.ts';
 import type { ApiRuntime } from './runtime.ts';
 
@@ -198,16 +199,21 @@ export class ApiController<T extends object = any> implements ControllerHooks {
 
   /** A page of any query of MikroORM's query builder, in the collection model. */
   async paginate<Item extends object>(
-    _action: string,
+    action: string,
     request: ApiRequest,
     query: AnyQueryBuilder,
   ): Promise<CollectionModel<Item>> {
     const { api, framework } = this.#runtime;
-    const page = readPageRequest(request.query as Record<string, unknown>, api.pagination);
-    const { em } = stateOf(request, framework.mapper);
-    const window = { offset: page.offset, limit: page.itemsPerPage };
+    const parameters = request.query as Record<string, unknown>;
     const meta = query.mainAlias.meta as EntityMetadata;
-    const { rows, counted, edges } = await pageOf(em, meta, query, window, api.pagination.count);
+    const list = this.#listOf(action, meta);
+    const asked = list?.read(parameters, false);
+    const page = readPageRequest(parameters, api.pagination);
+    const state = stateOf(request, framework.mapper);
+    const window = { offset: page.offset, limit: page.itemsPerPage };
+    const plan = list && asked ? list.planOf(asked) : { count: api.pagination.count, sort: [] };
+    const { rows, counted, edges } = await pageOf(state.em, meta, query, window, plan, asked);
+    if (asked) state.choice = asked.choice;
     return collectionOf(rows as Item[], counted, page, request.url, framework.declaration.server.baseUrl, edges);
   }
 
@@ -217,6 +223,14 @@ export class ApiController<T extends object = any> implements ControllerHooks {
     options: { status?: number; groups?: readonly string[]; headers?: Record<string, string> } = {},
   ): JsonReply {
     return new JsonReply(value, options);
+  }
+
+  /** What can be asked of an action's list; null where it gives other rows than those of the API, or none that can be asked for. */
+  #listOf(action: string, meta: EntityMetadata): ListRuntime | null {
+    const { api, listOf, meta: own } = this.#runtime;
+    const declared = api.actions.find(({ name }) => name === action)?.list;
+    const isDeclared = declared && (declared.filters.length > 0 || declared.sort.length > 0 || declared.search !== null);
+    return isDeclared && isKindOf(meta, own) ? listOf(action) : null;
   }
 
   #metasOf(types: Model | readonly Model[]): EntityMetadata[] {

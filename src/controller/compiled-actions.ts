@@ -4,17 +4,18 @@ import type { HttpMethod } from '../declaration/types.ts';
 import { problem } from '../errors.ts';
 import { modelName } from '../model/hierarchy.ts';
 import type { Identifier } from '../model/identifier.ts';
+import { nothingAsked } from '../query/asked.ts';
 import type { CompiledPage, CompiledRead } from '../query/compiled-read.ts';
 import { pageQueries, singleKey } from '../query/key-query.ts';
 import { type AnyQueryBuilder, isPlain, type Restrict, restrictedQuery } from '../query/restriction.ts';
 import { joinsFiltered } from '../query/root-filter.ts';
 import { collectionOf } from '../response/collection.ts';
-import { checkParameters, pageParameters, readPageRequest, readPageToken } from '../response/page-request.ts';
+import { checkParameters, readPageRequest, readPageToken } from '../response/page-request.ts';
 import type { RouteHandler } from '../route/mount.ts';
 import type { ApiController } from './api-controller.ts';
 import { stateOf, withState } from './request-state.ts';
 import { jsonType } from './respond.ts';
-import { type ApiRuntime, listOf, restrictionOf, userOf, windowOf } from './runtime.ts';
+import { type ApiRuntime, restrictionOf, userOf, windowOf } from './runtime.ts';
 
 /** Whether nothing of the application's own code is on the way from the rows to the answer. */
 export function isUnhooked(controller: ApiController, base: ApiController, handler: 'indexApi' | 'entityApi'): boolean {
@@ -48,15 +49,17 @@ export function compiledIndex(
 ): RouteHandler {
   const { api, framework, meta } = runtime;
   const guard = runtime.guardOf('_index', method);
+  const list = runtime.listOf('_index');
   const { baseUrl } = framework.declaration.server;
   return async (incoming: FastifyRequest, reply: FastifyReply) => {
     const request = incoming as ApiRequest;
     const pending = guard.check(null, userOf(request), request);
     if (pending !== undefined) await pending;
     const query = request.query as Record<string, unknown>;
-    checkParameters(query, pageParameters);
+    const asked = list.read(query);
+    if (asked !== nothingAsked) return otherwise(incoming, reply);
     const page = readPageRequest(query, api.pagination);
-    const window = windowOf(runtime, page, readPageToken(query));
+    const window = windowOf(list.plan, page, readPageToken(query));
     const restrict = restrictionOf(runtime, '_index', request) ?? ownFilters(read);
     let fetched: CompiledPage;
     if (restrict) {
@@ -64,7 +67,7 @@ export function compiledIndex(
       const restricted = await withState(state, () => restrictedQuery(state.em, meta, restrict));
       if (!isTaken(runtime, restricted)) return otherwise(incoming, reply);
       fetched = await (read.pageWhere(restricted, window) ??
-        read.pageOf(pageQueries(meta, restricted, window, listOf(runtime)), window));
+        read.pageOf(pageQueries(meta, restricted, window, list.plan), window));
     } else {
       fetched = await read.page(window);
     }

@@ -7,11 +7,11 @@ import { fetchPage } from '../query/fetch.ts';
 import { populatePlan } from '../query/populate.ts';
 import { type CollectionModel, collectionOf } from '../response/collection.ts';
 import { JsonReply } from '../response/json-reply.ts';
-import { checkParameters, pageParameters, readPageRequest, readPageToken } from '../response/page-request.ts';
+import { checkParameters, readPageRequest, readPageToken } from '../response/page-request.ts';
 import { targetOf } from '../response/request-target.ts';
 import { heed } from './hooks.ts';
 import { stateOf } from './request-state.ts';
-import { type ApiRuntime, listOf, restrictionOf, windowOf } from './runtime.ts';
+import { type ApiRuntime, restrictionOf, windowOf } from './runtime.ts';
 
 /** `_index`, once access was granted. */
 export function indexAction(runtime: ApiRuntime, request: ApiRequest, format: string): Promise<unknown> {
@@ -28,13 +28,17 @@ export function indexAction(runtime: ApiRuntime, request: ApiRequest, format: st
 
 async function list(runtime: ApiRuntime, request: ApiRequest): Promise<CollectionModel> {
   const query = request.query as Record<string, unknown>;
-  checkParameters(query, pageParameters);
   const { api, framework, hooks, meta } = runtime;
+  const list = runtime.listOf('_index');
+  const asked = list.read(query);
   const page = readPageRequest(query, api.pagination);
-  const { em } = stateOf(request, framework.mapper);
-  const window = windowOf(runtime, page, readPageToken(query));
+  const state = stateOf(request, framework.mapper);
+  const { em } = state;
+  const plan = list.planOf(asked);
+  const window = windowOf(plan, page, readPageToken(query));
   const restrict = restrictionOf(runtime, '_index', request);
-  const { rows, counted, edges } = await fetchPage(em, meta, window, restrict, listOf(runtime));
+  const { rows, counted, edges } = await fetchPage(em, meta, window, restrict, plan, asked);
+  state.choice = asked.choice;
   await heed(hooks.onPostFetchEntity('_index', request, rows));
   // all classes of the model at once, so that the number of statements does not depend on which of them are on the page
   await populatePlan(em, rows, framework.serializer().planFor(meta));

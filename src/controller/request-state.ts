@@ -2,6 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { FlushMode } from '@mikro-orm/core';
 import type { ApiRequest } from '../access/user.ts';
 import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
+import type { FieldChoice } from '../model/field-choice.ts';
 
 /** What belongs to one request and to no other. */
 export class RequestState {
@@ -9,6 +10,9 @@ export class RequestState {
   #em: RequestEntityManager | null = null;
   /** The entity that was fetched and checked before a handler ran. */
   admitted: { readonly action: string; readonly id: string; readonly entity: object } | null = null;
+
+  /** What the request chose of the fields of a list; null: all of them. */
+  choice: FieldChoice | null = null;
 
   constructor(mapper: Mapper) {
     this.#mapper = mapper;

@@ -2,6 +2,7 @@ import { Collection, type EntityMetadata, helper, Reference } from '@mikro-orm/c
 import type { FastifyReply } from 'fastify';
 import type { ApiRequest } from '../access/user.ts';
 import type { RequestEntityManager } from '../database/mapper.ts';
+import { chosenOf, type FieldChoice } from '../model/field-choice.ts';
 import type { FieldPlan } from '../model/field-plan.ts';
 import { keyOf } from '../model/identifier.ts';
 import { byClass, populatePlan } from '../query/populate.ts';
@@ -33,7 +34,13 @@ export async function respond(
   return reply
     .code(status)
     .type(jsonType)
-    .send(JSON.stringify(serializer.serialize(value)));
+    .send(JSON.stringify(chosen(serializer.serialize(value), stateOf(request, framework.mapper).choice)));
+}
+
+/** The fields that were chosen of the items of a list. */
+function chosen(value: unknown, choice: FieldChoice | null): unknown {
+  if (!choice || typeof value !== 'object' || value === null || !('results' in value)) return value;
+  return { ...value, results: chosenOf(value.results, choice) };
 }
 
 /** A handler may give references to rows that nobody has read yet. */

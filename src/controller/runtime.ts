@@ -11,11 +11,11 @@ import type { IdentifierParser } from '../model/identifier.ts';
 import type { ListPlan } from '../query/fetch.ts';
 import { type Door, ReferenceResolver } from '../query/reference.ts';
 import type { Restrict } from '../query/restriction.ts';
-import type { SeekPlan } from '../query/seek-plan.ts';
 import type { Window } from '../query/window.ts';
 import { type PageRequest, type PageToken, refusedToken } from '../response/page-request.ts';
 import { createSerializer, type Serializer } from '../serialization/serializer.ts';
 import type { ControllerHooks } from './hooks.ts';
+import type { ListRuntime } from './list-runtime.ts';
 
 /** What all APIs of an application share. */
 export class Framework {
@@ -69,8 +69,8 @@ export interface ApiRuntime {
   readonly hooks: ControllerHooks;
   /** Whether the controller restricts queries at all. */
   readonly restricts: boolean;
-  /** How the list goes on from a row of it; null where it cannot, or where the controller has a hand in what is shown of its rows. */
-  readonly seek: SeekPlan | null;
+  /** The list of an action whose path has no id. */
+  listOf(action: string): ListRuntime;
   guardOf(action: string, method: HttpMethod): Guard;
 }
 
@@ -80,13 +80,8 @@ export function restrictionOf(runtime: ApiRuntime, action: string, request: ApiR
   return (query) => runtime.hooks.customizeQuery(action, request, query);
 }
 
-/** What the list of an API is. */
-export function listOf({ api, seek }: ApiRuntime): ListPlan {
-  return { sort: api.defaultSort, count: api.pagination.count, seek };
-}
-
 /** The window that a request asks for, by place or, following a link, by the row next to it. */
-export function windowOf({ seek }: ApiRuntime, { itemsPerPage, offset }: PageRequest, token: PageToken | null): Window {
+export function windowOf({ seek }: ListPlan, { itemsPerPage, offset }: PageRequest, token: PageToken | null): Window {
   if (!token) return { offset, limit: itemsPerPage };
   const from = seek?.read(token.text);
   if (!from) throw refusedToken(token.name);

@@ -4,6 +4,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import type { Statement } from './executor.ts';
 import { NamedReads } from './named-reads.ts';
 import { PreparedReads } from './prepared-reads.ts';
+import { addFunctions } from './sqlite-functions.ts';
 
 /** Whether rows are arrays, as compiled statements want them, or objects, as the mapper does. */
 export type RowForm = 'arrays' | 'named';
@@ -27,6 +28,7 @@ export interface ReaderThreadData {
 const { file, busyTimeout } = workerData as ReaderThreadData;
 const port = parentPort as NonNullable<typeof parentPort>;
 const db = new DatabaseSync(file, { readOnly: true, timeout: busyTimeout });
+addFunctions(db);
 const reads = new PreparedReads(db);
 const namedReads = new NamedReads(db);
 port.postMessage('opened' satisfies Opened);

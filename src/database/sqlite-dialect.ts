@@ -15,6 +15,7 @@ import {
 import { MapperReads } from './mapper-reads.ts';
 import { NamedReads, withPlainNumbers } from './named-reads.ts';
 import { ReaderThreads } from './reader-threads.ts';
+import { addFunctions } from './sqlite-functions.ts';
 
 /** How long a statement waits for another process's write to end, in milliseconds. */
 const busyTimeout = 5000;
@@ -250,6 +251,7 @@ class Turn {
 function open(file: string): DatabaseSync {
   const db = new DatabaseSync(file, { timeout: busyTimeout });
   db.exec('pragma journal_mode = wal; pragma synchronous = full; pragma foreign_keys = on;');
+  addFunctions(db);
   return db;
 }
 

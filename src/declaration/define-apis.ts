@@ -1,4 +1,4 @@
-import type { HttpMethod } from './types.ts';
+import type { FilterOperator, HttpMethod, SearchMethod } from './types.ts';
 
 /** A model: its class, or the MikroORM schema that describes it. */
 export type ModelClass = (abstract new (...args: never[]) => object) | { readonly meta: object; readonly class: unknown };
@@ -19,7 +19,18 @@ export interface AppMain {
 /** APIs by a key of your choice, or a list of APIs that each have a name. */
 export type Apis = Readonly<Record<string, Api>> | readonly (Api & { readonly name: string })[];
 
-export interface Api {
+/** What callers may ask of a list. */
+export interface ListOptions {
+  /** `{ lastName: ['eq', 'contains'], 'center.id': ['in'] }`, by the names that fields have in JSON. */
+  readonly filters?: Readonly<Record<string, readonly FilterOperator[]>>;
+  /** `['lastName', 'center.name']` */
+  readonly sort?: readonly string[];
+  /** `['-created', 'name']` */
+  readonly default_sort?: readonly string[];
+  readonly search?: readonly string[] | { readonly fields: readonly string[]; readonly using?: SearchMethod };
+}
+
+export interface Api extends ListOptions {
   readonly class: string | ModelClass;
   readonly name?: string;
   readonly base_path: string;
@@ -27,11 +38,9 @@ export interface Api {
   readonly base_role?: string | null;
   readonly actions: Readonly<Record<string, Action | null>>;
   readonly pagination?: PaginationOptions;
-  /** `['-created', 'name']` */
-  readonly default_sort?: readonly string[];
 }
 
-export interface Action {
+export interface Action extends ListOptions {
   readonly methods?: Readonly<Partial<Record<HttpMethod, boolean>>>;
   readonly roles?: Readonly<Partial<Record<HttpMethod, string | null>>>;
   readonly controller_action?: string | null;
@@ -73,6 +82,8 @@ export interface PaginationOptions {
   readonly items_per_page?: number;
   readonly max_items_per_page?: number;
   readonly count?: 'exact' | 'estimated' | { readonly capped: number };
+  readonly max_or_depth?: number;
+  readonly max_or_groups?: number;
 }
 
 export interface ServerOptions {

@@ -1,3 +1,4 @@
+import { emptyList, readActionList, readList } from './read-list.ts';
 import type { Report } from './report.ts';
 import type { WrittenAction, WrittenApi, WrittenAppMain } from './schema.ts';
 import type { Entry } from './shape.ts';
@@ -10,6 +11,7 @@ import {
   type Exported,
   type HttpMethod,
   httpMethods,
+  type ListDeclaration,
   type PaginationDeclaration,
   type Path,
 } from './types.ts';
@@ -22,7 +24,7 @@ export function readApis(written: WrittenAppMain, report: Report): readonly ApiD
   const global = readPagination(
     written.pagination,
     ['app_main', 'pagination'],
-    { itemsPerPage: 50, maxItemsPerPage: 200, count: 'exact' },
+    { itemsPerPage: 50, maxItemsPerPage: 200, count: 'exact', maxOrDepth: 2, maxOrGroups: 10 },
     report,
   );
   const apis: ApiDeclaration[] = [];
@@ -57,17 +59,8 @@ function readApi(
 ): ApiDeclaration {
   const placeholders = placeholdersOf(value.base_path, path, report);
   const pagination = readPagination(value.pagination, [...path, 'pagination'], global, report);
-  const defaultSort = value.default_sort.map((key) =>
-    Object.freeze(
-      key.startsWith('-') ? { property: key.slice(1), direction: 'desc' as const } : { property: key, direction: 'asc' as const },
-    ),
-  );
-  for (const [i, { property }] of defaultSort.entries()) {
-    if (defaultSort.findIndex((other) => other.property === property) < i) {
-      report.add([...path, 'default_sort', i], `the property "${property}" is in "default_sort" twice`);
-    }
-  }
-  const actions = (value.actions ?? []).map((action) => readAction(action, placeholders, report));
+  const list = readList(value, path, emptyList, report);
+  const actions = (value.actions ?? []).map((action) => readAction(action, placeholders, list, report));
   return Object.freeze({
     name: name ?? path.join('_'),
     class: value.class ?? unknownClass,
@@ -75,7 +68,8 @@ function readApi(
     basePath: value.base_path ?? '',
     baseRole: value.base_role,
     pagination,
-    defaultSort: Object.freeze(defaultSort),
+    defaultSort: list.defaultSort,
+    list,
     actions: Object.freeze(actions),
     path: Object.freeze([...path]),
   });
@@ -98,6 +92,8 @@ function readPagination(
     readonly items_per_page: number | undefined;
     readonly max_items_per_page: number | undefined;
     readonly count: 'exact' | 'estimated' | { readonly capped: number | undefined } | undefined;
+    readonly max_or_depth: number | undefined;
+    readonly max_or_groups: number | undefined;
   },
   path: Path,
   fallback: PaginationDeclaration,
@@ -111,7 +107,13 @@ function readPagination(
       `"items_per_page" (${itemsPerPage}) must not be greater than "max_items_per_page" (${maxItemsPerPage})`,
     );
   }
-  return Object.freeze({ itemsPerPage, maxItemsPerPage, count: countMode(written.count) ?? fallback.count });
+  return Object.freeze({
+    itemsPerPage,
+    maxItemsPerPage,
+    count: countMode(written.count) ?? fallback.count,
+    maxOrDepth: written.max_or_depth ?? fallback.maxOrDepth,
+    maxOrGroups: written.max_or_groups ?? fallback.maxOrGroups,
+  });
 }
 
 function countMode(written: Parameters<typeof readPagination>[0]['count']): CountMode | undefined {
@@ -123,6 +125,7 @@ function countMode(written: Parameters<typeof readPagination>[0]['count']): Coun
 function readAction(
   { key, path, value }: Entry<WrittenAction>,
   placeholders: readonly string[] | null,
+  listOfApi: ListDeclaration,
   report: Report,
 ): ActionDeclaration {
   const name = String(key);
@@ -139,6 +142,7 @@ function readAction(
     segment: value.path,
     requirements: readRequirements(value.requirements, single, placeholders, report),
     association: readAssociation(value.association),
+    list: readActionList(value, path, single, listOfApi, report),
     path: Object.freeze([...path]),
   });
 }

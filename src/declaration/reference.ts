@@ -48,7 +48,7 @@ function objectLines(shape: ObjectShape, shown: Readonly<Record<string, unknown>
 function keyLines(name: string, key: Key<unknown>, value: unknown, indent: string): Line[] {
   const doc = docOf(key);
   const below = mappingIn(key.shape);
-  if (below?.kind === 'object' && typeof value === 'object' && value !== null) {
+  if (below?.kind === 'object' && typeof value === 'object' && value !== null && !Array.isArray(value)) {
     return [{ text: `${indent}${name}:`, doc }, ...objectLines(below, value as Readonly<Record<string, unknown>>, `${indent}  `)];
   }
   if (below?.kind === 'map') {

@@ -15,7 +15,7 @@ import {
   required,
   text,
 } from './shape.ts';
-import { type HttpMethod, httpMethods } from './types.ts';
+import { filterOperators, type HttpMethod, httpMethods, searchMethods } from './types.ts';
 
 /** The service that makes the routes of all APIs, and the entry of config/routes.yaml that calls it. */
 export const crudLoader = { entry: 'app_cruds', service: 'app_main_crud_route_loader', method: 'load' } as const;
@@ -40,17 +40,57 @@ const count = either(
 );
 const countDoc = 'How items are counted: exact, estimated, or { capped: 10000 }.';
 
+const orDepthDoc = 'How deep groups of or[…] may be nested in a request; 0 refuses them.';
+const orGroupsDoc = 'The most groups of or[…] that a request may have.';
+
 const pagination = object('pagination', {
   items_per_page: optional(integer(1, longest), 50, 'Items on a page where the request does not say.'),
   max_items_per_page: optional(integer(1, longest), 200, 'The most items a request may ask for.'),
   count: optional(count, 'exact', countDoc),
+  max_or_depth: optional(integer(0, 5), 2, orDepthDoc),
+  max_or_groups: optional(integer(1, 100), 10, orGroupsDoc),
 });
 
 const apiPagination = object('api_pagination', {
   items_per_page: dependent(integer(1, longest), 50, 'app_main.pagination', 'Items on a page where the request does not say.'),
   max_items_per_page: dependent(integer(1, longest), 200, 'app_main.pagination', 'The most items a request may ask for.'),
   count: dependent(count, 'exact', 'app_main.pagination', countDoc),
+  max_or_depth: dependent(integer(0, 5), 2, 'app_main.pagination', orDepthDoc),
+  max_or_groups: dependent(integer(1, 100), 10, 'app_main.pagination', orGroupsDoc),
 });
+
+const fieldPattern = /^[^\s.,[\]&=?#%-][^\s.,[\]&=?#%]*(?:\.[^\s.,[\]&=?#%]+)*$/;
+const field = text({ expected: 'a field such as "name" or "center.name"', pattern: fieldPattern });
+
+const filters = map(list(text({ values: filterOperators }), { min: 1 }), {
+  example: { name: 'lastName', value: '[eq, contains]', note: 'A field as JSON has it, and how it may be compared.' },
+  names: fieldPattern,
+  namesExpected: 'a filter is named by a field such as "name" or "center.name"',
+});
+const search = either(
+  list(field),
+  object('search', {
+    fields: required(list(field, { min: 1 }), ['lastName'], 'The fields to search in.'),
+    using: optional(
+      text({ values: searchMethods }),
+      'like',
+      'What PostgreSQL searches with; trigram and fulltext have an index, made together with the tables.',
+    ),
+  }),
+);
+const sortKeys = list(
+  text({
+    expected: 'a property such as "name", "-name" or "center.name"',
+    pattern: /^-?[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)*$/,
+  }),
+);
+
+const listDocs = {
+  filters: 'Fields that a list can be filtered by, each with the operators that are allowed.',
+  sort: 'Fields that a request may sort a list by.',
+  search: 'Fields that ?q= searches in: a list, or { fields, using }.',
+  default_sort: 'Properties to order a list by, with a dash before those in descending order; empty means the primary key.',
+};
 
 /** The same key for each HTTP method. */
 function perMethod<T>(key: (method: HttpMethod) => Key<T>): Record<HttpMethod, Key<T>> {
@@ -118,6 +158,10 @@ const action = object('action', {
     'Whether the path contains the id of an entity.',
   ),
   association: optional(nullable(association), null, 'Adds to and removes from a to-many property without a controller.'),
+  filters: dependent(filters, undefined, 'those of the API', listDocs.filters),
+  sort: dependent(list(field), [], 'that of the API', listDocs.sort),
+  default_sort: dependent(sortKeys, [], 'that of the API', listDocs.default_sort),
+  search: dependent(search, [], 'that of the API', listDocs.search),
 });
 
 const basePathPattern = /^(?:\/(?:(?!\.{1,2}(?:\/|$))[A-Za-z0-9._~-]+|\{(?!(?:id|_format)\})[A-Za-z_]\w*\}))+$/;
@@ -144,16 +188,10 @@ const api = object('api', {
   controller: optional(nullable(classOf('controllers')), null, 'A controller of your own; null means the default one.'),
   base_role: optional(nullable(role), null, 'The role checked for every action.'),
   pagination: optional(apiPagination, {}, 'Paging of this API.'),
-  default_sort: optional(
-    list(
-      text({
-        expected: 'a property such as "name", "-name" or "center.name"',
-        pattern: /^-?[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)*$/,
-      }),
-    ),
-    [],
-    'Properties to order a list by, with a dash before those in descending order; empty means the primary key.',
-  ),
+  filters: optional(filters, {}, listDocs.filters),
+  sort: optional(list(field), [], listDocs.sort),
+  default_sort: optional(sortKeys, [], listDocs.default_sort),
+  search: optional(search, [], listDocs.search),
   actions: required(
     map(action, {
       min: 1,

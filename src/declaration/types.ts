@@ -50,6 +50,8 @@ export interface ApiDeclaration {
   readonly baseRole: string | null;
   readonly pagination: PaginationDeclaration;
   readonly defaultSort: readonly SortKey[];
+  /** What callers may ask of its lists, where an action does not say otherwise. */
+  readonly list: ListDeclaration;
   readonly actions: readonly ActionDeclaration[];
   readonly path: Path;
 }
@@ -58,6 +60,40 @@ export interface SortKey {
   /** A property, or a path through to-one associations: `center.name`. */
   readonly property: string;
   readonly direction: 'asc' | 'desc';
+}
+
+/** How a field can be compared with what a request gives, in the order they are shown. */
+export const filterOperators = ['eq', 'ne', 'lt', 'lte', 'gt', 'gte', 'in', 'contains', 'starts', 'ends', 'exists'] as const;
+export type FilterOperator = (typeof filterOperators)[number];
+
+/** What a search in a list makes use of. On SQLite all of them are `like`. */
+export const searchMethods = ['like', 'trigram', 'fulltext'] as const;
+export type SearchMethod = (typeof searchMethods)[number];
+
+/** What callers may ask of a list, by the names that fields have in JSON. */
+export interface ListDeclaration {
+  readonly filters: readonly FilterDeclaration[];
+  readonly sort: readonly DeclaredPath[];
+  readonly search: SearchDeclaration | null;
+  readonly defaultSort: readonly SortKey[];
+  /** Where `default_sort` was written. */
+  readonly defaultSortPath: Path;
+}
+
+/** A field, `lastName`, or one of what a row is associated with, `center.name`, and where it was written. */
+export interface DeclaredPath {
+  readonly field: string;
+  readonly path: Path;
+}
+
+export interface FilterDeclaration extends DeclaredPath {
+  readonly operators: readonly FilterOperator[];
+}
+
+export interface SearchDeclaration {
+  readonly fields: readonly DeclaredPath[];
+  readonly using: SearchMethod;
+  readonly path: Path;
 }
 
 export interface ActionDeclaration {
@@ -73,6 +109,8 @@ export interface ActionDeclaration {
   readonly segment: string | null;
   readonly requirements: Readonly<Record<string, string>>;
   readonly association: AssociationDeclaration | null;
+  /** What callers may ask of the list that the action gives; null where its path has an id. */
+  readonly list: ListDeclaration | null;
   readonly path: Path;
 }
 
@@ -86,6 +124,9 @@ export interface PaginationDeclaration {
   readonly itemsPerPage: number;
   readonly maxItemsPerPage: number;
   readonly count: CountMode;
+  /** How deep groups of conditions may be nested, and how many of them a request may have. */
+  readonly maxOrDepth: number;
+  readonly maxOrGroups: number;
 }
 
 /** How the items of a list are counted: all of them, up to a number, or as the database estimates. */

@@ -1,7 +1,7 @@
 import { type EntityMetadata, type EntityProperty, ReferenceKind } from '@mikro-orm/core';
 import type { Mapper } from '../database/mapper.ts';
 import { didYouMean, listed } from '../declaration/suggest.ts';
-import type { ApiDeclaration, Path } from '../declaration/types.ts';
+import type { ApiDeclaration, ListDeclaration, Path } from '../declaration/types.ts';
 import { ownProperties } from './field-plan.ts';
 import { unaddressableKey } from './identifier.ts';
 
@@ -38,11 +38,18 @@ export function checkModels(apis: readonly ApiDeclaration[], mapper: Mapper, fin
       );
       continue;
     }
-    for (const [position, { property }] of api.defaultSort.entries()) {
-      const trouble = sortTrouble(meta, property);
-      if (trouble) findings.add([...api.path, 'default_sort', position], trouble);
+    for (const { defaultSort, defaultSortPath } of listsOf(api)) {
+      for (const [position, { property }] of defaultSort.entries()) {
+        const trouble = sortTrouble(meta, property);
+        if (trouble) findings.add([...defaultSortPath, position], trouble);
+      }
     }
   }
+}
+
+/** The lists of an API, those of actions only where they have an order of their own. */
+function listsOf({ actions, list }: ApiDeclaration): ListDeclaration[] {
+  return [list, ...actions.flatMap((action) => action.list ?? []).filter(({ defaultSort }) => defaultSort !== list.defaultSort)];
 }
 
 function sortTrouble(meta: EntityMetadata, path: string): string | null {

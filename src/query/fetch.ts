@@ -4,6 +4,8 @@ import type { CountMode, SortKey } from '../declaration/types.ts';
 import { type Identifier, keyOf } from '../model/identifier.ts';
 import { type Counted, noEdges, type PageEdges } from '../response/collection.ts';
 import { refusedToken } from '../response/page-request.ts';
+import { type Asked, nothingAsked } from './asked.ts';
+import { askedQuery } from './asked-query.ts';
 import { countedFrom, numberTold } from './count.ts';
 import { countOf, hasKey, keyOrder, keysOf, orderOf } from './keys.ts';
 import { type AnyQueryBuilder, filteredQuery, type Restrict, restrictedQuery } from './restriction.ts';
@@ -54,10 +56,12 @@ export async function fetchPage(
   window: Window,
   restrict: Restrict | null,
   list: ListPlan,
+  asked: Asked = nothingAsked,
 ): Promise<FetchedPage> {
   const { limit, offset, seek } = window;
-  if (restrict || seek || list.count !== 'exact') {
-    const query = await restrictedQuery(em, meta, restrict ?? (() => undefined));
+  if (restrict || seek || list.count !== 'exact' || asked.condition) {
+    const restricted = await restrictedQuery(em, meta, restrict ?? (() => undefined));
+    const query = askedQuery(em, meta, restricted, asked, list.sort);
     if (seek) return soughtOf(em, meta, query, seek, limit, list);
     return windowOf(em, meta, query, window, canSeek(query) ? list : { ...list, seek: null });
   }
@@ -73,9 +77,11 @@ export async function pageOf(
   meta: EntityMetadata,
   query: AnyQueryBuilder,
   window: Window,
-  count: CountMode,
+  { count, sort }: Pick<ListPlan, 'count' | 'sort'>,
+  asked: Asked = nothingAsked,
 ): Promise<FetchedPage> {
-  const page = await windowOf(em, meta, await filteredQuery(em, meta, query), window, { sort: [], count, seek: null });
+  const narrowed = askedQuery(em, meta, await filteredQuery(em, meta, query), asked, sort);
+  const page = await windowOf(em, meta, narrowed, window, { sort, count, seek: null });
   // what a handler shows of the rows is its own affair, and so are parameters of whatever name
   const { first: _, last: __, ...edges } = page.edges;
   return { ...page, edges };

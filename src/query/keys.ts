@@ -69,6 +69,19 @@ export async function keysOf(
   return rows.map(({ row_key }) => (customType ? customType.convertToJSValue(row_key, platform) : row_key));
 }
 
+/** The statement of the keys that any query selects, each once. */
+export function selectedKeys(
+  em: RequestEntityManager,
+  meta: EntityMetadata,
+  query: AnyQueryBuilder,
+  sort: readonly SortKey[],
+): Statement {
+  const keys = shapedKeys(em, query, meta, sort);
+  const window = windowOf(query);
+  if (window.offset > 0 || window.limit < Number.POSITIVE_INFINITY) return windowed(keys, window);
+  return { sql: `select row_key from (${keys.sql}) as placed`, params: keys.params };
+}
+
 /** Whether a key is among those that a query selects. */
 export async function hasKey(
   em: RequestEntityManager,

@@ -20,6 +20,14 @@ function only({ declaration, lines }: ReturnType<typeof fromCode>): ApiDeclarati
   return declaration.apis[0] as ApiDeclaration;
 }
 
+const nothingToAsk = {
+  filters: [],
+  sort: [],
+  search: null,
+  defaultSort: [],
+  defaultSortPath: [],
+};
+
 describe('an API', () => {
   test('with nothing but what is required gets all defaults', () => {
     expect(only(fromCode({ apis: { person: personApi({ actions: { _index: null, _entity: {} } }) } }))).toEqual({
@@ -28,8 +36,9 @@ describe('an API', () => {
       controller: null,
       basePath: '/api/person',
       baseRole: null,
-      pagination: { itemsPerPage: 50, maxItemsPerPage: 200, count: 'exact' },
+      pagination: { itemsPerPage: 50, maxItemsPerPage: 200, count: 'exact', maxOrDepth: 2, maxOrGroups: 10 },
       defaultSort: [],
+      list: nothingToAsk,
       actions: [
         {
           name: '_index',
@@ -41,6 +50,7 @@ describe('an API', () => {
           segment: null,
           requirements: {},
           association: null,
+          list: nothingToAsk,
           path: ['app_main', 'apis', 'person', 'actions', '_index'],
         },
         {
@@ -53,6 +63,7 @@ describe('an API', () => {
           segment: null,
           requirements: {},
           association: null,
+          list: null,
           path: ['app_main', 'apis', 'person', 'actions', '_entity'],
         },
       ],
@@ -96,7 +107,7 @@ app_main:
       controller: { value: PersonController },
       basePath: '/api/{tenant}/people',
       baseRole: 'ROLE_USER',
-      pagination: { itemsPerPage: 10, maxItemsPerPage: 30, count: 'exact' },
+      pagination: { itemsPerPage: 10, maxItemsPerPage: 30, count: 'exact', maxOrDepth: 2, maxOrGroups: 10 },
       defaultSort: [
         { property: 'created', direction: 'desc' },
         { property: 'center.name', direction: 'asc' },
@@ -198,7 +209,7 @@ app_main:
     ],
     [
       { single_collection: 1 },
-      'app_main.apis.person.single_collection: unknown key "single_collection"; allowed: class, name, base_path, controller, base_role, pagination, default_sort, actions',
+      'app_main.apis.person.single_collection: unknown key "single_collection"; allowed: class, name, base_path, controller, base_role, pagination, filters, sort, default_sort, search, actions',
     ],
     [{ 'base-path': '/b' }, 'app_main.apis.person.base-path: the key "base-path" is written twice; the other is "base_path"'],
   ])('with %j is refused', (changes, line) => {

@@ -41,7 +41,10 @@ describe('the reference', () => {
       .filter((line) => !/^#|^$/.test(line))
       .map((line) =>
         line
-          .replace(/: (?:null|\{\}|exact)( +# (?:Adds to|Regular|Roles that|Public keys|Keys for|How items))/, ':$1')
+          .replace(
+            /: (?:null|\{\}|\[\]|exact)( +# (?:Adds to|Regular|Roles that|Public keys|Keys for|How items|Fields that (?:a list|\?q)))/,
+            ':$1',
+          )
           .replace(/^( +)# /, '$1'),
       )
       .join('\n');
@@ -52,6 +55,8 @@ describe('the reference', () => {
     expect(app_main.security.api_keys).toEqual({ reporting: { key: 'sha256:…', roles: [] } });
     expect(app_main.security.jwt.jwks).toEqual({ keys: [] });
     expect(app_main.pagination.count).toEqual({ capped: 10000 });
+    expect(app_main.apis.person.filters).toEqual({ lastName: ['eq', 'contains'] });
+    expect(app_main.apis.person.search).toEqual({ fields: ['lastName'], using: 'like' });
   });
 
   test('begins its comments in one column', () => {

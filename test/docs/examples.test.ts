@@ -80,6 +80,12 @@ describe('npm start', () => {
     expect(printed).toEqual(steps.map(({ command }) => command));
     await expectShown(new Console('', { url, variables: { TOKEN: token } }), steps);
   }, 60_000);
+
+  test('answers what docs/lists.md asks as shown', async () => {
+    const url = /listening on (\S+)/.exec(output)?.[1] ?? '';
+    const token = /Bearer ([\w.-]+)/.exec(output)?.[1] ?? '';
+    await expectShown(new Console('', { url, variables: { TOKEN: token } }), stepsFor('docs/lists.md', 'courses'));
+  }, 60_000);
 });
 
 describe('examples that run inside of the repository, where "declarest" is this package', () => {

@@ -1,5 +1,6 @@
 import type { Server } from 'node:http';
 import Fastify, { type FastifyHttpOptions, type FastifyInstance } from 'fastify';
+import { emptyList } from '../../src/declaration/read-list.ts';
 import type { ActionDeclaration, ApiDeclaration, HttpMethod } from '../../src/declaration/types.ts';
 import { Problem } from '../../src/errors.ts';
 import { type MountOptions, mountRoutes } from '../../src/route/mount.ts';
@@ -17,6 +18,7 @@ export function action(name: string, given: Partial<ActionDeclaration> = {}): Ac
     segment: null,
     requirements: {},
     association: null,
+    list: kind === 'index' ? emptyList : null,
     path: ['app_main', 'apis', 'x', 'actions', name],
     ...given,
   };
@@ -29,8 +31,9 @@ export function api(name: string, actions: readonly ActionDeclaration[], given: 
     controller: null,
     basePath: `/api/${name}`,
     baseRole: null,
-    pagination: { itemsPerPage: 50, maxItemsPerPage: 200, count: 'exact' },
+    pagination: { itemsPerPage: 50, maxItemsPerPage: 200, count: 'exact', maxOrDepth: 2, maxOrGroups: 10 },
     defaultSort: [],
+    list: emptyList,
     actions,
     path: ['app_main', 'apis', name],
     ...given,

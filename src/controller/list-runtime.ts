@@ -1,0 +1,44 @@
+import type { SortKey } from '../declaration/types.ts';
+import type { Askable, Asked } from '../query/asked.ts';
+import type { ListPlan } from '../query/fetch.ts';
+import { Recent } from '../query/recent.ts';
+import type { SeekPlan } from '../query/seek-plan.ts';
+import { pageParameters } from '../response/page-request.ts';
+
+/** Orders that were asked for, each with what its links need. */
+const keptOrders = 100;
+
+/** The list of one action: what can be asked of it, its order, and how it goes on from a row of it. */
+export class ListRuntime {
+  readonly #askable: Askable;
+  readonly #plan: ListPlan;
+  readonly #seekOf: (sort: readonly SortKey[]) => SeekPlan | null;
+  readonly #orders = new Recent<ListPlan>(keptOrders);
+
+  constructor(askable: Askable, plan: ListPlan, seekOf: (sort: readonly SortKey[]) => SeekPlan | null) {
+    this.#askable = askable;
+    this.#plan = plan;
+    this.#seekOf = seekOf;
+  }
+
+  /** Reads what a request asks, or throws the 400 that says what it may ask. A list that is not closed leaves other parameters alone. */
+  read(query: Readonly<Record<string, unknown>>, isClosed = true): Asked {
+    return this.#askable.read(query, pageParameters, isClosed);
+  }
+
+  /** The list where nothing was asked. */
+  get plan(): ListPlan {
+    return this.#plan;
+  }
+
+  /** The list in the order that was asked for. */
+  planOf({ sort }: Asked): ListPlan {
+    if (!sort) return this.#plan;
+    return this.#orders.get(orderKey(sort), () => ({ ...this.#plan, sort, seek: this.#seekOf(sort) }));
+  }
+}
+
+/** A text that is the same for the same order. */
+export function orderKey(sort: readonly SortKey[]): string {
+  return sort.map(({ direction, property }) => `${property} ${direction}`).join();
+}

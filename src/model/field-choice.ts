@@ -1,0 +1,62 @@
+import type { FieldPlan } from './field-plan.ts';
+
+/** Which fields of an object are shown: all of a field (null), or a choice of those within it. */
+export type FieldChoice = ReadonlyMap<string, FieldChoice | null>;
+
+/** Makes the choice of dotted paths of JSON names, each of which the plan must show; the first that it does not is given back. */
+export function chooseFields(plan: FieldPlan, paths: readonly string[]): FieldChoice | { readonly unknown: string } {
+  const choice = new Map<string, FieldChoice | null>();
+  for (const path of paths) {
+    const names = path.split('.');
+    if (!shows(plan, names)) return { unknown: path };
+    choose(choice, names);
+  }
+  return choice;
+}
+
+/** Every path that a plan shows: `id`, `center`, `center.name`. */
+export function pathsIn(plan: FieldPlan): string[] {
+  const paths = new Set<string>();
+  for (const fields of plan.variants.values()) {
+    for (const field of fields) {
+      paths.add(field.name);
+      if (field.kind !== 'scalar') for (const inner of pathsIn(field.plan)) paths.add(`${field.name}.${inner}`);
+    }
+  }
+  return [...paths];
+}
+
+/** What a choice leaves of an object that was made by the plan, or of a list of them. */
+export function chosenOf(value: unknown, choice: FieldChoice): unknown {
+  if (Array.isArray(value)) return value.map((item) => chosenOf(item, choice));
+  if (typeof value !== 'object' || value === null) return value;
+  const chosen: Record<string, unknown> = {};
+  for (const [name, item] of Object.entries(value)) {
+    const inner = choice.get(name);
+    if (inner !== undefined) chosen[name] = inner === null ? item : chosenOf(item, inner);
+  }
+  return chosen;
+}
+
+/** A text that is the same for the same choice. */
+export function choiceKey(choice: FieldChoice): string {
+  const parts = [...choice].map(([name, inner]) => JSON.stringify(name) + (inner ? `{${choiceKey(inner)}}` : ''));
+  return parts.sort().join();
+}
+
+function shows(plan: FieldPlan, [name, ...rest]: readonly string[]): boolean {
+  return [...plan.variants.values()].some((fields) =>
+    fields.some((field) => field.name === name && (rest.length === 0 || (field.kind !== 'scalar' && shows(field.plan, rest)))),
+  );
+}
+
+function choose(choice: Map<string, FieldChoice | null>, [name, ...rest]: readonly string[]): void {
+  const known = choice.get(name as string);
+  if (rest.length === 0 || known === null) {
+    choice.set(name as string, null);
+    return;
+  }
+  const inner = (known as Map<string, FieldChoice | null> | undefined) ?? new Map();
+  choice.set(name as string, inner);
+  choose(inner, rest);
+}

@@ -1,0 +1,83 @@
+import type { DatabaseKind } from '../database/mapper.ts';
+import { lowerFunction } from '../database/sqlite-functions.ts';
+import type { FilterOperator } from '../declaration/types.ts';
+import { type Condition, not, value } from './condition.ts';
+import type { FilterPath, PathColumn } from './filter-path.ts';
+import { itemsIn, listParameter, patternOf, type ValueReader, valueReader } from './filter-value.ts';
+
+/** Makes the condition of a value of a request, or says what the value should have been. */
+export type ConditionMaker = (text: string) => { readonly condition: Condition } | { readonly expected: string };
+
+/** How a database compares texts without regard to case. */
+export interface TextMatching {
+  readonly database: DatabaseKind;
+  /** The collation that knows upper and lower case beyond ASCII, where that of the database does not: `collate "…"`. */
+  readonly collation: string;
+}
+
+const comparisons = { eq: '=', lt: '<', lte: '<=', gt: '>', gte: '>=' } as const;
+
+/** Prepares the condition that an operator makes of the value at the end of a path. */
+export function conditionMaker(path: FilterPath, operator: FilterOperator, matching: TextMatching): ConditionMaker {
+  if (operator === 'exists') return existsMaker(path);
+  const { database } = matching;
+  const { kind } = path.column as NonNullable<FilterPath['column']>;
+  const read = valueReader(kind, database);
+  switch (operator) {
+    case 'in':
+      return (text) => inList(path, text, read, database);
+    case 'contains':
+    case 'starts':
+    case 'ends': {
+      const before = operator === 'starts' ? '' : '%';
+      const after = operator === 'ends' ? '' : '%';
+      return (text) => {
+        const found = read(text);
+        if ('expected' in found) return found;
+        return { condition: path.holds((column) => matches(column, `${before}${patternOf(text)}${after}`, matching)) };
+      };
+    }
+    case 'ne':
+      return withValue(read, (given) => path.holdsNot(({ sql }) => [...sql, ' = ', value(given)]));
+    default: {
+      const sign = ` ${comparisons[operator]} `;
+      return withValue(read, (given) => path.holds(({ sql }) => [...sql, sign, value(given)]));
+    }
+  }
+}
+
+function withValue(read: ValueReader, conditionOf: (given: unknown) => Condition): ConditionMaker {
+  return (text) => {
+    const found = read(text);
+    return 'expected' in found ? found : { condition: conditionOf(found.value) };
+  };
+}
+
+function existsMaker({ exists }: FilterPath): ConditionMaker {
+  return (text) => {
+    if (text === 'true') return { condition: exists };
+    return text === 'false' ? { condition: not(exists) } : { expected: 'must be true or false' };
+  };
+}
+
+function inList(path: FilterPath, text: string, read: ValueReader, database: DatabaseKind): ReturnType<ConditionMaker> {
+  const items = itemsIn(text);
+  if (!items) return { expected: 'must have a comma or another backslash after each backslash, as in "a\\,b,c"' };
+  const values = new Set<unknown>();
+  for (const item of items) {
+    const found = read(item);
+    if ('expected' in found) return { expected: `must be a list of values separated by commas, each of which ${found.expected}` };
+    values.add(found.value);
+  }
+  const list = value(listParameter([...values], database));
+  const [before, after] = database === 'postgresql' ? [' = any(', ')'] : [' in (select value from json_each(', '))'];
+  return { condition: path.holds(({ sql }) => [...sql, before, list, after]) };
+}
+
+/** That a column is like a pattern, whatever the case of its letters. */
+export function matches({ kind, sql }: PathColumn, pattern: string, { collation, database }: TextMatching): Condition {
+  if (database === 'sqlite') return [`${lowerFunction}(`, ...sql, ') like ', value(pattern.toLowerCase()), " escape '\\'"];
+  // the blanks that fill up a column of a fixed length are no part of the text
+  const text: Condition = kind.kind === 'string' && kind.fixed ? ['cast(', ...sql, ' as text)'] : sql;
+  return [...text, ' ilike ', value(pattern), collation];
+}

@@ -1,0 +1,181 @@
+import { type FilterOperator, filterOperators } from '../declaration/types.ts';
+import { problem } from '../errors.ts';
+import { pageParameters } from './page-request.ts';
+
+/** One condition as a request has it: `lastName[contains]=an`. */
+export interface WrittenCondition {
+  /** The parameter, as it was written. */
+  readonly name: string;
+  readonly field: string;
+  readonly operator: FilterOperator;
+  readonly value: string;
+}
+
+/** Conditions that must all hold and, where there are any, groups of which one must. */
+export interface WrittenGroup {
+  readonly conditions: readonly WrittenCondition[];
+  readonly or: readonly WrittenGroup[];
+}
+
+/** What a request asks of a list, beyond a page of it. */
+export interface ListRequest {
+  readonly filter: WrittenGroup;
+  /** `-lastName`, `birthdate` */
+  readonly sort: readonly string[] | null;
+  readonly q: string | null;
+  /** `id`, `center.name` */
+  readonly fields: readonly string[] | null;
+}
+
+/** What a list can be asked for. */
+export interface ListParameters {
+  readonly filters: ReadonlyMap<string, readonly FilterOperator[]>;
+  readonly hasSort: boolean;
+  readonly hasSearch: boolean;
+  readonly maxOrDepth: number;
+  readonly maxOrGroups: number;
+  /** Further parameters of the list, such as those of its pages. */
+  readonly others: readonly string[];
+}
+
+/** Parameters of every list, by which no field can be filtered. */
+export const reservedParameters: readonly string[] = Object.freeze([...pageParameters, 'fields', 'sort', 'q', 'or']);
+
+/** Names of parameters for a message: `lastName, lastName[contains], sort`. */
+export function allowedParameters({ filters, hasSearch, hasSort, maxOrDepth, others }: ListParameters): string[] {
+  const conditions = [...filters].flatMap(([field, operators]) => operators.map((operator) => nameOf(field, operator)));
+  return [
+    ...others,
+    'fields',
+    ...(hasSort ? ['sort'] : []),
+    ...(hasSearch ? ['q'] : []),
+    ...conditions,
+    ...(filters.size > 0 && maxOrDepth > 0 ? ['or[0][…]'] : []),
+  ];
+}
+
+/**
+ * Reads what a request asks of a list, or throws the 400 that says what it may ask. `isClosed`: no other parameter is known;
+ * else those that have no brackets are left to whoever knows them.
+ */
+export function readListRequest(
+  query: Readonly<Record<string, unknown>>,
+  parameters: ListParameters,
+  isClosed = true,
+): ListRequest {
+  const root = new GroupBuilder();
+  const counts = { groups: 0 };
+  for (const name in query) {
+    if (parameters.others.includes(name) || isOwn(name, parameters)) continue;
+    const steps = stepsOf(name);
+    const isFilter = steps !== null && (steps[0] === 'or' ? steps.length > 1 : parameters.filters.has(steps[0] as string));
+    if (!isFilter || (steps[0] === 'or' && (parameters.filters.size === 0 || parameters.maxOrDepth === 0))) {
+      if (isClosed || name.includes('[')) throw unknown(name, parameters);
+      continue;
+    }
+    addCondition(root, name, steps, query[name], parameters, counts);
+  }
+  return {
+    filter: root.done(),
+    sort: parameters.hasSort ? itemsOf(query, 'sort') : null,
+    q: parameters.hasSearch ? textOf(query, 'q') : null,
+    fields: itemsOf(query, 'fields'),
+  };
+}
+
+function isOwn(name: string, { hasSearch, hasSort }: ListParameters): boolean {
+  return name === 'fields' || (hasSort && name === 'sort') || (hasSearch && name === 'q');
+}
+
+function unknown(name: string, parameters: ListParameters): Error {
+  return problem('unknown_parameter', { name, allowed: allowedParameters(parameters).join(', ') });
+}
+
+/** `or[0][center.id][in]` → `or`, `0`, `center.id`, `in`; null where the brackets are in disorder. */
+function stepsOf(name: string): string[] | null {
+  const parts = /^([^[\]]+)((?:\[[^[\]]*\])*)$/.exec(name);
+  if (!parts) return null;
+  const inner = parts[2] as string;
+  return [parts[1] as string, ...(inner === '' ? [] : inner.slice(1, -1).split(']['))];
+}
+
+function addCondition(
+  root: GroupBuilder,
+  name: string,
+  steps: readonly string[],
+  value: unknown,
+  parameters: ListParameters,
+  counts: { groups: number },
+): void {
+  const { filters, maxOrDepth, maxOrGroups } = parameters;
+  let group = root;
+  let position = 0;
+  for (let depth = 1; steps[position] === 'or' && position + 1 < steps.length; depth++, position += 2) {
+    const index = steps[position + 1] as string;
+    if (!/^(?:0|[1-9]\d{0,8})$/.test(index)) throw invalid(name, 'must number its groups: or[0][…], or[1][…]');
+    if (depth > maxOrDepth)
+      throw problem('too_many_groups', { name, expected: `must not nest groups deeper than ${maxOrDepth}` });
+    const known = group.groups.get(index);
+    if (!known && ++counts.groups > maxOrGroups)
+      throw problem('too_many_groups', { name, expected: `must not be one of more than ${maxOrGroups} groups` });
+    group = known ?? group.add(index);
+  }
+  const [field, operator = 'eq', ...further] = steps.slice(position);
+  const operators = field === undefined ? undefined : filters.get(field);
+  if (field === undefined || !operators) throw unknown(name, parameters);
+  if (
+    further.length > 0 ||
+    !(filterOperators as readonly string[]).includes(operator) ||
+    !operators.includes(operator as never)
+  ) {
+    const allowed = operators.map((known) => prefixed(name, position, nameOf(field, known))).join(', ');
+    throw problem('operator_not_allowed', { name, allowed });
+  }
+  if (typeof value !== 'string') throw invalid(name, 'must be given once');
+  const key = `${field} ${operator}`;
+  if (group.conditions.has(key)) throw invalid(name, `must be given once, and "${nameOf(field, 'eq')}" means the same`);
+  group.conditions.set(key, { name, field, operator: operator as FilterOperator, value });
+}
+
+class GroupBuilder {
+  readonly conditions = new Map<string, WrittenCondition>();
+  readonly groups = new Map<string, GroupBuilder>();
+
+  add(index: string): GroupBuilder {
+    const group = new GroupBuilder();
+    this.groups.set(index, group);
+    return group;
+  }
+
+  done(): WrittenGroup {
+    return { conditions: [...this.conditions.values()], or: [...this.groups.values()].map((group) => group.done()) };
+  }
+}
+
+function nameOf(field: string, operator: FilterOperator): string {
+  return operator === 'eq' ? field : `${field}[${operator}]`;
+}
+
+/** A parameter as it would be written in the same group: `or[0][lastName][contains]`. */
+function prefixed(name: string, position: number, inner: string): string {
+  if (position === 0) return inner;
+  const group = (stepsOf(name) as string[]).slice(0, position);
+  const [field, ...operator] = stepsOf(inner) as string[];
+  return [group[0], ...[...group.slice(1), field, ...operator].map((step) => `[${step}]`)].join('');
+}
+
+function textOf(query: Readonly<Record<string, unknown>>, name: string): string | null {
+  const value = query[name];
+  if (value === undefined) return null;
+  if (typeof value !== 'string') throw invalid(name, 'must be given once');
+  return value;
+}
+
+function itemsOf(query: Readonly<Record<string, unknown>>, name: string): readonly string[] | null {
+  const text = textOf(query, name);
+  return text === null ? null : text.split(',');
+}
+
+export function invalid(name: string, expected: string): Error {
+  return problem('invalid_parameter', { name, expected });
+}
