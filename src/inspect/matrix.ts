@@ -28,6 +28,8 @@ export interface AccessMatrix {
 export interface RouteAccess {
   /** The route's name: `app_api_single_person__index`. */
   readonly name: string;
+  /** The name of the API; null for a route of the application's own. */
+  readonly api: string | null;
   readonly method: HttpMethod;
   readonly path: string;
   readonly requirements: Readonly<Record<string, Declared<string>>>;
@@ -50,10 +52,22 @@ export interface RouteAccess {
   readonly write: RouteFields;
   /** Where the method is enabled. */
   readonly place: string;
-  /** Where its roles would be written. */
-  readonly rolesPlace: string;
-  /** Where the restriction is written, or would be. */
-  readonly restrictionPlace: string;
+  readonly places: RoutePlaces;
+}
+
+/** Where the parts of a route are written, or the nearest thing around where they would be. */
+export interface RoutePlaces {
+  readonly basePath: string;
+  /** The action's own part of the path. */
+  readonly segment: string;
+  readonly baseRole: string;
+  readonly methodRole: string;
+  readonly requirements: string;
+  readonly model: string;
+  /** Where the controller is named. */
+  readonly controller: string;
+  /** Where the controller is written. */
+  readonly controllerClass: string;
 }
 
 /** Makes the access matrix of an application from what its requests are answered with. No database is opened. */
@@ -85,9 +99,9 @@ function routeAccess(
 ): RouteAccess {
   const action = actionOf(record, method);
   const roles = rolesOf(application, record, method, places);
-  const restriction = restrictionOf(record, action, places);
   return {
     name: record.name,
+    api: record.api?.name ?? null,
     method,
     path: record.path,
     requirements: requirementsOf(record, places),
@@ -97,13 +111,12 @@ function routeAccess(
     model: record.api?.class.name ?? null,
     public: roles.length === 0,
     roles,
-    restricted: restriction.restricted,
+    restricted: restrictionOf(record, action, places),
     hooks: hooksOf(record, places),
     read: fields.read(record, action),
     write: fields.write(record, method, action),
     place: methodPlace(record, method, places),
-    rolesPlace: rolesPlace(record, method, places),
-    restrictionPlace: restriction.place,
+    places: placesOf(record, method, places),
   };
 }
 
@@ -121,10 +134,32 @@ function methodPlace({ action, controller, name, source }: RouteRecord, method: 
   return places.ofConfig([...action.path, 'methods', method]);
 }
 
-/** The nearest place to where a role of the method would be written. */
-function rolesPlace({ action, controller, name, source }: RouteRecord, method: HttpMethod, places: Places): string {
-  if (!action) return places.ofLoadedRoute(controller, name, 'roles', source);
-  return places.ofConfig([...action.path, 'roles', method]);
+function placesOf({ action, api, controller, name, source }: RouteRecord, method: HttpMethod, places: Places): RoutePlaces {
+  if (!api || !action) {
+    const at = (key: string) => places.ofLoadedRoute(controller, name, key, source);
+    const handler = at('handler');
+    return {
+      basePath: at('path'),
+      segment: at('path'),
+      baseRole: at('roles'),
+      methodRole: at('roles'),
+      requirements: at('requirements'),
+      model: handler,
+      controller: handler,
+      controllerClass: handler,
+    };
+  }
+  const named = places.ofConfig([...api.path, 'controller']);
+  return {
+    basePath: places.ofConfig([...api.path, 'base_path']),
+    segment: places.ofConfig([...action.path, 'path']),
+    baseRole: places.ofConfig([...api.path, 'base_role']),
+    methodRole: places.ofConfig([...action.path, 'roles', method]),
+    requirements: places.ofConfig([...action.path, 'requirements']),
+    model: places.ofConfig([...api.path, 'class']),
+    controller: named,
+    controllerClass: api.controller ? places.ofClass('controllers', api.controller.name) : named,
+  };
 }
 
 function handlerPlace({ action, api, controller, handler, name, source }: RouteRecord, kind: ActionKind, places: Places): string {

@@ -1,4 +1,4 @@
-import type { EntityMetadata } from '@mikro-orm/core';
+import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
 import type { Mapper } from '../database/mapper.ts';
 import { jsonName, ownProperties } from '../model/field-plan.ts';
 import { inGroups } from '../model/groups.ts';
@@ -10,6 +10,8 @@ export interface ModelAccess {
   readonly model: string;
   /** By group. */
   readonly groups: Readonly<Record<string, readonly ModelField[]>>;
+  /** What is in no group, or hidden: nothing shows it by itself, and no body can set it. */
+  readonly closed: readonly ModelField[];
   readonly place: string;
 }
 
@@ -26,26 +28,23 @@ export function modelsOf(mapper: Mapper, places: Places): readonly ModelAccess[]
   return [...entitiesOf(mapper), ...embeddables]
     .filter((meta) => !meta.abstract)
     .sort((a, b) => (a.className < b.className ? -1 : 1))
-    .map((meta) => ({
-      model: meta.className,
-      groups: groupsOf(meta, places),
-      place: places.ofClass('models', meta.className),
-    }));
+    .map((meta) => modelAccess(meta, places));
 }
 
-function groupsOf(meta: EntityMetadata, places: Places): ModelAccess['groups'] {
+function modelAccess(meta: EntityMetadata, places: Places): ModelAccess {
   const properties = ownProperties(meta);
   const names = [...new Set(properties.flatMap(({ groups }) => groups ?? []))].sort();
-  return Object.fromEntries(
-    names.map((group) => [
-      group,
-      properties
-        .filter((property) => inGroups(property, [group]))
-        .map((property) => ({
-          name: jsonName(property),
-          property: property.name as string,
-          place: places.ofProperty(meta, property.name as string),
-        })),
-    ]),
-  );
+  const described = (property: EntityProperty) => ({
+    name: jsonName(property),
+    property: property.name as string,
+    place: places.ofProperty(meta, property.name as string),
+  });
+  return {
+    model: meta.className,
+    groups: Object.fromEntries(
+      names.map((group) => [group, properties.filter((property) => inGroups(property, [group])).map(described)]),
+    ),
+    closed: properties.filter((property) => !inGroups(property, names)).map(described),
+    place: places.ofClass('models', meta.className),
+  };
 }

@@ -31,23 +31,12 @@ function rolePlace({ action, api, controller, name, source }: RouteRecord, metho
   return places.ofConfig(path);
 }
 
-/** What restricts the rows that an action looks at, and where it is written or would be. A handler without an id makes its own queries. */
-export function restrictionOf(
-  { action, api, source }: RouteRecord,
-  kind: ActionKind,
-  places: Places,
-): { readonly restricted: Declared<string> | null; readonly place: string } {
-  if (!api || !action) return { restricted: null, place: places.ofConfig(source) };
+/** What restricts the rows that an action looks at. A handler without an id makes its own queries. */
+export function restrictionOf({ action, api }: RouteRecord, kind: ActionKind, places: Places): Declared<string> | null {
+  if (!api || !action) return null;
   const type = controllerOf(api);
-  const looks = action.single || kind === 'list';
-  if (looks && restrictsQueries(type)) {
-    const place = places.ofMethod('controllers', type, 'customizeQuery');
-    return { restricted: { value: `${type.name}.customizeQuery`, place }, place };
-  }
-  const place = api.controller
-    ? places.ofClass('controllers', api.controller.name)
-    : places.ofConfig([...api.path, 'controller']);
-  return { restricted: null, place };
+  if (!restrictsQueries(type) || !(action.single || kind === 'list')) return null;
+  return { value: `${type.name}.customizeQuery`, place: places.ofMethod('controllers', type, 'customizeQuery') };
 }
 
 const hooks = [

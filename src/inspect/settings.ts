@@ -16,10 +16,12 @@ export interface SettingsAccess {
   readonly hierarchy: readonly RoleInclusion[];
   /** What callers can identify themselves with, told without any secret. */
   readonly credentials: readonly Declared<string>[];
-  /** What tokens must say, such as `issuer courses`. */
-  readonly tokenRules: readonly Declared<string>[];
+  /** What tokens must say of themselves; null: anything. */
+  readonly tokens: { readonly issuer: Declared<string | null>; readonly audience: Declared<string | null> };
   /** Every role that a route asks for, and who judges it. */
   readonly judges: readonly Judges[];
+  /** Every voter of the application, whatever it judges. */
+  readonly voters: readonly Declared<string>[];
 }
 
 export interface RoleInclusion {
@@ -49,8 +51,12 @@ export function settingsOf(application: Application, places: Places): SettingsAc
       .sort(byValue),
     hierarchy: hierarchyOf(application, places),
     credentials: credentialsOf(application, places).sort(byValue),
-    tokenRules: (security.jwt ? tokenRulesOf(security.jwt, places) : []).sort(byValue),
+    tokens: {
+      issuer: { value: security.jwt?.issuer ?? null, place: places.ofConfig(securityPath('jwt', 'issuer')) },
+      audience: { value: security.jwt?.audience ?? null, place: places.ofConfig(securityPath('jwt', 'audience')) },
+    },
     judges: roles.sort().map((role) => judgesOf(application, role, places)),
+    voters: application.catalog.voters.map(({ name }) => ({ value: name, place: places.ofClass('voters', name) })).sort(byValue),
   };
 }
 
@@ -120,11 +126,4 @@ function keysText({ algorithm, jwks, secret }: JwtDeclaration): string {
   if (typeof jwks === 'string') return `${algorithm} by a key of ${jwks}`;
   if (jwks !== null) return `${algorithm} by a key of the configuration`;
   return secret === null ? `${algorithm} by the development key` : `${algorithm} by the secret`;
-}
-
-function tokenRulesOf({ audience, issuer }: JwtDeclaration, places: Places): Declared<string>[] {
-  return [
-    ...(issuer === null ? [] : [{ value: `issuer ${issuer}`, place: places.ofConfig(securityPath('jwt', 'issuer')) }]),
-    ...(audience === null ? [] : [{ value: `audience ${audience}`, place: places.ofConfig(securityPath('jwt', 'audience')) }]),
-  ];
 }

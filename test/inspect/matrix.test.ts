@@ -167,7 +167,8 @@ describe('the matrix of the example', () => {
       ['ROLE_ADMIN', 'ROLE_USER', false],
       ['ROLE_SUPERVISOR', 'ROLE_USER', true],
     ]);
-    expect(matrix.settings.tokenRules).toEqual([{ value: 'issuer courses', place: 'config/app.yaml:9:15' }]);
+    expect(matrix.settings.tokens.issuer).toEqual({ value: 'courses', place: 'config/app.yaml:9:15' });
+    expect(matrix.settings.tokens.audience.value).toBeNull();
     expect(matrix.settings.judges.find(({ role }) => role === 'PERSON_SEE')?.voters).toEqual([
       { value: 'PersonVoter', place: 'src/voters/person-voter.ts:7' },
     ]);
@@ -294,6 +295,7 @@ describe('the matrix of an application in code', () => {
 
   test('has every group of a model', () => {
     expect(matrix.models[0]?.groups.extra?.map(({ name, property }) => [name, property])).toEqual([['label', 'name']]);
-    expect(JSON.stringify(matrix.models)).not.toContain('secret');
+    expect(JSON.stringify(matrix.models[0]?.groups)).not.toContain('secret');
+    expect(matrix.models[0]?.closed.map(({ name }) => name)).toEqual(['secret', 'none']);
   });
 });
