@@ -20,22 +20,27 @@ export function readArguments(name: string, command: Pick<Command, 'options' | '
     tokens: true,
     allowPositionals: true,
     options: Object.fromEntries(
-      Object.entries(known).map(([name, { value }]) => [
+      Object.entries(known).map(([name, { value, optional }]) => [
         name,
-        { type: value ? 'string' : 'boolean', ...(name === 'help' && { short: 'h' }) },
+        { type: value && !optional ? 'string' : 'boolean', ...(name === 'help' && { short: 'h' }) },
       ]),
     ),
   });
   const options: Record<string, string[]> = {};
   const places: string[] = [];
+  // the option that takes what comes next, if it is no option
+  let waiting: string | null = null;
   for (const token of tokens) {
-    if (token.kind === 'positional') places.push(token.value);
+    if (token.kind === 'positional' && waiting !== null) options[waiting]?.splice(-1, 1, token.value);
+    else if (token.kind === 'positional') places.push(token.value);
+    waiting = null;
     if (token.kind !== 'option') continue;
     const option = Object.hasOwn(known, token.name) ? known[token.name] : undefined;
     if (!option) throw unknownOption(name, token.rawName, Object.keys(known));
     checkValue(token.name, option, token.value, token.inlineValue === true);
     if (options[token.name] && !option.repeatable) throw new CallFailure(`--${token.name} is given twice; give it once`);
     options[token.name] = [...(options[token.name] ?? []), token.value ?? ''];
+    if (option.optional && token.value === undefined) waiting = token.name;
   }
   return { options, positionals: options.help ? {} : placed(name, command, places) };
 }
@@ -50,6 +55,7 @@ function checkValue(name: string, option: Option, value: string | undefined, inl
     if (value !== undefined) throw new CallFailure(`--${name} takes no value; write just --${name}`);
     return;
   }
+  if (value === undefined && option.optional) return;
   if (value === undefined) throw new CallFailure(`--${name} needs a value: --${name} ${option.value}`);
   // What looks like an option was probably meant as one: "--sub --roles A".
   if (!inline && value.length > 1 && value.startsWith('-')) {

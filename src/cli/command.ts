@@ -5,6 +5,8 @@ import type { Io } from './io.ts';
 export interface Option {
   /** What stands for the value in the help (`N`); without it, the option takes none. */
   readonly value?: string;
+  /** Whether the value can be left out. */
+  readonly optional?: boolean;
   readonly doc: string;
   /** Whether it can be given more than once. */
   readonly repeatable?: boolean;

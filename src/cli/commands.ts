@@ -31,6 +31,11 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./match.ts')).match,
   },
   {
+    name: 'access',
+    summary: 'Show who may do what, and what was opened since it was last saved.',
+    load: async () => (await import('./access.ts')).access,
+  },
+  {
     name: 'check',
     summary: 'Report every error of the declaration.',
     load: async () => (await import('./check.ts')).check,

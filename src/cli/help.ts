@@ -1,5 +1,5 @@
 import { optionsOf } from './arguments.ts';
-import type { Command } from './command.ts';
+import type { Command, Option } from './command.ts';
 import type { CommandEntry } from './commands.ts';
 
 /** The help of the program. */
@@ -36,9 +36,7 @@ export function commandHelp({ name, summary }: CommandEntry, command: Command): 
     ...(positionals.length > 0 ? ['', 'Arguments:', ...rows(positionals.map(({ name, doc }) => [name, doc]))] : []),
     '',
     'Options:',
-    ...rows(
-      options.map(([name, { value, doc }]) => [`${name === 'help' ? '-h, ' : ''}--${name}${value ? ` ${value}` : ''}`, doc]),
-    ),
+    ...rows(options.map(([name, option]) => [`${name === 'help' ? '-h, ' : ''}--${name}${valueText(option)}`, option.doc])),
     ...(details.length > 0 ? ['', ...details] : []),
     '',
     'Exit codes:',
@@ -46,6 +44,11 @@ export function commandHelp({ name, summary }: CommandEntry, command: Command): 
     '',
     `Example: ${example}`,
   ]);
+}
+
+function valueText({ value, optional }: Option): string {
+  if (!value) return '';
+  return optional ? ` [${value}]` : ` ${value}`;
 }
 
 function usageOf(name: string, { positionals, options }: Command): string {

@@ -2,6 +2,8 @@
 export interface Output {
   write(text: string): unknown;
   readonly isTTY?: boolean | undefined;
+  /** How wide a terminal is. */
+  readonly columns?: number | undefined;
 }
 
 /** The world around a command: given, so that a test can give another. */
