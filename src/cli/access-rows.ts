@@ -34,7 +34,9 @@ export function accessRows({ routes }: AccessMatrix): readonly AccessRow[] {
 function factsOf(route: RouteAccess): Omit<AccessRow, 'methods' | 'path'> {
   return {
     roles: rolesText(route.roles),
-    restricted: route.restricted?.value ?? '',
+    restricted: [...(route.restricted ? [route.restricted.value] : []), ...route.filters.map((name) => `filter ${name}`)].join(
+      ', ',
+    ),
     read: route.action === 'unsupported' ? 'nothing: the action does not support the method' : partText(route.read),
     write: partText(route.write),
     hooks: route.hooks.map(({ value }) => value).join(', '),

@@ -42,7 +42,8 @@ export const access: Command = {
     const file = baseline.file === '' ? join(directory, baselineName) : resolve(io.cwd, baseline.file);
     const shown = baseline.file || join(baseline.dir ?? '', baselineName);
     if (isGiven(given, 'save')) return save(matrix, file, shown, io);
-    if (isGiven(given, 'diff')) return diff(matrix, file, shown, format, baseline.dir, io);
+    const remedy = ['declarest access', baseline.dir, '--save', baseline.file].filter(Boolean).join(' ');
+    if (isGiven(given, 'diff')) return diff(matrix, { file, shown, remedy }, format, io);
     if (format === 'json') say(io.stdout, JSON.stringify(matrix, null, 2));
     else if (format === 'markdown') io.stdout.write(matrixMarkdown(matrix));
     else for (const line of matrixLines(matrix, lookOf(io))) say(io.stdout, line);
@@ -89,13 +90,10 @@ async function save(matrix: AccessMatrix, file: string, shown: string, io: Io): 
 
 async function diff(
   matrix: AccessMatrix,
-  file: string,
-  shown: string,
+  { file, shown, remedy }: { file: string; shown: string; remedy: string },
   format: Format,
-  dir: string | undefined,
   io: Io,
 ): Promise<0 | 1> {
-  const remedy = ['declarest access', ...(dir ? [dir] : []), '--save'].join(' ');
   const { compareAccess } = await import('../inspect/compare.ts');
   const baseline = await readBaselineFile(file, shown, remedy);
   const comparison = compareAccess(baseline, matrix);

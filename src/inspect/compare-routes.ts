@@ -1,3 +1,4 @@
+import { httpMethods } from '../declaration/types.ts';
 import type { Change, Facts } from './changes.ts';
 import { type DeclaredFact, subjectOf } from './facts.ts';
 import type { AccessMatrix, ModelAccess, RouteAccess } from './matrix.ts';
@@ -15,19 +16,23 @@ export function changesOfRoutes(facts: Facts, { models, routes }: AccessMatrix):
     .filter((subject) => subject.startsWith('/'))
     .flatMap((subject) => {
       const route = known.get(subject);
-      if (!route) return [gone(subject)];
+      if (!route) return [gone(subject, routes)];
       return facts.knew(subject) ? changesOf(facts, route, routes, models) : [fresh(facts, route, routes)];
     });
   const alike = Map.groupBy(changes, ({ direction, path, place, text }) => JSON.stringify([direction, path, place, text]));
   return [...alike.values()].map((same) => {
     const { direction, path, place, text } = same[0] as RouteChange;
-    return { direction, place, subject: `${same.map(({ method }) => method).join(',')} ${path}`, text };
+    const methods = httpMethods.filter((method) => same.some((change) => change.method === method));
+    return { direction, place, subject: `${methods.join(',')} ${path}`, text };
   });
 }
 
-function gone(subject: string): RouteChange {
-  const [method = '', ...path] = subject.split(' ').reverse();
-  return { direction: 'closed', place: null, method, path: path.reverse().join(' '), text: 'is gone' };
+/** Where other methods of the path are enabled, this one was. */
+function gone(subject: string, routes: readonly RouteAccess[]): RouteChange {
+  const cut = subject.lastIndexOf(' ');
+  const path = subject.slice(0, cut);
+  const place = routes.find((route) => route.path === path)?.place ?? null;
+  return { direction: 'closed', place, method: subject.slice(cut + 1), path, text: 'is gone' };
 }
 
 /** A method that was not there. Where nothing of its action or of its API was, their paths may be what changed. */
@@ -42,7 +47,7 @@ function fresh(facts: Facts, route: RouteAccess, routes: readonly RouteAccess[])
     place: movedApi ? places.basePath : movedAction && isWritten(places.segment, route) ? places.segment : place,
     method,
     path,
-    text: [`is new: ${asks}`, ...effectsOf(route)].join(', '),
+    text: [`is new: ${asks}`, ...effectsOf(route, routes)].join(', '),
   };
 }
 
@@ -51,12 +56,14 @@ function isWritten(segment: string, { handler, place }: RouteAccess): boolean {
   return segment !== place && segment !== handler.place;
 }
 
-function effectsOf({ method, read, write }: RouteAccess): string[] {
+/** What comes with a new method; HEAD is told together with the GET that it stands for. */
+function effectsOf({ method, path, read, write }: RouteAccess, routes: readonly RouteAccess[]): string[] {
   const counted = (verb: string, { fields, decidedBy }: RouteAccess['read']) => {
     const known = fields.length === 0 ? [] : [`${verb} ${fields.length} ${fields.length === 1 ? 'field' : 'fields'}`];
     return decidedBy === null ? known : [`${verb} what ${decidedBy} decides`];
   };
-  return [...(method === 'HEAD' ? [] : counted('reads', read)), ...counted('writes', write)];
+  const reads = method !== 'HEAD' || routes.some((other) => other.path === path && other.method === 'GET');
+  return [...(reads ? counted('reads', read) : []), ...counted('writes', write)];
 }
 
 function changesOf(
@@ -91,7 +98,7 @@ function actionChanges(facts: Facts, route: RouteAccess): Part[] {
   const [was] = facts.removed(subjectOf(route), 'action');
   return facts.added(subjectOf(route), 'action').map((now) => {
     const place = controllerChanged(was, now.value) ? route.places.controller : now.place;
-    return opened(place, `does ${now.value}, did ${was ?? 'nothing'}`);
+    return opened(place, `is "${now.value}" now, was "${was ?? ''}"`);
   });
 }
 

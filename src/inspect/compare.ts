@@ -36,8 +36,24 @@ function changesOfModels(facts: Facts, models: readonly ModelAccess[]): Change[]
       const model = models.find((each) => each.model === name);
       if (!model) return [{ direction: 'closed', place: null, subject: `the model ${name}`, text: 'is gone' }];
       if (!facts.knew(subject) && Object.values(model.groups).flat().length > 1) return [newModel(model)];
+      const { filtersPlace } = model;
       const fields = [...Object.values(model.groups).flat(), ...model.closed];
-      return facts.kindsOf(subject).flatMap((group) => [
+      const filters: Change[] = [
+        ...facts.removed(subject, 'filtered by').map((value) => ({
+          direction: 'opened' as const,
+          place: filtersPlace,
+          subject: `rows of ${name}`,
+          text: `are no longer filtered by ${value}`,
+        })),
+        ...facts.added(subject, 'filtered by').map(({ value }) => ({
+          direction: 'closed' as const,
+          place: filtersPlace,
+          subject: `rows of ${name}`,
+          text: `are filtered by ${value} now`,
+        })),
+      ];
+      const groups = facts.kindsOf(subject).filter((kind) => kind !== 'filtered by');
+      const inGroups = groups.flatMap((group): Change[] => [
         ...facts.added(subject, group).map(({ value, place }) => ({
           direction: 'opened' as const,
           place,
@@ -51,6 +67,7 @@ function changesOfModels(facts: Facts, models: readonly ModelAccess[]): Change[]
           text: `is no longer in the group ${group}`,
         })),
       ]);
+      return [...filters, ...inGroups];
     });
 }
 

@@ -26,6 +26,7 @@ export interface Enclosing {
 
 const routeKinds = ['action', 'PUBLIC', 'role', 'restricted by', 'hook', 'requirement', 'read', 'write'];
 const forms = [
+  /^(?<subject>model \S+) (?<kind>filtered by) (?<value>.+)$/,
   new RegExp(`^(?<subject>/.*? (?:${httpMethods.join('|')})) (?<kind>${routeKinds.join('|')})(?: (?<value>.+))?$`),
   /^(?<subject>model \S+) (?<kind>\S+) (?<value>.+)$/,
   /^(?<subject>role \S+) (?<kind>judged by|includes) (?<value>.+)$/,
@@ -53,6 +54,9 @@ export function factsOf({ models, routes, settings }: AccessMatrix): readonly De
   const places = new Map(models.map(({ model, place }) => [model, place]));
   const facts = [
     ...routes.flatMap((route) => routeFacts(route, places)),
+    ...models.flatMap(({ model, filters, filtersPlace }) =>
+      filters.map((filter) => fact(`model ${model}`, 'filtered by', filter, filtersPlace)),
+    ),
     ...models.flatMap(({ model, groups }) =>
       Object.entries(groups).flatMap(([group, fields]) =>
         fields.map(({ name, place }) => fact(`model ${model}`, group, name, place)),

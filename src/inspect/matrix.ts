@@ -1,7 +1,8 @@
-import type { Application } from '../application.ts';
+import { type Application, metaOf } from '../application.ts';
 import { denormalizerOf, denormalizersOf } from '../change/associations.ts';
 import type { HttpMethod } from '../declaration/types.ts';
 import { readGroups } from '../model/groups.ts';
+import { defaultFilters } from '../query/filters.ts';
 import { orderRecords } from '../route/order.ts';
 import type { RouteRecord } from '../route/record.ts';
 import type { FieldAccess } from './fields.ts';
@@ -46,6 +47,8 @@ export interface RouteAccess {
   readonly roles: readonly RoleAccess[];
   /** What narrows the rows: `PersonController.customizeQuery`. */
   readonly restricted: Declared<string> | null;
+  /** The filters of the model that are on by default, which hide rows too. */
+  readonly filters: readonly string[];
   /** Methods of the controller that can change the answer, or give another. */
   readonly hooks: readonly Declared<string>[];
   readonly read: RouteFields;
@@ -112,6 +115,7 @@ function routeAccess(
     public: roles.length === 0,
     roles,
     restricted: restrictionOf(record, action, places),
+    filters: record.api ? defaultFilters(metaOf(application.mapper, record.api.class.value)).sort() : [],
     hooks: hooksOf(record, places),
     read: fields.read(record, action),
     write: fields.write(record, method, action),

@@ -3,6 +3,7 @@ import type { Mapper } from '../database/mapper.ts';
 import { jsonName, ownProperties } from '../model/field-plan.ts';
 import { inGroups } from '../model/groups.ts';
 import { entitiesOf } from '../model/hierarchy.ts';
+import { defaultFilters } from '../query/filters.ts';
 import type { Places } from './places.ts';
 
 /** What a model has in each of its groups, whoever shows it. */
@@ -12,7 +13,11 @@ export interface ModelAccess {
   readonly groups: Readonly<Record<string, readonly ModelField[]>>;
   /** What is in no group, or hidden: nothing shows it by itself, and no body can set it. */
   readonly closed: readonly ModelField[];
+  /** The filters that are on by default, which hide rows wherever the mapper looks. */
+  readonly filters: readonly string[];
   readonly place: string;
+  /** Where the filters are written, or the model. */
+  readonly filtersPlace: string;
 }
 
 export interface ModelField {
@@ -45,6 +50,8 @@ function modelAccess(meta: EntityMetadata, places: Places): ModelAccess {
       names.map((group) => [group, properties.filter((property) => inGroups(property, [group])).map(described)]),
     ),
     closed: properties.filter((property) => !inGroups(property, names)).map(described),
+    filters: defaultFilters(meta).sort(),
     place: places.ofClass('models', meta.className),
+    filtersPlace: places.ofFilters(meta),
   };
 }

@@ -65,6 +65,18 @@ export class Places {
     return this.#fileOf('models', owner) ? this.ofClass('models', owner) : `${owner}.${property}`;
   }
 
+  /** Where the filters of a model are written, or else the model. */
+  ofFilters(meta: EntityMetadata): string {
+    for (const name of namesOf(meta.class)) {
+      const found = this.#inModule('models', name, (text) => {
+        const schema = schemaOf(text, name);
+        return schema === null ? null : (text.membersAt(schema).find(({ key }) => key === 'filters')?.start ?? null);
+      });
+      if (found) return found;
+    }
+    return this.ofClass('models', meta.className);
+  }
+
   /** Where a route-loading service gives a route one of its keys, or the route; else where the service is named. */
   ofLoadedRoute(service: string, route: string, key: string, source: Path): string {
     const found = this.#inModule('services', service, (text) => {

@@ -3,7 +3,13 @@ import { targetsOf } from '../model/field-plan.ts';
 
 /** Whether a filter of the model itself, or of one it inherits from, is on by default. */
 export function isFiltered(meta: EntityMetadata): boolean {
-  return [meta, meta.root].some(({ filters }) => Object.values(filters ?? {}).some((filter) => filter.default));
+  return defaultFilters(meta).length > 0;
+}
+
+/** The names of the filters that are on by default. */
+export function defaultFilters(meta: EntityMetadata): string[] {
+  const named = [meta, meta.root].flatMap(({ filters }) => Object.entries(filters ?? {}));
+  return [...new Set(named.flatMap(([name, filter]) => (filter.default ? [name] : [])))];
 }
 
 /** Whether filters that are on by default can hide rows of a model: its own, or those of what a row points to. */

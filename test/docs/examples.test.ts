@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { makeTemporary } from '../support/temporary.ts';
@@ -47,6 +47,26 @@ describe.each(['README.md', 'docs/commands.md'])('the application of the README 
     cpSync(directory, broken, { recursive: true, filter: (name) => !name.endsWith('/var') });
     for (const { marks, text } of blocksOf('README.md')) if (marks.broken) writeFileSync(join(broken, marks.broken), text);
     await expectShown(new Console(broken), stepsFor(page, 'broken'));
+  }, 60_000);
+});
+
+describe('the application of the README in docs/access-review.md', () => {
+  const page = 'docs/access-review.md';
+  const directory = join(temporary.directory, 'access-review', 'notes');
+
+  test('is compared with its baseline as shown', async () => {
+    writeFiles('README.md', directory);
+    await expectShown(new Console(directory), stepsFor(page, 'notes'));
+    const saved = readFileSync(join(directory, 'access.baseline'), 'utf8').split('\n');
+    const facts =
+      blocksOf(page)
+        .find(({ text }) => text.startsWith('/api/note/'))
+        ?.text.trim()
+        .split('\n') ?? [];
+    expect(saved).toEqual(expect.arrayContaining(facts));
+    const opened = blocksOf(page).filter(({ marks }) => marks.opened);
+    for (const { marks, text } of opened) writeFileSync(join(directory, marks.opened as string), text);
+    await expectShown(new Console(directory), stepsFor(page, 'opened'));
   }, 60_000);
 });
 
