@@ -40,10 +40,12 @@ export type AccessSuiteOptions = (Omit<DirectoryOptions, 'databaseUrl'> | Omit<C
   readonly parameters?: Readonly<Record<string, string>>;
   /** What is sent, by method and route: `'POST app_api_single_note__index': { title: 'Milk' }`. Default: an empty object. */
   readonly bodies?: Readonly<Record<string, unknown>>;
-  /** Paths that a handler of your own may answer with besides fields of models, by route: `app_status: ['status', 'now']`. */
+  /** Keys that a handler of your own may answer with besides fields of models, by route: `app_status: ['status', 'by.name']`. */
   readonly fields?: Readonly<Record<string, readonly string[]>>;
   /** Roles that your voters judge by the user alone, whichever row it is about. */
   readonly sameForEveryRow?: readonly string[];
+  /** Routes that ask for roles which everybody has, by method: `['GET app_api_single_note__index']`. */
+  readonly neverRefused?: readonly string[];
 };
 
 /**
@@ -105,7 +107,7 @@ class AccessSuite {
     this.#subjects = matrix.routes.map((route) => subjectOf(route, matrix.routes, application.records));
     this.#actors = actorsOf(matrix, options.actors ?? {}, options.userId ?? 0);
     this.#models = shapesOfModels(application.mapper);
-    this.#coverage = new SuiteCoverage(options.sameForEveryRow ?? [], this.#actors.length);
+    this.#coverage = new SuiteCoverage(this.#actors.length, options);
   }
 
   tests(): readonly SuiteTest[] {

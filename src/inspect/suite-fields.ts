@@ -74,29 +74,38 @@ export function outside(value: unknown, shape: Shape | null, at = ''): string[] 
 
 /** What of an answer is outside of what a route may show, each path once. */
 export function leaksOf(route: RouteAccess, body: unknown, shape: Shape, models: readonly Shape[], further: Shape): string[] {
-  const items = route.action === 'list' || isCollection(body) ? itemsOf(body) : { found: [], items: [body] };
-  const rows = items.items.flatMap((item) => (Array.isArray(item) ? item : [item]));
-  if (route.read.decidedBy === null) return unique([...items.found, ...rows.flatMap((row) => outside(row, shape))]);
-  return unique([...items.found, ...rows.flatMap((row) => leastOutside(row, models, further))]);
+  const { found, rows } = route.action === 'list' || isCollection(body) ? itemsOf(body) : { found: [], rows: body };
+  const leaks = route.read.decidedBy === null ? outside(rows, shape) : outsideOfModels(rows, models, further);
+  return [...new Set([...found, ...leaks])].sort();
 }
 
-/** A handler can answer with any model: the one that fits best is the one that is meant. */
-function leastOutside(row: unknown, models: readonly Shape[], further: Shape): string[] {
-  const findings = [further, ...models].map((shape) => outside(row, new Map([...shape, ...further])));
-  return findings.reduce((least, found) => (found.length < least.length ? found : least));
+const none: Shape = new Map();
+
+/**
+ * What a handler lets out. It can answer with any model, and what fits best is what is meant; what stands below a further key is
+ * held to the same.
+ */
+function outsideOfModels(value: unknown, models: readonly Shape[], further: Shape, at = ''): string[] {
+  if (Array.isArray(value)) return value.flatMap((item) => outsideOfModels(item, models, further, at));
+  if (typeof value !== 'object' || value === null) return [];
+  const trials = [none, ...models].map((shape) =>
+    Object.entries(value).flatMap(([key, below]) => {
+      const path = at === '' ? key : `${at}.${key}`;
+      const inner = shape.get(key);
+      if (inner !== undefined) return outside(below, inner, path);
+      const told = further.get(key);
+      return told === undefined ? [path] : outsideOfModels(below, models, told ?? none, path);
+    }),
+  );
+  return trials.reduce((least, found) => (found.length < least.length ? found : least));
 }
 
 function isCollection(body: unknown): boolean {
   return typeof body === 'object' && body !== null && 'results' in body && 'pagination' in body;
 }
 
-function itemsOf(body: unknown): { readonly found: readonly string[]; readonly items: readonly unknown[] } {
+function itemsOf(body: unknown): { readonly found: readonly string[]; readonly rows: unknown } {
   const { results, pagination: page, ...others } = (body ?? {}) as Record<string, unknown>;
   const unknown = Object.keys(others).filter((key) => !collectionKeys.includes(key));
-  const items = Array.isArray(results) ? results : [];
-  return { found: [...unknown, ...outside(page, pagination, 'pagination')], items };
-}
-
-function unique(paths: readonly string[]): string[] {
-  return [...new Set(paths)].sort();
+  return { found: [...unknown, ...outside(page, pagination, 'pagination')], rows: results };
 }
