@@ -2,6 +2,7 @@ import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
 import { isSetOnce, type WritableField, type WritePlan } from '../change/write-plan.ts';
 import type { Mapper } from '../database/mapper.ts';
 import type { Field, FieldPlan } from '../model/field-plan.ts';
+import { inGroups } from '../model/groups.ts';
 import { concreteClasses } from '../model/hierarchy.ts';
 import type { Places } from './places.ts';
 
@@ -149,7 +150,7 @@ function described(
     kind,
     references,
     madeBy,
-    groups: groups.filter((group) => metadata.groups?.includes(group)),
+    groups: groups.filter((group) => inGroups(metadata, [group])),
     model: meta.className,
     property,
     place: places.ofProperty(meta, property),

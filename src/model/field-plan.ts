@@ -138,18 +138,16 @@ export function embeddedTargets(mapper: Mapper, property: EntityProperty): reado
   return property.targetMeta ? [property.targetMeta] : [];
 }
 
-/** The properties of a class itself, without columns of embeddables and without what only its subclasses have. */
+/**
+ * The properties of a class itself, without columns of embeddables and without what only its subclasses have: those the mapper
+ * gives to the class at the root of a table, and marks as inherited there.
+ */
 export function ownProperties(meta: EntityMetadata): EntityProperty[] {
-  const isRootOfTable = meta.root === meta && meta.discriminatorMap !== undefined;
-  return (Object.values(meta.properties) as EntityProperty[]).filter(
-    (property) => !property.embedded && !(isRootOfTable && property.inherited),
-  );
+  return (Object.values(meta.properties) as EntityProperty[]).filter((property) => !property.embedded && !property.inherited);
 }
 
 function identityProperties(meta: EntityMetadata): EntityProperty[] {
-  const names: string[] = [...(meta.primaryKeys as string[])];
-  const discriminator = discriminatorProperty(meta);
-  if (discriminator) names.push(discriminator);
+  const names: readonly (string | null)[] = [...(meta.primaryKeys as string[]), discriminatorProperty(meta)];
   return ownProperties(meta).filter((property) => names.includes(property.name as string));
 }
 

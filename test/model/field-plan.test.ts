@@ -70,6 +70,7 @@ const Car = defineEntity({
     owner: () => p.manyToOne(Owner).groups('read'),
     drivers: () => p.manyToMany(Owner).groups('read', 'drivers'),
     twin: () => p.oneToOne(Car).nullable().groups('read'),
+    keeper: () => p.manyToOne([Owner, Car]).nullable().groups('keeper'),
   },
 });
 
@@ -182,7 +183,7 @@ describe('embeddables', () => {
 
   test('leave no column of theirs among the properties of their owner', () => {
     expect(ownProperties(metaIn(garage, 'Car')).map(({ name }) => name)).toEqual(
-      'id plate secret hiddenToo title doubled engine spares owner drivers twin'.split(' '),
+      'id plate secret hiddenToo title doubled engine spares owner drivers twin keeper'.split(' '),
     );
   });
 });
@@ -229,6 +230,11 @@ describe('an association of several models', () => {
     expect(show(planFields(clinic, metaIn(clinic, 'Patient'), ['read'])).Patient?.carer).toEqual({
       'to-one': { Visitor: { id: 'integer', name: 'string' }, ThirdParty: { id: 'integer', company: 'string' } },
     });
+  });
+
+  test('is cut only where each of them would recurse', () => {
+    const [keeper] = [...planFields(garage, metaIn(garage, 'Car'), ['keeper']).variants.values()].flat();
+    expect(keeper).toMatchObject({ name: 'keeper', kind: 'to-one', cut: false });
   });
 
   test('names them all', () => {
