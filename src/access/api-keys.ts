@@ -34,10 +34,11 @@ class ApiKeyAuthenticator extends Authenticator {
   override authenticate(request: FastifyRequest): User | null {
     const own = singleHeader(request, 'x-api-key', apiKeyChallenge);
     const authorization = singleHeader(request, 'authorization', apiKeyChallenge);
-    const scheme = authorization === undefined ? null : /^apikey(?:\s+(.*))?$/is.exec(authorization);
-    if (own === undefined && scheme === null) return null;
-    if (own !== undefined && scheme !== null) throw invalidCredentials('two API keys were sent; send one', apiKeyChallenge);
-    const user = this.#find(own ?? scheme?.[1] ?? '');
+    const other = authorization === undefined ? undefined : /^apikey(?:\s+|$)(.*)$/is.exec(authorization)?.[1];
+    if (own !== undefined && other !== undefined) throw invalidCredentials('two API keys were sent; send one', apiKeyChallenge);
+    const key = own ?? other;
+    if (key === undefined) return null;
+    const user = this.#find(key);
     if (user === null) throw invalidCredentials('the API key is not known', apiKeyChallenge);
     return user;
   }

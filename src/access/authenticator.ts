@@ -104,8 +104,8 @@ function toUser(answer: unknown, authenticator: Authenticator): User | null {
 }
 
 function isUser(value: unknown): value is User {
-  if (typeof value !== 'object' || value === null || !('id' in value) || !('roles' in value)) return false;
-  const { id, roles } = value;
+  if (typeof value !== 'object' || value === null) return false;
+  const { id, roles } = value as Readonly<Record<string, unknown>>;
   return (
     (typeof id === 'string' || Number.isFinite(id)) && Array.isArray(roles) && roles.every((role) => typeof role === 'string')
   );

@@ -79,7 +79,7 @@ async function readKeySet(file: string): Promise<unknown> {
 
 /** Every key is tried at start: one that cannot be used is a mistake to be told then, not at the first token. */
 async function localKeys(keySet: unknown, algorithm: string, place: string): Promise<JWTVerifyGetKey> {
-  const keys: unknown = typeof keySet === 'object' && keySet !== null && 'keys' in keySet ? keySet.keys : undefined;
+  const keys = (keySet as { readonly keys?: unknown } | null)?.keys;
   if (!Array.isArray(keys) || keys.length === 0) {
     throw new Error(`${place} must be a key set with a key in it: { "keys": [ … ] }`);
   }
@@ -90,8 +90,8 @@ async function localKeys(keySet: unknown, algorithm: string, place: string): Pro
     const imported = await importJWK(key, algorithm).catch((cause: unknown) => {
       throw new Error(`${place}, keys[${index}], is no valid key for ${algorithm}`, { cause });
     });
-    const { modulusLength: bits } = (imported as CryptoKey).algorithm as { modulusLength?: number };
-    if (bits !== undefined && bits < 2048) {
+    const { modulusLength: bits = Number.POSITIVE_INFINITY } = (imported as CryptoKey).algorithm as { modulusLength?: number };
+    if (bits < 2048) {
       throw new Error(`${place}, keys[${index}], has ${bits} bits; an RSA key must have 2048 or more`);
     }
     usable++;
@@ -111,8 +111,8 @@ const curves: Readonly<Record<string, string>> = { ES256: 'P-256', ES384: 'P-384
 /** Whether a key is of the algorithm's kind, and not marked for something else. */
 function fits({ kty, crv, alg, use }: JWK, algorithm: string): boolean {
   if ((alg !== undefined && alg !== algorithm) || (use !== undefined && use !== 'sig')) return false;
-  if (/^[RP]S/.test(algorithm)) return kty === 'RSA';
-  if (/^ES/.test(algorithm)) return kty === 'EC' && crv === curves[algorithm];
+  if (algorithm.startsWith('RS') || algorithm.startsWith('PS')) return kty === 'RSA';
+  if (algorithm.startsWith('ES')) return kty === 'EC' && crv === curves[algorithm];
   return kty === 'OKP' && crv === 'Ed25519';
 }
 

@@ -38,6 +38,7 @@ describe('API keys', () => {
     expect(authenticate({})).toBeNull();
     expect(authenticator.authenticate(fakeRequest({ authorization: 'Bearer abc' }))).toBeNull();
     expect(authenticator.authenticate(fakeRequest({ authorization: 'ApiKeyring first-key' }))).toBeNull();
+    expect(authenticator.authenticate(fakeRequest({ authorization: 'Not ApiKey first-key' }))).toBeNull();
   });
 
   test.each([
@@ -60,12 +61,21 @@ describe('API keys', () => {
   test('are refused when the header was sent twice, whatever Node made of it', async () => {
     const twice = ['Host', 'h', 'X-Api-Key', 'first-key', 'x-api-key', 'first-key'];
     expect(await thrownBy(() => authenticate({ 'x-api-key': 'first-key' }, twice))).toMatchObject({ status: 401 });
+    const error = await thrownBy(() => authenticate({ 'x-api-key': 'first-key' }, twice));
+    expect(error.message).toContain('the header x-api-key was sent more than once');
     const authorization = ['Authorization', 'ApiKey first-key', 'authorization', 'ApiKey second-key'];
     expect(await thrownBy(() => authenticate({ authorization: 'ApiKey first-key' }, authorization))).toMatchObject({
       status: 401,
     });
     const once = ['Host', 'h', 'X-Api-Key', 'first-key', 'x-api-kez', 'first-key'];
     expect(authenticate({ 'x-api-key': 'first-key' }, once)).toMatchObject({ id: 'importer' });
+  });
+
+  test('are refused with the reason', async () => {
+    const reasonOf = async (headers: Record<string, string>) => (await thrownBy(() => authenticate(headers))).message;
+    expect(await reasonOf({ 'x-api-key': 'wrong' })).toContain('the API key is not known');
+    expect(await reasonOf({ authorization: 'ApiKey' })).toContain('the API key is not known');
+    expect(await reasonOf({ authorization: 'ApiKey', 'x-api-key': 'first-key' })).toContain('two API keys were sent; send one');
   });
 
   test('do not appear in the answer that refuses them', async () => {
@@ -80,7 +90,11 @@ describe('API keys', () => {
   });
 
   test('cannot be declared by something that is no SHA-256', () => {
-    expect(() => createApiKeyAuthenticator([{ name: 'k', key: 'sha256:abc', roles: [] }])).toThrow('64 hexadecimal digits');
+    for (const hash of ['abc', `${sha256('a')}0`, `0${sha256('a')}`, `${sha256('a').slice(1)}g`, `${sha256('a')}\n`]) {
+      expect(() => createApiKeyAuthenticator([{ name: 'k', key: `sha256:${hash}`, roles: [] }])).toThrow(
+        'the API key "k" must have 64 hexadecimal digits after "sha256:"',
+      );
+    }
   });
 
   test('cannot be the same for two names, even where one is hashed', () => {

@@ -65,6 +65,7 @@ describe('authenticateWith', () => {
     for (const nobody of [null, Promise.resolve(null)]) {
       const error = await thrownBy(() => authenticateWith([answering(nobody)], withHeader));
       expect(error).toMatchObject({ code: 'invalid_credentials', status: 401 });
+      expect(error.message).toContain('the Authorization header is of a kind that is not accepted here');
       expect(error.headers).toEqual({ 'WWW-Authenticate': 'Bearer realm="api"' });
     }
     expect(await thrownBy(() => authenticateWith([answering(null)], fakeRequest({ authorization: '' })))).toMatchObject({
@@ -109,7 +110,10 @@ describe('authenticateWith', () => {
     for (const given of [answer, Promise.resolve(answer)]) {
       const error = await thrownBy(() => authenticateWith([answering(given)], request));
       expect(error).not.toBeInstanceOf(Problem);
-      expect(error.message).toContain('the authenticator Scripted must return null or a user { id, roles }');
+      expect(error.message).toBe(
+        'the authenticator Scripted must return null or a user { id, roles }: ' +
+          'an id that is a string or a number, and roles that are a list of strings',
+      );
     }
   });
 
@@ -135,6 +139,11 @@ describe('authenticateWith', () => {
     expect(user).toBe(account);
     expect(user.greet()).toBe('ann');
     expect(Object.isFrozen(user) && Object.isFrozen(user.roles)).toBe(true);
+  });
+
+  test('waits for no user because of a claim that is called then', () => {
+    const user = { id: 7, roles: [], ...Object.fromEntries([['then', 'later']]) };
+    expect(authenticateWith([answering(user)], request)).toEqual(user);
   });
 
   test('copies a user again whose roles alone are open, and never one that is frozen throughout', () => {

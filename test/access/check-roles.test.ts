@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { checkPublic, checkRoles } from '../../src/access/check-roles.ts';
+import { checkLoadedRoutes, checkPublic, checkRoles, type LoadedRoute } from '../../src/access/check-roles.ts';
 import { type Vote, Voter } from '../../src/access/voter.ts';
 import { createVoterRegistry } from '../../src/access/voter-registry.ts';
 import type { ActionDeclaration, ApiDeclaration, Path } from '../../src/declaration/types.ts';
@@ -26,6 +26,10 @@ function findings(run: (findings: { add(path: Path, message: string): void }) =>
 }
 
 const rolesFound = (...apis: ApiDeclaration[]) => findings((report) => checkRoles(apis, registry, report));
+const loadedFound = (required: boolean, roles: LoadedRoute['roles']) =>
+  findings((report) =>
+    checkLoadedRoutes([{ name: 'app_status', roles, source: ['routes', 'status'] }], registry, required, report),
+  );
 const publicFound = (required: boolean, ...apis: ApiDeclaration[]) => findings((report) => checkPublic(apis, required, report));
 
 describe('checkRoles', () => {
@@ -78,5 +82,28 @@ describe('checkPublic', () => {
   test('accepts a base role, or a role for each method', () => {
     expect(publicFound(true, api('PERSON_SEE', { methods: ['GET', 'PUT'], roles: {} }))).toEqual([]);
     expect(publicFound(true, api(null, { methods: ['GET', 'HEAD'], roles: { GET: 'PERSON_SEE' } }))).toEqual([]);
+  });
+});
+
+describe('checkLoadedRoutes', () => {
+  test('accepts roles that somebody judges, and public methods where roles are not required', () => {
+    expect(loadedFound(true, { GET: ['PERSON_SEE'], POST: ['ROLE_ANY', 'PERSON_SEE'] })).toEqual([]);
+    expect(loadedFound(false, { GET: [], POST: ['PERSON_SEE'] })).toEqual([]);
+  });
+
+  test('reports every role without a voter, once, where the route is named', () => {
+    const found = loadedFound(true, { GET: ['NOBODY'], POST: ['NOBODY', 'PERSON_SEE', 'NEITHER'] });
+    expect(found.map(([path]) => path)).toEqual(['routes.status', 'routes.status']);
+    expect(found[0]?.[1]).toMatch(/^no voter judges the role "NOBODY";/);
+    expect(found[1]?.[1]).toMatch(/^no voter judges the role "NEITHER";/);
+  });
+
+  test('reports the methods without a role, where roles are required', () => {
+    expect(loadedFound(true, { GET: [], POST: ['PERSON_SEE'], DELETE: [] })).toEqual([
+      [
+        'routes.status',
+        'security.require_role is on, and the route "app_status" is public for GET, DELETE; give it roles: one for all methods, or one for each',
+      ],
+    ]);
   });
 });

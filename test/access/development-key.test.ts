@@ -6,7 +6,7 @@ import { developmentKey } from '../../src/access/development-key.ts';
 
 vi.mock('node:fs/promises', async (original) => {
   const real = await original<typeof import('node:fs/promises')>();
-  return { ...real, link: vi.fn(real.link), copyFile: vi.fn(real.copyFile) };
+  return { ...real, link: vi.fn(real.link), copyFile: vi.fn(real.copyFile), writeFile: vi.fn(real.writeFile) };
 });
 
 let directory: string;
@@ -40,6 +40,31 @@ describe('the development key', () => {
     await mkdir(join(directory, 'var'));
     await writeFile(join(directory, 'var', 'dev-jwt.key'), 'short\n');
     await expect(developmentKey(directory)).rejects.toThrow('is damaged; delete it and a new one is made');
+  });
+
+  test('is taken as it is from 32 characters on', async () => {
+    await mkdir(join(directory, 'var'));
+    await writeFile(join(directory, 'var', 'dev-jwt.key'), `${'k'.repeat(32)}\n`);
+    expect(await developmentKey(directory)).toBe('k'.repeat(32));
+  });
+
+  test('is made in a directory that is there already', async () => {
+    await mkdir(join(directory, 'var'));
+    expect(await developmentKey(directory)).toMatch(/^[\w-]{43}$/);
+  });
+
+  test('is written to a draft with a name of its own, in full and by its owner only', async () => {
+    vi.mocked(writeFile).mockClear();
+    await developmentKey(directory);
+    const [draft, text, options] = vi.mocked(writeFile).mock.calls[0] as [string, string, object];
+    expect(draft).toMatch(/dev-jwt\.key\.[0-9a-f]{16}$/);
+    expect(text).toMatch(/^[\w-]{43}\n$/);
+    expect(options).toEqual({ mode: 0o600, flag: 'wx' });
+  });
+
+  test('is not made up when it cannot be written, and the reason is told', async () => {
+    vi.mocked(writeFile).mockRejectedValueOnce(Object.assign(new Error('full'), { code: 'ENOSPC' }));
+    await expect(developmentKey(directory)).rejects.toMatchObject({ code: 'ENOSPC' });
   });
 
   test('is not silently replaced when its file cannot be read', async () => {

@@ -22,8 +22,16 @@ class LateVoter extends Voter<{ owner: string }> {
   }
 }
 
+/** Has a say in a role that the built-in voter judges too. */
+class EditorVoter extends Voter {
+  static override roles = ['ROLE_SHARED'];
+  vote(): Vote {
+    return 'abstain';
+  }
+}
+
 const registry = createVoterRegistry({
-  voters: [new OwnerVoter(), new LateVoter()],
+  voters: [new OwnerVoter(), new LateVoter(), new EditorVoter()],
   strategy: 'affirmative',
   roleHierarchy: { ROLE_ADMIN: ['ROLE_EDITOR'] },
 });
@@ -88,6 +96,7 @@ describe('a guard', () => {
   test('says whether a voter of the application may look at the subject', () => {
     expect(compileGuard(['ROLE_A', 'SEE'], registry).readsSubject).toBe(true);
     expect(compileGuard(['ROLE_A', 'ROLE_B'], registry).readsSubject).toBe(false);
+    expect(compileGuard(['ROLE_SHARED'], registry).readsSubject).toBe(true);
   });
 
   test('passes exactly when every role is granted, whichever votes come late', async () => {

@@ -54,6 +54,16 @@ describe('the secret', () => {
     expect(await secretOf({ secret })).toBe(secret);
   });
 
+  test('is imported for checking only, and cannot be taken out again', async () => {
+    for (const [algorithm, hash] of [
+      ['HS256', 'SHA-256'],
+      ['HS512', 'SHA-512'],
+    ]) {
+      const key = await load({ secret, algorithm: algorithm as string });
+      expect(key).toMatchObject({ extractable: false, usages: ['verify'], algorithm: { name: 'HMAC', hash: { name: hash } } });
+    }
+  });
+
   test('must have 32 characters', async () => {
     await expect(load({ secret: secret.slice(1) })).rejects.toThrow('must have 32 characters or more; it has 31');
   });
@@ -112,6 +122,18 @@ describe('a key set', () => {
     for (const [algorithm, other] of Object.entries(unfit)) {
       await expect(load({ algorithm, jwks: { keys: [jwk(other)] } })).rejects.toThrow(`has no key for ${algorithm}`);
     }
+    const marked = [
+      jwk('RS256', { use: 'enc' }),
+      jwk('RS256', { alg: 'RS512' }),
+      jwk('RS256', { alg: 'RS512', use: 'sig' }),
+      jwk('RS256', { alg: 'RS256', use: 'enc' }),
+    ];
+    for (const key of marked)
+      await expect(load({ algorithm: 'RS256', jwks: { keys: [key] } })).rejects.toThrow('has no key for RS256');
+    const strange = [jwk('ES256', { kty: 'OKP' }), jwk('EdDSA', { crv: 'P-256' })];
+    for (const key of strange)
+      await expect(load({ algorithm: 'ES256', jwks: { keys: [key] } })).rejects.toThrow('has no key for ES256');
+    await expect(load({ algorithm: 'EdDSA', jwks: { keys: [jwk('EdDSA', { kty: 'EC' })] } })).rejects.toThrow('has no key for');
     const x25519 = generateKeyPairSync('x25519').publicKey.export({ format: 'jwk' });
     await expect(load({ algorithm: 'EdDSA', jwks: { keys: [x25519] } })).rejects.toThrow('has no key for EdDSA');
   });
@@ -128,6 +150,7 @@ describe('a key set', () => {
 
   test('must not hold a broken or a short key', async () => {
     const broken = { ...jwk('ES256'), x: 'AA' };
+    await expect(load({ algorithm: 'ES256', jwks: { keys: [broken] } })).rejects.toMatchObject({ cause: expect.any(Error) });
     await expect(load({ algorithm: 'ES256', jwks: { keys: [broken] } })).rejects.toThrow('keys[0], is no valid key for ES256');
     const short = generateKeyPairSync('rsa', { modulusLength: 1024 }).publicKey.export({ format: 'jwk' });
     await expect(load({ algorithm: 'RS256', jwks: { keys: [short] } })).rejects.toThrow(
@@ -148,7 +171,9 @@ describe('a key set', () => {
     await expect(load({ algorithm: 'ES256', jwks: 'missing.json' })).rejects.toThrow(
       'missing.json of security.jwt.jwks cannot be read',
     );
+    await expect(load({ algorithm: 'ES256', jwks: 'missing.json' })).rejects.toMatchObject({ cause: { code: 'ENOENT' } });
     await writeFile(join(directory, 'broken.json'), '{');
+    await expect(load({ algorithm: 'ES256', jwks: 'broken.json' })).rejects.toMatchObject({ cause: expect.any(SyntaxError) });
     await expect(load({ algorithm: 'ES256', jwks: 'broken.json' })).rejects.toThrow(
       'broken.json of security.jwt.jwks is not JSON',
     );
@@ -234,6 +259,12 @@ describe('a key set at an address', () => {
     }
     const nobody = 'http://127.0.0.1:1/keys';
     expect(await thrownBy(() => authenticate({ algorithm: 'ES256', jwks: nobody }, token))).toMatchObject({ status: 503 });
+  });
+
+  test('is not taken for an address because its file is named like one', async () => {
+    await expect(load({ algorithm: 'ES256', jwks: 'keys/http:/x.json' })).rejects.toThrow(
+      'x.json of security.jwt.jwks cannot be read',
+    );
   });
 
   test('must be an address that can be read', async () => {

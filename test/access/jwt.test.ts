@@ -282,7 +282,7 @@ describe('signatures', () => {
 describe('the Authorization header', () => {
   test('of another scheme is left to other authenticators', async () => {
     const jwt = await authenticator();
-    for (const authorization of ['Basic dTpw', 'ApiKey k', 'Bearertoken', '']) {
+    for (const authorization of ['Basic dTpw', 'ApiKey k', 'Bearertoken', 'Not Bearer a.b.c', '']) {
       expect(jwt.authenticate(fakeRequest({ authorization }))).toBeNull();
     }
     expect(jwt.authenticate(fakeRequest())).toBeNull();
@@ -300,7 +300,9 @@ describe('the Authorization header', () => {
     'Bearer\ta.b.c',
   ])('is refused as %j', async (authorization) => {
     const jwt = await authenticator();
-    expect(await thrownBy(() => jwt.authenticate(fakeRequest({ authorization })))).toMatchObject({ status: 401 });
+    const error = await thrownBy(() => jwt.authenticate(fakeRequest({ authorization })));
+    expect(error).toMatchObject({ status: 401 });
+    expect(error.message).toContain('the Authorization header must be "Bearer", a space and a signed token');
   });
 
   test('is refused with two tokens in it, or when it was sent twice', async () => {
@@ -322,6 +324,16 @@ describe('the Authorization header', () => {
     expect(await refusal(forge(claims({ pad: 'x'.repeat(8192) })))).toBe('the token is longer than 8192 characters');
     await refusal(`${'a'.repeat(1_000_000)}.b.c`);
     expect(verify).not.toHaveBeenCalled();
+  });
+
+  test('is read up to 8192 characters', async () => {
+    const jwt = await authenticator();
+    const short = `Bearer ${forge(claims({ pad: 'x'.repeat(5900) }))}`;
+    const spaces = (length: number) => short.replace(' ', ' '.repeat(1 + length - short.length));
+    expect(spaces(8192)).toHaveLength(8192);
+    expect(await jwt.authenticate(fakeRequest({ authorization: spaces(8192) }))).toMatchObject({ id: 'ann' });
+    const error = await thrownBy(() => jwt.authenticate(fakeRequest({ authorization: spaces(8193) })));
+    expect(error.message).toContain('longer than 8192');
   });
 
   test('is answered with 401, never anything else, whatever rubbish it holds', async () => {
