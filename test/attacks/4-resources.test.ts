@@ -1,0 +1,287 @@
+import { gzipSync } from 'node:zlib';
+import { defineEntity, p } from '@mikro-orm/core';
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { databases } from '../support/databases.ts';
+import { useTarget } from './support/target.ts';
+
+const Part = defineEntity({
+  name: 'Part',
+  embeddable: true,
+  properties: { label: p.string().groups('read', 'write'), size: p.integer().groups('read', 'write') },
+});
+
+const schema = defineEntity({
+  name: 'Machine',
+  properties: {
+    id: p.integer().primary().groups('read'),
+    name: p.string().length(40).groups('read', 'write'),
+    data: p.json<unknown>().nullable().groups('read', 'write'),
+    words: p.array().nullable().groups('read', 'write'),
+    duration: p.interval().nullable().groups('read', 'write'),
+    parts: () => p.embedded(Part).array().nullable().groups('read', 'write'),
+    next: () => p.manyToOne(Machine).nullable().groups('read', 'write'),
+    linked: () => p.manyToMany(Machine).groups('read', 'write'),
+  },
+});
+class Machine extends schema.class {
+  static constraints = { words: z.array(z.string().max(3)).nullish() };
+}
+schema.setClass(Machine);
+
+const Ticket = defineEntity({
+  name: 'Ticket',
+  properties: {
+    id: p.string().columnType('uuid').primary().groups('read'),
+    label: p.string().nullable().groups('read', 'write'),
+  },
+});
+
+const everything = {
+  _index: { methods: { GET: true, HEAD: true, POST: true } },
+  _entity: { methods: { GET: true, HEAD: true, PUT: true, PATCH: true, DELETE: true } },
+} as const;
+
+const options = {
+  app_main: {
+    apis: {
+      machine: { class: Machine, base_path: '/machine', actions: everything },
+      ticket: {
+        class: Ticket,
+        base_path: '/ticket',
+        actions: { _entity: { methods: { GET: true, PATCH: true, DELETE: true }, requirements: { id: '[^/]+' } } },
+      },
+    },
+  } as never,
+  models: [Part, Machine, Ticket],
+  seed: async (em: any) => {
+    em.create(Machine, { name: 'first' });
+    await em.flush();
+  },
+};
+
+const headers = { 'content-type': 'application/json' };
+const nested = (depth: number, open: string, close: string) =>
+  `${open.repeat(depth)}${open.includes(':') ? '1' : ''}${close.repeat(depth)}`;
+
+describe.each(databases)('API4:2023 unrestricted resource consumption, on %s', (kind) => {
+  const target = useTarget(kind, options);
+  const patch = (body: string) => target.send('PATCH', '/machine/1.json', { headers, body });
+  const timeOf = async (work: () => Promise<unknown>) => {
+    const start = performance.now();
+    await work();
+    return performance.now() - start;
+  };
+
+  describe('JSON that is nested 100,000 levels deep (jackson-core CVE-2025-52999)', () => {
+    const deep = [
+      nested(100_000, '[', ']'),
+      nested(100_000, '{"a":', '}'),
+      `[${nested(90_000, '{"id":', '}')}]`,
+      `{"id":${nested(100_000, '[', ']')}}`,
+    ];
+
+    test.each(['name', 'data', 'words', 'duration', 'parts', 'next', 'linked', 'id', 'type', 'nonsense'])(
+      'in the field %s',
+      async (field) => {
+        for (const value of deep) {
+          for (const method of ['PATCH', 'PUT']) {
+            const answer = await target.send(method, '/machine/1.json', { headers, body: `{"name":"x","${field}":${value}}` });
+            expect([400, 422]).toContain(answer.status);
+          }
+          expect([400, 422]).toContain(
+            (await target.send('POST', '/machine.json', { headers, body: `{"name":"x","${field}":${value}}` })).status,
+          );
+        }
+      },
+    );
+
+    test('as the whole body', async () => {
+      for (const body of deep) expect((await patch(body)).status).toBe(400);
+    });
+
+    test('cut off in the middle', async () => {
+      for (const body of deep) expect((await patch(body.slice(0, 50_000))).status).toBe(400);
+    });
+  });
+
+  describe('a body that breaks a rule very often is answered with little (CWE-405)', () => {
+    test.each([
+      ['embedded objects', `{"parts":[${Array(300_000).fill('{}').join()}]}`],
+      ['few embedded objects', `{"parts":[${Array(9000).fill('{}').join()}]}`],
+      ['embedded values', `{"parts":[${Array(400_000).fill('1').join()}]}`],
+      ['references', `{"linked":[${Array.from({ length: 150_000 }, (_, index) => index).join()}]}`],
+      ['equal references', `{"linked":[${Array(400_000).fill('1').join()}]}`],
+      ['items of a list', `{"words":[${Array(150_000).fill('1').join()}]}`],
+      ['constraints', `{"words":[${Array(100_000).fill('"long"').join()}]}`],
+      ['unknown fields', `{${Array.from({ length: 60_000 }, (_, index) => `"k${index}":1`).join()}}`],
+    ])('by its %s', async (_, body) => {
+      const answer = await patch(body);
+      expect([400, 422]).toContain(answer.status);
+      expect(answer.text.length).toBeLessThan(40_000);
+    });
+
+    test.each([
+      ['objects of a JSON column', `{"data":[${Array(60_000).fill('{}').join()}]}`],
+      ['lists of a JSON column', `{"data":[${Array(60_000).fill('[]').join()}]}`],
+      ['embedded objects', `{"parts":[${Array(20_000).fill('{"label":"x","size":1}').join()}]}`],
+    ])('tens of thousands of %s are refused, each of which the mapper would hold against all others', async (_, body) => {
+      expect((await patch(body)).status).toBe(422);
+    });
+  });
+
+  describe('the size of what is sent', () => {
+    test('a body beyond the limit is refused, announced or not (CWE-770)', async () => {
+      expect((await patch(`{"name":"${'x'.repeat(1_100_000)}"}`)).status).toBe(413);
+      const chunk = `${(70_000).toString(16)}\r\n${' '.repeat(70_000)}\r\n`;
+      const [answer] = await target.raw(
+        `PATCH /machine/1.json HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n${chunk.repeat(20)}0\r\n\r\n`,
+      );
+      expect(answer?.status).toBe(413);
+    });
+
+    test.each(['gzip', 'deflate', 'br', 'zstd', 'x-gzip', 'gzip, gzip'])(
+      'a body in %s is not unpacked (CWE-409)',
+      async (encoding) => {
+        const answer = await target.send('PATCH', '/machine/1.json', {
+          headers: { ...headers, 'content-encoding': encoding },
+          body: gzipSync(`{"name":"${'x'.repeat(1000)}"}`),
+        });
+        expect(answer.status).toBe(415);
+      },
+    );
+
+    test('10,000 headers or one of a megabyte are refused (Node CVE-2018-12121)', async () => {
+      const request = (more: string) => `GET /machine.json HTTP/1.1\r\nHost: a\r\nConnection: close\r\n${more}\r\n`;
+      expect((await target.raw(request('X-A: b\r\n'.repeat(10_000))))[0]?.status).toBe(431);
+      expect((await target.raw(request(`X-A: ${'b'.repeat(1_000_000)}\r\n`)))[0]?.status).toBe(431);
+    });
+
+    test('10,000 query keys are refused (qs CVE-2014-10064)', async () => {
+      const few = Array.from({ length: 2000 }, (_, index) => `a${index}`).join('&');
+      expect((await target.send('GET', `/machine.json?${few}`)).status).toBe(400);
+      const many = Array.from({ length: 10_000 }, (_, index) => `a${index}`).join('&');
+      expect((await target.raw(`GET /machine.json?${many} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`))[0]?.status).toBe(
+        431,
+      );
+    });
+
+    test.each([
+      ['page', '9007199254740992'],
+      ['page', '1e9'],
+      ['page', '0'],
+      ['page', '-1'],
+      ['items_per_page', '201'],
+      ['items_per_page', '1000000000'],
+      ['items_per_page', '0'],
+      ['items_per_page', 'Infinity'],
+      ['items_per_page', 'NaN'],
+    ])('?%s=%s is refused (CWE-770)', async (name, value) => {
+      expect((await target.send('GET', `/machine.json?${name}=${value}`)).status).toBe(400);
+    });
+
+    test('a page that is very far away costs no more than a near one', async () => {
+      const { json, status } = await target.send('GET', '/machine.json?page=45035996273704');
+      expect([status, json.results]).toEqual([200, []]);
+    });
+  });
+
+  describe('paths that take long to match (find-my-way CVE-2024-45813, path-to-regexp CVE-2024-45296)', () => {
+    test.each([
+      ['1. again and again', `/machine/${'1.'.repeat(7500)}json`],
+      ['digits', `/machine/${'1'.repeat(15_000)}.json`],
+      ['slashes', `/machine${'/'.repeat(15_000)}`],
+      ['points', `/machine/${'.'.repeat(15_000)}`],
+      ['percent signs', `/machine/${'%31'.repeat(5000)}.json`],
+      ['formats', `/machine/1${'.json'.repeat(3000)}`],
+      ['letters and a point', `/ticket/${'a.'.repeat(7500)}`],
+      ['blanks', `/ticket/${'%20'.repeat(5000)}.json`],
+      ['a query', `/machine.json?${'a[b]'.repeat(3500)}`],
+      ['the same parameter', `/machine.json?${'page=1&'.repeat(2000)}`],
+    ])('%s', async (_, path) => {
+      const plain = () => target.send('GET', '/nothing-here.json');
+      for (let i = 0; i < 20; i++) await plain();
+      const usual = await timeOf(async () => {
+        for (let i = 0; i < 20; i++) await plain();
+      });
+      const long = await timeOf(async () => {
+        for (let i = 0; i < 20; i++) expect((await target.send('GET', path)).status).toBeGreaterThanOrEqual(400);
+      });
+      expect(long).toBeLessThan(usual * 30 + 200);
+    });
+
+    test('1. repeated 50,000 times', async () => {
+      const time = await timeOf(async () => {
+        const [answer] = await target.raw(
+          `GET /machine/${'1.'.repeat(50_000)}json HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`,
+        );
+        expect([404, 414, 431]).toContain(answer?.status);
+      });
+      expect(time).toBeLessThan(2000);
+    });
+  });
+
+  describe('values that a column cannot hold (CWE-20)', () => {
+    test.each([
+      '1e999',
+      '-1e999',
+      '1E400',
+      '123456789012345678901234567890',
+      '"\\u0000"',
+      '"\\ud800"',
+      '"\\udc00\\ud800"',
+      '{"a":"\\u0000"}',
+      '{"\\u0000":1}',
+      '{"a":1e999}',
+      '["\\ud800"]',
+    ])('%s is refused or kept as it is (UltraJSON CVE-2022-31116)', async (value) => {
+      for (const field of ['name', 'data', 'words', 'duration']) {
+        const answer = await patch(`{"${field}":${value}}`);
+        expect([200, 422]).toContain(answer.status);
+        if (answer.status === 200) expect(JSON.stringify(answer.json[field])).toBe(JSON.stringify(JSON.parse(value)));
+      }
+      await patch('{"data":null}');
+    });
+
+    test.each(['x', '', "'; drop table machine; --", '1e5', 'NaN', '[raw]: now()', '2026-02-30'])(
+      'the interval %j is no failure of the server',
+      async (duration) => {
+        for (const [method, path] of [
+          ['PATCH', '/machine/1.json'],
+          ['PUT', '/machine/1.json'],
+          ['POST', '/machine.json'],
+        ] as const) {
+          const answer = await target.send(method, path, { json: { name: 'first', duration } });
+          expect([200, 201, 422]).toContain(answer.status);
+        }
+      },
+    );
+
+    test.each([
+      'abc',
+      '1',
+      '00000000-0000-0000-0000-00000000000',
+      '00000000-0000-0000-0000-000000000000x',
+      '%00',
+      '%F0%9F%98%80',
+      '__proto__',
+      "'",
+      'null',
+    ])('the id %s of a UUID is 404', async (id) => {
+      for (const method of ['GET', 'PATCH', 'DELETE']) {
+        const json = method === 'PATCH' ? { label: 'x' } : undefined;
+        expect((await target.send(method, `/ticket/${id}.json`, { ...(json && { json }) })).status).toBe(404);
+      }
+    });
+  });
+
+  describe('requests that never end (Node CVE-2018-12122, CVE-2019-5737)', () => {
+    test('the server waits neither for headers nor for bodies for ever', () => {
+      const { headersTimeout, keepAliveTimeout, requestTimeout } = target.app.app.server;
+      for (const timeout of [headersTimeout, keepAliveTimeout, requestTimeout]) {
+        expect(timeout).toBeGreaterThan(0);
+        expect(timeout).toBeLessThanOrEqual(120_000);
+      }
+    });
+  });
+});
