@@ -10,13 +10,14 @@ import { createVoterRegistry, type VoterRegistry } from './access/voter-registry
 import { checkControllers, checkDenormalizers } from './controller/check-controllers.ts';
 import { checkLists } from './controller/check-lists.ts';
 import { createMapper, type Mapper } from './database/mapper.ts';
+import type { OnStatement } from './database/statements-of.ts';
 import type { AppMain, Routes } from './declaration/define-apis.ts';
 import { catalogFromCode, loadCatalog, loadConfigModules } from './declaration/modules.ts';
 import { readDeclaration } from './declaration/read-declaration.ts';
 import { type ModuleFault, Report } from './declaration/report.ts';
 import { crudLoader } from './declaration/schema.ts';
 import { codeSource, type Source } from './declaration/source.ts';
-import { type Catalog, type Declaration, httpMethods, type RouteEntry } from './declaration/types.ts';
+import { type Catalog, type DatabaseDeclaration, type Declaration, httpMethods, type RouteEntry } from './declaration/types.ts';
 import { checkModels } from './model/check-models.ts';
 import { noteAccessors } from './model/own-code.ts';
 import { checkRoutes } from './route/check-routes.ts';
@@ -50,8 +51,8 @@ interface CommonOptions {
   readonly env?: NodeJS.ProcessEnv;
   /** Put in place of `app_main.database.url`, for tests and tools. */
   readonly databaseUrl?: string;
-  /** Sees the text of every statement that is sent to the database. */
-  readonly onStatement?: (sql: string) => void;
+  /** Sees every statement that is sent to the database: its text, and its parameters apart. */
+  readonly onStatement?: OnStatement;
   /** False: every read and write goes through entities, as those do that need one. For comparison. */
   readonly compiledReads?: boolean;
 }
@@ -71,7 +72,7 @@ export interface Application {
   readonly records: readonly RouteRecord[];
   readonly seed: ((em: EntityManager) => unknown) | null;
   readonly compiledReads: boolean;
-  readonly onStatement: ((sql: string) => void) | undefined;
+  readonly onStatement: OnStatement | undefined;
 }
 
 interface Written {
@@ -81,8 +82,14 @@ interface Written {
   readonly seed: ((em: EntityManager) => unknown) | null;
 }
 
+/** Puts another database in place of the one that an application declares. */
+export type ChooseDatabase = (declared: DatabaseDeclaration, directory: string) => DatabaseDeclaration;
+
 /** Reads an application and checks all of it; throws every error of its declaration at once. */
-export async function loadApplication(options: ApplicationOptions): Promise<Application> {
+export async function loadApplication(
+  options: ApplicationOptions,
+  chooseDatabase: ChooseDatabase = (declared) => declared,
+): Promise<Application> {
   const env = options.env ?? process.env;
   const production = env.NODE_ENV === 'production';
   const directory = resolve(options.directory ?? '.');
@@ -91,7 +98,8 @@ export async function loadApplication(options: ApplicationOptions): Promise<Appl
   report.addFaults(faults);
 
   const read = readDeclaration(source, catalog, report, { production });
-  const declaration = options.databaseUrl ? withDatabase(read, options.databaseUrl) : read;
+  const { database: declared } = options.databaseUrl ? withUrl(read, options.databaseUrl) : read;
+  const declaration = withDatabase(read, chooseDatabase(declared, directory));
   const voters = createVoterRegistry({
     voters: instancesOf(catalog.voters, isVoterClass),
     strategy: declaration.security.strategy,
@@ -175,9 +183,12 @@ async function loadSeed(directory: string): Promise<Written['seed']> {
   };
 }
 
-function withDatabase(declaration: Declaration, url: string): Declaration {
-  const schema = 'update' as const;
-  return Object.freeze({ ...declaration, database: Object.freeze({ ...declaration.database, url, schema }) });
+function withUrl(declaration: Declaration, url: string): Declaration {
+  return withDatabase(declaration, { ...declaration.database, url, schema: 'update' });
+}
+
+function withDatabase(declaration: Declaration, database: DatabaseDeclaration): Declaration {
+  return database === declaration.database ? declaration : Object.freeze({ ...declaration, database: Object.freeze(database) });
 }
 
 async function discover(

@@ -2,7 +2,7 @@ import type { EntityMetadata } from '@mikro-orm/core';
 import type { FastifyInstance, FastifyPluginAsync, onRequestHookHandler } from 'fastify';
 import { createApiKeyAuthenticator } from './access/api-keys.ts';
 import { type Authenticator, authenticateWith, challengeOf, isAuthenticatorClass } from './access/authenticator.ts';
-import { compileGuard, rolesFor } from './access/guard.ts';
+import { compileGuard, type Guard, rolesFor } from './access/guard.ts';
 import type { Surroundings } from './access/jwt-keys.ts';
 import { isPromiseLike } from './access/promise-like.ts';
 import type { ApiRequest, User } from './access/user.ts';
@@ -13,8 +13,11 @@ import { ApiController, constructController, restrictsQueries } from './controll
 import { hidingClasses } from './controller/check-lists.ts';
 import { compiledEntity, compiledIndex, isUnhooked, showsRowsAsTheyAre } from './controller/compiled-actions.ts';
 import { compiledWrite } from './controller/compiled-writes.ts';
-import { collectionHandler, singleHandler } from './controller/dispatch.ts';
+import { type Around, collectionHandler, singleHandler } from './controller/dispatch.ts';
+import type { ControllerHooks } from './controller/hooks.ts';
 import { ListRuntime } from './controller/list-runtime.ts';
+import type { Find, Observer } from './controller/observer.ts';
+
 import { respond } from './controller/respond.ts';
 import { type ApiRuntime, Framework, restrictionOf, userOf } from './controller/runtime.ts';
 import { createExecutor } from './database/create-executor.ts';
@@ -47,11 +50,18 @@ export const declarest: FastifyPluginAsync<ApplicationOptions> = async (app, opt
   await mountApplication(app, await loadApplication(options));
 };
 
+export interface MountingOptions {
+  /** Whether the host has no other routes. */
+  readonly alone?: boolean;
+  /** Watches every request. */
+  readonly observer?: Observer | undefined;
+}
+
 /** Opens an application's database and mounts its routes; alone, it answers for every path there is. */
 export async function mountApplication(
   app: FastifyInstance,
   application: Application,
-  { alone = false }: { readonly alone?: boolean } = {},
+  { alone = false, observer }: MountingOptions = {},
 ): Promise<void> {
   const { declaration, mapper, records, seed } = application;
   const authenticators = await authenticatorsOf(application);
@@ -70,15 +80,17 @@ export async function mountApplication(
   });
 
   if (!app.hasRequestDecorator('user')) app.decorateRequest('user', null);
-  app.addHook('onRequest', authentication(authenticators));
+  const find: Find = (request) => authenticateWith(authenticators, request);
+  app.addHook('onRequest', authentication(observer?.authentication(find) ?? find));
   acceptJson(app);
-  answerErrors(app, application);
+  answerErrors(app, application, observer);
   const filters = await rootFilters(application);
   const asked = {
     isHiding: hidingClasses(declaration.apis, mapper),
     matching: await textMatching(mapper, declaration.apis),
   };
-  mountRoutes(app, records, handlers(app, application, challengeOf(authenticators), { executor, writer, filters, asked }), {
+  const compilers = { executor, writer, filters, asked, observer };
+  mountRoutes(app, records, handlers(app, application, challengeOf(authenticators), compilers), {
     alone,
     route: { bodyLimit: declaration.server.bodyLimit },
   });
@@ -88,14 +100,14 @@ export async function mountApplication(
  * The hook that finds out who is calling. Most know it at once, and then nobody waits. Whatever is thrown reaches Fastify as a
  * rejection: to call back with nothing would be to let the caller pass.
  */
-function authentication(authenticators: readonly Authenticator[]): onRequestHookHandler {
+function authentication(find: Find): onRequestHookHandler {
   return (request, _reply, done) => {
     const accept = (user: User | null) => {
       (request as { user?: unknown }).user = user;
     };
     let found: User | null | Promise<User | null>;
     try {
-      found = authenticateWith(authenticators, request);
+      found = find(request as ApiRequest);
     } catch (error) {
       return Promise.reject(error);
     }
@@ -148,16 +160,17 @@ interface Compilers {
   readonly writer: Writer;
   readonly filters: ReadonlyMap<EntityMetadata, RootFilter>;
   readonly asked: Pick<AskedModel, 'isHiding' | 'matching'>;
+  readonly observer: Observer | undefined;
 }
 
 /** Makes the handler of each route and method, with everything resolved that can be known before a request comes. */
-function handlers(
-  app: FastifyInstance,
-  application: Application,
-  challenge: string,
-  { asked, executor, filters, writer }: Compilers,
-) {
+function handlers(app: FastifyInstance, application: Application, challenge: string, compilers: Compilers) {
+  const { executor, filters, observer, writer } = compilers;
   const { catalog, declaration, mapper, voters } = application;
+  const guardFor: GuardFor = (roles) => {
+    const guard = compileGuard(roles, voters, challenge);
+    return observer?.guard(guard) ?? guard;
+  };
   const doors: Door<ApiRequest>[] = [];
   const framework = new Framework(mapper, declaration, {
     doors,
@@ -167,26 +180,28 @@ function handlers(
   const controllers = new Map<ApiDeclaration, { controller: ApiController; runtime: ApiRuntime }>();
   const recordsByApi = Map.groupBy(application.records, ({ api }) => api);
   for (const api of declaration.apis) {
-    const made = compileApi(api, recordsByApi.get(api) ?? [], framework, application, challenge, executor, asked);
+    const made = compileApi(api, recordsByApi.get(api) ?? [], framework, mapper, guardFor, compilers);
     controllers.set(api, made);
     const { runtime } = made;
     doors.push({
       meta: runtime.meta,
       restrict: runtime.restricts ? (request) => restrictionOf(runtime, '_entity', request) ?? (() => undefined) : null,
-      ...admission(api, voters),
+      ...admission(api, guardFor),
     });
   }
 
   const handlerFor = (record: RouteRecord, method: HttpMethod, format: string): RouteHandler => {
     const { api, action, handler, single } = record;
-    if (!api || !action)
-      return definedHandler(record, framework, compileGuard(record.roles[method] ?? [], voters, challenge), format);
+    if (!api || !action) return definedHandler(record, framework, guardFor(record.roles[method] ?? []), format, observer);
     const { controller, runtime } = controllers.get(api) as { controller: ApiController; runtime: ApiRuntime };
     const make = single ? singleHandler : collectionHandler;
-    const general = make(runtime, controller, action.name, handler, format);
+    const around: Around | undefined = observer && ((request, run) => observer.handle(record, controller, request, run));
+    const general = make(runtime, controller, action.name, handler, format, around);
     if (!application.compiledReads) return general;
     if (method === 'GET' || method === 'HEAD')
-      return compiledHandler(record, method, runtime, controller, executor, filters.get(runtime.meta), general);
+      return compiledHandler(record, method, runtime, controller, compilers, filters.get(runtime.meta), general);
+    // the compiled form does only what succeeds; who wants to know why something does not asks the general one
+    if (observer) return general;
     return compiledWrite({ runtime, record, method, format, executor, writer }, controller, general) ?? general;
   };
   return sharedByMethods(handlerFor);
@@ -205,10 +220,12 @@ function sharedByMethods(make: HandlerFor): HandlerFor {
   };
 }
 
+type GuardFor = (roles: readonly string[]) => Guard;
+
 /** Whether a caller has the roles to fetch a row of an API. */
-function admission(api: ApiDeclaration, voters: Application['voters']): Pick<Door<ApiRequest>, 'admits' | 'readsSubject'> {
+function admission(api: ApiDeclaration, guardFor: GuardFor): Pick<Door<ApiRequest>, 'admits' | 'readsSubject'> {
   const fetching = api.actions.find(({ kind }) => kind === 'entity') ?? { roles: {} };
-  const guard = compileGuard(rolesFor(fetching, api.baseRole, 'GET'), voters);
+  const guard = guardFor(rolesFor(fetching, api.baseRole, 'GET'));
   return {
     readsSubject: guard.readsSubject,
     async admits(request, entity) {
@@ -225,20 +242,26 @@ function admission(api: ApiDeclaration, voters: Application['voters']): Pick<Doo
 
 /** The compiled read of a default action, where nothing on its way needs an entity; else the general handler. */
 function compiledHandler(
-  { action, handler }: RouteRecord,
+  record: RouteRecord,
   method: HttpMethod,
   runtime: ApiRuntime,
   controller: ApiController,
-  executor: Executor,
+  { executor, observer }: Compilers,
   filter: RootFilter | undefined,
   general: RouteHandler,
 ): RouteHandler {
+  const { action, handler } = record;
   const { api, framework, meta } = runtime;
+  const inGeneral = (reason: string) => {
+    observer?.planned(record, reason);
+    return general;
+  };
   const isIndex = action?.kind === 'index' && handler === 'indexApi';
   const isEntity = action?.kind === 'entity' && handler === 'entityApi';
   const judged = isEntity && runtime.guardOf('_entity', method).readsSubject;
-  if ((!isIndex && !isEntity) || !isUnhooked(controller, ApiController.prototype, isIndex ? 'indexApi' : 'entityApi'))
-    return general;
+  if (!isIndex && !isEntity) return inGeneral('it is handled by a method of the controller');
+  if (!isUnhooked(controller, ApiController.prototype, isIndex ? 'indexApi' : 'entityApi'))
+    return inGeneral('the controller has a hook that takes entities');
   const sort = isIndex ? runtime.listOf('_index').plan.sort : api.defaultSort;
   const read = CompiledRead.compile(framework.mapper, meta, framework.serializer().planFor(meta), sort, executor, {
     seek: isIndex ? runtime.listOf('_index').plan.seek : null,
@@ -246,7 +269,9 @@ function compiledHandler(
     withSubject: judged,
     filter,
   });
-  if (!(read instanceof CompiledRead) || (judged && read.subjectRefusal !== null)) return general;
+  if (!(read instanceof CompiledRead)) return inGeneral(read.needsEntity);
+  if (judged && read.subjectRefusal !== null) return inGeneral(read.subjectRefusal);
+  observer?.planned(record, null);
   return (isIndex ? compiledIndex : compiledEntity)(runtime, read, general, method);
 }
 
@@ -254,19 +279,18 @@ function compileApi(
   api: ApiDeclaration,
   records: readonly RouteRecord[],
   framework: Framework,
-  { mapper, voters }: Application,
-  challenge: string,
-  executor: Executor,
-  askedOf: Pick<AskedModel, 'isHiding' | 'matching'>,
+  mapper: Application['mapper'],
+  guardFor: GuardFor,
+  { asked, executor, observer }: Compilers,
 ) {
   const meta = metaOf(mapper, api.class.value);
   const type = (api.controller?.value ?? ApiController) as new () => ApiController;
   const guards = new Map(
     records.flatMap(({ action, methods, roles }) =>
-      methods.map((method) => [`${action?.name} ${method}`, compileGuard(roles[method] ?? [], voters, challenge)] as const),
+      methods.map((method) => [`${action?.name} ${method}`, guardFor(roles[method] ?? [])] as const),
     ),
   );
-  let controller: ApiController;
+  let hooks: ControllerHooks;
   let lists: ReadonlyMap<string, ListRuntime> = new Map();
   const runtime: ApiRuntime = {
     framework,
@@ -274,7 +298,7 @@ function compileApi(
     meta,
     parseId: identifierParser(meta, mapper.driver.getPlatform(), 'path'),
     get hooks() {
-      return controller;
+      return hooks;
     },
     restricts: restrictsQueries(type),
     listOf: (action) => {
@@ -288,8 +312,9 @@ function compileApi(
       return guard;
     },
   };
-  controller = constructController(type, runtime);
-  lists = listsOf(api, meta, framework, askedOf, showsRowsAsTheyAre(controller, ApiController.prototype) ? executor : null);
+  const controller = constructController(type, runtime);
+  hooks = observer?.hooks(api, controller) ?? controller;
+  lists = listsOf(api, meta, framework, asked, showsRowsAsTheyAre(controller, ApiController.prototype) ? executor : null);
   return { controller, runtime };
 }
 
@@ -322,21 +347,24 @@ function listsOf(
 
 /** The handler of a route that an application's own service brought. */
 function definedHandler(
-  { definition }: RouteRecord,
+  record: RouteRecord,
   framework: Framework,
-  guard: ReturnType<typeof compileGuard>,
+  guard: Guard,
   format: string,
+  observer: Observer | undefined,
 ): RouteHandler {
   return async (incoming, reply) => {
     const request = incoming as ApiRequest;
     await guard.check(null, userOf(request), request);
-    return respond(framework, request, reply, await definition?.handler(request, format));
+    const run = () => record.definition?.handler(request, format);
+    return respond(framework, request, reply, await (observer ? observer.handle(record, null, request, run) : run()));
   };
 }
 
 /** Every error becomes a problem document; what is our own fault is logged and not told. */
-function answerErrors(app: FastifyInstance, { mapper, declaration }: Application): void {
-  app.setErrorHandler((error, request, reply) =>
-    sendProblem(conflictProblem(error, mapper) ?? toProblem(error, declaration.server.bodyLimit), request, reply),
-  );
+function answerErrors(app: FastifyInstance, { mapper, declaration }: Application, observer: Observer | undefined): void {
+  app.setErrorHandler((error, request, reply) => {
+    observer?.failed(error);
+    return sendProblem(conflictProblem(error, mapper) ?? toProblem(error, declaration.server.bodyLimit), request, reply);
+  });
 }

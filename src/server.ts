@@ -2,6 +2,7 @@ import { createRequire } from 'node:module';
 import type { Socket } from 'node:net';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, type FastifyServerOptions } from 'fastify';
 import { type Application, type ApplicationOptions, loadApplication } from './application.ts';
+import type { Observer } from './controller/observer.ts';
 import { mountApplication } from './plugin.ts';
 import { problemDocument, problemType, STATUS_CODES, toProblem } from './response/problem-document.ts';
 import { sendProblem } from './response/send-problem.ts';
@@ -16,11 +17,18 @@ export async function createServer({ fastify, ...options }: ServerOptions): Prom
   return serverOf(await loadApplication(options as ApplicationOptions), fastify);
 }
 
-/** The server of an application that was loaded before. `prepare` sees it before anything is mounted on it. */
+export interface ServerParts {
+  /** Sees the server before anything is mounted on it. */
+  readonly prepare?: (app: FastifyInstance) => void;
+  /** Watches every request. */
+  readonly observer?: Observer;
+}
+
+/** The server of an application that was loaded before. */
 export async function serverOf(
   application: Application,
   fastify: FastifyServerOptions = {},
-  prepare: (app: FastifyInstance) => void = () => undefined,
+  { observer, prepare }: ServerParts = {},
 ): Promise<FastifyInstance> {
   const { bodyLimit } = application.declaration.server;
   const answer = (error: unknown, request: FastifyRequest, reply: FastifyReply) =>
@@ -38,9 +46,9 @@ export async function serverOf(
     ...fastify,
   });
   app.setErrorHandler(answer);
-  prepare(app);
+  prepare?.(app);
   try {
-    await app.register((scope) => mountApplication(scope, application, { alone: true }));
+    await app.register((scope) => mountApplication(scope, application, { alone: true, observer }));
     await app.ready();
   } catch (error) {
     await app.close();

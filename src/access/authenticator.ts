@@ -103,7 +103,8 @@ function toUser(answer: unknown, authenticator: Authenticator): User | null {
   return freezeUser(answer);
 }
 
-function isUser(value: unknown): value is User {
+/** Whether a value is a user: an id that is a string or a number, and roles that are a list of strings. */
+export function isUser(value: unknown): value is User {
   if (typeof value !== 'object' || value === null) return false;
   const { id, roles } = value as Readonly<Record<string, unknown>>;
   return (

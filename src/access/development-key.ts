@@ -7,8 +7,13 @@ import { join } from 'node:path';
  * is made when it is not there. Only the owner can read it.
  */
 export async function developmentKey(directory: string): Promise<string> {
-  const file = join(directory, 'var', 'dev-jwt.key');
+  const file = developmentKeyFile(directory);
   return (await readKey(file)) ?? (await createKey(file));
+}
+
+/** Where it is kept. */
+export function developmentKeyFile(directory: string): string {
+  return join(directory, 'var', 'dev-jwt.key');
 }
 
 async function readKey(file: string): Promise<string | null> {

@@ -31,6 +31,11 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./match.ts')).match,
   },
   {
+    name: 'explain',
+    summary: 'Say what becomes of a request, and why, without changing anything.',
+    load: async () => (await import('./explain.ts')).explain,
+  },
+  {
     name: 'access',
     summary: 'Show who may do what, and what was opened since it was last saved.',
     load: async () => (await import('./access.ts')).access,

@@ -1,4 +1,5 @@
 import type { Application } from '../application.ts';
+import { databaseLabel } from '../database/database-label.ts';
 import { ApplicationFailure, messageOf } from './failure.ts';
 
 /** Makes sure that the database answers, or says what to do. */
@@ -43,9 +44,4 @@ export function withDatabaseNews(application: Application, onNews: (line: string
       onNews(`created the database ${label} and filled it from src/seed`);
     },
   };
-}
-
-/** A database's address without its password. */
-export function databaseLabel(url: string): string {
-  return url.replace(/^(\w+:\/\/[^/?#]*?):.*@/, '$1@');
 }

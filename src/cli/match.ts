@@ -1,26 +1,19 @@
-import { didYouMean } from '../declaration/suggest.ts';
 import type { Match, Miss } from '../route/match.ts';
+import { askedRequest, reasonLines, requestPositionals } from './asked-request.ts';
 import { type Command, directoryPositional, isGiven } from './command.ts';
-import { CallFailure } from './failure.ts';
 import { say } from './io.ts';
 import { openApplication } from './open-application.ts';
 import { rolesText } from './route-text.ts';
 
 export const match: Command = {
-  positionals: [
-    { name: 'METHOD', doc: 'The HTTP method, such as GET.', required: true },
-    { name: 'PATH', doc: 'The path, such as /api/person/1.json.', required: true },
-    directoryPositional,
-  ],
+  positionals: [...requestPositionals, directoryPositional],
   options: { json: { doc: 'Print { method, path, status, match, others } as JSON.' } },
   exitCodes: { 0: 'a route answers', 1: 'no route answers, or the application is at fault', 2: 'the call is at fault' },
   example: 'declarest match GET /api/person/1.json my-application',
 
   async run(given, io) {
-    const { METHOD = '', PATH: path = '', dir } = given.positionals;
-    const method = METHOD.toUpperCase();
-    checkCall(method, path);
-    const { records } = await openApplication(dir, io);
+    const { method, path } = askedRequest(given);
+    const { records } = await openApplication(given.positionals.dir, io);
     const { explainMatch } = await import('../route/explain-match.ts');
     const { classifyMiss } = await import('../route/match.ts');
     const { describeRecords } = await import('../route/describe.ts');
@@ -37,15 +30,6 @@ export const match: Command = {
     return found ? 0 : 1;
   },
 };
-
-function checkCall(method: string, path: string): void {
-  const { METHODS } = process.getBuiltinModule('node:http');
-  if (!METHODS.includes(method)) {
-    throw new CallFailure(`"${method}" is no HTTP method;${didYouMean(method, METHODS)} such as GET, POST or PATCH`);
-  }
-  if (!/^(\/|https?:\/\/)/i.test(path))
-    throw new CallFailure(`the path "${path}" must begin with a slash, as in /api/person/1.json`);
-}
 
 function answerLines({ record, format, params }: Match, method: string): string[] {
   const values = Object.entries({ ...params, _format: format }).map(([name, value]) => `${name} = ${value}`);
@@ -67,14 +51,4 @@ function missLine(miss: Miss, method: string, path: string): string {
   if (miss.kind === 'method') return `${line}, allowed: ${miss.allowed.join(', ')}`;
   if (miss.kind === 'format') return `${line}, known formats: ${miss.known.join(', ')}`;
   return line;
-}
-
-function reasonLines(reasons: readonly { name: string; path: string; reason: string }[], answered: boolean): string[] {
-  if (reasons.length === 0) return [];
-  const name = Math.max(...reasons.map((entry) => entry.name.length));
-  const path = Math.max(...reasons.map((entry) => entry.path.length));
-  return [
-    answered ? 'the others do not:' : 'because:',
-    ...reasons.map((entry) => `  ${entry.name.padEnd(name)}  ${entry.path.padEnd(path)}  ${entry.reason}`),
-  ];
 }

@@ -10,6 +10,11 @@ import type { ApiRuntime } from './runtime.ts';
 
 type Method = (...args: unknown[]) => unknown;
 
+/** Is called with what calls the controller's method. */
+export type Around = (request: ApiRequest, run: () => unknown) => unknown;
+
+const directly: Around = (_, run) => run();
+
 /** The handler of an action with an id: the entity is fetched and access to it is checked, whatever the controller's method does then. */
 export function singleHandler(
   runtime: ApiRuntime,
@@ -17,11 +22,12 @@ export function singleHandler(
   action: string,
   method: string,
   format: string,
+  around: Around = directly,
 ): RouteHandler {
   return handler(runtime, action, async (request) => {
     const id = runtime.parseId((request.params as { id: string }).id);
     await admitSingle(runtime, action, id, request);
-    return call(controller, method, [id, request, format]);
+    return around(request, () => call(controller, method, [id, request, format]));
   });
 }
 
@@ -32,10 +38,11 @@ export function collectionHandler(
   action: string,
   method: string,
   format: string,
+  around: Around = directly,
 ): RouteHandler {
   return handler(runtime, action, async (request) => {
     await admitCollection(runtime, action, request);
-    return call(controller, method, [request, format]);
+    return around(request, () => call(controller, method, [request, format]));
   });
 }
 

@@ -2,19 +2,20 @@ import type { DatabaseDeclaration } from '../declaration/types.ts';
 import { coalescing, type Executor } from './executor.ts';
 import { databaseKindOf, type Mapper } from './mapper.ts';
 import type { SqliteFileDialect } from './sqlite-dialect.ts';
+import type { OnStatement } from './statements-of.ts';
 
 /** What sends the compiled statements of an application; only the driver in use is loaded. */
 export async function createExecutor(
   mapper: Mapper,
   database: DatabaseDeclaration,
-  onStatement: ((sql: string) => void) | undefined,
+  onStatement: OnStatement | undefined,
 ): Promise<Executor> {
   const executor = await executorOf(mapper, database);
   if (!onStatement) return executor;
   return {
     ...executor,
     rows(statement, parameters) {
-      onStatement(statement.text);
+      onStatement(statement.text, parameters);
       return executor.rows(statement, parameters);
     },
   };

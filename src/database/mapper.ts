@@ -2,6 +2,7 @@ import { isAbsolute, resolve } from 'node:path';
 import { MikroORM, type Options } from '@mikro-orm/core';
 import type { SqlEntityManager } from '@mikro-orm/sql';
 import type { DatabaseDeclaration } from '../declaration/types.ts';
+import type { OnStatement } from './statements-of.ts';
 
 /** MikroORM with its metadata discovered. It connects when the first statement is sent. */
 // biome-ignore lint/suspicious/noExplicitAny: the driver is chosen at start
@@ -17,8 +18,7 @@ export interface MapperOptions {
   readonly entities: readonly unknown[];
   /** The application's directory, which relative file names start from. */
   readonly directory: string;
-  /** Sees the text of every statement before it is sent. */
-  readonly onStatement?: ((sql: string) => void) | undefined;
+  readonly onStatement?: OnStatement | undefined;
 }
 
 export function databaseKind(url: string): DatabaseKind {
@@ -35,9 +35,9 @@ export async function createMapper(database: DatabaseDeclaration, options: Mappe
     entities: [...options.entities] as NonNullable<Options['entities']>,
     discovery: { warnWhenNoEntities: false },
     loadStrategy: 'balanced',
-    onQuery: (sql: string) => {
-      options.onStatement?.(sql);
-      return sql;
+    onQuery: (sql: string, parameters: readonly unknown[]) => {
+      options.onStatement?.(sql, parameters);
+      return database.readOnly ? withoutLock(sql) : sql;
     },
   };
   const driver =
@@ -46,6 +46,11 @@ export async function createMapper(database: DatabaseDeclaration, options: Mappe
   const mapper = new MikroORM({ ...common, ...driver } as Options) as unknown as Mapper;
   keepLists(mapper);
   return mapper;
+}
+
+/** Who cannot change a row has no need to hold it, and would not be allowed to. */
+function withoutLock(sql: string): string {
+  return sql.replace(/ for (?:no key update|update|key share|share)(?: of \S+)?(?: nowait| skip locked)?\s*$/i, '');
 }
 
 /**
@@ -73,12 +78,22 @@ function listIn(text: string): string[] | null {
   }
 }
 
-async function sqliteOptions({ url, statementTimeout }: DatabaseDeclaration, directory: string): Promise<Partial<Options>> {
+/** The file of a SQLite database; null where it is in memory. */
+export function sqliteFile(url: string, directory: string): string | null {
+  const name = url.slice('sqlite:'.length);
+  if (name === ':memory:') return null;
+  return isAbsolute(name) ? name : resolve(directory, name);
+}
+
+async function sqliteOptions(
+  { readOnly, statementTimeout, url }: DatabaseDeclaration,
+  directory: string,
+): Promise<Partial<Options>> {
   const { SqliteDriver } = await import('@mikro-orm/sql');
   const { SqliteFileDialect } = await import('./sqlite-dialect.ts');
-  const name = url.slice('sqlite:'.length);
-  const file = name === ':memory:' || isAbsolute(name) ? name : resolve(directory, name);
-  return { driver: SqliteDriver, dbName: file, driverOptions: new SqliteFileDialect(file, statementTimeout) } as Partial<Options>;
+  const file = sqliteFile(url, directory) ?? ':memory:';
+  const driverOptions = new SqliteFileDialect(file, statementTimeout, readOnly);
+  return { driver: SqliteDriver, dbName: file, driverOptions } as Partial<Options>;
 }
 
 async function postgresOptions(database: DatabaseDeclaration): Promise<Partial<Options>> {
@@ -87,11 +102,12 @@ async function postgresOptions(database: DatabaseDeclaration): Promise<Partial<O
     driver: PostgreSqlDriver,
     clientUrl: database.url,
     // only who wants the schema made may have a database made as well
-    ensureDatabase: database.schema === 'update',
+    ensureDatabase: database.schema === 'update' && !database.readOnly,
     pool: { min: 0, max: database.pool },
     driverOptions: {
       connectionTimeoutMillis: database.connectTimeout,
       ...(database.statementTimeout > 0 && { statement_timeout: database.statementTimeout }),
+      ...(database.readOnly && { options: '-c default_transaction_read_only=on' }),
     },
   } as Partial<Options>;
 }

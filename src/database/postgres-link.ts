@@ -32,11 +32,11 @@ export class PostgresLink {
   #answeredAt = 0;
 
   constructor(database: DatabaseDeclaration, onEnd: () => void) {
-    const { connectTimeout, preparedStatements, statementTimeout, url } = database;
+    const { connectTimeout, preparedStatements, readOnly, statementTimeout, url } = database;
     this.#keepsStatements = preparedStatements;
     this.#client = new pg.Client({
       // a pooler that cannot have prepared statements does not take settings either
-      connectionString: preparedStatements ? withSettings(url) : url,
+      connectionString: withSettings(url, [preparedStatements && settings, readOnly && '-c default_transaction_read_only=on']),
       connectionTimeoutMillis: connectTimeout,
       ...(statementTimeout > 0 && { statement_timeout: statementTimeout }),
       pipeline: true,
@@ -101,10 +101,12 @@ export function isStale(error: Error): boolean {
 }
 
 /** The address with the settings put after those that it may bring itself. */
-function withSettings(url: string): string {
+function withSettings(url: string, wanted: readonly (string | false | undefined)[]): string {
+  const further = wanted.filter((setting) => setting);
+  if (further.length === 0) return url;
   const address = new URL(url);
   const own = address.searchParams.get('options');
-  address.searchParams.set('options', own ? `${own} ${settings}` : settings);
+  address.searchParams.set('options', [...(own ? [own] : []), ...further].join(' '));
   return address.href;
 }
 

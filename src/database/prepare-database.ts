@@ -12,7 +12,7 @@ type Seed = ((em: EntityManager) => unknown) | null;
  */
 export async function prepareDatabase(mapper: Mapper, database: DatabaseDeclaration, seed: Seed): Promise<void> {
   await mapper.connect();
-  if (database.schema === 'none') {
+  if (database.schema === 'none' || database.readOnly) {
     // a database that is not there is found now, and not by the first request
     await mapper.em.fork().execute('select 1');
     return;

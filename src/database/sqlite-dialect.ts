@@ -31,9 +31,9 @@ const inMemory = ':memory:';
 export class SqliteFileDialect extends SqliteDialect {
   readonly #driver: SqliteFileDriver;
 
-  constructor(file: string, statementTimeout = 0) {
+  constructor(file: string, statementTimeout = 0, readOnly = false) {
     super({ database: () => Promise.reject(new Error('connections are opened by SqliteFileDialect itself')) });
-    this.#driver = new SqliteFileDriver(file, statementTimeout);
+    this.#driver = new SqliteFileDriver(file, statementTimeout, readOnly);
   }
 
   /** Where what takes long is read; there are none for a database in memory, which has one connection only. */
@@ -49,6 +49,11 @@ export class SqliteFileDialect extends SqliteDialect {
   /** Runs work that writes, as a transaction of its own, when it is its turn. */
   write<Result>(work: (db: DatabaseSync) => Result | Promise<Result>): Promise<Result> {
     return this.#driver.write(work);
+  }
+
+  /** From now on the database refuses to be changed, as far as it is asked on the connections of this dialect. */
+  refuseWrites(): Promise<void> {
+    return this.#driver.refuseWrites();
   }
 
   override createDriver(): Driver {
@@ -79,15 +84,17 @@ class SqliteFileDriver implements Driver {
   threads: ReaderThreads | null = null;
   readonly #file: string;
   readonly #statementTimeout: number;
+  readonly #readOnly: boolean;
   readonly #turn = new Turn();
   #writer!: DatabaseSync;
   #reader!: DatabaseSync;
   #reads: MapperReads | null = null;
   #isOpen = false;
 
-  constructor(file: string, statementTimeout: number) {
+  constructor(file: string, statementTimeout: number, readOnly: boolean) {
     this.#file = file;
     this.#statementTimeout = statementTimeout;
+    this.#readOnly = readOnly;
   }
 
   async init(): Promise<void> {
@@ -98,9 +105,10 @@ class SqliteFileDriver implements Driver {
       this.#reader = this.#writer;
       return;
     }
-    mkdirSync(dirname(this.#file), { recursive: true });
-    this.#writer = open(this.#file);
-    this.#reader = open(this.#file);
+    if (!this.#readOnly) mkdirSync(dirname(this.#file), { recursive: true });
+    const openFile = this.#readOnly ? openToRead : open;
+    this.#writer = openFile(this.#file);
+    this.#reader = openFile(this.#file);
     this.threads = new ReaderThreads({ file: this.#file, busyTimeout }, this.#statementTimeout);
     this.#reads = new MapperReads(this.#reader, this.threads);
   }
@@ -135,8 +143,15 @@ class SqliteFileDriver implements Driver {
     }
   }
 
+  async refuseWrites(): Promise<void> {
+    await this.init();
+    await this.#turn.take();
+    for (const db of new Set([this.#writer, this.#reader])) db.exec('pragma query_only = on');
+    this.#turn.give();
+  }
+
   async acquireConnection(): Promise<DatabaseConnection> {
-    return new Connection(this.#writer, this.#reads, this.#turn);
+    return new Connection(this.#writer, this.#reads, this.#turn, this.#readOnly ? 'begin' : 'begin immediate');
   }
 
   async beginTransaction(connection: DatabaseConnection): Promise<void> {
@@ -179,19 +194,21 @@ class Connection implements DatabaseConnection {
   /** Null where the connection that writes is the only one. */
   readonly #reads: MapperReads | null;
   readonly #turn: Turn;
+  readonly #begin: string;
   #inTransaction = false;
 
-  constructor(writer: DatabaseSync, reads: MapperReads | null, turn: Turn) {
+  constructor(writer: DatabaseSync, reads: MapperReads | null, turn: Turn, begin: string) {
     this.#writer = writer;
     this.#reads = reads;
     this.#turn = turn;
+    this.#begin = begin;
   }
 
   async begin(): Promise<void> {
     await this.#turn.take();
     try {
       // immediate: the write lock is taken now, so that a later statement cannot fail for being unable to upgrade
-      this.#writer.exec('begin immediate');
+      this.#writer.exec(this.#begin);
       this.#inTransaction = true;
     } catch (error) {
       this.#turn.give();
@@ -253,6 +270,11 @@ function open(file: string): DatabaseSync {
   db.exec('pragma journal_mode = wal; pragma synchronous = full; pragma foreign_keys = on;');
   addFunctions(db);
   return db;
+}
+
+/** Nothing can be changed through it, whatever is sent. */
+function openToRead(file: string): DatabaseSync {
+  return new DatabaseSync(file, { readOnly: true, timeout: busyTimeout });
 }
 
 function onlyReads(sql: string): boolean {

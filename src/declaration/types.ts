@@ -151,6 +151,8 @@ export interface DatabaseDeclaration {
   /** Milliseconds; 0 means none. */
   readonly statementTimeout: number;
   readonly preparedStatements: boolean;
+  /** The database itself refuses to change anything, its schema included. Not declared: tools that only look ask for it. */
+  readonly readOnly?: boolean;
 }
 
 export interface SecurityDeclaration {

@@ -77,9 +77,15 @@ export class SuiteServer {
     const application = await this.#load(database.url, (sql) => {
       running.written ||= writing.test(sql);
     });
-    const app = await serverOf(application, {}, (server) => {
-      server.addHook('preHandler', async (request) => running.look?.(request as ApiRequest));
-    });
+    const app = await serverOf(
+      application,
+      {},
+      {
+        prepare: (server) => {
+          server.addHook('preHandler', async (request) => running.look?.(request as ApiRequest));
+        },
+      },
+    );
     await app.listen({ host: '127.0.0.1', port: 0 });
     // until now tables were made and filled
     running.written = false;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { databaseLabel } from '../../src/cli/database-start.ts';
+import { databaseLabel } from '../../src/database/database-label.ts';
 
 test.each([
   ['postgresql://ada:secret@db.example.org:5432/app', 'postgresql://ada@db.example.org:5432/app'],

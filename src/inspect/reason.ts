@@ -1,0 +1,127 @@
+import { type Application, metaOf } from '../application.ts';
+import { ApiController } from '../controller/api-controller.ts';
+import type { ApiDeclaration } from '../declaration/types.ts';
+import { identifierParser, keyOf } from '../model/identifier.ts';
+import type { Match } from '../route/match.ts';
+import type { CheckStep, Reason, RoleCheck } from './explanation.ts';
+import type { Recording } from './recorder.ts';
+import type { Watched } from './watched.ts';
+
+interface Refused extends Watched {
+  readonly match: Match | null;
+  /** The problem document of the answer; null where there is none. */
+  readonly problem: { readonly code: string; readonly detail: string } | null;
+}
+
+/** The first reason why a request was not answered with what it asked for; null where it was. */
+export async function reasonOf(refused: Refused): Promise<Reason | null> {
+  const { answer, application, match, problem, recording } = refused;
+  if (answer.status < 400) return null;
+  const code = problem?.code ?? null;
+  const detail = problem?.detail ?? `it is answered with ${answer.status}`;
+  if (recording.authenticationError !== null && answer.status === 401)
+    return { code, message: `${detail}; nothing else was looked at`, remedy: credentialRemedy(application) };
+  if (!match) return { code, message: detail, remedy: missRemedy(code) };
+  const { refusal } = recording;
+  if (refusal && (code === 'access_denied' || code === 'authentication_required')) return deniedReason(code, refusal, refused);
+  if (answer.status >= 500) return { code, message: causeOf(recording.error) ?? detail, remedy: null };
+  if (code === 'entity_not_found' && match.record.api && match.record.single && !recording.loaded)
+    return { code, ...(await absence(application, match.record.api, match.params.id as string, match.record.controller)) };
+  return { code, message: `${detail}${repliedBy(recording)}`, remedy: null };
+}
+
+function deniedReason(code: string, { roles, subject }: CheckStep, { application, recording }: Refused): Reason {
+  const denied = roles.find(({ granted }) => granted === false) as RoleCheck;
+  const { role, votes } = denied;
+  // the built-in voter looks at no subject
+  const on = subject === null || votes.every(({ voter }) => voter === 'RoleVoter') ? '' : ` on ${subject}`;
+  const said = votes.every(({ vote }) => vote === 'abstain')
+    ? `${votes.length === 1 ? `${votes[0]?.voter} abstained` : 'every voter abstained'}${on}, and nobody else judges it`
+    : votes.some(({ vote }) => vote === 'grant')
+      ? `${votes.map(({ voter, vote }) => `${voter} voted ${vote}`).join(', ')}${on}, which is not enough (${application.voters.strategy})`
+      : `${votes
+          .filter(({ vote }) => vote === 'deny')
+          .map(({ voter }) => voter)
+          .join(' and ')} voted deny${on}`;
+  const nobody = code === 'authentication_required';
+  const message = `${role}: ${said}${nobody ? '; nobody is calling' : ''}`;
+  return { code, message, remedy: deniedRemedy(denied, nobody, recording.user?.roles ?? [], application) };
+}
+
+function deniedRemedy(
+  { role, votes }: RoleCheck,
+  nobody: boolean,
+  held: readonly string[],
+  application: Application,
+): string | null {
+  if (nobody) return 'call as somebody: with a token, or as a user';
+  if (votes.every(({ voter }) => voter === 'RoleVoter')) {
+    const { roleHierarchy } = application.declaration.security;
+    const above = Object.keys(roleHierarchy).filter((holder) => roleHierarchy[holder]?.includes(role));
+    const or = above.length > 0 ? `, or one that includes it (${above.join(', ')})` : '';
+    return `the user needs ${role}${or}, and has ${held.join(', ') || 'no roles'}`;
+  }
+  if (votes.every(({ vote }) => vote === 'abstain')) return `let a voter grant ${role}: where all abstain, access is denied`;
+  return null;
+}
+
+function credentialRemedy({ declaration: { security }, production }: Application): string | null {
+  if (security.jwt && security.jwt.jwks === null && !production)
+    return 'declarest token --sub ID --roles A,B prints one that is accepted; without a credential the caller is nobody';
+  return null;
+}
+
+function missRemedy(code: string | null): string | null {
+  return code === 'not_found' ? 'declarest routes shows every path' : null;
+}
+
+/** Why a row was not found: it is looked for without what restricts the action. */
+async function absence(
+  application: Application,
+  api: ApiDeclaration,
+  id: string,
+  controller: string,
+): Promise<Omit<Reason, 'code'>> {
+  const { mapper } = application;
+  const meta = metaOf(mapper, api.class.value);
+  const name = `${meta.className} ${id}`;
+  const key = identifierParser(meta, mapper.driver.getPlatform(), 'path')(id);
+  if (key === undefined)
+    return { message: `no ${meta.className} can have the id "${id}": its column cannot hold it`, remedy: null };
+  const em = mapper.em.fork();
+  const where = { [keyOf(meta).name]: key } as never;
+  const isThere = async (options: object) => (await em.count(meta.class, where, options)) > 0;
+  if (!(await isThere({ filters: false }))) {
+    const other = meta.root !== meta && (await em.count(meta.root.class, where, { filters: false })) > 0;
+    return { message: other ? `the row ${id} is no ${meta.className}` : `there is no row ${name}`, remedy: null };
+  }
+  const filters = Object.values(meta.filters ?? {}).filter((filter) => filter.default !== false);
+  if (filters.length > 0 && !(await isThere({})))
+    return {
+      message: `${name} is hidden by the filter ${filters.map(({ name: own }) => own).join(' or ')} of the model`,
+      remedy: null,
+    };
+  const type = (api.controller?.value ?? ApiController) as typeof ApiController;
+  if (type.prototype.customizeQuery === ApiController.prototype.customizeQuery)
+    return { message: `${name} was not found, and is there now`, remedy: null };
+  return {
+    message: `${name} is hidden by ${controller}.customizeQuery`,
+    remedy: 'call as a user for whom it lets the row through, or change what it restricts',
+  };
+}
+
+/** The messages of an error and of what caused it. */
+function causeOf(error: unknown): string | null {
+  const messages: string[] = [];
+  for (let cause = error; cause instanceof Error && messages.length < 4; cause = cause.cause) {
+    const message = cause.message.replace(/\s*\n\s*/g, ' ');
+    if (!messages.some((known) => known.includes(message))) messages.push(message);
+  }
+  return messages.length > 0 ? messages.join(': ') : error === null || error === undefined ? null : String(error);
+}
+
+/** Says which code of the application gave the answer. */
+function repliedBy({ steps }: Recording): string {
+  const replied = steps.findLast((step) => step.kind === 'call' && step.replied);
+  return replied?.kind === 'call' ? `: ${replied.name} replied` : '';
+}

@@ -1,0 +1,81 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Application, ApplicationOptions } from '../application.ts';
+import { databaseKind, sqliteFile } from '../database/mapper.ts';
+import type { SqliteFileDialect } from '../database/sqlite-dialect.ts';
+import { Explainer, type RequestToExplain } from './explainer.ts';
+import type { Explanation } from './explanation.ts';
+
+interface Opened {
+  readonly explainer: Explainer;
+  /** How much had been changed when a copy was made; null where the database itself is read. */
+  readonly changes: unknown;
+  readonly close: () => Promise<void>;
+}
+
+/**
+ * Explains requests to an application that is running, on connections of its own that cannot change anything. A database in memory is
+ * open to the running application only, and is copied for each state that it is in.
+ */
+export class RunningExplainer {
+  readonly #application: Application;
+  readonly #options: ApplicationOptions;
+  #opened: Opened | null = null;
+  #last: Promise<unknown> = Promise.resolve();
+
+  /** The options are those that the application was loaded with. */
+  constructor(application: Application, options: ApplicationOptions) {
+    this.#application = application;
+    this.#options = options;
+  }
+
+  explain(request: RequestToExplain): Promise<Explanation> {
+    const explained = this.#last.then(async () => (await this.#current()).explain(request));
+    this.#last = explained.catch(() => undefined);
+    return explained;
+  }
+
+  async close(): Promise<void> {
+    await this.#last;
+    await this.#opened?.close();
+    this.#opened = null;
+  }
+
+  async #current(): Promise<Explainer> {
+    const { declaration, directory, mapper } = this.#application;
+    const { url } = declaration.database;
+    const isInMemory = databaseKind(url) === 'sqlite' && sqliteFile(url, directory) === null;
+    if (!isInMemory) {
+      this.#opened ??= await opened(this.#options);
+      return this.#opened.explainer;
+    }
+    const dialect = mapper.config.get('driverOptions') as unknown as SqliteFileDialect;
+    const changes = await dialect.read((db) => db.prepare('select total_changes() as changes').get()?.changes);
+    if (this.#opened && this.#opened.changes !== changes) {
+      await this.#opened.close();
+      this.#opened = null;
+    }
+    this.#opened ??= await openedCopy(this.#options, dialect, changes);
+    return this.#opened.explainer;
+  }
+}
+
+async function opened(options: ApplicationOptions): Promise<Opened> {
+  const explainer = await Explainer.open(options);
+  return { explainer, changes: null, close: () => explainer.close() };
+}
+
+async function openedCopy(options: ApplicationOptions, dialect: SqliteFileDialect, changes: unknown): Promise<Opened> {
+  const folder = mkdtempSync(join(tmpdir(), 'declarest-explain-'));
+  const remove = () => rmSync(folder, { recursive: true, force: true });
+  try {
+    const file = join(folder, 'copy.db');
+    await dialect.read((db) => db.prepare('vacuum into ?').run(file));
+    const explainer = await Explainer.open({ ...options, databaseUrl: `sqlite:${file}` }, { copy: 'sqlite::memory:' });
+    return { explainer, changes, close: () => explainer.close().finally(remove) };
+  } catch (error) {
+    remove();
+    throw error;
+  }
+}

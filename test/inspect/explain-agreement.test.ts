@@ -1,0 +1,131 @@
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startApplication, type TestApplication, type TestRequest } from '../../src/testing.ts';
+import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
+
+const courses = join(import.meta.dirname, '..', '..', 'examples', 'courses');
+
+const id = fc.oneof(
+  { weight: 12, arbitrary: fc.integer({ min: 1, max: 40 }).map(String) },
+  { weight: 1, arbitrary: fc.constantFrom('0', '9999', '99999999999999999999', '-1', 'x', '%31', '1.', '', '../1') },
+);
+const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
+
+/** What is declared, as far as a request can be made of it at random. */
+const declared: readonly [path: string, methods: readonly string[]][] = [
+  ['/api/center', ['GET', 'HEAD']],
+  ['/api/person', ['GET', 'HEAD', 'POST']],
+  ['/api/person/{id}', ['GET', 'HEAD', 'PATCH', 'PUT', 'DELETE']],
+  ['/api/third-party/{id}', ['GET', 'HEAD']],
+  ['/api/course', ['GET', 'HEAD']],
+  ['/api/course/{id}', ['GET', 'HEAD', 'PATCH']],
+  ['/api/course/{id}/tags', ['POST', 'DELETE']],
+  ['/api/course/{id}/close', ['POST']],
+  ['/api/course/{id}/participation', ['POST', 'DELETE']],
+  ['/api/course/mine', ['GET', 'HEAD']],
+  ['/api/tag/health', ['GET', 'HEAD']],
+  ['/api/document', ['GET', 'POST']],
+  ['/api/user/{id}', ['GET', 'PATCH']],
+  ['/api/status', ['GET']],
+  ['/api/nothing', ['GET']],
+];
+const request = fc
+  .tuple(
+    fc
+      .constantFrom(...declared)
+      .chain(([path, own]) => fc.tuple(fc.constant(path), fc.constantFrom(...own, ...own, ...own, ...methods))),
+    id,
+    fc.constantFrom(...Array<string>(20).fill('.json'), '.xml', '', '/'),
+    fc.constantFrom(...Array<string>(20).fill(''), '?page=1', '?page=0', '?items_per_page=3', '?x=1', '?page=1&page=2'),
+  )
+  .map(([[path, method], value, suffix, query]) => ({ method, path: path.replace('{id}', value) + suffix + query }));
+const user = fc.option(
+  fc.record({
+    id: fc.integer({ min: 1, max: 3 }),
+    roles: fc.subarray(['ROLE_USER', 'ROLE_SUPERVISOR', 'ROLE_ADMIN']),
+    centers: fc.subarray([1, 2, 3], { minLength: 1 }),
+  }),
+  { nil: undefined, freq: 9 },
+);
+const json = fc.option(
+  fc.oneof(
+    fc.constantFrom(
+      { id: 1 },
+      { id: 'health' },
+      { id: 9999 },
+      {},
+      { firstName: 'Ada' },
+      { title: '' },
+      { title: 'T', tags: [{ id: 'health' }] },
+    ),
+    fc.constantFrom({ firstName: 'A', lastName: 'B', center: { id: 1 } }, { center: { id: 77 } }, { type: 'x' }, [], {
+      nonsense: 1,
+    }),
+  ),
+  { nil: undefined },
+);
+describe.each(databases)('an explanation on %s', (kind) => {
+  let database: FreshDatabase;
+  let app: TestApplication;
+  beforeAll(async () => {
+    database = await freshDatabase(kind);
+    app = await startApplication({ directory: courses, databaseUrl: database.url });
+  });
+  afterAll(async () => {
+    await app?.close();
+    await database?.drop();
+  });
+
+  test('has the status that the server answers with, and whoever is refused is refused there too', {
+    timeout: 60_000,
+  }, async () => {
+    const outcomes = { answered: 0, refused: 0, failed: 0, stopped: 0 };
+    await fc.assert(
+      fc.asyncProperty(request, user, json, async ({ method, path }, as, body) => {
+        const hasBody = body !== undefined && method !== 'GET' && method !== 'HEAD';
+        const asked = { ...(as && { as }), ...(hasBody && { json: body }) };
+        const explained = await app.explain(method, path, asked);
+        const status = await send(app, method, path, asked);
+        outcomes[explained.outcome]++;
+        if (explained.outcome !== 'stopped') {
+          expect(explained.status).toBe(status);
+          expect(explained.reason === null).toBe(status < 400);
+          // HEAD is answered without a body, and explained with all that GET is
+          if (explained.reason) expect(explained.reason.code).not.toBeNull();
+        } else if (explained.status === null) {
+          // a handler of the application's own has the last word
+          expect([401, 403, 404, 405]).not.toContain(status);
+        } else if (!hasBody && explained.status !== 204) {
+          expect(status).toBe(400);
+        } else {
+          // what only the change brings about
+          expect([explained.status, 409]).toContain(status);
+        }
+      }),
+      { numRuns: 400 },
+    );
+    // it was no agreement about nothing
+    expect(outcomes.failed).toBe(0);
+    expect(Math.min(outcomes.answered, outcomes.refused, outcomes.stopped)).toBeGreaterThan(5);
+  });
+});
+
+/** Sends the path as it is: `fetch` would tidy it up. */
+async function send(app: TestApplication, method: string, path: string, { as, json: body }: TestRequest): Promise<number> {
+  const { request } = process.getBuiltinModule('node:http');
+  const text = body === undefined ? undefined : JSON.stringify(body);
+  const headers = {
+    ...(as && { authorization: `Bearer ${await app.tokenFor(as)}` }),
+    ...(text !== undefined && { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(text)) }),
+  };
+  const { hostname, port } = new URL(app.url);
+  return new Promise((resolve, reject) => {
+    const sending = request({ hostname, port, method, path, headers }, (response) => {
+      response.resume();
+      response.on('end', () => resolve(response.statusCode as number));
+    });
+    sending.on('error', reject);
+    sending.end(text);
+  });
+}

@@ -1,0 +1,333 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import type { CheckStep, Explanation, StatementStep } from '../../src/testing.ts';
+import { useApplication } from '../spec/fixtures/use-application.ts';
+import { databases } from '../support/databases.ts';
+import { apiKey, calls, notebook } from './notebook.ts';
+
+const ada = { id: 1, roles: ['ROLE_USER'] };
+const admin = { id: 9, roles: ['ROLE_ADMIN'] };
+
+function statements({ steps }: Explanation): StatementStep[] {
+  return steps.filter((step) => step.kind === 'statement');
+}
+
+function checks({ steps }: Explanation): CheckStep[] {
+  return steps.filter((step) => step.kind === 'check');
+}
+
+describe.each(databases)('the explanation of a request on %s', (kind) => {
+  const application = useApplication(kind, notebook);
+  const explain: typeof application.app.explain = (...args) => application.app.explain(...args);
+  beforeEach(() => {
+    calls.length = 0;
+  });
+
+  test('of an entity tells the route, the caller, the checks among the statements, and what goes out', async () => {
+    const explained = await explain('GET', '/note/1.json', { as: ada });
+    expect(explained).toMatchObject({
+      method: 'GET',
+      path: '/note/1.json',
+      outcome: 'answered',
+      status: 200,
+      reason: null,
+      database: { is: 'existing' },
+      route: {
+        name: 'app_api_single_note__entity',
+        path: '/note/{id}.{_format}',
+        params: { id: '1' },
+        format: 'json',
+        controller: 'NoteController',
+        handler: 'entityApi',
+        roles: ['NOTE_SEE'],
+        compiled: true,
+        needsEntity: null,
+      },
+      others: [],
+      caller: { by: 'credential', user: { id: '1', roles: ['ROLE_USER'] }, refused: null },
+      fields: { read: ['id', 'title', 'labels[].id', 'labels[].text'], sent: ['id', 'title', 'labels[]'], write: null },
+      next: [],
+    });
+    expect(explained.steps.map(({ kind: step }) => step)).toEqual(['call', 'statement', 'check', 'statement']);
+    expect(explained.steps[0]).toEqual({ kind: 'call', name: 'NoteController.customizeQuery', replied: false });
+    expect(checks(explained)).toEqual([
+      {
+        kind: 'check',
+        subject: 'Note 1',
+        strategy: 'affirmative',
+        roles: [{ role: 'NOTE_SEE', votes: [{ voter: 'NoteVoter', vote: 'grant' }], granted: true }],
+        granted: true,
+      },
+    ]);
+  });
+
+  test('shows the statements that are sent when it is served, with their parameters', async () => {
+    application.app.statements.length = 0;
+    await application.request('GET', '/note/1.json', { as: ada });
+    const served = [...application.app.statements];
+    const explained = await explain('GET', '/note/1.json', { as: ada });
+    expect(statements(explained).map(({ sql }) => sql)).toEqual(served);
+    expect(statements(explained)[0]?.parameters.map(String)).toContain('1');
+    expect(application.app.statements).toEqual(served);
+  });
+
+  test('of a list asks without a subject before any statement', async () => {
+    const explained = await explain('GET', '/note.json?page=1', { user: ada });
+    expect(explained).toMatchObject({ status: 200, caller: { by: 'given', user: { id: 1 } } });
+    expect(explained.steps[0]).toMatchObject({ kind: 'check', subject: null, granted: true });
+    expect(explained.fields.sent).toEqual(['id', 'title', 'labels[]']);
+  });
+
+  test('of HEAD is that of GET without fields that go out', async () => {
+    const explained = await explain('HEAD', '/note/1.json', { user: ada });
+    expect(explained).toMatchObject({
+      status: 200,
+      fields: { read: ['id', 'title', 'labels[].id', 'labels[].text'], sent: null },
+    });
+    expect(checks(explained)).toMatchObject([{ subject: 'Note 1', granted: true }]);
+  });
+
+  test('of a custom action names the handler and the statements that it sends', async () => {
+    const explained = await explain('GET', '/note/first.json', { user: ada });
+    expect(explained).toMatchObject({ status: 200, route: { handler: 'firstApi', compiled: null }, fields: { read: null } });
+    expect(explained.steps.map((step) => (step.kind === 'call' ? step.name : step.kind))).toEqual([
+      'check',
+      'NoteController.firstApi',
+      'statement',
+      'statement',
+    ]);
+    expect(statements(explained)[0]?.by).toBe('NoteController.firstApi');
+    expect(explained.fields.sent).toEqual(['id', 'title', 'labels[]']);
+  });
+
+  test('a wrong token is the first reason, and nothing else was done', async () => {
+    const explained = await explain('GET', '/note/1.json', { as: 'abc.def.ghijklmnop' });
+    expect(explained).toMatchObject({
+      outcome: 'refused',
+      status: 401,
+      reason: { code: 'invalid_credentials' },
+      caller: { by: 'credential', user: null },
+      steps: [],
+    });
+    expect(explained.caller.refused).toMatch(/token/);
+    expect(JSON.stringify(explained)).not.toContain('ghijklmnop');
+  });
+
+  test('an API key is sent as one', async () => {
+    const explained = await explain('GET', '/tag.json', { as: apiKey });
+    expect(explained).toMatchObject({ status: 200, caller: { user: { id: 'robot', roles: ['ROLE_ADMIN'] } } });
+    expect(JSON.stringify(explained)).not.toContain(apiKey);
+    expect(await explain('GET', '/tag.json', { as: 'another-key' })).toMatchObject({ status: 401, steps: [] });
+  });
+
+  test('a header of its own reaches the authenticator of the application', async () => {
+    const explained = await explain('GET', '/note.json', { headers: { 'x-session': 'session-of-7' } });
+    expect(explained).toMatchObject({ status: 200, caller: { by: 'credential', user: { id: 7 } } });
+  });
+
+  test('anonymous callers are told which voter said no', async () => {
+    const explained = await explain('GET', '/note.json');
+    expect(explained).toMatchObject({
+      status: 401,
+      caller: { by: 'nobody', user: null, refused: null },
+      reason: {
+        code: 'authentication_required',
+        message: 'NOTE_SEE: NoteVoter voted deny; nobody is calling',
+        remedy: 'call as somebody: with a token, or as a user',
+      },
+    });
+    expect(statements(explained)).toEqual([]);
+  });
+
+  test('a vote against it refuses it, and the roles after it are not asked for', async () => {
+    const explained = await explain('PATCH', '/note/4.json', { user: ada });
+    expect(explained).toMatchObject({ outcome: 'refused', status: 403, reason: { code: 'access_denied' }, next: [] });
+    expect(explained.reason?.message).toBe('NOTE_CHANGE: NoteVoter voted deny on Note 4');
+    expect(checks(explained)[0]).toMatchObject({
+      granted: false,
+      roles: [
+        { role: 'NOTE_SEE', granted: true },
+        { role: 'NOTE_CHANGE', granted: false },
+      ],
+    });
+    const early = await explain('PATCH', '/note/1.json');
+    expect(checks(early)[0]?.roles).toEqual([
+      { role: 'NOTE_SEE', votes: [{ voter: 'NoteVoter', vote: 'deny' }], granted: false },
+      { role: 'NOTE_CHANGE', votes: [], granted: null },
+    ]);
+  });
+
+  test('where every voter abstains it says so', async () => {
+    const explained = await explain('GET', '/label.json', { user: ada });
+    expect(explained).toMatchObject({
+      status: 403,
+      reason: {
+        message: 'LABEL_SEE: UndecidedVoter abstained, and nobody else judges it',
+        remedy: 'let a voter grant LABEL_SEE: where all abstain, access is denied',
+      },
+    });
+  });
+
+  test('a role that the user has not got is named with those that include it', async () => {
+    const explained = await explain('GET', '/tag/1.json', { user: ada });
+    expect(explained.reason).toEqual({
+      code: 'access_denied',
+      message: 'ROLE_EDITOR: RoleVoter voted deny',
+      remedy: 'the user needs ROLE_EDITOR, or one that includes it (ROLE_ADMIN), and has ROLE_USER',
+    });
+  });
+
+  test('a voter that throws is named, with what it threw', async () => {
+    const explained = await explain('PATCH', '/label/1.json', { user: ada });
+    expect(explained).toMatchObject({ outcome: 'failed', status: 500 });
+    expect(explained.reason?.message).toBe('the voter BrokenVoter failed for the role "LABEL_COUNT": the tables are gone');
+    expect(checks(explained)[0]).toMatchObject({ granted: null, roles: [{ votes: [{ voter: 'BrokenVoter', vote: 'failed' }] }] });
+  });
+
+  test.each([
+    ['/note/99.json', 'there is no row Note 99'],
+    ['/note/2.json', 'Note 2 is hidden by NoteController.customizeQuery'],
+    ['/note/3.json', 'Note 3 is hidden by the filter alive of the model'],
+    ['/note/99999999999999999999.json', 'no Note can have the id "99999999999999999999": its column cannot hold it'],
+    ['/note/1/gone.json', 'there is no page with this id'],
+  ])('of the 404 of %s says that %s', async (path, message) => {
+    const explained = await explain('GET', path, { user: ada });
+    expect(explained).toMatchObject({ outcome: 'refused', status: 404, reason: { code: 'entity_not_found', message } });
+    expect(await application.request('GET', path, { as: ada })).toMatchObject({ status: 404 });
+  });
+
+  test('looks for the row without a trace among the steps', async () => {
+    const hidden = await explain('GET', '/note/2.json', { user: ada });
+    expect(statements(hidden)).toHaveLength(1);
+    expect(checks(hidden)).toEqual([]);
+  });
+
+  test.each([
+    ['PUT', '/label.json', 405, 'method_not_allowed'],
+    ['GET', '/label.xml', 404, 'unknown_format'],
+    ['GET', '/nothing.json', 404, 'not_found'],
+  ])('where no route answers %s %s it says why each does not', async (method, path, status, code) => {
+    const explained = await explain(method, path, { user: ada });
+    expect(explained).toMatchObject({ status, route: null, reason: { code }, steps: [] });
+    expect(explained.others).toHaveLength(application.app.application.records.length);
+  });
+
+  test('errors of the request are explained in their place', async () => {
+    const parameter = await explain('GET', '/note.json?pag=1', { user: ada });
+    expect(parameter).toMatchObject({ status: 400, reason: { code: 'unknown_parameter' } });
+    expect(parameter.reason?.message).toContain('"pag"');
+    expect(checks(parameter)).toMatchObject([{ granted: true }]);
+    const method = await explain('PUT', '/note.json', { user: ada });
+    expect(method).toMatchObject({ status: 400, reason: { code: 'method_not_supported' } });
+    expect(await explain('PATCH', '/note/1.json?x=1', { user: ada })).toMatchObject({ reason: { code: 'unknown_parameter' } });
+  });
+
+  test('an answer of a hook or a handler with a status of its own is told as theirs', async () => {
+    const early = await explain('GET', '/label/1.json', { headers: { 'x-early': 'yes' } });
+    expect(early).toMatchObject({
+      status: 403,
+      reason: { message: expect.stringContaining('LabelController.onPostCheckAccess replied') },
+    });
+    const handled = await explain('GET', '/note/early.json', { user: ada });
+    expect(handled).toMatchObject({
+      status: 425,
+      reason: { message: expect.stringContaining('NoteController.earlyApi replied') },
+    });
+  });
+
+  describe('of a write', () => {
+    const rows = () => application.rows('select id, title, owner from note order by id');
+
+    test.each([
+      ['POST', '/note.json', 201, ['title', 'owner']],
+      ['PATCH', '/note/1.json', 200, ['title', 'owner']],
+      ['PUT', '/note/1.json', 200, ['title', 'owner']],
+      ['DELETE', '/note/1.json', 204, null],
+      ['POST', '/note/1/labels.json', 200, null],
+      ['DELETE', '/note/1/labels.json', 200, null],
+    ])('%s %s stops before the change', async (method, path, status, write) => {
+      const before = await rows();
+      const explained = await explain(method, path, { user: ada });
+      expect(explained).toMatchObject({ outcome: 'stopped', status, reason: null, fields: { write, sent: null } });
+      expect(checks(explained)).toMatchObject([{ subject: path.startsWith('/note/1') ? 'Note 1' : null, granted: true }]);
+      expect(explained.next.at(-1)).toContain(`answer ${status}`);
+      expect(explained.next.includes('NoteController.onAfterValidation')).toBe(status !== 204);
+      expect(await rows()).toEqual(before);
+      expect(calls).toEqual([]);
+    });
+
+    test('a body is read and validated, and nothing is done with it', async () => {
+      const before = await rows();
+      const fine = await explain('PATCH', '/note/1.json', { user: ada, json: { title: 'new' } });
+      expect(fine).toMatchObject({ outcome: 'stopped', status: 200 });
+      expect(fine.next[0]).toBe('NoteController.onAfterValidation');
+      expect(await explain('POST', '/note.json', { user: ada, json: { title: 'new', owner: 1 } })).toMatchObject({ status: 201 });
+      const refusals = [
+        ['PATCH', '/note/1.json', { title: 'forbidden' }, 422, 'validation_failed'],
+        ['PATCH', '/note/1.json', { secret: 'x' }, 400, 'unknown_field'],
+        ['POST', '/note.json', {}, 422, 'validation_failed'],
+        ['PATCH', '/note/1.json', [], 400, 'invalid_body'],
+      ] as const;
+      for (const [method, path, json, status, code] of refusals)
+        expect(await explain(method, path, { user: ada, json })).toMatchObject({ outcome: 'refused', status, reason: { code } });
+      expect(await rows()).toEqual(before);
+      expect(calls).toEqual([]);
+    });
+
+    test('of an item to add, it is looked for, and the rest is left', async () => {
+      const links = () => application.rows('select * from note_labels');
+      const fine = await explain('POST', '/note/1/labels.json', { user: admin, json: { id: 1 } });
+      expect(fine).toMatchObject({ status: 403 });
+      const before = await links();
+      expect(await explain('POST', '/note/1/labels.json', { user: ada, json: { id: 1 } })).toMatchObject({
+        outcome: 'stopped',
+        status: 200,
+        next: [
+          'NoteController.onAfterValidation',
+          'write what changed, and commit',
+          'answer 200 with the item in the group read',
+        ],
+      });
+      expect(await explain('POST', '/note/1/labels.json', { user: ada, json: { id: 77 } })).toMatchObject({
+        status: 400,
+        reason: { code: 'reference_not_found', message: 'label id not found' },
+      });
+      expect(await links()).toEqual(before);
+    });
+
+    test('a handler of the application is not run at all', async () => {
+      const explained = await explain('POST', '/note/1/send.json', { user: ada, json: { title: 'x' } });
+      expect(explained).toMatchObject({ outcome: 'stopped', status: null, reason: null });
+      expect(explained.next).toEqual(['NoteController.sendApi, which is not run: it may do more than write']);
+      expect(calls).toEqual([]);
+      // and it is refused as ever
+      expect(await explain('POST', '/note/2/send.json', { user: ada })).toMatchObject({ status: 404 });
+      expect(await explain('POST', '/note/1/send.json')).toMatchObject({ status: 401 });
+    });
+
+    test('a handler that writes when it should read is stopped by the database', async () => {
+      const before = await rows();
+      const explained = await explain('GET', '/note/count.json', { user: ada });
+      expect(explained).toMatchObject({ outcome: 'failed', status: null });
+      expect(explained.reason?.message).toMatch(/^NoteController\.countApi changes the database/);
+      expect(await rows()).toEqual(before);
+      expect((await application.request('GET', '/note/count.json', { as: ada })).status).toBe(200);
+      expect(await rows()).not.toEqual(before);
+    });
+  });
+
+  test('sees what was written a moment ago', async () => {
+    const { status } = await application.request('POST', '/note.json', { as: ada, json: { title: 'fresh', owner: 1 } });
+    expect(status).toBe(201);
+    const id = (await application.rows('select max(id) as id from note'))[0]?.id;
+    expect(await explain('GET', `/note/${id}.json`, { user: ada })).toMatchObject({ status: 200 });
+  });
+
+  test('several at a time do not get into one another', async () => {
+    const paths = ['/note/1.json', '/note/2.json', '/note/4.json', '/note.json', '/note/99.json'];
+    const explained = await Promise.all(paths.map((path) => explain('GET', path, { user: ada })));
+    expect(explained.map(({ path, status }) => [path, status])).toEqual(
+      paths.map((path, i) => [path, [200, 404, 200, 200, 404][i]]),
+    );
+    expect(explained.map((one) => checks(one).length)).toEqual([1, 0, 1, 1, 0]);
+  });
+});
