@@ -79,10 +79,14 @@ function routeLines({ compiled, controller, format, handler, name, needsEntity, 
   ];
 }
 
+/** What tokens say of themselves, and not of their user. */
+const ofEveryToken = ['iat', 'exp', 'nbf', 'iss', 'aud', 'jti'];
+
 function callerText({ by, refused, user }: Caller): string {
   if (refused !== null) return 'a credential that was refused';
   if (!user) return by === 'credential' ? 'nobody, for all that was sent' : 'nobody';
-  const claims = user.claims.length > 0 ? `, with ${user.claims.join(', ')}` : '';
+  const own = user.claims.filter((name) => !ofEveryToken.includes(name));
+  const claims = own.length > 0 ? `, with ${own.join(', ')}` : '';
   return `user ${user.id} (${user.roles.join(', ') || 'no roles'})${claims}, ${by === 'given' ? 'as given' : 'by the credential'}`;
 }
 

@@ -89,6 +89,8 @@ class SqliteFileDriver implements Driver {
   #writer!: DatabaseSync;
   #reader!: DatabaseSync;
   #reads: MapperReads | null = null;
+  /** Sends nothing, and is the last to close where the others can only read: it takes away the files that they need beside the database. */
+  #tidier: DatabaseSync | null = null;
   #isOpen = false;
 
   constructor(file: string, statementTimeout: number, readOnly: boolean) {
@@ -106,6 +108,7 @@ class SqliteFileDriver implements Driver {
       return;
     }
     if (!this.#readOnly) mkdirSync(dirname(this.#file), { recursive: true });
+    if (this.#readOnly) this.#tidier = openToTidy(this.#file);
     const openFile = this.#readOnly ? openToRead : open;
     this.#writer = openFile(this.#file);
     this.#reader = openFile(this.#file);
@@ -186,6 +189,8 @@ class SqliteFileDriver implements Driver {
     this.#isOpen = false;
     if (this.#reader !== this.#writer) this.#reader.close();
     this.#writer.close();
+    this.#tidier?.close();
+    this.#tidier = null;
   }
 }
 
@@ -275,6 +280,18 @@ function open(file: string): DatabaseSync {
 /** Nothing can be changed through it, whatever is sent. */
 function openToRead(file: string): DatabaseSync {
   return new DatabaseSync(file, { readOnly: true, timeout: busyTimeout });
+}
+
+/** Null where the file is not ours to write, and so nothing beside it is ours to remove. */
+function openToTidy(file: string): DatabaseSync | null {
+  try {
+    const db = new DatabaseSync(file, { timeout: busyTimeout });
+    // until something is read, the connection does not know what kind of file it is
+    db.prepare('select 1 from sqlite_master').get();
+    return db;
+  } catch {
+    return null;
+  }
 }
 
 function onlyReads(sql: string): boolean {
