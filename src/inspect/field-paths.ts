@@ -1,4 +1,4 @@
-import type { WritableField, WritePlan } from '../change/write-plan.ts';
+import { isSetOnce, type WritableField, type WritePlan } from '../change/write-plan.ts';
 import type { FieldPlan } from '../model/field-plan.ts';
 
 /** Every value that a plan lets out, by its place in the JSON of one row: `center.name`, `participations[].person.id`. */
@@ -14,7 +14,7 @@ export function readablePaths({ variants }: FieldPlan): readonly string[] {
 /** Every field that a body may hold for one of several classes; a key is set once, when the row is made. */
 export function writablePaths(plans: readonly WritePlan[], creates: boolean): readonly string[] {
   const paths = plans.flatMap(({ fields }) =>
-    [...fields.values()].filter((field) => creates || field.metadata.primary !== true).flatMap(writable),
+    [...fields.values()].filter((field) => creates || !isSetOnce(field)).flatMap(writable),
   );
   return [...new Set(paths)];
 }

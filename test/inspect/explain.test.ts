@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { CheckStep, Explanation, StatementStep } from '../../src/testing.ts';
+import { type CheckStep, type Explanation, type StatementStep, startApplication } from '../../src/testing.ts';
 import { useApplication } from '../spec/fixtures/use-application.ts';
 import { databases } from '../support/databases.ts';
 import { apiKey, calls, notebook } from './notebook.ts';
@@ -330,4 +330,20 @@ describe.each(databases)('the explanation of a request on %s', (kind) => {
     );
     expect(explained.map((one) => checks(one).length)).toEqual([1, 0, 1, 1, 0]);
   });
+});
+
+test('a database in memory is copied, and again once something was changed in it', async () => {
+  const app = await startApplication({ ...notebook, databaseUrl: 'sqlite::memory:' });
+  try {
+    expect(await app.explain('GET', '/note/5.json', { user: ada })).toMatchObject({
+      status: 404,
+      database: { address: 'sqlite::memory:', is: 'copy' },
+    });
+    await app.request('POST', '/note.json', { as: ada, json: { title: 'fifth', owner: 1 } });
+    expect(await app.explain('GET', '/note/5.json', { user: ada })).toMatchObject({ status: 200 });
+    expect(await app.explain('DELETE', '/note/5.json', { user: ada })).toMatchObject({ outcome: 'stopped', status: 204 });
+    expect((await app.request('GET', '/note/5.json', { as: ada })).status).toBe(200);
+  } finally {
+    await app.close();
+  }
 });
