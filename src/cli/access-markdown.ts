@@ -15,8 +15,8 @@ export function matrixMarkdown(matrix: AccessMatrix): string {
   return `${lines.join('\n')}\n`;
 }
 
-function cells({ hooks, methods, path, read, restricted, roles, write }: AccessRow): string[] {
-  const reads = [code(read), ...(hooks === '' ? [] : [`(see ${code(hooks)})`])].join(' ').trim();
+function cells({ hooks, methods, path, questions, read, restricted, roles, write }: AccessRow): string[] {
+  const reads = [code(read), code(questions), ...(hooks === '' ? [] : [`(see ${code(hooks)})`])].filter(Boolean).join('<br>');
   return [
     methods.replaceAll(',', ', '),
     code(path),

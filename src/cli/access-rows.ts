@@ -1,5 +1,5 @@
 import { fieldsText } from '../inspect/field-text.ts';
-import type { AccessMatrix, RoleAccess, RouteAccess, RouteFields } from '../inspect/matrix.ts';
+import type { AccessMatrix, Question, RoleAccess, RouteAccess, RouteFields } from '../inspect/matrix.ts';
 
 /** The methods of a route that ask for the same, show the same and take the same. */
 export interface AccessRow {
@@ -11,6 +11,8 @@ export interface AccessRow {
   readonly read: string;
   readonly write: string;
   readonly hooks: string;
+  /** What callers may ask of a list. */
+  readonly questions: string;
 }
 
 /** The table for people, in matching order. What was listed at length before is referred to. */
@@ -39,6 +41,7 @@ function factsOf(route: RouteAccess): Omit<AccessRow, 'methods' | 'path'> {
     ),
     read: route.action === 'unsupported' ? 'nothing: the action does not support the method' : partText(route.read),
     write: partText(route.write),
+    questions: questionsText(route.questions),
     hooks: route.hooks.map(({ value }) => value).join(', '),
   };
 }
@@ -52,6 +55,20 @@ function rolesText(roles: readonly RoleAccess[]): string {
       return roles[index + 1]?.voters.join(', ') === judges ? role : `${role} (${judges})`;
     })
     .join(' + ');
+}
+
+/** `filter lastName (eq, contains), email (exists); sort lastName; search email` */
+function questionsText(questions: readonly Question[]): string {
+  const kinds = [...Map.groupBy(questions, ({ kind }) => kind)];
+  return kinds
+    .map(([kind, those]) => {
+      const fields = [...Map.groupBy(those, ({ field }) => field)].map(([field, each]) => {
+        const operators = each.flatMap(({ operator }) => operator ?? []);
+        return operators.length > 0 ? `${field} (${operators.join(' ')})` : field;
+      });
+      return `${kind} ${fields.join(', ')}`;
+    })
+    .join('; ');
 }
 
 function partText({ decidedBy, fields }: RouteFields): string {

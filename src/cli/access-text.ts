@@ -32,6 +32,7 @@ export function matrixLines(matrix: AccessMatrix, { colour, columns }: Look): st
       ...(fits ? [] : [['roles', row.roles] as const, ['rows', row.restricted && `restricted by ${row.restricted}`] as const]),
       ['read', row.read] as const,
       ['write', row.write] as const,
+      ['ask', row.questions] as const,
       ['hooks', row.hooks] as const,
     ].flatMap(([name, text]) => (text ? detail(name, text, indent, width, colour) : []));
   return [
@@ -89,7 +90,8 @@ function placedLines(changes: readonly Change[]): string[] {
   ]);
 }
 
-/** Changes by the declaration that made them. */
+/** Changes by the declaration that made them, from file to file and line to line. */
 export function byPlace(changes: readonly Change[]): ReadonlyMap<string, readonly Change[]> {
-  return Map.groupBy(changes, ({ place }) => place ?? 'no longer declared');
+  const placed = Map.groupBy(changes, ({ place }) => place ?? 'no longer declared');
+  return new Map([...placed].sort(([a], [b]) => a.localeCompare(b, 'en', { numeric: true })));
 }

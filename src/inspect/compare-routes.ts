@@ -80,6 +80,7 @@ function changesOf(
     ...requirementChanges(facts, route),
     ...fieldChanges(facts, route, 'read', models),
     ...fieldChanges(facts, route, 'write', models),
+    ...questionChanges(facts, route),
   ];
   return changes.map((change) => ({ ...change, method: route.method, path: route.path }));
 }
@@ -165,6 +166,18 @@ function requirementChanges(facts: Facts, route: RouteAccess): Part[] {
       .filter(({ value }) => !was.some((before) => nameOf(before) === nameOf(value)))
       .map(({ value, place }) => closed(place, `takes only ${expressionOf(value)} as ${nameOf(value)} now`)),
   ];
+}
+
+const questions = { filter: 'can be filtered by', sort: 'can be sorted by', search: 'can be searched in' };
+
+function questionChanges(facts: Facts, route: RouteAccess): Part[] {
+  const subject = subjectOf(route);
+  return Object.entries(questions).flatMap(([kind, verb]) => [
+    ...[...Map.groupBy(facts.added(subject, kind), ({ place }) => place)].map(([place, those]) =>
+      opened(place, `${verb} ${those.map(({ value }) => value).join(', ')} now`),
+    ),
+    ...facts.removed(subject, kind).map((value) => closed(null, `${verb} ${value} no more`)),
+  ]);
 }
 
 /** The fields of a method, those together that one declaration opened. */

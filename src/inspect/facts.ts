@@ -24,7 +24,19 @@ export interface Enclosing {
   readonly place: string;
 }
 
-const routeKinds = ['action', 'PUBLIC', 'role', 'restricted by', 'hook', 'requirement', 'read', 'write'];
+const routeKinds = [
+  'action',
+  'PUBLIC',
+  'role',
+  'restricted by',
+  'hook',
+  'requirement',
+  'read',
+  'write',
+  'filter',
+  'sort',
+  'search',
+];
 const forms = [
   /^(?<subject>model \S+) (?<kind>filtered by) (?<value>.+)$/,
   new RegExp(`^(?<subject>/.*? (?:${httpMethods.join('|')})) (?<kind>${routeKinds.join('|')})(?: (?<value>.+))?$`),
@@ -79,7 +91,7 @@ export function subjectOf({ path, method }: Pick<RouteAccess, 'path' | 'method'>
 
 function routeFacts(route: RouteAccess, models: ReadonlyMap<string, string>): DeclaredFact[] {
   const subject = subjectOf(route);
-  const { action, handler, hooks, model, place, requirements, restricted, roles, read, write } = route;
+  const { action, handler, hooks, model, place, questions, requirements, restricted, roles, read, write } = route;
   const own = action === 'handler' || action === 'service';
   return [
     fact(
@@ -99,6 +111,9 @@ function routeFacts(route: RouteAccess, models: ReadonlyMap<string, string>): De
     ...(route.method === 'HEAD' ? [] : fieldFacts(subject, 'read', read.fields, models)),
     ...(own || read.decidedBy === null ? [] : [fact(subject, 'read', `by ${read.decidedBy}`, handler.place)]),
     ...fieldFacts(subject, 'write', write.fields, models),
+    ...(route.method === 'HEAD' ? [] : questions).map((question) =>
+      fact(subject, question.kind, [question.field, question.operator].filter(Boolean).join(' '), question.place),
+    ),
   ];
 }
 

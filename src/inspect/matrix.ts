@@ -11,9 +11,10 @@ import { type Declared, Places } from './places.ts';
 import { type ActionKind, actionOf } from './route-action.ts';
 import { FieldsOfRoutes, type RouteFields } from './route-fields.ts';
 import { hooksOf, type RoleAccess, restrictionOf, rolesOf } from './route-guards.ts';
+import { type Question, questionsOf } from './route-questions.ts';
 import { type SettingsAccess, settingsOf } from './settings.ts';
 
-export type { Declared, FieldAccess, ModelAccess, RoleAccess, RouteFields, SettingsAccess };
+export type { Declared, FieldAccess, ModelAccess, Question, RoleAccess, RouteFields, SettingsAccess };
 
 /** Who may do what in an application, as plain data. Every part says where it was declared. */
 export interface AccessMatrix {
@@ -53,6 +54,8 @@ export interface RouteAccess {
   readonly hooks: readonly Declared<string>[];
   readonly read: RouteFields;
   readonly write: RouteFields;
+  /** What callers may ask of a list: filters, orders and searches. */
+  readonly questions: readonly Question[];
   /** Where the method is enabled. */
   readonly place: string;
   readonly places: RoutePlaces;
@@ -119,6 +122,7 @@ function routeAccess(
     hooks: hooksOf(record, places),
     read: fields.read(record, action),
     write: fields.write(record, method, action),
+    questions: questionsOf(record, method, places),
     place: methodPlace(record, method, places),
     places: placesOf(record, method, places),
   };

@@ -17,12 +17,13 @@ export interface TestIo extends Io {
   until(expression: RegExp): Promise<RegExpExecArray>;
 }
 
-export function testIo(world: { env?: NodeJS.ProcessEnv; cwd?: string; isTTY?: boolean } = {}): TestIo {
+export function testIo(world: { env?: NodeJS.ProcessEnv; cwd?: string; isTTY?: boolean; columns?: number } = {}): TestIo {
   const printed = { out: '', err: '' };
   const waiting = new Set<() => void>();
   const stopped = Promise.withResolvers<void>();
   const output = (name: 'out' | 'err') => ({
     isTTY: world.isTTY,
+    columns: world.columns,
     write(text: string) {
       printed[name] += text;
       for (const look of waiting) look();
