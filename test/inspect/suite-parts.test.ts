@@ -1,0 +1,65 @@
+import { describe, expect, test } from 'vitest';
+import { decide, strategies } from '../../src/access/decision.ts';
+import type { Vote } from '../../src/access/voter.ts';
+import type { RouteAccess } from '../../src/inspect/matrix.ts';
+import { leaksOf, outside, shapeOfPaths, shapeOfRoute } from '../../src/inspect/suite-fields.ts';
+import { decides } from '../../src/inspect/suite-judge.ts';
+
+describe('the judge of a suite', () => {
+  const votes: readonly Vote[] = ['grant', 'deny', 'abstain'];
+  const lists = [0, 1, 2, 3, 4].reduce<Vote[][]>(
+    (known) => [...known, ...known.flatMap((list) => votes.map((vote) => [...list, vote]))],
+    [[]],
+  );
+
+  test.each(strategies)('comes by itself to what the strategy %s decides', (strategy) => {
+    for (const list of lists) expect([list, decides(strategy, list)]).toEqual([list, decide(strategy, list)]);
+  });
+});
+
+describe('a shape', () => {
+  const shape = shapeOfPaths(['id', 'center.name', 'people[].address.city', 'free']);
+
+  test('holds what its paths lead to, in lists too', () => {
+    const value = { id: 1, center: { name: 'N' }, people: [{ address: null }, { address: { city: 'C' } }], free: { any: [{}] } };
+    expect(outside(value, shape)).toEqual([]);
+    expect(outside([value, null, 7], shape)).toEqual([]);
+  });
+
+  test('tells each path that leads out of it', () => {
+    const value = { pin: 1, center: { name: 'N', budget: 7 }, people: [{ address: { city: 'C', alarm: 'loud' }, id: 1 }] };
+    expect(outside(value, shape)).toEqual(['pin', 'center.budget', 'people.address.alarm', 'people.id']);
+  });
+
+  const route = (fields: readonly { path: string; kind: string }[], more: object = {}) =>
+    ({ action: 'fetch', read: { fields, decidedBy: null }, ...more }) as unknown as RouteAccess;
+
+  test('of a route is closed below an object of which nothing may be seen, and open below a value', () => {
+    const closed = shapeOfRoute(
+      route([
+        { path: 'owner', kind: 'object' },
+        { path: 'details', kind: 'value' },
+      ]),
+    );
+    expect(outside({ owner: { id: 1 }, details: { id: 1 } }, closed)).toEqual(['owner.id']);
+    const open = shapeOfRoute(
+      route([
+        { path: 'owner', kind: 'object' },
+        { path: 'owner.id', kind: 'value' },
+      ]),
+    );
+    expect(outside({ owner: { id: 1, name: 'A' } }, open)).toEqual(['owner.name']);
+  });
+
+  test('of a list is that of its items, beside what every list has', () => {
+    const list = route([{ path: 'id', kind: 'value' }], { action: 'list' });
+    const body = {
+      count: 1,
+      count_is: 'capped',
+      results: [{ id: 1, pin: 2 }],
+      pagination: { more: false, sql: 'select' },
+      rows: 3,
+    };
+    expect(leaksOf(list, body, shapeOfRoute(list), [], new Map())).toEqual(['pagination.sql', 'pin', 'rows']);
+  });
+});
