@@ -34,7 +34,7 @@ class ApiKeyAuthenticator extends Authenticator {
   override authenticate(request: FastifyRequest): User | null {
     const own = singleHeader(request, 'x-api-key', apiKeyChallenge);
     const authorization = singleHeader(request, 'authorization', apiKeyChallenge);
-    const other = authorization === undefined ? undefined : /^apikey(?:\s+|$)(.*)$/is.exec(authorization)?.[1];
+    const other = /^apikey(?:\s+|$)(.*)/is.exec(String(authorization))?.[1];
     if (own !== undefined && other !== undefined) throw invalidCredentials('two API keys were sent; send one', apiKeyChallenge);
     const key = own ?? other;
     if (key === undefined) return null;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { Authenticator, authenticateWith, challengeOf, isAuthenticatorClass } from '../../src/access/authenticator.ts';
+import { Authenticator, authenticateWith, challengeOf, isAuthenticatorClass, isUser } from '../../src/access/authenticator.ts';
 import type { User } from '../../src/access/user.ts';
 import { Problem, problem } from '../../src/errors.ts';
 import { fakeRequest, thrownBy } from './fake-request.ts';
@@ -81,10 +81,14 @@ describe('authenticateWith', () => {
       expect(error).toMatchObject({ message: 'no such session', members: { hint: 1 }, cause: bare });
       expect(error.headers).toEqual({ 'X-Hint': 'h', 'WWW-Authenticate': 'Bearer realm="api"' });
     }
+    const headless = await thrownBy(() =>
+      authenticateWith([throwing(problem('invalid_credentials', { reason: 'no' }))], request),
+    );
+    expect(headless.headers).toEqual({ 'WWW-Authenticate': 'Bearer realm="api"' });
   });
 
   test('passes on untouched a 401 that says how to authenticate, another problem, and any error', async () => {
-    const own = new Problem('invalid_credentials', 'no', { headers: { 'www-authenticate': 'Session' } });
+    const own = new Problem('invalid_credentials', 'no', { headers: { 'X-Hint': 'h', 'www-authenticate': 'Session' } });
     for (const error of [own, problem('database_unavailable'), new Error('boom')]) {
       expect(await thrownBy(() => authenticateWith([throwing(error)], request))).toBe(error);
       expect(await thrownBy(() => authenticateWith([answering(Promise.reject(error))], request))).toBe(error);
@@ -115,6 +119,11 @@ describe('authenticateWith', () => {
           'an id that is a string or a number, and roles that are a list of strings',
       );
     }
+  });
+
+  test('takes null for nobody, and not for a user', () => {
+    expect(isUser(null)).toBe(false);
+    expect(isUser({ id: 7, roles: [] })).toBe(true);
   });
 
   test('freezes the user and its roles, and leaves a plain object of the application as it was', () => {
@@ -163,5 +172,6 @@ describe('challengeOf', () => {
     }
     expect(challengeOf([new Session(() => null), answering(null)])).toBe('Session');
     expect(challengeOf([])).toBe('Bearer realm="api"');
+    expect(answering(null).challenge()).toBe('Bearer realm="api"');
   });
 });
