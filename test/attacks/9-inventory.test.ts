@@ -1,0 +1,98 @@
+import { describe, expect, test } from 'vitest';
+import { databases } from '../support/databases.ts';
+import { example, useTarget } from './support/target.ts';
+
+const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
+
+describe.each(databases)('API9:2023 improper inventory management, in the example on %s', (kind) => {
+  const target = useTarget(kind, example);
+  const boss = { id: 1, roles: ['ROLE_ADMIN'], centers: [1, 2, 3] };
+
+  test('every declared path answers its own methods and refuses the others, with all of them in Allow (CWE-749)', async () => {
+    const { records } = target.app.application;
+    expect(records.length).toBeGreaterThan(10);
+    for (const record of records) {
+      const path = record.path.replace('{id}', record.path.includes('tag/') ? 'housing' : '999999').replace('{_format}', 'json');
+      const allowed = new Set(
+        records.filter((other) => other.path === record.path).flatMap((other) => other.methods as string[]),
+      );
+      for (const method of methods) {
+        const json = ['POST', 'PUT', 'PATCH'].includes(method) ? { nonsense: 1 } : undefined;
+        const { headers, status } = await target.send(method, path, { as: boss, ...(json && { json }) });
+        if (allowed.has(method)) expect([`${method} ${path}`, status]).not.toEqual([`${method} ${path}`, 405]);
+        else {
+          expect([`${method} ${path}`, status]).toEqual([
+            `${method} ${path}`,
+            record.path.includes('uuid') ? 404 : status === 404 ? 404 : 405,
+          ]);
+          if (status === 405) expect(new Set(String(headers.allow).split(', '))).toEqual(allowed);
+        }
+      }
+    }
+  });
+
+  test('nobody gets anywhere without a credential but where nothing is asked (CWE-306)', async () => {
+    for (const { methods: enabled, path, roles } of target.app.application.records) {
+      const real = path.replace('{id}', path.includes('tag/') ? 'housing' : '1').replace('{_format}', 'json');
+      for (const method of enabled) {
+        if ((roles[method] ?? []).length === 0) continue;
+        const json = ['POST', 'PUT', 'PATCH'].includes(method) ? {} : undefined;
+        const { status } = await target.send(method, real, { ...(json && { json }) });
+        expect([401, 404], `${method} ${real}`).toContain(status);
+      }
+    }
+  });
+
+  test.each([
+    '/',
+    '/api',
+    '/api/',
+    '/api.json',
+    '/api/center/1.json',
+    '/api/participation.json',
+    '/api/address.json',
+    '/api/document/note.json',
+    '/api/v1/person.json',
+    '/api/v2/person.json',
+    '/v1/api/person.json',
+    '/api/person.json.bak',
+    '/api/person.yaml',
+    '/api/person.html',
+    '/api/person.xml',
+    '/api/person.jsonp',
+    '/api/person/1/participation.json',
+    '/api/course/1/participations.json',
+    '/api/course/1/mine.json',
+    '/api/course/1/_entity.json',
+    '/api/course/_index.json',
+    '/api/course/1/indexApi.json',
+    '/api/course/1/closeApi.json',
+    '/api/course/1/tag.json',
+    '/api/course/close.json',
+    '/api/app_user.json',
+    '/api/users.json',
+    '/api/User.json',
+    '/api/status',
+    '/api/status/1.json',
+    '/config/app.yaml',
+    '/var/dev-jwt.key',
+    '/src/models/person.ts',
+    '/../config/app.yaml',
+    '/admin',
+    '/swagger.json',
+    '/openapi.json',
+    '/docs',
+    '/health',
+    '/metrics',
+    '/graphql',
+    '/favicon.ico',
+    '/robots.txt',
+    '/.well-known/security.txt',
+  ])('%s was not declared and is not there (CWE-1059)', async (path) => {
+    for (const method of ['GET', 'POST', 'DELETE']) {
+      const { headers, status } = await target.send(method, path, { as: boss, ...(method === 'POST' && { json: {} }) });
+      expect([404, 405]).toContain(status);
+      if (status === 405) expect(headers.allow).not.toContain(method);
+    }
+  });
+});
