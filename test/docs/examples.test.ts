@@ -40,7 +40,7 @@ describe.each(['README.md', 'docs/commands.md'])('the application of the README 
   test('answers every command and request as shown', async () => {
     writeFiles('README.md', directory);
     await expectShown(terminal, stepsFor(page, 'notes'));
-  }, 60_000);
+  }, 120_000);
 
   test('reports its mistakes as shown', async () => {
     const broken = `${directory}-broken`;
