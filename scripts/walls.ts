@@ -12,6 +12,7 @@ export const layers = [
   'plugin.ts',
   'application.ts',
   'openapi',
+  'traffic',
   'controller',
   'route',
   'change',

@@ -67,12 +67,38 @@ export const catalogue = {
     title: 'Unsupported media type',
     detail: 'send the body as one of: {allowed}',
   },
+  body_too_deep: {
+    status: 400,
+    title: 'Body too deep',
+    detail: 'the lists and objects of the body must not be nested deeper than {limit}',
+  },
+  too_many_parameters: {
+    status: 400,
+    title: 'Too many query parameters',
+    detail: 'there must not be more than {limit} query parameters',
+  },
+  parameter_too_long: {
+    status: 400,
+    title: 'Query parameter too long',
+    detail: 'a query parameter must not be longer than {limit} characters',
+  },
+  offset_too_large: {
+    status: 400,
+    title: 'Page too far',
+    detail: 'a page by its number must not begin after more than {limit} items; follow links to go on',
+  },
+  url_too_long: { status: 414, title: 'URL too long', detail: 'the URL must not be longer than {limit} characters' },
   body_too_large: { status: 413, title: 'Body too large', detail: 'the body must not be larger than {limit} bytes' },
   bad_request: { status: 400, title: 'Bad request', detail: '{reason}' },
   // the caller
   invalid_credentials: { status: 401, title: 'Unauthorized', detail: 'the credentials are not valid: {reason}' },
   authentication_required: { status: 401, title: 'Unauthorized', detail: 'authentication is required' },
   access_denied: { status: 403, title: 'Forbidden', detail: 'access to this resource is denied' },
+  rate_limited: {
+    status: 429,
+    title: 'Too many requests',
+    detail: 'no more than {limit} requests in {window} seconds; try again in {seconds} seconds',
+  },
   // the data
   validation_failed: { status: 422, title: 'Validation failed', detail: '{summary}' },
   conflict_unique: { status: 409, title: 'Conflict', detail: 'another {model} has the same value for: {properties}' },
@@ -87,6 +113,21 @@ export const catalogue = {
     status: 503,
     title: 'Service unavailable',
     detail: 'the database cannot be reached at the moment; try again shortly',
+  },
+  database_full: {
+    status: 507,
+    title: 'Insufficient storage',
+    detail: 'the database has no room for this change; nothing was changed',
+  },
+  overloaded: {
+    status: 503,
+    title: 'Service unavailable',
+    detail: 'the server has more to do than it can at the moment; try again shortly',
+  },
+  handler_timeout: {
+    status: 503,
+    title: 'Service unavailable',
+    detail: 'the request took longer than {limit} milliseconds and was given up; what it changed may be there',
   },
   authentication_unavailable: {
     status: 503,

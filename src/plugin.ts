@@ -1,5 +1,5 @@
 import type { EntityMetadata } from '@mikro-orm/core';
-import type { FastifyInstance, FastifyPluginAsync, onRequestHookHandler } from 'fastify';
+import type { FastifyInstance, FastifyPluginAsync, FastifyRequest, onRequestHookHandler } from 'fastify';
 import { createApiKeyAuthenticator } from './access/api-keys.ts';
 import { type Authenticator, authenticateWith, challengeOf, isAuthenticatorClass } from './access/authenticator.ts';
 import { compileGuard, type Guard, rolesFor } from './access/guard.ts';
@@ -23,9 +23,10 @@ import { type ApiRuntime, Framework, restrictionOf, userOf } from './controller/
 import { createExecutor } from './database/create-executor.ts';
 import { createWriter } from './database/create-writer.ts';
 import type { Executor } from './database/executor.ts';
+import { connectionsWanted } from './database/mapper.ts';
 import { prepareDatabase } from './database/prepare-database.ts';
 import type { Writer } from './database/writer.ts';
-import type { ApiDeclaration, HttpMethod, JwtDeclaration, SortKey } from './declaration/types.ts';
+import type { ApiDeclaration, HttpMethod, JwtDeclaration, RateLimitDeclaration, SortKey } from './declaration/types.ts';
 import { Problem } from './errors.ts';
 import { identifierParser } from './model/identifier.ts';
 import { Askable, type AskedModel } from './query/asked.ts';
@@ -39,6 +40,7 @@ import { sendProblem } from './response/send-problem.ts';
 import { type HandlerFor, mountRoutes, type RouteHandler } from './route/mount.ts';
 import type { RouteRecord } from './route/record.ts';
 import { acceptJson } from './serialization/json-body.ts';
+import type { RateLimiter } from './traffic/rate-limiter.ts';
 
 /**
  * Mounts an application on a Fastify instance.
@@ -50,19 +52,26 @@ export const declarest: FastifyPluginAsync<ApplicationOptions> = async (app, opt
   await mountApplication(app, await loadApplication(options));
 };
 
+/** What is known of an application that was mounted. */
+export interface Mounted {
+  readonly executor: Executor;
+  /** Statements that wait, for the database or to be sent to it. */
+  statementsUnderWay(): number;
+}
+
 export interface MountingOptions {
-  /** Whether the host has no other routes. */
+  /** Whether it answers for every path there is. */
   readonly alone?: boolean;
   /** Watches every request. */
   readonly observer?: Observer | undefined;
 }
 
-/** Opens an application's database and mounts its routes; alone, it answers for every path there is. */
+/** Opens an application's database and mounts its routes. */
 export async function mountApplication(
   app: FastifyInstance,
   application: Application,
   { alone = false, observer }: MountingOptions = {},
-): Promise<void> {
+): Promise<Mounted> {
   const { declaration, mapper, records, seed } = application;
   const authenticators = await authenticatorsOf(application);
   try {
@@ -81,8 +90,10 @@ export async function mountApplication(
 
   if (!app.hasRequestDecorator('user')) app.decorateRequest('user', null);
   const find: Find = (request) => authenticateWith(authenticators, request);
-  app.addHook('onRequest', authentication(observer?.authentication(find) ?? find));
-  acceptJson(app);
+  const limiter = await rateLimiterOf(application, writer);
+  const onWrong = limiter && wrongCredentials(limiter, declaration.server.rateLimit);
+  app.addHook('onRequest', authentication(observer?.authentication(find) ?? find, onWrong));
+  acceptJson(app, declaration.server.jsonDepth);
   answerErrors(app, application, observer);
   const filters = await rootFilters(application);
   const asked = {
@@ -93,14 +104,30 @@ export async function mountApplication(
   mountRoutes(app, records, handlers(app, application, challengeOf(authenticators), compilers), {
     alone,
     route: { bodyLimit: declaration.server.bodyLimit },
+    ...(limiter && { admit: ({ api }) => hookOf(limiter, api ? api.rateLimit : declaration.server.rateLimit) }),
   });
+  return {
+    executor,
+    statementsUnderWay: () => executor.underWay() + writer.underWay() + connectionsWanted(mapper),
+  };
 }
 
 /**
  * The hook that finds out who is calling. Most know it at once, and then nobody waits. Whatever is thrown reaches Fastify as a
  * rejection: to call back with nothing would be to let the caller pass.
  */
-function authentication(find: Find): onRequestHookHandler {
+function authentication(
+  find: Find,
+  onWrong: ((request: FastifyRequest, error: unknown) => unknown) | null,
+): onRequestHookHandler {
+  if (onWrong) {
+    const authenticate = authentication(find, null);
+    return function counted(request, reply, done) {
+      return (authenticate.call(this, request, reply, done) as Promise<unknown> | undefined)?.catch((error: unknown) => {
+        throw onWrong(request, error);
+      });
+    };
+  }
   return (request, _reply, done) => {
     const accept = (user: User | null) => {
       (request as { user?: unknown }).user = user;
@@ -116,6 +143,27 @@ function authentication(find: Find): onRequestHookHandler {
     done();
     return undefined;
   };
+}
+
+/** What counts requests is loaded where a limit is declared. */
+async function rateLimiterOf({ declaration, mapper }: Application, writer: Writer): Promise<RateLimiter | null> {
+  const { apis, server } = declaration;
+  if (server.rateLimit === null && apis.every(({ rateLimit }) => rateLimit === null)) return null;
+  const { RateLimiter } = await import('./traffic/rate-limiter.ts');
+  if (server.rateLimitStore === 'memory') return new RateLimiter(null);
+  const { RateTable } = await import('./database/rate-table.ts');
+  return new RateLimiter(new RateTable(mapper, writer));
+}
+
+/** Who guesses credentials is turned away like who asks too often. */
+function wrongCredentials(limiter: RateLimiter, limit: RateLimitDeclaration | null) {
+  if (limit === null) return null;
+  return (request: FastifyRequest, error: unknown) =>
+    error instanceof Problem && error.status === 401 ? limiter.failed(request, limit, error) : error;
+}
+
+function hookOf(limiter: RateLimiter, limit: RateLimitDeclaration | null): onRequestHookHandler | null {
+  return limit && limiter.hook(limit);
 }
 
 async function authenticatorsOf({

@@ -1,14 +1,18 @@
+import type { Server } from 'node:http';
 import { createRequire } from 'node:module';
 import type { Socket } from 'node:net';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, type FastifyServerOptions } from 'fastify';
 import { type Application, type ApplicationOptions, loadApplication } from './application.ts';
 import type { Observer } from './controller/observer.ts';
-import { mountApplication } from './plugin.ts';
+import type { HealthDeclaration, ServerDeclaration } from './declaration/types.ts';
+import { type Mounted, mountApplication } from './plugin.ts';
 import { problemDocument, problemType, STATUS_CODES, toProblem } from './response/problem-document.ts';
+import { targetOf } from './response/request-target.ts';
 import { sendProblem } from './response/send-problem.ts';
-
-/** Milliseconds in which a request must have arrived, its body included: a connection that trickles is not held open for it. */
-const requestTimeout = 60_000;
+import { allowedMethods } from './route/match.ts';
+import { Gate, keepGate } from './traffic/gate.ts';
+import { mountHealth } from './traffic/health.ts';
+import { databaseProbe } from './traffic/readiness.ts';
 
 export type ServerOptions = ApplicationOptions & { readonly fastify?: FastifyServerOptions };
 
@@ -30,7 +34,8 @@ export async function serverOf(
   fastify: FastifyServerOptions = {},
   { observer, prepare }: ServerParts = {},
 ): Promise<FastifyInstance> {
-  const { bodyLimit } = application.declaration.server;
+  const { server } = application.declaration;
+  const { bodyLimit } = server;
   const answer = (error: unknown, request: FastifyRequest, reply: FastifyReply) =>
     sendProblem(toProblem(error, bodyLimit), request, reply);
   const app = Fastify({
@@ -40,21 +45,76 @@ export async function serverOf(
     // such as malformed percent-encoding, which no route is found for
     frameworkErrors: answer,
     clientErrorHandler: refuseConnection,
-    // Fastify's own default is to wait for ever
-    requestTimeout,
     schemaController: { compilersFactory: compilersOnDemand() },
+    ...timeLimits(server),
+    ...(server.trustProxy.length > 0 && { trustProxy: [...server.trustProxy] }),
     ...fastify,
   });
   app.setErrorHandler(answer);
   prepare?.(app);
   try {
-    await app.register((scope) => mountApplication(scope, application, { alone: true, observer }));
+    let mounted: Mounted | undefined;
+    const gate = gateBefore(app, application, () => mounted?.statementsUnderWay() ?? 0);
+    await app.register(async (scope) => {
+      mounted = await mountApplication(scope, application, { alone: true, observer });
+    });
+    const answers = databaseProbe({ rows: (...given) => (mounted as Mounted).executor.rows(...given) });
+    mountHealth(app, ownHealth(application), async () => gate.isOpen && (await answers()) && gate.isOpen);
     await app.ready();
   } catch (error) {
     await app.close();
     throw error;
   }
   return app;
+}
+
+/** Node looks after these itself, every now and then. */
+function timeLimits({ headerLimit, headerTimeout, keepAliveTimeout, requestTimeout }: ServerDeclaration) {
+  // a request cannot take less time than its headers
+  const whole = Math.max(requestTimeout, headerTimeout);
+  return {
+    requestTimeout: whole,
+    keepAliveTimeout,
+    http: {
+      maxHeaderSize: headerLimit,
+      headersTimeout: headerTimeout,
+      requestTimeout: whole,
+      connectionsCheckingInterval: Math.min(Math.max(Math.floor(headerTimeout / 4), 50), 1000),
+    },
+  };
+}
+
+/** Puts a gate before all that a server does; it is there for every address that the server listens on. */
+function gateBefore(app: FastifyInstance, { declaration }: Application, statementsUnderWay: () => number): Gate {
+  const { live, ready } = declaration.server.health;
+  const gate = new Gate(declaration.server, {
+    isExempt: (url) => {
+      const { path } = targetOf(url);
+      return path === live || path === ready;
+    },
+    statementsUnderWay,
+    onShed: (shed, inFlight) => app.log.warn({ shed, inFlight }, 'overloaded: requests were turned away'),
+  });
+  keepGate(app, gate);
+  gate.guard(app.server as Server);
+  app.addHook('onListen', async () => {
+    for (const server of furtherServers(app)) gate.guard(server);
+  });
+  app.addHook('onClose', async () => gate.close());
+  return gate;
+}
+
+/** Fastify has a server for each address that "localhost" stands for. */
+function furtherServers(app: FastifyInstance): readonly Server[] {
+  const bindings = Object.getOwnPropertySymbols(app).find(({ description }) => description === 'fastify.serverBindings');
+  return bindings ? ((app as unknown as Record<symbol, Server[]>)[bindings] ?? []) : [];
+}
+
+/** What the application answers itself stays its own. */
+function ownHealth({ declaration, records }: Application): HealthDeclaration {
+  const free = (path: string | null) => (path !== null && allowedMethods(records, path).length === 0 ? path : null);
+  const { live, ready } = declaration.server.health;
+  return { live: free(live), ready: free(ready) };
 }
 
 /** Fastify's own compilers of JSON Schemas, loaded when the first schema comes. No route of ours has one. */

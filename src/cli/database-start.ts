@@ -1,26 +1,55 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Application } from '../application.ts';
 import { databaseLabel } from '../database/database-label.ts';
+import { databaseKind } from '../database/mapper.ts';
+import { isUnavailable } from '../response/problem-document.ts';
 import { ApplicationFailure, messageOf } from './failure.ts';
 
-/** Makes sure that the database answers, or says what to do. */
-export async function reachDatabase({ mapper, declaration: { database } }: Application): Promise<void> {
+/** Milliseconds between two attempts to reach a database. */
+const pause = 500;
+
+/** PostgreSQL has these for what no waiting will change: a user or a password that it does not know, and no such database. */
+const refusals = new Set(['28000', '28P01', '3D000']);
+
+/**
+ * Makes sure that the database answers, or says what to do. One that may be there in a moment is no failure: what is wrong with
+ * it is given back.
+ */
+export async function reachDatabase({ mapper, declaration: { database } }: Application): Promise<string | null> {
   let reason: unknown;
   try {
     await mapper.connect();
     const check = await mapper.checkConnection();
-    if (check.ok) return;
+    if (check.ok) return null;
     reason = check.error ?? check.reason;
   } catch (error) {
     reason = error;
   }
+  const trouble = `cannot open the database ${databaseLabel(database.url)}: ${messageOf(reason)}`;
+  if (databaseKind(database.url) === 'postgresql' && mayCome(reason)) return trouble;
   await mapper.close(true);
   const remedy = database.url.startsWith('sqlite:')
     ? 'check app_main.database.url, and that its directory can be written'
     : 'start the server, or check app_main.database.url';
-  throw new ApplicationFailure(
-    `cannot open the database ${databaseLabel(database.url)}: ${messageOf(reason)}; ${remedy}`,
-    reason,
-  );
+  throw new ApplicationFailure(`${trouble}; ${remedy}`, reason);
+}
+
+/** Whether a database that is out of reach may be within it later. */
+function mayCome(reason: unknown): boolean {
+  if (!isUnavailable(reason)) return false;
+  for (let cause = reason; cause instanceof Error; cause = cause.cause) {
+    if (refusals.has(String((cause as { code?: unknown }).code))) return false;
+  }
+  return true;
+}
+
+/** Waits until a database is there; false where it is not waited for any more. */
+export async function untilReached(application: Application, stopped: Promise<void>): Promise<boolean> {
+  const isStopped = stopped.then(() => true);
+  for (;;) {
+    if (await Promise.race([isStopped, sleep(pause, false)])) return false;
+    if ((await reachDatabase(application)) === null) return true;
+  }
 }
 
 /** The same application, which gives news of a database that was created and filled, and tells a failing seed from other faults. */

@@ -4,7 +4,7 @@ import type { Application } from '../application.ts';
 import { didYouMean, listed } from '../declaration/suggest.ts';
 import { prepareClose } from './close-server.ts';
 import { type Command, directoryPositional } from './command.ts';
-import { reachDatabase, withDatabaseNews } from './database-start.ts';
+import { reachDatabase, untilReached, withDatabaseNews } from './database-start.ts';
 import { ApplicationFailure, CallFailure, Failure, messageOf } from './failure.ts';
 import { type Io, say } from './io.ts';
 import { listenOn, listenOptions } from './listen-options.ts';
@@ -17,7 +17,8 @@ export const serve: Command = {
   details: [
     'Prints "listening on http://127.0.0.1:N" on stdout once it is ready. Before that, routes that anybody may call are listed as',
     'PUBLIC on stderr. Logs go to stderr as JSON, one object a line: LOG_LEVEL=info logs every request; the default is warn.',
-    'SIGTERM and SIGINT let requests under way end, for ten seconds at most; a second signal stops at once.',
+    'SIGTERM and SIGINT let requests under way end, for app_main.server.shutdown_timeout at most; a second signal stops at once.',
+    'A database that is out of reach is waited for: requests are answered with 503 until it is there.',
   ],
   positionals: [directoryPositional],
   options: listenOptions,
@@ -32,13 +33,20 @@ export const serve: Command = {
     // Before the modules of the application: once theirs are looked for in other places too, each later one takes longer.
     await import('../server.ts');
     const application = await openApplication(given.positionals.dir, io);
+    const { server } = application.declaration;
+    let place = { host: server.host, port: server.port, ...asked };
+    const away = await reachDatabase(application);
+    if (away !== null) {
+      const port = await answerUntilReached(application, place, away, stopped, io);
+      if (port === null) return 0;
+      place = { ...place, port };
+    }
     const app = await start(application, level, io);
-    const close = prepareClose(app);
+    const close = prepareClose(app, server.shutdownTimeout);
     try {
       await announcePublic(application, io);
-      const { host, port } = application.declaration.server;
-      await listen(app, { host, port, ...asked });
-      say(io.stdout, `listening on ${addressOf(app)}`);
+      await listen(place, () => app.listen(place));
+      say(io.stdout, `listening on ${addressOf(app.server.address() as AddressInfo)}`);
       await stopped;
     } finally {
       await close();
@@ -54,7 +62,6 @@ function logLevel(env: NodeJS.ProcessEnv): string {
 }
 
 async function start(application: Application, level: string, io: Io): Promise<FastifyInstance> {
-  await reachDatabase(application);
   const { serverOf } = await import('../server.ts');
   const news: string[] = [];
   try {
@@ -80,9 +87,29 @@ async function announcePublic({ records }: Application, { stderr }: Io): Promise
   if (lines.length > 0) say(stderr, lines.join('\n'));
 }
 
-async function listen(app: FastifyInstance, { host, port }: { host: string; port: number }): Promise<void> {
+/** Answers 503 until the database is there, and gives the port; null where it is not waited for any more. */
+async function answerUntilReached(
+  application: Application,
+  place: { readonly host: string; readonly port: number },
+  away: string,
+  stopped: Promise<void>,
+  io: Io,
+): Promise<number | null> {
+  const { startWaiting } = await import('./waiting-server.ts');
+  const waiting = await listen(place, () => startWaiting(application.declaration.server, place));
   try {
-    await app.listen({ host, port });
+    say(io.stderr, `${away}; waiting for it, and answering 503 on ${addressOf(waiting.address)} until then`);
+    if (await untilReached(application, stopped)) return waiting.address.port;
+    await application.mapper.close(true);
+    return null;
+  } finally {
+    await waiting.close();
+  }
+}
+
+async function listen<Result>({ host, port }: { host: string; port: number }, begin: () => Promise<Result>): Promise<Result> {
+  try {
+    return await begin();
   } catch (error) {
     throw new ApplicationFailure(`cannot listen on ${host}:${port}: ${listenRemedy(error, port)}`, error);
   }
@@ -104,8 +131,7 @@ function listenRemedy(error: unknown, port: number): string {
 }
 
 /** The address to call: where the server listens on every one, the loopback address. */
-function addressOf(app: FastifyInstance): string {
-  const { address, family, port } = app.server.address() as AddressInfo;
+function addressOf({ address, family, port }: AddressInfo): string {
   const host = address === '0.0.0.0' || address === '::' ? '127.0.0.1' : family === 'IPv6' ? `[${address}]` : address;
   return `http://${host}:${port}`;
 }

@@ -12,6 +12,8 @@ export interface Executor {
   /** `text`: every value is text, as the server writes it; `native`: as Node's SQLite gives it. */
   readonly format: 'text' | 'native';
   rows(statement: Statement, parameters: readonly unknown[]): Promise<unknown[][]>;
+  /** Statements that wait, for the database or to be sent to it. */
+  underWay(): number;
   close(): Promise<void>;
 }
 
@@ -53,6 +55,7 @@ export function coalescing(executor: Executor): Executor {
       );
       return entry.waiting;
     },
+    underWay: () => executor.underWay(),
     close: () => executor.close(),
   };
 }

@@ -2,6 +2,7 @@ import { isAbsolute, resolve } from 'node:path';
 import { MikroORM, type Options } from '@mikro-orm/core';
 import type { SqlEntityManager } from '@mikro-orm/sql';
 import type { DatabaseDeclaration } from '../declaration/types.ts';
+import { type Pool, watchPool } from './pool-watch.ts';
 import type { OnStatement } from './statements-of.ts';
 
 /** MikroORM with its metadata discovered. It connects when the first statement is sent. */
@@ -40,17 +41,32 @@ export async function createMapper(database: DatabaseDeclaration, options: Mappe
       return database.readOnly ? withoutLock(sql) : sql;
     },
   };
+  let pool: Pool | null = null;
   const driver =
-    databaseKind(database.url) === 'sqlite' ? await sqliteOptions(database, options.directory) : await postgresOptions(database);
+    databaseKind(database.url) === 'sqlite'
+      ? await sqliteOptions(database, options.directory)
+      : await postgresOptions(database, (made) => {
+          pool = made;
+          watchPool(made, database);
+        });
   // MikroORM.init would look for migrations, seeders and generators as well, and load what it finds.
   const mapper = new MikroORM({ ...common, ...driver } as Options) as unknown as Mapper;
   keepLists(mapper);
+  pools.set(mapper, () => pool);
   return mapper;
 }
 
 /** Who cannot change a row has no need to hold it, and would not be allowed to. */
 function withoutLock(sql: string): string {
   return sql.replace(/ for (?:no key update|update|key share|share)(?: of \S+)?(?: nowait| skip locked)?\s*$/i, '');
+}
+
+const pools = new WeakMap<Mapper, () => Pool | null>();
+
+/** Connections of the mapper's own pool that are in use or waited for. */
+export function connectionsWanted(mapper: Mapper): number {
+  const pool = pools.get(mapper)?.();
+  return pool ? pool.totalCount - pool.idleCount + pool.waitingCount : 0;
 }
 
 /**
@@ -96,7 +112,7 @@ async function sqliteOptions(
   return { driver: SqliteDriver, dbName: file, driverOptions } as Partial<Options>;
 }
 
-async function postgresOptions(database: DatabaseDeclaration): Promise<Partial<Options>> {
+async function postgresOptions(database: DatabaseDeclaration, onPoolCreated: (pool: Pool) => void): Promise<Partial<Options>> {
   const { PostgreSqlDriver } = await import('@mikro-orm/postgresql');
   return {
     driver: PostgreSqlDriver,
@@ -108,6 +124,7 @@ async function postgresOptions(database: DatabaseDeclaration): Promise<Partial<O
       connectionTimeoutMillis: database.connectTimeout,
       ...(database.statementTimeout > 0 && { statement_timeout: database.statementTimeout }),
       ...(database.readOnly && { options: '-c default_transaction_read_only=on' }),
+      onPoolCreated,
     },
   } as Partial<Options>;
 }

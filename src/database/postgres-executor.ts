@@ -4,6 +4,7 @@ import { takeNext } from './next-task.ts';
 import { isStale, PostgresLink } from './postgres-link.ts';
 import { StatementCosts } from './statement-costs.ts';
 import { closedError } from './unavailable.ts';
+import { Patience } from './waiting-line.ts';
 
 /** Compiled reads share a few connections, on each of which statements follow one another without waiting for answers. */
 const shortLinks = 2;
@@ -18,6 +19,8 @@ const longest = 20;
 const timedOut = '57014';
 
 interface Task {
+  /** When it began to wait; 0 where it does not. */
+  readonly since: number;
   readonly statement: Statement;
   readonly parameters: readonly unknown[];
   readonly resolve: (rows: unknown[][]) => void;
@@ -29,6 +32,7 @@ export function postgresExecutor(database: DatabaseDeclaration): Executor {
   const costs = new StatementCosts();
   const links: (PostgresLink | undefined)[] = Array(shortLinks + longLinks).fill(undefined);
   const waiting: Task[] = [];
+  const patience = new Patience(waiting, database.statementTimeout);
   /** What runs on each of the connections for what takes long. */
   const running: (Task | null)[] = Array(longLinks).fill(null);
   let next = 0;
@@ -99,13 +103,14 @@ export function postgresExecutor(database: DatabaseDeclaration): Executor {
     format: 'text',
     rows: (statement, parameters) =>
       new Promise((resolve, reject) => {
-        const task = { statement, parameters, resolve, reject };
         if (closed) reject(closedError());
         else if (isLong(statement, parameters)) {
-          waiting.push(task);
+          waiting.push({ since: performance.now(), statement, parameters, resolve, reject });
           proceed();
-        } else send(shortLink(), task);
+          if (waiting.length > 0) patience.watch();
+        } else send(shortLink(), { since: 0, statement, parameters, resolve, reject });
       }),
+    underWay: () => links.reduce((sum, link) => sum + (link?.pending ?? 0), waiting.length),
     async close() {
       closed = true;
       for (const task of waiting.splice(0)) task.reject(closedError());

@@ -2,6 +2,7 @@ import pg from 'pg';
 import type { DatabaseDeclaration } from '../declaration/types.ts';
 import type { Statement } from './executor.ts';
 import { RowsQuery, textsOf } from './rows-query.ts';
+import { SilenceWatch, silenceOf } from './silence.ts';
 import { closedError, lostError } from './unavailable.ts';
 
 /** Statements that a connection keeps prepared; those beyond are parsed each time. */
@@ -30,6 +31,9 @@ export class PostgresLink {
   #isOpen = false;
   #isEnding = false;
   #answeredAt = 0;
+  /** When something was sent after nothing was. */
+  #askedAt = 0;
+  readonly #silence: SilenceWatch | null;
 
   constructor(database: DatabaseDeclaration, onEnd: () => void) {
     const { connectTimeout, preparedStatements, readOnly, statementTimeout, url } = database;
@@ -47,6 +51,15 @@ export class PostgresLink {
       this.#isOpen = true;
     });
     this.#connected.catch(onEnd);
+    const limit = silenceOf(database);
+    this.#silence =
+      limit === null
+        ? null
+        : new SilenceWatch(
+            limit,
+            () => (this.pending > 0 ? Math.max(this.#askedAt, this.#answeredAt) : null),
+            () => streamOf(this.#client).destroy(),
+          );
   }
 
   send(statement: Statement, parameters: readonly unknown[], outcome: Outcome): void {
@@ -73,6 +86,10 @@ export class PostgresLink {
 
   #query({ name, text }: Statement, parameters: readonly unknown[], outcome: Outcome): void {
     const sentAt = performance.now();
+    if (this.pending === 1) {
+      this.#askedAt = sentAt;
+      this.#silence?.watch();
+    }
     const settle = (error: Error | null, rows: unknown[][]) => {
       const now = performance.now();
       // it had to wait for the answers to those before it
@@ -94,6 +111,11 @@ export class PostgresLink {
       this.#client.query(query, (error, result) => settle(error ?? null, error ? [] : result.rows));
     }
   }
+}
+
+/** What a connection writes to and reads from. */
+export function streamOf(client: unknown): { destroy(): void } {
+  return (client as { connection: { stream: { destroy(): void } } }).connection.stream;
 }
 
 export function isStale(error: Error): boolean {

@@ -2,6 +2,7 @@ import type { DatabaseDeclaration } from '../declaration/types.ts';
 import type { Statement } from './executor.ts';
 import { isStale, PostgresLink } from './postgres-link.ts';
 import { closedError } from './unavailable.ts';
+import { Patience } from './waiting-line.ts';
 import type { Send, Step, Work, Writer } from './writer.ts';
 
 /** Commits that wait for the disk do so side by side; beyond that, one more connection gains little. */
@@ -13,6 +14,7 @@ const commit: Statement = { name: 'commit', text: 'commit', wide: false };
 const rollback: Statement = { name: 'rollback', text: 'rollback', wide: false };
 
 interface Task {
+  readonly since: number;
   /** Uses a connection, and tells whether nothing is left on it. */
   readonly run: (link: PostgresLink) => Promise<boolean>;
   readonly reject: (error: unknown) => void;
@@ -23,6 +25,7 @@ export function postgresWriter(database: DatabaseDeclaration): Writer {
   const idle: PostgresLink[] = [];
   const links = new Set<PostgresLink>();
   const waiting: Task[] = [];
+  const patience = new Patience(waiting, database.connectTimeout);
   let closed = false;
 
   function open(): PostgresLink {
@@ -70,8 +73,9 @@ export function postgresWriter(database: DatabaseDeclaration): Writer {
         );
       if (closed) reject(closedError());
       else {
-        waiting.push({ run, reject });
+        waiting.push({ since: performance.now(), run, reject });
         proceed();
+        if (waiting.length > 0) patience.watch();
       }
     });
   }
@@ -100,6 +104,7 @@ export function postgresWriter(database: DatabaseDeclaration): Writer {
       ).catch((error: unknown) => {
         throw error instanceof Undone ? error.cause : error;
       }),
+    underWay: () => waiting.length + links.size - idle.length,
     async close() {
       closed = true;
       for (const task of waiting.splice(0)) task.reject(closedError());

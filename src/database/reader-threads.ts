@@ -44,6 +44,11 @@ export class ReaderThreads {
     return this.#state !== 'impossible';
   }
 
+  /** Statements that wait for a thread, or for their rows. */
+  get underWay(): number {
+    return this.#waiting.length + this.#threads.reduce((sum, { task }) => sum + (task ? 1 : 0), 0);
+  }
+
   /** The rows of a statement, and the milliseconds that it took. What was committed before the call is in them. */
   async rows<Row>(statement: Statement, parameters: readonly unknown[], as: RowForm): Promise<{ rows: Row[]; took: number }> {
     const answer = await this.#ask({ statement, parameters, as });

@@ -1,6 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
+import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type CompiledQuery,
   type DatabaseConnection,
@@ -19,6 +20,13 @@ import { addFunctions } from './sqlite-functions.ts';
 
 /** How long a statement waits for another process's write to end, in milliseconds. */
 const busyTimeout = 5000;
+
+/** How long the first statement that meets one holds up this process for it, and how long those after it. */
+const firstWait = 1000;
+const shortWait = 2;
+
+/** Milliseconds that the beginning of a transaction takes only where it had to wait. */
+const noticeable = 5;
 
 const inMemory = ':memory:';
 
@@ -56,6 +64,11 @@ export class SqliteFileDialect extends SqliteDialect {
     return this.#driver.refuseWrites();
   }
 
+  /** Those who write, or wait for their turn. */
+  get writesUnderWay(): number {
+    return this.#driver.writesUnderWay;
+  }
+
   override createDriver(): Driver {
     return this.#driver;
   }
@@ -86,6 +99,7 @@ class SqliteFileDriver implements Driver {
   readonly #statementTimeout: number;
   readonly #readOnly: boolean;
   readonly #turn = new Turn();
+  readonly #others = new OtherProcesses();
   #writer!: DatabaseSync;
   #reader!: DatabaseSync;
   #reads: MapperReads | null = null;
@@ -99,19 +113,28 @@ class SqliteFileDriver implements Driver {
     this.#readOnly = readOnly;
   }
 
+  get #begin(): string {
+    return this.#readOnly ? 'begin' : 'begin immediate';
+  }
+
+  get writesUnderWay(): number {
+    return this.#turn.waiting;
+  }
+
   async init(): Promise<void> {
     if (this.#isOpen) return;
-    this.#isOpen = true;
     if (this.#file === inMemory) {
       this.#writer = open(this.#file);
       this.#reader = this.#writer;
+      this.#isOpen = true;
       return;
     }
     if (!this.#readOnly) mkdirSync(dirname(this.#file), { recursive: true });
     if (this.#readOnly) this.#tidier = openToTidy(this.#file);
     const openFile = this.#readOnly ? openToRead : open;
-    this.#writer = openFile(this.#file);
+    this.#writer = openFile(this.#file, firstWait);
     this.#reader = openFile(this.#file);
+    this.#isOpen = true;
     this.threads = new ReaderThreads({ file: this.#file, busyTimeout }, this.#statementTimeout);
     this.#reads = new MapperReads(this.#reader, this.threads);
   }
@@ -131,7 +154,8 @@ class SqliteFileDriver implements Driver {
     await this.init();
     await this.#turn.take();
     try {
-      this.#writer.exec('begin immediate');
+      const waiting = this.#others.begin(this.#writer, this.#begin);
+      if (waiting) await waiting;
       try {
         const result = await work(this.#writer);
         this.#writer.exec('commit');
@@ -154,7 +178,7 @@ class SqliteFileDriver implements Driver {
   }
 
   async acquireConnection(): Promise<DatabaseConnection> {
-    return new Connection(this.#writer, this.#reads, this.#turn, this.#readOnly ? 'begin' : 'begin immediate');
+    return new Connection(this.#writer, this.#reads, this.#turn, this.#others, this.#begin);
   }
 
   async beginTransaction(connection: DatabaseConnection): Promise<void> {
@@ -199,13 +223,15 @@ class Connection implements DatabaseConnection {
   /** Null where the connection that writes is the only one. */
   readonly #reads: MapperReads | null;
   readonly #turn: Turn;
+  readonly #others: OtherProcesses;
   readonly #begin: string;
   #inTransaction = false;
 
-  constructor(writer: DatabaseSync, reads: MapperReads | null, turn: Turn, begin: string) {
+  constructor(writer: DatabaseSync, reads: MapperReads | null, turn: Turn, others: OtherProcesses, begin: string) {
     this.#writer = writer;
     this.#reads = reads;
     this.#turn = turn;
+    this.#others = others;
     this.#begin = begin;
   }
 
@@ -213,7 +239,7 @@ class Connection implements DatabaseConnection {
     await this.#turn.take();
     try {
       // immediate: the write lock is taken now, so that a later statement cannot fail for being unable to upgrade
-      this.#writer.exec(this.#begin);
+      await this.#others.begin(this.#writer, this.#begin);
       this.#inTransaction = true;
     } catch (error) {
       this.#turn.give();
@@ -239,7 +265,7 @@ class Connection implements DatabaseConnection {
     if (this.#reads && onlyReads(sql)) return { rows: (await this.#reads.rows(sql, values)) as R[] };
     await this.#turn.take();
     try {
-      return run<R>(this.#writer, sql, values);
+      return await this.#others.whenFree(this.#writer, () => run<R>(this.#writer, sql, values));
     } finally {
       this.#turn.give();
     }
@@ -250,10 +276,62 @@ class Connection implements DatabaseConnection {
   }
 }
 
+/** Waits for other processes that write. SQLite would wait as well, but holds up the whole process meanwhile. */
+class OtherProcesses {
+  #areKnown = false;
+
+  /** Begins a transaction that writes. */
+  begin(db: DatabaseSync, statement: string): void | Promise<void> {
+    const start = this.#areKnown ? 0 : performance.now();
+    const waiting = this.whenFree(db, () => db.exec(statement));
+    if (!this.#areKnown && performance.now() - start > noticeable) this.#know(db);
+    return waiting;
+  }
+
+  /** Does what another process may be in the way of, at once or as soon as it is not. */
+  whenFree<Result>(db: DatabaseSync, work: () => Result): Result | Promise<Result> {
+    try {
+      return work();
+    } catch (error) {
+      if (!isBusy(error)) throw error;
+      this.#know(db);
+      return this.#again(work);
+    }
+  }
+
+  /** From now on SQLite says at once that somebody is in the way. */
+  #know(db: DatabaseSync): void {
+    if (!this.#areKnown) db.exec(`pragma busy_timeout = ${shortWait}`);
+    this.#areKnown = true;
+  }
+
+  async #again<Result>(work: () => Result): Promise<Result> {
+    const end = performance.now() + busyTimeout - firstWait;
+    for (let pause = 1; ; pause = Math.min(2 * pause, 20)) {
+      // those who wait at the same time do not come back at the same time
+      await sleep(pause * (0.5 + Math.random()));
+      try {
+        return work();
+      } catch (error) {
+        if (!isBusy(error) || performance.now() >= end) throw error;
+      }
+    }
+  }
+}
+
+function isBusy(error: unknown): boolean {
+  const { code, errcode } = error as { code?: unknown; errcode?: unknown };
+  return code === 'ERR_SQLITE_ERROR' && (Number(errcode) & 0xff) === 5;
+}
+
 /** Hands out the right to write, one at a time, in the order asked for. */
 class Turn {
   #taken = false;
   readonly #waiting: (() => void)[] = [];
+
+  get waiting(): number {
+    return this.#waiting.length + (this.#taken ? 1 : 0);
+  }
 
   take(): Promise<void> {
     if (!this.#taken) {
@@ -270,10 +348,11 @@ class Turn {
   }
 }
 
-function open(file: string): DatabaseSync {
+function open(file: string, timeout = busyTimeout): DatabaseSync {
   const db = new DatabaseSync(file, { timeout: busyTimeout });
   db.exec('pragma journal_mode = wal; pragma synchronous = full; pragma foreign_keys = on;');
   addFunctions(db);
+  if (timeout !== busyTimeout) db.exec(`pragma busy_timeout = ${timeout}`);
   return db;
 }
 

@@ -38,6 +38,7 @@ export function sqliteExecutor(dialect: Pick<SqliteFileDialect, 'read' | 'thread
         return here(statement, parameters);
       }
     },
+    underWay: () => dialect.threads?.underWay ?? 0,
     close: async () => undefined,
   });
 
@@ -54,6 +55,7 @@ export function sqliteExecutor(dialect: Pick<SqliteFileDialect, 'read' | 'thread
       if (cost === undefined) return firstTime(statement, parameters);
       return cost > longest ? elsewhere.rows(statement, parameters) : here(statement, parameters);
     },
+    underWay: () => dialect.threads?.underWay ?? 0,
     async close() {
       reads = null;
     },

@@ -5,7 +5,7 @@ import type { SqliteFileDialect } from './sqlite-dialect.ts';
 import type { Step, Writer } from './writer.ts';
 
 /** Sends prepared statements on the connection that writes, in turn with everybody else who does. */
-export function sqliteWriter(dialect: Pick<SqliteFileDialect, 'write'>): Writer {
+export function sqliteWriter(dialect: Pick<SqliteFileDialect, 'write' | 'writesUnderWay'>): Writer {
   let prepared: PreparedReads | null = null;
 
   function preparedOn(db: DatabaseSync): PreparedReads {
@@ -31,6 +31,7 @@ export function sqliteWriter(dialect: Pick<SqliteFileDialect, 'write'>): Writer 
         for (const { statement, parameters } of changes) await send(statement, parameters);
         return result;
       }),
+    underWay: () => dialect.writesUnderWay,
     // the connection is the mapper's, which closes it
     close: async () => undefined,
   };

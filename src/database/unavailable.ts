@@ -11,3 +11,7 @@ export function closedError(): Error {
 export function tooLongError(): Error {
   return Object.assign(new Error('the statement took too long'), { code: '57014' });
 }
+
+export function lateError(): Error {
+  return Object.assign(new Error('no connection to the database was free in time'), { code: '53300' });
+}

@@ -25,5 +25,7 @@ export interface Writer {
    * nothing or throws.
    */
   transaction<Result>(work: (send: Send) => Promise<Work<Result>>): Promise<Result>;
+  /** Changes that wait, for the database or to be sent to it. */
+  underWay(): number;
   close(): Promise<void>;
 }

@@ -38,6 +38,7 @@ export interface Api extends ListOptions {
   readonly base_role?: string | null;
   readonly actions: Readonly<Record<string, Action | null>>;
   readonly pagination?: PaginationOptions;
+  readonly rate_limit?: RateLimitOptions | null;
 }
 
 export interface Action extends ListOptions {
@@ -81,6 +82,7 @@ export interface JwtOptions {
 export interface PaginationOptions {
   readonly items_per_page?: number;
   readonly max_items_per_page?: number;
+  readonly max_offset?: number;
   readonly count?: 'exact' | 'estimated' | { readonly capped: number };
   readonly max_or_depth?: number;
   readonly max_or_groups?: number;
@@ -91,6 +93,27 @@ export interface ServerOptions {
   readonly port?: number;
   readonly base_url?: string;
   readonly body_limit?: number;
+  readonly json_depth?: number;
+  readonly url_limit?: number;
+  readonly header_limit?: number;
+  readonly max_parameters?: number;
+  readonly parameter_limit?: number;
+  readonly header_timeout?: number;
+  readonly request_timeout?: number;
+  readonly handler_timeout?: number;
+  readonly keep_alive_timeout?: number;
+  readonly max_concurrent?: number;
+  readonly busy_concurrent?: number;
+  readonly shutdown_timeout?: number;
+  readonly trust_proxy?: readonly string[];
+  readonly rate_limit?: (RateLimitOptions & { readonly store?: 'memory' | 'database' }) | null;
+  readonly health?: { readonly live?: string | null; readonly ready?: string | null } | null;
+}
+
+export interface RateLimitOptions {
+  readonly limit: number;
+  readonly window?: number;
+  readonly by?: 'user' | 'address';
 }
 
 /** The entries of config/routes.yaml, in code. */

@@ -1,4 +1,5 @@
 import { emptyList, readActionList, readList } from './read-list.ts';
+import { readRateLimit } from './read-rate-limit.ts';
 import type { Report } from './report.ts';
 import type { WrittenAction, WrittenApi, WrittenAppMain } from './schema.ts';
 import type { Entry } from './shape.ts';
@@ -14,6 +15,7 @@ import {
   type ListDeclaration,
   type PaginationDeclaration,
   type Path,
+  type RateLimitDeclaration,
 } from './types.ts';
 
 /**
@@ -24,9 +26,10 @@ export function readApis(written: WrittenAppMain, report: Report): readonly ApiD
   const global = readPagination(
     written.pagination,
     ['app_main', 'pagination'],
-    { itemsPerPage: 50, maxItemsPerPage: 200, count: 'exact', maxOrDepth: 2, maxOrGroups: 10 },
+    { itemsPerPage: 50, maxItemsPerPage: 200, maxOffset: 0, count: 'exact', maxOrDepth: 2, maxOrGroups: 10 },
     report,
   );
+  const rateLimit = written.server.rate_limit && readRateLimit('default', written.server.rate_limit);
   const apis: ApiDeclaration[] = [];
   const takenBy = new Map<string, Path>();
   for (const entry of written.apis) {
@@ -35,7 +38,7 @@ export function readApis(written: WrittenAppMain, report: Report): readonly ApiD
     if (taken)
       report.add([...entry.path, 'name'], `the name "${name}" is used twice, also by ${taken.join('.')}; names are unique`);
     else if (name !== undefined) takenBy.set(name, entry.path);
-    apis.push(readApi(entry, name, global, report));
+    apis.push(readApi(entry, name, global, report, rateLimit));
   }
   return Object.freeze(apis);
 }
@@ -56,6 +59,7 @@ function readApi(
   name: string | undefined,
   global: PaginationDeclaration,
   report: Report,
+  globalRate: RateLimitDeclaration | null,
 ): ApiDeclaration {
   const placeholders = placeholdersOf(value.base_path, path, report);
   const pagination = readPagination(value.pagination, [...path, 'pagination'], global, report);
@@ -68,6 +72,7 @@ function readApi(
     basePath: value.base_path ?? '',
     baseRole: value.base_role,
     pagination,
+    rateLimit: value.rate_limit === undefined ? globalRate : value.rate_limit && readRateLimit(name ?? 'api', value.rate_limit),
     defaultSort: list.defaultSort,
     list,
     actions: Object.freeze(actions),
@@ -91,6 +96,7 @@ function readPagination(
   written: {
     readonly items_per_page: number | undefined;
     readonly max_items_per_page: number | undefined;
+    readonly max_offset: number | undefined;
     readonly count: 'exact' | 'estimated' | { readonly capped: number | undefined } | undefined;
     readonly max_or_depth: number | undefined;
     readonly max_or_groups: number | undefined;
@@ -110,6 +116,7 @@ function readPagination(
   return Object.freeze({
     itemsPerPage,
     maxItemsPerPage,
+    maxOffset: written.max_offset ?? fallback.maxOffset,
     count: countMode(written.count) ?? fallback.count,
     maxOrDepth: written.max_or_depth ?? fallback.maxOrDepth,
     maxOrGroups: written.max_or_groups ?? fallback.maxOrGroups,

@@ -1,6 +1,7 @@
 import { type CheckContext, check } from './check.ts';
 import { unreadable } from './placeholders.ts';
 import { readApis } from './read-apis.ts';
+import { readRateLimit } from './read-rate-limit.ts';
 import { readRoutes } from './read-routes.ts';
 import { readSecurity } from './read-security.ts';
 import type { Report } from './report.ts';
@@ -43,6 +44,28 @@ function readDatabase(written: WrittenAppMain['database']): DatabaseDeclaration 
   return Object.freeze({ url, schema, pool, connectTimeout, statementTimeout, preparedStatements });
 }
 
-function readServer({ host, port, base_url: baseUrl, body_limit: bodyLimit }: WrittenAppMain['server']): ServerDeclaration {
-  return Object.freeze({ host, port, baseUrl, bodyLimit });
+function readServer(written: WrittenAppMain['server']): ServerDeclaration {
+  const { host, port, health } = written;
+  return Object.freeze({
+    host,
+    port,
+    baseUrl: written.base_url,
+    bodyLimit: written.body_limit,
+    jsonDepth: written.json_depth,
+    urlLimit: written.url_limit,
+    headerLimit: written.header_limit,
+    maxParameters: written.max_parameters,
+    parameterLimit: written.parameter_limit,
+    headerTimeout: written.header_timeout,
+    requestTimeout: written.request_timeout,
+    handlerTimeout: written.handler_timeout,
+    keepAliveTimeout: written.keep_alive_timeout,
+    maxConcurrent: written.max_concurrent,
+    busyConcurrent: written.busy_concurrent,
+    shutdownTimeout: written.shutdown_timeout,
+    trustProxy: Object.freeze([...written.trust_proxy]),
+    rateLimit: written.rate_limit && readRateLimit('default', written.rate_limit),
+    rateLimitStore: written.rate_limit?.store ?? 'memory',
+    health: Object.freeze({ live: health?.live ?? null, ready: health?.ready ?? null }),
+  });
 }

@@ -42,10 +42,12 @@ const countDoc = 'How items are counted: exact, estimated, or { capped: 10000 }.
 
 const orDepthDoc = 'How deep groups of or[…] may be nested in a request; 0 refuses them.';
 const orGroupsDoc = 'The most groups of or[…] that a request may have.';
+const maxOffsetDoc = 'The most items that a page may be away from the first, unless a link leads to it; 0 means no limit.';
 
 const pagination = object('pagination', {
   items_per_page: optional(integer(1, longest), 50, 'Items on a page where the request does not say.'),
   max_items_per_page: optional(integer(1, longest), 200, 'The most items a request may ask for.'),
+  max_offset: optional(integer(0, longest), 0, maxOffsetDoc),
   count: optional(count, 'exact', countDoc),
   max_or_depth: optional(integer(0, 5), 2, orDepthDoc),
   max_or_groups: optional(integer(1, 100), 10, orGroupsDoc),
@@ -54,6 +56,7 @@ const pagination = object('pagination', {
 const apiPagination = object('api_pagination', {
   items_per_page: dependent(integer(1, longest), 50, 'app_main.pagination', 'Items on a page where the request does not say.'),
   max_items_per_page: dependent(integer(1, longest), 200, 'app_main.pagination', 'The most items a request may ask for.'),
+  max_offset: dependent(integer(0, longest), 0, 'app_main.pagination', maxOffsetDoc),
   count: dependent(count, 'exact', 'app_main.pagination', countDoc),
   max_or_depth: dependent(integer(0, 5), 2, 'app_main.pagination', orDepthDoc),
   max_or_groups: dependent(integer(1, 100), 10, 'app_main.pagination', orGroupsDoc),
@@ -164,6 +167,25 @@ const action = object('action', {
   search: dependent(search, [], 'that of the API', listDocs.search),
 });
 
+const rateKeys = {
+  limit: required(integer(1, longest), 600, 'The most requests of a caller in a window.'),
+  window: optional(integer(1, 86_400), 60, 'Seconds of a window, which begins with the first request of a caller.'),
+  by: optional(
+    text({ values: ['user', 'address'] }),
+    'user',
+    'What a caller is told apart by; without a user it is the address.',
+  ),
+};
+const apiRateLimit = object('api_rate_limit', rateKeys);
+const rateLimit = object('rate_limit', {
+  ...rateKeys,
+  store: optional(
+    text({ values: ['memory', 'database'] }),
+    'memory',
+    'Where requests are counted: in each process, or in the database for all of them together.',
+  ),
+});
+
 const basePathPattern = /^(?:\/(?:(?!\.{1,2}(?:\/|$))[A-Za-z0-9._~-]+|\{(?!(?:id|_format)\})[A-Za-z_]\w*\}))+$/;
 
 /** The names of the actions whose behaviour is supplied. */
@@ -188,6 +210,12 @@ const api = object('api', {
   controller: optional(nullable(classOf('controllers')), null, 'A controller of your own; null means the default one.'),
   base_role: optional(nullable(role), null, 'The role checked for every action.'),
   pagination: optional(apiPagination, {}, 'Paging of this API.'),
+  rate_limit: dependent(
+    nullable(apiRateLimit),
+    null,
+    'app_main.server.rate_limit',
+    'How often a caller may ask for something of this API; null means without end.',
+  ),
   filters: optional(filters, {}, listDocs.filters),
   sort: optional(list(field), [], listDocs.sort),
   default_sort: optional(sortKeys, [], listDocs.default_sort),
@@ -223,7 +251,7 @@ const database = object('database', {
     'Whether tables are brought up to date at start (safe changes only).',
   ),
   pool: optional(integer(1, 10_000), 10, 'The most connections that are open at once.'),
-  connect_timeout: optional(integer(1, longest), 5000, 'Milliseconds to wait for a connection.'),
+  connect_timeout: optional(integer(1, longest), 5000, 'Milliseconds to wait for a connection, be it a new one or one in use.'),
   statement_timeout: optional(integer(0, longest), 30_000, 'Milliseconds a statement may take; 0 means no limit.'),
   prepared_statements: optional(
     boolean(),
@@ -311,6 +339,14 @@ const security = object('security', {
   ),
 });
 
+const healthPath = (value: string, doc: string) =>
+  optional(nullable(text({ expected: 'a path such as "/health/live"', pattern: basePathPattern })), value, doc);
+
+const health = object('health', {
+  live: healthPath('/health/live', 'Where it is told that the process answers; null means nowhere.'),
+  ready: healthPath('/health/ready', 'Where it is told that requests can be answered; null means nowhere.'),
+});
+
 const server = object('server', {
   host: optional(text({ expected: 'a host name or an address', pattern: /^[^\s/]+$/ }), '127.0.0.1', 'The address to listen on.'),
   port: optional(integer(0, 65_535), 3000, 'The port to listen on; 0 means any free one.'),
@@ -323,6 +359,38 @@ const server = object('server', {
     'Put before every link and Location.',
   ),
   body_limit: optional(integer(1, longest), 1_048_576, 'The most bytes of a request body.'),
+  json_depth: optional(integer(1, 10_000), 64, 'How deep lists and objects may be nested in a request body.'),
+  url_limit: optional(integer(1, 65_536), 8192, 'The most characters of a URL.'),
+  header_limit: optional(integer(1024, 1_048_576), 16_384, 'The most bytes of the headers of a request.'),
+  max_parameters: optional(integer(1, longest), 100, 'The most query parameters of a request.'),
+  parameter_limit: optional(integer(1, longest), 4096, 'The most characters of a query parameter, its name included.'),
+  header_timeout: optional(integer(1, longest), 10_000, 'Milliseconds in which the headers of a request must arrive.'),
+  request_timeout: optional(integer(1, longest), 30_000, 'Milliseconds in which a whole request must arrive.'),
+  handler_timeout: optional(
+    integer(0, longest),
+    60_000,
+    'Milliseconds after which a request that has no answer yet gets 503; 0 means no limit.',
+  ),
+  keep_alive_timeout: optional(integer(1, longest), 72_000, 'Milliseconds for which a connection is kept that asks nothing.'),
+  max_concurrent: optional(integer(1, longest), 1000, 'The most requests at once; any more get 503.'),
+  busy_concurrent: optional(
+    integer(1, longest),
+    100,
+    'The most requests at once while the process or the database cannot keep up.',
+  ),
+  shutdown_timeout: optional(integer(1, longest), 10_000, 'Milliseconds in which the server has ended once it was asked to.'),
+  trust_proxy: optional(
+    list(
+      text({
+        expected: 'an address or a network such as "10.0.0.0/8", or one of: loopback, linklocal, uniquelocal',
+        pattern: /^(?:loopback|linklocal|uniquelocal|[0-9A-Fa-f:.]+(?:\/\d{1,3})?)$/,
+      }),
+    ),
+    [],
+    'Proxies whose X-Forwarded-For is believed; empty means none.',
+  ),
+  rate_limit: optional(nullable(rateLimit), null, 'How often a caller may ask; null means without end.'),
+  health: optional(nullable(health), {}, 'Whether the server lives and is ready; null turns both off.'),
 });
 
 /** Everything under `app_main`. */

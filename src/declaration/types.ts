@@ -49,6 +49,8 @@ export interface ApiDeclaration {
   readonly basePath: string;
   readonly baseRole: string | null;
   readonly pagination: PaginationDeclaration;
+  /** Null: none. */
+  readonly rateLimit: RateLimitDeclaration | null;
   readonly defaultSort: readonly SortKey[];
   /** What callers may ask of its lists, where an action does not say otherwise. */
   readonly list: ListDeclaration;
@@ -123,6 +125,8 @@ export interface AssociationDeclaration {
 export interface PaginationDeclaration {
   readonly itemsPerPage: number;
   readonly maxItemsPerPage: number;
+  /** 0 means none. */
+  readonly maxOffset: number;
   readonly count: CountMode;
   /** How deep groups of conditions may be nested, and how many of them a request may have. */
   readonly maxOrDepth: number;
@@ -189,4 +193,47 @@ export interface ServerDeclaration {
   readonly baseUrl: string;
   /** Bytes. */
   readonly bodyLimit: number;
+  readonly jsonDepth: number;
+  /** Characters. */
+  readonly urlLimit: number;
+  /** Bytes. */
+  readonly headerLimit: number;
+  readonly maxParameters: number;
+  /** Characters. */
+  readonly parameterLimit: number;
+  /** Milliseconds. */
+  readonly headerTimeout: number;
+  /** Milliseconds. */
+  readonly requestTimeout: number;
+  /** Milliseconds; 0 means none. */
+  readonly handlerTimeout: number;
+  /** Milliseconds. */
+  readonly keepAliveTimeout: number;
+  readonly maxConcurrent: number;
+  /** Requests at once while the process or the database cannot keep up. */
+  readonly busyConcurrent: number;
+  /** Milliseconds. */
+  readonly shutdownTimeout: number;
+  /** Addresses and networks of proxies. */
+  readonly trustProxy: readonly string[];
+  /** What holds for every API that does not say otherwise; null: none. */
+  readonly rateLimit: RateLimitDeclaration | null;
+  /** Where requests are counted. */
+  readonly rateLimitStore: 'memory' | 'database';
+  readonly health: HealthDeclaration;
+}
+
+export interface RateLimitDeclaration {
+  /** As it is called in headers. */
+  readonly name: string;
+  readonly limit: number;
+  /** Seconds. */
+  readonly window: number;
+  readonly by: 'user' | 'address';
+}
+
+export interface HealthDeclaration {
+  /** A path, or null for nowhere. */
+  readonly live: string | null;
+  readonly ready: string | null;
 }

@@ -24,7 +24,11 @@ export const pageParameters: readonly string[] = Object.freeze(['page', 'items_p
 export function readPageRequest(query: Readonly<Record<string, unknown>>, limits: PaginationDeclaration): PageRequest {
   const itemsPerPage = readInteger(query, 'items_per_page', limits.itemsPerPage, limits.maxItemsPerPage);
   const page = readInteger(query, 'page', 1, Math.floor(Number.MAX_SAFE_INTEGER / itemsPerPage));
-  return { page, itemsPerPage, offset: (page - 1) * itemsPerPage };
+  const offset = (page - 1) * itemsPerPage;
+  // a page that a link leads to is found by the item next to it, however far that is
+  if (limits.maxOffset > 0 && offset > limits.maxOffset && query.after === undefined && query.before === undefined)
+    throw problem('offset_too_large', { limit: limits.maxOffset });
+  return { page, itemsPerPage, offset };
 }
 
 /** Reads `after` or `before`, which links carry beside `page`; null where there is neither. */

@@ -7,8 +7,8 @@ export const { STATUS_CODES } = process.getBuiltinModule('node:http');
 
 export const problemType = 'application/problem+json; charset=utf-8';
 
-/** Seconds after which a caller may try again, when the database was out of reach. */
-const retryAfter = '1';
+/** Tells a caller after how many seconds to try again. */
+export const retryLater = Object.freeze({ 'retry-after': '1' });
 
 /** The RFC 9457 document of a problem. */
 export function problemDocument(found: Problem, path: string): Record<string, unknown> {
@@ -29,9 +29,8 @@ export function toProblem(error: unknown, bodyLimit: number): Problem {
   if ((error as Error | null)?.message === 'aborted') {
     return problem('invalid_body', { reason: 'it ended before its announced length' }, { cause: error });
   }
-  if (isUnavailable(error)) {
-    return problem('database_unavailable', {}, { headers: { 'retry-after': retryAfter }, cause: error });
-  }
+  if (isFull(error)) return problem('database_full', {}, { headers: retryLater, cause: error });
+  if (isUnavailable(error)) return problem('database_unavailable', {}, { headers: retryLater, cause: error });
   const { statusCode, code, message } = (error ?? {}) as { statusCode?: unknown; code?: unknown; message?: unknown };
   switch (code) {
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
@@ -77,28 +76,61 @@ const unavailableCodes = new Set([
   'EPIPE',
   'ETIMEDOUT',
   'ENOTFOUND',
+  'EAI_AGAIN',
   'EHOSTUNREACH',
+  'ENETUNREACH',
   '57014', // statement timeout
   '57P01',
   '57P02',
   '57P03',
+  '53200', // out of memory
   '53300', // too many connections
+  '25006', // read only, as a server is that takes the place of another
   '55P03',
   '40001', // one of two transactions in each other's way has to be repeated
   '40P01',
 ]);
 
+/** What SQLite says when it cannot read or write now: busy, locked, read only, input or output, cannot open, protocol. */
+const sqliteUnavailable = new Set([5, 6, 8, 10, 14, 15]);
+const sqliteFull = 13;
+const postgresFull = '53100';
+
+/** An error with what led to it, one after the other; the mapper has a place of its own for that. */
+function causesOf(error: unknown): (Error & { code?: unknown; errcode?: unknown; severity?: unknown })[] {
+  const causes: Error[] = [];
+  for (let cause = error; cause instanceof Error && !causes.includes(cause); ) {
+    causes.push(cause);
+    cause = cause.cause ?? (cause instanceof DriverException ? (cause as { previous?: unknown }).previous : undefined);
+  }
+  return causes;
+}
+
+/** The code of SQLite itself, without what it says more exactly; -1 where it is none. */
+function sqliteCode({ code, errcode }: { code?: unknown; errcode?: unknown }): number {
+  return code === 'ERR_SQLITE_ERROR' && typeof errcode === 'number' ? errcode & 0xff : -1;
+}
+
+/** Whether there is no room left for what was to be written. */
+function isFull(error: unknown): boolean {
+  return causesOf(error).some((cause) => cause.code === postgresFull || sqliteCode(cause) === sqliteFull);
+}
+
 /** Whether the database was out of reach, too slow or too busy: the same request may succeed later. */
 export function isUnavailable(error: unknown): boolean {
   if ([ConnectionException, LockWaitTimeoutException, DeadlockException].some((type) => error instanceof type)) return true;
-  for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    const { code, message, severity } = cause as Error & { code?: unknown; severity?: unknown };
+  return causesOf(error).some((cause) => {
+    const { code, message, severity } = cause;
     // PostgreSQL ended the session, or did not begin it: no such database, no connections allowed, wrong password
     if (severity === 'FATAL' || severity === 'PANIC') return true;
     if (typeof code === 'string' && (unavailableCodes.has(code) || code.startsWith('08'))) return true;
-    if (/timeout exceeded when trying to connect|Connection terminated|database is locked/.test(message)) return true;
+    if (sqliteUnavailable.has(sqliteCode(cause))) return true;
+    if (lostMessages.test(message)) return true;
     // a connection refused on every address of a host
-    if (cause instanceof AggregateError && cause.errors.some(isUnavailable)) return true;
-  }
-  return error instanceof DriverException && isUnavailable((error as { previous?: unknown }).previous);
+    return cause instanceof AggregateError && cause.errors.some(isUnavailable);
+  });
 }
+
+/** `pg` has no codes for these. */
+const lostMessages =
+  /timeout exceeded when trying to connect|Connection terminated|connection error and is not queryable|Query read timeout|database is locked/;

@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods, RouteOptions } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods, onRequestHookHandler, RouteOptions } from 'fastify';
 import type { HttpMethod } from '../declaration/types.ts';
 import { type Problem, problem } from '../errors.ts';
 import { classifyMiss, findMatch, type Match } from './match.ts';
@@ -22,6 +22,8 @@ export interface MountOptions {
   readonly alone?: boolean;
   /** Fastify's route options, the same for every route: `bodyLimit`, `config`, hooks. */
   readonly route?: Omit<RouteOptions, 'method' | 'url' | 'path' | 'handler' | 'exposeHeadRoute' | 'schema'>;
+  /** What a request of a record passes before its body is read; null: nothing. */
+  readonly admit?: (record: RouteRecord) => onRequestHookHandler | null;
 }
 
 /**
@@ -35,13 +37,15 @@ export function mountRoutes(
   options: MountOptions = {},
 ): void {
   const frozen = Object.freeze([...records]);
-  const { alone = false, route } = options;
+  const { admit, alone = false, route } = options;
   const taken = new Set<string>();
   const handlers = new Map<RouteRecord, Map<string, RouteHandler>>();
   for (const record of orderRecords(frozen)) {
     const { pattern } = parsePath(record.path);
     const own = new Map<string, RouteHandler>();
     handlers.set(record, own);
+    const hook = admit?.(record);
+    const onRequest = hook && { onRequest: [route?.onRequest ?? [], hook].flat() };
     for (const format of pattern.formatted ? record.formats : [record.formats[0] ?? '']) {
       const suffix = pattern.formatted ? `.${format}` : '';
       const url = routerUrl(pattern, suffix, record.requirements);
@@ -52,7 +56,9 @@ export function mountRoutes(
           own.set(`${method} ${format}`, handler);
           taken.add(`${method} ${shapeOf(pattern, suffix)}`);
         }
-        register(record, () => app.route({ ...route, method: only(methods), url, handler, exposeHeadRoute: false }));
+        register(record, () =>
+          app.route({ ...route, ...onRequest, method: only(methods), url, handler, exposeHeadRoute: false }),
+        );
       }
     }
   }
@@ -126,7 +132,7 @@ function mountFallbacks(
   const prefixLength = app.prefix.split('/').filter((segment) => segment !== '').length;
 
   // In a hook, because a body must not be read, let alone refused, where there is nothing to send it to.
-  const classify = async (request: FastifyRequest) => {
+  const classify = async (request: FastifyRequest, reply: FastifyReply) => {
     const path = withoutPrefix(request.url, prefixLength, rules);
     const match = findMatch(records, request.method, path, rules);
     if (match === null) throw missProblem(records, request.method, path, { rules, shown: request.url });
@@ -134,6 +140,7 @@ function mountFallbacks(
     const { '*': _, ...outer } = request.params as Record<string, string>;
     request.params = Object.assign(Object.create(null), outer, match.params);
     found.set(request, match);
+    await options.admit?.(match.record)?.call(app, request, reply, () => undefined);
   };
   const handler = (request: FastifyRequest, reply: FastifyReply) =>
     handlerOf(found.get(request) as Match, request.method)(request, reply);

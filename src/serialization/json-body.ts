@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { problem } from '../errors.ts';
 
 /** Bodies are JSON: Fastify's own reading of plain text is switched off, and a merge patch may be called one. */
-export function acceptJson(app: FastifyInstance): void {
+export function acceptJson(app: FastifyInstance, depth: number): void {
   const parse = app.getDefaultJsonParser('error', 'error');
   app.removeAllContentTypeParsers();
   const utf8 = new TextDecoder('utf-8', { fatal: true });
@@ -22,6 +22,10 @@ export function acceptJson(app: FastifyInstance): void {
         done(null, undefined);
         return;
       }
+      if (nestsDeeper(bytes, depth)) {
+        done(problem('body_too_deep', { limit: depth }));
+        return;
+      }
       let body: string;
       try {
         body = utf8.decode(bytes);
@@ -35,6 +39,28 @@ export function acceptJson(app: FastifyInstance): void {
       });
     },
   );
+}
+
+/** Whether lists and objects are nested deeper than a number; what is in strings does not count. */
+export function nestsDeeper(bytes: Uint8Array, most: number): boolean {
+  // too short for it
+  if (bytes.length <= most) return false;
+  let depth = 0;
+  for (let i = 0; i < bytes.length; i++) {
+    switch (bytes[i]) {
+      case 0x5b: // [
+      case 0x7b: // {
+        if (++depth > most) return true;
+        break;
+      case 0x5d:
+      case 0x7d:
+        depth--;
+        break;
+      case 0x22: // "
+        for (i++; i < bytes.length && bytes[i] !== 0x22; i++) if (bytes[i] === 0x5c) i++;
+    }
+  }
+  return false;
 }
 
 /** JSON is UTF-8, and a body is taken as it comes. */

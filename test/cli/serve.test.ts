@@ -179,10 +179,6 @@ describe('an application that cannot be served', () => {
       /^declarest: cannot open the database sqlite:package\.json\/app\.db: .*; check app_main\.database\.url/,
     ],
     ['sqlite:src', /^declarest: cannot open the database sqlite:src: unable to open database file; check/],
-    [
-      'postgresql://ada:secret@127.0.0.1:1/app',
-      /^declarest: cannot open the database postgresql:\/\/ada@127\.0\.0\.1:1\/app: connect ECONNREFUSED 127\.0\.0\.1:1; start the server, or check app_main\.database\.url\n$/,
-    ],
   ])('names the database %s that is out of reach, and exits with 1', async (url, message) => {
     const application = smallApplication({ 'config/database.yaml': `app_main: { database: { url: '${url}' } }` });
     const { code, out, err } = await call(['serve', application, ...anyPort]);

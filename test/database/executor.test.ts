@@ -13,6 +13,7 @@ function heldExecutor() {
       new Promise((answer, fail) => {
         sent.push({ name, parameters, answer, fail });
       }),
+    underWay: () => 0,
     close: async () => {},
   };
   return { sent, executor: coalescing(executor) };
@@ -123,6 +124,7 @@ describe('coalescing', () => {
         if (failing) throw new Error('at once');
         return Promise.resolve([['well']]);
       },
+      underWay: () => 0,
       close: async () => {},
     });
     const asked = [executor.rows(count, []), executor.rows(count, []), executor.rows(count, [])];

@@ -34,6 +34,7 @@ beforeEach(() => {
           return prepared.all(...(parameters as never[])) as unknown as unknown[][];
         });
       },
+      underWay: () => 0,
       close: async () => undefined,
     },
     dialect,

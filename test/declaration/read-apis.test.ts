@@ -36,7 +36,8 @@ describe('an API', () => {
       controller: null,
       basePath: '/api/person',
       baseRole: null,
-      pagination: { itemsPerPage: 50, maxItemsPerPage: 200, count: 'exact', maxOrDepth: 2, maxOrGroups: 10 },
+      pagination: { itemsPerPage: 50, maxItemsPerPage: 200, maxOffset: 0, count: 'exact', maxOrDepth: 2, maxOrGroups: 10 },
+      rateLimit: null,
       defaultSort: [],
       list: nothingToAsk,
       actions: [
@@ -107,7 +108,8 @@ app_main:
       controller: { value: PersonController },
       basePath: '/api/{tenant}/people',
       baseRole: 'ROLE_USER',
-      pagination: { itemsPerPage: 10, maxItemsPerPage: 30, count: 'exact', maxOrDepth: 2, maxOrGroups: 10 },
+      pagination: { itemsPerPage: 10, maxItemsPerPage: 30, maxOffset: 0, count: 'exact', maxOrDepth: 2, maxOrGroups: 10 },
+      rateLimit: null,
       defaultSort: [
         { property: 'created', direction: 'desc' },
         { property: 'center.name', direction: 'asc' },
@@ -209,7 +211,7 @@ app_main:
     ],
     [
       { single_collection: 1 },
-      'app_main.apis.person.single_collection: unknown key "single_collection"; allowed: class, name, base_path, controller, base_role, pagination, filters, sort, default_sort, search, actions',
+      'app_main.apis.person.single_collection: unknown key "single_collection"; allowed: class, name, base_path, controller, base_role, pagination, rate_limit, filters, sort, default_sort, search, actions',
     ],
     [{ 'base-path': '/b' }, 'app_main.apis.person.base-path: the key "base-path" is written twice; the other is "base_path"'],
   ])('with %j is refused', (changes, line) => {

@@ -28,7 +28,28 @@ describe('nothing declared', () => {
         apiKeys: [],
         authenticator: null,
       },
-      server: { host: '127.0.0.1', port: 3000, baseUrl: '', bodyLimit: 1048576 },
+      server: {
+        host: '127.0.0.1',
+        port: 3000,
+        baseUrl: '',
+        bodyLimit: 1048576,
+        jsonDepth: 64,
+        urlLimit: 8192,
+        headerLimit: 16384,
+        maxParameters: 100,
+        parameterLimit: 4096,
+        headerTimeout: 10000,
+        requestTimeout: 30000,
+        handlerTimeout: 60000,
+        keepAliveTimeout: 72000,
+        maxConcurrent: 1000,
+        busyConcurrent: 100,
+        shutdownTimeout: 10000,
+        trustProxy: [],
+        rateLimit: null,
+        rateLimitStore: 'memory',
+        health: { live: '/health/live', ready: '/health/ready' },
+      },
       formats: ['json'],
     });
   });
@@ -357,7 +378,7 @@ extra: 1
   const { lines, declaration } = outcomeOf(yamlSource(files, { PORT: 'many' }), { catalog });
   expect(lines).toEqual([
     'config/app.yaml:4:14: there is no model class "Persn"; did you mean "Person"? known: Person, Center',
-    'config/app.yaml:5:7: unknown key "base_pth"; did you mean "base_path"? allowed: class, name, base_path, controller, base_role, pagination, filters, sort, default_sort, search, actions',
+    'config/app.yaml:5:7: unknown key "base_pth"; did you mean "base_path"? allowed: class, name, base_path, controller, base_role, pagination, rate_limit, filters, sort, default_sort, search, actions',
     'config/app.yaml:7:25: "path" must be one or more URL segments such as "history" or "history/recent" (leave out the slash at the beginning); given: "/all"',
     'config/app.yaml:8:9: the name "_entiy" is not allowed; did you mean "_entity"? the default actions are _index and _entity; the name of a custom action begins with a letter and has letters, digits, underscores and dashes',
     'config/app.yaml:9:9: no method is enabled; a custom action needs "methods", for example "methods: { POST: true }"',

@@ -42,7 +42,7 @@ describe('the reference', () => {
       .map((line) =>
         line
           .replace(
-            /: (?:null|\{\}|\[\]|exact)( +# (?:Adds to|Regular|Roles that|Public keys|Keys for|How items|Fields that (?:a list|\?q)))/,
+            /: (?:null|\{\}|\[\]|exact)( +# (?:Adds to|Regular|Roles that|Public keys|Keys for|How items|How often|Fields that (?:a list|\?q)))/,
             ':$1',
           )
           .replace(/^( +)# /, '$1'),
@@ -54,6 +54,7 @@ describe('the reference', () => {
     expect(app_main.security.role_hierarchy).toEqual({ ROLE_ADMIN: ['ROLE_USER'] });
     expect(app_main.security.api_keys).toEqual({ reporting: { key: 'sha256:…', roles: [] } });
     expect(app_main.security.jwt.jwks).toEqual({ keys: [] });
+    expect(app_main.server.rate_limit).toEqual({ limit: 600, window: 60, by: 'user', store: 'memory' });
     expect(app_main.pagination.count).toEqual({ capped: 10000 });
     expect(app_main.apis.person.filters).toEqual({ lastName: ['eq', 'contains'] });
     expect(app_main.apis.person.search).toEqual({ fields: ['lastName'], using: 'like' });

@@ -93,7 +93,7 @@ async function planOf({ application: { mapper } }: TestApplication, index: numbe
     direction: key.startsWith('-') ? ('desc' as const) : ('asc' as const),
   }));
   const filter = await rootFilterOf(mapper, meta);
-  const executor = { format: 'native' as const, rows: async () => [], close: async () => {} };
+  const executor = { format: 'native' as const, rows: async () => [], underWay: () => 0, close: async () => {} };
   return CompiledRead.compile(mapper, meta, createSerializer(mapper, ['read']).planFor(meta), keys, executor, { filter });
 }
 

@@ -17,6 +17,7 @@ import {
 } from '../../src/index.ts';
 import { startApplication, type TestApplication, type TestRequest, type TestResponse } from '../../src/testing.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
+import { closeGate, thingOptions, until, withThings, gate as workGate } from '../traffic/things.ts';
 
 // Tables and columns have names that no property has, so that one that leaks into an answer is seen.
 
@@ -732,6 +733,76 @@ describe('a database out of reach', () => {
     } finally {
       await app.close();
     }
+  });
+});
+
+describe.each(databases)('a limit on %s', (database) => {
+  test('has a code of its own', async () => {
+    const server = {
+      ...{ json_depth: 3, url_limit: 200, max_parameters: 2, parameter_limit: 50, handler_timeout: 300, max_concurrent: 2 },
+      rate_limit: { limit: 2, by: 'address' as const },
+    };
+    const limits = thingOptions(server, { pagination: { max_offset: 10 } });
+    for (const api of Object.values(limits.app_main.apis as Record<string, any>)) api.rate_limit = null;
+    (limits.app_main.apis as Record<string, any>).counted = { class: 'Thing', base_path: '/counted', actions: { _index: null } };
+    await withThings(database, limits, async (app) => {
+      const asked = async (method: string, path: string, request?: TestRequest) => {
+        const { status, json } = await sendTo(app, method, path, request);
+        return [status, json?.code];
+      };
+      expect(await asked('POST', '/thing.json', { json: { data: [[[]]] } })).toEqual([400, 'body_too_deep']);
+      expect(await asked('GET', `/thing.json?a=${'b'.repeat(100)}`)).toEqual([400, 'parameter_too_long']);
+      expect(await asked('GET', '/thing.json?a&b&c')).toEqual([400, 'too_many_parameters']);
+      expect(await asked('GET', `/thing.json?a=${'b'.repeat(200)}`)).toEqual([414, 'url_too_long']);
+      expect(await asked('GET', '/thing.json?page=2')).toEqual([400, 'offset_too_large']);
+      const open = closeGate();
+      const slow = [asked('GET', '/slow/work.json'), asked('GET', '/slow/work.json')];
+      await until(() => workGate.asked === 2);
+      expect(await asked('GET', '/thing.json')).toEqual([503, 'overloaded']);
+      expect(await Promise.all(slow)).toEqual(Array(2).fill([503, 'handler_timeout']));
+      open();
+      for (const outcome of [200, 200, 429]) expect((await asked('GET', '/counted.json'))[0]).toBe(outcome);
+      expect(await asked('GET', '/counted.json')).toEqual([429, 'rate_limited']);
+    });
+  });
+});
+
+describe('a disk that is full', () => {
+  test('is 507 on SQLite for what needs room, and over when there is some', async () => {
+    await withThings('sqlite', thingOptions(), async (app) => {
+      const dialect = app.application.mapper.config.get('driverOptions') as any;
+      const room = (pages: number) =>
+        dialect.read(() => dialect.write((db: DatabaseSync) => db.exec(`pragma max_page_count = ${pages}`)));
+      await room(1);
+      for (const [method, path] of [
+        ['POST', '/thing.json'],
+        ['PATCH', '/thing/1.json'],
+      ] as const) {
+        const { status, json, headers } = await sendTo(app, method, path, { json: { name: 'x', data: 'x'.repeat(20_000) } });
+        expect([status, json.code, headers.get('retry-after')]).toEqual([507, 'database_full', '1']);
+      }
+      expect((await sendTo(app, 'GET', '/thing/1.json')).json.name).toBe('thing 1');
+      await room(1_000_000);
+      expect((await sendTo(app, 'POST', '/thing.json', { json: { name: 'x', data: 'x'.repeat(20_000) } })).status).toBe(201);
+    });
+  });
+
+  test('is 507 on PostgreSQL too, and what cannot be read or written now is 503', async () => {
+    await withThings('postgresql', thingOptions(), async (app) => {
+      const { mapper } = app.application;
+      const refuseWith = (code: string) =>
+        mapper.em.execute(`create or replace function refuse() returns trigger language plpgsql as $$ begin raise exception 'no' using errcode = '${code}'; end $$;
+          create or replace trigger refuse before insert on thing for each row execute function refuse()`);
+      for (const [code, status, told] of [
+        ['53100', 507, 'database_full'],
+        ['53200', 503, 'database_unavailable'],
+        ['25006', 503, 'database_unavailable'],
+      ] as const) {
+        await refuseWith(code);
+        const answer = await sendTo(app, 'POST', '/thing.json', { json: { name: 'x' } });
+        expect([answer.status, answer.json.code]).toEqual([status, told]);
+      }
+    });
   });
 });
 

@@ -1,0 +1,43 @@
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import type { ServerDeclaration } from '../declaration/types.ts';
+import { problem } from '../errors.ts';
+import { retryLater } from '../response/problem-document.ts';
+import { targetOf } from '../response/request-target.ts';
+import { tellHealth } from '../traffic/health.ts';
+import { answerProblem } from '../traffic/raw-answer.ts';
+
+const { createServer } = process.getBuiltinModule('node:http');
+
+/** What answers as long as there is no database: the process lives, and is not ready. */
+export interface WaitingServer {
+  readonly address: AddressInfo;
+  close(): Promise<void>;
+}
+
+export async function startWaiting(
+  { health }: ServerDeclaration,
+  { host, port }: { readonly host: string; readonly port: number },
+): Promise<WaitingServer> {
+  const away = problem('database_unavailable', {}, { headers: retryLater });
+  const server = createServer((request, response) => {
+    const { path } = targetOf(request.url ?? '/');
+    // whoever asks again is to find the application there
+    response.setHeader('Connection', 'close');
+    if (path === health.live) tellHealth(response, true);
+    else if (path === health.ready) tellHealth(response, false);
+    else answerProblem(away, request, response);
+  });
+  server.listen(port, host);
+  await once(server, 'listening');
+  return {
+    address: server.address() as AddressInfo,
+    close: async () => {
+      const closed = once(server, 'close');
+      server.close();
+      const timer = setTimeout(() => server.closeAllConnections(), 100);
+      await closed;
+      clearTimeout(timer);
+    },
+  };
+}

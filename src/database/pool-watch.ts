@@ -1,0 +1,48 @@
+import type { DatabaseDeclaration } from '../declaration/types.ts';
+import { silenceOf } from './silence.ts';
+
+/** What we need to know of a pool of `pg`, which is loaded only where it is used. */
+export interface Pool {
+  readonly totalCount: number;
+  readonly idleCount: number;
+  readonly waitingCount: number;
+  on(event: 'acquire' | 'remove', listener: (client: Client) => void): unknown;
+}
+
+interface Client {
+  readonly connection: { readonly stream: { destroy(): void } };
+  _getActiveQuery(): unknown;
+}
+
+/** Milliseconds between two looks. */
+const beat = 500;
+
+/** Cuts connections of a pool on which the server does not answer any more; the pool opens others. */
+export function watchPool(pool: Pool, database: DatabaseDeclaration): void {
+  const limit = silenceOf(database);
+  if (limit === null) return;
+  const used = new Map<Client, { readonly query: unknown; readonly since: number }>();
+  let timer: NodeJS.Timeout | null = null;
+
+  function look(): void {
+    const now = performance.now();
+    for (const [client, { query, since }] of used) {
+      const current = client._getActiveQuery() ?? null;
+      if (current === null) used.delete(client);
+      else if (current !== query) used.set(client, { query: current, since: now });
+      else if (now - since >= (limit as number)) {
+        used.delete(client);
+        client.connection.stream.destroy();
+      }
+    }
+    if (used.size > 0 || timer === null) return;
+    clearInterval(timer);
+    timer = null;
+  }
+
+  pool.on('acquire', (client) => {
+    used.set(client, { query: null, since: performance.now() });
+    timer ??= setInterval(look, beat).unref();
+  });
+  pool.on('remove', (client) => used.delete(client));
+}

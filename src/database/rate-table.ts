@@ -1,0 +1,80 @@
+import type { Statement } from './executor.ts';
+import { databaseKindOf, type Mapper } from './mapper.ts';
+import type { Writer } from './writer.ts';
+
+/** Requests of a caller that were counted, and when counting begins anew, in milliseconds since 1970. */
+export interface Hits {
+  readonly hits: number;
+  readonly resetsAt: number;
+}
+
+/** What an application with several processes counts requests in. */
+export const rateTable = 'declarest_rate_limit';
+
+/** What is in it is worth nothing after a crash, and so PostgreSQL need not write it to its log. */
+export function createRateTableSql(kind: 'sqlite' | 'postgresql'): string {
+  const what = kind === 'postgresql' ? 'unlogged table' : 'table';
+  return `create ${what} if not exists ${rateTable} (caller varchar(64) primary key, hits integer not null, resets_at bigint not null)`;
+}
+
+/** Counts requests in the database of the application, one statement each, so that no two processes are in each other's way. */
+export class RateTable {
+  readonly #mapper: Mapper;
+  readonly #writer: Pick<Writer, 'change'>;
+  readonly #count: Statement;
+  readonly #clean: Statement;
+  #made: Promise<unknown> | null = null;
+
+  constructor(mapper: Mapper, writer: Pick<Writer, 'change'>) {
+    this.#mapper = mapper;
+    this.#writer = writer;
+    const [caller, resetsAt, now] =
+      databaseKindOf(mapper) === 'postgresql' ? ['$1', '$2::bigint', '$3::bigint'] : ['?1', '?2', '?3'];
+    const isOver = `${rateTable}.resets_at <= ${now}`;
+    this.#count = {
+      name: 'declarest_rate_count',
+      text:
+        `insert into ${rateTable} (caller, hits, resets_at) values (${caller}, 1, ${resetsAt}) on conflict (caller) do update set ` +
+        `hits = case when ${isOver} then 1 else ${rateTable}.hits + 1 end, ` +
+        `resets_at = case when ${isOver} then excluded.resets_at else ${rateTable}.resets_at end returning hits, resets_at`,
+      wide: false,
+    };
+    const until = databaseKindOf(mapper) === 'postgresql' ? '$1::bigint' : '?1';
+    this.#clean = {
+      name: 'declarest_rate_clean',
+      text: `delete from ${rateTable} where resets_at <= ${until} returning 1`,
+      wide: false,
+    };
+  }
+
+  async hit(caller: string, window: number, now: number): Promise<Hits> {
+    await this.#isMade();
+    const [row] = await this.#writer.change([{ statement: this.#count, parameters: [caller, now + window, now] }]);
+    return { hits: Number(row?.[0]), resetsAt: Number(row?.[1]) };
+  }
+
+  /** Removes whoever has asked nothing since their window was over. */
+  async clean(now: number): Promise<void> {
+    await this.#writer.change([{ statement: this.#clean, parameters: [now] }]);
+  }
+
+  /** The table is made with the first request that is counted; a database that is away then is tried again. */
+  #isMade(): Promise<unknown> {
+    this.#made ??= this.#make().catch((error: unknown) => {
+      this.#made = null;
+      throw error;
+    });
+    return this.#made;
+  }
+
+  async #make(): Promise<void> {
+    const em = this.#mapper.em.fork();
+    try {
+      await em.execute(`select 1 from ${rateTable} limit 1`);
+    } catch {
+      const create = () => em.execute(createRateTableSql(databaseKindOf(this.#mapper)));
+      // another process may be making it at the same time, which PostgreSQL takes for a conflict
+      await create().catch(create);
+    }
+  }
+}

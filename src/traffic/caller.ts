@@ -1,0 +1,27 @@
+import { createHash } from 'node:crypto';
+import type { FastifyRequest } from 'fastify';
+import type { User } from '../access/user.ts';
+import type { RateLimitDeclaration } from '../declaration/types.ts';
+
+/** Who is counted together: a user, or where there is none all who come from one address. */
+export function callerOf(request: FastifyRequest, { by, name }: RateLimitDeclaration): string {
+  const { user } = request as { user?: User | null };
+  const who = by === 'user' && user ? `user ${typeof user.id} ${user.id}` : `address ${networkOf(request.ip)}`;
+  // neither names nor addresses are kept, and nobody's name is too long
+  return createHash('sha256').update(`${name} ${who}`).digest('base64url');
+}
+
+/** An address as it is counted: of one in IPv6 the network, as whoever has one has all of its addresses. */
+export function networkOf(address: string): string {
+  const plain = address.replace(/^::ffff:(?=\d+\.)/i, '');
+  if (!plain.includes(':')) return plain;
+  const [head = '', tail] = plain.replace(/%.*$/, '').split('::');
+  const before = head === '' ? [] : head.split(':');
+  const after = tail === undefined || tail === '' ? [] : tail.split(':');
+  const zeros = tail === undefined ? 0 : Math.max(8 - before.length - after.length, 0);
+  const groups = [...before, ...Array<string>(zeros).fill('0'), ...after];
+  return groups
+    .slice(0, 4)
+    .map((group) => Number.parseInt(group, 16).toString(16))
+    .join(':');
+}

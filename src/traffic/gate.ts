@@ -1,0 +1,151 @@
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
+import type { ServerDeclaration } from '../declaration/types.ts';
+import { problem } from '../errors.ts';
+import { retryLater } from '../response/problem-document.ts';
+import { answerProblem } from './raw-answer.ts';
+import { Strain } from './strain.ts';
+import { targetTrouble } from './target-limits.ts';
+
+/** Milliseconds between two looks at what is going on. */
+const beat = 100;
+
+/** Looks without a request, after which nobody looks any more until the next comes. */
+const patience = 20;
+
+/** Milliseconds between two lines of the log about requests that were turned away. */
+const quiet = 1000;
+
+const overloaded = problem('overloaded', {}, { headers: retryLater });
+
+export interface GateOptions {
+  /** Whether a path is answered whatever else is going on. */
+  readonly isExempt: (path: string) => boolean;
+  /** Statements that were sent to the database, or wait to be, and are not answered. */
+  readonly statementsUnderWay: () => number;
+  readonly onShed: (count: number, inFlight: number) => void;
+}
+
+/**
+ * Stands before everything else that a request passes. It lets in as many at once as can be served, gives up those that take too
+ * long, and lets connections end while the server does.
+ */
+export class Gate {
+  readonly #limits: ServerDeclaration;
+  readonly #options: GateOptions;
+  readonly #strain: Strain;
+  /** Requests that have no whole answer yet, in the order they came, with the time. */
+  readonly #inFlight = new Map<ServerResponse, number>();
+  readonly #onClose: (this: ServerResponse) => void;
+  /** As many may be in flight now. */
+  #room: number;
+  #now = performance.now();
+  #timer: NodeJS.Timeout | null = null;
+  #idleBeats = 0;
+  #isDraining = false;
+  #shed = 0;
+  #toldAt = Number.NEGATIVE_INFINITY;
+
+  constructor(limits: ServerDeclaration, options: GateOptions) {
+    this.#limits = limits;
+    this.#options = options;
+    this.#room = limits.maxConcurrent;
+    this.#strain = new Strain(options.statementsUnderWay);
+    const inFlight = this.#inFlight;
+    this.#onClose = function onClose() {
+      inFlight.delete(this);
+    };
+  }
+
+  get inFlight(): number {
+    return this.#inFlight.size;
+  }
+
+  /** Whether requests are answered, and go on being so. */
+  get isOpen(): boolean {
+    return !this.#isDraining;
+  }
+
+  /** Every request of a server passes here first. */
+  guard(server: Server): void {
+    const listeners = server.listeners('request') as RequestListener[];
+    server.removeAllListeners('request');
+    server.on('request', (request, response) => {
+      if (this.#admits(request, response)) for (const listener of listeners) listener(request, response);
+    });
+  }
+
+  /** Lets every connection end with the answer that comes next on it. */
+  drain(): void {
+    this.#isDraining = true;
+    for (const response of this.#inFlight.keys()) if (!response.headersSent) response.setHeader('Connection', 'close');
+  }
+
+  close(): void {
+    if (this.#timer) clearInterval(this.#timer);
+    this.#timer = null;
+  }
+
+  #admits(request: IncomingMessage, response: ServerResponse): boolean {
+    const url = request.url as string;
+    if (this.#isDraining) response.setHeader('Connection', 'close');
+    if (this.#inFlight.size >= this.#room && !this.#options.isExempt(url)) {
+      this.#shed++;
+      answerProblem(overloaded, request, response);
+      return false;
+    }
+    const trouble = targetTrouble(url, this.#limits);
+    if (trouble !== null) {
+      answerProblem(trouble, request, response);
+      return false;
+    }
+    if (this.#timer === null) this.#start();
+    this.#inFlight.set(response, this.#now);
+    response.on('close', this.#onClose);
+    return true;
+  }
+
+  #start(): void {
+    this.#now = performance.now();
+    this.#idleBeats = 0;
+    this.#strain.begin();
+    this.#timer = setInterval(() => this.#look(), beat).unref();
+  }
+
+  #look(): void {
+    this.#now = performance.now();
+    const { busyConcurrent, handlerTimeout, maxConcurrent } = this.#limits;
+    this.#room = this.#strain.look() ? Math.min(busyConcurrent, maxConcurrent) : maxConcurrent;
+    if (handlerTimeout > 0) this.#giveUp(handlerTimeout);
+    if (this.#shed > 0 && this.#now - this.#toldAt >= quiet) {
+      this.#options.onShed(this.#shed, this.#inFlight.size);
+      this.#shed = 0;
+      this.#toldAt = this.#now;
+    }
+    this.#idleBeats = this.#inFlight.size === 0 && this.#shed === 0 ? this.#idleBeats + 1 : 0;
+    if (this.#idleBeats >= patience) this.close();
+  }
+
+  /** Answers what has taken too long; an answer that nobody has taken for as long again goes with its connection. */
+  #giveUp(limit: number): void {
+    for (const [response, since] of this.#inFlight) {
+      const age = this.#now - since;
+      // the others came later
+      if (age < limit) break;
+      if (!response.headersSent)
+        answerProblem(problem('handler_timeout', { limit }, { headers: retryLater }), response.req, response);
+      else if (age >= 2 * limit) response.destroy();
+    }
+  }
+}
+
+const gates = new WeakMap<object, Gate>();
+
+/** Remembers the gate of a server that was made for an application. */
+export function keepGate(app: object, gate: Gate): void {
+  gates.set(app, gate);
+}
+
+/** The gate of a server, if it has one. */
+export function gateOf(app: object): Gate | undefined {
+  return gates.get(app);
+}

@@ -1,0 +1,94 @@
+import type { FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
+import type { Hits, RateTable } from '../database/rate-table.ts';
+import type { RateLimitDeclaration } from '../declaration/types.ts';
+import { type Problem, problem } from '../errors.ts';
+import { callerOf } from './caller.ts';
+import { RateMemory } from './rate-memory.ts';
+
+/** Milliseconds between two cleanings of the table. */
+const cleaning = 60_000;
+
+/** Counts requests of each caller, and turns away those beyond the limit, before their bodies are read. */
+export class RateLimiter {
+  readonly #memory = new RateMemory();
+  readonly #table: RateTable | null;
+  /** Callers that were turned away, and until when; they need not be counted until then. */
+  readonly #refused = new Map<string, Hits>();
+  #cleanedAt = Date.now();
+
+  /** @param table Where several processes count together; null: each counts by itself. */
+  constructor(table: RateTable | null) {
+    this.#table = table;
+  }
+
+  /** The hook of routes that a limit holds for. */
+  hook(limit: RateLimitDeclaration): onRequestHookHandler {
+    return (request, reply, done) => {
+      const counted = this.#count(callerOf(request, limit), limit);
+      if (counted instanceof Promise) return counted.then((hits) => passOrThrow(hits, limit, reply));
+      try {
+        passOrThrow(counted, limit, reply);
+      } catch (error) {
+        return Promise.reject(error);
+      }
+      done();
+      return undefined;
+    };
+  }
+
+  /** Counts a credential that was wrong, by its address and in this process: it must not wait for the database. */
+  failed(request: FastifyRequest, limit: RateLimitDeclaration, reason: unknown): unknown {
+    const caller = callerOf(request, { ...limit, by: 'address', name: `${limit.name} wrong credentials` });
+    const now = Date.now();
+    const hits = this.#memory.hit(caller, limit.window * 1000, now);
+    return hits.hits > limit.limit ? refusal(hits, limit, now) : reason;
+  }
+
+  #count(caller: string, { limit, window }: RateLimitDeclaration): Hits | Promise<Hits> {
+    const now = Date.now();
+    if (!this.#table) return this.#memory.hit(caller, window * 1000, now);
+    const refused = this.#refused.get(caller);
+    if (refused && refused.resetsAt > now) return refused;
+    this.#refused.delete(caller);
+    this.#clean(this.#table, now);
+    return this.#table.hit(caller, window * 1000, now).then((hits) => {
+      if (hits.hits > limit && this.#refused.size < 10_000) this.#refused.set(caller, hits);
+      return hits;
+    });
+  }
+
+  #clean(table: RateTable, now: number): void {
+    if (now - this.#cleanedAt < cleaning) return;
+    this.#cleanedAt = now;
+    for (const [caller, { resetsAt }] of this.#refused) if (resetsAt <= now) this.#refused.delete(caller);
+    // what could not be removed now is removed the next time
+    table.clean(now).catch(() => undefined);
+  }
+}
+
+function passOrThrow(counted: Hits, limit: RateLimitDeclaration, reply: FastifyReply): void {
+  const now = Date.now();
+  reply.headers(rateHeaders(counted, limit, now));
+  if (counted.hits > limit.limit) throw refusal(counted, limit, now);
+}
+
+/** As in the draft of the IETF, "RateLimit header fields for HTTP". */
+function rateHeaders({ hits, resetsAt }: Hits, { limit, name, window }: RateLimitDeclaration, now: number) {
+  return {
+    'ratelimit-policy': `"${name}";q=${limit};w=${window}`,
+    ratelimit: `"${name}";r=${Math.max(limit - hits, 0)};t=${secondsUntil(resetsAt, now)}`,
+  };
+}
+
+function refusal(counted: Hits, limit: RateLimitDeclaration, now: number): Problem {
+  const seconds = secondsUntil(counted.resetsAt, now);
+  return problem(
+    'rate_limited',
+    { limit: limit.limit, window: limit.window, seconds },
+    { headers: { ...rateHeaders(counted, limit, now), 'retry-after': String(seconds) } },
+  );
+}
+
+function secondsUntil(time: number, now: number): number {
+  return Math.max(Math.ceil((time - now) / 1000), 1);
+}

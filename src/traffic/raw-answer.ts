@@ -1,0 +1,21 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Problem } from '../errors.ts';
+import { problemDocument, problemType } from '../response/problem-document.ts';
+import { targetOf } from '../response/request-target.ts';
+
+/** What a client may still send after it was refused, in bytes, without its connection being closed. */
+const readOn = 65_536;
+
+/** Answers a request that the rest of the server is not to see, or does not answer itself. */
+export function answerProblem(found: Problem, request: IncomingMessage, response: ServerResponse): void {
+  const body = JSON.stringify(problemDocument(found, targetOf(request.url ?? '/').path));
+  if (sendsMuch(request)) response.setHeader('Connection', 'close');
+  for (const [name, value] of Object.entries(found.headers)) response.setHeader(name, value);
+  response.writeHead(found.status, { 'Content-Type': problemType, 'Content-Length': Buffer.byteLength(body) });
+  response.end(request.method === 'HEAD' ? undefined : body);
+}
+
+function sendsMuch({ complete, headers }: IncomingMessage): boolean {
+  if (complete) return false;
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > readOn;
+}

@@ -1,0 +1,19 @@
+import type { ServerDeclaration } from '../declaration/types.ts';
+import { type Problem, problem } from '../errors.ts';
+
+type Limits = Pick<ServerDeclaration, 'urlLimit' | 'maxParameters' | 'parameterLimit'>;
+
+/** What is wrong with the length of a URL and of its query, or null. */
+export function targetTrouble(url: string, { urlLimit, maxParameters, parameterLimit }: Limits): Problem | null {
+  if (url.length > urlLimit) return problem('url_too_long', { limit: urlLimit });
+  let start = url.indexOf('?') + 1;
+  if (start === 0) return null;
+  for (let count = 1; ; count++) {
+    const next = url.indexOf('&', start);
+    if (count > maxParameters) return problem('too_many_parameters', { limit: maxParameters });
+    if ((next === -1 ? url.length : next) - start > parameterLimit)
+      return problem('parameter_too_long', { limit: parameterLimit });
+    if (next === -1) return null;
+    start = next + 1;
+  }
+}

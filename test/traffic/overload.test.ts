@@ -1,0 +1,28 @@
+import { describe, expect, test } from 'vitest';
+import { databases } from '../support/databases.ts';
+import { closeGate, gate, thingOptions, until, withThings } from './things.ts';
+
+describe.each(databases)('more requests at once than can be served on %s', (database) => {
+  test('are turned away at once, whoever sends them, while health is told and the others are served', async () => {
+    await withThings(database, thingOptions({ max_concurrent: 2 }), async ({ request, app }) => {
+      const open = closeGate();
+      const accepted = [request('GET', '/slow/work.json'), request('GET', '/slow/work.json')];
+      await until(() => gate.asked === 2);
+      for (const [method, path, body] of [
+        ['GET', '/thing/1.json', undefined],
+        ['POST', '/thing.json', 'no JSON'],
+        ['POST', '/thing.json', 'x'.repeat(200_000)],
+      ] as const) {
+        const headers = { authorization: 'Bearer wrong' };
+        const shed = await request(method, path, body === undefined ? { headers } : { body, headers });
+        expect([shed.status, shed.json.code, shed.headers.get('retry-after')]).toEqual([503, 'overloaded', '1']);
+      }
+      expect((await request('GET', '/health/live')).status).toBe(200);
+      expect((await request('GET', '/health/ready')).status).toBe(200);
+      open();
+      expect((await Promise.all(accepted)).map(({ status }) => status)).toEqual([200, 200]);
+      expect((await request('GET', '/thing/1.json')).status).toBe(200);
+      expect(app.server.listening).toBe(true);
+    });
+  });
+});

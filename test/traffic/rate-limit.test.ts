@@ -1,0 +1,142 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, test } from 'vitest';
+import { startApplication } from '../../src/testing.ts';
+import { networkOf } from '../../src/traffic/caller.ts';
+import { RateMemory } from '../../src/traffic/rate-memory.ts';
+import { databases, freshDatabase } from '../support/databases.ts';
+import { type AppMain, thingOptions, withThings } from './things.ts';
+
+const secret = 'a secret of more than 32 characters';
+const stores = databases.flatMap((database) => (['memory', 'database'] as const).map((store) => [database, store] as const));
+
+function limited(rate: NonNullable<AppMain['server']>['rate_limit'], server: AppMain['server'] = {}, thing: object = {}) {
+  const options = thingOptions({ ...server, rate_limit: rate ?? null }, { security: { jwt: { secret } } });
+  Object.assign((options.app_main.apis as any).thing, thing);
+  return options;
+}
+
+describe.each(stores)('a rate limit on %s, counted in %s', (database, store) => {
+  test('lets as many pass as it says, tells each how many are left, and refuses the rest until the window is over', async () => {
+    await withThings(database, limited({ limit: 3, window: 2, store }), async ({ request }) => {
+      const left: (string | null)[] = [];
+      for (let i = 0; i < 3; i++) {
+        const answer = await request('GET', '/thing/1.json');
+        expect([answer.status, answer.headers.get('ratelimit-policy')]).toEqual([200, '"default";q=3;w=2']);
+        left.push(answer.headers.get('ratelimit'));
+      }
+      expect(left.map((text) => /^"default";r=(\d+);t=[12]$/.exec(text ?? '')?.[1])).toEqual(['2', '1', '0']);
+      for (const body of [undefined, 'no JSON']) {
+        const refused = await request(body ? 'POST' : 'GET', '/thing.json', body ? { body } : {});
+        expect([refused.status, refused.json.code]).toEqual([429, 'rate_limited']);
+        expect(refused.headers.get('retry-after')).toMatch(/^[12]$/);
+        expect(refused.headers.get('ratelimit')).toMatch(/^"default";r=0;t=[12]$/);
+      }
+      // what needs no database is not counted, and neither is health
+      expect((await request('GET', '/nothing.json')).status).toBe(404);
+      expect((await request('GET', '/health/ready')).status).toBe(200);
+      await sleep(2100);
+      expect((await request('GET', '/thing/1.json')).status).toBe(200);
+    });
+  });
+
+  test('counts users apart from each other and from who has none', async () => {
+    await withThings(database, limited({ limit: 1, window: 60, store }), async ({ request }) => {
+      for (const as of [{ id: 1 }, { id: 2 }, undefined]) {
+        const statuses = [];
+        for (let i = 0; i < 2; i++) statuses.push((await request('GET', '/thing/1.json', as ? { as } : {})).status);
+        expect(statuses).toEqual([200, 429]);
+      }
+    });
+  });
+
+  test('lets exactly as many pass of those who come at once', async () => {
+    await withThings(database, limited({ limit: 10, window: 60, store }), async ({ request }) => {
+      const answers = await Promise.all(Array.from({ length: 30 }, () => request('GET', '/thing/1.json')));
+      expect(answers.filter(({ status }) => status === 200).length).toBe(10);
+      expect(answers.filter(({ status }) => status === 429).length).toBe(20);
+    });
+  });
+});
+
+test.each(databases)('several processes count together in the database on %s', async (database) => {
+  const fresh = await freshDatabase(database);
+  const options = { ...limited({ limit: 20, window: 60, store: 'database' }), databaseUrl: fresh.url };
+  const applications = [await startApplication(options), await startApplication(options)];
+  try {
+    const asked = Array.from({ length: 60 }, (_, i) => applications[i % 2]?.request('GET', '/thing/1.json'));
+    const statuses = (await Promise.all(asked)).map((answer) => answer?.status);
+    expect(statuses.filter((status) => status === 200).length).toBe(20);
+    expect(statuses.filter((status) => status === 429).length).toBe(40);
+  } finally {
+    for (const application of applications) await application.close();
+    await fresh.drop();
+  }
+});
+
+describe('a rate limit', () => {
+  test('of an API is its own, and null is none', async () => {
+    const own = { rate_limit: { limit: 2, window: 60 } };
+    await withThings('sqlite', limited({ limit: 1, window: 60 }, {}, own), async ({ request }) => {
+      const statuses = [];
+      for (let i = 0; i < 3; i++) statuses.push((await request('GET', '/thing/1.json')).status);
+      expect(statuses).toEqual([200, 200, 429]);
+      const other = await request('GET', '/slow/work.json');
+      expect([other.status, other.headers.get('ratelimit-policy')]).toEqual([200, '"default";q=1;w=60']);
+    });
+    await withThings('sqlite', limited({ limit: 1 }, {}, { rate_limit: null }), async ({ request }) => {
+      for (let i = 0; i < 3; i++) expect((await request('GET', '/thing/1.json')).headers.get('ratelimit')).toBeNull();
+    });
+  });
+
+  test('by address holds for all users together, and believes only proxies that are trusted', async () => {
+    const from = (address: string) => ({ headers: { 'x-forwarded-for': address } });
+    await withThings('sqlite', limited({ limit: 1, by: 'address' }), async ({ request }) => {
+      expect((await request('GET', '/thing/1.json', { as: { id: 1 }, ...from('192.0.2.1') })).status).toBe(200);
+      expect((await request('GET', '/thing/1.json', { as: { id: 2 }, ...from('192.0.2.2') })).status).toBe(429);
+    });
+    await withThings('sqlite', limited({ limit: 1, by: 'address' }, { trust_proxy: ['loopback'] }), async ({ request }) => {
+      expect((await request('GET', '/slow/work.json', from('192.0.2.1'))).json.ip).toBe('192.0.2.1');
+      expect((await request('GET', '/thing/1.json', from('192.0.2.2'))).status).toBe(200);
+      expect((await request('GET', '/thing/1.json', from('192.0.2.1'))).status).toBe(429);
+    });
+  });
+
+  test('holds for wrong credentials too, without asking the database', async () => {
+    await withThings('postgresql', limited({ limit: 3, store: 'database' }), async ({ request, statements }) => {
+      statements.length = 0;
+      const statuses = [];
+      for (let i = 0; i < 5; i++)
+        statuses.push((await request('GET', '/thing/1.json', { headers: { authorization: 'Bearer wrong' } })).status);
+      expect(statuses).toEqual([401, 401, 401, 429, 429]);
+      expect(statements).toEqual([]);
+    });
+  });
+
+  test('is not in the headers where none is declared', async () => {
+    await withThings('sqlite', thingOptions(), async ({ request }) => {
+      expect((await request('GET', '/thing/1.json')).headers.get('ratelimit')).toBeNull();
+    });
+  });
+});
+
+test('what is remembered of callers is bounded, and those whose window is over go first', () => {
+  const memory = new RateMemory(10);
+  for (let i = 0; i < 1000; i++) memory.hit(`caller ${i}`, 1000, i);
+  expect(memory.size).toBe(10);
+  expect(memory.hit('caller 999', 1000, 1000).hits).toBe(2);
+  expect(memory.hit('caller 0', 1000, 1000).hits).toBe(1);
+  for (let i = 0; i < 10; i++) memory.hit(`late ${i}`, 1000, 5000);
+  expect(memory.size).toBeLessThanOrEqual(10);
+});
+
+test.each([
+  ['192.0.2.1', '192.0.2.1'],
+  ['::ffff:192.0.2.1', '192.0.2.1'],
+  ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2'],
+  ['2001:0db8:0001:0002::9', '2001:db8:1:2'],
+  ['2001:db8::1', '2001:db8:0:0'],
+  ['fe80::1%eth0', 'fe80:0:0:0'],
+  ['::1', '0:0:0:0'],
+])('the address %s is counted as %s', (address, network) => {
+  expect(networkOf(address)).toBe(network);
+});
