@@ -158,7 +158,7 @@ describe.each(databases)('API4:2023 unrestricted resource consumption, on %s', (
     });
 
     test('10,000 query keys are refused (qs CVE-2014-10064)', async () => {
-      const few = Array.from({ length: 2000 }, (_, index) => `a${index}`).join('&');
+      const few = Array.from({ length: 200 }, (_, index) => `a${index}`).join('&');
       expect((await target.send('GET', `/machine.json?${few}`)).status).toBe(400);
       const many = Array.from({ length: 10_000 }, (_, index) => `a${index}`).join('&');
       expect((await target.raw(`GET /machine.json?${many} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`))[0]?.status).toBe(
