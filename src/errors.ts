@@ -129,6 +129,11 @@ export const catalogue = {
     title: 'Service unavailable',
     detail: 'the request took longer than {limit} milliseconds and was given up; what it changed may be there',
   },
+  too_many_exports: {
+    status: 503,
+    title: 'Service unavailable',
+    detail: 'as many exports as may run at once ({limit}) are running; try again shortly',
+  },
   authentication_unavailable: {
     status: 503,
     title: 'Service unavailable',

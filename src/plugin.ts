@@ -11,22 +11,25 @@ import { denormalizersOf } from './change/associations.ts';
 import { conflictProblem } from './change/conflict.ts';
 import { ApiController, constructController, restrictsQueries } from './controller/api-controller.ts';
 import { hidingClasses } from './controller/check-lists.ts';
-import { compiledEntity, compiledIndex, isUnhooked, showsRowsAsTheyAre } from './controller/compiled-actions.ts';
+import { compiledEntity, compiledExport, compiledIndex, isUnhooked, showsRowsAsTheyAre } from './controller/compiled-actions.ts';
 import { compiledWrite } from './controller/compiled-writes.ts';
 import { type Around, collectionHandler, singleHandler } from './controller/dispatch.ts';
+import { isExport } from './controller/export-reply.ts';
 import type { ControllerHooks } from './controller/hooks.ts';
 import { ListRuntime } from './controller/list-runtime.ts';
 import type { Find, Observer } from './controller/observer.ts';
 
 import { respond } from './controller/respond.ts';
 import { type ApiRuntime, Framework, restrictionOf, userOf } from './controller/runtime.ts';
+import { createCursors } from './database/create-cursors.ts';
 import { createExecutor } from './database/create-executor.ts';
 import { createWriter } from './database/create-writer.ts';
+import type { Cursors } from './database/cursor.ts';
 import type { Executor } from './database/executor.ts';
 import { connectionsWanted } from './database/mapper.ts';
 import { prepareDatabase } from './database/prepare-database.ts';
 import type { Writer } from './database/writer.ts';
-import type { ApiDeclaration, HttpMethod, JwtDeclaration, RateLimitDeclaration, SortKey } from './declaration/types.ts';
+import type { ApiDeclaration, Format, HttpMethod, JwtDeclaration, RateLimitDeclaration, SortKey } from './declaration/types.ts';
 import { Problem } from './errors.ts';
 import { identifierParser } from './model/identifier.ts';
 import { Askable, type AskedModel } from './query/asked.ts';
@@ -82,9 +85,10 @@ export async function mountApplication(
     throw error;
   }
   const executor = await createExecutor(mapper, declaration.database, application.onStatement);
+  const cursors = createCursors(mapper, declaration.database, application.onStatement);
   const writer = await createWriter(mapper, declaration.database, application.onStatement);
   app.addHook('onClose', async () => {
-    await Promise.all([executor.close(), writer.close()]);
+    await Promise.all([cursors.close(), executor.close(), writer.close()]);
     await mapper.close();
   });
 
@@ -100,7 +104,7 @@ export async function mountApplication(
     isHiding: hidingClasses(declaration.apis, mapper),
     matching: await textMatching(mapper, declaration.apis),
   };
-  const compilers = { executor, writer, filters, asked, observer };
+  const compilers = { asked, cursors, executor, filters, observer, writer };
   mountRoutes(app, records, handlers(app, application, challengeOf(authenticators), compilers), {
     alone,
     route: { bodyLimit: declaration.server.bodyLimit },
@@ -204,6 +208,7 @@ async function jwtAuthenticator(declaration: JwtDeclaration, surroundings: Surro
 
 /** What compiled reads and writes are made with. */
 interface Compilers {
+  readonly cursors: Cursors;
   readonly executor: Executor;
   readonly writer: Writer;
   readonly filters: ReadonlyMap<EntityMetadata, RootFilter>;
@@ -213,7 +218,7 @@ interface Compilers {
 
 /** Makes the handler of each route and method, with everything resolved that can be known before a request comes. */
 function handlers(app: FastifyInstance, application: Application, challenge: string, compilers: Compilers) {
-  const { executor, filters, observer, writer } = compilers;
+  const { executor, observer, writer } = compilers;
   const { catalog, declaration, mapper, voters } = application;
   const guardFor: GuardFor = (roles) => {
     const guard = compileGuard(roles, voters, challenge);
@@ -247,9 +252,10 @@ function handlers(app: FastifyInstance, application: Application, challenge: str
     const general = make(runtime, controller, action.name, handler, format, around);
     if (!application.compiledReads) return general;
     if (method === 'GET' || method === 'HEAD')
-      return compiledHandler(record, method, runtime, controller, compilers, filters.get(runtime.meta), general);
+      return compiledHandler(record, method, format as Format, runtime, controller, compilers, general);
     // the compiled form does only what succeeds; who wants to know why something does not asks the general one
-    if (observer) return general;
+    // what is answered to a write is mostly JSON
+    if (observer || format !== 'json') return general;
     return compiledWrite({ runtime, record, method, format, executor, writer }, controller, general) ?? general;
   };
   return sharedByMethods(handlerFor);
@@ -292,10 +298,10 @@ function admission(api: ApiDeclaration, guardFor: GuardFor): Pick<Door<ApiReques
 function compiledHandler(
   record: RouteRecord,
   method: HttpMethod,
+  format: Format,
   runtime: ApiRuntime,
   controller: ApiController,
-  { executor, observer }: Compilers,
-  filter: RootFilter | undefined,
+  { cursors, executor, filters, observer }: Compilers,
   general: RouteHandler,
 ): RouteHandler {
   const { action, handler } = record;
@@ -315,12 +321,13 @@ function compiledHandler(
     seek: isIndex ? runtime.listOf('_index').plan.seek : null,
     count: api.pagination.count,
     withSubject: judged,
-    filter,
+    filter: filters.get(meta),
   });
   if (!(read instanceof CompiledRead)) return inGeneral(read.needsEntity);
   if (judged && read.subjectRefusal !== null) return inGeneral(read.subjectRefusal);
   observer?.planned(record, null);
-  return (isIndex ? compiledIndex : compiledEntity)(runtime, read, general, method);
+  if (isIndex && isExport(format)) return compiledExport(runtime, read, cursors, general, method, format);
+  return (isIndex ? compiledIndex : compiledEntity)(runtime, read, general, method, format);
 }
 
 function compileApi(
@@ -405,7 +412,8 @@ function definedHandler(
     const request = incoming as ApiRequest;
     await guard.check(null, userOf(request), request);
     const run = () => record.definition?.handler(request, format);
-    return respond(framework, request, reply, await (observer ? observer.handle(record, null, request, run) : run()));
+    const given = await (observer ? observer.handle(record, null, request, run) : run());
+    return respond(framework, request, reply, given, format as Format);
   };
 }
 

@@ -1,21 +1,26 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ApiRequest } from '../access/user.ts';
-import type { HttpMethod } from '../declaration/types.ts';
+import type { Cursors } from '../database/cursor.ts';
+import type { Format, HttpMethod } from '../declaration/types.ts';
 import { problem } from '../errors.ts';
 import { modelName } from '../model/hierarchy.ts';
 import type { Identifier } from '../model/identifier.ts';
 import { nothingAsked } from '../query/asked.ts';
+import { askedQuery } from '../query/asked-query.ts';
+import { CompiledExport } from '../query/compiled-export.ts';
 import type { CompiledPage, CompiledRead } from '../query/compiled-read.ts';
 import { pageQueries, singleKey } from '../query/key-query.ts';
+import { orderedKeys } from '../query/keys.ts';
 import { type AnyQueryBuilder, isPlain, type Restrict, restrictedQuery } from '../query/restriction.ts';
 import { joinsFiltered } from '../query/root-filter.ts';
 import { collectionOf } from '../response/collection.ts';
 import { checkParameters, readPageRequest, readPageToken } from '../response/page-request.ts';
 import type { RouteHandler } from '../route/mount.ts';
+import { contentTypes, lineOf, rewriteJson } from '../serialization/formats.ts';
 import type { ApiController } from './api-controller.ts';
+import { type ExportFormat, sendExport } from './export-reply.ts';
 import { stateOf, withState } from './request-state.ts';
-import { jsonType } from './respond.ts';
-import { type ApiRuntime, restrictionOf, userOf, windowOf } from './runtime.ts';
+import { type ApiRuntime, columnsOf, restrictionOf, userOf, windowOf } from './runtime.ts';
 
 /** Whether nothing of the application's own code is on the way from the rows to the answer. */
 export function isUnhooked(controller: ApiController, base: ApiController, handler: 'indexApi' | 'entityApi'): boolean {
@@ -46,6 +51,7 @@ export function compiledIndex(
   read: CompiledRead,
   otherwise: RouteHandler,
   method: HttpMethod,
+  format: Format,
 ): RouteHandler {
   const { api, framework, meta } = runtime;
   const guard = runtime.guardOf('_index', method);
@@ -74,7 +80,46 @@ export function compiledIndex(
     const { counted, edges, items } = fetched;
     const { pagination } = collectionOf([], counted, page, request.url, baseUrl, edges);
     const number = counted.is === 'exact' ? String(counted.count) : `${counted.count},"count_is":"${counted.is}"`;
-    return reply.type(jsonType).send(`{"count":${number},"results":[${items}],"pagination":${JSON.stringify(pagination)}}`);
+    const json = `{"count":${number},"results":[${items}],"pagination":${JSON.stringify(pagination)}}`;
+    return reply.type(contentTypes[format]).send(rewriteJson(format, json, null));
+  };
+}
+
+/** `_index` GET and HEAD as an export from a compiled statement; a restriction of a form it cannot take goes `otherwise`. */
+export function compiledExport(
+  runtime: ApiRuntime,
+  read: CompiledRead,
+  cursors: Cursors,
+  otherwise: RouteHandler,
+  method: HttpMethod,
+  format: ExportFormat,
+): RouteHandler {
+  const { api, framework, meta } = runtime;
+  const guard = runtime.guardOf('_index', method);
+  const list = runtime.listOf('_index');
+  const allColumns = format === 'csv' ? columnsOf(runtime) : null;
+  const writeAll = read.lineWriter(allColumns);
+  return async (incoming: FastifyRequest, reply: FastifyReply) => {
+    const request = incoming as ApiRequest;
+    await guard.check(null, userOf(request), request);
+    const query = request.query as Record<string, unknown>;
+    const asked = list.readWhole(query);
+    const columns = asked.choice && allColumns ? columnsOf(runtime, asked.choice) : allColumns;
+    const write = asked.choice ? read.chosenWriter(lineOf(columns, asked.choice)) : writeAll;
+    const isWhole = asked.condition === null && asked.sort === null;
+    const restrict = restrictionOf(runtime, '_index', request) ?? ownFilters(read) ?? (isWhole ? null : unrestricted);
+    let rows = read.all();
+    if (restrict) {
+      const { sort } = list.planOf(asked);
+      const state = stateOf(request, framework.mapper);
+      const restricted = await withState(state, () => restrictedQuery(state.em, meta, restrict));
+      const narrowed = askedQuery(state.em, meta, restricted, asked, sort);
+      if (!isTaken(runtime, narrowed)) return otherwise(incoming, reply);
+      const where = asked.sort ? null : read.allWhere(narrowed);
+      rows = where ?? read.allOf(orderedKeys(state.em, meta, narrowed, sort));
+    }
+    const open = () => CompiledExport.open(cursors, rows, write);
+    return sendExport(framework, request, reply, { format, name: api.name, columns, open });
   };
 }
 
@@ -84,8 +129,10 @@ export function compiledEntity(
   read: CompiledRead,
   otherwise: RouteHandler,
   method: HttpMethod,
+  format: Format,
 ): RouteHandler {
   const { framework, meta, parseId } = runtime;
+  const columns = format === 'csv' ? columnsOf(runtime) : null;
   const { mapper } = framework;
   const guard = runtime.guardOf('_entity', method);
   const hasQuery = runtime.restricts || read.filtersPerRequest;
@@ -99,8 +146,12 @@ export function compiledEntity(
   };
   const finish = (row: unknown[], request: ApiRequest, reply: FastifyReply): string | Promise<string> => {
     checkParameters(request.query as Record<string, unknown>, noParameters);
-    reply.type(jsonType);
-    return read.json(row);
+    reply.type(contentTypes[format]);
+    const json = read.json(row);
+    if (format === 'json') return json;
+    return typeof json === 'string'
+      ? rewriteJson(format, json, columns)
+      : json.then((text) => rewriteJson(format, text, columns));
   };
 
   const fromQuery = async (id: Identifier, request: ApiRequest, reply: FastifyReply): Promise<unknown> => {

@@ -19,11 +19,11 @@ import { singleKey } from '../query/key-query.ts';
 import { isPlain, restrictedQuery } from '../query/restriction.ts';
 import type { RouteHandler } from '../route/mount.ts';
 import type { RouteRecord } from '../route/record.ts';
+import { contentTypes } from '../serialization/formats.ts';
 import { checkAccess } from './admission.ts';
 import { ApiController } from './api-controller.ts';
 import { locationOf } from './index-action.ts';
 import { stateOf, withState } from './request-state.ts';
-import { jsonType } from './respond.ts';
 import { type ApiRuntime, restrictionOf } from './runtime.ts';
 
 /** Everything that a compiled write is made of. */
@@ -61,7 +61,7 @@ export function compiledWrite(compiling: Compiling, controller: ApiController, g
     if (!answer) return general(incoming, reply);
     if (answer.location !== undefined) reply.header('location', answer.location);
     reply.code(answer.status);
-    return answer.json === undefined ? reply.send() : reply.type(jsonType).send(answer.json);
+    return answer.json === undefined ? reply.send() : reply.type(contentTypes.json).send(answer.json);
   };
 }
 

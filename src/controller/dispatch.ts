@@ -1,8 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ApiRequest } from '../access/user.ts';
+import type { Format } from '../declaration/types.ts';
 import type { RouteHandler } from '../route/mount.ts';
 import { admitCollection, admitSingle } from './admission.ts';
 import type { ApiController } from './api-controller.ts';
+import { ExportReply } from './export-reply.ts';
 import { EarlyReply, heed } from './hooks.ts';
 import { stateOf, withState } from './request-state.ts';
 import { respond } from './respond.ts';
@@ -24,7 +26,7 @@ export function singleHandler(
   format: string,
   around: Around = directly,
 ): RouteHandler {
-  return handler(runtime, action, async (request) => {
+  return handler(runtime, action, format, async (request) => {
     const id = runtime.parseId((request.params as { id: string }).id);
     await admitSingle(runtime, action, id, request);
     return around(request, () => call(controller, method, [id, request, format]));
@@ -40,7 +42,7 @@ export function collectionHandler(
   format: string,
   around: Around = directly,
 ): RouteHandler {
-  return handler(runtime, action, async (request) => {
+  return handler(runtime, action, format, async (request) => {
     await admitCollection(runtime, action, request);
     return around(request, () => call(controller, method, [request, format]));
   });
@@ -50,18 +52,28 @@ function call(controller: ApiController, method: string, args: unknown[]): unkno
   return (controller as unknown as Record<string, Method>)[method]?.(...args);
 }
 
-function handler(runtime: ApiRuntime, action: string, work: (request: ApiRequest) => Promise<unknown>): RouteHandler {
+function handler(
+  runtime: ApiRuntime,
+  action: string,
+  format: string,
+  work: (request: ApiRequest) => Promise<unknown>,
+): RouteHandler {
   const { framework, hooks } = runtime;
   return (incoming: FastifyRequest, reply: FastifyReply) => {
     const request = incoming as ApiRequest;
     return withState(stateOf(request, framework.mapper), async () => {
       const given = await work(request)
         .then(async (result) => {
-          await heed(hooks.onBeforeSerialize(action, request, result));
+          // an export shows the hook each of its chunks
+          if (!(result instanceof ExportReply)) await heed(hooks.onBeforeSerialize(action, request, result));
           return result;
         })
         .catch(replyOfHook);
-      return respond(framework, request, reply, given);
+      return respond(framework, request, reply, given, format as Format, runtime.meta).catch(async (error: unknown) => {
+        // a hook that is shown a chunk can still answer as long as nothing was sent
+        if (!(error instanceof EarlyReply) || !(given instanceof ExportReply)) throw error;
+        return respond(framework, request, reply, error.reply, 'json');
+      });
     });
   };
 }

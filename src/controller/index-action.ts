@@ -5,20 +5,24 @@ import { flush } from '../change/conflict.ts';
 import { problem, violationsProblem } from '../errors.ts';
 import { fetchPage } from '../query/fetch.ts';
 import { populatePlan } from '../query/populate.ts';
+import { restrictedQuery } from '../query/restriction.ts';
 import { type CollectionModel, collectionOf } from '../response/collection.ts';
 import { JsonReply } from '../response/json-reply.ts';
 import { checkParameters, readPageRequest, readPageToken } from '../response/page-request.ts';
 import { targetOf } from '../response/request-target.ts';
+import { lineOf } from '../serialization/formats.ts';
+import { EntityExport } from './entity-export.ts';
+import { type ExportFormat, ExportReply, isExport } from './export-reply.ts';
 import { heed } from './hooks.ts';
 import { stateOf } from './request-state.ts';
-import { type ApiRuntime, restrictionOf, windowOf } from './runtime.ts';
+import { type ApiRuntime, columnsOf, restrictionOf, windowOf } from './runtime.ts';
 
 /** `_index`, once access was granted. */
 export function indexAction(runtime: ApiRuntime, request: ApiRequest, format: string): Promise<unknown> {
   switch (request.method) {
     case 'GET':
     case 'HEAD':
-      return list(runtime, request);
+      return isExport(format) ? exportList(runtime, request, format) : list(runtime, request);
     case 'POST':
       return create(runtime, request, format);
     default:
@@ -43,6 +47,19 @@ async function list(runtime: ApiRuntime, request: ApiRequest): Promise<Collectio
   // all classes of the model at once, so that the number of statements does not depend on which of them are on the page
   await populatePlan(em, rows, framework.serializer().planFor(meta));
   return collectionOf(rows, counted, page, request.url, framework.declaration.server.baseUrl, edges);
+}
+
+/** The whole list, of which nothing is read before it is sent. */
+async function exportList(runtime: ApiRuntime, request: ApiRequest, format: ExportFormat): Promise<ExportReply> {
+  const asked = runtime.listOf('_index').readWhole(request.query as Record<string, unknown>);
+  const columns = format === 'csv' ? columnsOf(runtime, asked.choice) : null;
+  const write = lineOf(columns, asked.choice);
+  const { api, framework, meta } = runtime;
+  const restrict = restrictionOf(runtime, '_index', request);
+  // nothing is read for HEAD, but a controller can refuse it as it would GET
+  if (restrict && request.method === 'HEAD') await restrictedQuery(stateOf(request, framework.mapper).em, meta, restrict);
+  const { name } = api;
+  return new ExportReply({ format, name, columns, open: () => EntityExport.open(runtime, request, asked, write) });
 }
 
 async function create(runtime: ApiRuntime, request: ApiRequest, format: string): Promise<JsonReply> {
@@ -79,9 +96,12 @@ export function locationOf({ api, framework }: ApiRuntime, request: ApiRequest, 
   const depth = segmentsOf(framework.prefix).length + segmentsOf(api.basePath).length;
   const base = asked.slice(0, depth).join('/');
   const list = asked.length === depth ? base.slice(0, -`.${format}`.length) : base;
-  const segment = api.actions.find(({ kind }) => kind === 'entity')?.segment;
+  const entity = api.actions.find(({ kind }) => kind === 'entity');
+  const segment = entity?.segment;
   const id = encodeURIComponent(String(key));
-  return `${framework.declaration.server.baseUrl}/${list}/${id}${segment ? `/${segment}` : ''}.${format}`;
+  // the entity may not be had in every format of the list
+  const suffix = entity && !entity.formats.some((known) => known === format) ? entity.formats[0] : format;
+  return `${framework.declaration.server.baseUrl}/${list}/${id}${segment ? `/${segment}` : ''}.${suffix}`;
 }
 
 function segmentsOf(path: string): string[] {

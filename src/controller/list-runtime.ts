@@ -3,7 +3,7 @@ import type { Askable, Asked } from '../query/asked.ts';
 import type { ListPlan } from '../query/fetch.ts';
 import { Recent } from '../query/recent.ts';
 import type { SeekPlan } from '../query/seek-plan.ts';
-import { pageParameters } from '../response/page-request.ts';
+import { pageParameters, refusePaging } from '../response/page-request.ts';
 
 /** Orders that were asked for, each with what its links need. */
 const keptOrders = 100;
@@ -24,6 +24,12 @@ export class ListRuntime {
   /** Reads what a request asks, or throws the 400 that says what it may ask. A list that is not closed leaves other parameters alone. */
   read(query: Readonly<Record<string, unknown>>, isClosed = true): Asked {
     return this.#askable.read(query, pageParameters, isClosed);
+  }
+
+  /** The same for the whole list, of which there are no pages. */
+  readWhole(query: Readonly<Record<string, unknown>>): Asked {
+    refusePaging(query);
+    return this.#askable.read(query, []);
   }
 
   /** The list where nothing was asked. */

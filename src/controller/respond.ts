@@ -2,16 +2,19 @@ import { Collection, type EntityMetadata, helper, Reference } from '@mikro-orm/c
 import type { FastifyReply } from 'fastify';
 import type { ApiRequest } from '../access/user.ts';
 import type { RequestEntityManager } from '../database/mapper.ts';
+import type { Format } from '../declaration/types.ts';
 import { chosenOf, type FieldChoice } from '../model/field-choice.ts';
 import type { FieldPlan } from '../model/field-plan.ts';
+import { isKindOf, metaOfEntity } from '../model/hierarchy.ts';
 import { keyOf } from '../model/identifier.ts';
 import { byClass, populatePlan } from '../query/populate.ts';
 import { JsonReply } from '../response/json-reply.ts';
-import { isEntity } from '../serialization/serializer.ts';
+import { type CsvColumn, csvColumns } from '../serialization/csv.ts';
+import { contentTypes, itemsOf, rewriteJson } from '../serialization/formats.ts';
+import { isEntity, type Serializer } from '../serialization/serializer.ts';
+import { ExportReply, sendExport } from './export-reply.ts';
 import { stateOf } from './request-state.ts';
 import type { Framework } from './runtime.ts';
-
-export const jsonType = 'application/json; charset=utf-8';
 
 /** Sends what an action gave: serialized in its groups, or 204 where there is nothing. */
 export async function respond(
@@ -19,22 +22,49 @@ export async function respond(
   request: ApiRequest,
   reply: FastifyReply,
   given: unknown,
+  format: Format,
+  model: EntityMetadata | null = null,
 ): Promise<FastifyReply> {
+  if (given instanceof ExportReply) return sendExport(framework, request, reply, given.options);
   const { value, status, groups, headers } = given instanceof JsonReply ? given : new JsonReply(given);
   reply.headers(headers);
   if (value === undefined) return reply.code(status === 200 ? 204 : status).send();
   const serializer = framework.serializer(groups ?? undefined);
-  const { em } = stateOf(request, framework.mapper);
+  const { choice, em } = stateOf(request, framework.mapper);
   for (const [meta, entities] of byClass(em, entitiesIn(value))) {
     const plan = serializer.planFor(meta);
     await loadRows(em, meta, entities);
     if (writes(request.method)) await readFormulas(em, meta, entities, plan);
     await populatePlan(em, entities, plan);
   }
+  const json = JSON.stringify(chosen(serializer.serialize(value), choice));
   return reply
     .code(status)
-    .type(jsonType)
-    .send(JSON.stringify(chosen(serializer.serialize(value), stateOf(request, framework.mapper).choice)));
+    .type(contentTypes[format])
+    .send(written(json, format, () => columnsIn(framework, value, serializer, model, choice)));
+}
+
+function written(json: string, format: Format, columns: () => readonly CsvColumn[] | null): string {
+  return format === 'json' ? json : rewriteJson(format, json, format === 'csv' ? columns() : null);
+}
+
+/**
+ * The columns of an entity or of a list of entities: those of the API's model where they are of it, else those of all their classes.
+ * Null where it is something else.
+ */
+function columnsIn(
+  { mapper }: Framework,
+  value: unknown,
+  serializer: Serializer,
+  model: EntityMetadata | null,
+  choice: FieldChoice | null,
+): readonly CsvColumn[] | null {
+  const items = itemsOf(value);
+  if (items.length === 0 || !items.every(isEntity)) return null;
+  const classes = new Set(items.map((item) => metaOfEntity(mapper, item as object)));
+  if (model && [...classes].every((meta) => isKindOf(meta, model))) return csvColumns(serializer.planFor(model), choice);
+  const variants = new Map([...classes].flatMap((meta) => [...serializer.planFor(meta).variants]));
+  return csvColumns({ variants }, choice);
 }
 
 /** The fields that were chosen of the items of a list. */

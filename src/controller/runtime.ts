@@ -6,6 +6,7 @@ import { Deserializer } from '../change/deserializer.ts';
 import { Validator } from '../change/validation.ts';
 import type { Mapper } from '../database/mapper.ts';
 import type { ApiDeclaration, Declaration, HttpMethod } from '../declaration/types.ts';
+import type { FieldChoice } from '../model/field-choice.ts';
 import { readGroups, writeGroups } from '../model/groups.ts';
 import type { IdentifierParser } from '../model/identifier.ts';
 import type { ListPlan } from '../query/fetch.ts';
@@ -13,7 +14,9 @@ import { type Door, ReferenceResolver } from '../query/reference.ts';
 import type { Restrict } from '../query/restriction.ts';
 import type { Window } from '../query/window.ts';
 import { type PageRequest, type PageToken, refusedToken } from '../response/page-request.ts';
+import { type CsvColumn, csvColumns } from '../serialization/csv.ts';
 import { createSerializer, type Serializer } from '../serialization/serializer.ts';
+import { ExportPlaces } from './export-places.ts';
 import type { ControllerHooks } from './hooks.ts';
 import type { ListRuntime } from './list-runtime.ts';
 
@@ -25,6 +28,8 @@ export class Framework {
   readonly prefix: string;
   readonly associations: AssociationReader;
   readonly validator: Validator;
+  /** Where exports take turns. */
+  readonly places: ExportPlaces;
   readonly #serializers = new Map<string, Serializer>();
   readonly #deserializers = new Map<string, Deserializer>();
 
@@ -38,6 +43,7 @@ export class Framework {
     this.prefix = prefix;
     this.associations = new AssociationReader(mapper, new ReferenceResolver(mapper, doors), denormalizers);
     this.validator = new Validator(mapper);
+    this.places = new ExportPlaces(declaration.exports.atOnce, declaration.database.connectTimeout);
   }
 
   serializer(groups: readonly string[] = readGroups): Serializer {
@@ -72,6 +78,11 @@ export interface ApiRuntime {
   /** The list of an action whose path has no id. */
   listOf(action: string): ListRuntime;
   guardOf(action: string, method: HttpMethod): Guard;
+}
+
+/** The columns of a model in CSV: all that can be read of it, or what was chosen of that. */
+export function columnsOf({ framework, meta }: ApiRuntime, choice: FieldChoice | null = null): readonly CsvColumn[] {
+  return csvColumns(framework.serializer().planFor(meta), choice);
 }
 
 /** The restriction of an action for one request, or null where the controller has none. */

@@ -1,3 +1,4 @@
+import { connect } from 'node:net';
 import pg from 'pg';
 import type { DatabaseDeclaration } from '../declaration/types.ts';
 import type { Statement } from './executor.ts';
@@ -84,6 +85,13 @@ export class PostgresLink {
     await this.#client.end();
   }
 
+  /** Ends the connection at once, and what the server is doing for it. */
+  abandon(): void {
+    this.#isEnding = true;
+    if (this.#isOpen && this.pending > 0) cancelWork(this.#client);
+    this.#connected.then(() => this.#client.end()).catch(() => undefined);
+  }
+
   #query({ name, text }: Statement, parameters: readonly unknown[], outcome: Outcome): void {
     const sentAt = performance.now();
     if (this.pending === 1) {
@@ -116,6 +124,28 @@ export class PostgresLink {
 /** What a connection writes to and reads from. */
 export function streamOf(client: unknown): { destroy(): void } {
   return (client as { connection: { stream: { destroy(): void } } }).connection.stream;
+}
+
+/** What the server has told about a connection, for whoever wants to end its work from another one. */
+interface ServerSide {
+  readonly host: string;
+  readonly port: number;
+  readonly processID: number | null;
+  readonly secretKey: number | null;
+}
+
+/** Asks the server to stop what it is doing on a connection. The server looks after a socket only when it has something to send. */
+function cancelWork(client: pg.Client): void {
+  const { host, port, processID, secretKey } = client as unknown as ServerSide;
+  if (processID === null || secretKey === null) return;
+  const request = Buffer.alloc(16);
+  request.writeInt32BE(16, 0);
+  request.writeInt32BE(80877102, 4);
+  request.writeInt32BE(processID, 8);
+  request.writeInt32BE(secretKey, 12);
+  const socket = host.startsWith('/') ? connect(`${host}/.s.PGSQL.${port}`) : connect(port, host);
+  socket.on('error', () => socket.destroy());
+  socket.on('connect', () => socket.end(request));
 }
 
 export function isStale(error: Error): boolean {

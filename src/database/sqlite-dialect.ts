@@ -12,9 +12,10 @@ import {
   SqliteDialect,
   SqliteIntrospector,
   SqliteQueryCompiler,
+  type TransactionSettings,
 } from 'kysely';
 import { MapperReads } from './mapper-reads.ts';
-import { NamedReads, withPlainNumbers } from './named-reads.ts';
+import { NamedReads, type Row, withPlainNumbers } from './named-reads.ts';
 import { ReaderThreads } from './reader-threads.ts';
 import { addFunctions } from './sqlite-functions.ts';
 
@@ -29,6 +30,12 @@ const shortWait = 2;
 const noticeable = 5;
 
 const inMemory = ':memory:';
+
+/** What another connection to the same data is opened with. */
+interface Source {
+  readonly file: string;
+  readonly busyTimeout: number;
+}
 
 /**
  * Node's built-in SQLite behind the query builder that MikroORM uses.
@@ -47,6 +54,11 @@ export class SqliteFileDialect extends SqliteDialect {
   /** Where what takes long is read; there are none for a database in memory, which has one connection only. */
   get threads(): ReaderThreads | null {
     return this.#driver.threads;
+  }
+
+  /** None can be opened to a database in memory. */
+  get source(): Source | null {
+    return this.#driver.source;
   }
 
   /** Runs work that only reads, on the connection for reading; it sees what is committed. */
@@ -121,6 +133,10 @@ class SqliteFileDriver implements Driver {
     return this.#turn.waiting;
   }
 
+  get source(): Source | null {
+    return this.#file === inMemory ? null : { file: this.#file, busyTimeout };
+  }
+
   async init(): Promise<void> {
     if (this.#isOpen) return;
     if (this.#file === inMemory) {
@@ -178,11 +194,12 @@ class SqliteFileDriver implements Driver {
   }
 
   async acquireConnection(): Promise<DatabaseConnection> {
-    return new Connection(this.#writer, this.#reads, this.#turn, this.#others, this.#begin);
+    return new Connection(this.#writer, this.#reads, this.#turn, this.#others, this.#begin, this.source);
   }
 
-  async beginTransaction(connection: DatabaseConnection): Promise<void> {
-    await (connection as Connection).begin();
+  async beginTransaction(connection: DatabaseConnection, { accessMode }: TransactionSettings = {}): Promise<void> {
+    if (accessMode === 'read only' && this.source) (connection as Connection).beginSnapshot();
+    else await (connection as Connection).begin();
   }
 
   async commitTransaction(connection: DatabaseConnection): Promise<void> {
@@ -225,14 +242,49 @@ class Connection implements DatabaseConnection {
   readonly #turn: Turn;
   readonly #others: OtherProcesses;
   readonly #begin: string;
+  readonly #source: Source | null;
   #inTransaction = false;
+  /** Where a transaction that only reads takes place, which neither waits for others nor makes them wait. */
+  #snapshot: DatabaseSync | null = null;
 
-  constructor(writer: DatabaseSync, reads: MapperReads | null, turn: Turn, others: OtherProcesses, begin: string) {
+  constructor(
+    writer: DatabaseSync,
+    reads: MapperReads | null,
+    turn: Turn,
+    others: OtherProcesses,
+    begin: string,
+    source: Source | null,
+  ) {
     this.#writer = writer;
+    this.#begin = begin;
     this.#reads = reads;
     this.#turn = turn;
     this.#others = others;
-    this.#begin = begin;
+    this.#source = source;
+  }
+
+  beginSnapshot(): void {
+    const { file, busyTimeout: timeout } = this.#source as Source;
+    this.#snapshot = new DatabaseSync(file, { readOnly: true, timeout });
+    // it begins with the first read, and that is now
+    this.#snapshot.exec('begin; select 1 from sqlite_master limit 1');
+  }
+
+  /** The rows of a statement in the snapshot, one after the other. */
+  steps(sql: string): Iterator<Row> {
+    const statement = (this.#snapshot as DatabaseSync).prepare(sql);
+    statement.setReadBigInts(true);
+    const rows = statement.iterate() as Iterator<Row>;
+    return {
+      next: () => {
+        const { done, value } = rows.next();
+        return done ? { done: true, value: undefined } : { done: false, value: withPlainNumbers(value) };
+      },
+      return: () => {
+        rows.return?.();
+        return { done: true, value: undefined };
+      },
+    };
   }
 
   async begin(): Promise<void> {
@@ -248,6 +300,11 @@ class Connection implements DatabaseConnection {
   }
 
   end(how: 'commit' | 'rollback'): void {
+    if (this.#snapshot) {
+      this.#snapshot.close();
+      this.#snapshot = null;
+      return;
+    }
     if (!this.#inTransaction) return;
     // a commit that fails keeps the transaction open, for the rollback that follows it
     if (this.#writer.isTransaction || how === 'commit') this.#writer.exec(how);
@@ -256,11 +313,12 @@ class Connection implements DatabaseConnection {
   }
 
   command(sql: string): void {
-    this.#writer.exec(sql);
+    (this.#snapshot ?? this.#writer).exec(sql);
   }
 
   async executeQuery<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
     const values = parameters as SQLInputValue[];
+    if (this.#snapshot) return run<R>(this.#snapshot, sql, values);
     if (this.#inTransaction) return run<R>(this.#writer, sql, values);
     if (this.#reads && onlyReads(sql)) return { rows: (await this.#reads.rows(sql, values)) as R[] };
     await this.#turn.take();

@@ -1,4 +1,4 @@
-import type { FilterOperator, HttpMethod, SearchMethod } from './types.ts';
+import type { FilterOperator, Format, HttpMethod, SearchMethod } from './types.ts';
 
 /** A model: its class, or the MikroORM schema that describes it. */
 export type ModelClass = (abstract new (...args: never[]) => object) | { readonly meta: object; readonly class: unknown };
@@ -13,7 +13,8 @@ export interface AppMain {
   readonly security?: SecurityOptions;
   readonly pagination?: PaginationOptions;
   readonly server?: ServerOptions;
-  readonly formats?: readonly 'json'[];
+  readonly formats?: readonly Format[];
+  readonly exports?: ExportsOptions;
 }
 
 /** APIs by a key of your choice, or a list of APIs that each have a name. */
@@ -39,6 +40,7 @@ export interface Api extends ListOptions {
   readonly actions: Readonly<Record<string, Action | null>>;
   readonly pagination?: PaginationOptions;
   readonly rate_limit?: RateLimitOptions | null;
+  readonly formats?: readonly Format[];
 }
 
 export interface Action extends ListOptions {
@@ -50,6 +52,7 @@ export interface Action extends ListOptions {
   readonly 'single-collection'?: 'single' | 'collection';
   readonly single_collection?: 'single' | 'collection';
   readonly association?: { readonly property: string; readonly types?: readonly (string | ModelClass)[] } | null;
+  readonly formats?: readonly Format[];
 }
 
 export interface DatabaseOptions {
@@ -86,6 +89,11 @@ export interface PaginationOptions {
   readonly count?: 'exact' | 'estimated' | { readonly capped: number };
   readonly max_or_depth?: number;
   readonly max_or_groups?: number;
+}
+
+export interface ExportsOptions {
+  readonly at_once?: number;
+  readonly stall_timeout?: number;
 }
 
 export interface ServerOptions {

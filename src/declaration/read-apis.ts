@@ -10,6 +10,7 @@ import {
   type AssociationDeclaration,
   type CountMode,
   type Exported,
+  type Format,
   type HttpMethod,
   httpMethods,
   type ListDeclaration,
@@ -38,7 +39,7 @@ export function readApis(written: WrittenAppMain, report: Report): readonly ApiD
     if (taken)
       report.add([...entry.path, 'name'], `the name "${name}" is used twice, also by ${taken.join('.')}; names are unique`);
     else if (name !== undefined) takenBy.set(name, entry.path);
-    apis.push(readApi(entry, name, global, report, rateLimit));
+    apis.push(readApi(entry, name, { pagination: global, formats: written.formats }, report, rateLimit));
   }
   return Object.freeze(apis);
 }
@@ -57,14 +58,15 @@ function nameOf({ key, path, value }: Entry<WrittenApi>, report: Report): string
 function readApi(
   { path, value }: Entry<WrittenApi>,
   name: string | undefined,
-  global: PaginationDeclaration,
+  global: { readonly pagination: PaginationDeclaration; readonly formats: readonly Format[] },
   report: Report,
   globalRate: RateLimitDeclaration | null,
 ): ApiDeclaration {
   const placeholders = placeholdersOf(value.base_path, path, report);
-  const pagination = readPagination(value.pagination, [...path, 'pagination'], global, report);
+  const pagination = readPagination(value.pagination, [...path, 'pagination'], global.pagination, report);
+  const formats = Object.freeze([...(value.formats ?? global.formats)]);
   const list = readList(value, path, emptyList, report);
-  const actions = (value.actions ?? []).map((action) => readAction(action, placeholders, list, report));
+  const actions = (value.actions ?? []).map((action) => readAction(action, placeholders, { formats, list }, report));
   return Object.freeze({
     name: name ?? path.join('_'),
     class: value.class ?? unknownClass,
@@ -75,6 +77,7 @@ function readApi(
     rateLimit: value.rate_limit === undefined ? globalRate : value.rate_limit && readRateLimit(name ?? 'api', value.rate_limit),
     defaultSort: list.defaultSort,
     list,
+    formats,
     actions: Object.freeze(actions),
     path: Object.freeze([...path]),
   });
@@ -132,7 +135,7 @@ function countMode(written: Parameters<typeof readPagination>[0]['count']): Coun
 function readAction(
   { key, path, value }: Entry<WrittenAction>,
   placeholders: readonly string[] | null,
-  listOfApi: ListDeclaration,
+  ofApi: { readonly list: ListDeclaration; readonly formats: readonly Format[] },
   report: Report,
 ): ActionDeclaration {
   const name = String(key);
@@ -149,7 +152,8 @@ function readAction(
     segment: value.path,
     requirements: readRequirements(value.requirements, single, placeholders, report),
     association: readAssociation(value.association),
-    list: readActionList(value, path, single, listOfApi, report),
+    list: readActionList(value, path, single, ofApi.list, report),
+    formats: value.formats ? Object.freeze([...value.formats]) : ofApi.formats,
     path: Object.freeze([...path]),
   });
 }

@@ -23,6 +23,7 @@ export function readDeclaration(source: Source, catalog: Catalog, report: Report
     database: readDatabase(written.database),
     security: readSecurity(written.security, catalog, report, options),
     server: readServer(written.server),
+    exports: Object.freeze({ atOnce: written.exports.at_once, stallTimeout: written.exports.stall_timeout }),
     formats: Object.freeze([...written.formats]),
   });
 }

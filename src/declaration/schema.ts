@@ -15,13 +15,10 @@ import {
   required,
   text,
 } from './shape.ts';
-import { filterOperators, type HttpMethod, httpMethods, searchMethods } from './types.ts';
+import { filterOperators, type HttpMethod, httpMethods, knownFormats, searchMethods } from './types.ts';
 
 /** The service that makes the routes of all APIs, and the entry of config/routes.yaml that calls it. */
 export const crudLoader = { entry: 'app_cruds', service: 'app_main_crud_route_loader', method: 'load' } as const;
-
-/** Response formats, as written in the suffix of a path. */
-export const knownFormats = ['json'] as const;
 
 const symmetric = ['HS256', 'HS384', 'HS512'] as const;
 const asymmetric = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA'] as const;
@@ -118,6 +115,8 @@ const association = object('association', {
   types: optional(list(classOf('models')), [], "Classes an item may have; empty means the association's own target."),
 });
 
+const formats = list(text({ values: knownFormats }), { min: 1 });
+
 const segmentPattern = /^(?!\.{1,2}(?:\/|$))[A-Za-z0-9._~-]+(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9._~-]+)*$/;
 
 const action = object('action', {
@@ -165,6 +164,7 @@ const action = object('action', {
   sort: dependent(list(field), [], 'that of the API', listDocs.sort),
   default_sort: dependent(sortKeys, [], 'that of the API', listDocs.default_sort),
   search: dependent(search, [], 'that of the API', listDocs.search),
+  formats: dependent(formats, ['json'], 'those of the API', 'The formats of responses of this action.'),
 });
 
 const rateKeys = {
@@ -216,6 +216,7 @@ const api = object('api', {
     'app_main.server.rate_limit',
     'How often a caller may ask for something of this API; null means without end.',
   ),
+  formats: dependent(formats, ['json'], 'app_main.formats', 'The formats of responses of this API.'),
   filters: optional(filters, {}, listDocs.filters),
   sort: optional(list(field), [], listDocs.sort),
   default_sort: optional(sortKeys, [], listDocs.default_sort),
@@ -393,6 +394,15 @@ const server = object('server', {
   health: optional(nullable(health), {}, 'Whether the server lives and is ready; null turns both off.'),
 });
 
+const exports = object('exports', {
+  at_once: optional(integer(1, 1000), 4, 'The most exports that run at once; others wait for their turn.'),
+  stall_timeout: optional(
+    integer(0, longest),
+    30_000,
+    'Milliseconds that a client may take nothing of an export before it is ended; 0 means no limit.',
+  ),
+});
+
 /** Everything under `app_main`. */
 export const appMain = object('app_main', {
   apis: optional(
@@ -404,7 +414,8 @@ export const appMain = object('app_main', {
   security: optional(security, {}, 'Who may call.'),
   pagination: optional(pagination, {}, 'Paging of all APIs that do not say otherwise.'),
   server: optional(server, {}, 'The HTTP server.'),
-  formats: optional(list(text({ values: knownFormats }), { min: 1 }), ['json'], 'The formats of responses.'),
+  formats: optional(formats, ['json'], 'The formats of responses.'),
+  exports: optional(exports, {}, 'Lists as CSV and NDJSON, which are sent whole.'),
 });
 
 const routeEntry = object('route', {

@@ -2,6 +2,10 @@
 export const httpMethods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 export type HttpMethod = (typeof httpMethods)[number];
 
+/** Formats of responses, as written in the suffix of a path. */
+export const knownFormats = ['json', 'ndjson', 'csv', 'xml'] as const;
+export type Format = (typeof knownFormats)[number];
+
 /** Keys and list positions that lead to a value of the declaration, from the root: `['app_main', 'apis', 'person', 'class']`. */
 export type Path = readonly (string | number)[];
 
@@ -39,7 +43,8 @@ export interface Declaration {
   readonly database: DatabaseDeclaration;
   readonly security: SecurityDeclaration;
   readonly server: ServerDeclaration;
-  readonly formats: readonly string[];
+  readonly exports: ExportsDeclaration;
+  readonly formats: readonly Format[];
 }
 
 export interface ApiDeclaration {
@@ -54,6 +59,7 @@ export interface ApiDeclaration {
   readonly defaultSort: readonly SortKey[];
   /** What callers may ask of its lists, where an action does not say otherwise. */
   readonly list: ListDeclaration;
+  readonly formats: readonly Format[];
   readonly actions: readonly ActionDeclaration[];
   readonly path: Path;
 }
@@ -113,6 +119,7 @@ export interface ActionDeclaration {
   readonly association: AssociationDeclaration | null;
   /** What callers may ask of the list that the action gives; null where its path has an id. */
   readonly list: ListDeclaration | null;
+  readonly formats: readonly Format[];
   readonly path: Path;
 }
 
@@ -157,6 +164,13 @@ export interface DatabaseDeclaration {
   readonly preparedStatements: boolean;
   /** The database itself refuses to change anything, its schema included. Not declared: tools that only look ask for it. */
   readonly readOnly?: boolean;
+}
+
+export interface ExportsDeclaration {
+  /** How many may run at the same time. */
+  readonly atOnce: number;
+  /** Milliseconds; 0 means none. */
+  readonly stallTimeout: number;
 }
 
 export interface SecurityDeclaration {

@@ -245,7 +245,7 @@ class AccessSuite {
 
   #pathOf({ formats, name, path }: RouteRecord, key: Identifier | null): string {
     return path.replace(/\{(\w+)\}/g, (_, placeholder: string) => {
-      if (placeholder === '_format') return formats[0] ?? '';
+      if (placeholder === '_format') return formats.includes('json') ? 'json' : (formats[0] ?? '');
       const value = placeholder === 'id' && key !== null ? String(key) : this.#options.parameters?.[placeholder];
       if (value === undefined)
         throw new Error(`the path ${path} of ${name} has a placeholder: say parameters: { ${placeholder}: … }`);

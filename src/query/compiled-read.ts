@@ -7,6 +7,8 @@ import type { FieldPlan } from '../model/field-plan.ts';
 import { type Identifier, keyOf } from '../model/identifier.ts';
 import { valueKindOf } from '../model/value-kind.ts';
 import { type Counted, noEdges, type PageEdges } from '../response/collection.ts';
+import type { CsvColumn } from '../serialization/csv.ts';
+import { compileCsvRowWriter } from '../serialization/csv-row-writer.ts';
 import { compileRowWriter, type RowField, type RowsByKey, type RowWriter } from '../serialization/row-writer.ts';
 import { bindable, statementOf } from './bound-statement.ts';
 import { ConditionReader } from './condition-query.ts';
@@ -180,6 +182,7 @@ export class CompiledRead {
       statements = {
         one: this.#statement(this.#select([`${key} = ${this.#parameter(taken + 1)}`, ...conditions])),
         page: this.#statement(this.#text.byOffsetWhere(conditions, taken)),
+        all: this.#statement(this.#text.all(conditions)),
         count: `select count(*) ${from}`,
         rows: `select 1 ${from}`,
       };
@@ -254,6 +257,51 @@ export class CompiledRead {
     const { columns, joins, table } = this.#plan.root;
     const name = table.slice(0, -` as ${rootTableAlias}`.length);
     return joins.some((join) => join.includes(` ${name} as `)) || columns.some((column) => /\bselect\b/i.test(column));
+  }
+
+  /** The statement of all rows, in order. */
+  all(): BoundStatement {
+    return { statement: this.#statement(this.#text.all([])), parameters: [] };
+  }
+
+  /** The same of a query that is a condition and nothing else; null where it is more. */
+  allWhere(query: AnyQueryBuilder): BoundStatement | null {
+    const restricted = this.#restrictedBy(query);
+    return restricted && { statement: restricted.all, parameters: restricted.params };
+  }
+
+  /** The statement of all rows that a query selects, in its own order. */
+  allOf(keys: KeyQuery): BoundStatement {
+    const { sql, params } = this.#sendable(keys);
+    return { statement: this.#statement(this.#text.ofSelected(sql)), parameters: params };
+  }
+
+  /** Makes what writes rows as lines: of CSV with the columns, or of JSON. What they embed is read by the statements that `send` sends. */
+  lineWriter(columns: readonly CsvColumn[] | null): LineWriter {
+    const write = columns ? compileCsvRowWriter(this.#plan.root.object, columns, this.#executor.format) : this.#writer;
+    const end = columns ? '' : '\n';
+    const lines = (rows: unknown[][], many: readonly RowsByKey[]): string => {
+      let text = '';
+      for (const row of rows) text += write(row, many, this.#manyWriters) + end;
+      return text;
+    };
+    if (this.#plan.many.length === 0) return (rows) => lines(rows, noRows);
+    return async (rows, send) => lines(rows, await this.#fetchMany(rows, send));
+  }
+
+  /** The same where something is made of each row first, which is given as it stands in JSON. */
+  chosenWriter(write: (value: unknown) => string): LineWriter {
+    const all = this.lineWriter(null);
+    const chosen = (lines: string) =>
+      lines
+        .trimEnd()
+        .split('\n')
+        .map((line) => write(JSON.parse(line)))
+        .join('');
+    return (rows, send) => {
+      const lines = all(rows, send);
+      return typeof lines === 'string' ? chosen(lines) : lines.then(chosen);
+    };
   }
 
   /** A row as JSON, with what it embeds. */
@@ -345,24 +393,24 @@ export class CompiledRead {
   }
 
   /** One statement for each to-many, those of one level at the same time. */
-  async #fetchMany(root: unknown[][]): Promise<readonly RowsByKey[]> {
+  async #fetchMany(root: unknown[][], send: Send = this.#executor): Promise<readonly RowsByKey[]> {
     const { many } = this.#plan;
     const rows: Promise<unknown[][]>[] = [];
     const groups: Promise<RowsByKey>[] = [];
     for (const [source, selection] of many.entries()) {
       const parents = selection.parent === null ? Promise.resolve(root) : (rows[selection.parent] as Promise<unknown[][]>);
-      rows[source] = parents.then((found) => this.#rowsFor(source, selection, found));
+      rows[source] = parents.then((found) => this.#rowsFor(source, selection, found, send));
       groups[source] = rows[source].then((found) => grouped(found, selection));
     }
     return Promise.all(groups);
   }
 
-  async #rowsFor(source: number, { parentColumn }: ManySelection, parents: unknown[][]): Promise<unknown[][]> {
+  async #rowsFor(source: number, { parentColumn }: ManySelection, parents: unknown[][], send: Send): Promise<unknown[][]> {
     const keys = new Set<unknown>();
     for (const parent of parents) if (parent[parentColumn] !== null) keys.add(parent[parentColumn]);
     if (keys.size === 0) return [];
     const list = this.#kind === 'postgresql' ? [...keys] : jsonList(keys);
-    return this.#executor.rows(this.#manyStatements[source] as Statement, [list]);
+    return send.rows(this.#manyStatements[source] as Statement, [list]);
   }
 
   #manyStatement({ columns, conditions, joins, object, order, owner, table }: ManySelection): Statement {
@@ -400,8 +448,21 @@ export class CompiledRead {
   }
 }
 
+/** A statement with the values of its parameters. */
+export interface BoundStatement {
+  readonly statement: Statement;
+  readonly parameters: readonly unknown[];
+}
+
+/** What sends a statement. */
+type Send = Pick<Executor, 'rows'>;
+
+/** Writes rows as lines, each with an end of its own. */
+export type LineWriter = (rows: unknown[][], send: Send) => string | Promise<string>;
+
 interface RestrictedStatements {
   readonly one: Statement;
+  readonly all: Statement;
   readonly page: Statement;
   /** The text that counts, and the one that selects what is counted. */
   readonly count: string;

@@ -130,7 +130,11 @@ async function soughtOf(
 }
 
 /** The rows of keys, in the order of these. */
-async function rowsOf(em: RequestEntityManager, meta: EntityMetadata, keys: readonly unknown[]): Promise<readonly object[]> {
+export async function rowsOf(
+  em: RequestEntityManager,
+  meta: EntityMetadata,
+  keys: readonly unknown[],
+): Promise<readonly object[]> {
   if (keys.length === 0) return [];
   const rows = (await em.find(meta.class, { [keyOf(meta).name]: { $in: keys } } as never)) as object[];
   const position = new Map(keys.map((key, index) => [String(key), index]));

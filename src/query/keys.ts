@@ -82,6 +82,22 @@ export function selectedKeys(
   return { sql: `select row_key from (${keys.sql}) as placed`, params: keys.params };
 }
 
+/** The statement of all keys of a query, each once, in the order of {@link keysOf}. */
+export function orderedKeys(
+  em: RequestEntityManager,
+  meta: EntityMetadata,
+  query: AnyQueryBuilder,
+  sort: readonly SortKey[],
+): Statement {
+  if (!isPlain(query)) {
+    const { offset, limit } = windowOf(query);
+    const keys = shapedKeys(em, query, meta, sort);
+    return offset === 0 && limit === Number.POSITIVE_INFINITY ? placed(keys) : windowed(keys, { offset, limit });
+  }
+  const keys = inTotalOrder(query.clone(), meta, sort).unsetFlag(QueryFlag.DISTINCT);
+  return (keys.select(keyOf(meta).name as never) as AnyQueryBuilder).toQuery();
+}
+
 /** Whether a key is among those that a query selects. */
 export async function hasKey(
   em: RequestEntityManager,
@@ -138,9 +154,13 @@ function orderText(ordered: AnyQueryBuilder): Statement {
   };
 }
 
-function windowed({ sql, params }: Statement, { offset, limit }: Window): Statement {
-  const keys = `select row_key from (${sql}) as placed group by row_key order by min(row_place)`;
-  return { sql: `${keys} limit ? offset ?`, params: [...params, Math.min(limit, Number.MAX_SAFE_INTEGER), offset] };
+function placed({ sql, params }: Statement): Statement {
+  return { sql: `select row_key from (${sql}) as placed group by row_key order by min(row_place)`, params };
+}
+
+function windowed(keys: Statement, { offset, limit }: Window): Statement {
+  const { sql, params } = placed(keys);
+  return { sql: `${sql} limit ? offset ?`, params: [...params, Math.min(limit, Number.MAX_SAFE_INTEGER), offset] };
 }
 
 /** The window that the application itself set on its query. */

@@ -73,6 +73,13 @@ export class PageText {
     return `with recursive _hop(n, key) as (${hops}) select ${this.#columns}, hop.n from _hop as hop cross join lateral (${page}) as page inner join ${table} on ${key} = page.key ${joins.join(' ')} order by hop.n, ${key}`;
   }
 
+  /** All rows that fulfil the conditions, in order. */
+  all(conditions: readonly string[]): string {
+    const { columns, joins, table } = this.#root;
+    const from = [table, ...this.#sort.joins, ...joins].join(' ');
+    return `select ${columns.join(', ')} from ${from}${where([...this.#own, ...conditions])} ${this.#order('after')}`;
+  }
+
   /** What comes before or after a row, nearest first. */
   sought(seek: Seek, limit: number): BoundText {
     return this.#cached('rows', seek, [limit], (condition) => {

@@ -50,6 +50,13 @@ export function refusedToken(name: PageToken['name']): Error {
   return problem('invalid_parameter', { name, expected: 'must be given once, as a link of this list has it' });
 }
 
+/** Refuses what asks for a page where the whole list is given. */
+export function refusePaging(query: Readonly<Record<string, unknown>>): void {
+  const name = pageParameters.find((parameter) => query[parameter] !== undefined);
+  if (name !== undefined)
+    throw problem('invalid_parameter', { name, expected: 'must not be given here: an export is the whole list, without pages' });
+}
+
 /** Refuses every query parameter that is not in the list. */
 export function checkParameters(query: Readonly<Record<string, unknown>>, allowed: readonly string[]): void {
   for (const name in query) {

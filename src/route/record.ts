@@ -47,17 +47,14 @@ export interface RecordOptions {
 export const defaultIdRequirement = '\\d+';
 
 /** The records of every action of every API, in the order of declaration. */
-export function recordsOf(declaration: Pick<Declaration, 'apis' | 'formats'>, options: RecordOptions): readonly RouteRecord[] {
-  const records = declaration.apis.flatMap((api) =>
-    api.actions.map((action) => recordOf(api, action, declaration.formats, options)),
-  );
+export function recordsOf(declaration: Pick<Declaration, 'apis'>, options: RecordOptions): readonly RouteRecord[] {
+  const records = declaration.apis.flatMap((api) => api.actions.map((action) => recordOf(api, action, options)));
   return Object.freeze(records);
 }
 
 function recordOf(
   api: ApiDeclaration,
   action: ActionDeclaration,
-  formats: readonly string[],
   { rolesOf, handlerOf = (_, of) => handlerName(of), controllerOf = controllerName }: RecordOptions,
 ): RouteRecord {
   const path = pathOf(api, action);
@@ -66,7 +63,7 @@ function recordOf(
     path,
     methods: [...action.methods],
     requirements: requirementsOf(path, action.requirements),
-    formats: [...formats],
+    formats: [...action.formats],
     single: action.single,
     api,
     action,

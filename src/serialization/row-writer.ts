@@ -73,13 +73,15 @@ const helpersOf = {
     if (value instanceof Date) return Number.isNaN(value.getTime()) ? 'null' : `"${value.toISOString()}"`;
     return JSON.stringify(typeof value === 'bigint' ? integerToJson(value) : value) ?? 'null';
   },
-  /** `2026-11-15 03:29:00.099`, in UTC */
-  timestamp: (value: string): string => {
-    if (value.charCodeAt(10) !== 32 || value.charCodeAt(value.length - 1) === 67) return helpersOf.any(dateOf(`${value}Z`));
-    const fraction = value.length > 20 ? value.slice(20, 23).padEnd(3, '0') : '000';
-    return `"${value.slice(0, 10)}T${value.slice(11, 19)}.${fraction}Z"`;
-  },
+  timestamp: timestampToJson,
 };
+
+/** `2026-11-15 03:29:00.099`, in UTC */
+export function timestampToJson(value: string): string {
+  if (value.charCodeAt(10) !== 32 || value.charCodeAt(value.length - 1) === 67) return helpersOf.any(dateOf(`${value}Z`));
+  const fraction = value.length > 20 ? value.slice(20, 23).padEnd(3, '0') : '000';
+  return `"${value.slice(0, 10)}T${value.slice(11, 19)}.${fraction}Z"`;
+}
 
 class SourceBuilder {
   readonly #format: RowFormat;
@@ -212,7 +214,7 @@ export function parsedJson(value: unknown): unknown {
 }
 
 /** PostgreSQL writes bytes as `\x6869`. */
-function bytesToJson(value: unknown): string {
+export function bytesToJson(value: unknown): string {
   return (typeof value === 'string' ? Buffer.from(value.slice(2), 'hex') : Buffer.from(value as Uint8Array)).toString('base64');
 }
 

@@ -62,6 +62,7 @@ describe('declarations in code', () => {
       pagination: { items_per_page: 1, max_items_per_page: 2 },
       server: { host: 'localhost', port: 1, base_url: '/x', body_limit: 1 },
       formats: ['json'],
+      exports: { at_once: 1, stall_timeout: 0 },
     };
     const routes: Routes = { app_cruds: { resource: 'app_main_crud_route_loader:load', type: 'service' } };
     expect(fromCode(full, { catalog: catalogFromCode({ models: [Person] }), routes }).lines).toEqual([]);

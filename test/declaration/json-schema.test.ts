@@ -92,7 +92,7 @@ describe('the JSON Schema', () => {
     'app_main: { database: { schema: drop } }',
     'app_main: { database: { pool: 0 } }',
     'app_main: { formats: [] }',
-    'app_main: { formats: [xml] }',
+    'app_main: { formats: [pdf] }',
     'app_main: { security: { jwt: { secret: short } } }',
     'app_main: { security: { jwt: { algorithm: none } } }',
     'app_main: { security: { jwt: { algorithm: RS256, jwks: { keys: [] } } } }',

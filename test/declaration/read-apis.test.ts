@@ -40,6 +40,7 @@ describe('an API', () => {
       rateLimit: null,
       defaultSort: [],
       list: nothingToAsk,
+      formats: ['json'],
       actions: [
         {
           name: '_index',
@@ -52,6 +53,7 @@ describe('an API', () => {
           requirements: {},
           association: null,
           list: nothingToAsk,
+          formats: ['json'],
           path: ['app_main', 'apis', 'person', 'actions', '_index'],
         },
         {
@@ -65,6 +67,7 @@ describe('an API', () => {
           requirements: {},
           association: null,
           list: null,
+          formats: ['json'],
           path: ['app_main', 'apis', 'person', 'actions', '_entity'],
         },
       ],
@@ -211,7 +214,7 @@ app_main:
     ],
     [
       { single_collection: 1 },
-      'app_main.apis.person.single_collection: unknown key "single_collection"; allowed: class, name, base_path, controller, base_role, pagination, rate_limit, filters, sort, default_sort, search, actions',
+      'app_main.apis.person.single_collection: unknown key "single_collection"; allowed: class, name, base_path, controller, base_role, pagination, rate_limit, formats, filters, sort, default_sort, search, actions',
     ],
     [{ 'base-path': '/b' }, 'app_main.apis.person.base-path: the key "base-path" is written twice; the other is "base_path"'],
   ])('with %j is refused', (changes, line) => {

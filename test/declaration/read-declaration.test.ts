@@ -73,7 +73,7 @@ describe('app_main', () => {
     [{ apis: () => 1 }, 'app_main.apis: "apis" must be a mapping or a list; given: a class or function'],
     [
       { databse: {} },
-      'app_main.databse: unknown key "databse"; did you mean "database"? allowed: apis, database, security, pagination, server, formats',
+      'app_main.databse: unknown key "databse"; did you mean "database"? allowed: apis, database, security, pagination, server, formats, exports',
     ],
     [
       { pagination: { items_per_page: 300 } },
@@ -91,7 +91,7 @@ describe('app_main', () => {
       `app_main.server.host: "host" must be a host name or an address; given: "${'x'.repeat(57)}..."`,
     ],
     [{ formats: [] }, 'app_main.formats: "formats" must have at least one entry'],
-    [{ formats: ['xml'] }, 'app_main.formats.0: "formats[0]" must be one of: json; given: "xml"'],
+    [{ formats: ['pdf'] }, 'app_main.formats.0: "formats[0]" must be one of: json, ndjson, csv, xml; given: "pdf"'],
     [{ formats: ['json', 'json'] }, 'app_main.formats.1: "formats[1]" repeats an earlier item'],
     [
       { database: { schema: 'updte' } },
@@ -370,7 +370,7 @@ test('a broken configuration is told whole, with places', () => {
       secret: too-short
     api_keys:
       job: { key: abc }
-  formats: [xml]
+  formats: [pdf]
 extra: 1
 `,
     'routes.yaml': 'app_crud: { resource: "app_main_crud_route_loader:load", type: service }\n',
@@ -378,7 +378,7 @@ extra: 1
   const { lines, declaration } = outcomeOf(yamlSource(files, { PORT: 'many' }), { catalog });
   expect(lines).toEqual([
     'config/app.yaml:4:14: there is no model class "Persn"; did you mean "Person"? known: Person, Center',
-    'config/app.yaml:5:7: unknown key "base_pth"; did you mean "base_path"? allowed: class, name, base_path, controller, base_role, pagination, rate_limit, filters, sort, default_sort, search, actions',
+    'config/app.yaml:5:7: unknown key "base_pth"; did you mean "base_path"? allowed: class, name, base_path, controller, base_role, pagination, rate_limit, formats, filters, sort, default_sort, search, actions',
     'config/app.yaml:7:25: "path" must be one or more URL segments such as "history" or "history/recent" (leave out the slash at the beginning); given: "/all"',
     'config/app.yaml:8:9: the name "_entiy" is not allowed; did you mean "_entity"? the default actions are _index and _entity; the name of a custom action begins with a letter and has letters, digits, underscores and dashes',
     'config/app.yaml:9:9: no method is enabled; a custom action needs "methods", for example "methods: { POST: true }"',
@@ -392,7 +392,7 @@ extra: 1
     'config/security.yaml:3:15: "strategy" must be one of: affirmative, consensus, unanimous, priority; given: "most"',
     'config/security.yaml:5:15: "secret" must be a string of 32 characters or more; given: a string (not shown)',
     'config/security.yaml:7:19: "key" must be a string of 16 characters or more, or sha256: and 64 hexadecimal digits; given: a string (not shown)',
-    'config/security.yaml:8:13: "formats[0]" must be one of: json; given: "xml"',
+    'config/security.yaml:8:13: "formats[0]" must be one of: json, ndjson, csv, xml; given: "pdf"',
     'config/security.yaml:9:1: unknown key "extra"; allowed: app_main, when@dev, when@test, when@prod; route entries belong in config/routes.yaml',
   ]);
   expect(declaration.apis.map(({ name }) => name)).toEqual(['person', 'center', 'sound']);

@@ -9,7 +9,6 @@ test('routes are described in matching order, with the roles of every enabled me
       apis: [
         api('person', [action('_entity', { methods: ['GET', 'PATCH'] }), action('new', { single: false, methods: ['POST'] })]),
       ],
-      formats: ['json'],
     },
     { rolesOf: (_, { name }, method) => (name === 'new' ? [] : method === 'GET' ? ['BASE'] : ['BASE', 'METHOD']) },
   );

@@ -1,7 +1,7 @@
 import type { Server } from 'node:http';
 import Fastify, { type FastifyHttpOptions, type FastifyInstance } from 'fastify';
 import { emptyList } from '../../src/declaration/read-list.ts';
-import type { ActionDeclaration, ApiDeclaration, HttpMethod } from '../../src/declaration/types.ts';
+import type { ActionDeclaration, ApiDeclaration, Format, HttpMethod } from '../../src/declaration/types.ts';
 import { Problem } from '../../src/errors.ts';
 import { type MountOptions, mountRoutes } from '../../src/route/mount.ts';
 import { type RouteDefinition, type RouteRecord, recordOfDefinition, recordsOf } from '../../src/route/record.ts';
@@ -19,6 +19,7 @@ export function action(name: string, given: Partial<ActionDeclaration> = {}): Ac
     requirements: {},
     association: null,
     list: kind === 'index' ? emptyList : null,
+    formats: ['json'],
     path: ['app_main', 'apis', 'x', 'actions', name],
     ...given,
   };
@@ -35,14 +36,18 @@ export function api(name: string, actions: readonly ActionDeclaration[], given: 
     rateLimit: null,
     defaultSort: [],
     list: emptyList,
+    formats: ['json'],
     actions,
     path: ['app_main', 'apis', name],
     ...given,
   };
 }
 
-export function records(apis: readonly ApiDeclaration[], formats: readonly string[] = ['json']): readonly RouteRecord[] {
-  return recordsOf({ apis, formats }, { rolesOf: () => [] });
+export function records(apis: readonly ApiDeclaration[], formats?: readonly string[]): readonly RouteRecord[] {
+  const declared = formats
+    ? apis.map((one) => ({ ...one, actions: one.actions.map((given) => ({ ...given, formats: formats as readonly Format[] })) }))
+    : apis;
+  return recordsOf({ apis: declared }, { rolesOf: () => [] });
 }
 
 export function definition(path: string, given: Partial<RouteDefinition> = {}): RouteRecord {

@@ -87,7 +87,7 @@ describe('handlers and controllers', () => {
 
   test('both can be named by whoever makes the records', () => {
     const [record] = recordsOf(
-      { apis: [api('a', [action('_index')])], formats: ['json'] },
+      { apis: [api('a', [action('_index')])] },
       { rolesOf: () => [], handlerOf: (of, { name }) => `${of.name}${name}`, controllerOf: () => 'Mine' },
     );
     expect(record).toMatchObject({ handler: 'a_index', controller: 'Mine' });
@@ -97,7 +97,7 @@ describe('handlers and controllers', () => {
 describe('records', () => {
   test('carry the roles of exactly the enabled methods', () => {
     const [record] = recordsOf(
-      { apis: [api('a', [action('_entity', { methods: ['GET', 'PATCH'] })])], formats: ['json', 'xml'] },
+      { apis: [api('a', [action('_entity', { methods: ['GET', 'PATCH'], formats: ['json', 'xml'] })])] },
       { rolesOf: (of, { name }, method) => [of.name, name, method] },
     );
     expect(record).toMatchObject({

@@ -1,0 +1,79 @@
+import type { FastifyReply } from 'fastify';
+import type { ApiRequest } from '../access/user.ts';
+import type { Format } from '../declaration/types.ts';
+import { type ExportSource, ExportStream, StalledExport } from '../response/export-stream.ts';
+import { type CsvColumn, csvHeader } from '../serialization/csv.ts';
+import { contentTypes } from '../serialization/formats.ts';
+import type { Framework } from './runtime.ts';
+
+/** Formats in which a list is given whole, and not as a page. */
+export type ExportFormat = Extract<Format, 'csv' | 'ndjson'>;
+
+export function isExport(format: string): format is ExportFormat {
+  return format === 'csv' || format === 'ndjson';
+}
+
+/** What is to be exported, and how. */
+export interface ExportOptions {
+  readonly format: ExportFormat;
+  /** What the file is called, without its ending. */
+  readonly name: string;
+  /** Those of CSV. */
+  readonly columns: readonly CsvColumn[] | null;
+  open(): Promise<ExportSource>;
+}
+
+/** A whole list that is read only while it is sent. It is what `indexApi` gives for CSV and NDJSON. */
+export class ExportReply {
+  readonly options: ExportOptions;
+
+  constructor(options: ExportOptions) {
+    this.options = options;
+  }
+
+  /** Code that was written for pages and hides something of their items must not be passed over in silence. */
+  get results(): never {
+    throw new Error(
+      'an export has no results to look at before it is sent: hide what is to be hidden in onPostFetchEntity or onBeforeSerialize',
+    );
+  }
+}
+
+/** Sends an export. What goes wrong before its first lines were read is answered as ever; after that, the connection breaks off. */
+export async function sendExport(
+  { declaration, places }: Framework,
+  request: ApiRequest,
+  reply: FastifyReply,
+  { columns, format, name, open }: ExportOptions,
+): Promise<FastifyReply> {
+  const announce = () => {
+    reply.header('content-disposition', `attachment; filename="${name}.${format}"`);
+    return reply.type(contentTypes[format]);
+  };
+  if (request.method === 'HEAD') return announce().send();
+  const gone = new AbortController();
+  reply.raw.once('close', () => gone.abort());
+  const release = await places.take(gone.signal);
+  let source: ExportSource | null = null;
+  let start: string;
+  try {
+    source = await open();
+    const { close } = source;
+    gone.signal.addEventListener('abort', () => close.call(source).catch(() => undefined), { once: true });
+    gone.signal.throwIfAborted();
+    start = `${columns ? csvHeader(columns) : ''}${(await source.next()) ?? ''}`;
+    gone.signal.throwIfAborted();
+  } catch (error) {
+    await source?.close().catch(() => undefined);
+    release();
+    if (!gone.signal.aborted) throw error;
+    // nobody is there to be told anything
+    return reply.hijack();
+  }
+  const stream = new ExportStream(source, { start, stallTimeout: declaration.exports.stallTimeout, onFreed: release });
+  stream.on('error', (err) => {
+    if (err instanceof StalledExport) request.log.warn({ err }, err.message);
+    else if (!gone.signal.aborted) request.log.error({ err }, 'an export broke off');
+  });
+  return announce().send(stream);
+}

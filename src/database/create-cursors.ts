@@ -1,0 +1,39 @@
+import type { DatabaseDeclaration } from '../declaration/types.ts';
+import type { Cursor, Cursors } from './cursor.ts';
+import { databaseKindOf, type Mapper } from './mapper.ts';
+import type { SqliteFileDialect } from './sqlite-dialect.ts';
+import type { OnStatement } from './statements-of.ts';
+
+/** What opens the cursors of an application's exports. It is made, and its driver loaded, when the first of them is asked for. */
+export function createCursors(mapper: Mapper, database: DatabaseDeclaration, onStatement: OnStatement | undefined): Cursors {
+  let made: Promise<Cursors> | null = null;
+  return {
+    async open(statement, parameters, size) {
+      made ??= cursorsOf(mapper, database);
+      onStatement?.(statement.text, parameters);
+      const cursor = await (await made).open(statement, parameters, size);
+      return onStatement ? heard(cursor, onStatement) : cursor;
+    },
+    close: async () => (await made)?.close(),
+  };
+}
+
+function heard(cursor: Cursor, onStatement: OnStatement): Cursor {
+  return {
+    next: (size) => cursor.next(size),
+    rows(statement, parameters) {
+      onStatement(statement.text, parameters);
+      return cursor.rows(statement, parameters);
+    },
+    close: () => cursor.close(),
+  };
+}
+
+async function cursorsOf(mapper: Mapper, database: DatabaseDeclaration): Promise<Cursors> {
+  if (databaseKindOf(mapper) === 'sqlite') {
+    const { sqliteCursors } = await import('./sqlite-cursors.ts');
+    return sqliteCursors(mapper.config.get('driverOptions') as unknown as SqliteFileDialect);
+  }
+  const { postgresCursors } = await import('./postgres-cursors.ts');
+  return postgresCursors(database);
+}

@@ -1,0 +1,85 @@
+import { Readable } from 'node:stream';
+
+/** The text of an export, piece by piece. */
+export interface ExportSource {
+  /** The next lines; null at the end. */
+  next(): Promise<string | null>;
+  /** Frees whatever the export holds, also while a piece is awaited. */
+  close(): Promise<void>;
+}
+
+export interface ExportStreamOptions {
+  /** What was read before the first byte was sent. */
+  readonly start: string;
+  /** Milliseconds that nothing need be taken; 0 means no limit. */
+  readonly stallTimeout: number;
+  /** Called when everything has been given back. */
+  readonly onFreed: () => void;
+}
+
+/** An export as a stream: a piece is read when the one before it has been taken. */
+export class ExportStream extends Readable {
+  readonly #source: ExportSource;
+  readonly #stallTimeout: number;
+  readonly #onFreed: () => void;
+  #start: string | null;
+  #timer: NodeJS.Timeout | undefined;
+  #isFreed = false;
+
+  constructor(source: ExportSource, { start, stallTimeout, onFreed }: ExportStreamOptions) {
+    super({ highWaterMark: 1 });
+    this.#source = source;
+    this.#start = start;
+    this.#stallTimeout = stallTimeout;
+    this.#onFreed = onFreed;
+  }
+
+  override _read(): void {
+    clearTimeout(this.#timer);
+    const start = this.#start;
+    this.#start = null;
+    if (start !== null && start !== '') this.#give(start);
+    else this.#proceed().catch((error: Error) => this.destroy(error));
+  }
+
+  override _destroy(error: Error | null, callback: (error: Error | null) => void): void {
+    clearTimeout(this.#timer);
+    this.#free();
+    callback(error);
+  }
+
+  /** Nothing is kept for a client that has yet to take the last lines. */
+  #free(): void {
+    if (this.#isFreed) return;
+    this.#isFreed = true;
+    this.#source
+      .close()
+      .catch(() => undefined)
+      .then(this.#onFreed);
+  }
+
+  async #proceed(): Promise<void> {
+    let piece = await this.#source.next();
+    // an empty piece is no end
+    while (piece === '') piece = await this.#source.next();
+    if (this.destroyed) return;
+    if (piece === null) {
+      this.#free();
+      this.push(null);
+    } else this.#give(piece);
+  }
+
+  #give(piece: string): void {
+    if (this.#stallTimeout > 0) {
+      this.#timer = setTimeout(() => this.destroy(new StalledExport(this.#stallTimeout)), this.#stallTimeout);
+    }
+    this.push(piece);
+  }
+}
+
+/** Whoever asked for an export has stopped to take it. */
+export class StalledExport extends Error {
+  constructor(timeout: number) {
+    super(`the client took nothing of an export for ${timeout} ms`);
+  }
+}

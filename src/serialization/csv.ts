@@ -1,0 +1,109 @@
+import type { FieldChoice } from '../model/field-choice.ts';
+import type { Field, FieldPlan } from '../model/field-plan.ts';
+
+/** Where in an object the value of a column is: `['center', 'name']` is the column `center.name`. */
+export type CsvColumn = readonly string[];
+
+/**
+ * The columns of a field plan, or of what was chosen of it: to-one associations and embedded objects are parted into their fields, of
+ * all classes together.
+ */
+export function csvColumns(plan: FieldPlan, choice: FieldChoice | null = null): readonly CsvColumn[] {
+  const columns = new Map<string, CsvColumn>();
+  for (const column of pathsOf(plan)) columns.set(JSON.stringify(column), column);
+  return [...columns.values()].filter((column) => isChosen(column, choice));
+}
+
+function isChosen([name, ...rest]: CsvColumn, choice: FieldChoice | null): boolean {
+  if (choice === null || name === undefined) return true;
+  const inner = choice.get(name);
+  return inner !== undefined && isChosen(rest, inner);
+}
+
+function* pathsOf({ variants }: FieldPlan): Generator<CsvColumn> {
+  for (const fields of variants.values()) {
+    for (const field of fields) {
+      if (isParted(field)) for (const path of pathsOf(field.plan)) yield [field.name, ...path];
+      else yield [field.name];
+    }
+  }
+}
+
+/** What the model's own code makes of a field can have any form, and so has one cell. */
+function isParted(field: Field): field is Extract<Field, { plan: FieldPlan }> {
+  if (field.metadata.serializer) return false;
+  return field.kind === 'to-one' || (field.kind === 'embedded' && !field.array);
+}
+
+/** The column of what is no object. */
+const bareColumn = 'value';
+
+/** The columns of objects that no plan is known of, in the order in which they come up. */
+export function columnsOfValues(values: readonly unknown[]): readonly CsvColumn[] {
+  const columns = new Map<string, CsvColumn>();
+  for (const value of values) {
+    for (const column of isObject(value) ? valuePaths(value) : [[bareColumn]]) columns.set(JSON.stringify(column), column);
+  }
+  return [...columns.values()];
+}
+
+function* valuePaths(value: object): Generator<CsvColumn> {
+  for (const [name, item] of Object.entries(value)) {
+    if (isObject(item)) for (const path of valuePaths(item)) yield [name, ...path];
+    else yield [name];
+  }
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+export function csvHeader(columns: readonly CsvColumn[]): string {
+  return `${columns.map((column) => csvText(column.join('.'))).join(',')}\r\n`;
+}
+
+/** Makes the function that writes objects, as they stand in JSON, as rows. What is no object has one column. */
+export function csvRowWriter(columns: readonly CsvColumn[]): (value: unknown) => string {
+  return (given) => {
+    const value = isObject(given) ? given : { [bareColumn]: given };
+    return csvLine(columns.map((column) => csvCell(valueAt(value, column))));
+  };
+}
+
+/** A line with a single empty cell would be taken for none. */
+export function csvLine(cells: readonly string[]): string {
+  return cells.length === 1 && cells[0] === '' ? '""\r\n' : `${cells.join(',')}\r\n`;
+}
+
+export function valueAt(value: unknown, path: CsvColumn): unknown {
+  let found = value;
+  for (const name of path) {
+    if (!isObject(found) || !Object.hasOwn(found, name)) return null;
+    found = (found as Record<string, unknown>)[name];
+  }
+  return found;
+}
+
+/** A value of JSON as a cell: null is empty, a list or an object is JSON. */
+export function csvCell(value: unknown): string {
+  if (value === null || value === undefined) return '';
+  if (typeof value === 'string') return csvText(value);
+  if (value instanceof Date) return csvCell(value.toJSON());
+  if (typeof value === 'object') return csvText(JSON.stringify(value));
+  return typeof value === 'number' && !Number.isFinite(value) ? '' : String(value);
+}
+
+const needsQuotes = /[",\r\n]/;
+/** What spreadsheets take for the beginning of a formula, behind any number of the marks that keep them from it. */
+const mayBeFormula = /^'*[=+\-@\t\r]/;
+const isNumber = /^[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
+
+/**
+ * A text as a cell. One that a spreadsheet would run as a formula gets a `'` in front, unless it is a number. An empty text is
+ * `""`, which tells it from null.
+ */
+export function csvText(text: string): string {
+  if (text === '') return '""';
+  const harmless = mayBeFormula.test(text) && !isNumber.test(text) ? `'${text}` : text;
+  return needsQuotes.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless;
+}

@@ -1,0 +1,69 @@
+/** The name of the outermost element. */
+const root = 'response';
+/** The name of what stands in a list. */
+const listItem = 'item';
+
+const declaration = '<?xml version="1.0" encoding="UTF-8"?>\n';
+const nilSpace = 'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"';
+
+/**
+ * A value of JSON as an XML document: an element for each member, `item` for each entry of a list, `xsi:nil` for null, and
+ * no other attributes.
+ */
+export function xmlDocument(value: unknown): string {
+  return `${declaration}${element(`${root} ${nilSpace}`, root, value)}\n`;
+}
+
+function element(start: string, end: string, value: unknown): string {
+  if (value === null || value === undefined) return `<${start} xsi:nil="true"/>`;
+  return `<${start}>${content(value)}</${end}>`;
+}
+
+function content(value: unknown): string {
+  if (typeof value === 'string') return xmlText(value);
+  if (Array.isArray(value)) return value.map((item) => element(listItem, listItem, item)).join('');
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  let text = '';
+  for (const [key, item] of Object.entries(value)) {
+    const name = xmlName(key);
+    text += element(name, name, item);
+  }
+  return text;
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
+const special = /[&<>\r\u0000-\u0008\u000b\u000c\u000e-\u001f\ud800-\udfff\ufffe\uffff]/;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: see above
+const unspeakable = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g;
+const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '\r': '&#13;' };
+
+/** What XML has no way to write, as most control characters, becomes U+FFFD. A carriage return would be read as a line feed. */
+function xmlText(text: string): string {
+  if (!special.test(text)) return text;
+  return text
+    .toWellFormed()
+    .replace(unspeakable, '\ufffd')
+    .replace(/[&<>\r]/g, (found) => entities[found] as string);
+}
+
+const nameStart =
+  'A-Z_a-z\\u{c0}-\\u{d6}\\u{d8}-\\u{f6}\\u{f8}-\\u{2ff}\\u{370}-\\u{37d}\\u{37f}-\\u{1fff}\\u{200c}\\u{200d}\\u{2070}-\\u{218f}\\u{2c00}-\\u{2fef}\\u{3001}-\\u{d7ff}\\u{f900}-\\u{fdcf}\\u{fdf0}-\\u{fffd}\\u{10000}-\\u{effff}';
+const nameRest = `${nameStart}\\-.0-9\\u{b7}\\u{300}-\\u{36f}\\u{203f}\\u{2040}`;
+const plainName = new RegExp(`^[${nameStart}][${nameRest}]*$`, 'u');
+const escapes = /_x(?=[0-9A-F]{4,6}_|_$)/g;
+const starts = new RegExp(`^(?![${nameStart}])[^]`, 'u');
+const others = new RegExp(`[^${nameRest}]`, 'gu');
+
+/** A name of JSON as that of an element: characters that it may not have are `_x0020_`, by their number. */
+function xmlName(name: string): string {
+  const isReserved = /^xml/i.test(name);
+  if (!isReserved && plainName.test(name) && !name.includes('_x')) return name;
+  if (name === '') return '_x_';
+  const escaped = name.replace(escapes, '_x005F_x');
+  const begun = escaped.replace(isReserved ? /^./s : starts, codeOf);
+  return begun.replace(others, codeOf);
+}
+
+function codeOf(character: string): string {
+  return `_x${(character.codePointAt(0) as number).toString(16).toUpperCase().padStart(4, '0')}_`;
+}
