@@ -2,10 +2,11 @@ import type { AddressInfo } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import type { Application } from '../application.ts';
 import { didYouMean, listed } from '../declaration/suggest.ts';
+import { integerOption } from './arguments.ts';
 import { prepareClose } from './close-server.ts';
-import { type Command, directoryPositional } from './command.ts';
+import { type Command, directoryPositional, type Given, optionValue } from './command.ts';
 import { reachDatabase, untilReached, withDatabaseNews } from './database-start.ts';
-import { ApplicationFailure, CallFailure, Failure, messageOf } from './failure.ts';
+import { ApplicationFailure, CallFailure, type ExitCode, Failure, messageOf } from './failure.ts';
 import { type Io, say } from './io.ts';
 import { listenOn, listenOptions } from './listen-options.ts';
 import { applicationDirectory, openApplication } from './open-application.ts';
@@ -18,42 +19,100 @@ export const serve: Command = {
     'Prints "listening on http://127.0.0.1:N" on stdout once it is ready. Before that, routes that anybody may call are listed as',
     'PUBLIC on stderr. Logs go to stderr as JSON, one object a line: LOG_LEVEL=info logs every request; the default is warn.',
     'SIGTERM and SIGINT let requests under way end, for app_main.server.shutdown_timeout at most; a second signal stops at once.',
+    '--workers N runs N processes, and starts another where one ends; a signal to this process ends them all.',
     'A database that is out of reach is waited for: requests are answered with 503 until it is there.',
   ],
   positionals: [directoryPositional],
-  options: listenOptions,
+  options: {
+    ...listenOptions,
+    workers: { value: 'N', doc: 'The number of processes that serve behind the port. Default: 1, which is this one.' },
+  },
   exitCodes: { 0: 'stopped when asked to', 1: 'the application is at fault, or cannot be served', 2: 'the call is at fault' },
   example: 'declarest serve my-application --port 8080 --host 0.0.0.0',
 
   async run(given, io) {
     const asked = listenOn(given);
     const level = logLevel(io.env);
-    const stopped = io.untilStopped();
-    applicationDirectory(given.positionals.dir, io);
-    // Before the modules of the application: once theirs are looked for in other places too, each later one takes longer.
-    await import('../server.ts');
-    const application = await openApplication(given.positionals.dir, io);
-    const { server } = application.declaration;
-    let place = { host: server.host, port: server.port, ...asked };
-    const away = await reachDatabase(application);
-    if (away !== null) {
-      const port = await answerUntilReached(application, place, away, stopped, io);
-      if (port === null) return 0;
-      place = { ...place, port };
-    }
-    const app = await start(application, level, io);
-    const close = prepareClose(app, server.shutdownTimeout);
-    try {
-      await announcePublic(application, io);
-      await listen(place, () => app.listen(place));
-      say(io.stdout, `listening on ${addressOf(app.server.address() as AddressInfo)}`);
-      await stopped;
-    } finally {
-      await close();
-    }
-    return 0;
+    const workers = workersIn(given);
+    // what several processes need is loaded where there are several
+    const several = workers > 1 ? await import('./workers.ts') : null;
+    if (several && !several.isWorker()) return serveBy(several, workers, given, io);
+    return serveHere(given.positionals.dir, asked, level, several, io);
   },
 };
+
+type Several = typeof import('./workers.ts');
+
+/** Serves in this process, be it one of several. */
+async function serveHere(
+  dir: string | undefined,
+  asked: ReturnType<typeof listenOn>,
+  level: string,
+  several: Several | null,
+  io: Io,
+): Promise<ExitCode> {
+  const stopped = several ? several.untilWorkerStopped() : io.untilStopped();
+  applicationDirectory(dir, io);
+  // Before the modules of the application: once theirs are looked for in other places too, each later one takes longer.
+  await import('../server.ts');
+  const application = await openApplication(dir, io);
+  const { server } = application.declaration;
+  let place = { host: server.host, port: server.port, ...asked };
+  const away = await reachDatabase(application);
+  if (away !== null) {
+    const port = await answerUntilReached(application, place, away, stopped, io);
+    if (port === null) return 0;
+    place = { ...place, port };
+  }
+  const app = await start(application, level, io);
+  const close = prepareClose(app, server.shutdownTimeout);
+  try {
+    if (!several) await announcePublic(application, io);
+    await listen(place, () => app.listen(place));
+    const address = addressOf(app.server.address() as AddressInfo);
+    if (several) several.tellListening(address);
+    else say(io.stdout, `listening on ${address}`);
+    await stopped;
+  } finally {
+    await close();
+  }
+  return 0;
+}
+
+function workersIn(given: Given): number {
+  const text = optionValue(given, 'workers');
+  return text === undefined ? 1 : integerOption('workers', text, { min: 1, max: 256 });
+}
+
+/** Looks after processes that serve, once everything is done that only one may do. */
+async function serveBy(several: Several, count: number, given: Given, io: Io): Promise<ExitCode> {
+  const stopped = io.untilStopped();
+  const application = await openApplication(given.positionals.dir, io);
+  const { database, server } = application.declaration;
+  if (database.url === 'sqlite::memory:') {
+    throw new CallFailure('--workers needs a database that several processes can open, and one in memory is in one process only');
+  }
+  // one that is away is left to the workers, who wait for each other when they make tables
+  if ((await reachDatabase(application)) === null) await prepareOnce(application, io);
+  await application.mapper.close(true);
+  await announcePublic(application, io);
+  const options = Object.entries(given.options).flatMap(([name, values]) => values.map((value) => `--${name}=${value}`));
+  const args = [applicationDirectory(given.positionals.dir, io), ...options];
+  await several.runWorkers({ count, args, shutdownTimeout: server.shutdownTimeout }, stopped, io);
+  return 0;
+}
+
+/** Brings the database to the models, and fills a new one. */
+async function prepareOnce(application: Application, io: Io): Promise<void> {
+  const { prepareDatabase } = await import('../database/prepare-database.ts');
+  const { declaration, mapper, seed } = withDatabaseNews(application, (line) => say(io.stderr, line));
+  try {
+    await prepareDatabase(mapper, declaration.database, seed);
+  } catch (error) {
+    await mapper.close(true);
+    throw error instanceof Failure ? error : new ApplicationFailure(`cannot start: ${messageOf(error)}`, error);
+  }
+}
 
 function logLevel(env: NodeJS.ProcessEnv): string {
   const level = (env.LOG_LEVEL || 'warn').toLowerCase();

@@ -41,7 +41,7 @@ describe.each(databases)('the limits of a request on %s', (database) => {
   });
 
   test('a request that takes too long is given up, and its connection goes on', async () => {
-    await withThings(database, thingOptions({ handler_timeout: 200 }), async ({ request, url }) => {
+    await withThings(database, thingOptions({ handler_timeout: 1000 }), async ({ request, url }) => {
       const open = closeGate();
       const answer = await request('GET', '/slow/work.json');
       expect([answer.status, answer.json.code, answer.headers.get('retry-after')]).toEqual([503, 'handler_timeout', '1']);

@@ -1,0 +1,100 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, test } from 'vitest';
+import { type DatabaseKind, databases, freshDatabase } from '../support/databases.ts';
+import { smallApplication } from './applications.ts';
+import { call } from './call.ts';
+import { addressOf, type Spawned, start } from './spawned.ts';
+
+const seed = "import { Person } from './models/person.ts';\nexport default (em) => { em.create(Person, { name: 'Ada' }); };\n";
+const whoYaml = `app_cruds: { resource: 'app_main_crud_route_loader:load', type: service }\nwho: { resource: 'who:load', type: service }\n`;
+const who = `export const who = { load: () => [{ name: 'who', path: '/who.{_format}', methods: ['GET'], handler: async (request) => {
+  await new Promise((done) => setTimeout(done, Number(request.query.wait ?? 0)));
+  return { pid: process.pid };
+} }] };\n`;
+
+async function application(kind: DatabaseKind, server = '{}') {
+  const database = await freshDatabase(kind);
+  const directory = smallApplication({
+    'config/database.yaml': `app_main: { database: { url: '${database.url}', schema: update }, server: ${server} }`,
+    'config/routes.yaml': whoYaml,
+    'src/services/who.ts': who,
+    'src/seed.ts': seed,
+  });
+  return { directory, database };
+}
+
+async function pidsOf(url: string): Promise<Set<number>> {
+  const answers = await Promise.all(
+    Array.from({ length: 12 }, async () => {
+      const response = await fetch(`${url}/who.json?wait=100`, { headers: { connection: 'close' } });
+      return ((await response.json()) as { pid: number }).pid;
+    }),
+  );
+  return new Set(answers);
+}
+
+async function ended(server: Spawned): Promise<{ code: number; took: number }> {
+  const before = performance.now();
+  server.child.kill('SIGTERM');
+  const { code } = await server.ended;
+  return { code, took: performance.now() - before };
+}
+
+describe.each(databases)('several processes on %s', (kind) => {
+  test('serve behind one port, are started again when they end, and end together without losing a request', async () => {
+    const { directory, database } = await application(kind);
+    const server = start(['serve', directory, '--port', '0', '--workers', '2']);
+    const url = await addressOf(server);
+    const pids = await pidsOf(url);
+    expect(pids.size).toBe(2);
+    expect(pids).not.toContain(server.child.pid);
+    // the seed was run once, and lines are said once
+    expect(await (await fetch(`${url}/api/person.json`)).json()).toMatchObject({ count: 1 });
+    expect(server.printed.err.match(/created the database/g)).toHaveLength(1);
+    expect(server.printed.err.match(/^PUBLIC .*__index$/gm)).toHaveLength(1);
+
+    const [victim] = pids;
+    process.kill(victim as number, 'SIGKILL');
+    await server.until(/ended with SIGKILL; starting another in \d+ ms/);
+    for (let tries = 0; (await pidsOf(url).catch(() => new Set())).size < 2 && tries < 100; tries++) await sleep(50);
+    const now = await pidsOf(url);
+    expect(now.size).toBe(2);
+    expect(now).not.toContain(victim);
+
+    // both write
+    const written = await Promise.all(
+      Array.from({ length: 20 }, (_, i) =>
+        fetch(`${url}/api/person.json`, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json', connection: 'close' },
+          body: JSON.stringify({ name: `person ${i}` }),
+        }),
+      ),
+    );
+    expect(written.map(({ status }) => status)).toEqual(Array(20).fill(201));
+
+    const last = Array.from({ length: 6 }, () => fetch(`${url}/who.json?wait=500`).then(({ status }) => status));
+    await sleep(250);
+    const { code } = await ended(server);
+    expect(code).toBe(0);
+    expect(await Promise.all(last)).toEqual(Array(6).fill(200));
+    expect(server.printed.out).toBe(`listening on ${url}\n`);
+    await database.drop();
+  });
+});
+
+test('a worker that cannot start ends all of them with 1, and says why', async () => {
+  const { directory } = await application('sqlite', '{ host: 203.0.113.1 }');
+  const { code, err } = await start(['serve', directory, '--port', '0', '--workers', '2']).ended;
+  expect(code).toBe(1);
+  expect(err).toContain('cannot listen on 203.0.113.1');
+});
+
+test('a database in memory is refused, and so is a number that is none', async () => {
+  const directory = smallApplication({ 'config/database.yaml': "app_main: { database: { url: 'sqlite::memory:' } }" });
+  expect(await call(['serve', directory, '--workers', '2'])).toMatchObject({
+    code: 2,
+    err: expect.stringMatching(/^declarest: --workers needs/),
+  });
+  expect(await call(['serve', directory, '--workers', 'many'])).toMatchObject({ code: 2 });
+});
