@@ -40,6 +40,16 @@ describe('the memory of verified tokens', () => {
     memory.remember('c', { user, notBefore: 0, expires: 200 }, 100);
     memory.remember('c', { user, notBefore: 0, expires: 200 }, 100);
     expect(memory.size).toBe(2);
+    memory.remember('a', { user, notBefore: 0, expires: 200 }, 100);
+    memory.remember('d', { user, notBefore: 0, expires: 200 }, 100);
+    expect([memory.recall('c', 100), memory.recall('a', 100), memory.recall('d', 100)]).toEqual([null, user, user]);
+  });
+
+  test('drops what was not used longest, be it told of again before', () => {
+    const memory = new TokenMemory(2);
+    for (const token of ['a', 'b']) memory.remember(token, { user, notBefore: 0, expires: 200 }, 100);
+    memory.recall('a', 100);
+    memory.remember('c', { user, notBefore: 0, expires: 200 }, 100);
     expect([memory.recall('a', 100), memory.recall('b', 100), memory.recall('c', 100)]).toEqual([user, null, user]);
   });
 });

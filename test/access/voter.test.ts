@@ -2,6 +2,12 @@ import { describe, expect, test } from 'vitest';
 import { RoleVoter } from '../../src/access/role-voter.ts';
 import { isVoterClass, type Vote, Voter } from '../../src/access/voter.ts';
 
+describe('a voter', () => {
+  test('judges no role unless its class names one', () => {
+    expect(Voter.roles).toEqual([]);
+  });
+});
+
 describe('isVoterClass', () => {
   test('knows a subclass of Voter, however far down', () => {
     class Near extends Voter {
