@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import { errors, type JWTPayload, type JWTVerifyOptions, jwtVerify } from 'jose';
+import { errors, type JWTPayload, type JWTVerifyGetKey, type JWTVerifyOptions, jwtVerify } from 'jose';
 import type { JwtDeclaration } from '../declaration/types.ts';
 import { Authenticator } from './authenticator.ts';
 import { bearerChallenge, invalidCredentials, singleHeader } from './credentials.ts';
@@ -63,10 +63,8 @@ class JwtAuthenticator extends Authenticator {
 
   async #checkSignature(token: string) {
     try {
-      // Two calls, as jose's overloads take a key or a function, not a union of both.
-      return typeof this.#keys === 'function'
-        ? await jwtVerify(token, this.#keys, this.#options)
-        : await jwtVerify(token, this.#keys, this.#options);
+      // jose takes a key or a function and looks which it is; its overloads know no union of both
+      return await jwtVerify(token, this.#keys as JWTVerifyGetKey, this.#options);
     } catch (error) {
       if (error instanceof errors.JOSEError) throw refused(reasonOf(error), error);
       throw error;
