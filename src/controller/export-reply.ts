@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify';
 import type { ApiRequest } from '../access/user.ts';
 import type { Format } from '../declaration/types.ts';
-import { type ExportSource, ExportStream, StalledExport } from '../response/export-stream.ts';
+import { type ExportSource, ExportStream, leaveToOwnPace, StalledExport } from '../response/export-stream.ts';
 import { type CsvColumn, csvHeader } from '../serialization/csv.ts';
 import { contentTypes } from '../serialization/formats.ts';
 import type { Framework } from './runtime.ts';
@@ -75,5 +75,6 @@ export async function sendExport(
     if (err instanceof StalledExport) request.log.warn({ err }, err.message);
     else if (!gone.signal.aborted) request.log.error({ err }, 'an export broke off');
   });
+  leaveToOwnPace(reply.raw);
   return announce().send(stream);
 }

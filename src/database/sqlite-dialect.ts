@@ -266,6 +266,7 @@ class Connection implements DatabaseConnection {
   beginSnapshot(): void {
     const { file, busyTimeout: timeout } = this.#source as Source;
     this.#snapshot = new DatabaseSync(file, { readOnly: true, timeout });
+    addFunctions(this.#snapshot);
     // it begins with the first read, and that is now
     this.#snapshot.exec('begin; select 1 from sqlite_master limit 1');
   }

@@ -1,6 +1,7 @@
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
 import type { Statement } from './executor.ts';
 import { PreparedReads } from './prepared-reads.ts';
+import { addFunctions } from './sqlite-functions.ts';
 
 /** Steps through the rows of one statement after the other, each in a snapshot of its own, on a connection of its own. */
 export class StepReader {
@@ -13,6 +14,7 @@ export class StepReader {
 
   constructor(file: string, busyTimeout: number) {
     this.#db = new DatabaseSync(file, { readOnly: true, timeout: busyTimeout });
+    addFunctions(this.#db);
     this.#reads = new PreparedReads(this.#db);
   }
 

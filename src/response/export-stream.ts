@@ -1,5 +1,17 @@
 import { Readable } from 'node:stream';
 
+/** Answers that take as long as they take, as long as they are taken. */
+const ownPace = new WeakSet<object>();
+
+/** Whether an answer has a limit of its own, which is that it goes on. */
+export function hasOwnPace(response: object): boolean {
+  return ownPace.has(response);
+}
+
+export function leaveToOwnPace(response: object): void {
+  ownPace.add(response);
+}
+
 /** The text of an export, piece by piece. */
 export interface ExportSource {
   /** The next lines; null at the end. */

@@ -1,6 +1,7 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import type { ServerDeclaration } from '../declaration/types.ts';
 import { problem } from '../errors.ts';
+import { hasOwnPace } from '../response/export-stream.ts';
 import { retryLater } from '../response/problem-document.ts';
 import { answerProblem } from './raw-answer.ts';
 import { Strain } from './strain.ts';
@@ -133,7 +134,7 @@ export class Gate {
       if (age < limit) break;
       if (!response.headersSent)
         answerProblem(problem('handler_timeout', { limit }, { headers: retryLater }), response.req, response);
-      else if (age >= 2 * limit) response.destroy();
+      else if (age >= 2 * limit && !hasOwnPace(response)) response.destroy();
     }
   }
 }

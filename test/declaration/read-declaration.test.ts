@@ -50,6 +50,7 @@ describe('nothing declared', () => {
         rateLimitStore: 'memory',
         health: { live: '/health/live', ready: '/health/ready' },
       },
+      exports: { atOnce: 4, stallTimeout: 30000 },
       formats: ['json'],
     });
   });

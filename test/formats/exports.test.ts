@@ -1,0 +1,305 @@
+import { get, type IncomingMessage } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { defineEntity, p } from '@mikro-orm/core';
+import { Client } from 'pg';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { ApiController, type ApiRequest, type CollectionModel, type ModelQuery } from '../../src/index.ts';
+import { startApplication, type TestApplication } from '../../src/testing.ts';
+import { parseCsv, withoutMark } from '../support/csv.ts';
+import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
+
+const Team = defineEntity({
+  name: 'Team',
+  properties: { id: p.integer().primary().groups('read'), name: p.string().groups('read'), secret: p.string() },
+});
+const Row = defineEntity({
+  name: 'Row',
+  properties: {
+    id: p.integer().primary().groups('read'),
+    name: p.string().groups('read'),
+    place: p.integer().groups('read'),
+    note: p.text().groups('read'),
+    secret: p.string(),
+    team: () => p.manyToOne(Team).nullable().groups('read'),
+  },
+});
+const Nothing = defineEntity({
+  name: 'Nothing',
+  properties: { id: p.integer().primary().groups('read'), name: p.string().groups('read') },
+});
+
+class HalfController extends ApiController {
+  override customizeQuery(_action: string, request: ApiRequest, query: ModelQuery<object>): void {
+    if (request.headers['x-refuse']) throw Object.assign(new Error('not for you'), { statusCode: 403 });
+    query.andWhere({ id: { $lte: 1000 } } as never);
+  }
+}
+class JoinedController extends ApiController {
+  override customizeQuery(_action: string, _request: ApiRequest, query: ModelQuery<object>): void {
+    query.andWhere({ team: { name: 'red' } } as never).orderBy({ place: 'desc' } as never);
+  }
+}
+const chunks: number[] = [];
+class HookedController extends HalfController {
+  override onPostFetchEntity(_action: string, _request: ApiRequest, rows: object | readonly object[]): void {
+    if (Array.isArray(rows)) chunks.push(rows.length);
+  }
+  override onBeforeSerialize(_action: string, request: ApiRequest, value: unknown): unknown {
+    const { count, pagination, results } = value as CollectionModel<{ name: string }>;
+    if (request.headers['x-instead']) return this.json({ instead: count }, { status: 202 });
+    if (request.headers['x-break'] && pagination.first > 0) throw new Error('broken in the middle');
+    for (const row of results as { name: string }[]) row.name = `masked of ${count}`;
+    return undefined;
+  }
+}
+
+const total = 20_000;
+const formats = ['json', 'ndjson', 'csv'] as const;
+const lists = {
+  actions: { _index: null },
+  default_sort: ['-place'],
+  filters: { place: ['gte', 'lt'] },
+  sort: ['name'],
+  search: ['name'],
+  pagination: { items_per_page: 200 },
+} as const;
+
+describe.each(databases)('exports on %s', (kind) => {
+  let database: FreshDatabase;
+  let app: TestApplication;
+
+  beforeAll(async () => {
+    database = await freshDatabase(kind);
+    app = await startApplication({
+      app_main: {
+        formats,
+        exports: { at_once: 2, stall_timeout: 1500 },
+        server: { handler_timeout: 500 },
+        database: { connect_timeout: 300 },
+        apis: {
+          row: { class: Row, base_path: '/row', ...lists },
+          half: { class: Row, base_path: '/half', controller: HalfController, ...lists },
+          joined: { class: Row, base_path: '/joined', controller: JoinedController, ...lists, default_sort: [] },
+          hooked: { class: Row, base_path: '/hooked', controller: HookedController, ...lists },
+          nothing: { class: Nothing, base_path: '/nothing', actions: { _index: null } },
+          guarded: { class: Row, base_path: '/guarded', base_role: 'ROLE_USER', actions: { _index: null } },
+        },
+      },
+      models: [Row, Team, Nothing],
+      controllers: [HalfController, HookedController, JoinedController],
+      databaseUrl: database.url,
+    });
+    const em = app.application.mapper.em.fork();
+    await em.execute("insert into team (id, name, secret) values (1, 'red', 'marked'), (2, '=blue', 'marked')");
+    const numbers =
+      kind === 'sqlite'
+        ? `with recursive n(i) as (select 1 union all select i + 1 from n where i < ${total}) select i from n`
+        : `select i from generate_series(1, ${total}) as n(i)`;
+    await em.execute(
+      `insert into "row" (id, name, place, note, secret, team_id) select i, 'row ' || (i % 7), (i * 7919) % 100003, '${'x'.repeat(1000)}', 'marked', case i % 3 when 0 then null else i % 3 end from (${numbers}) as numbers`,
+    );
+  });
+  afterAll(async () => {
+    await app.close();
+    await database.drop();
+  });
+
+  async function pages(path: string): Promise<unknown[]> {
+    const results: unknown[] = [];
+    for (let next: string | null = path; next; ) {
+      const { json } = await app.request('GET', next);
+      results.push(...json.results);
+      next = json.pagination.next;
+    }
+    return results;
+  }
+
+  function open(path: string): Promise<IncomingMessage> {
+    return new Promise((resolve, reject) => get(app.url + path, { agent: false }, resolve).on('error', reject));
+  }
+
+  /** Connections that export, as the database itself tells, or threads that hold a snapshot open. */
+  async function exporting(): Promise<number> {
+    if (kind === 'sqlite') {
+      return (await checkpointed()) ? 0 : 1;
+    }
+    const client = new Client({ connectionString: database.url });
+    await client.connect();
+    const { rows } = await client.query(
+      "select count(*)::int as n from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() and state <> 'idle'",
+    );
+    await client.end();
+    return rows[0].n;
+  }
+
+  /** Whether nobody reads from before the last commit: only then can the write-ahead log be emptied. */
+  async function checkpointed(): Promise<boolean> {
+    const { DatabaseSync } = await import('node:sqlite');
+    const db = new DatabaseSync(database.url.slice('sqlite:'.length), { timeout: 200 });
+    try {
+      db.exec(`insert into "nothing" (id, name) values (99, 'x'); delete from "nothing"`);
+      return Number(db.prepare('pragma wal_checkpoint(truncate)').get()?.busy) === 0;
+    } finally {
+      db.close();
+    }
+  }
+
+  test.each([
+    ['/row', '?items_per_page=200'],
+    ['/half', '?items_per_page=200'],
+    ['/joined', '?items_per_page=200'],
+    ['/hooked', '?items_per_page=200'],
+    ['/half', '?sort=-name&place[lt]=5000&q=3&items_per_page=200'],
+    ['/hooked', '?sort=-name&place[lt]=5000&q=3&items_per_page=200'],
+    ['/row', '?fields=id,team.name&place[lt]=900&items_per_page=200'],
+    ['/hooked', '?fields=id,team.name&place[lt]=900&items_per_page=200'],
+  ])('%s%s are all pages of the JSON list in one', async (path, query) => {
+    const expected = await pages(`${path}.json${query}`);
+    const asked = query.replace(/&?items_per_page=200/, '').replace(/^\?$/, '');
+    const ndjson = await app.request('GET', `${path}.ndjson${asked}`);
+    expect(ndjson.headers.get('content-type')).toBe('application/x-ndjson');
+    expect(ndjson.headers.get('content-disposition')).toBe(`attachment; filename="${path.slice(1)}.ndjson"`);
+    expect(ndjson.text).toBe(expected.map((item) => `${JSON.stringify(item)}\n`).join(''));
+    const csv = await app.request('GET', `${path}.csv${asked}`);
+    expect(csv.headers.get('content-type')).toBe('text/csv; charset=utf-8; header=present');
+    const { header, rows } = parseCsv(csv.text);
+    expect(header).toEqual(
+      asked.includes('fields') ? ['id', 'team.name'] : ['id', 'name', 'place', 'note', 'team.id', 'team.name'],
+    );
+    const cells = expected.map((item) => header.map((column) => cellOf(item, column)));
+    expect(rows.map((row) => row.map(withoutMark))).toEqual(cells);
+    expect(`${ndjson.text}${csv.text}`).not.toContain('marked');
+  });
+
+  test('without rows have a header, or nothing', async () => {
+    expect((await app.request('GET', '/nothing.csv')).text).toBe('id,name\r\n');
+    expect(await app.request('GET', '/nothing.ndjson')).toMatchObject({ status: 200, text: '' });
+  });
+
+  test.each(['page=1', 'items_per_page=5', 'after=x&page=2'])('refuse ?%s, and say why', async (query) => {
+    for (const path of ['/row', '/hooked']) {
+      const { json, status } = await app.request('GET', `${path}.csv?${query}`);
+      expect(status).toBe(400);
+      expect(json.detail).toContain('must not be given here: an export is the whole list, without pages');
+    }
+    expect((await app.request('GET', '/row.csv?nonsense=1')).json).toMatchObject({ code: 'unknown_parameter' });
+  });
+
+  test('are asked for access as the list is', async () => {
+    for (const format of formats) {
+      expect((await app.request('GET', `/guarded.${format}`)).status).toBe(401);
+      expect((await app.request('GET', `/guarded.${format}`, { as: { id: 1 } })).status).toBe(403);
+      expect((await app.request('HEAD', `/guarded.${format}`)).status).toBe(401);
+    }
+    for (const path of ['/half', '/hooked']) {
+      for (const method of ['GET', 'HEAD'])
+        expect((await app.request(method, `${path}.csv`, { headers: { 'x-refuse': '1' } })).status).toBe(403);
+    }
+  });
+
+  test('are announced by HEAD, without a statement', async () => {
+    for (const path of ['/row', '/half', '/hooked']) {
+      app.statements.length = 0;
+      const { headers, status } = await app.request('HEAD', `${path}.csv`);
+      expect([status, headers.get('content-disposition')]).toEqual([200, `attachment; filename="${path.slice(1)}.csv"`]);
+      expect(app.statements).toEqual([]);
+    }
+  });
+
+  test('show hooks one chunk after the other, and let them answer instead', async () => {
+    chunks.length = 0;
+    const { text } = await app.request('GET', '/hooked.ndjson');
+    expect(chunks).toEqual([200, 200, 200, 200, 200]);
+    expect(text.split('\n').filter((line) => line.includes('"name":"masked of 1000"'))).toHaveLength(1000);
+    const instead = await app.request('GET', '/hooked.csv', { headers: { 'x-instead': '1' } });
+    expect([instead.status, instead.json]).toEqual([202, { instead: 1000 }]);
+  });
+
+  test('that go wrong in the middle break off, and are never taken for whole', async () => {
+    const broken = fetch(`${app.url}/hooked.ndjson`, { headers: { 'x-break': '1' } }).then((response) => response.text());
+    await expect(broken).rejects.toThrow();
+    expect((await app.request('GET', '/hooked.ndjson')).status).toBe(200);
+  });
+
+  test.each(['/row.ndjson', '/hooked.ndjson'])('%s shows the rows as they were when it began', async (path) => {
+    const response = await open(path);
+    const first = await new Promise<Buffer>((resolve) => response.once('data', resolve));
+    response.pause();
+    const em = app.application.mapper.em.fork();
+    await em.execute('update "row" set name = \'later\', note = note where id <= 1000');
+    await em.execute('update team set name = ? where id = 2', ['later']);
+    const rest: Buffer[] = [first];
+    for await (const piece of response) rest.push(piece as Buffer);
+    const text = Buffer.concat(rest).toString();
+    await em.execute('update "row" set name = \'row \' || (id % 7) where id <= 1000');
+    await em.execute('update team set name = ? where id = 2', ['=blue']);
+    expect(text.split('\n')).toHaveLength((path === '/row.ndjson' ? total : 1000) + 1);
+    expect(text).not.toContain('later');
+  });
+
+  test('hold neither other requests up nor more than they may for a client that does not read', async () => {
+    const response = await open('/row.ndjson');
+    const before = process.memoryUsage().arrayBuffers;
+    for (let i = 0; i < 10; i++) {
+      expect((await app.request('GET', '/half.json?items_per_page=1')).status).toBe(200);
+      await sleep(20);
+    }
+    // all of it is more than 20 MiB
+    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(10 * 1024 * 1024);
+    response.destroy();
+  });
+
+  test('of a client that goes away leave nothing behind', async () => {
+    const response = await open('/row.ndjson');
+    await new Promise((resolve) => response.once('data', resolve));
+    response.pause();
+    if (kind === 'postgresql') expect(await exporting()).toBe(1);
+    response.destroy();
+    await vi.waitFor(async () => expect(await exporting()).toBe(0), { timeout: 3000, interval: 50 });
+  });
+
+  test('of a client that takes nothing any more are ended', async () => {
+    const response = await open('/row.ndjson');
+    response.pause();
+    response.on('error', () => undefined);
+    const closed = new Promise((resolve) => response.once('close', resolve));
+    await sleep(2500);
+    expect(await exporting()).toBe(0);
+    response.resume();
+    await closed;
+    expect(response.complete).toBe(false);
+  });
+
+  test('may take longer than a request may, as long as they are taken', async () => {
+    const response = await open('/row.ndjson');
+    let length = 0;
+    response.on('data', (piece: Buffer) => {
+      length += piece.length;
+      response.pause();
+      setTimeout(() => response.resume(), 5);
+    });
+    const start = performance.now();
+    await new Promise((resolve) => response.once('close', resolve));
+    expect(response.complete).toBe(true);
+    expect(performance.now() - start).toBeGreaterThan(1000);
+    expect(length).toBeGreaterThan(20_000_000);
+  });
+
+  test('wait for one another, and not for ever', async () => {
+    const held = await Promise.all([open('/row.ndjson'), open('/row.ndjson')]);
+    const refused = await app.request('GET', '/row.csv');
+    expect([refused.status, refused.json.code, refused.headers.get('retry-after')]).toEqual([503, 'too_many_exports', '5']);
+    expect(refused.headers.get('content-disposition')).toBe(null);
+    const waiting = app.request('GET', '/nothing.csv');
+    await sleep(100);
+    for (const response of held) response.destroy();
+    expect((await waiting).status).toBe(200);
+  });
+});
+
+function cellOf(item: unknown, column: string): string | null {
+  const value = column
+    .split('.')
+    .reduce<unknown>((found, name) => (found as Record<string, unknown> | null)?.[name] ?? null, item);
+  return value === null ? null : String(value);
+}
