@@ -13,10 +13,10 @@ const runs = Number(process.env.FC_RUNS ?? 8);
 function variantsAt(fields: readonly FieldAccess[], label: string): ReadonlyMap<string, FieldAccess>[] {
   const inside = fields.filter((field) => field.label.slice(0, Math.max(field.label.lastIndexOf('.'), 0)) === label);
   const classOf = (field: FieldAccess) => /^(?<name>[^:]+):/.exec(lastStep(field.label))?.groups?.name ?? '';
-  const variants = [...Map.groupBy(inside, classOf).values()];
-  return (variants.length > 0 ? variants : [[]]).map(
-    (those) => new Map(those.map((field) => [lastStep(field.path).replace(/\[\]$/, ''), field])),
-  );
+  const byClass = Map.groupBy(inside, classOf);
+  // where rows of several classes can stand, one of them may have no field at all, and so no line
+  const variants = byClass.has('') ? [...byClass.values()] : [...byClass.values(), []];
+  return variants.map((those) => new Map(those.map((field) => [lastStep(field.path).replace(/\[\]$/, ''), field])));
 }
 
 function lastStep(path: string): string {
