@@ -4,7 +4,7 @@ export { type Vote, Voter } from './access/voter.ts';
 export type { ApplicationOptions, CodeOptions, DirectoryOptions } from './application.ts';
 export type { StandardSchema } from './change/validation.ts';
 export { ApiController, type Model, type ModelQuery } from './controller/api-controller.ts';
-export { type AppMain, defineApis, type Routes } from './declaration/define-apis.ts';
+export { type AppMain, defineApis, type ListOptions, type Routes } from './declaration/define-apis.ts';
 export { DeclarationErrors } from './declaration/report.ts';
 export { type ErrorCode, Problem, problem, type Violation, violationsProblem } from './errors.ts';
 export type { ModelClass } from './model/hierarchy.ts';

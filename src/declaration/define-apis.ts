@@ -1,3 +1,4 @@
+import type { CheckedApis } from './field-names.ts';
 import type { FilterOperator, Format, HttpMethod, SearchMethod } from './types.ts';
 
 /** A model: its class, or the MikroORM schema that describes it. */
@@ -128,11 +129,12 @@ export interface RateLimitOptions {
 export type Routes = Readonly<Record<string, { readonly resource: string; readonly type: 'service' }>>;
 
 /**
- * Types the declarations of APIs in code; returns them as they are.
+ * Types the declarations of APIs in code, down to the names in `filters`, `sort` and `search` where the class is given itself; returns them
+ * as they are. A name that the model gives to a field in JSON is not known to its type: write such a list `as ListOptions`.
  *
  * @example
  * const apis = defineApis({ person: { class: Person, base_path: '/api/person', actions: { _index: null, _entity: null } } });
  */
-export function defineApis<const T extends Apis>(apis: T): T {
+export function defineApis<const T extends Apis>(apis: T & CheckedApis<T>): T {
   return apis;
 }

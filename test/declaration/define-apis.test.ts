@@ -1,6 +1,6 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import { describe, expect, test } from 'vitest';
-import { type AppMain, defineApis, type Routes } from '../../src/declaration/define-apis.ts';
+import { type AppMain, defineApis, type ListOptions, type Routes } from '../../src/declaration/define-apis.ts';
 import { catalogFromCode } from '../../src/declaration/modules.ts';
 import { appMain } from '../../src/declaration/schema.ts';
 import { fromCode, PersonController } from './application.ts';
@@ -67,5 +67,54 @@ describe('declarations in code', () => {
     const routes: Routes = { app_cruds: { resource: 'app_main_crud_route_loader:load', type: 'service' } };
     expect(fromCode(full, { catalog: catalogFromCode({ models: [Person] }), routes }).lines).toEqual([]);
     expect(Object.keys(full).sort()).toEqual(Object.keys(appMain.keys).sort());
+  });
+});
+
+describe('the names of fields in code', () => {
+  const Place = defineEntity({ name: 'Place', properties: { id: p.integer().primary(), title: p.string() } });
+  const Thing = defineEntity({
+    name: 'Thing',
+    properties: {
+      id: p.integer().primary(),
+      size: p.integer().nullable(),
+      place: () => p.manyToOne(Place).nullable(),
+      kept: () => p.manyToOne(Place).ref(),
+      places: () => p.manyToMany(Place),
+    },
+  });
+  const base = { class: Thing, base_path: '/thing', actions: {} } as const;
+
+  test('are those of the model', () => {
+    const apis = defineApis({
+      thing: {
+        ...base,
+        filters: { size: ['eq'], 'place.title': ['contains'], 'kept.id': ['in'], 'places.title': ['eq'], place: ['exists'] },
+        sort: ['size', 'place.title'],
+        search: ['place.title'],
+        actions: { _index: { sort: ['id'], search: { fields: ['places.title'], using: 'trigram' } } },
+      },
+      named: { class: 'Thing', base_path: '/named', filters: { anything: ['eq'] }, actions: { _index: null } },
+    });
+    expect(Object.keys(apis)).toEqual(['thing', 'named']);
+  });
+
+  test('and no others', () => {
+    // @ts-expect-error there is no such property
+    defineApis({ thing: { ...base, filters: { colour: ['eq'] } } });
+    // @ts-expect-error nor there
+    defineApis({ thing: { ...base, filters: { 'place.name': ['eq'] } } });
+    // @ts-expect-error a list has no such property, its items might
+    defineApis({ thing: { ...base, sort: ['places.name'] } });
+    // @ts-expect-error in a search
+    defineApis({ thing: { ...base, search: ['id', 'name'] } });
+    // @ts-expect-error in the mapping of a search
+    defineApis({ thing: { ...base, search: { fields: ['name'], using: 'fulltext' } } });
+    // @ts-expect-error in an action
+    defineApis({ thing: { ...base, actions: { _index: { filters: { name: ['eq'] } } } } });
+    // @ts-expect-error an operator that there is not
+    defineApis({ thing: { ...base, filters: { size: ['like'] } } });
+    // a name that only JSON has
+    const list: ListOptions = { filters: { dimension: ['eq'] } };
+    expect(defineApis({ thing: { ...base, ...list } })).toBeDefined();
   });
 });
