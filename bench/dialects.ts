@@ -31,6 +31,7 @@ export const byHand: Dialect = {
     LN: ({ page }) => get(`/people?page=${page}`),
     LF: ({ center, page }) => get(`/people?center=${center}&page=${page}`),
     LFP: ({ center, page }) => get(`/people?center=${center}&page=${page}`),
+    LS: ({ center, page }) => get(`/people?center=${center}&born_since=1970-01-01&page=${page}`),
     LFU: ({ page, token }) => get(`/my/people?page=${page}`, token),
     LM: ({ page }) => get(`/courses?page=${page}`),
     P: ({ id, email }) => [{ method: 'PATCH', path: `/people/${id}`, body: { email } }],
@@ -53,6 +54,8 @@ export const declarest: Dialect = {
     L: ({ page }) => get(`/api/person.json?page=${page}`),
     LN: ({ page }) => get(`/api/person.json?page=${page}`),
     LFP: ({ center, page }) => get(`/api/center/${center}/person.json?page=${page}`),
+    LS: ({ center, page }) =>
+      get(`/api/person.json?center.id=${center}&birthdate[gte]=1970-01-01&sort=last_name,-birthdate&page=${page}`),
     LM: ({ page }) => get(`/api/course.json?page=${page}`),
     P: ({ id, email }) => [{ method: 'PATCH', path: `/api/person/${id}.json`, body: { email } }],
     W: ({ course, id }) => addAndRemove(`/api/course/${course}/participants.json`, id),

@@ -53,6 +53,7 @@ export const targets: readonly Target[] = [
   cpu('LF', [`${onPg}-members`, 'LF'], 'LF', 0.65),
   against('LFU: restricted by customizeQuery that looks at the user', [`${onPg}-guarded`, 'LFU'], 'LFU', 0.9),
   against('LFP: restricted by customizeQuery that looks at the path', [onPg, 'LFP'], 'LFP', 0.9),
+  against('LS: filtered and sorted, of 100,000', [onPg, 'LS'], 'LS', 0.95),
   against('L: page of 20 of 100,000, random pages', [onPg, 'L'], 'L', 10),
   against('LN: the same among the first ten pages', [onPg, 'LN'], 'LN', 10),
   against('page 50,000 of 2,000,000 rows by links, against page 1', [onPg, 'page 50,000'], 'page 1', 0.8, onPg),

@@ -42,6 +42,7 @@ const defined = {
   },
   LFP: { title: 'the same, restricted by what the path names', pages: perCenter, centers: everyCenter },
   LFU: { title: 'the same, restricted by who the user is', pages: perCenter, centers: everyCenter },
+  LS: { title: 'page of 20, filtered by center and birthdate, sorted by name and birthdate', pages: 10, centers: everyCenter },
   L: { title: 'page of 20 of 100,000, exact count, random pages', pages: amounts.people / pageSize },
   LN: { title: 'the same among the first ten pages', pages: 10 },
   // only the first half of the courses: participants of the others are added and removed

@@ -23,10 +23,14 @@ app.patch<{ Params: Id; Body: { email: string } }>(
   async (request, reply) => (await store.patch(request.params.id, request.body.email)) ?? reply.code(404).send(notFound),
 );
 
-app.get<{ Querystring: { page: number; center?: number } }>(
+app.get<{ Querystring: { page: number; center?: number; born_since?: string } }>(
   '/people',
   { schema: { querystring: schemas.pageOfPeople, response: { 200: schemas.collectionOf(schemas.person) } } },
-  async ({ query: { page, center } }) => {
+  async ({ query: { page, center, born_since: bornSince } }) => {
+    if (center !== undefined && bornSince !== undefined) {
+      const [people, count] = await store.sorted(center, bornSince, (page - 1) * pageSize);
+      return collection(people, count, '/people', page, `center=${center}&born_since=${bornSince}&`);
+    }
     const [people, count] = await store.page(center, (page - 1) * pageSize);
     return collection(people, count, '/people', page, center === undefined ? '' : `center=${center}&`);
   },

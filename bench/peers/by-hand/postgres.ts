@@ -44,6 +44,15 @@ const pageOfCenter = read<PersonRow>(
   `select ${columns} ${joined} where p.center_id = $1 order by p.id limit ${pageSize} offset $2`,
 );
 const countOfCenter = read<Count>('center-count', 'select count(*)::int as count from person where center_id = $1');
+const sortedPage = read<PersonRow>(
+  'sorted-page',
+  `select ${columns} ${joined} where p.center_id = $1 and p.birthdate >= $2
+   order by p.last_name, p.birthdate desc, p.id limit ${pageSize} offset $3`,
+);
+const sortedCount = read<Count>(
+  'sorted-count',
+  'select count(*)::int as count from person where center_id = $1 and birthdate >= $2',
+);
 const coursePage = read<{ id: number; name: string }>(
   'courses',
   `select id, name from course order by id limit ${pageSize} offset $1`,
@@ -79,6 +88,10 @@ export const store = {
     const [rows, found] = await Promise.all(
       center === undefined ? [page(offset), count()] : [pageOfCenter(center, offset), countOfCenter(center)],
     );
+    return [rows.map(personOf), counted(found)];
+  },
+  async sorted(center: number, bornSince: string, offset: number): Promise<[Person[], number]> {
+    const [rows, found] = await Promise.all([sortedPage(center, bornSince, offset), sortedCount(center, bornSince)]);
     return [rows.map(personOf), counted(found)];
   },
   async courses(offset: number) {

@@ -6,7 +6,10 @@ const link = { type: ['string', 'null'] };
 export const id = { type: 'object', properties: { id: integer }, required: ['id'] };
 export const patch = { type: 'object', properties: { email: string }, required: ['email'], additionalProperties: false };
 export const page = { type: 'object', properties: { page: { type: 'integer', minimum: 1, default: 1 } } };
-export const pageOfPeople = { type: 'object', properties: { ...page.properties, center: integer } };
+export const pageOfPeople = {
+  type: 'object',
+  properties: { ...page.properties, center: integer, born_since: { type: 'string', format: 'date' } },
+};
 
 export const person = {
   type: 'object',
