@@ -1,3 +1,4 @@
+import { askedNames, askedText } from '../declaration/asked-names.ts';
 import type { RouteDescription } from '../route/describe.ts';
 import { type Command, directoryPositional, isGiven, usualExitCodes } from './command.ts';
 import { coloured, say } from './io.ts';
@@ -19,8 +20,19 @@ export const routes: Command = {
     const { records } = await openApplication(given.positionals.dir, io);
     const { describeRecords } = await import('../route/describe.ts');
     const described = describeRecords(records);
-    if (isGiven(given, 'json')) say(io.stdout, JSON.stringify(described, null, 2));
-    else for (const line of table(heading, described.map(row), coloured(io.stdout, io.env))) say(io.stdout, line);
+    if (isGiven(given, 'json')) {
+      say(io.stdout, JSON.stringify(described, null, 2));
+      return 0;
+    }
+    const asked = new Map(records.map(({ action, name }) => [name, askedNames(action?.list ?? null)]));
+    // a column that would be empty is left out
+    const isAsked = [...asked.values()].some((names) => names !== null);
+    const rows = described.map((route) => {
+      const names = asked.get(route.name);
+      return [...row(route), ...(isAsked ? [names ? askedText(names) : ''] : [])];
+    });
+    for (const line of table([...heading, ...(isAsked ? ['CAN BE ASKED'] : [])], rows, coloured(io.stdout, io.env)))
+      say(io.stdout, line);
     return 0;
   },
 };

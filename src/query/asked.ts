@@ -93,6 +93,7 @@ export class Askable {
    * where it is not closed, unknown ones are left to whoever knows them.
    */
   read(query: Readonly<Record<string, unknown>>, others: readonly string[], isClosed = true): Asked {
+    if (asksNothing(query, others)) return nothingAsked;
     const request = readListRequest(query, { ...this.#parameters, others }, isClosed);
     const conditions = [...this.#groupOf(request.filter), ...this.#searchOf(request.q)];
     const condition = conditions.length === 0 ? null : allOf(conditions);
@@ -140,6 +141,12 @@ export class Askable {
     }
     return choice;
   }
+}
+
+/** Most requests ask for a page and nothing else. */
+function asksNothing(query: Readonly<Record<string, unknown>>, others: readonly string[]): boolean {
+  for (const name in query) if (!others.includes(name)) return false;
+  return true;
 }
 
 const neverMind: Trouble = () => undefined;

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { expect, test } from 'vitest';
 import { fullApplication, smallApplication } from './applications.ts';
@@ -133,4 +134,14 @@ test('colours do not move the columns', async () => {
 test('JSON has no colours on a terminal either', async () => {
   const { out } = await call(['routes', smallApplication(), '--json'], { isTTY: true });
   expect(JSON.parse(out)).toHaveLength(2);
+});
+
+test('the table says what lists can be asked, where any declare it', async () => {
+  const { code, out } = await call(['routes', join(import.meta.dirname, '..', '..', 'examples', 'courses')]);
+  expect(code).toBe(0);
+  expect(out).toMatch(/^METHODS .* ROLES +CAN BE ASKED\n/);
+  expect(out).toMatch(
+    / app_api_single_course__index .* title\[contains\], opened\[gte\], opened\[lt\], closed\[exists\], center\.id, center\.id\[in\], tags\.id, tags\.id\[in\]; sort: title, opened, center\.name; q: title\n/,
+  );
+  expect(out).toMatch(/ app_api_single_center__index .* PUBLIC\n/);
 });

@@ -111,6 +111,18 @@ class LimitedController extends ApiController {
   }
 }
 
+class EitherController extends ApiController {
+  override customizeQuery(_action: string, _request: ApiRequest, query: ModelQuery<Any>): void {
+    query.where({ id: 1 }).orWhere({ id: 4 });
+  }
+}
+
+class JoinedController extends ApiController {
+  override customizeQuery(_action: string, _request: ApiRequest, query: ModelQuery<Any>): void {
+    (query as Any).leftJoin('e.tags', 't').where({ 't.id': { $ne: null } });
+  }
+}
+
 class ListsController extends ApiController {
   mineApi(request: ApiRequest) {
     return this.paginate('mine', request, (this.em as Any).createQueryBuilder('Person', 'x').where({ id: { $gt: 1 } }));
@@ -129,6 +141,8 @@ function optionsOf(url: string, compiledReads: boolean) {
         capped: { ...shared, base_path: '/capped', pagination: { count: { capped: 2 }, max_or_depth: 1, max_or_groups: 2 } },
         limited: { ...shared, base_path: '/limited', controller: LimitedController },
         restricted: { ...shared, base_path: '/restricted', controller: RestrictedController },
+        either: { ...shared, base_path: '/either', controller: EitherController },
+        joined: { ...shared, base_path: '/joined', controller: JoinedController },
         lists: {
           ...shared,
           base_path: '/lists',
@@ -142,7 +156,7 @@ function optionsOf(url: string, compiledReads: boolean) {
       database: { url, schema: compiledReads ? ('none' as const) : ('update' as const) },
     },
     models: all,
-    controllers: [RestrictedController, LimitedController, ListsController],
+    controllers: [RestrictedController, LimitedController, EitherController, JoinedController, ListsController],
     compiledReads,
   } as Any;
 }
@@ -518,6 +532,16 @@ describe.each(databases)('what is asked of a list on %s', (database) => {
         expect([query, idsOf(json), json.count]).toEqual([query, expected, expected.length]);
       }
       expect(idsOf(await get('/restricted.json?sort=-id&age[exists]=true'))).toEqual([4, 3, 1]);
+    });
+
+    test('so does one that is made of alternatives, or of a join', async () => {
+      for (const query of ['lastName[ne]=x', 'or[0][age]=30&or[1][age]=40', 'q=n', 'tags.label=left-handed', 'sort=-id']) {
+        const all = idsOf(await get(`/person.json?${query}`));
+        expect(idsOf(await get(`/either.json?${query}`))).toEqual(all.filter((id) => [1, 4].includes(id)));
+        const joined = await get(`/joined.json?${query}`);
+        const expected = all.filter((id) => [1, 2, 5].includes(id));
+        expect([idsOf(joined), joined.count]).toEqual([expected, expected.length]);
+      }
     });
 
     test('a restriction to a number of rows is not widened by what is asked', async () => {
