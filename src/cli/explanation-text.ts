@@ -1,4 +1,5 @@
 import { styleText } from 'node:util';
+import { askedText } from '../declaration/asked-names.ts';
 import type { Caller, CheckStep, ExplainedRoute, Explanation, Step } from '../inspect/explanation.ts';
 import { reasonLines } from './asked-request.ts';
 import { fieldsText } from './fields-text.ts';
@@ -68,7 +69,18 @@ function labelled(label: string, lines: readonly string[]): string[] {
   return lines.map((line, index) => `${(index === 0 ? label : '').padEnd(labelWidth)}${line}`);
 }
 
-function routeLines({ compiled, controller, format, handler, name, needsEntity, params, path, roles }: ExplainedRoute): string[] {
+function routeLines({
+  asked,
+  compiled,
+  controller,
+  format,
+  handler,
+  name,
+  needsEntity,
+  params,
+  path,
+  roles,
+}: ExplainedRoute): string[] {
   const values = Object.entries({ ...params, _format: format }).map(([key, value]) => `${key} = ${value}`);
   const how = compiled === null ? '' : compiled ? ', compiled' : `, through entities: ${needsEntity}`;
   return [
@@ -76,6 +88,7 @@ function routeLines({ compiled, controller, format, handler, name, needsEntity, 
     `${path}  ${values.join(', ')}`,
     `${controller}.${handler}${how}`,
     roles.length === 0 ? 'PUBLIC: nobody is asked' : `asks for ${roles.join(', then ')}`,
+    ...(asked ? [`can be asked ${askedText(asked)}`] : []),
   ];
 }
 

@@ -3,6 +3,7 @@ import type { User } from '../access/user.ts';
 import { type Application, metaOf } from '../application.ts';
 import { planWrites } from '../change/write-plan.ts';
 import { ApiController } from '../controller/api-controller.ts';
+import { askedNames } from '../declaration/asked-names.ts';
 import type { HttpMethod } from '../declaration/types.ts';
 import { Problem } from '../errors.ts';
 import { readGroups, writeGroups } from '../model/groups.ts';
@@ -82,6 +83,7 @@ function routeOf({ record, format, params }: Match, method: string, { needsEntit
     roles: roles[method as HttpMethod] ?? [],
     compiled: planned === undefined ? null : planned === null,
     needsEntity: planned ?? null,
+    asked: reads ? askedNames(record.action?.list ?? null) : null,
   };
 }
 

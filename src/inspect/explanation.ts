@@ -1,4 +1,5 @@
 import type { Vote } from '../access/voter.ts';
+import type { AskedNames } from '../declaration/asked-names.ts';
 
 /** What becomes of a request, and why. Plain data: `declarest explain --json` prints it as it is. */
 export interface Explanation {
@@ -56,6 +57,8 @@ export interface ExplainedRoute {
   readonly compiled: boolean | null;
   /** Why a read of a default action is not compiled. */
   readonly needsEntity: string | null;
+  /** What the list can be asked, where the action gives one that declares it. */
+  readonly asked: AskedNames | null;
 }
 
 export interface Caller {
