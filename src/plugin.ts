@@ -36,6 +36,7 @@ import { Askable, type AskedModel } from './query/asked.ts';
 import { CompiledRead } from './query/compiled-read.ts';
 import type { Door } from './query/reference.ts';
 import { type RootFilter, rootFilterOf } from './query/root-filter.ts';
+import { addSearchIndexes } from './query/search-index.ts';
 import { SeekPlan } from './query/seek-plan.ts';
 import { textMatching } from './query/text-matching.ts';
 import { toProblem } from './response/problem-document.ts';
@@ -78,7 +79,7 @@ export async function mountApplication(
   const { declaration, mapper, records, seed } = application;
   const authenticators = await authenticatorsOf(application);
   try {
-    await prepareDatabase(mapper, declaration.database, seed);
+    await prepareDatabase(mapper, declaration.database, seed, addSearchIndexes(mapper, declaration.apis));
   } catch (error) {
     // nobody else would close what was opened for an application that does not start
     await mapper.close().catch(() => undefined);

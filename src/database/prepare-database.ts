@@ -8,9 +8,15 @@ type Seed = ((em: EntityManager) => unknown) | null;
 
 /**
  * Brings the database to the models where the declaration asks for it, and fills a new one with the application's seed.
+ * The extensions are those that indexes of a PostgreSQL database need.
  * All of it is one transaction: a seed that fails, or a process that is killed, leaves the database as it was.
  */
-export async function prepareDatabase(mapper: Mapper, database: DatabaseDeclaration, seed: Seed): Promise<void> {
+export async function prepareDatabase(
+  mapper: Mapper,
+  database: DatabaseDeclaration,
+  seed: Seed,
+  extensions: readonly string[] = [],
+): Promise<void> {
   await mapper.connect();
   if (database.schema === 'none' || database.readOnly) {
     // a database that is not there is found now, and not by the first request
@@ -18,7 +24,7 @@ export async function prepareDatabase(mapper: Mapper, database: DatabaseDeclarat
     return;
   }
   if (databaseKind(database.url) === 'sqlite') await prepareSqlite(mapper, seed);
-  else await prepareAlone(database, () => preparePostgres(mapper, seed));
+  else await prepareAlone(database, () => preparePostgres(mapper, seed, extensions));
 }
 
 /** Another process may change the schema after it was looked at; then it is looked at once more. */
@@ -38,10 +44,11 @@ async function prepareSqlite(mapper: Mapper, seed: Seed): Promise<void> {
   }
 }
 
-async function preparePostgres(mapper: Mapper, seed: Seed): Promise<void> {
+async function preparePostgres(mapper: Mapper, seed: Seed, extensions: readonly string[]): Promise<void> {
   const sql = await withoutLoss(await updateSql(mapper), mapper);
   await mapper.em.fork().transactional(async (em) => {
     const tables = await em.execute('select 1 from information_schema.tables where table_schema = current_schema() limit 1');
+    for (const extension of extensions) await em.execute(`create extension if not exists ${extension}`);
     if (sql.trim() !== '') await em.execute(sql);
     if (tables.length === 0) await seed?.(em);
   });

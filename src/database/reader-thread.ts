@@ -1,10 +1,9 @@
 // Runs in a thread of its own: reads a SQLite file for the thread that started it, one statement after the other.
-import { DatabaseSync } from 'node:sqlite';
 import { parentPort, workerData } from 'node:worker_threads';
 import type { Statement } from './executor.ts';
 import { NamedReads } from './named-reads.ts';
 import { PreparedReads } from './prepared-reads.ts';
-import { addFunctions } from './sqlite-functions.ts';
+import { openToRead } from './sqlite-functions.ts';
 
 /** Whether rows are arrays, as compiled statements want them, or objects, as the mapper does. */
 export type RowForm = 'arrays' | 'named';
@@ -27,8 +26,7 @@ export interface ReaderThreadData {
 
 const { file, busyTimeout } = workerData as ReaderThreadData;
 const port = parentPort as NonNullable<typeof parentPort>;
-const db = new DatabaseSync(file, { readOnly: true, timeout: busyTimeout });
-addFunctions(db);
+const db = openToRead(file, busyTimeout);
 const reads = new PreparedReads(db);
 const namedReads = new NamedReads(db);
 port.postMessage('opened' satisfies Opened);

@@ -17,7 +17,7 @@ import {
 import { MapperReads } from './mapper-reads.ts';
 import { NamedReads, type Row, withPlainNumbers } from './named-reads.ts';
 import { ReaderThreads } from './reader-threads.ts';
-import { addFunctions } from './sqlite-functions.ts';
+import { addFunctions, openToRead } from './sqlite-functions.ts';
 
 /** How long a statement waits for another process's write to end, in milliseconds. */
 const busyTimeout = 5000;
@@ -147,7 +147,7 @@ class SqliteFileDriver implements Driver {
     }
     if (!this.#readOnly) mkdirSync(dirname(this.#file), { recursive: true });
     if (this.#readOnly) this.#tidier = openToTidy(this.#file);
-    const openFile = this.#readOnly ? openToRead : open;
+    const openFile = this.#readOnly ? (file: string) => openToRead(file, busyTimeout) : open;
     this.#writer = openFile(this.#file, firstWait);
     this.#reader = openFile(this.#file);
     this.#isOpen = true;
@@ -265,8 +265,7 @@ class Connection implements DatabaseConnection {
 
   beginSnapshot(): void {
     const { file, busyTimeout: timeout } = this.#source as Source;
-    this.#snapshot = new DatabaseSync(file, { readOnly: true, timeout });
-    addFunctions(this.#snapshot);
+    this.#snapshot = openToRead(file, timeout);
     // it begins with the first read, and that is now
     this.#snapshot.exec('begin; select 1 from sqlite_master limit 1');
   }
@@ -413,11 +412,6 @@ function open(file: string, timeout = busyTimeout): DatabaseSync {
   addFunctions(db);
   if (timeout !== busyTimeout) db.exec(`pragma busy_timeout = ${timeout}`);
   return db;
-}
-
-/** Nothing can be changed through it, whatever is sent. */
-function openToRead(file: string): DatabaseSync {
-  return new DatabaseSync(file, { readOnly: true, timeout: busyTimeout });
 }
 
 /** Null where the file is not ours to write, and so nothing beside it is ours to remove. */

@@ -1,7 +1,7 @@
-import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import type { Statement } from './executor.ts';
 import { PreparedReads } from './prepared-reads.ts';
-import { addFunctions } from './sqlite-functions.ts';
+import { openToRead } from './sqlite-functions.ts';
 
 /** Steps through the rows of one statement after the other, each in a snapshot of its own, on a connection of its own. */
 export class StepReader {
@@ -13,8 +13,7 @@ export class StepReader {
   #taken = 0;
 
   constructor(file: string, busyTimeout: number) {
-    this.#db = new DatabaseSync(file, { readOnly: true, timeout: busyTimeout });
-    addFunctions(this.#db);
+    this.#db = openToRead(file, busyTimeout);
     this.#reads = new PreparedReads(this.#db);
   }
 

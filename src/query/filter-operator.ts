@@ -1,5 +1,5 @@
 import type { DatabaseKind } from '../database/mapper.ts';
-import { lowerFunction } from '../database/sqlite-functions.ts';
+import { lowered, lowerFunction } from '../database/sqlite-functions.ts';
 import type { FilterOperator } from '../declaration/types.ts';
 import { type Condition, not, value } from './condition.ts';
 import type { FilterPath, PathColumn } from './filter-path.ts';
@@ -76,7 +76,7 @@ function inList(path: FilterPath, text: string, read: ValueReader, database: Dat
 
 /** That a column is like a pattern, whatever the case of its letters. */
 export function matches({ kind, sql }: PathColumn, pattern: string, { collation, database }: TextMatching): Condition {
-  if (database === 'sqlite') return [`${lowerFunction}(`, ...sql, ') like ', value(pattern.toLowerCase()), " escape '\\'"];
+  if (database === 'sqlite') return [`${lowerFunction}(`, ...sql, ') like ', value(lowered(pattern)), " escape '\\'"];
   // the blanks that fill up a column of a fixed length are no part of the text
   const text: Condition = kind.kind === 'string' && kind.fixed ? ['cast(', ...sql, ' as text)'] : sql;
   return [...text, ' ilike ', value(pattern), collation];

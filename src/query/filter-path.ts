@@ -138,7 +138,8 @@ class Follower {
       if (field.kind === 'scalar') return { column: this.#column(property, place, field.name) };
       if (field.kind !== 'embedded') {
         if (properties) throw new NotAskable(`"${field.name}" is an association of what is embedded in a row`);
-        return { field, rest: names.slice(1) };
+        const rest = names.slice(1);
+        return this.#foreignKey(field, rest, place) ?? { field, rest };
       }
       if (property.object || property.array || field.plan.variants.size !== 1)
         throw new NotAskable(`"${field.name}" is kept as JSON, and has no columns`);
@@ -146,6 +147,20 @@ class Follower {
       plan = field.plan;
       names = names.slice(1);
     }
+  }
+
+  /** The key of what a row points to stands in the row itself, and is all the same where everybody sees what it points to. */
+  #foreignKey({ kind, metadata, plan }: AssociationField, rest: readonly string[], place: Place): { column: PathColumn } | null {
+    const target = metadata.targetMeta;
+    const ownsColumn = metadata.kind === ReferenceKind.MANY_TO_ONE || metadata.owner;
+    if (kind !== 'to-one' || rest.length !== 1 || !target || metadata.polymorphic || !ownsColumn) return null;
+    if (metadata.fieldNames.length !== 1 || this.#isHiding(target) || this.#discriminator(target, '').length > 0) return null;
+    refuseTable(target);
+    refuseUnusual(this.#mapper, metadata, String(metadata.name));
+    const { field } = readable(plan, rest);
+    if (!field.metadata.primary || field.kind !== 'scalar' || target.compositePK) return null;
+    const sql = [...place.alias, `.${this.#quote(metadata.fieldNames[0] as string)}`];
+    return { column: { property: field.metadata, kind: this.#kindOf(field.metadata, target), sql } };
   }
 
   #column(property: EntityProperty, { alias, meta }: Place, name: string): PathColumn {

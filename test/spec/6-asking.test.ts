@@ -153,6 +153,7 @@ function optionsOf(url: string, compiledReads: boolean) {
           },
         },
       },
+      formats: ['json', 'ndjson'],
       database: { url, schema: compiledReads ? ('none' as const) : ('update' as const) },
     },
     models: all,
@@ -532,6 +533,18 @@ describe.each(databases)('what is asked of a list on %s', (database) => {
         expect([query, idsOf(json), json.count]).toEqual([query, expected, expected.length]);
       }
       expect(idsOf(await get('/restricted.json?sort=-id&age[exists]=true'))).toEqual([4, 3, 1]);
+    });
+
+    test('an export has what the list has', async () => {
+      const exported = async (path: string) => {
+        const { status, text } = await apps[way].request('GET', path);
+        expect([path, status]).toEqual([path, 200]);
+        return text.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line).id]));
+      };
+      for (const [query, ids] of conditions) expect([query, await exported(`/person.ndjson?${query}`)]).toEqual([query, ids]);
+      for (const [query, ids, nulls = []] of orders)
+        expect([query, await exported(`/person.ndjson?${query}`)]).toEqual([query, ends(ids, nulls, query)]);
+      expect(await exported('/restricted.ndjson?lastName[contains]=a&sort=-id')).toEqual([4, 3]);
     });
 
     test('so does one that is made of alternatives, or of a join', async () => {
