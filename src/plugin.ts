@@ -11,14 +11,14 @@ import { denormalizersOf } from './change/associations.ts';
 import { conflictProblem } from './change/conflict.ts';
 import { ApiController, constructController, restrictsQueries } from './controller/api-controller.ts';
 import { hidingClasses } from './controller/check-lists.ts';
-import { compiledEntity, compiledExport, compiledIndex, isUnhooked, showsRowsAsTheyAre } from './controller/compiled-actions.ts';
+import { compiledEntity, compiledExport, compiledIndex, isUnhooked, type LookFor, showsRowsAsTheyAre } from './controller/compiled-actions.ts';
 import { compiledWrite } from './controller/compiled-writes.ts';
 import { type Around, collectionHandler, singleHandler } from './controller/dispatch.ts';
 import { isExport } from './controller/export-reply.ts';
 import type { ControllerHooks } from './controller/hooks.ts';
 import { ListRuntime } from './controller/list-runtime.ts';
 import type { Find, Observer } from './controller/observer.ts';
-
+import { stateOf, withState } from './controller/request-state.ts';
 import { respond } from './controller/respond.ts';
 import { type ApiRuntime, Framework, restrictionOf, userOf } from './controller/runtime.ts';
 import { createCursors } from './database/create-cursors.ts';
@@ -34,9 +34,11 @@ import { Problem } from './errors.ts';
 import { identifierParser } from './model/identifier.ts';
 import { Askable, type AskedModel } from './query/asked.ts';
 import { CompiledRead } from './query/compiled-read.ts';
-import type { Door } from './query/reference.ts';
+import { type Door, Doors } from './query/doors.ts';
+import type { Restrict } from './query/restriction.ts';
 import { type RootFilter, rootFilterOf } from './query/root-filter.ts';
 import { addSearchIndexes } from './query/search-index.ts';
+import { RowSight } from './query/row-sight.ts';
 import { SeekPlan } from './query/seek-plan.ts';
 import { textMatching } from './query/text-matching.ts';
 import { toProblem } from './response/problem-document.ts';
@@ -225,7 +227,7 @@ function handlers(app: FastifyInstance, application: Application, challenge: str
     const guard = compileGuard(roles, voters, challenge);
     return observer?.guard(guard) ?? guard;
   };
-  const doors: Door<ApiRequest>[] = [];
+  const doors = new Doors<ApiRequest>();
   const framework = new Framework(mapper, declaration, {
     doors,
     denormalizers: denormalizersOf(catalog.denormalizers),
@@ -237,12 +239,18 @@ function handlers(app: FastifyInstance, application: Application, challenge: str
     const made = compileApi(api, recordsByApi.get(api) ?? [], framework, mapper, guardFor, compilers);
     controllers.set(api, made);
     const { runtime } = made;
-    doors.push({
+    doors.add({
       meta: runtime.meta,
-      restrict: runtime.restricts ? (request) => restrictionOf(runtime, '_entity', request) ?? (() => undefined) : null,
+      restrict: runtime.restricts ? (request) => doorRestriction(runtime, request) : null,
+      sort: api.defaultSort,
       ...admission(api, guardFor),
     });
   }
+  const sight = new RowSight(mapper, doors, executor);
+  const lookFor: LookFor = (request) => {
+    const state = stateOf(request, mapper);
+    return (meta, keys) => withState(state, () => sight.seen(state.em, request, meta, keys));
+  };
 
   const handlerFor = (record: RouteRecord, method: HttpMethod, format: string): RouteHandler => {
     const { api, action, handler, single } = record;
@@ -253,7 +261,7 @@ function handlers(app: FastifyInstance, application: Application, challenge: str
     const general = make(runtime, controller, action.name, handler, format, around);
     if (!application.compiledReads) return general;
     if (method === 'GET' || method === 'HEAD')
-      return compiledHandler(record, method, format as Format, runtime, controller, compilers, general);
+      return compiledHandler(record, method, format as Format, { ...compilers, runtime, controller, lookFor }, general);
     // the compiled form does only what succeeds; who wants to know why something does not asks the general one
     // what is answered to a write is mostly JSON
     if (observer || format !== 'json') return general;
@@ -277,15 +285,31 @@ function sharedByMethods(make: HandlerFor): HandlerFor {
 
 type GuardFor = (roles: readonly string[]) => Guard;
 
-/** Whether a caller has the roles to fetch a row of an API. */
+/** The restriction of an API's `_entity`, on whatever route the request came. */
+function doorRestriction(runtime: ApiRuntime, request: ApiRequest): Restrict {
+  const restrict = restrictionOf(runtime, '_entity', request);
+  return (query) => withState(stateOf(request, runtime.framework.mapper), () => restrict?.(query));
+}
+
+/** Whether a caller has the roles to be shown a row of an API: by fetching it, else by changing it, else in the list. */
 function admission(api: ApiDeclaration, guardFor: GuardFor): Pick<Door<ApiRequest>, 'admits' | 'readsSubject'> {
-  const fetching = api.actions.find(({ kind }) => kind === 'entity') ?? { roles: {} };
-  const guard = guardFor(rolesFor(fetching, api.baseRole, 'GET'));
+  const entity = api.actions.find(({ kind }) => kind === 'entity');
+  const index = api.actions.find(({ kind }) => kind === 'index');
+  const method = (['GET', 'PATCH', 'PUT'] as const).find((candidate) => entity?.methods.includes(candidate));
+  const showing =
+    entity && method
+      ? { action: entity, method }
+      : index?.methods.includes('GET')
+        ? { action: index, method: 'GET' as const }
+        : null;
+  if (!showing) return { readsSubject: false, admits: async () => false };
+  const guard = guardFor(rolesFor(showing.action, api.baseRole, showing.method));
+  const isList = showing.action === index;
   return {
-    readsSubject: guard.readsSubject,
-    async admits(request, entity) {
+    readsSubject: guard.readsSubject && !isList,
+    async admits(request, subject) {
       try {
-        await guard.check(entity, userOf(request), request);
+        await guard.check(isList ? null : subject, userOf(request), request);
         return true;
       } catch (error) {
         if (error instanceof Problem) return false;
@@ -295,14 +319,19 @@ function admission(api: ApiDeclaration, guardFor: GuardFor): Pick<Door<ApiReques
   };
 }
 
+/** What a compiled read is made of. */
+interface Reading extends Compilers {
+  readonly runtime: ApiRuntime;
+  readonly controller: ApiController;
+  readonly lookFor: LookFor;
+}
+
 /** The compiled read of a default action, where nothing on its way needs an entity; else the general handler. */
 function compiledHandler(
   record: RouteRecord,
   method: HttpMethod,
   format: Format,
-  runtime: ApiRuntime,
-  controller: ApiController,
-  { cursors, executor, filters, observer }: Compilers,
+  { controller, cursors, executor, filters, lookFor, observer, runtime }: Reading,
   general: RouteHandler,
 ): RouteHandler {
   const { action, handler } = record;
@@ -323,12 +352,14 @@ function compiledHandler(
     count: api.pagination.count,
     withSubject: judged,
     filter: filters.get(meta),
+    isLimited: (embedded) => framework.doors.limitsOf(embedded).length > 0,
   });
   if (!(read instanceof CompiledRead)) return inGeneral(read.needsEntity);
   if (judged && read.subjectRefusal !== null) return inGeneral(read.subjectRefusal);
+  if (isIndex && isExport(format) && read.takesLook) return inGeneral('it embeds rows that a caller may not see');
   observer?.planned(record, null);
   if (isIndex && isExport(format)) return compiledExport(runtime, read, cursors, general, method, format);
-  return (isIndex ? compiledIndex : compiledEntity)(runtime, read, general, method, format);
+  return (isIndex ? compiledIndex : compiledEntity)(runtime, read, general, method, format, lookFor);
 }
 
 function compileApi(
@@ -390,11 +421,12 @@ function listsOf(
   for (const { kind, list, name } of api.actions) {
     if (!list) continue;
     const plan = framework.serializer().planFor(meta);
+    const isOpen = (embedded: EntityMetadata) => !askedOf.isHiding(embedded);
     const isIndex = kind === 'index';
     // a handler orders its query itself, unless the action says how
     const sort = isIndex || list.defaultSort !== api.defaultSort ? list.defaultSort : [];
     const seekOf = (order: readonly SortKey[]) =>
-      isIndex && executor ? SeekPlan.of(mapper, meta, plan, order, api.name, executor) : null;
+      isIndex && executor ? SeekPlan.of(mapper, meta, plan, order, api.name, executor, isOpen) : null;
     const askable = new Askable({ mapper, meta, plan, ...askedOf }, list, api.pagination);
     lists.set(name, new ListRuntime(askable, { sort, count: api.pagination.count, seek: seekOf(sort) }, seekOf));
   }

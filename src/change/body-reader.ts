@@ -1,4 +1,4 @@
-import { Collection, type EntityMetadata, helper, raw } from '@mikro-orm/core';
+import { Collection, type EntityMetadata, helper, Reference, raw } from '@mikro-orm/core';
 import type { ApiRequest } from '../access/user.ts';
 import type { RequestEntityManager } from '../database/mapper.ts';
 import { mostViolations, problem, type Violation } from '../errors.ts';
@@ -44,6 +44,8 @@ interface Scope {
   readonly resolve: ResolveAssociation;
   /** Whether the application itself reads the association. */
   readonly denormalizes: (field: AssociationWrite) => boolean;
+  /** Those of the entities, or of the keys, in an association that the caller cannot see. */
+  readonly hiddenAmong: (field: AssociationWrite, associated: readonly unknown[]) => Promise<readonly unknown[]>;
   readonly violations: Violation[];
 }
 
@@ -141,6 +143,8 @@ async function readField(
   path: string,
 ): Promise<unknown> {
   if (json === null && field.kind !== 'to-many') {
+    const kept = await keptToOne(field, current, scope);
+    if (kept !== undefined) return kept;
     if (field.nullable) return null;
     scope.violations.push(missing(path));
     return undefined;
@@ -198,7 +202,7 @@ async function readToMany(
     if (isObject(item) || scope.resolve.takesAnything(field)) items.add(await scope.resolve.entity(field, item, at, scope));
     else scope.violations.push(wrongType(at, 'an object with the id of an associated entity'));
   }
-  await know(current?.[field.property], scope.em);
+  for (const kept of await keptItems(field, current, scope)) items.add(kept);
   return [...items];
 }
 
@@ -208,7 +212,26 @@ function referenceText(item: unknown): string | null {
   return parts.some((part) => typeof part === 'object' && part !== null) ? null : JSON.stringify(item);
 }
 
-/** What a list leaves out can be removed only once it is known. */
+/** What a caller cannot see is null to them, so that null does not mean it: the link stays as it is. */
+async function keptToOne(field: WritableField, current: Record<string, unknown> | null, scope: Scope): Promise<unknown> {
+  const linked = field.kind === 'to-one' ? current?.[field.property] : null;
+  if (field.kind !== 'to-one' || linked === null || linked === undefined) return undefined;
+  const [hidden] = await scope.hiddenAmong(field, [Reference.unwrapReference(linked as object)]);
+  return hidden;
+}
+
+/** A list is not about the items that the caller cannot see: they stay. What it leaves out otherwise can be removed once it is known. */
+async function keptItems(
+  field: AssociationWrite,
+  current: Record<string, unknown> | null,
+  scope: Scope,
+): Promise<readonly object[]> {
+  const collection = current?.[field.property];
+  await know(collection, scope.em);
+  if (!(collection instanceof Collection)) return [];
+  return (await scope.hiddenAmong(field, collection.getItems(false))) as object[];
+}
+
 async function know(collection: unknown, em: RequestEntityManager): Promise<void> {
   if (!(collection instanceof Collection) || collection.isInitialized()) return;
   await collection.init();
@@ -282,10 +305,9 @@ async function valueOfAbsent(
   scope: Scope,
   path: string,
 ): Promise<unknown> {
-  if (field.kind === 'to-many') {
-    await know(current?.[field.property], scope.em);
-    return [];
-  }
+  if (field.kind === 'to-many') return keptItems(field, current, scope);
+  const kept = await keptToOne(field, current, scope);
+  if (kept !== undefined) return kept;
   const { default: literal, defaultRaw, onCreate } = field.metadata;
   if (literal !== undefined && literal !== null) return literal;
   if (literal === undefined && defaultRaw !== undefined) return raw(defaultRaw);

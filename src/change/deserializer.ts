@@ -3,6 +3,7 @@ import type { ApiRequest } from '../access/user.ts';
 import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
 import { type Violation, violationsProblem } from '../errors.ts';
 import { concreteClasses, metaOfEntity } from '../model/hierarchy.ts';
+import { EntitySight } from '../query/entity-sight.ts';
 import type { AssociationReader } from './associations.ts';
 import { chooseClass, readBody, type WriteMode } from './body-reader.ts';
 import { planWrites, type WritePlan } from './write-plan.ts';
@@ -71,6 +72,15 @@ export class Deserializer {
   #read(plan: WritePlan, body: Record<string, unknown>, entity: object | null, mode: WriteMode, { em, request }: Scope) {
     const resolve = this.#associations.forFieldsOf(plan.meta);
     const denormalizes = ({ property }: { property: string }) => this.#associations.denormalizes(plan.meta, property);
-    return readBody(plan, body, entity, { em, request, mode, resolve, denormalizes });
+    const { doors } = this.#associations.references;
+    const sight = new EntitySight(this.#mapper, em, request, doors);
+    return readBody(plan, body, entity, {
+      em,
+      request,
+      mode,
+      resolve,
+      denormalizes,
+      hiddenAmong: ({ targets }, associated) => sight.hiddenAmong(targets, associated),
+    });
   }
 }

@@ -34,11 +34,16 @@ export type MayRefer = (request: ApiRequest, id: Identifier) => boolean | Promis
 /** Who may refer to the rows of an association's target; null where that takes more than statements. */
 export type ReferenceCheck = (field: AssociationWrite) => MayRefer | null;
 
+/** Whether every caller sees every row of a class. */
+type IsOpen = (meta: EntityMetadata) => boolean;
+
 interface PlainField {
   readonly column: string;
   readonly type: string;
   readonly nullable: boolean;
   readonly refersTo: Omit<Referred, 'id'> | null;
+  /** Whether it can refer to a row that the caller does not see, and would not mean by null. */
+  readonly canHide: boolean;
   /** What the driver takes for the value, or undefined where there is more to it. */
   read(json: unknown): unknown;
 }
@@ -69,11 +74,11 @@ export class PlainBody {
   readonly #defaults: readonly Default[];
   readonly #kind: DatabaseKind;
 
-  constructor(mapper: Mapper, plan: WritePlan, referenceCheck: ReferenceCheck) {
+  constructor(mapper: Mapper, plan: WritePlan, referenceCheck: ReferenceCheck, isOpen: IsOpen) {
     this.#kind = databaseKindOf(mapper);
     const fields = new Map<string, PlainField>();
     for (const field of plan.fields.values()) {
-      const plain = plainField(mapper, plan.meta, field, referenceCheck);
+      const plain = plainField(mapper, plan.meta, field, referenceCheck, isOpen);
       if (plain) fields.set(field.name, plain);
     }
     this.#fields = fields;
@@ -89,7 +94,7 @@ export class PlainBody {
       const field = this.#fields.get(name);
       if (!field) return null;
       const json = (body as Record<string, unknown>)[name];
-      if (json === null && !field.nullable) return null;
+      if (json === null && (!field.nullable || (field.canHide && !isNew))) return null;
       const value = json === null ? null : field.read(json);
       if (value === undefined) return null;
       const { column, refersTo, type } = field;
@@ -117,6 +122,7 @@ function plainField(
   meta: EntityMetadata,
   field: WritableField,
   referenceCheck: ReferenceCheck,
+  isOpen: IsOpen,
 ): PlainField | null {
   const { metadata: property, nullable } = field;
   const platform = mapper.driver.getPlatform();
@@ -131,7 +137,7 @@ function plainField(
   if (common.type === '') return null;
   if (field.kind === 'scalar') {
     const read = scalarReader(field, mapper);
-    return read && { ...common, refersTo: null, read };
+    return read && { ...common, refersTo: null, canHide: false, read };
   }
   const mayRefer = field.kind === 'to-one' && isPlainReference(property, field.targets) ? referenceCheck(field) : null;
   if (field.kind !== 'to-one' || !mayRefer) return null;
@@ -141,6 +147,7 @@ function plainField(
   const parseId = identifierParser(target, platform, 'json');
   return {
     ...common,
+    canHide: !isOpen(target),
     refersTo: {
       table: tableOf(mapper, target),
       key: platform.quoteIdentifier(key.fieldNames[0] as string).toString(),

@@ -8,11 +8,12 @@ import type { Identifier } from '../model/identifier.ts';
 import { nothingAsked } from '../query/asked.ts';
 import { askedQuery } from '../query/asked-query.ts';
 import { CompiledExport } from '../query/compiled-export.ts';
-import type { CompiledPage, CompiledRead } from '../query/compiled-read.ts';
+import type { CompiledPage, CompiledRead, Look } from '../query/compiled-read.ts';
 import { pageQueries, singleKey } from '../query/key-query.ts';
 import { orderedKeys } from '../query/keys.ts';
 import { type AnyQueryBuilder, isPlain, type Restrict, restrictedQuery } from '../query/restriction.ts';
 import { joinsFiltered } from '../query/root-filter.ts';
+import { NeedsEntity } from '../query/row-plan.ts';
 import { collectionOf } from '../response/collection.ts';
 import { checkParameters, readPageRequest, readPageToken } from '../response/page-request.ts';
 import type { RouteHandler } from '../route/mount.ts';
@@ -45,6 +46,19 @@ export function showsRowsAsTheyAre(controller: ApiController, base: ApiControlle
   return (['indexApi', 'onPostFetchEntity', 'onBeforeSerialize'] as const).every((name) => controller[name] === base[name]);
 }
 
+/** Finds out for one request what it sees of the rows that others embed. */
+export type LookFor = (request: ApiRequest) => Look;
+
+/** The way of those who need an entity after all, where a read that takes a look found out so. */
+async function unlessNeeded(answer: Promise<unknown>, otherwise: () => unknown): Promise<unknown> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof NeedsEntity) return otherwise();
+    throw error;
+  }
+}
+
 /** `_index` GET and HEAD from compiled statements; a restriction of a form they cannot take goes `otherwise`. */
 export function compiledIndex(
   runtime: ApiRuntime,
@@ -52,12 +66,13 @@ export function compiledIndex(
   otherwise: RouteHandler,
   method: HttpMethod,
   format: Format,
+  lookFor: LookFor,
 ): RouteHandler {
   const { api, framework, meta } = runtime;
   const guard = runtime.guardOf('_index', method);
   const list = runtime.listOf('_index');
   const { baseUrl } = framework.declaration.server;
-  return async (incoming: FastifyRequest, reply: FastifyReply) => {
+  const answer = async (incoming: FastifyRequest, reply: FastifyReply) => {
     const request = incoming as ApiRequest;
     const pending = guard.check(null, userOf(request), request);
     if (pending !== undefined) await pending;
@@ -67,15 +82,16 @@ export function compiledIndex(
     const page = readPageRequest(query, api.pagination);
     const window = windowOf(list.plan, page, readPageToken(query));
     const restrict = restrictionOf(runtime, '_index', request) ?? ownFilters(read);
+    const look = read.takesLook ? lookFor(request) : undefined;
     let fetched: CompiledPage;
     if (restrict) {
       const state = stateOf(request, framework.mapper);
       const restricted = await withState(state, () => restrictedQuery(state.em, meta, restrict));
       if (!isTaken(runtime, restricted)) return otherwise(incoming, reply);
-      fetched = await (read.pageWhere(restricted, window) ??
-        read.pageOf(pageQueries(meta, restricted, window, list.plan), window));
+      fetched = await (read.pageWhere(restricted, window, look) ??
+        read.pageOf(pageQueries(meta, restricted, window, list.plan), window, look));
     } else {
-      fetched = await read.page(window);
+      fetched = await read.page(window, look);
     }
     const { counted, edges, items } = fetched;
     const { pagination } = collectionOf([], counted, page, request.url, baseUrl, edges);
@@ -83,6 +99,8 @@ export function compiledIndex(
     const json = `{"count":${number},"results":[${items}],"pagination":${JSON.stringify(pagination)}}`;
     return reply.type(contentTypes[format]).send(rewriteJson(format, json, null));
   };
+  if (!read.takesLook) return answer;
+  return (incoming, reply) => unlessNeeded(answer(incoming, reply), () => otherwise(incoming, reply));
 }
 
 /** `_index` GET and HEAD as an export from a compiled statement; a restriction of a form it cannot take goes `otherwise`. */
@@ -130,6 +148,7 @@ export function compiledEntity(
   otherwise: RouteHandler,
   method: HttpMethod,
   format: Format,
+  lookFor: LookFor,
 ): RouteHandler {
   const { framework, meta, parseId } = runtime;
   const columns = format === 'csv' ? columnsOf(runtime) : null;
@@ -147,7 +166,7 @@ export function compiledEntity(
   const finish = (row: unknown[], request: ApiRequest, reply: FastifyReply): string | Promise<string> => {
     checkParameters(request.query as Record<string, unknown>, noParameters);
     reply.type(contentTypes[format]);
-    const json = read.json(row);
+    const json = read.takesLook ? read.json(row, lookFor(request)) : read.json(row);
     if (format === 'json') return json;
     return typeof json === 'string'
       ? rewriteJson(format, json, columns)
@@ -163,13 +182,15 @@ export function compiledEntity(
     return answer(row, request, reply);
   };
 
-  return (incoming: FastifyRequest, reply: FastifyReply) => {
+  const handle = (incoming: FastifyRequest, reply: FastifyReply) => {
     const request = incoming as ApiRequest;
     const id = parseId((request.params as { id: string }).id);
     if (id === undefined) return answer(undefined, request, reply);
     if (hasQuery) return fromQuery(id, request, reply);
     return read.one(id).then((rows) => answer(rows[0], request, reply));
   };
+  if (!read.takesLook) return handle;
+  return (incoming, reply) => unlessNeeded(Promise.resolve(handle(incoming, reply)), () => otherwise(incoming, reply));
 }
 
 const noParameters: readonly string[] = [];

@@ -94,7 +94,7 @@ function attemptOf(compiling: Compiling): Attempt | undefined {
 
 function creating({ executor, format, runtime, writer }: Compiling): Attempt | undefined {
   const { framework, meta } = runtime;
-  const read = readOf(runtime, meta, executor);
+  const read = answerOf(runtime, meta, executor);
   if (!read || hasRules(meta) || needsUnitOfWork(framework.mapper, meta, 'create')) return undefined;
   const change = new CompiledChange(framework.mapper, meta, read, writer);
   const plain = plainBody(runtime, executor);
@@ -114,7 +114,7 @@ function creating({ executor, format, runtime, writer }: Compiling): Attempt | u
 function patching({ executor, method, runtime, writer }: Compiling): Attempt | undefined {
   const { framework, meta } = runtime;
   const admit = admission(runtime, '_entity', method, executor);
-  const read = readOf(runtime, meta, executor);
+  const read = answerOf(runtime, meta, executor);
   if (!read || !admit || hasRules(meta) || needsUnitOfWork(framework.mapper, meta, 'update')) return undefined;
   const change = new CompiledChange(framework.mapper, meta, read, writer);
   const plain = plainBody(runtime, executor);
@@ -182,7 +182,7 @@ function linkOf(runtime: ApiRuntime, property: EntityProperty, pivot: Pivot, exe
   const target = property.targetMeta as EntityMetadata;
   const accessors = accessorsFor(meta, property.name as string);
   const hasCode = hasRules(meta) || (accessors?.methods.length ?? 0) > 0;
-  const items = readOf(runtime, target, executor, hasCode);
+  const items = answerOf(runtime, target, executor, hasCode);
   if (!items) return null;
   if (!hasCode) {
     const link = new CompiledLink(mapper, meta, target, pivot, items, writer);
@@ -194,7 +194,7 @@ function linkOf(runtime: ApiRuntime, property: EntityProperty, pivot: Pivot, exe
       },
     };
   }
-  const owners = readOf(runtime, meta, executor, true);
+  const owners = answerOf(runtime, meta, executor, true);
   if (!accessors || !owners || !CompiledMethods.isPossible(meta, property, accessors, owners, items)) return null;
   const methods = new CompiledMethods(mapper, meta, property, accessors, pivot, { owners, items }, writer);
   const validate = async (entity: object) => {
@@ -215,8 +215,11 @@ function linkOf(runtime: ApiRuntime, property: EntityProperty, pivot: Pivot, exe
 
 function plainBody(runtime: ApiRuntime, executor: Executor): PlainBody {
   const { framework, meta } = runtime;
-  return new PlainBody(framework.mapper, framework.deserializer().planFor(meta), ({ property, targets }) =>
-    referenceCheck(runtime, property, targets[0] as EntityMetadata, executor),
+  return new PlainBody(
+    framework.mapper,
+    framework.deserializer().planFor(meta),
+    ({ property, targets }) => referenceCheck(runtime, property, targets[0] as EntityMetadata, executor),
+    (target) => framework.doors.isOpen(target),
   );
 }
 
@@ -224,16 +227,16 @@ function plainBody(runtime: ApiRuntime, executor: Executor): PlainBody {
 function referenceCheck(runtime: ApiRuntime, property: string, target: EntityMetadata, executor: Executor): MayRefer | null {
   const { associations, mapper } = runtime.framework;
   if (associations.denormalizes(runtime.meta, property) || canHideRows(target)) return null;
-  const { references } = associations;
-  if (references.isOpen(target)) return () => true;
+  const { doors } = associations.references;
+  if (doors.isOpen(target)) return () => true;
   const read = readOf(runtime, target, executor, true);
   if (!read || read.subjectRefusal !== null) return null;
   return async (request, id) => {
-    if (await references.isOpenTo(request, target)) return true;
+    if (await doors.isOpenTo(request, target)) return true;
     const [row] = await read.one(id);
     if (!row) return false;
     const { em } = stateOf(request, mapper);
-    return references.isSeen(em, request, target, id, read.subjectOf(row, em));
+    return doors.isSeen(em, request, target, id, read.subjectOf(row, em));
   };
 }
 
@@ -267,10 +270,17 @@ function readOf({ framework }: ApiRuntime, meta: EntityMetadata, executor: Execu
   const found = ofModel.get(withSubject);
   if (found !== undefined) return found;
   const plan = framework.serializer().planFor(meta);
-  const compiled = CompiledRead.compile(framework.mapper, meta, plan, [], executor, { withSubject });
+  const isLimited = (embedded: EntityMetadata) => framework.doors.limitsOf(embedded).length > 0;
+  const compiled = CompiledRead.compile(framework.mapper, meta, plan, [], executor, { withSubject, isLimited });
   const read = compiled instanceof CompiledRead ? compiled : null;
   ofModel.set(withSubject, read);
   return read;
+}
+
+/** The same for what a write answers with; what a caller may not see of it is found out by the general handler. */
+function answerOf(runtime: ApiRuntime, meta: EntityMetadata, executor: Executor, withSubject = false): CompiledRead | null {
+  const read = readOf(runtime, meta, executor, withSubject);
+  return read?.takesLook ? null : read;
 }
 
 /**

@@ -7,6 +7,7 @@ import { askedQuery } from '../query/asked-query.ts';
 import { rowsOf } from '../query/fetch.ts';
 import { type KeySteps, stepThroughKeys } from '../query/key-steps.ts';
 import { countOf, orderedKeys } from '../query/keys.ts';
+import { EntitySight, serializeInSight } from '../query/entity-sight.ts';
 import { populatePlan } from '../query/populate.ts';
 import { restrictedQuery } from '../query/restriction.ts';
 import { type CollectionModel, collectionOf } from '../response/collection.ts';
@@ -94,7 +95,9 @@ export class EntityExport implements ExportSource {
     await populatePlan(em, rows, serializer.planFor(meta));
     const chunk = this.#collection(rows);
     await heed(hooks.onBeforeSerialize('_index', this.#request, chunk));
-    const text = chunk.results.map((row) => this.#write(serializer.serialize(row))).join('');
+    const sight = new EntitySight(framework.mapper, em, this.#request, framework.doors);
+    const shown = (await serializeInSight(serializer, chunk.results, sight)) as unknown[];
+    const text = shown.map((row) => this.#write(row)).join('');
     em.clear();
     this.#given += rows.length;
     return text;

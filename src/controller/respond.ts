@@ -7,6 +7,7 @@ import { chosenOf, type FieldChoice } from '../model/field-choice.ts';
 import type { FieldPlan } from '../model/field-plan.ts';
 import { isKindOf, metaOfEntity } from '../model/hierarchy.ts';
 import { keyOf } from '../model/identifier.ts';
+import { EntitySight, serializeInSight } from '../query/entity-sight.ts';
 import { byClass, populatePlan } from '../query/populate.ts';
 import { JsonReply } from '../response/json-reply.ts';
 import { type CsvColumn, csvColumns } from '../serialization/csv.ts';
@@ -37,7 +38,8 @@ export async function respond(
     if (writes(request.method)) await readFormulas(em, meta, entities, plan);
     await populatePlan(em, entities, plan);
   }
-  const json = JSON.stringify(chosen(serializer.serialize(value), choice));
+  const sight = new EntitySight(framework.mapper, em, request, framework.doors);
+  const json = JSON.stringify(chosen(await serializeInSight(serializer, value, sight), choice));
   return reply
     .code(status)
     .type(contentTypes[format])

@@ -9,8 +9,9 @@ import type { ApiDeclaration, Declaration, HttpMethod } from '../declaration/typ
 import type { FieldChoice } from '../model/field-choice.ts';
 import { readGroups, writeGroups } from '../model/groups.ts';
 import type { IdentifierParser } from '../model/identifier.ts';
+import type { Doors } from '../query/doors.ts';
 import type { ListPlan } from '../query/fetch.ts';
-import { type Door, ReferenceResolver } from '../query/reference.ts';
+import { ReferenceResolver } from '../query/reference.ts';
 import type { Restrict } from '../query/restriction.ts';
 import type { Window } from '../query/window.ts';
 import { type PageRequest, type PageToken, refusedToken } from '../response/page-request.ts';
@@ -26,6 +27,8 @@ export class Framework {
   readonly declaration: Declaration;
   /** Where the application is mounted. */
   readonly prefix: string;
+  /** Decides which rows a caller can see, whatever way leads to them. */
+  readonly doors: Doors<ApiRequest>;
   readonly associations: AssociationReader;
   readonly validator: Validator;
   /** Where exports take turns. */
@@ -36,8 +39,9 @@ export class Framework {
   constructor(
     mapper: Mapper,
     declaration: Declaration,
-    { doors, denormalizers, prefix }: { doors: readonly Door<ApiRequest>[]; denormalizers: Denormalizers; prefix: string },
+    { doors, denormalizers, prefix }: { doors: Doors<ApiRequest>; denormalizers: Denormalizers; prefix: string },
   ) {
+    this.doors = doors;
     this.mapper = mapper;
     this.declaration = declaration;
     this.prefix = prefix;

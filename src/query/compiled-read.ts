@@ -9,7 +9,14 @@ import { valueKindOf } from '../model/value-kind.ts';
 import { type Counted, noEdges, type PageEdges } from '../response/collection.ts';
 import type { CsvColumn } from '../serialization/csv.ts';
 import { compileCsvRowWriter } from '../serialization/csv-row-writer.ts';
-import { compileRowWriter, type RowField, type RowsByKey, type RowWriter } from '../serialization/row-writer.ts';
+import {
+  compileRowWriter,
+  type RowField,
+  type RowObject,
+  type RowsByKey,
+  type RowWriter,
+  type SeenKeys,
+} from '../serialization/row-writer.ts';
 import { bindable, statementOf } from './bound-statement.ts';
 import { ConditionReader } from './condition-query.ts';
 import { isFiltered } from './filters.ts';
@@ -54,7 +61,12 @@ interface CompileOptions {
   readonly withSubject?: boolean;
   readonly filter?: RootFilter | undefined;
   readonly count?: CountMode;
+  /** Whether rows of a class can be out of a caller's sight, so that it takes a look to embed them. */
+  readonly isLimited?: (meta: EntityMetadata) => boolean;
 }
+
+/** Finds out which of some keys of a class, given by their texts, a caller can see. */
+export type Look = (meta: EntityMetadata, keys: ReadonlyMap<string, unknown>) => Promise<SeenKeys>;
 
 /** Reads of one model and field plan whose statements and serializer were made at start. */
 export class CompiledRead {
@@ -73,6 +85,9 @@ export class CompiledRead {
   readonly #walk: SharedWalk | null;
   readonly #counter: RowCounter;
   readonly #source: CountSource;
+  /** Where keys of rows stand that are embedded only where they are seen: of the root's rows, and of those of each to-many. */
+  readonly #rootPoints: readonly SightPoint[];
+  readonly #manyPoints: readonly (readonly SightPoint[])[];
   /** Whether filters of the model are made anew for each request, so that every read needs a query of keys. */
   readonly filtersPerRequest: boolean;
 
@@ -101,6 +116,8 @@ export class CompiledRead {
     this.#conditions = new ConditionReader(mapper, meta);
     this.#writer = compileRowWriter(plan.root.object, executor.format);
     this.#manyWriters = plan.many.map(({ object }) => compileRowWriter(object, executor.format));
+    this.#rootPoints = pointsWithin(plan.root.object);
+    this.#manyPoints = plan.many.map(({ object }) => [...pointsOf(object), ...pointsWithin(object)]);
     const keyKind = valueKindOf(keyOf(meta), mapper.driver.getPlatform()).kind;
     this.#wide =
       keyKind === 'bigint' ||
@@ -127,10 +144,10 @@ export class CompiledRead {
     fields: FieldPlan,
     sort: readonly SortKey[],
     executor: Executor,
-    { filter, seek = null, count = 'exact', withSubject = false }: CompileOptions = {},
+    { filter, seek = null, count = 'exact', ...rowOptions }: CompileOptions = {},
   ): CompiledRead | { readonly needsEntity: string } {
     try {
-      const rows = planRows(mapper, meta, fields, withSubject);
+      const rows = planRows(mapper, meta, fields, rowOptions);
       const options = { seek, count, filter: filter ?? (isFiltered(meta) ? unknownFilter : noFilter) };
       return new CompiledRead(mapper, meta, rows, planSort(mapper, meta, sort), executor, options);
     } catch (error) {
@@ -157,7 +174,7 @@ export class CompiledRead {
   }
 
   /** The page of a query that is a condition and nothing else; null where it is more. */
-  pageWhere(query: AnyQueryBuilder, window: Window): Promise<CompiledPage> | null {
+  pageWhere(query: AnyQueryBuilder, window: Window, look?: Look): Promise<CompiledPage> | null {
     const { limit, offset, seek } = window;
     const restricted = seek ? null : this.#restrictedBy(query);
     if (!restricted) return null;
@@ -166,7 +183,7 @@ export class CompiledRead {
     const source = { all: { text: count, params }, rows: { text: all, params } };
     return this.#counter
       .beside(window, source, () => this.#executor.rows(page, parameters))
-      .then(([rows, counted]) => this.#placedPage(rows, counted, limit, this.#seek));
+      .then(([rows, counted]) => this.#placedPage(rows, counted, limit, this.#seek, look));
   }
 
   #restrictedBy(query: AnyQueryBuilder): (RestrictedStatements & { readonly params: readonly unknown[] }) | null {
@@ -278,6 +295,7 @@ export class CompiledRead {
 
   /** Makes what writes rows as lines: of CSV with the columns, or of JSON. What they embed is read by the statements that `send` sends. */
   lineWriter(columns: readonly CsvColumn[] | null): LineWriter {
+    if (this.takesLook) throw new Error(`${this.#meta.className} embeds rows that a caller may not see: export entities`);
     const write = columns ? compileCsvRowWriter(this.#plan.root.object, columns, this.#executor.format) : this.#writer;
     const end = columns ? '' : '\n';
     const lines = (rows: unknown[][], many: readonly RowsByKey[]): string => {
@@ -286,7 +304,7 @@ export class CompiledRead {
       return text;
     };
     if (this.#plan.many.length === 0) return (rows) => lines(rows, noRows);
-    return async (rows, send) => lines(rows, await this.#fetchMany(rows, send));
+    return async (rows, send) => lines(rows, this.#grouped(await this.#fetchMany(rows, send)));
   }
 
   /** The same where something is made of each row first, which is given as it stands in JSON. */
@@ -304,9 +322,14 @@ export class CompiledRead {
     };
   }
 
+  /** Whether it embeds rows that can be out of a caller's sight: then everything that writes them takes a look. */
+  get takesLook(): boolean {
+    return this.#plan.limited.length > 0;
+  }
+
   /** A row as JSON, with what it embeds. */
-  json(row: unknown[]): string | Promise<string> {
-    return this.#write([row]);
+  json(row: unknown[], look?: Look): string | Promise<string> {
+    return this.#write([row], look);
   }
 
   /** Whether the number of rows does not say if any follow a page, so that one more than it takes has to be asked for. */
@@ -315,47 +338,53 @@ export class CompiledRead {
   }
 
   /** A window of all rows. */
-  async page(window: Window): Promise<CompiledPage> {
+  async page(window: Window, look?: Look): Promise<CompiledPage> {
     const { offset, limit, seek } = window;
     if (!seek) {
       const size = this.asksForMore ? limit + 1 : limit;
       const fetch = () => this.#walk?.rows(size, offset) ?? this.#executor.rows(this.#page, [size, offset]);
       const [rows, counted] = await this.#counter.beside(window, this.#source, fetch);
-      return this.#placedPage(rows, counted, limit, this.#seek);
+      return this.#placedPage(rows, counted, limit, this.#seek, look);
     }
     const [rows, counted, following] = await Promise.all([
       this.#send(this.#text.sought(seek, limit + 1)),
       this.#counter.count(this.#source),
       seek.direction === 'before' ? this.#send(this.#text.following(seek)) : null,
     ]);
-    return this.#soughtPage(rows, counted, following, seek, limit);
+    return this.#soughtPage(rows, counted, following, { seek, limit }, look);
   }
 
   /** The rows that a query selects, in its own order, and what another query counts. */
-  async pageOf({ all, count, following: next, inOrder, keys }: PageQueries, window: Window): Promise<CompiledPage> {
+  async pageOf({ all, count, following: next, inOrder, keys }: PageQueries, window: Window, look?: Look): Promise<CompiledPage> {
     const { limit, seek } = window;
     const page = this.#sendable(keys);
     const source = { all: this.#bound(count), rows: all && this.#bound(all) };
     const fetch = () => this.#executor.rows(this.#statement(this.#text.ofSelected(page.sql)), page.params);
     if (!seek) {
       const [rows, counted] = await this.#counter.beside(window, source, fetch);
-      return this.#placedPage(rows, counted, limit, inOrder ? this.#seek : null);
+      return this.#placedPage(rows, counted, limit, inOrder ? this.#seek : null, look);
     }
     const [rows, counted, following] = await Promise.all([
       fetch(),
       this.#counter.count(source),
       next && this.#send(this.#bound(next)),
     ]);
-    return this.#soughtPage(rows, counted, following, seek, limit);
+    return this.#soughtPage(rows, counted, following, { seek, limit }, look);
   }
 
-  async #pageFrom(rows: unknown[][], counted: Counted, plan: SeekPlan | null): Promise<CompiledPage> {
-    return { counted, items: await this.#write(rows), edges: this.#edgesOf(rows, plan) };
+  async #pageFrom(rows: unknown[][], counted: Counted, plan: SeekPlan | null, look?: Look): Promise<CompiledPage> {
+    return { counted, items: await this.#write(rows, look), edges: this.#edgesOf(rows, plan) };
   }
 
-  async #placedPage(found: unknown[][], counted: Counted, limit: number, plan: SeekPlan | null): Promise<CompiledPage> {
-    if (!this.asksForMore) return this.#pageFrom(found, counted, plan);
-    const page = await this.#pageFrom(found.slice(0, limit), counted, plan);
+  async #placedPage(
+    found: unknown[][],
+    counted: Counted,
+    limit: number,
+    plan: SeekPlan | null,
+    look?: Look,
+  ): Promise<CompiledPage> {
+    if (!this.asksForMore) return this.#pageFrom(found, counted, plan, look);
+    const page = await this.#pageFrom(found.slice(0, limit), counted, plan, look);
     return { ...page, edges: { ...page.edges, more: found.length > limit } };
   }
 
@@ -363,11 +392,11 @@ export class CompiledRead {
     found: unknown[][],
     counted: Counted,
     following: unknown[][] | null,
-    seek: Seek,
-    limit: number,
+    { limit, seek }: { readonly seek: Seek; readonly limit: number },
+    look?: Look,
   ): Promise<CompiledPage> {
     const { rows, beyond } = cutSought(found, seek, limit);
-    const page = await this.#pageFrom(rows, counted, this.#seek);
+    const page = await this.#pageFrom(rows, counted, this.#seek, look);
     const edges = rows.length > 0 ? page.edges : (this.#seek as SeekPlan).edgesOfNone(seek);
     return { ...page, edges: { ...edges, ...sidesOf(seek, beyond, following !== null && following.length > 0) } };
   }
@@ -380,29 +409,53 @@ export class CompiledRead {
     return { first: tokenOf(first), last: tokenOf(last) };
   }
 
-  #write(rows: unknown[][]): string | Promise<string> {
+  #write(rows: unknown[][], look: Look | undefined): string | Promise<string> {
+    if (this.takesLook) return this.#writeSeen(rows, look);
     if (this.#plan.many.length === 0) return this.#written(rows, noRows);
-    return this.#fetchMany(rows).then((many) => this.#written(rows, many));
+    return this.#fetchMany(rows).then((many) => this.#written(rows, this.#grouped(many)));
   }
 
-  #written(rows: unknown[][], many: readonly RowsByKey[]): string {
+  #grouped(many: readonly unknown[][][]): RowsByKey[] {
+    return many.map((found, source) => grouped(found, this.#plan.many[source] as ManySelection));
+  }
+
+  /** What is embedded is fetched first, and then asked about, all of it at once. */
+  async #writeSeen(rows: unknown[][], look: Look | undefined): Promise<string> {
+    if (!look) throw new Error(`${this.#meta.className} embeds rows that a caller may not see: give it a look`);
+    const { limited } = this.#plan;
+    const many = await this.#fetchMany(rows);
+    const keys = limited.map(() => new Map<string, unknown>());
+    gather(rows, this.#rootPoints, keys);
+    for (const [source, found] of many.entries()) gather(found, this.#manyPoints[source] as readonly SightPoint[], keys);
+    const seen = await Promise.all(
+      limited.map((meta, i) =>
+        (keys[i] as Map<string, unknown>).size > 0 ? look(meta, keys[i] as Map<string, unknown>) : noKeys,
+      ),
+    );
+    const groups = many.map((found, source) => {
+      const selection = this.#plan.many[source] as ManySelection;
+      const points = pointsOf(selection.object);
+      const shown = points.length > 0 ? found.filter((row) => points.every((point) => isSeen(row, point, seen))) : found;
+      return grouped(shown, selection);
+    });
+    return this.#written(rows, groups, seen);
+  }
+
+  #written(rows: unknown[][], many: readonly RowsByKey[], seen?: readonly SeenKeys[]): string {
     let text = '';
     for (let i = 0; i < rows.length; i++)
-      text += (i === 0 ? '' : ',') + this.#writer(rows[i] as unknown[], many, this.#manyWriters);
+      text += (i === 0 ? '' : ',') + this.#writer(rows[i] as unknown[], many, this.#manyWriters, seen);
     return text;
   }
 
   /** One statement for each to-many, those of one level at the same time. */
-  async #fetchMany(root: unknown[][], send: Send = this.#executor): Promise<readonly RowsByKey[]> {
-    const { many } = this.#plan;
+  #fetchMany(root: unknown[][], send: Send = this.#executor): Promise<unknown[][][]> {
     const rows: Promise<unknown[][]>[] = [];
-    const groups: Promise<RowsByKey>[] = [];
-    for (const [source, selection] of many.entries()) {
+    for (const [source, selection] of this.#plan.many.entries()) {
       const parents = selection.parent === null ? Promise.resolve(root) : (rows[selection.parent] as Promise<unknown[][]>);
       rows[source] = parents.then((found) => this.#rowsFor(source, selection, found, send));
-      groups[source] = rows[source].then((found) => grouped(found, selection));
     }
-    return Promise.all(groups);
+    return Promise.all(rows);
   }
 
   async #rowsFor(source: number, { parentColumn }: ManySelection, parents: unknown[][], send: Send): Promise<unknown[][]> {
@@ -472,13 +525,54 @@ interface RestrictedStatements {
 const keptRestrictions = 200;
 
 const noRows: readonly RowsByKey[] = [];
+const noKeys: SeenKeys = new Set();
+
+/** Where in a row the key of something stands that is embedded only where it is seen. */
+interface SightPoint {
+  readonly key: number;
+  /** The column and the value that tell whether the row is of the class in question. */
+  readonly discriminator: number | null;
+  readonly type: string | null;
+  /** The number of the class. */
+  readonly seen: number;
+}
+
+function pointsOf({ discriminator, key, variants }: RowObject): SightPoint[] {
+  return variants.flatMap(({ seen, type }) =>
+    seen === undefined || key === undefined ? [] : [{ key, discriminator: type === null ? null : discriminator, type, seen }],
+  );
+}
+
+/** Those of all that stands in an object's own row. */
+function pointsWithin({ variants }: RowObject): SightPoint[] {
+  return variants.flatMap(({ fields }) =>
+    fields.flatMap((field) =>
+      field.kind === 'to-one' ? field.objects.flatMap((object) => [...pointsOf(object), ...pointsWithin(object)]) : [],
+    ),
+  );
+}
+
+function gather(rows: readonly unknown[][], points: readonly SightPoint[], keys: readonly Map<string, unknown>[]): void {
+  for (const row of rows) {
+    for (const point of points) if (isAt(row, point)) keys[point.seen]?.set(String(row[point.key]), row[point.key]);
+  }
+}
+
+function isAt(row: unknown[], { discriminator, key, type }: SightPoint): boolean {
+  return row[key] !== null && (discriminator === null || row[discriminator] === type);
+}
+
+function isSeen(row: unknown[], point: SightPoint, seen: readonly SeenKeys[]): boolean {
+  return !isAt(row, point) || seen[point.seen]?.has(String(row[point.key])) === true;
+}
+
 const unknownFilter: RootFilter = { kind: 'entities', reason: 'the model has a filter that is on by default' };
 
 /**
  * The mapper writes every parameter into the text before it sends it. What stands apart here must mean the same: it has the
  * type that the literal would have. Null where that cannot be done, as with a list, or with a `?` inside quotes.
  */
-function parametrized(sql: string, params: readonly unknown[], kind: DatabaseKind): KeyQuery | null {
+export function parametrized(sql: string, params: readonly unknown[], kind: DatabaseKind): KeyQuery | null {
   if (/\\\?|\?\?/.test(sql)) return null;
   const values: unknown[] = [];
   let plain = true;
@@ -513,7 +607,7 @@ function isLiteral(value: unknown): boolean {
   return ['string', 'number', 'bigint', 'boolean'].includes(typeof value);
 }
 
-function jsonList(keys: Iterable<unknown>): string {
+export function jsonList(keys: Iterable<unknown>): string {
   const items = [...keys].map((key) => (typeof key === 'bigint' ? key.toString() : JSON.stringify(key)));
   return `[${items.join(',')}]`;
 }

@@ -116,12 +116,45 @@ export async function hasKey(
       .limit(1) as AnyQueryBuilder;
     return (await one.execute('all', false)).length > 0;
   }
-  const window = windowOf(query);
-  const keys = shapedKeys(em, query, meta, sort);
-  const { sql, params } = window.offset === 0 && window.limit === Number.POSITIVE_INFINITY ? keys : windowed(keys, window);
+  const { sql, params } = allKeys(em, query, meta, sort);
   const value = customType ? customType.convertToDatabaseValue(id, em.getPlatform(), { mode: 'query' }) : id;
   const rows = await em.execute(`select row_key from (${sql}) as selected where row_key = ? limit 1`, [...params, value]);
   return rows.length > 0;
+}
+
+/** Those of the keys that a query selects, as the mapper has them. */
+export async function keysAmong(
+  em: RequestEntityManager,
+  meta: EntityMetadata,
+  query: AnyQueryBuilder,
+  ids: readonly unknown[],
+  sort: readonly SortKey[],
+): Promise<unknown[]> {
+  const { name, customType } = keyOf(meta);
+  const key = name as string;
+  if (isPlain(query)) {
+    const some = query
+      .clone(['orderBy'])
+      .unsetFlag(QueryFlag.DISTINCT)
+      .andWhere({ [key]: { $in: ids } } as never)
+      .select(key as never) as AnyQueryBuilder;
+    const rows: Record<string, unknown>[] = await some.execute('all');
+    return rows.map((row) => row[key]);
+  }
+  const platform = em.getPlatform();
+  const { sql, params } = allKeys(em, query, meta, sort);
+  const values = ids.map((id) => (customType ? customType.convertToDatabaseValue(id, platform, { mode: 'query' }) : id));
+  const among = `row_key in (${values.map(() => '?').join(', ')})`;
+  const text = `select distinct row_key from (${sql}) as selected where ${among}`;
+  const rows = (await em.execute(text, [...params, ...values])) as { row_key: unknown }[];
+  return rows.map(({ row_key }) => (customType ? customType.convertToJSValue(row_key, platform) : row_key));
+}
+
+/** The keys of a query that is more than a plain one, within the window that it has itself. */
+function allKeys(em: RequestEntityManager, query: AnyQueryBuilder, meta: EntityMetadata, sort: readonly SortKey[]): Statement {
+  const window = windowOf(query);
+  const keys = shapedKeys(em, query, meta, sort);
+  return window.offset === 0 && window.limit === Number.POSITIVE_INFINITY ? keys : windowed(keys, window);
 }
 
 /**

@@ -1,22 +1,10 @@
 import { type EntityMetadata, helper } from '@mikro-orm/core';
 import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
 import { jsonName } from '../model/field-plan.ts';
-import { concreteClasses, discriminatorProperty, isKindOf, modelName, sameLine, typeOf } from '../model/hierarchy.ts';
+import { concreteClasses, discriminatorProperty, isKindOf, modelName, typeOf } from '../model/hierarchy.ts';
 import { type Identifier, type IdentifierParser, identifierParser, keyOf } from '../model/identifier.ts';
-import { isVisible } from './fetch.ts';
+import type { Doors } from './doors.ts';
 import { takeAsRead } from './hold-row.ts';
-import type { Restrict } from './restriction.ts';
-
-/** A declared API of a class, as far as the sight of its rows is concerned. */
-export interface Door<Request> {
-  readonly meta: EntityMetadata;
-  /** The restriction of the API's `_entity`, or null where it has none. */
-  readonly restrict: ((request: Request) => Restrict) | null;
-  /** Whether the caller has the roles to fetch the row there. */
-  admits(request: Request, entity: object | null): Promise<boolean>;
-  /** Whether it takes a look at the row to tell. */
-  readonly readsSubject: boolean;
-}
 
 /** What a reference in a body was found to be. */
 export type Resolution =
@@ -34,12 +22,13 @@ interface Target {
 /** Finds the rows that bodies refer to by `{id}` or `{type, id}`, as far as the caller may see them. */
 export class ReferenceResolver<Request> {
   readonly #mapper: Mapper;
-  readonly #doors: readonly Door<Request>[];
+  /** What decides about the sight of rows. */
+  readonly doors: Doors<Request>;
   readonly #targets = new Map<EntityMetadata, Target>();
 
-  constructor(mapper: Mapper, doors: readonly Door<Request>[]) {
+  constructor(mapper: Mapper, doors: Doors<Request>) {
     this.#mapper = mapper;
-    this.#doors = doors;
+    this.doors = doors;
   }
 
   /** The values of `type` that choose among the classes. */
@@ -50,20 +39,6 @@ export class ReferenceResolver<Request> {
   /** What to call the classes in a message: `person`, `person or third_party`. */
   nameOf(metas: readonly EntityMetadata[]): string {
     return metas.map(modelName).join(' or ');
-  }
-
-  /** Whether everybody can refer to every row of a class. */
-  isOpen(meta: EntityMetadata): boolean {
-    return this.#doors.every((door) => door.restrict === null || !sameLine(meta, door.meta));
-  }
-
-  /** Whether a caller can refer to every row of a class, as far as that can be told without a row. */
-  async isOpenTo(request: Request, meta: EntityMetadata): Promise<boolean> {
-    for (const door of this.#doors) {
-      if (door.restrict || door.readsSubject || !isKindOf(meta, door.meta)) continue;
-      if (await door.admits(request, null)) return true;
-    }
-    return false;
   }
 
   async resolve(
@@ -93,24 +68,7 @@ export class ReferenceResolver<Request> {
     const own = helper(entity).__meta;
     // a row that was loaded before is given whatever class was asked for
     if (!isKindOf(own, meta)) return null;
-    return (await this.isSeen(em, request, own, id, entity)) ? entity : null;
-  }
-
-  /** Whether the caller's request could see a row of this class through a declared API, where the class has any. */
-  async isSeen(
-    em: RequestEntityManager,
-    request: Request,
-    own: EntityMetadata,
-    id: Identifier,
-    entity: object,
-  ): Promise<boolean> {
-    const doors = this.#doors.filter((door) => isKindOf(own, door.meta));
-    if (doors.every((door) => door.restrict === null)) return true;
-    for (const { admits, meta: through, restrict } of doors) {
-      // where one API hides rows, another that does not counts only for those who may use it
-      if (restrict ? await isVisible(em, through, id, restrict(request)) : await admits(request, entity)) return true;
-    }
-    return false;
+    return (await this.doors.isSeen(em, request, own, id, entity)) ? entity : null;
   }
 
   #choose(metas: readonly EntityMetadata[], type: unknown): Target | undefined {

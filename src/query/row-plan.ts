@@ -46,6 +46,16 @@ export interface RowPlan {
   readonly many: readonly ManySelection[];
   /** What an entity is made of that judges or hooks are shown; a text says why none can be made. */
   readonly subject: readonly SubjectColumn[] | string;
+  /** The classes whose rows are embedded only where the caller sees them, by the number of their set of keys. */
+  readonly limited: readonly EntityMetadata[];
+}
+
+/** What a row plan is for, beyond its fields. */
+export interface RowPlanOptions {
+  /** Whether rows are made entities, for somebody to judge. */
+  readonly withSubject?: boolean;
+  /** Whether rows of exactly this class can be out of a caller's sight. */
+  readonly isLimited?: (meta: EntityMetadata) => boolean;
 }
 
 /** A column of the root's own table, and how to make of it what the mapper takes. */
@@ -58,8 +68,13 @@ export interface SubjectColumn {
 export const rootTableAlias = 'e';
 
 /** Makes the plan by which rows become JSON without entities, or throws {@link NeedsEntity} with the reason. */
-export function planRows(mapper: Mapper, meta: EntityMetadata, plan: FieldPlan, withSubject = false): RowPlan {
-  const planner = new RowPlanner(mapper);
+export function planRows(
+  mapper: Mapper,
+  meta: EntityMetadata,
+  plan: FieldPlan,
+  { isLimited = () => false, withSubject = false }: RowPlanOptions = {},
+): RowPlan {
+  const planner = new RowPlanner(mapper, isLimited);
   const selection = new Selection(planner, planner.rootTable(meta), rootTableAlias);
   const object = selection.object(plan, meta, rootTableAlias, null);
   const subject = withSubject ? subjectColumns(planner, selection, meta) : 'nobody asked for one';
@@ -69,7 +84,7 @@ export function planRows(mapper: Mapper, meta: EntityMetadata, plan: FieldPlan, 
     conditions: planner.discriminatorOf(meta, rootTableAlias),
   };
   planner.descend(selection, null);
-  return { root, many: planner.many, subject };
+  return { root, many: planner.many, subject, limited: planner.limited };
 }
 
 /** The name of a model's table, in SQL. */
@@ -90,12 +105,22 @@ class RowPlanner {
   readonly mapper: Mapper;
   readonly kind: DatabaseKind;
   readonly many: ManySelection[] = [];
+  readonly limited: EntityMetadata[] = [];
+  readonly #isLimited: (meta: EntityMetadata) => boolean;
   #sources = 0;
   #aliases = 0;
 
-  constructor(mapper: Mapper) {
+  constructor(mapper: Mapper, isLimited: (meta: EntityMetadata) => boolean) {
     this.mapper = mapper;
     this.kind = databaseKindOf(mapper);
+    this.#isLimited = isLimited;
+  }
+
+  /** Marks a variant whose rows are embedded only where they are seen. */
+  inSight(variant: RowVariant, meta: EntityMetadata): RowVariant {
+    if (!this.#isLimited(meta)) return variant;
+    const known = this.limited.indexOf(meta);
+    return { ...variant, seen: known >= 0 ? known : this.limited.push(meta) - 1 };
   }
 
   alias(): string {
@@ -158,7 +183,7 @@ class RowPlanner {
         ? this.#throughPivot(property, target, alias)
         : this.#byForeignKey(property, target, alias);
     inner.column(null, owner);
-    const object = inner.object(plan, target, alias, null);
+    const object = inner.embeddedObject(plan, target, alias, null);
     const order = property.orderBy ? this.#ownOrder(property, target, alias) : this.#keyOrder(target, alias, inner);
     const done = inner.done(object);
     return {
@@ -267,6 +292,15 @@ class Selection {
         }),
       ),
     };
+  }
+
+  /** The same for what stands in another object. */
+  embeddedObject(plan: FieldPlan, meta: EntityMetadata, alias: string, presence: number | null): RowObject {
+    const object = this.object(plan, meta, alias, presence);
+    const metas = [...plan.variants.keys()];
+    const variants = object.variants.map((variant, i) => this.#planner.inSight(variant, metas[i] as EntityMetadata));
+    if (variants.every(({ seen }) => seen === undefined)) return object;
+    return { ...object, variants, key: this.add(`${alias}.${this.#planner.quote(keyColumn(meta))}`) };
   }
 
   #field(field: Field, meta: EntityMetadata, alias: string): RowField {
@@ -397,18 +431,15 @@ class Selection {
       const sql = `${alias}.${this.#planner.quote(property.fieldNames[0] as string)}`;
       return this.#value(field.name, field.value, sql, field.metadata);
     });
-    return {
-      kind: 'to-one',
-      name,
-      objects: [{ presence: column, discriminator: null, variants: [{ type: null, fields: inner }] }],
-    };
+    const variant = this.#planner.inSight({ type: null, fields: inner }, target);
+    return { kind: 'to-one', name, objects: [{ presence: column, discriminator: null, variants: [variant], key: column }] };
   }
 
   #objectOf(property: EntityProperty, target: EntityMetadata, plan: FieldPlan, meta: EntityMetadata, alias: string): RowObject {
     const own = new Map([...plan.variants].filter(([concrete]) => isKindOf(concrete, target)));
     const joined = this.#join(property, target, meta, alias);
     const key = `${joined}.${this.#planner.quote(keyColumn(target))}`;
-    return this.object({ variants: own }, target, joined, this.add(key));
+    return this.embeddedObject({ variants: own }, target, joined, this.add(key));
   }
 
   /** The name of a joined table; what classes inherit from one another is joined once for all of them. */

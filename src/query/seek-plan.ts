@@ -3,7 +3,7 @@ import { type EntityMetadata, helper, ReferenceKind } from '@mikro-orm/core';
 import type { Executor, Statement } from '../database/executor.ts';
 import { type DatabaseKind, databaseKindOf, type Mapper } from '../database/mapper.ts';
 import type { SortKey } from '../declaration/types.ts';
-import type { FieldPlan } from '../model/field-plan.ts';
+import { type FieldPlan, targetsOf } from '../model/field-plan.ts';
 import { hasDiscriminator } from '../model/hierarchy.ts';
 import { keyOf } from '../model/identifier.ts';
 import { readableProperty } from '../model/readable-field.ts';
@@ -71,9 +71,10 @@ export class SeekPlan {
     sort: readonly SortKey[],
     list: string,
     executor: Executor,
+    isOpen: (embedded: EntityMetadata) => boolean = () => true,
   ): SeekPlan | null {
     const paths = [...sort.map(({ property }) => property), keyOf(meta).name as string];
-    if (isTablePerType(meta) || !paths.every((path) => isShown(fields, path))) return null;
+    if (isTablePerType(meta) || !paths.every((path) => isShown(fields, path, isOpen))) return null;
     try {
       const columns = planSort(mapper, meta, sort).columns.map((column) => seekColumn(mapper, meta, column));
       return columns.every((column) => column !== null) ? new SeekPlan(mapper, meta, list, columns, executor) : null;
@@ -238,9 +239,11 @@ function isTablePerType(meta: EntityMetadata): boolean {
   return meta.inheritanceType === 'tpt' || meta.root.inheritanceType === 'tpt' || meta.virtual === true || meta.schema === '*';
 }
 
-/** Whether every row shows what stands at a path, and shows it as it is: a token holds it, for anybody to read. */
-function isShown(plan: FieldPlan, path: string): boolean {
+/** Whether every row shows what stands at a path, to everybody, and as it is: a token holds it, for anybody to read. */
+function isShown(plan: FieldPlan, path: string, isOpen: (embedded: EntityMetadata) => boolean): boolean {
   const found = readableProperty(plan, path);
-  if (!found?.isStored) return false;
-  return found.field.kind === 'scalar' && found.fields.every(({ kind }) => kind !== 'to-many');
+  if (!found?.isStored || found.field.kind !== 'scalar') return false;
+  return found.fields.every(
+    ({ kind, metadata }) => kind !== 'to-many' && (kind !== 'to-one' || targetsOf(metadata).every(isOpen)),
+  );
 }

@@ -8,12 +8,16 @@ export interface RowObject {
   /** The column that says which class the row is of, where it can be one of several. */
   readonly discriminator: number | null;
   readonly variants: readonly RowVariant[];
+  /** The column of its key, where that decides whether it goes out. */
+  readonly key?: number;
 }
 
 export interface RowVariant {
   /** The value of the discriminator; null where there is but one variant. */
   readonly type: string | null;
   readonly fields: readonly RowField[];
+  /** Which set of keys holds those that go out; all do where there is none. */
+  readonly seen?: number;
 }
 
 export type RowField = { readonly name: string } & (
@@ -35,8 +39,19 @@ export type RowField = { readonly name: string } & (
 /** The rows of each to-many, by the key of what they belong to. */
 export type RowsByKey = ReadonlyMap<unknown, readonly unknown[][]>;
 
-/** Writes one row as JSON. `many` are the rows of the to-many associations, `writers` what writes them. */
-export type RowWriter = (row: unknown[], many: readonly RowsByKey[], writers: readonly RowWriter[]) => string;
+/** Keys of rows that a caller can see, as text. */
+export type SeenKeys = ReadonlySet<string>;
+
+/**
+ * Writes one row as JSON. `many` are the rows of the to-many associations, `writers` what writes them, and `seen` the keys of
+ * what may be embedded.
+ */
+export type RowWriter = (
+  row: unknown[],
+  many: readonly RowsByKey[],
+  writers: readonly RowWriter[],
+  seen?: readonly SeenKeys[],
+) => string;
 
 /** How values come from the database: PostgreSQL's as text, SQLite's as JavaScript values. */
 export type RowFormat = 'text' | 'native';
@@ -97,17 +112,18 @@ class SourceBuilder {
   }
 
   /** Adds the function of an object and gives its name. */
-  object({ presence, discriminator, variants }: RowObject): string {
+  object({ presence, discriminator, key, variants }: RowObject): string {
     const lines: string[] = [];
     if (presence !== null) lines.push(`if (r[${presence}] === null) return 'null';`);
-    for (const { type, fields } of variants) {
-      const body = this.#fields(fields);
+    for (const { type, fields, seen } of variants) {
+      const whole = this.#fields(fields);
+      const body = seen === undefined ? whole : `s[${seen}].has('' + r[${key}]) ? ${whole} : 'null'`;
       if (type === null || discriminator === null) lines.push(`return ${body};`);
       else lines.push(`if (r[${discriminator}] === ${JSON.stringify(type)}) return ${body};`);
     }
     lines.push(`return 'null';`);
     const name = `o${this.#functions.length}`;
-    this.#functions.push(`function ${name}(r, m, w) {\n  ${lines.join('\n  ')}\n}`);
+    this.#functions.push(`function ${name}(r, m, w, s) {\n  ${lines.join('\n  ')}\n}`);
     return name;
   }
 
@@ -131,7 +147,7 @@ class SourceBuilder {
       case 'to-one': {
         const objects = field.objects.map((object) => ({ name: this.object(object), presence: object.presence }));
         const choice = objects.reduceRight(
-          (rest, { name, presence }) => `r[${presence}] !== null ? ${name}(r, m, w) : ${rest}`,
+          (rest, { name, presence }) => `r[${presence}] !== null ? ${name}(r, m, w, s) : ${rest}`,
           `'null'`,
         );
         return `(${choice})`;
@@ -144,16 +160,16 @@ class SourceBuilder {
   #many(source: number, column: number): string {
     const name = `l${this.#functions.length}`;
     this.#functions.push(
-      `function ${name}(r, m, w) {
+      `function ${name}(r, m, w, s) {
   const rows = m[${source}].get('' + r[${column}]);
   if (rows === undefined) return '[]';
   const write = w[${source}];
-  let text = '[' + write(rows[0], m, w);
-  for (let i = 1; i < rows.length; i++) text += ',' + write(rows[i], m, w);
+  let text = '[' + write(rows[0], m, w, s);
+  for (let i = 1; i < rows.length; i++) text += ',' + write(rows[i], m, w, s);
   return text + ']';
 }`,
     );
-    return `${name}(r, m, w)`;
+    return `${name}(r, m, w, s)`;
   }
 
   /** The expression that writes a value that is not null. */

@@ -1,6 +1,6 @@
 import { Collection, type EntityMetadata, type EntityProperty, helper, Reference, ScalarReference, Utils } from '@mikro-orm/core';
 import type { Mapper } from '../database/mapper.ts';
-import { type Field, type FieldPlan, ownProperties, planFields, planProperties } from '../model/field-plan.ts';
+import { type Field, type FieldPlan, ownProperties, planFields, planProperties, targetsOf } from '../model/field-plan.ts';
 import { metaOfEntity } from '../model/hierarchy.ts';
 import { keyOf } from '../model/identifier.ts';
 import { dateTimeToJson, integerToJson, toJson } from './to-json.ts';
@@ -9,64 +9,109 @@ import { dateTimeToJson, integerToJson, toJson } from './to-json.ts';
 export interface Serializer {
   /** The plan of an entity's class, made once. */
   planFor(meta: EntityMetadata): FieldPlan;
-  serialize(value: unknown): unknown;
+  /** What goes out for a value that an action gave. Of what its entities embed, only what is in sight. */
+  serialize(value: unknown, sight?: Sight): unknown;
 }
 
-type Write = (target: Record<string, unknown>, entity: Record<string, unknown>) => void;
-type WriteEntity = (entity: object) => Record<string, unknown> | null;
+/** What a caller sees of the rows that others embed. */
+export interface Sight {
+  /** Whether rows of a class can be out of sight. */
+  isLimited(meta: EntityMetadata): boolean;
+  /** Whether a row of such a class is in sight. */
+  shows(entity: object): boolean;
+  /** The same for a row of which there is only the key. */
+  showsKey(meta: EntityMetadata, key: unknown): boolean;
+}
+
+const unlimited: Sight = Object.freeze({ isLimited: () => false, shows: () => true, showsKey: () => true });
+
+type Write = (target: Record<string, unknown>, entity: Record<string, unknown>, sight: Sight) => void;
+type WriteEntity = (entity: object, sight: Sight) => Record<string, unknown> | null;
+type WriteValue = (value: unknown, sight: Sight) => unknown;
 
 /** Makes the serializer of a set of groups. Everything it knows of a class is compiled when the class is first met. */
 export function createSerializer(mapper: Mapper, groups: readonly string[]): Serializer {
   const compiled = new Map<EntityMetadata, { plan: FieldPlan; write: WriteEntity }>();
+  const asGiven = valueSerializer((entity, sight) => compile(metaOfEntity(mapper, entity)).write(entity, sight));
+  // what the model's own code gives is embedded like everything else in an entity
+  const embedded = valueSerializer((entity, sight) => {
+    const meta = metaOfEntity(mapper, entity);
+    return isInSight(entity, meta, sight) ? compile(meta).write(entity, sight) : undefined;
+  });
 
   function compile(meta: EntityMetadata): { plan: FieldPlan; write: WriteEntity } {
     let known = compiled.get(meta);
     if (!known) {
       const plan = planFields(mapper, meta, groups);
-      known = { plan, write: compilePlan(plan, serialize) };
+      known = { plan, write: compilePlan(plan, embedded) };
       compiled.set(meta, known);
     }
     return known;
   }
 
-  function serialize(value: unknown): unknown {
-    if (value === null || value === undefined) return null;
-    switch (typeof value) {
-      case 'bigint':
-        return integerToJson(value);
-      case 'object':
-        return serializeObject(value);
-      case 'function':
-      case 'symbol':
-        return undefined;
-      default:
-        return value;
+  /** Makes what serializes any value, with its own way for entities. What it leaves out is undefined. */
+  function valueSerializer(writeEntity: (entity: object, sight: Sight) => unknown): WriteValue {
+    function serialize(value: unknown, sight: Sight): unknown {
+      if (value === null || value === undefined) return null;
+      switch (typeof value) {
+        case 'bigint':
+          return integerToJson(value);
+        case 'object':
+          return serializeObject(value, sight);
+        case 'function':
+        case 'symbol':
+          return undefined;
+        default:
+          return value;
+      }
     }
-  }
 
-  function serializeObject(value: object): unknown {
-    if (Array.isArray(value)) return value.map(serialize);
-    if (isEntity(value)) return compile(metaOfEntity(mapper, value)).write(value);
-    if (value instanceof Collection) return value.getItems(false).map(serialize);
-    if (value instanceof Reference || value instanceof ScalarReference) return serialize(value.unwrap());
-    if (value instanceof Date) return dateTimeToJson(value);
-    if (value instanceof Uint8Array) return Buffer.from(value).toString('base64');
-    if (value instanceof Set) return [...value].map(serialize);
-    if (value instanceof Map) return serialize(Object.fromEntries(value));
-    const embeddable = mapper.getMetadata().find(value.constructor as never);
-    if (embeddable?.embeddable) return compileEmbedded(planOf(embeddable), serialize)(value);
-    const own = (value as { toJSON?: () => unknown }).toJSON;
-    if (typeof own === 'function') return serialize(own.call(value));
-    const result: Record<string, unknown> = {};
-    for (const [key, item] of Object.entries(value)) result[key] = serialize(item);
-    return result;
+    function serializeItems(items: Iterable<unknown>, sight: Sight): unknown[] {
+      const written: unknown[] = [];
+      for (const item of items) {
+        const json = serialize(item, sight);
+        if (json !== undefined || !isEntityOrReference(item)) written.push(json);
+      }
+      return written;
+    }
+
+    function serializeObject(value: object, sight: Sight): unknown {
+      if (Array.isArray(value)) return serializeItems(value, sight);
+      if (isEntity(value)) return writeEntity(value, sight);
+      if (value instanceof Collection) return serializeItems(value.getItems(false), sight);
+      if (value instanceof Reference || value instanceof ScalarReference) return serialize(value.unwrap(), sight);
+      if (value instanceof Date) return dateTimeToJson(value);
+      if (value instanceof Uint8Array) return Buffer.from(value).toString('base64');
+      if (value instanceof Set) return serializeItems(value, sight);
+      if (value instanceof Map) return serialize(Object.fromEntries(value), sight);
+      const embeddable = mapper.getMetadata().find(value.constructor as never);
+      if (embeddable?.embeddable) return compileEmbedded(planOf(embeddable), embedded)(value, sight);
+      const own = (value as { toJSON?: () => unknown }).toJSON;
+      if (typeof own === 'function') return serialize(own.call(value), sight);
+      const result: Record<string, unknown> = {};
+      for (const [key, item] of Object.entries(value)) {
+        const json = serialize(item, sight);
+        result[key] = json === undefined && isEntityOrReference(item) ? null : json;
+      }
+      return result;
+    }
+
+    return serialize;
   }
 
   function planOf(embeddable: EntityMetadata): FieldPlan {
     return { variants: new Map([[embeddable, planProperties(mapper, ownProperties(embeddable), groups, [embeddable])]]) };
   }
 
-  return { planFor: (meta) => compile(meta).plan, serialize };
+  return { planFor: (meta) => compile(meta).plan, serialize: (value, sight = unlimited) => asGiven(value, sight) };
+}
+
+function isInSight(entity: object, meta: EntityMetadata, sight: Sight): boolean {
+  return !sight.isLimited(meta) || sight.shows(entity);
+}
+
+function isEntityOrReference(value: unknown): boolean {
+  return isEntity(value) || value instanceof Reference;
 }
 
 /** Whether a value is an entity, loaded or not. A wrapped reference to one is none. */
@@ -74,7 +119,7 @@ export function isEntity(value: unknown): boolean {
   return typeof value === 'object' && value !== null && Utils.isEntity(value, true) && !(value instanceof Reference);
 }
 
-function compilePlan(plan: FieldPlan, serialize: (value: unknown) => unknown): WriteEntity {
+function compilePlan(plan: FieldPlan, serialize: WriteValue): WriteEntity {
   const variants = new Map<unknown, { needsRow: boolean; writes: Write[] }>();
   for (const [meta, fields] of plan.variants) {
     variants.set(meta.class, {
@@ -84,68 +129,80 @@ function compilePlan(plan: FieldPlan, serialize: (value: unknown) => unknown): W
   }
   // a reference to an abstract class shows its key, whatever the row will turn out to be
   const unread = [...variants.values()].every(({ needsRow }) => !needsRow) ? [...variants.values()][0] : undefined;
-  return (entity) => {
+  return (entity, sight) => {
     const wrapped = helper(entity);
     const variant = variants.get(wrapped.__meta.class) ?? unread;
     // A row that a filter of the model hides stays a bare reference: nothing of it is shown.
     if (!variant || (variant.needsRow && !wrapped.isInitialized())) return null;
     const target: Record<string, unknown> = {};
-    for (const write of variant.writes) write(target, entity as Record<string, unknown>);
+    for (const write of variant.writes) write(target, entity as Record<string, unknown>, sight);
     return target;
   };
 }
 
-function compileField(field: Field, serialize: (value: unknown) => unknown): Write {
+/** The same for an entity that stands in another one: nothing of what is out of sight. */
+function compileAssociated(plan: FieldPlan, serialize: WriteValue): WriteEntity {
+  const write = compilePlan(plan, serialize);
+  const metas = [...plan.variants.keys()];
+  // a row that nobody has read yet can be any of the classes
+  return (entity, sight) => (metas.some((meta) => sight.isLimited(meta)) && !sight.shows(entity) ? null : write(entity, sight));
+}
+
+function compileField(field: Field, serialize: WriteValue): Write {
   const { name, property, metadata } = field;
   const own = metadata.serializer;
   if (own) {
-    return (target, entity) => {
+    return (target, entity, sight) => {
       // what was never set is null in the next answer, so it is in this one
-      target[name] = serialize(own(entity[property] ?? null));
+      target[name] = serialize(own(entity[property] ?? null), sight);
     };
   }
   const convert = compileValue(field, serialize);
-  return (target, entity) => {
+  return (target, entity, sight) => {
     const value = entity[property];
-    target[name] = value === null || value === undefined ? null : (convert(value) ?? null);
+    target[name] = value === null || value === undefined ? null : (convert(value, sight) ?? null);
   };
 }
 
-function compileValue(field: Field, serialize: (value: unknown) => unknown): (value: unknown) => unknown {
+function compileValue(field: Field, serialize: WriteValue): WriteValue {
   switch (field.kind) {
     case 'scalar': {
-      const convert = field.computed || field.value.kind === 'any' ? serialize : toJson(field.value);
-      return (value) => convert(value instanceof ScalarReference ? value.unwrap() : value);
+      const convert: WriteValue = field.computed || field.value.kind === 'any' ? serialize : toJson(field.value);
+      return (value, sight) => convert(value instanceof ScalarReference ? value.unwrap() : value, sight);
     }
     case 'embedded': {
       const write = compileEmbedded(field.plan, serialize);
-      return (value) => (Array.isArray(value) ? value.map(write) : write(value));
+      return (value, sight) => (Array.isArray(value) ? value.map((item) => write(item, sight)) : write(value, sight));
     }
     case 'to-one': {
-      const write = compilePlan(field.plan, serialize);
-      return (value) => {
+      const write = compileAssociated(field.plan, serialize);
+      const [keyed] = targetsOf(field.metadata);
+      return (value, sight) => {
         const target = Reference.unwrapReference(value as object);
-        return typeof target === 'object' ? write(target) : serialize(target);
+        if (typeof target === 'object') return write(target, sight);
+        // a model can have the key in place of the entity
+        const isHidden = keyed && sight.isLimited(keyed) && !sight.showsKey(keyed, target);
+        return isHidden ? null : serialize(target, sight);
       };
     }
     case 'to-many': {
-      const write = compilePlan(field.plan, serialize);
+      const write = compileAssociated(field.plan, serialize);
       const inOrder = orderOf(field.metadata);
-      return (value) => inOrder((value as Collection<object>).getItems(false)).flatMap((item) => write(item) ?? []);
+      return (value, sight) => inOrder((value as Collection<object>).getItems(false)).flatMap((item) => write(item, sight) ?? []);
     }
   }
 }
 
-function compileEmbedded(plan: FieldPlan, serialize: (value: unknown) => unknown): (value: unknown) => unknown {
+function compileEmbedded(plan: FieldPlan, serialize: WriteValue): WriteValue {
   const variants = [...plan.variants].map(([meta, fields]) => ({
     meta,
     writes: fields.map((field) => compileField(field, serialize)),
   }));
   const only = variants.length === 1 ? variants[0] : undefined;
-  return (value) => {
+  return (value, sight) => {
     const variant = only ?? variants.find(({ meta }) => isEmbedded(value as Record<string, unknown>, meta));
     const target: Record<string, unknown> = {};
-    for (const write of variant?.writes ?? []) write(target, value as Record<string, unknown>);
+    for (const write of variant?.writes ?? []) write(target, value as Record<string, unknown>, sight);
     return target;
   };
 }
