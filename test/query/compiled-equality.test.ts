@@ -1,4 +1,4 @@
-import { type EntityManager, type EntityMetadata, helper } from '@mikro-orm/core';
+import type { EntityMetadata } from '@mikro-orm/core';
 import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import { CompiledRead } from '../../src/query/compiled-read.ts';
@@ -8,6 +8,7 @@ import { startApplication, type TestApplication } from '../../src/testing.ts';
 import { parseCsv, withoutMark } from '../support/csv.ts';
 import { type DatabaseKind, databases, freshDatabase } from '../support/databases.ts';
 import { jsonNameOf, parseXml } from '../support/xml.ts';
+import { fill } from './fill.ts';
 import { className, filteredUniverse, modelsOf, rowsOf, sortOf, type Universe, universe } from './random-model.ts';
 
 const runs = Number(process.env.FC_RUNS ?? 12);
@@ -51,27 +52,6 @@ function options(made: Universe, url: string, compiledReads: boolean) {
     models,
     compiledReads,
   };
-}
-
-async function fill(em: EntityManager, application: TestApplication, made: Universe): Promise<void> {
-  const { rows, links } = rowsOf(made);
-  const metas = [...application.application.mapper.getMetadata().getAll().values()] as EntityMetadata[];
-  const metaOf = (index: number) => metas.find(({ className: name }) => name === className(index)) as EntityMetadata;
-  const entities = new Map(
-    rows.map((row) => [
-      row,
-      em.create(metaOf(row.model).class as never, { id: row.id, ...row.values } as never) as Record<string, never>,
-    ]),
-  );
-  for (const entity of entities.values()) em.persist(entity as object);
-  await em.flush();
-  for (const { many, name, row, targets } of links) {
-    const entity = entities.get(row) as Record<string, unknown>;
-    const found = targets.map((target) => entities.get(target) as object);
-    if (many) (entity[name] as { add(items: object[]): void }).add(found);
-    else if (found[0]) helper(entity).assign({ [name]: found[0] } as never, { em });
-  }
-  await em.flush();
 }
 
 /** What PostgreSQL keeps and JavaScript does not: digits beyond the millisecond. */

@@ -106,7 +106,7 @@ function agency(options: { compiledReads: boolean }) {
   }
   class MissionController extends ApiController {
     async reportApi() {
-      const missions = await this.em.find(Mission as Any, {}, { orderBy: { id: 'asc' } });
+      const missions = await this.em.find(Mission as Any, {}, { orderBy: { id: 'asc' } as Any });
       return { first: missions[0], rest: new Set(missions.slice(1)) };
     }
   }
