@@ -254,20 +254,36 @@ function handlers(app: FastifyInstance, application: Application, challenge: str
 
   const handlerFor = (record: RouteRecord, method: HttpMethod, format: string): RouteHandler => {
     const { api, action, handler, single } = record;
-    if (!api || !action) return definedHandler(record, framework, guardFor(record.roles[method] ?? []), format, observer);
+    if (!api || !action) {
+      const guard = guardFor(record.roles[method] ?? []);
+      const defined = definedHandler(record, framework, guard, format, observer);
+      return observer ? defined : guardedEarly(defined, guard, method);
+    }
     const { controller, runtime } = controllers.get(api) as { controller: ApiController; runtime: ApiRuntime };
     const make = single ? singleHandler : collectionHandler;
     const around: Around | undefined = observer && ((request, run) => observer.handle(record, controller, request, run));
     const general = make(runtime, controller, action.name, handler, format, around);
-    if (!application.compiledReads) return general;
+    // who watches is told of a check once, and of the compiled form only what succeeds
+    if (observer && method !== 'GET' && method !== 'HEAD') return general;
+    const early = (made: RouteHandler) => (single ? made : guardedEarly(made, runtime.guardOf(action.name, method), method));
+    if (!application.compiledReads) return early(general);
     if (method === 'GET' || method === 'HEAD')
       return compiledHandler(record, method, format as Format, { ...compilers, runtime, controller, lookFor }, general);
-    // the compiled form does only what succeeds; who wants to know why something does not asks the general one
     // what is answered to a write is mostly JSON
-    if (observer || format !== 'json') return general;
-    return compiledWrite({ runtime, record, method, format, executor, writer }, controller, general) ?? general;
+    if (format !== 'json') return early(general);
+    return early(compiledWrite({ runtime, record, method, format, executor, writer }, controller, general) ?? general);
   };
   return sharedByMethods(handlerFor);
+}
+
+/**
+ * The same handler, with a first check before the body is read: nobody makes us parse what they may not send. Only where the
+ * roles are judged by the user's own: a voter of the application may look at the body.
+ */
+function guardedEarly(handler: RouteHandler, guard: Guard, method: HttpMethod): RouteHandler {
+  if (guard.public || guard.readsSubject || method === 'GET' || method === 'HEAD') return handler;
+  const beforeBody = (request: FastifyRequest) => void guard.check(null, userOf(request as ApiRequest), request);
+  return Object.assign(((request, reply) => handler(request, reply)) as RouteHandler, { beforeBody });
 }
 
 /** GET and HEAD differ at most in their roles, so that one handler can be for both. */

@@ -92,7 +92,8 @@ function checkIdentity(plan: WritePlan, body: Record<string, unknown>, entity: o
   for (const key of new Set([plan.typeKey, 'type'])) {
     if (!Object.hasOwn(body, key) || plan.fields.has(key)) continue;
     const type = typeOf(plan.meta);
-    if (body[key] !== type) throw problem('identity_mismatch', { field: key, expected: `be "${type}", or be left out` });
+    const named = plan.showsType ? `"${type}"` : 'that of the entity';
+    if (body[key] !== type) throw problem('identity_mismatch', { field: key, expected: `be ${named}, or be left out` });
   }
 }
 

@@ -2,6 +2,7 @@ import { type EntityMetadata, type EntityProperty, helper, isRaw, Reference, Ref
 import type { Mapper } from '../database/mapper.ts';
 import { mostViolations, type Violation } from '../errors.ts';
 import { jsonName, ownProperties } from '../model/field-plan.ts';
+import { isKnownToCallers } from '../model/groups.ts';
 import { metaOfEntity } from '../model/hierarchy.ts';
 import { codePoints } from '../model/identifier.ts';
 import { type ValueKind, valueKindOf } from '../model/value-kind.ts';
@@ -39,7 +40,8 @@ export class Validator {
     const meta = metaOfEntity(this.#mapper, entity);
     const isNew = !helper(entity).__originalEntityData;
     const found = [...known];
-    const add = (violation: Violation | null) => {
+    const add = (given: Violation | null) => {
+      const violation = given && tellable(meta, given);
       if (
         violation &&
         found.length < mostViolations &&
@@ -69,6 +71,14 @@ export class Validator {
     }
     return checks;
   }
+}
+
+/** A violation as callers are told of it: where it is about a property that they do not know, only that a rule is broken. */
+function tellable(meta: EntityMetadata, violation: Violation): Violation {
+  const [name] = violation.propertyPath.split(/[.[]/);
+  const properties = ownProperties(meta).filter((property) => property.name === name || jsonName(property) === name);
+  if (properties.length === 0 || properties.some(isKnownToCallers)) return violation;
+  return { propertyPath: '', title: 'breaks a rule of the model', code: 'model', parameters: {} };
 }
 
 function checksOf(property: EntityProperty, kind: ValueKind | null): Check[] {

@@ -54,6 +54,8 @@ export interface WritePlan {
   readonly visible: ReadonlySet<string>;
   /** The key of the discriminator in JSON. */
   readonly typeKey: string;
+  /** Whether callers can read which class a row is of, or there is no choice. */
+  readonly showsType: boolean;
   /** The key of the primary key in JSON. */
   readonly idKey: string;
   /** Reads an id as JSON gives it. */
@@ -69,6 +71,7 @@ export function planWrites(mapper: Mapper, meta: EntityMetadata, groups: readonl
     meta,
     fields: planFields(mapper, writable, groups, [meta]),
     visible: new Set(properties.filter((property) => inGroups(property, readGroups)).map(jsonName)),
+    showsType: !discriminator || inGroups(meta.properties[discriminator as never] as EntityProperty, readGroups),
     typeKey: discriminator ? jsonName(meta.properties[discriminator as never] as EntityProperty) : 'type',
     idKey: meta.compositePK ? 'id' : jsonName(meta.getPrimaryProp()),
     parseId: identifierParser(meta, mapper.driver.getPlatform(), 'json'),

@@ -9,7 +9,11 @@ import { type PathRules, withoutQuery } from './request-path.ts';
 import { maxValueLength, requirementSource } from './requirement.ts';
 
 /** Answers the requests of one record, method and format. */
-export type RouteHandler = (request: FastifyRequest, reply: FastifyReply) => unknown;
+export interface RouteHandler {
+  (request: FastifyRequest, reply: FastifyReply): unknown;
+  /** Refuses a request, by throwing, before its body is read; what it lets pass, the handler checks itself. */
+  readonly beforeBody?: (request: FastifyRequest) => void;
+}
 
 /** Makes the handler of one record, method and format; called once for each, when the routes are mounted. */
 export type HandlerFor = (record: RouteRecord, method: HttpMethod, format: string) => RouteHandler;
@@ -44,8 +48,7 @@ export function mountRoutes(
     const { pattern } = parsePath(record.path);
     const own = new Map<string, RouteHandler>();
     handlers.set(record, own);
-    const hook = admit?.(record);
-    const onRequest = hook && { onRequest: [route?.onRequest ?? [], hook].flat() };
+    const admission = [route?.onRequest ?? [], admit?.(record) ?? []].flat();
     for (const format of pattern.formatted ? record.formats : [record.formats[0] ?? '']) {
       const suffix = pattern.formatted ? `.${format}` : '';
       const url = routerUrl(pattern, suffix, record.requirements);
@@ -56,14 +59,26 @@ export function mountRoutes(
           own.set(`${method} ${format}`, handler);
           taken.add(`${method} ${shapeOf(pattern, suffix)}`);
         }
-        register(record, () =>
-          app.route({ ...route, ...onRequest, method: only(methods), url, handler, exposeHeadRoute: false }),
-        );
+        const before = handler.beforeBody ? [...admission, hookOf(handler.beforeBody)] : admission;
+        const hooks = before.length > 0 ? { onRequest: before } : {};
+        register(record, () => app.route({ ...route, ...hooks, method: only(methods), url, handler, exposeHeadRoute: false }));
       }
     }
   }
   if (alone) explainMisses(app, frozen);
   else mountFallbacks(app, frozen, options, taken, ({ record, format }, method) => own(handlers, record, method, format));
+}
+
+function hookOf(beforeBody: (request: FastifyRequest) => void): onRequestHookHandler {
+  return (request, _reply, done) => {
+    try {
+      beforeBody(request);
+    } catch (error) {
+      done(error as Error);
+      return;
+    }
+    done();
+  };
 }
 
 /** One as itself: the host names it so in its messages. */
