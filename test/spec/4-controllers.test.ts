@@ -454,6 +454,11 @@ describe.each(databases)('a controller on %s', (kind) => {
   });
 
   describe('has hooks, called in this order', () => {
+    // wards are embedded again, in the staff that they embed: two APIs are asked whether the caller sees them
+    const looks = [
+      ['customizeQuery', '_entity'],
+      ['customizeQuery', '_entity'],
+    ];
     const order = () => calls.map(([hook, action]) => (hook === 'validate' || hook === 'handler' ? hook : `${hook} ${action}`));
 
     test('on a list', async () => {
@@ -463,6 +468,7 @@ describe.each(databases)('a controller on %s', (kind) => {
         ['customizeQuery', '_index'],
         ['onPostFetchEntity', '_index', 'list'],
         ['onBeforeSerialize', '_index', 'Object'],
+        ...looks,
       ]);
     });
     test('on one entity', async () => {
@@ -472,6 +478,7 @@ describe.each(databases)('a controller on %s', (kind) => {
         ['onPostFetchEntity', '_entity', 'ward North'],
         ['onPostCheckAccess', '_entity', 'ward North'],
         ['onBeforeSerialize', '_entity', 'ward North'],
+        ...looks,
       ]);
     });
     test('on a change', async () => {
@@ -484,6 +491,7 @@ describe.each(databases)('a controller on %s', (kind) => {
         'onAfterValidation _entity',
         'onAfterFlush _entity',
         'onBeforeSerialize _entity',
+        ...looks.map((look) => look.join(' ')),
       ]);
     });
     test('on a creation and a removal', async () => {
