@@ -11,7 +11,14 @@ import { denormalizersOf } from './change/associations.ts';
 import { conflictProblem } from './change/conflict.ts';
 import { ApiController, constructController, restrictsQueries } from './controller/api-controller.ts';
 import { hidingClasses } from './controller/check-lists.ts';
-import { compiledEntity, compiledExport, compiledIndex, isUnhooked, type LookFor, showsRowsAsTheyAre } from './controller/compiled-actions.ts';
+import {
+  compiledEntity,
+  compiledExport,
+  compiledIndex,
+  isUnhooked,
+  type LookFor,
+  showsRowsAsTheyAre,
+} from './controller/compiled-actions.ts';
 import { compiledWrite } from './controller/compiled-writes.ts';
 import { type Around, collectionHandler, singleHandler } from './controller/dispatch.ts';
 import { isExport } from './controller/export-reply.ts';
