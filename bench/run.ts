@@ -8,6 +8,7 @@ import { fillPostgres } from './data/postgres.ts';
 import { amounts } from './data/shape.ts';
 import { fillSqlite } from './data/sqlite.ts';
 import { measureDeepPaging } from './deep-paging.ts';
+import { exportTable, measureExports } from './exports.ts';
 import { installDeclarest, installPeer } from './install.ts';
 import { connections, generator } from './load/closed-loop.ts';
 import { measureManyApis } from './many-apis.ts';
@@ -61,12 +62,15 @@ async function run(options: Options): Promise<void> {
     const many = options.full ? await measureManyApis(directory, options) : { starts: [], measurements: [] };
     const deep = options.full ? await measureDeepPaging(postgres.url, directory, options) : [];
 
+    const exported = options.full ? await measureExports(postgres.url, directory, options) : [];
+
     const measurements = [...rounds.measurements, ...many.measurements, ...deep];
     const verdicts = judge({ measurements, starts: [...starts, ...many.starts], startsOfRounds: rounds.starts });
     const minutes = ((performance.now() - begun) / 60_000).toFixed(1);
     const note = `${options.rounds} rounds of ${options.seconds} s; reads: ${options.reads}; ${rounds.compared} answers compared and found equal; ${minutes} minutes`;
     console.log(`\n${figureTable(contestants, rounds.measurements, Object.keys(works) as WorkName[])}`);
     console.log(`\n${startTable(contestants, rounds.starts, rounds.latencies)}`);
+    if (exported.length > 0) console.log(`\n${exportTable(exported)}`);
     console.log(`\n${verdictTable(verdicts)}\n\n${note}`);
     save({
       conditions,
@@ -74,6 +78,7 @@ async function run(options: Options): Promise<void> {
       options,
       verdicts,
       measurements,
+      exported,
       latencies: rounds.latencies,
       starts: [...rounds.starts, ...starts, ...many.starts],
     });
