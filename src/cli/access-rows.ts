@@ -1,5 +1,5 @@
 import { fieldsText } from '../inspect/field-text.ts';
-import type { AccessMatrix, Question, RoleAccess, RouteAccess, RouteFields } from '../inspect/matrix.ts';
+import type { AccessMatrix, RoleAccess, RouteAccess, RouteFields } from '../inspect/matrix.ts';
 
 /** The methods of a route that ask for the same, show the same and take the same. */
 export interface AccessRow {
@@ -41,7 +41,7 @@ function factsOf(route: RouteAccess): Omit<AccessRow, 'methods' | 'path'> {
     ),
     read: route.action === 'unsupported' ? 'nothing: the action does not support the method' : partText(route.read),
     write: partText(route.write),
-    questions: questionsText(route.questions),
+    questions: questionsText(route),
     hooks: route.hooks.map(({ value }) => value).join(', '),
   };
 }
@@ -57,18 +57,17 @@ function rolesText(roles: readonly RoleAccess[]): string {
     .join(' + ');
 }
 
-/** `filter lastName (eq, contains), email (exists); sort lastName; search email` */
-function questionsText(questions: readonly Question[]): string {
+/** `filter lastName (eq contains), email (exists); sort lastName; search email; formats json, csv` */
+function questionsText({ formats, questions }: RouteAccess): string {
   const kinds = [...Map.groupBy(questions, ({ kind }) => kind)];
-  return kinds
-    .map(([kind, those]) => {
-      const fields = [...Map.groupBy(those, ({ field }) => field)].map(([field, each]) => {
-        const operators = each.flatMap(({ operator }) => operator ?? []);
-        return operators.length > 0 ? `${field} (${operators.join(' ')})` : field;
-      });
-      return `${kind} ${fields.join(', ')}`;
-    })
-    .join('; ');
+  const asked = kinds.map(([kind, those]) => {
+    const fields = [...Map.groupBy(those, ({ field }) => field)].map(([field, each]) => {
+      const operators = each.flatMap(({ operator }) => operator ?? []);
+      return operators.length > 0 ? `${field} (${operators.join(' ')})` : field;
+    });
+    return `${kind} ${fields.join(', ')}`;
+  });
+  return [...asked, ...(formats.length > 1 ? [`formats ${formats.join(', ')}`] : [])].join('; ');
 }
 
 function partText({ decidedBy, fields }: RouteFields): string {

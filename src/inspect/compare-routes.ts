@@ -168,7 +168,12 @@ function requirementChanges(facts: Facts, route: RouteAccess): Part[] {
   ];
 }
 
-const questions = { filter: 'can be filtered by', sort: 'can be sorted by', search: 'can be searched in' };
+const questions = {
+  filter: 'can be filtered by',
+  sort: 'can be sorted by',
+  search: 'can be searched in',
+  format: 'can be had as',
+};
 
 function questionChanges(facts: Facts, route: RouteAccess): Part[] {
   const subject = subjectOf(route);

@@ -6,8 +6,7 @@ export function changesOfSettings(facts: Facts, settings: SettingsAccess): Chang
   return [
     ...strategyChanges(facts),
     ...requireRoleChanges(facts, settings),
-    ...added(facts, 'format', (value) => `are given as ${value}`, 'answers'),
-    ...added(facts, 'credential', (value) => `can come with ${value}`, 'callers'),
+    ...credentialChanges(facts),
     ...tokenChanges(facts, settings, 'issuer'),
     ...tokenChanges(facts, settings, 'audience'),
     ...facts.subjects.filter((subject) => subject.startsWith('role ')).flatMap((role) => roleChanges(facts, role, settings)),
@@ -30,15 +29,21 @@ function requireRoleChanges(facts: Facts, { requireRole: { place } }: SettingsAc
   return facts.added('security', 'require_role').map(() => ({ direction: 'closed', place, subject, text: 'are an error now' }));
 }
 
-function added(facts: Facts, kind: string, say: (value: string) => string, subject: string): Change[] {
-  return [
-    ...facts
-      .added('security', kind)
-      .map(({ value, place }) => ({ direction: 'opened' as const, place, subject, text: `${say(value)} now` })),
-    ...facts
-      .removed('security', kind)
-      .map((value) => ({ direction: 'closed' as const, place: null, subject, text: `${say(value)} no more` })),
-  ];
+function credentialChanges(facts: Facts): Change[] {
+  const subject = 'callers';
+  const more = facts.added('security', 'credential').map(({ value, place }) => ({
+    direction: 'opened' as const,
+    place,
+    subject,
+    text: `can come with ${value} now`,
+  }));
+  const fewer = facts.removed('security', 'credential').map((value) => ({
+    direction: 'closed' as const,
+    place: null,
+    subject,
+    text: `can come with ${value} no more`,
+  }));
+  return [...more, ...fewer];
 }
 
 function tokenChanges(facts: Facts, { tokens }: SettingsAccess, name: 'issuer' | 'audience'): Change[] {

@@ -36,13 +36,14 @@ const routeKinds = [
   'filter',
   'sort',
   'search',
+  'format',
 ];
 const forms = [
   /^(?<subject>model \S+) (?<kind>filtered by) (?<value>.+)$/,
   new RegExp(`^(?<subject>/.*? (?:${httpMethods.join('|')})) (?<kind>${routeKinds.join('|')})(?: (?<value>.+))?$`),
   /^(?<subject>model \S+) (?<kind>\S+) (?<value>.+)$/,
   /^(?<subject>role \S+) (?<kind>judged by|includes) (?<value>.+)$/,
-  /^(?<subject>security) (?<kind>strategy|require_role|credential|issuer|audience|format)(?: (?<value>.+))?$/,
+  /^(?<subject>security) (?<kind>strategy|require_role|credential|issuer|audience)(?: (?<value>.+))?$/,
 ];
 
 /** The line of a fact in a baseline. */
@@ -111,6 +112,9 @@ function routeFacts(route: RouteAccess, models: ReadonlyMap<string, string>): De
     ...(route.method === 'HEAD' ? [] : fieldFacts(subject, 'read', read.fields, models)),
     ...(own || read.decidedBy === null ? [] : [fact(subject, 'read', `by ${read.decidedBy}`, handler.place)]),
     ...fieldFacts(subject, 'write', write.fields, models),
+    ...(route.method === 'HEAD' ? [] : route.formats).map((format) =>
+      fact(subject, 'format', format, route.places.formats[format] ?? place),
+    ),
     ...(route.method === 'HEAD' ? [] : questions).map((question) =>
       fact(subject, question.kind, [question.field, question.operator].filter(Boolean).join(' '), question.place),
     ),
@@ -154,19 +158,10 @@ function enclosing({ label }: FieldAccess, places: ReadonlyMap<string, string>, 
   return found;
 }
 
-function settingsFacts({
-  credentials,
-  formats,
-  hierarchy,
-  judges,
-  requireRole,
-  strategy,
-  tokens,
-}: SettingsAccess): DeclaredFact[] {
+function settingsFacts({ credentials, hierarchy, judges, requireRole, strategy, tokens }: SettingsAccess): DeclaredFact[] {
   return [
     fact('security', 'strategy', strategy.value, strategy.place),
     ...(requireRole.value ? [fact('security', 'require_role', '', requireRole.place)] : []),
-    ...formats.map(({ value, place }) => fact('security', 'format', value, place)),
     ...credentials.map(({ value, place }) => fact('security', 'credential', value, place)),
     ...(['issuer', 'audience'] as const).flatMap((name) => {
       const { value, place } = tokens[name];

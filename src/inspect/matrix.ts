@@ -1,6 +1,6 @@
 import { type Application, metaOf } from '../application.ts';
 import { denormalizerOf, denormalizersOf } from '../change/associations.ts';
-import type { HttpMethod } from '../declaration/types.ts';
+import type { HttpMethod, Path } from '../declaration/types.ts';
 import { readGroups } from '../model/groups.ts';
 import { defaultFilters } from '../query/filters.ts';
 import { orderRecords } from '../route/order.ts';
@@ -69,6 +69,8 @@ export interface RoutePlaces {
   readonly baseRole: string;
   readonly methodRole: string;
   readonly requirements: string;
+  /** By format. */
+  readonly formats: Readonly<Record<string, string>>;
   readonly model: string;
   /** Where the controller is named. */
   readonly controller: string;
@@ -142,7 +144,13 @@ function methodPlace({ action, controller, name, source }: RouteRecord, method: 
   return places.ofConfig([...action.path, 'methods', method]);
 }
 
-function placesOf({ action, api, controller, name, source }: RouteRecord, method: HttpMethod, places: Places): RoutePlaces {
+function placesOf(
+  { action, api, controller, formats, name, source }: RouteRecord,
+  method: HttpMethod,
+  places: Places,
+): RoutePlaces {
+  const formatPlaces = (lists: readonly Path[]) =>
+    Object.fromEntries(formats.map((format, position) => [format, places.ofItem([...lists, ['app_main', 'formats']], position)]));
   if (!api || !action) {
     const at = (key: string) => places.ofLoadedRoute(controller, name, key, source);
     const handler = at('handler');
@@ -152,6 +160,7 @@ function placesOf({ action, api, controller, name, source }: RouteRecord, method
       baseRole: at('roles'),
       methodRole: at('roles'),
       requirements: at('requirements'),
+      formats: formatPlaces([]),
       model: handler,
       controller: handler,
       controllerClass: handler,
@@ -164,6 +173,10 @@ function placesOf({ action, api, controller, name, source }: RouteRecord, method
     baseRole: places.ofConfig([...api.path, 'base_role']),
     methodRole: places.ofConfig([...action.path, 'roles', method]),
     requirements: places.ofConfig([...action.path, 'requirements']),
+    formats: formatPlaces([
+      [...action.path, 'formats'],
+      [...api.path, 'formats'],
+    ]),
     model: places.ofConfig([...api.path, 'class']),
     controller: named,
     controllerClass: api.controller ? places.ofClass('controllers', api.controller.name) : named,

@@ -28,6 +28,13 @@ export class Places {
     return place ? `${place.file}:${place.line}:${place.column}` : source.label(path);
   }
 
+  /** Where an item of a list is written that several parts of the configuration can have, the nearest first. */
+  ofItem(lists: readonly Path[], position: number): string {
+    const { source } = this.#application;
+    const list = lists.find((path) => writtenPart(source.value, path).length === path.length) ?? (lists.at(-1) as Path);
+    return this.ofConfig([...list, position]);
+  }
+
   /** Where a class of the application is written. */
   ofClass(kind: keyof Catalog, name: string): string {
     return this.#inModule(kind, name, (text) => definitionOf(text, name)) ?? name;

@@ -267,6 +267,26 @@ const reversible: [string, Variation, string[], string[]][] = [
     ['null: GET /item.{_format} can be filtered by title contains no more'],
   ],
   [
+    'a format of an action',
+    { index: { methods: { GET: true, HEAD: true, POST: true }, roles: { POST: 'EDIT' }, formats: ['json', 'csv'] } },
+    [`${at}.actions._index.formats.1: GET,POST /item.{_format} can be had as csv now`],
+    ['null: GET,POST /item.{_format} can be had as csv no more'],
+  ],
+  [
+    'a format of an API',
+    { api: { formats: ['json', 'xml'] } },
+    [
+      `${at}.formats.1: GET,POST /item.{_format} can be had as xml now`,
+      `${at}.formats.1: GET,PATCH /item/{id}.{_format} can be had as xml now`,
+      `${at}.formats.1: POST /item/{id}/archive.{_format} can be had as xml now`,
+    ],
+    [
+      'null: GET,POST /item.{_format} can be had as xml no more',
+      'null: GET,PATCH /item/{id}.{_format} can be had as xml no more',
+      'null: POST /item/{id}/archive.{_format} can be had as xml no more',
+    ],
+  ],
+  [
     'a route of a service',
     { routes: [{ name: 'free', path: '/free.{_format}', methods: ['GET'], handler: () => null }] },
     ['routes.own: GET /free.{_format} is new: is PUBLIC, reads what own.handler decides'],
@@ -410,17 +430,6 @@ describe('what was opened', () => {
     const { opened, closed } = await changes({}, { security: { jwt: { issuer: 'others', audience: 'people' } } });
     expect(opened).toEqual(['app_main.security.jwt.issuer: tokens must have the issuer others now, had to have tests']);
     expect(closed).toEqual([]);
-  });
-
-  test('another format', () => {
-    const format = { value: 'csv', place: 'app_main.formats.1' };
-    const more = { ...usual, settings: { ...usual.settings, formats: [...usual.settings.formats, format] } };
-    const told = compareAccess(readBaseline(baselineText(usual)), more);
-    expect(told.opened).toMatchObject([{ place: 'app_main.formats.1', subject: 'answers', text: 'are given as csv now' }]);
-    expect(compareAccess(readBaseline(baselineText(more)), usual)).toMatchObject({
-      opened: [],
-      closed: [{ subject: 'answers' }],
-    });
   });
 });
 
