@@ -19,7 +19,7 @@ import { type ControllerHooks, EarlyReply } from './hooks.ts';
 import { bodyOf, indexAction } from './index-action.ts';
 import type { ListRuntime } from './list-runtime.ts';
 import { currentState, stateOf } from './request-state.ts';
-import type { ApiRuntime } from './runtime.ts';
+import { type ApiRuntime, seenBy } from './runtime.ts';
 
 /** A model: its class, or what `defineEntity` returned. */
 export type Model<T extends object = object> =
@@ -212,7 +212,8 @@ export class ApiController<T extends object = any> implements ControllerHooks {
     const state = stateOf(request, framework.mapper);
     const window = { offset: page.offset, limit: page.itemsPerPage };
     const plan = list && asked ? list.planOf(asked) : { count: api.pagination.count, sort: [] };
-    const { rows, counted, edges } = await pageOf(state.em, meta, query, window, plan, asked);
+    const seen = asked && (await seenBy(this.#runtime, request, asked));
+    const { rows, counted, edges } = await pageOf(state.em, meta, query, window, plan, seen);
     if (asked) state.choice = asked.choice;
     return collectionOf(rows as Item[], counted, page, request.url, framework.declaration.server.baseUrl, edges);
   }

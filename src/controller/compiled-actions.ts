@@ -7,6 +7,7 @@ import { modelName } from '../model/hierarchy.ts';
 import type { Identifier } from '../model/identifier.ts';
 import { nothingAsked } from '../query/asked.ts';
 import { askedQuery } from '../query/asked-query.ts';
+import { isSameForAll } from '../query/asked-sight.ts';
 import { CompiledExport } from '../query/compiled-export.ts';
 import type { CompiledPage, CompiledRead, Look } from '../query/compiled-read.ts';
 import { pageQueries, singleKey } from '../query/key-query.ts';
@@ -21,7 +22,7 @@ import { contentTypes, lineOf, rewriteJson } from '../serialization/formats.ts';
 import type { ApiController } from './api-controller.ts';
 import { type ExportFormat, sendExport } from './export-reply.ts';
 import { stateOf, withState } from './request-state.ts';
-import { type ApiRuntime, columnsOf, restrictionOf, userOf, windowOf } from './runtime.ts';
+import { type ApiRuntime, columnsOf, restrictionOf, seenBy, userOf, windowOf } from './runtime.ts';
 
 /** Whether nothing of the application's own code is on the way from the rows to the answer. */
 export function isUnhooked(controller: ApiController, base: ApiController, handler: 'indexApi' | 'entityApi'): boolean {
@@ -78,20 +79,24 @@ export function compiledIndex(
     if (pending !== undefined) await pending;
     const query = request.query as Record<string, unknown>;
     const asked = list.read(query);
-    if (asked !== nothingAsked) return otherwise(incoming, reply);
     const page = readPageRequest(query, api.pagination);
-    const window = windowOf(list.plan, page, readPageToken(query));
-    const restrict = restrictionOf(runtime, '_index', request) ?? ownFilters(read);
-    const look = read.takesLook ? lookFor(request) : undefined;
+    const plan = list.planOf(asked);
+    const window = windowOf(plan, page, readPageToken(query));
+    const view = asked === nothingAsked ? undefined : read.viewOf(asked.sort && plan, asked.choice);
+    if (view === null) return otherwise(incoming, reply);
+    const isOfCaller = asked.condition !== null && !isSameForAll(asked.condition);
+    const restrict = restrictionOf(runtime, '_index', request) ?? ownFilters(read) ?? (isOfCaller ? unrestricted : null);
+    const reading = { look: read.takesLook ? lookFor(request) : undefined, ...(view && { view }) };
     let fetched: CompiledPage;
     if (restrict) {
       const state = stateOf(request, framework.mapper);
       const restricted = await withState(state, () => restrictedQuery(state.em, meta, restrict));
       if (!isTaken(runtime, restricted)) return otherwise(incoming, reply);
-      fetched = await (read.pageWhere(restricted, window, look) ??
-        read.pageOf(pageQueries(meta, restricted, window, list.plan), window, look));
+      const narrowed = askedQuery(state.em, meta, restricted, await seenBy(runtime, request, asked), plan.sort);
+      fetched = await (read.pageWhere(narrowed, window, reading) ??
+        read.pageOf(pageQueries(meta, narrowed, window, plan), window, reading));
     } else {
-      fetched = await read.page(window, look);
+      fetched = await (asked.condition ? read.pageAmong(asked.condition, window, reading) : read.page(window, reading));
     }
     const { counted, edges, items } = fetched;
     const { pagination } = collectionOf([], counted, page, request.url, baseUrl, edges);
@@ -131,7 +136,7 @@ export function compiledExport(
       const { sort } = list.planOf(asked);
       const state = stateOf(request, framework.mapper);
       const restricted = await withState(state, () => restrictedQuery(state.em, meta, restrict));
-      const narrowed = askedQuery(state.em, meta, restricted, asked, sort);
+      const narrowed = askedQuery(state.em, meta, restricted, await seenBy(runtime, request, asked), sort);
       if (!isTaken(runtime, narrowed)) return otherwise(incoming, reply);
       const where = asked.sort ? null : read.allWhere(narrowed);
       rows = where ?? read.allOf(orderedKeys(state.em, meta, narrowed, sort));

@@ -14,7 +14,7 @@ import { type CollectionModel, collectionOf } from '../response/collection.ts';
 import type { ExportSource } from '../response/export-stream.ts';
 import { heed } from './hooks.ts';
 import { type RequestState, stateOf, withState } from './request-state.ts';
-import { type ApiRuntime, restrictionOf } from './runtime.ts';
+import { type ApiRuntime, restrictionOf, seenBy } from './runtime.ts';
 
 /** Entities that are in memory at a time. */
 const chunkSize = 200;
@@ -79,7 +79,8 @@ export class EntityExport implements ExportSource {
     const restrict = restrictionOf(this.#runtime, '_index', this.#request);
     const restricted = await restrictedQuery(em, meta, restrict ?? (() => undefined));
     const { sort } = this.#runtime.listOf('_index').planOf(this.#asked);
-    const query = askedQuery(em, meta, restricted, this.#asked, sort);
+    const asked = await seenBy(this.#runtime, this.#request, this.#asked);
+    const query = askedQuery(em, meta, restricted, asked, sort);
     this.#count = (await countOf(em, meta, query, 'exact')).count;
     this.#keys = await stepThroughKeys(mapper, em, meta, orderedKeys(em, meta, query, sort));
   }

@@ -15,7 +15,7 @@ import { EntityExport } from './entity-export.ts';
 import { type ExportFormat, ExportReply, isExport } from './export-reply.ts';
 import { heed } from './hooks.ts';
 import { stateOf } from './request-state.ts';
-import { type ApiRuntime, columnsOf, restrictionOf, windowOf } from './runtime.ts';
+import { type ApiRuntime, columnsOf, restrictionOf, seenBy, windowOf } from './runtime.ts';
 
 /** `_index`, once access was granted. */
 export function indexAction(runtime: ApiRuntime, request: ApiRequest, format: string): Promise<unknown> {
@@ -41,7 +41,7 @@ async function list(runtime: ApiRuntime, request: ApiRequest): Promise<Collectio
   const plan = list.planOf(asked);
   const window = windowOf(plan, page, readPageToken(query));
   const restrict = restrictionOf(runtime, '_index', request);
-  const { rows, counted, edges } = await fetchPage(em, meta, window, restrict, plan, asked);
+  const { rows, counted, edges } = await fetchPage(em, meta, window, restrict, plan, await seenBy(runtime, request, asked));
   state.choice = asked.choice;
   await heed(hooks.onPostFetchEntity('_index', request, rows));
   // all classes of the model at once, so that the number of statements does not depend on which of them are on the page

@@ -9,6 +9,8 @@ import type { ApiDeclaration, Declaration, HttpMethod } from '../declaration/typ
 import type { FieldChoice } from '../model/field-choice.ts';
 import { readGroups, writeGroups } from '../model/groups.ts';
 import type { IdentifierParser } from '../model/identifier.ts';
+import type { Asked } from '../query/asked.ts';
+import { isSameForAll, withSight } from '../query/asked-sight.ts';
 import type { Doors } from '../query/doors.ts';
 import type { ListPlan } from '../query/fetch.ts';
 import { ReferenceResolver } from '../query/reference.ts';
@@ -20,6 +22,7 @@ import { createSerializer, type Serializer } from '../serialization/serializer.t
 import { ExportPlaces } from './export-places.ts';
 import type { ControllerHooks } from './hooks.ts';
 import type { ListRuntime } from './list-runtime.ts';
+import { stateOf, withState } from './request-state.ts';
 
 /** What all APIs of an application share. */
 export class Framework {
@@ -93,6 +96,14 @@ export function columnsOf({ framework, meta }: ApiRuntime, choice: FieldChoice |
 export function restrictionOf(runtime: ApiRuntime, action: string, request: ApiRequest): Restrict | null {
   if (!runtime.restricts) return null;
   return (query) => runtime.hooks.customizeQuery(action, request, query);
+}
+
+/** What a request asks of the list of an action, as far as the caller sees what it leads through. */
+export async function seenBy({ framework }: ApiRuntime, request: ApiRequest, asked: Asked): Promise<Asked> {
+  if (!asked.condition || isSameForAll(asked.condition)) return asked;
+  const { doors, mapper } = framework;
+  const state = stateOf(request, mapper);
+  return withState(state, () => withSight(asked, { mapper, doors, request, em: () => state.em }));
 }
 
 /** The window that a request asks for, by place or, following a link, by the row next to it. */

@@ -3,7 +3,7 @@ import type { RequestEntityManager } from '../database/mapper.ts';
 import type { SortKey } from '../declaration/types.ts';
 import { keyOf } from '../model/identifier.ts';
 import type { Asked } from './asked.ts';
-import { conditionText, type Sight } from './condition.ts';
+import { conditionText } from './condition.ts';
 import { selectedKeys } from './keys.ts';
 import { type AnyQueryBuilder, rootAlias } from './restriction.ts';
 
@@ -15,9 +15,8 @@ export function askedQuery(
   em: RequestEntityManager,
   meta: EntityMetadata,
   query: AnyQueryBuilder,
-  { condition, sort: askedSort }: Pick<Asked, 'condition' | 'sort'>,
+  { condition, sight, sort: askedSort }: Pick<Asked, 'condition' | 'sight' | 'sort'>,
   sort: readonly SortKey[],
-  sight: Sight | null = null,
 ): AnyQueryBuilder {
   if (!condition && !askedSort) return query;
   const whole = choosesRows(query) ? among(em, meta, query, sort) : query;

@@ -22,7 +22,7 @@ import {
   reservedParameters,
   type WrittenGroup,
 } from '../response/list-request.ts';
-import { allOf, anyOf, type Condition } from './condition.ts';
+import { allOf, anyOf, type Condition, type Sight } from './condition.ts';
 import { type ConditionMaker, conditionMaker, matches, type TextMatching } from './filter-operator.ts';
 import { type FilterPath, filterPath, type IsHiding, NotAskable } from './filter-path.ts';
 import { kindName, operatorsFor, patternOf } from './filter-value.ts';
@@ -36,9 +36,11 @@ export interface Asked {
   readonly sort: readonly SortKey[] | null;
   /** Null: all that the caller may read. */
   readonly choice: FieldChoice | null;
+  /** What the caller sees of the classes that the condition leads through; null: nothing that others may not see. */
+  readonly sight: Sight | null;
 }
 
-export const nothingAsked: Asked = Object.freeze({ condition: null, sort: null, choice: null });
+export const nothingAsked: Asked = Object.freeze({ condition: null, sort: null, choice: null, sight: null });
 
 /** What a list and its model are to those who ask. */
 export interface AskedModel {
@@ -99,7 +101,7 @@ export class Askable {
     const condition = conditions.length === 0 ? null : allOf(conditions);
     const sort = request.sort && this.#sortOf(request.sort);
     const choice = request.fields && this.#choiceOf(request.fields);
-    return condition || sort || choice ? { condition, sort, choice } : nothingAsked;
+    return condition || sort || choice ? { condition, sort, choice, sight: null } : nothingAsked;
   }
 
   #groupOf({ conditions, or }: WrittenGroup): Condition[] {

@@ -3,24 +3,20 @@ import type { Executor, Statement } from '../database/executor.ts';
 import { type DatabaseKind, databaseKindOf, type Mapper, type RequestEntityManager } from '../database/mapper.ts';
 import type { Step } from '../database/writer.ts';
 import type { CountMode, SortKey } from '../declaration/types.ts';
+import { choiceKey, type FieldChoice } from '../model/field-choice.ts';
 import type { FieldPlan } from '../model/field-plan.ts';
 import { type Identifier, keyOf } from '../model/identifier.ts';
 import { valueKindOf } from '../model/value-kind.ts';
 import { type Counted, noEdges, type PageEdges } from '../response/collection.ts';
 import type { CsvColumn } from '../serialization/csv.ts';
 import { compileCsvRowWriter } from '../serialization/csv-row-writer.ts';
-import {
-  compileRowWriter,
-  type RowField,
-  type RowObject,
-  type RowsByKey,
-  type RowWriter,
-  type SeenKeys,
-} from '../serialization/row-writer.ts';
+import type { RowField, RowObject, RowsByKey, SeenKeys } from '../serialization/row-writer.ts';
 import { bindable, statementOf } from './bound-statement.ts';
+import { type Condition, conditionText } from './condition.ts';
 import { ConditionReader } from './condition-query.ts';
 import { isFiltered } from './filters.ts';
-import { type BoundText, PageText, where } from './page-text.ts';
+import { type BoundText, type Narrowing, PageText, where } from './page-text.ts';
+import { Recent } from './recent.ts';
 import type { AnyQueryBuilder } from './restriction.ts';
 import { noFilter, type RootFilter } from './root-filter.ts';
 import { type CountSource, RowCounter } from './row-counter.ts';
@@ -28,6 +24,7 @@ import { type ManySelection, NeedsEntity, planRows, type RowPlan, rootTableAlias
 import type { Seek, SeekPlan } from './seek-plan.ts';
 import { cutSought, sidesOf } from './seek-query.ts';
 import { SharedWalk } from './shared-walk.ts';
+import { type ShownRows, showAll, showSome } from './shown-rows.ts';
 import { planSort, type SortPlan } from './sort-plan.ts';
 import type { Window } from './window.ts';
 
@@ -65,6 +62,29 @@ interface CompileOptions {
   readonly isLimited?: (meta: EntityMetadata) => boolean;
 }
 
+/** A list as it is read: in an order, and with what is shown of its rows. */
+export interface ListView {
+  readonly order: ListOrder;
+  readonly shown: ShownRows;
+}
+
+/** The statements of a list in one order. */
+interface ListOrder {
+  readonly seek: SeekPlan | null;
+  readonly text: PageText;
+  readonly page: Statement;
+  readonly walk: SharedWalk | null;
+  readonly wide: boolean;
+  /** Statements by the condition that the rows fulfil. */
+  readonly narrowed: Recent<NarrowedStatements>;
+}
+
+/** How one request reads a list: whether it looks at what rows embed, and in which view. */
+export interface Reading {
+  readonly look?: Look | undefined;
+  readonly view?: ListView;
+}
+
 /** Finds out which of some keys of a class, given by their texts, a caller can see. */
 export type Look = (meta: EntityMetadata, keys: ReadonlyMap<string, unknown>) => Promise<SeenKeys>;
 
@@ -75,14 +95,10 @@ export class CompiledRead {
   readonly #meta: EntityMetadata;
   readonly #platform: Platform;
   readonly #plan: RowPlan;
-  readonly #writer: RowWriter;
-  readonly #manyWriters: readonly RowWriter[];
   readonly #manyStatements: readonly Statement[];
   readonly #wide: boolean;
   readonly #keyColumn: number;
   readonly #one: Statement;
-  readonly #page: Statement;
-  readonly #walk: SharedWalk | null;
   readonly #counter: RowCounter;
   readonly #source: CountSource;
   /** Where keys of rows stand that are embedded only where they are seen: of the root's rows, and of those of each to-many. */
@@ -92,16 +108,20 @@ export class CompiledRead {
   readonly filtersPerRequest: boolean;
 
   readonly #conditions: ConditionReader;
-  /** Statements by the condition that a restriction came to, of which there is a bounded number. */
-  readonly #restricted = new Map<string, RestrictedStatements>();
-  readonly #text: PageText;
-  readonly #seek: SeekPlan | null;
+  /** The conditions that are the same for every request. */
+  readonly #filters: readonly string[];
+  readonly #orderOf: (sort: readonly SortKey[], seek: SeekPlan | null) => ListOrder;
+  /** The list where nothing else is asked, and what was asked of it last. */
+  readonly #view: ListView;
+  readonly #orders = new Recent<ListOrder | null>(keptOrders);
+  readonly #choices = new Recent<ShownRows>(keptChoices);
+  readonly #onesWhere = new Recent<Statement>(keptConditions);
 
   private constructor(
     mapper: Mapper,
     meta: EntityMetadata,
     plan: RowPlan,
-    sort: SortPlan,
+    sort: readonly SortKey[],
     executor: Executor,
     { seek, filter, count }: { seek: SeekPlan | null; filter: RootFilter; count: CountMode },
   ) {
@@ -114,24 +134,17 @@ export class CompiledRead {
     this.#platform = mapper.driver.getPlatform();
     this.#plan = plan;
     this.#conditions = new ConditionReader(mapper, meta);
-    this.#writer = compileRowWriter(plan.root.object, executor.format);
-    this.#manyWriters = plan.many.map(({ object }) => compileRowWriter(object, executor.format));
     this.#rootPoints = pointsWithin(plan.root.object);
     this.#manyPoints = plan.many.map(({ object }) => [...pointsOf(object), ...pointsWithin(object)]);
     const keyKind = valueKindOf(keyOf(meta), mapper.driver.getPlatform()).kind;
-    this.#wide =
-      keyKind === 'bigint' ||
-      seek?.holdsBigints === true ||
-      holdsBigints(plan.root.object.variants.flatMap(({ fields }) => fields));
+    this.#wide = keyKind === 'bigint' || holdsBigints(plan.root.object.variants.flatMap(({ fields }) => fields));
     this.#manyStatements = plan.many.map((many) => this.#manyStatement(many));
     const { root } = plan;
     this.#keyColumn = root.columns.indexOf(root.key);
     this.#one = this.#statement(this.#select([`${root.key} = ${this.#parameter(1)}`, ...filters]));
-    this.#seek = seek;
-    this.#text = new PageText(root, filters, sort, seek, this.#kind);
-    this.#page = this.#statement(this.#text.byOffset());
-    const several = (size: number) => this.#statement(this.#text.byOffsets(size));
-    this.#walk = this.#text.canShareWalks ? new SharedWalk(executor, this.#page, several) : null;
+    this.#filters = filters;
+    this.#orderOf = (keys, at) => this.#makeOrder(planSort(mapper, meta, keys), at);
+    this.#view = { order: this.#orderOf(sort, seek), shown: showAll(plan, executor.format) };
     this.#counter = new RowCounter(executor, count, this.#kind);
     const from = `from ${root.table}${where([...root.conditions, ...filters])}`;
     this.#source = { all: { text: `select count(*) ${from}`, params: [] }, rows: { text: `select 1 ${from}`, params: [] } };
@@ -149,11 +162,41 @@ export class CompiledRead {
     try {
       const rows = planRows(mapper, meta, fields, rowOptions);
       const options = { seek, count, filter: filter ?? (isFiltered(meta) ? unknownFilter : noFilter) };
-      return new CompiledRead(mapper, meta, rows, planSort(mapper, meta, sort), executor, options);
+      return new CompiledRead(mapper, meta, rows, sort, executor, options);
     } catch (error) {
       if (error instanceof NeedsEntity) return { needsEntity: error.message };
       throw error;
     }
+  }
+
+  /** The view of a list that was asked for otherwise; null where only the mapper can order it so. */
+  viewOf(
+    order: { readonly sort: readonly SortKey[]; readonly seek: SeekPlan | null } | null,
+    choice: FieldChoice | null,
+  ): ListView | null {
+    const ordered = order ? this.#orders.get(JSON.stringify(order.sort), () => this.#plannedOrder(order)) : this.#view.order;
+    const shown = choice
+      ? this.#choices.get(choiceKey(choice), () => showSome(this.#plan, choice, this.#executor.format))
+      : this.#view.shown;
+    return ordered && { order: ordered, shown };
+  }
+
+  #plannedOrder({ seek, sort }: { readonly sort: readonly SortKey[]; readonly seek: SeekPlan | null }): ListOrder | null {
+    try {
+      return this.#orderOf(sort, seek);
+    } catch (error) {
+      if (error instanceof NeedsEntity) return null;
+      throw error;
+    }
+  }
+
+  #makeOrder(sort: SortPlan, seek: SeekPlan | null): ListOrder {
+    const text = new PageText(this.#plan.root, this.#filters, sort, seek, this.#kind);
+    const wide = this.#wide || seek?.holdsBigints === true;
+    const page = this.#statement(text.byOffset(), wide);
+    const several = (size: number) => this.#statement(text.byOffsets(size), wide);
+    const walk = text.canShareWalks ? new SharedWalk(this.#executor, page, several) : null;
+    return { seek, text, page, walk, wide, narrowed: new Recent(keptConditions) };
   }
 
   /** One row in a list, or an empty list. */
@@ -164,49 +207,69 @@ export class CompiledRead {
   /** The same among the rows that a query selects. */
   oneOf(query: KeyQuery): Promise<unknown[][]> {
     const { sql, params } = this.#sendable(query);
-    return this.#executor.rows(this.#statement(this.#text.ofSelected(sql)), params);
+    return this.#executor.rows(this.#statement(this.#view.order.text.ofSelected(sql)), params);
   }
 
   /** One row in a list, or an empty list, if it fulfils a query that is a condition and nothing else; null where the query is more. */
   oneWhere(id: Identifier, query: AnyQueryBuilder): Promise<unknown[][]> | null {
-    const restricted = this.#restrictedBy(query);
-    return restricted && this.#executor.rows(restricted.one, [...restricted.params, bindable(id, this.#kind)]);
+    const bound = this.#boundCondition(query);
+    if (!bound) return null;
+    const statement = this.#onesWhere.get(bound.sql, () => {
+      const conditions = bound.sql === '' ? [] : [bound.sql];
+      return this.#statement(
+        this.#select([`${this.#plan.root.key} = ${this.#parameter(bound.params.length + 1)}`, ...conditions]),
+      );
+    });
+    return this.#executor.rows(statement, [...bound.params, bindable(id, this.#kind)]);
   }
 
   /** The page of a query that is a condition and nothing else; null where it is more. */
-  pageWhere(query: AnyQueryBuilder, window: Window, look?: Look): Promise<CompiledPage> | null {
-    const { limit, offset, seek } = window;
-    const restricted = seek ? null : this.#restrictedBy(query);
-    if (!restricted) return null;
-    const { count, page, params, rows: all } = restricted;
-    const parameters = [...params, this.asksForMore ? limit + 1 : limit, offset];
-    const source = { all: { text: count, params }, rows: { text: all, params } };
-    return this.#counter
-      .beside(window, source, () => this.#executor.rows(page, parameters))
-      .then(([rows, counted]) => this.#placedPage(rows, counted, limit, this.#seek, look));
+  pageWhere(query: AnyQueryBuilder, window: Window, reading: Reading = {}): Promise<CompiledPage> | null {
+    const bound = this.#boundCondition(query);
+    return bound && this.#narrowedPage(bound, [], window, reading);
   }
 
-  #restrictedBy(query: AnyQueryBuilder): (RestrictedStatements & { readonly params: readonly unknown[] }) | null {
-    const condition = this.#conditions.of(query);
-    const bound = condition && parametrized(condition.sql, condition.params, this.#kind);
-    if (!bound) return null;
-    let statements = this.#restricted.get(bound.sql);
-    if (!statements) {
-      const { conditions: own, key, table } = this.#plan.root;
-      const conditions = bound.sql === '' ? [] : [bound.sql];
-      const taken = bound.params.length;
-      const from = `from ${table}${where([...own, ...conditions])}`;
-      statements = {
-        one: this.#statement(this.#select([`${key} = ${this.#parameter(taken + 1)}`, ...conditions])),
-        page: this.#statement(this.#text.byOffsetWhere(conditions, taken)),
-        all: this.#statement(this.#text.all(conditions)),
+  /** The page of the rows that fulfil a condition. */
+  pageAmong(condition: Condition, window: Window, reading: Reading = {}): Promise<CompiledPage> {
+    const narrowing = conditionText(condition, rootTableAlias, (position) => this.#parameter(position));
+    return this.#narrowedPage(narrowing, this.#filters, window, reading);
+  }
+
+  /** `filters` are conditions that the narrowing does not say already. */
+  async #narrowedPage(narrowing: Narrowing, filters: readonly string[], window: Window, reading: Reading): Promise<CompiledPage> {
+    const { order } = reading.view ?? this.#view;
+    const { limit, offset, seek } = window;
+    const { params } = narrowing;
+    const {
+      count,
+      page,
+      rows: all,
+    } = order.narrowed.get(narrowing.sql, () => {
+      const { conditions: own, table } = this.#plan.root;
+      const from = `from ${table}${where([...own, ...filters, ...(narrowing.sql === '' ? [] : [narrowing.sql])])}`;
+      return {
+        page: this.#statement(order.text.byOffsetWhere(narrowing), order.wide),
         count: `select count(*) ${from}`,
         rows: `select 1 ${from}`,
       };
-      if (this.#restricted.size >= keptRestrictions) this.#restricted.delete(this.#restricted.keys().next().value as string);
-      this.#restricted.set(bound.sql, statements);
+    });
+    const source = { all: { text: count, params }, rows: { text: all, params } };
+    if (!seek) {
+      const parameters = [...params, this.asksForMore ? limit + 1 : limit, offset];
+      const [rows, counted] = await this.#counter.beside(window, source, () => this.#executor.rows(page, parameters));
+      return this.#placedPage(rows, counted, limit, order.seek, reading);
     }
-    return { ...statements, params: bound.params };
+    const [rows, counted, following] = await Promise.all([
+      this.#send(order.text.sought(seek, limit + 1, narrowing), order.wide),
+      this.#counter.count(source),
+      seek.direction === 'before' ? this.#send(order.text.following(seek, narrowing)) : null,
+    ]);
+    return this.#soughtPage(rows, counted, following, { seek, limit }, reading);
+  }
+
+  #boundCondition(query: AnyQueryBuilder): Narrowing | null {
+    const condition = this.#conditions.of(query);
+    return condition && parametrized(condition.sql, condition.params, this.#kind);
   }
 
   /** Why a row cannot be made an entity, where it cannot. */
@@ -278,33 +341,36 @@ export class CompiledRead {
 
   /** The statement of all rows, in order. */
   all(): BoundStatement {
-    return { statement: this.#statement(this.#text.all([])), parameters: [] };
+    return { statement: this.#statement(this.#view.order.text.all([])), parameters: [] };
   }
 
   /** The same of a query that is a condition and nothing else; null where it is more. */
   allWhere(query: AnyQueryBuilder): BoundStatement | null {
-    const restricted = this.#restrictedBy(query);
-    return restricted && { statement: restricted.all, parameters: restricted.params };
+    const bound = this.#boundCondition(query);
+    if (!bound) return null;
+    const text = this.#view.order.text.all(bound.sql === '' ? [] : [bound.sql]);
+    return { statement: this.#statement(text), parameters: bound.params };
   }
 
   /** The statement of all rows that a query selects, in its own order. */
   allOf(keys: KeyQuery): BoundStatement {
     const { sql, params } = this.#sendable(keys);
-    return { statement: this.#statement(this.#text.ofSelected(sql)), parameters: params };
+    return { statement: this.#statement(this.#view.order.text.ofSelected(sql)), parameters: params };
   }
 
   /** Makes what writes rows as lines: of CSV with the columns, or of JSON. What they embed is read by the statements that `send` sends. */
   lineWriter(columns: readonly CsvColumn[] | null): LineWriter {
     if (this.takesLook) throw new Error(`${this.#meta.className} embeds rows that a caller may not see: export entities`);
-    const write = columns ? compileCsvRowWriter(this.#plan.root.object, columns, this.#executor.format) : this.#writer;
+    const { shown } = this.#view;
+    const write = columns ? compileCsvRowWriter(this.#plan.root.object, columns, this.#executor.format) : shown.writer;
     const end = columns ? '' : '\n';
     const lines = (rows: unknown[][], many: readonly RowsByKey[]): string => {
       let text = '';
-      for (const row of rows) text += write(row, many, this.#manyWriters) + end;
+      for (const row of rows) text += write(row, many, shown.manyWriters) + end;
       return text;
     };
     if (this.#plan.many.length === 0) return (rows) => lines(rows, noRows);
-    return async (rows, send) => lines(rows, this.#grouped(await this.#fetchMany(rows, send)));
+    return async (rows, send) => lines(rows, this.#grouped(await this.#fetchMany(rows, shown, send)));
   }
 
   /** The same where something is made of each row first, which is given as it stands in JSON. */
@@ -329,7 +395,7 @@ export class CompiledRead {
 
   /** A row as JSON, with what it embeds. */
   json(row: unknown[], look?: Look): string | Promise<string> {
-    return this.#write([row], look);
+    return this.#write([row], { look });
   }
 
   /** Whether the number of rows does not say if any follow a page, so that one more than it takes has to be asked for. */
@@ -338,42 +404,48 @@ export class CompiledRead {
   }
 
   /** A window of all rows. */
-  async page(window: Window, look?: Look): Promise<CompiledPage> {
+  async page(window: Window, reading: Reading = {}): Promise<CompiledPage> {
+    const { order } = reading.view ?? this.#view;
     const { offset, limit, seek } = window;
     if (!seek) {
       const size = this.asksForMore ? limit + 1 : limit;
-      const fetch = () => this.#walk?.rows(size, offset) ?? this.#executor.rows(this.#page, [size, offset]);
+      const fetch = () => order.walk?.rows(size, offset) ?? this.#executor.rows(order.page, [size, offset]);
       const [rows, counted] = await this.#counter.beside(window, this.#source, fetch);
-      return this.#placedPage(rows, counted, limit, this.#seek, look);
+      return this.#placedPage(rows, counted, limit, order.seek, reading);
     }
     const [rows, counted, following] = await Promise.all([
-      this.#send(this.#text.sought(seek, limit + 1)),
+      this.#send(order.text.sought(seek, limit + 1), order.wide),
       this.#counter.count(this.#source),
-      seek.direction === 'before' ? this.#send(this.#text.following(seek)) : null,
+      seek.direction === 'before' ? this.#send(order.text.following(seek)) : null,
     ]);
-    return this.#soughtPage(rows, counted, following, { seek, limit }, look);
+    return this.#soughtPage(rows, counted, following, { seek, limit }, reading);
   }
 
   /** The rows that a query selects, in its own order, and what another query counts. */
-  async pageOf({ all, count, following: next, inOrder, keys }: PageQueries, window: Window, look?: Look): Promise<CompiledPage> {
+  async pageOf(
+    { all, count, following: next, inOrder, keys }: PageQueries,
+    window: Window,
+    reading: Reading = {},
+  ): Promise<CompiledPage> {
+    const { order } = reading.view ?? this.#view;
     const { limit, seek } = window;
     const page = this.#sendable(keys);
     const source = { all: this.#bound(count), rows: all && this.#bound(all) };
-    const fetch = () => this.#executor.rows(this.#statement(this.#text.ofSelected(page.sql)), page.params);
+    const fetch = () => this.#executor.rows(this.#statement(order.text.ofSelected(page.sql), order.wide), page.params);
     if (!seek) {
       const [rows, counted] = await this.#counter.beside(window, source, fetch);
-      return this.#placedPage(rows, counted, limit, inOrder ? this.#seek : null, look);
+      return this.#placedPage(rows, counted, limit, inOrder ? order.seek : null, reading);
     }
     const [rows, counted, following] = await Promise.all([
       fetch(),
       this.#counter.count(source),
       next && this.#send(this.#bound(next)),
     ]);
-    return this.#soughtPage(rows, counted, following, { seek, limit }, look);
+    return this.#soughtPage(rows, counted, following, { seek, limit }, reading);
   }
 
-  async #pageFrom(rows: unknown[][], counted: Counted, plan: SeekPlan | null, look?: Look): Promise<CompiledPage> {
-    return { counted, items: await this.#write(rows, look), edges: this.#edgesOf(rows, plan) };
+  async #pageFrom(rows: unknown[][], counted: Counted, plan: SeekPlan | null, reading: Reading): Promise<CompiledPage> {
+    return { counted, items: await this.#write(rows, reading), edges: this.#edgesOf(rows, plan, reading) };
   }
 
   async #placedPage(
@@ -381,10 +453,10 @@ export class CompiledRead {
     counted: Counted,
     limit: number,
     plan: SeekPlan | null,
-    look?: Look,
+    reading: Reading,
   ): Promise<CompiledPage> {
-    if (!this.asksForMore) return this.#pageFrom(found, counted, plan, look);
-    const page = await this.#pageFrom(found.slice(0, limit), counted, plan, look);
+    if (!this.asksForMore) return this.#pageFrom(found, counted, plan, reading);
+    const page = await this.#pageFrom(found.slice(0, limit), counted, plan, reading);
     return { ...page, edges: { ...page.edges, more: found.length > limit } };
   }
 
@@ -393,26 +465,28 @@ export class CompiledRead {
     counted: Counted,
     following: unknown[][] | null,
     { limit, seek }: { readonly seek: Seek; readonly limit: number },
-    look?: Look,
+    reading: Reading,
   ): Promise<CompiledPage> {
+    const plan = (reading.view ?? this.#view).order.seek as SeekPlan;
     const { rows, beyond } = cutSought(found, seek, limit);
-    const page = await this.#pageFrom(rows, counted, this.#seek, look);
-    const edges = rows.length > 0 ? page.edges : (this.#seek as SeekPlan).edgesOfNone(seek);
+    const page = await this.#pageFrom(rows, counted, plan, reading);
+    const edges = rows.length > 0 ? page.edges : plan.edgesOfNone(seek);
     return { ...page, edges: { ...edges, ...sidesOf(seek, beyond, following !== null && following.length > 0) } };
   }
 
-  #edgesOf(rows: unknown[][], plan: SeekPlan | null): PageEdges {
+  #edgesOf(rows: unknown[][], plan: SeekPlan | null, { view = this.#view }: Reading): PageEdges {
     const [first] = rows;
     if (!plan || !first) return noEdges;
     const last = rows[rows.length - 1] as unknown[];
-    const tokenOf = (row: unknown[]) => plan.token(this.#text.edgeColumns.map((column) => row[column]));
+    const tokenOf = (row: unknown[]) => plan.token(view.order.text.edgeColumns.map((column) => row[column]));
     return { first: tokenOf(first), last: tokenOf(last) };
   }
 
-  #write(rows: unknown[][], look: Look | undefined): string | Promise<string> {
-    if (this.takesLook) return this.#writeSeen(rows, look);
-    if (this.#plan.many.length === 0) return this.#written(rows, noRows);
-    return this.#fetchMany(rows).then((many) => this.#written(rows, this.#grouped(many)));
+  #write(rows: unknown[][], { look, view = this.#view }: Reading): string | Promise<string> {
+    const { shown } = view;
+    if (this.takesLook) return this.#writeSeen(rows, look, shown);
+    if (this.#plan.many.length === 0) return written(rows, noRows, shown);
+    return this.#fetchMany(rows, shown).then((many) => written(rows, this.#grouped(many), shown));
   }
 
   #grouped(many: readonly unknown[][][]): RowsByKey[] {
@@ -420,10 +494,10 @@ export class CompiledRead {
   }
 
   /** What is embedded is fetched first, and then asked about, all of it at once. */
-  async #writeSeen(rows: unknown[][], look: Look | undefined): Promise<string> {
+  async #writeSeen(rows: unknown[][], look: Look | undefined, shownRows: ShownRows): Promise<string> {
     if (!look) throw new Error(`${this.#meta.className} embeds rows that a caller may not see: give it a look`);
     const { limited } = this.#plan;
-    const many = await this.#fetchMany(rows);
+    const many = await this.#fetchMany(rows, shownRows);
     const keys = limited.map(() => new Map<string, unknown>());
     gather(rows, this.#rootPoints, keys);
     for (const [source, found] of many.entries()) gather(found, this.#manyPoints[source] as readonly SightPoint[], keys);
@@ -438,20 +512,17 @@ export class CompiledRead {
       const shown = points.length > 0 ? found.filter((row) => points.every((point) => isSeen(row, point, seen))) : found;
       return grouped(shown, selection);
     });
-    return this.#written(rows, groups, seen);
-  }
-
-  #written(rows: unknown[][], many: readonly RowsByKey[], seen?: readonly SeenKeys[]): string {
-    let text = '';
-    for (let i = 0; i < rows.length; i++)
-      text += (i === 0 ? '' : ',') + this.#writer(rows[i] as unknown[], many, this.#manyWriters, seen);
-    return text;
+    return written(rows, groups, shownRows, seen);
   }
 
   /** One statement for each to-many, those of one level at the same time. */
-  #fetchMany(root: unknown[][], send: Send = this.#executor): Promise<unknown[][][]> {
+  #fetchMany(root: unknown[][], { isWanted }: ShownRows, send: Send = this.#executor): Promise<unknown[][][]> {
     const rows: Promise<unknown[][]>[] = [];
     for (const [source, selection] of this.#plan.many.entries()) {
+      if (!isWanted(source)) {
+        rows[source] = nothing;
+        continue;
+      }
       const parents = selection.parent === null ? Promise.resolve(root) : (rows[selection.parent] as Promise<unknown[][]>);
       rows[source] = parents.then((found) => this.#rowsFor(source, selection, found, send));
     }
@@ -477,8 +548,8 @@ export class CompiledRead {
     return `select ${columns.join(', ')} from ${[table, ...joins].join(' ')}${where([...conditions, ...own])}`;
   }
 
-  #send({ text, params }: BoundText): Promise<unknown[][]> {
-    return this.#executor.rows(this.#statement(text), params);
+  #send({ text, params }: BoundText, wide = this.#wide): Promise<unknown[][]> {
+    return this.#executor.rows(this.#statement(text, wide), params);
   }
 
   #bound(query: KeyQuery): BoundText {
@@ -513,19 +584,28 @@ type Send = Pick<Executor, 'rows'>;
 /** Writes rows as lines, each with an end of its own. */
 export type LineWriter = (rows: unknown[][], send: Send) => string | Promise<string>;
 
-interface RestrictedStatements {
-  readonly one: Statement;
-  readonly all: Statement;
+interface NarrowedStatements {
   readonly page: Statement;
   /** The text that counts, and the one that selects what is counted. */
   readonly count: string;
   readonly rows: string;
 }
 
-const keptRestrictions = 200;
+/** What callers ask for in other ways than these is made again. */
+const keptOrders = 50;
+const keptChoices = 50;
+const keptConditions = 200;
 
 const noRows: readonly RowsByKey[] = [];
+const nothing: Promise<unknown[][]> = Promise.resolve([]);
 const noKeys: SeenKeys = new Set();
+
+function written(rows: unknown[][], many: readonly RowsByKey[], shown: ShownRows, seen?: readonly SeenKeys[]): string {
+  const { manyWriters, writer } = shown;
+  let text = '';
+  for (let i = 0; i < rows.length; i++) text += (i === 0 ? '' : ',') + writer(rows[i] as unknown[], many, manyWriters, seen);
+  return text;
+}
 
 /** Where in a row the key of something stands that is embedded only where it is seen. */
 interface SightPoint {

@@ -26,7 +26,13 @@ export function value(given: unknown): ConditionPart {
   return { kind: 'value', value: given };
 }
 
-/** Writes a condition. `placeOf` says how the parameter at a position stands in SQL. */
+/** The classes of which a condition leads through what a caller sees. */
+export function hiddenIn(condition: Condition): EntityMetadata[] {
+  const metas = condition.flatMap((part) => (typeof part === 'object' && part.kind === 'seen' ? [part.meta] : []));
+  return [...new Set(metas)];
+}
+
+/** Writes a condition. `placeOf` says how the parameter at a position stands in SQL: as `?`, where a sight is given. */
 export function conditionText(
   condition: Condition,
   rootSql: string,
@@ -41,10 +47,8 @@ export function conditionText(
     else if (part.kind === 'value') sql += placeOf(params.push(part.value));
     else {
       const seen = sight?.(part.meta, part.alias) ?? { sql: '1 = 0', params: [] };
-      let taken = 0;
-      sql += seen.sql.replace(/'(?:[^']|'')*'|"(?:[^"]|"")*"|`[^`]*`|\?/g, (found) =>
-        found === '?' ? placeOf(params.push(seen.params[taken++])) : found,
-      );
+      sql += seen.sql;
+      params.push(...seen.params);
     }
   }
   return { sql, params };

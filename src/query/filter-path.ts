@@ -183,8 +183,6 @@ class Follower {
     refuseUnusual(this.#mapper, property, names[0] as string);
     const targets = targetsOf(property).map((target) => {
       refuseTable(target);
-      if (this.#isHiding(target))
-        throw new NotAskable(`an API hides rows of ${target.className} from some callers, and who asks would learn of them`);
       const own = new Map([...plan.variants].filter(([concrete]) => isKindOf(concrete, target)));
       const joined = `asked${depth}`;
       const inner =

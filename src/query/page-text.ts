@@ -1,4 +1,5 @@
 import type { DatabaseKind } from '../database/mapper.ts';
+import { Recent } from './recent.ts';
 import type { RowPlan } from './row-plan.ts';
 import { rootTableAlias } from './row-plan.ts';
 import { complementOf, type Seek, type SeekPlan } from './seek-plan.ts';
@@ -9,6 +10,18 @@ export interface BoundText {
   readonly text: string;
   readonly params: readonly unknown[];
 }
+
+/** A condition on the rows of a list, whose parameters come before all others. */
+export interface Narrowing {
+  /** Empty where there is none. */
+  readonly sql: string;
+  readonly params: readonly unknown[];
+}
+
+export const noNarrowing: Narrowing = Object.freeze({ sql: '', params: [] });
+
+/** Texts of what is sought that are kept. */
+const keptTexts = 200;
 
 /** The texts of the statements behind the pages of one list, with the columns of the row plan first. */
 export class PageText {
@@ -24,7 +37,7 @@ export class PageText {
   readonly #columnsOfSelected: string;
   readonly #columns: string;
   /** Texts of what is sought, by which of the values are null: the conditions differ in that. */
-  readonly #sought = new Map<string, string>();
+  readonly #sought = new Recent<string>(keptTexts);
 
   constructor(root: RowPlan['root'], filters: readonly string[], sort: SortPlan, seek: SeekPlan | null, kind: DatabaseKind) {
     this.#root = root;
@@ -49,9 +62,10 @@ export class PageText {
     return this.#page([], 'after', `limit ${this.#parameter(1)} offset ${this.#parameter(2)}`);
   }
 
-  /** The same of the rows that fulfil a condition, whose parameters come before the others. */
-  byOffsetWhere(conditions: readonly string[], taken: number): string {
-    return this.#page(conditions, 'after', `limit ${this.#parameter(taken + 1)} offset ${this.#parameter(taken + 2)}`);
+  /** The same of the rows that fulfil a condition. */
+  byOffsetWhere({ params, sql }: Narrowing): string {
+    const taken = params.length;
+    return this.#page(conditionsOf(sql), 'after', `limit ${this.#parameter(taken + 1)} offset ${this.#parameter(taken + 2)}`);
   }
 
   /** Whether several pages can be found at once: on PostgreSQL, where the key alone is what the list is ordered by. */
@@ -81,17 +95,19 @@ export class PageText {
   }
 
   /** What comes before or after a row, nearest first. */
-  sought(seek: Seek, limit: number): BoundText {
-    return this.#cached('rows', seek, [limit], (condition) => {
-      return this.#page([condition], seek.direction, `limit ${this.#parameter(1)}`);
+  sought(seek: Seek, limit: number, narrowing = noNarrowing): BoundText {
+    return this.#cached('rows', seek, narrowing, [limit], (condition) => {
+      const limits = `limit ${this.#parameter(narrowing.params.length + 1)}`;
+      return this.#page([...conditionsOf(narrowing.sql), condition], seek.direction, limits);
     });
   }
 
   /** Whether anything follows what is sought backwards. */
-  following(seek: Seek): BoundText {
-    return this.#cached('following', complementOf(seek), [], (condition) => {
+  following(seek: Seek, narrowing = noNarrowing): BoundText {
+    return this.#cached('following', complementOf(seek), narrowing, [], (condition) => {
       const { table } = this.#root;
-      return `select 1 from ${[table, ...this.#sort.joins].join(' ')}${where([...this.#own, condition])} ${this.#order('after')} limit 1`;
+      const conditions = [...this.#own, ...conditionsOf(narrowing.sql), condition];
+      return `select 1 from ${[table, ...this.#sort.joins].join(' ')}${where(conditions)} ${this.#order('after')} limit 1`;
     });
   }
 
@@ -102,21 +118,25 @@ export class PageText {
     return `${selected} select ${this.#columnsOfSelected} from _page as page inner join ${table} on ${key} = page.key ${joins.join(' ')}${where(conditions)} order by page.place`;
   }
 
-  #cached(what: 'rows' | 'following', seek: Seek, before: readonly unknown[], textOf: (condition: string) => string): BoundText {
+  #cached(
+    what: 'rows' | 'following',
+    seek: Seek,
+    narrowing: Narrowing,
+    before: readonly unknown[],
+    textOf: (condition: string) => string,
+  ): BoundText {
     const plan = this.#seek as SeekPlan;
-    const params = [...before];
+    const params = [...narrowing.params, ...before];
+    let position = params.length;
     let form = `${what} ${seek.direction} ${seek.inclusive}`;
     for (const [i, value] of seek.values.entries()) {
       if (value === null) form += ` ${i}`;
       else params.push(plan.bound(value, i));
     }
-    let text = this.#sought.get(form);
-    if (text === undefined) {
-      let position = before.length;
-      const columnOf = (column: SortColumn) => column.sql;
-      text = textOf(plan.condition(seek, columnOf, () => this.#parameter(++position)));
-      this.#sought.set(form, text);
-    }
+    const columnOf = (column: SortColumn) => column.sql;
+    const text = this.#sought.get(`${form} ${narrowing.sql}`, () =>
+      textOf(plan.condition(seek, columnOf, () => this.#parameter(++position))),
+    );
     return { text, params };
   }
 
@@ -140,6 +160,10 @@ export class PageText {
   #parameter(position: number): string {
     return this.#kind === 'postgresql' ? `$${position}` : `?${position}`;
   }
+}
+
+function conditionsOf(sql: string): string[] {
+  return sql === '' ? [] : [sql];
 }
 
 export function where(conditions: readonly string[]): string {

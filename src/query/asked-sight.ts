@@ -1,0 +1,87 @@
+import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
+import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
+import { concreteClasses, hasDiscriminator } from '../model/hierarchy.ts';
+import { keyOf } from '../model/identifier.ts';
+import type { Asked } from './asked.ts';
+import { type Condition, type ConditionText, hiddenIn } from './condition.ts';
+import { type Doors, queryThrough } from './doors.ts';
+import { keysOfAll, selectedKeys } from './keys.ts';
+import { isPlain } from './restriction.ts';
+
+/**
+ * Adds to what was asked what the caller sees of the classes that its condition leads through. A row that only a voter who looks
+ * at it would show counts as hidden here: a database cannot ask a voter.
+ */
+export async function withSight<Request>(
+  asked: Asked,
+  { doors, em, mapper, request }: { mapper: Mapper; doors: Doors<Request>; em: () => RequestEntityManager; request: Request },
+): Promise<Asked> {
+  const hidden = asked.condition ? hiddenIn(asked.condition) : [];
+  if (hidden.length === 0) return asked;
+  const sights = new Map<EntityMetadata, readonly ClassSight[]>();
+  for (const meta of hidden) {
+    const classes = concreteClasses(mapper, meta);
+    const seen: ClassSight[] = [];
+    for (const own of classes) {
+      const type = classes.length > 1 || hasDiscriminator(own) ? own : null;
+      seen.push({ type, keys: await keysSeen(em(), request, doors, own) });
+    }
+    sights.set(meta, seen);
+  }
+  const quote = (name: string) => mapper.driver.getPlatform().quoteIdentifier(name).toString();
+  return { ...asked, sight: (meta, alias) => sightText(meta, alias, sights.get(meta) ?? [], quote) };
+}
+
+/** What is seen of one class: the keys that any of the queries selects, or all of them (null). */
+interface ClassSight {
+  /** The class, where its rows share their table with others. */
+  readonly type: EntityMetadata | null;
+  readonly keys: readonly ConditionText[] | null;
+}
+
+async function keysSeen<Request>(
+  em: RequestEntityManager,
+  request: Request,
+  doors: Doors<Request>,
+  own: EntityMetadata,
+): Promise<ClassSight['keys']> {
+  if (await doors.isOpenTo(request, own)) return null;
+  const keys: ConditionText[] = [];
+  for (const door of doors.limitsOf(own)) {
+    const query = await queryThrough(em, request, door);
+    if (query) keys.push(isPlain(query) ? keysOfAll(door.meta, query) : selectedKeys(em, door.meta, query, door.sort));
+  }
+  return keys;
+}
+
+function sightText(
+  meta: EntityMetadata,
+  alias: string,
+  classes: readonly ClassSight[],
+  quote: (name: string) => string,
+): ConditionText {
+  const params: unknown[] = [];
+  const key = `${alias}.${quote(keyOf(meta).fieldNames[0] as string)}`;
+  const branches = classes.flatMap(({ keys, type }) => {
+    const isOfClass = type ? [typeCondition(type, alias, quote)] : [];
+    if (keys === null) return [isOfClass[0] ?? '1 = 1'];
+    if (keys.length === 0) return [];
+    const among = keys.map((text) => {
+      params.push(...text.params);
+      return `${key} in (${text.sql})`;
+    });
+    return [`(${[...isOfClass, `(${among.join(' or ')})`].join(' and ')})`];
+  });
+  return branches.length === 0 ? { sql: '1 = 0', params: [] } : { sql: `(${branches.join(' or ')})`, params };
+}
+
+function typeCondition(meta: EntityMetadata, alias: string, quote: (name: string) => string): string {
+  const property = meta.root.properties[meta.root.discriminatorColumn as never] as EntityProperty;
+  const value = String(meta.discriminatorValue).replaceAll("'", "''");
+  return `${alias}.${quote(property.fieldNames[0] as string)} = '${value}'`;
+}
+
+/** Whether a condition can be written without knowing who asks. */
+export function isSameForAll(condition: Condition): boolean {
+  return hiddenIn(condition).length === 0;
+}
