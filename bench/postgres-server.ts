@@ -2,16 +2,27 @@ import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_pr
 import { once } from 'node:events';
 import { chmodSync, chownSync, cpSync, mkdirSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { pinned } from './cores.ts';
 import { freePort } from './server-process.ts';
 
 type Account = { uid: number; gid: number } | Record<string, never>;
 
+export interface PostgresServer {
+  readonly url: string;
+  readonly version: string;
+  /** The process that starts all others of the server. */
+  pid(): number;
+  /** Ends it in order, waits, and starts it again on the same port with the same data. */
+  restart(milliseconds: number): Promise<void>;
+  stop(): Promise<void>;
+}
+
 /**
  * A PostgreSQL server with default settings, so fsync and all, on the core of the load. Only the number of connections is
  * raised, as the pools of all contestants are open side by side.
  */
-export async function startPostgres(directory: string): Promise<{ url: string; version: string; stop(): Promise<void> }> {
+export async function startPostgres(directory: string): Promise<PostgresServer> {
   const account = serverAccount();
   const home = join(directory, 'postgres');
   mkdirSync(home);
@@ -28,10 +39,12 @@ export async function startPostgres(directory: string): Promise<{ url: string; v
   const port = await freePort();
   const settings = { listen_addresses: '127.0.0.1', port, unix_socket_directories: '', max_connections: 300 };
   const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
-  const server = spawn(...pinned('load', join(native, 'bin', 'postgres'), ['-D', data, ...flags]), {
-    ...options,
-    stdio: ['ignore', 'ignore', 'pipe'],
-  });
+  const launch = () =>
+    spawn(...pinned('load', join(native, 'bin', 'postgres'), ['-D', data, ...flags]), {
+      ...options,
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+  let server = launch();
   const kill = () => server.kill('SIGQUIT');
   // before the folder is removed that it writes to
   process.prependOnceListener('exit', kill);
@@ -39,6 +52,16 @@ export async function startPostgres(directory: string): Promise<{ url: string; v
   return {
     url: `postgresql://bench@127.0.0.1:${port}/postgres`,
     version: spawnSync(join(native, 'bin', 'postgres'), ['--version'], { ...options, encoding: 'utf8' }).stdout.trim(),
+    pid: () => server.pid as number,
+    async restart(milliseconds) {
+      const gone = once(server, 'exit');
+      // its fast shutdown: sessions are ended, and nothing is lost
+      server.kill('SIGINT');
+      await gone;
+      await sleep(milliseconds);
+      server = launch();
+      await ready(server);
+    },
     async stop() {
       process.off('exit', kill);
       const gone = once(server, 'exit');

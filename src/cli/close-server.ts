@@ -1,6 +1,6 @@
 import type { Server } from 'node:http';
 import { type Socket, Server as TcpServer } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import { gateOf } from '../traffic/gate.ts';
 
@@ -30,6 +30,8 @@ export function prepareClose(app: FastifyInstance, patience = closingTime): () =
   return async () => {
     const end = performance.now() + patience - Math.min(reserve, patience / 10);
     gateOf(app)?.drain();
+    // those who have connected already are taken: whoever is left in line when it is closed is cut off
+    for (let turn = 0; turn < 2; turn++) await nextTurn();
     // not that of the HTTP server, which closes idle connections at once, whatever is on its way on them
     if (server.listening) TcpServer.prototype.close.call(server);
     for (const limit = performance.now() + lastRequests; sockets.size > 0 && performance.now() < Math.min(limit, end); ) {

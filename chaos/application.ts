@@ -1,0 +1,75 @@
+import { mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+
+const files = {
+  'package.json': '{ "type": "module" }',
+  'config/routes.yaml':
+    "app_cruds: { resource: 'app_main_crud_route_loader:load', type: service }\nwork: { resource: 'work:load', type: service }\n",
+  'src/models/thing.ts': `import { defineEntity, p } from '@mikro-orm/core';
+export const Tag = defineEntity({ name: 'Tag', properties: { id: p.integer().primary().groups('read') } });
+export const Thing = defineEntity({
+  name: 'Thing',
+  properties: {
+    id: p.integer().primary().groups('read'),
+    name: p.string().groups('read', 'write'),
+    data: p.json().nullable().groups('write'),
+    tags: () => p.manyToMany(Tag).groups('read'),
+  },
+});
+`,
+  'src/seed.ts': `import { Tag, Thing } from './models/thing.ts';
+export default (em) => {
+  for (let id = 1; id <= 200; id++) em.create(Thing, { name: 'thing ' + id });
+  for (let id = 1; id <= 20; id++) em.create(Tag, {});
+};
+`,
+  'src/services/work.ts': `export const work = { load: () => [{ name: 'work', path: '/work.{_format}', methods: ['GET'], handler: async (request) => {
+  const end = performance.now() + Number(request.query.busy ?? 0);
+  while (performance.now() < end);
+  await new Promise((done) => setTimeout(done, Number(request.query.wait ?? 0)));
+  return { done: true };
+} }] };
+`,
+  'src/controllers/thing-controller.ts': `import { ApiController } from 'declarest';
+export class ThingController extends ApiController {
+  async holdApi(request) {
+    await this.em.transactional(async (em) => {
+      await em.execute('select 1');
+      await new Promise((done) => setTimeout(done, Number(request.query.wait ?? 1000)));
+    });
+    return { done: true };
+  }
+}
+`,
+};
+
+/** Writes the application that is put to the test, with its settings, and gives its directory. */
+export function writeApplication(root: string, databaseUrl: string, server: object = {}, database: object = {}): string {
+  const directory = mkdtempSync(join(root, 'app-'));
+  const declaration = {
+    app_main: {
+      apis: {
+        thing: {
+          class: 'Thing',
+          controller: 'ThingController',
+          base_path: '/thing',
+          actions: {
+            _index: { methods: { GET: true, POST: true } },
+            _entity: { methods: { GET: true, PATCH: true, DELETE: true } },
+            hold: { 'single-collection': 'collection', methods: { GET: true } },
+            tag: { path: 'tags', association: { property: 'tags' } },
+          },
+        },
+        guarded: { class: 'Thing', base_path: '/guarded', base_role: 'ROLE_USER', actions: { _index: null } },
+      },
+      database: { url: databaseUrl, schema: 'update', ...database },
+      server,
+    },
+  };
+  for (const [name, text] of Object.entries({ ...files, 'config/app.yaml': JSON.stringify(declaration) })) {
+    mkdirSync(dirname(join(directory, name)), { recursive: true });
+    writeFileSync(join(directory, name), text);
+  }
+  symlinkSync(join(import.meta.dirname, '..', 'node_modules'), join(directory, 'node_modules'));
+  return directory;
+}

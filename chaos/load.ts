@@ -1,0 +1,102 @@
+import { Agent, request } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** What came of a request: a status, or that there was no connection (`refused`), or that it was lost on the way (`lost`). */
+export interface Outcome {
+  readonly status: number | 'refused' | 'lost';
+  readonly took: number;
+  readonly body: string;
+}
+
+export interface Asked {
+  readonly method?: string;
+  readonly path: string;
+  readonly json?: unknown;
+}
+
+/** Sends a request and never fails. */
+export function ask(url: string, { method = 'GET', path, json }: Asked, agent?: Agent): Promise<Outcome> {
+  const start = performance.now();
+  const body = json === undefined ? undefined : JSON.stringify(json);
+  return new Promise((resolve) => {
+    const done = (status: Outcome['status'], text = '') => resolve({ status, took: performance.now() - start, body: text });
+    const sent = request(
+      url + path,
+      {
+        method,
+        agent,
+        headers: body === undefined ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) },
+      },
+      (response) => {
+        let text = '';
+        response.setEncoding('utf8').on('data', (part: string) => {
+          text += part;
+        });
+        response.on('end', () => done(response.complete ? (response.statusCode as number) : 'lost', text));
+        response.on('error', () => done('lost'));
+      },
+    );
+    sent.on('error', (error: NodeJS.ErrnoException) => {
+      done(error.code === 'ECONNREFUSED' ? 'refused' : 'lost');
+    });
+    sent.end(body);
+  });
+}
+
+/** Counts of outcomes by status. */
+export function tally(outcomes: readonly Outcome[]): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const { status } of outcomes) counts[status] = (counts[status] ?? 0) + 1;
+  return counts;
+}
+
+export function shown(counts: Record<string, number>): string {
+  return Object.entries(counts)
+    .map(([status, count]) => `${count} × ${status}`)
+    .join(', ');
+}
+
+export function percentile(outcomes: readonly Outcome[], part: number): number {
+  const times = outcomes.map(({ took }) => took).sort((a, b) => a - b);
+  return times[Math.min(Math.floor(times.length * part), times.length - 1)] ?? 0;
+}
+
+/** Clients that ask one thing after the other, until they are stopped. */
+export function clients(
+  count: number,
+  url: string,
+  next: (n: number) => Asked,
+): { stop(): Promise<Outcome[]>; readonly outcomes: Outcome[] } {
+  const outcomes: Outcome[] = [];
+  let isOver = false;
+  const agent = new Agent({ keepAlive: true, maxSockets: count });
+  const running = Array.from({ length: count }, async (_, i) => {
+    for (let n = 0; !isOver; n++) {
+      const outcome = await ask(url, next(i + n * count), agent);
+      outcomes.push(outcome);
+      if (outcome.status === 'refused' || outcome.status === 503) await sleep(20);
+    }
+  });
+  return {
+    outcomes,
+    async stop() {
+      isOver = true;
+      await Promise.all(running);
+      agent.destroy();
+      return outcomes;
+    },
+  };
+}
+
+/** Sends as many requests each second, whether the earlier ones are answered or not. */
+export async function atRate(rate: number, seconds: number, url: string, next: (n: number) => Asked): Promise<Outcome[]> {
+  const agent = new Agent({ keepAlive: true, maxSockets: 2000 });
+  const pending: Promise<Outcome>[] = [];
+  const start = performance.now();
+  for (let sent = 0; performance.now() - start < seconds * 1000; await sleep(5)) {
+    for (const due = ((performance.now() - start) / 1000) * rate; sent < due; sent++) pending.push(ask(url, next(sent), agent));
+  }
+  const outcomes = await Promise.all(pending);
+  agent.destroy();
+  return outcomes;
+}

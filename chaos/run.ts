@@ -1,0 +1,37 @@
+// Runs the application through what can happen to it, and prints a table: what was asked, what must be seen, what was seen.
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { startPostgres } from '../bench/postgres-server.ts';
+import { type Kind, rows, type Seen } from './rows.ts';
+
+const { values } = parseArgs({
+  options: { quick: { type: 'boolean', default: false }, only: { type: 'string', multiple: true, default: [] } },
+});
+
+const root = mkdtempSync(join(tmpdir(), 'declarest-chaos-'));
+chmodSync(root, 0o755);
+process.on('exit', () => rmSync(root, { recursive: true, force: true }));
+const postgres = await startPostgres(root);
+
+const isAsked = (name: string, kind: Kind) =>
+  values.only.length === 0 || values.only.some((text) => `${name} ${kind}`.toLowerCase().includes(text.toLowerCase()));
+
+console.log('| test | database | must show | seen | |\n| --- | --- | --- | --- | --- |');
+let failed = 0;
+try {
+  for (const row of rows) {
+    for (const kind of row.kinds.filter((one) => isAsked(row.name, one))) {
+      const outcome: Seen = await row
+        .run({ root, kind, postgres, quick: values.quick })
+        .catch((error: Error) => ({ seen: `failed: ${error.message.split('\n')[0]}`, pass: false }));
+      if (!outcome.pass) failed++;
+      console.log(`| ${row.name} | ${kind} | ${row.must} | ${outcome.seen} | ${outcome.pass ? 'pass' : 'FAIL'} |`);
+    }
+  }
+} finally {
+  await postgres.stop();
+}
+console.log(failed === 0 ? '\nall passed' : `\n${failed} failed`);
+process.exit(failed === 0 ? 0 : 1);

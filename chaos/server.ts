@@ -1,0 +1,64 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** `declarest serve` in a process of its own. */
+export interface ServedApplication {
+  readonly url: string;
+  readonly child: ChildProcess;
+  /** What it has printed on the standard error. */
+  errors(): string;
+  /** Mebibytes in memory, now and at most. */
+  memory(): { readonly now: number; readonly peak: number };
+  /** Sends a signal and gives the exit code and the milliseconds until the end. */
+  end(signal?: NodeJS.Signals): Promise<{ readonly code: number | null; readonly took: number }>;
+}
+
+/** Starts the application and waits until it listens; `before` is a program to run it under. */
+export async function serve(
+  directory: string,
+  options: readonly string[] = [],
+  before: readonly string[] = [],
+): Promise<ServedApplication> {
+  const binary = join(import.meta.dirname, '..', 'bin', 'declarest.js');
+  const [program, ...args] = [...before, process.execPath, binary, 'serve', directory, '--port', '0', ...options];
+  const child = spawn(program as string, args, {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, NODE_ENV: 'production' },
+  });
+  const kill = () => child.kill('SIGKILL');
+  process.on('exit', kill);
+  child.on('exit', () => process.off('exit', kill));
+  let errors = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    errors = (errors + text).slice(-20_000);
+  });
+  const url = await new Promise<string>((resolve, reject) => {
+    let printed = '';
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      printed += text;
+      const found = /^listening on (\S+)$/m.exec(printed)?.[1];
+      if (found) resolve(found);
+    });
+    child.once('exit', () => reject(new Error(`it did not start:\n${errors}`)));
+  });
+  return {
+    url,
+    child,
+    errors: () => errors,
+    memory() {
+      const status = readFileSync(`/proc/${child.pid}/status`, 'utf8');
+      const size = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(status)?.[1]) / 1024;
+      return { now: size('VmRSS'), peak: size('VmHWM') };
+    },
+    async end(signal = 'SIGTERM') {
+      const start = performance.now();
+      if (child.exitCode !== null || child.signalCode !== null) return { code: child.exitCode, took: 0 };
+      const gone = once(child, 'exit');
+      child.kill(signal);
+      await gone;
+      return { code: child.exitCode, took: performance.now() - start };
+    },
+  };
+}
