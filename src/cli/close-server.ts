@@ -13,6 +13,9 @@ const closingTime = 10_000;
  */
 const lastRequests = 300;
 
+/** Milliseconds for which those are taken who have connected already. */
+const longestLine = 1000;
+
 /** Milliseconds of its time that are left for what comes after the last request. */
 const reserve = 500;
 
@@ -23,15 +26,16 @@ const reserve = 500;
 export function prepareClose(app: FastifyInstance, patience = closingTime): () => Promise<void> {
   const server = app.server as Server;
   const sockets = new Set<Socket>();
+  let accepted = 0;
   server.on('connection', (socket) => {
+    accepted++;
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
   });
   return async () => {
     const end = performance.now() + patience - Math.min(reserve, patience / 10);
+    await untilNobodyComes(() => accepted, Math.min(longestLine, patience / 2));
     gateOf(app)?.drain();
-    // those who have connected already are taken: whoever is left in line when it is closed is cut off
-    for (let turn = 0; turn < 2; turn++) await nextTurn();
     // not that of the HTTP server, which closes idle connections at once, whatever is on its way on them
     if (server.listening) TcpServer.prototype.close.call(server);
     for (const limit = performance.now() + lastRequests; sockets.size > 0 && performance.now() < Math.min(limit, end); ) {
@@ -50,6 +54,19 @@ export function prepareClose(app: FastifyInstance, patience = closingTime): () =
     // what does not end now is ended with the process
     await Promise.race([closed, sleep(Math.min(reserve, patience) / 2, null, { ref: false })]);
   };
+}
+
+/**
+ * Node takes one connection in each of its turns. Whoever has connected and still stands in line when it is closed would be cut
+ * off, so the line is left to empty first; connections are kept meanwhile, so that nobody comes anew because of us.
+ */
+async function untilNobodyComes(accepted: () => number, limit: number): Promise<void> {
+  const end = performance.now() + limit;
+  for (let quiet = 0, before = accepted(); quiet < 3 && performance.now() < end; ) {
+    await nextTurn();
+    quiet = accepted() === before ? quiet + 1 : 0;
+    before = accepted();
+  }
 }
 
 /** Until the last connection is closed the application goes on as ever: Fastify answers nothing any more once it is closing. */

@@ -39,6 +39,12 @@ export class Gate {
   readonly #onClose: (this: ServerResponse) => void;
   /** As many may be in flight now. */
   #room: number;
+  #isBusy = false;
+  /** Requests that were let in during this turn of the event loop; counted while busy. */
+  #inTurn = 0;
+  readonly #onTurn = () => {
+    this.#inTurn = 0;
+  };
   #now = performance.now();
   #timer: NodeJS.Timeout | null = null;
   #idleBeats = 0;
@@ -89,7 +95,7 @@ export class Gate {
   #admits(request: IncomingMessage, response: ServerResponse): boolean {
     const url = request.url as string;
     if (this.#isDraining) response.setHeader('Connection', 'close');
-    if (this.#inFlight.size >= this.#room && !this.#options.isExempt(url)) {
+    if ((this.#inFlight.size >= this.#room || (this.#isBusy && this.#isTurnFull())) && !this.#options.isExempt(url)) {
       this.#shed++;
       answerProblem(overloaded, request, response);
       return false;
@@ -105,6 +111,17 @@ export class Gate {
     return true;
   }
 
+  /**
+   * Requests that are answered as soon as they are read are never in flight together: they wait unread. So what one turn of the
+   * event loop brings counts as being there at once.
+   */
+  #isTurnFull(): boolean {
+    if (this.#inTurn === 0) setImmediate(this.#onTurn);
+    if (this.#inTurn >= this.#room) return true;
+    this.#inTurn++;
+    return false;
+  }
+
   #start(): void {
     this.#now = performance.now();
     this.#idleBeats = 0;
@@ -115,7 +132,8 @@ export class Gate {
   #look(): void {
     this.#now = performance.now();
     const { busyConcurrent, handlerTimeout, maxConcurrent } = this.#limits;
-    this.#room = this.#strain.look() ? Math.min(busyConcurrent, maxConcurrent) : maxConcurrent;
+    this.#isBusy = this.#strain.look();
+    this.#room = this.#isBusy ? Math.min(busyConcurrent, maxConcurrent) : maxConcurrent;
     if (handlerTimeout > 0) this.#giveUp(handlerTimeout);
     if (this.#shed > 0 && this.#now - this.#toldAt >= quiet) {
       this.#options.onShed(this.#shed, this.#inFlight.size);
