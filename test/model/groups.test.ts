@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { inGroups, readGroups, writeGroups } from '../../src/model/groups.ts';
+import { inGroups, isKnownToCallers, readGroups, writeGroups } from '../../src/model/groups.ts';
 
 describe('the groups', () => {
   test('of what goes out and of what comes in are fixed', () => {
@@ -30,5 +30,14 @@ describe('a property', () => {
   test('is in none where no group is active', () => {
     expect(inGroups({ groups: ['read'] }, [])).toBe(false);
     expect(inGroups({}, [])).toBe(false);
+  });
+});
+
+describe('callers know a property', () => {
+  test('that they can read or write, and no other', () => {
+    expect(isKnownToCallers({ groups: ['read'] })).toBe(true);
+    expect(isKnownToCallers({ groups: ['write'] })).toBe(true);
+    for (const property of [{}, { groups: [] }, { groups: ['internal'] }, { groups: ['read', 'write'], hidden: true }])
+      expect(isKnownToCallers(property)).toBe(false);
   });
 });
