@@ -1,6 +1,7 @@
 import type { AddressInfo } from 'node:net';
 import type { ApiRequest } from '../access/user.ts';
 import type { Application } from '../application.ts';
+import { Problem } from '../errors.ts';
 import { serverOf } from '../server.ts';
 import { Judge } from './suite-judge.ts';
 import { sendRequest, type TestRequest, type TestResponse } from './test-client.ts';
@@ -77,12 +78,19 @@ export class SuiteServer {
     const application = await this.#load(database.url, (sql) => {
       running.written ||= writing.test(sql);
     });
+    const reached = new WeakSet<object>();
     const app = await serverOf(
       application,
       {},
       {
         prepare: (server) => {
           server.addHook('preHandler', async (request) => running.look?.(request as ApiRequest));
+          // where the roles of the user decide alone, callers are refused before their body is read
+          server.addHook('preParsing', async (request) => void reached.add(request));
+          server.addHook('onError', async (request, _, error) => {
+            const isJudged = error instanceof Problem && ['authentication_required', 'access_denied'].includes(error.code);
+            if (isJudged && !reached.has(request)) await running.look?.(request as ApiRequest);
+          });
         },
       },
     );

@@ -116,6 +116,7 @@ function agency(options: { compiledReads: boolean }) {
     models: [Team, Agent, Asset, Car, House, Mission, Dossier] as Any[],
     controllers: [TeamController, AgentController, HouseController, MissionController],
     app_main: {
+      formats: ['json', 'xml', 'csv', 'ndjson'] as const,
       security,
       apis: {
         team: { class: Team, base_path: '/team', controller: TeamController, actions: everything },
@@ -252,6 +253,16 @@ describe.each(databases.flatMap((database) => [true, false].map((compiledReads) 
       expect(json.contacts.byName).toEqual({ lead: null });
       expect(json.contacts.all.map(({ id }: Any) => id)).toEqual([1, 3]);
       expect((await get('/dossier/1', { as: chief })).json.contacts.all).toHaveLength(3);
+    });
+
+    test('in exports and in other formats', async () => {
+      for (const path of ['/mission.csv', '/mission.ndjson', '/mission.xml', '/mission/1.xml', '/mission/1.csv']) {
+        const response = await application.request('GET', path);
+        expect(response.status, response.text).toBe(200);
+        expect(response.text).toContain('first');
+        expectNone(response.text);
+        expect((await application.request('GET', path, { as: chief })).text).toContain('BERT');
+      }
     });
 
     test('in the answers to writes', async () => {
