@@ -90,6 +90,8 @@ export const apis = {
     filters: {
       id: ['eq', 'in', 'ne', 'lt', 'gt'],
       name: ['eq', 'ne', 'in', 'lt', 'gte', 'contains', 'starts', 'ends', 'exists'],
+      parent: ['exists'],
+      'parent.id': ['eq', 'ne', 'in'],
     },
     sort: ['name', 'id'],
     search: ['name'],
@@ -109,9 +111,16 @@ export const apis = {
       open: ['eq'],
       kind: ['eq', 'in'],
       data: ['exists'],
+      room: ['exists'],
+      'room.id': ['eq', 'ne', 'in', 'exists'],
+      'room.name': ['eq', 'ne', 'in', 'lt', 'gte', 'contains', 'starts', 'ends', 'exists'],
+      'room.parent': ['exists'],
+      rooms: ['exists'],
+      'rooms.id': ['eq', 'ne'],
+      'rooms.name': ['eq', 'ne', 'contains', 'exists'],
     },
     sort: ['title', 'id'],
-    search: ['title'],
+    search: ['title', 'room.name', 'rooms.name'],
     actions: {
       ...actions,
       peek: { methods: { GET: true, HEAD: true } },
@@ -121,7 +130,21 @@ export const apis = {
   },
   // ordered by what is hidden from some
   ordered: { class: Item, base_path: '/ordered', base_role: 'ROLE_USER', default_sort: ['room.name'], actions: { _index: null } },
-  loan: { class: Loan, base_path: '/loan', base_role: 'ROLE_USER', formats, filters: { id: ['eq'] }, actions },
+  loan: {
+    class: Loan,
+    base_path: '/loan',
+    base_role: 'ROLE_USER',
+    formats,
+    filters: {
+      id: ['eq', 'in'],
+      'item.title': ['eq'],
+      'item.room': ['exists'],
+      'item.room.name': ['eq', 'ne', 'contains'],
+      'item.rooms.id': ['eq', 'ne'],
+    },
+    search: ['note', 'item.rooms.name'],
+    actions,
+  },
 } as const;
 
 /** What is told only of what can be hidden stands in the rows of this number, and in nothing of that one. */
