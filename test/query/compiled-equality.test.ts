@@ -143,7 +143,10 @@ async function compareApi(
       filter && (other === index || (made.models[index]?.family === 'leaf' && family.endsWith('root'))),
   );
   const isOurs = isCompiled && !isFiltered;
-  await compareFormats(index, entities[0] as string, (path) => compareAnswer(plain, compiled, 'GET', path, isOurs, counts));
+  // the mapper orders a page by what its filters leave of other models, and a query of its own by all that is there
+  const isFixed = !made.models.some(({ filter }) => filter) || sortOf(made, index).every((key) => !key.includes('.'));
+  const read = (path: string) => compareAnswer(plain, compiled, 'GET', path, isOurs, counts);
+  await compareFormats(index, entities[0] as string, read, isFixed);
   const links: string[] = [];
   for (const [method, path] of asked) links.push(...linksIn(await compareAnswer(plain, compiled, method, path, isOurs, counts)));
   for (const link of new Set(links)) {
@@ -153,14 +156,25 @@ async function compareApi(
 }
 
 /** Exports are the whole list, and every format says what JSON says. */
-async function compareFormats(index: number, entity: string, read: (path: string) => Promise<string>): Promise<void> {
+async function compareFormats(
+  index: number,
+  entity: string,
+  read: (path: string) => Promise<string>,
+  isFixed: boolean,
+): Promise<void> {
   const list = await read(`/m${index}.json?items_per_page=200`);
   // some models are beyond the mapper itself, in every format
   if (!list.startsWith('{"count"')) return;
   const { results } = JSON.parse(list) as { results: unknown[] };
   const lines = await read(`/m${index}.ndjson`);
-  expect(list).toContain(`"results":[${lines.trimEnd().split('\n').join()}],"pagination"`);
-  compareCells(await read(`/m${index}.csv`), results);
+  const items = lines.trimEnd().split('\n');
+  if (isFixed) {
+    expect(list).toContain(`"results":[${items.join()}],"pagination"`);
+    compareCells(await read(`/m${index}.csv`), results);
+  } else {
+    for (const item of items) expect(list).toContain(item);
+    expect(items.filter((item) => item !== '')).toHaveLength(results.length);
+  }
   parseXml(await read(`/m${index}.xml`));
   const text = await read(entity);
   for (const format of ['ndjson', 'csv', 'xml']) {
