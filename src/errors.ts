@@ -132,7 +132,7 @@ export const catalogue = {
   too_many_exports: {
     status: 503,
     title: 'Service unavailable',
-    detail: 'as many exports as may run at once ({limit}) are running; try again shortly',
+    detail: 'there are {limit} exports under way, and no more may be at once; try again shortly',
   },
   authentication_unavailable: {
     status: 503,

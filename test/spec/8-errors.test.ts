@@ -806,6 +806,47 @@ describe('a disk that is full', () => {
   });
 });
 
+/** A list whose export is not over before it is let go. */
+class HeldController extends ApiController {
+  override async onPostFetchEntity(): Promise<void> {
+    workGate.asked++;
+    await workGate.opened;
+  }
+}
+
+describe.each(databases)('what a list cannot be asked on %s', (database) => {
+  test('has a code of its own', async () => {
+    const asking = thingOptions(undefined, {
+      formats: ['json', 'csv'],
+      exports: { at_once: 1 },
+      database: { connect_timeout: 300 },
+      pagination: { max_or_groups: 1 },
+    });
+    const list = { class: 'Thing', base_path: '/asked', filters: { name: ['eq'] }, sort: ['name'], actions: { _index: null } };
+    Object.assign(asking.app_main.apis as object, {
+      asked: list,
+      held: { class: 'Thing', base_path: '/held', controller: HeldController, actions: { _index: null } },
+    });
+    const options = { ...asking, controllers: [...(asking.controllers ?? []), HeldController] };
+    await withThings(database, options, async (app) => {
+      const asked = async (path: string) => {
+        const { status, json } = await sendTo(app, 'GET', path);
+        return [status, json?.code];
+      };
+      expect(await asked('/asked.json?name[contains]=a')).toEqual([400, 'operator_not_allowed']);
+      expect(await asked('/asked.json?sort=data')).toEqual([400, 'sort_not_allowed']);
+      expect(await asked('/asked.json?fields=secret')).toEqual([400, 'field_not_readable']);
+      expect(await asked('/asked.json?or[0][name]=a&or[1][name]=b')).toEqual([400, 'too_many_groups']);
+      const open = closeGate();
+      const held = app.request('GET', '/held.csv');
+      await until(() => workGate.asked === 1);
+      expect(await asked('/asked.csv')).toEqual([503, 'too_many_exports']);
+      open();
+      expect((await held).status).toBe(200);
+    });
+  });
+});
+
 // These run last: they look at every refusal that the tests above were given.
 describe('of all refusals', () => {
   test('each is a problem document with nothing but the documented members', () => {
