@@ -4,6 +4,13 @@ import { example, useTarget } from './support/target.ts';
 
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 
+/** The path of a row, by an id of the form that the route asks for. */
+function withId(path: string, number: string): string {
+  const others = { '/api/tag/': 'housing', '/api/document/': '00000000-0000-4000-8000-000000000000' };
+  const id = Object.entries(others).find(([start]) => path.startsWith(start))?.[1] ?? number;
+  return path.replace('{id}', id).replace('{_format}', 'json');
+}
+
 describe.each(databases)('API9:2023 improper inventory management, in the example on %s', (kind) => {
   const target = useTarget(kind, example);
   const boss = { id: 1, roles: ['ROLE_ADMIN'], centers: [1, 2, 3] };
@@ -12,20 +19,18 @@ describe.each(databases)('API9:2023 improper inventory management, in the exampl
     const { records } = target.app.application;
     expect(records.length).toBeGreaterThan(10);
     for (const record of records) {
-      const path = record.path.replace('{id}', record.path.includes('tag/') ? 'housing' : '999999').replace('{_format}', 'json');
+      const path = withId(record.path, '999999');
       const allowed = new Set(
         records.filter((other) => other.path === record.path).flatMap((other) => other.methods as string[]),
       );
       for (const method of methods) {
         const json = ['POST', 'PUT', 'PATCH'].includes(method) ? { nonsense: 1 } : undefined;
         const { headers, status } = await target.send(method, path, { as: boss, ...(json && { json }) });
-        if (allowed.has(method)) expect([`${method} ${path}`, status]).not.toEqual([`${method} ${path}`, 405]);
+        const about = `${method} ${path}`;
+        if (allowed.has(method)) expect([about, status]).not.toEqual([about, 405]);
         else {
-          expect([`${method} ${path}`, status]).toEqual([
-            `${method} ${path}`,
-            record.path.includes('uuid') ? 404 : status === 404 ? 404 : 405,
-          ]);
-          if (status === 405) expect(new Set(String(headers.allow).split(', '))).toEqual(allowed);
+          expect([about, status]).toEqual([about, 405]);
+          expect(new Set(String(headers.allow).split(', '))).toEqual(allowed);
         }
       }
     }
@@ -33,12 +38,13 @@ describe.each(databases)('API9:2023 improper inventory management, in the exampl
 
   test('nobody gets anywhere without a credential but where nothing is asked (CWE-306)', async () => {
     for (const { methods: enabled, path, roles } of target.app.application.records) {
-      const real = path.replace('{id}', path.includes('tag/') ? 'housing' : '1').replace('{_format}', 'json');
+      const real = withId(path, '1');
       for (const method of enabled) {
         if ((roles[method] ?? []).length === 0) continue;
         const json = ['POST', 'PUT', 'PATCH'].includes(method) ? {} : undefined;
         const { status } = await target.send(method, real, { ...(json && { json }) });
-        expect([401, 404], `${method} ${real}`).toContain(status);
+        // a row that is hidden from nobody in particular is not there for them
+        expect(path.includes('{id}') ? [401, 404] : [401], `${method} ${real}`).toContain(status);
       }
     }
   });
@@ -90,9 +96,8 @@ describe.each(databases)('API9:2023 improper inventory management, in the exampl
     '/.well-known/security.txt',
   ])('%s was not declared and is not there (CWE-1059)', async (path) => {
     for (const method of ['GET', 'POST', 'DELETE']) {
-      const { headers, status } = await target.send(method, path, { as: boss, ...(method === 'POST' && { json: {} }) });
-      expect([404, 405]).toContain(status);
-      if (status === 405) expect(headers.allow).not.toContain(method);
+      const { status } = await target.send(method, path, { as: boss, ...(method === 'POST' && { json: {} }) });
+      expect(status).toBe(404);
     }
   });
 });

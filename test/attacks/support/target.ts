@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect } from 'vitest';
 import type { ApplicationOptions } from '../../../src/application.ts';
-import { startApplication, type TestApplication, type TestUser } from '../../../src/testing.ts';
+import { startApplication, type TestApplication, type TestResponse, type TestUser } from '../../../src/testing.ts';
 import { type DatabaseKind, type FreshDatabase, freshDatabase } from '../../support/databases.ts';
 
 /** What an attacker sends. Nothing of it is put right on its way. */
@@ -55,8 +55,11 @@ const insides = [
  * Every answer of the suite comes through here: none is a failure of the server, tells of its inside, or claims another form
  * than it has.
  */
-export function inspect(answer: Answer, { isFault = false, repeats = '' }: { isFault?: boolean; repeats?: string } = {}): Answer {
-  if (isFault) expect(answer.status).toBe(500);
+export function inspect(
+  answer: Answer,
+  { fault = null, repeats = '' }: { fault?: number | null; repeats?: string } = {},
+): Answer {
+  if (fault !== null) expect(answer.status).toBe(fault);
   else expect(answer.status, answer.whole).toBeLessThan(500);
   // what the attacker wrote may be repeated
   const own = withoutOwn(answer.whole, repeats);
@@ -67,6 +70,12 @@ export function inspect(answer: Answer, { isFault = false, repeats = '' }: { isF
     expect(answer.json.status).toBe(answer.status);
   }
   return answer;
+}
+
+/** An answer that came by way of {@link TestApplication.request}, as one of ours. */
+export function answerOf({ headers, json, status, text }: TestResponse): Answer {
+  const head = [...headers].map((header) => header.join(': ')).join('\n');
+  return { status, headers: Object.fromEntries(headers), text, json, whole: `${status}\n${head}\n\n${text}` };
 }
 
 function withoutOwn(text: string, repeats: string): string {
@@ -141,7 +150,7 @@ async function send(app: TestApplication, agent: Agent, method: string, path: st
     request.end(bytes);
   });
   const inBody = typeof bytes === 'string' && bytes.length < 10_000 ? bytes : '';
-  return inspect(answer, { isFault, repeats: inBody.length > path.length ? inBody : path });
+  return inspect(answer, { fault: isFault ? 500 : null, repeats: inBody.length > path.length ? inBody : path });
 }
 
 async function sendRaw(app: TestApplication, bytes: string | Uint8Array): Promise<Answer[]> {

@@ -5,13 +5,20 @@ import { ApiController, type ApiRequest, type ModelQuery } from '../../../src/in
 /** Stands in every value that a caller who is not the administrator must never see. */
 export const marker = 'HIDDEN-';
 
+/** A folder of this name would have the code of the first one. */
+export const takenName = 'taken';
+
 export const Folder = defineEntity({
   name: 'Folder',
   properties: {
     id: p.integer().primary().groups('read'),
     name: p.string().length(40).groups('read', 'write'),
-    // in no group, and unique
-    code: p.string().nullable().unique(),
+    // in no group, and unique; made of what is sent
+    code: p
+      .string()
+      .nullable()
+      .unique()
+      .onCreate((folder: any) => folder.code ?? (folder.name === takenName ? `${marker}code-first` : null)),
     // only added to and removed from
     pages: () => p.manyToMany(Page),
   },
