@@ -90,14 +90,21 @@ async function localKeys(keySet: unknown, algorithm: string, place: string): Pro
     const imported = await importJWK(key, algorithm).catch((cause: unknown) => {
       throw new Error(`${place}, keys[${index}], is no valid key for ${algorithm}`, { cause });
     });
-    const { modulusLength: bits = Number.POSITIVE_INFINITY } = (imported as CryptoKey).algorithm as { modulusLength?: number };
-    if (bits < 2048) {
-      throw new Error(`${place}, keys[${index}], has ${bits} bits; an RSA key must have 2048 or more`);
+    const bits = bitsOf(imported as CryptoKey);
+    if (bits < leastBits) {
+      throw new Error(`${place}, keys[${index}], has ${bits} bits; an RSA key must have ${leastBits} or more`);
     }
     usable++;
   }
   if (usable === 0) throw new Error(`${place} has no key for ${algorithm}, which security.jwt.algorithm asks for`);
   return pick;
+}
+
+/** Of an RSA key; weaker ones can be broken. */
+const leastBits = 2048;
+
+function bitsOf({ algorithm }: CryptoKey): number {
+  return (algorithm as { modulusLength?: number }).modulusLength ?? Number.POSITIVE_INFINITY;
 }
 
 function publicKey(key: unknown, place: string): JWK {
@@ -121,7 +128,10 @@ function remoteKeys(address: URL): JWTVerifyGetKey {
   const pick = createRemoteJWKSet(address, { timeoutDuration: 5000, cooldownDuration: 30_000, cacheMaxAge: 600_000 });
   return async (header, token) => {
     try {
-      return await pick(header, token);
+      const key = await pick(header, token);
+      // as if it were not in the set
+      if (bitsOf(key) < leastBits) throw new errors.JWKSNoMatchingKey();
+      return key;
     } catch (cause) {
       if (cause instanceof errors.JWKSNoMatchingKey || cause instanceof errors.JWKSMultipleMatchingKeys) throw cause;
       // Not the caller's fault: the address does not answer, or with something that is no key set.
