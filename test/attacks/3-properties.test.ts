@@ -54,23 +54,27 @@ describe.each(databases)('API3:2023 broken object property level authorization, 
   const stateOf = (id: number) => target.rows(`select owner, secret, is_admin, rank, draft from page where id = ${id}`);
 
   describe('mass assignment (rails/rails#5228)', () => {
-    test.each(protectedFields.flatMap(([name, value]) => spellings(name).map((spelling) => [spelling, value] as const)))(
-      'the field %j is refused',
-      async (name, value) => {
-        const before = await stateOf(1);
-        for (const [method, path] of [
-          ['PATCH', '/page/1.json'],
-          ['PUT', '/page/1.json'],
-          ['POST', '/page.json'],
-        ] as const) {
-          const answer = await target.send(method, path, { as: ann, json: { title: 'ann 1', [name]: value } });
-          expect([answer.status, answer.json.code]).toEqual([400, 'unknown_field']);
-          expect(answer.whole).not.toContain(marker);
-        }
-        expect(await stateOf(1)).toEqual(before);
-        expect(await target.rows('select count(*) as n from page')).toEqual([{ n: kind === 'sqlite' ? 6 : '6' }]);
-      },
-    );
+    // every spelling of one name, and the usual ones of the others
+    test.each(
+      protectedFields.flatMap(([name, value], index) =>
+        spellings(name)
+          .slice(0, index === 2 ? undefined : 7)
+          .map((spelling) => [spelling, value] as const),
+      ),
+    )('the field %j is refused', async (name, value) => {
+      const before = await stateOf(1);
+      for (const [method, path] of [
+        ['PATCH', '/page/1.json'],
+        ['PUT', '/page/1.json'],
+        ['POST', '/page.json'],
+      ] as const) {
+        const answer = await target.send(method, path, { as: ann, json: { title: 'ann 1', [name]: value } });
+        expect([answer.status, answer.json.code]).toEqual([400, 'unknown_field']);
+        expect(answer.whole).not.toContain(marker);
+      }
+      expect(await stateOf(1)).toEqual(before);
+      expect(await target.rows('select count(*) as n from page')).toEqual([{ n: kind === 'sqlite' ? 6 : '6' }]);
+    });
 
     test.each([
       ['another id', '{"title":"x","id":2}'],

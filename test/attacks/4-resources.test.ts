@@ -86,13 +86,13 @@ describe.each(databases)('API4:2023 unrestricted resource consumption, on %s', (
       'in the field %s',
       async (field) => {
         for (const value of deep) {
-          for (const method of ['PATCH', 'PUT']) {
-            const answer = await target.send(method, '/machine/1.json', { headers, body: `{"name":"x","${field}":${value}}` });
+          for (const [method, path] of [
+            ['PATCH', '/machine/1.json'],
+            ['POST', '/machine.json'],
+          ] as const) {
+            const answer = await target.send(method, path, { headers, body: `{"name":"x","${field}":${value}}` });
             expect([400, 422]).toContain(answer.status);
           }
-          expect([400, 422]).toContain(
-            (await target.send('POST', '/machine.json', { headers, body: `{"name":"x","${field}":${value}}` })).status,
-          );
         }
       },
     );
