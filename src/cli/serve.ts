@@ -3,9 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Application } from '../application.ts';
 import { didYouMean, listed } from '../declaration/suggest.ts';
 import { integerOption } from './arguments.ts';
-import { prepareClose } from './close-server.ts';
 import { type Command, directoryPositional, type Given, optionValue } from './command.ts';
-import { reachDatabase, untilReached, withDatabaseNews } from './database-start.ts';
 import { ApplicationFailure, CallFailure, type ExitCode, Failure, messageOf } from './failure.ts';
 import { type Io, say } from './io.ts';
 import { listenOn, listenOptions } from './listen-options.ts';
@@ -58,6 +56,7 @@ async function serveHere(
   const application = await openApplication(dir, io);
   const { server } = application.declaration;
   let place = { host: server.host, port: server.port, ...asked };
+  const { reachDatabase } = await import('./database-start.ts');
   const away = await reachDatabase(application);
   if (away !== null) {
     const port = await answerUntilReached(application, place, away, stopped, io);
@@ -65,6 +64,7 @@ async function serveHere(
     place = { ...place, port };
   }
   const app = await start(application, level, io);
+  const { prepareClose } = await import('./close-server.ts');
   const close = prepareClose(app, server.shutdownTimeout);
   try {
     if (!several) await announcePublic(application, io);
@@ -92,6 +92,7 @@ async function serveBy(several: Several, count: number, given: Given, io: Io): P
   if (database.url === 'sqlite::memory:') {
     throw new CallFailure('--workers needs a database that several processes can open, and one in memory is in one process only');
   }
+  const { reachDatabase } = await import('./database-start.ts');
   // one that is away is left to the workers, who wait for each other when they make tables
   if ((await reachDatabase(application)) === null) await prepareOnce(application, io);
   await application.mapper.close(true);
@@ -105,6 +106,7 @@ async function serveBy(several: Several, count: number, given: Given, io: Io): P
 /** Brings the database to the models, and fills a new one. */
 async function prepareOnce(application: Application, io: Io): Promise<void> {
   const { prepareDatabase } = await import('../database/prepare-database.ts');
+  const { withDatabaseNews } = await import('./database-start.ts');
   const { declaration, mapper, seed } = withDatabaseNews(application, (line) => say(io.stderr, line));
   try {
     await prepareDatabase(mapper, declaration.database, seed);
@@ -122,6 +124,7 @@ function logLevel(env: NodeJS.ProcessEnv): string {
 
 async function start(application: Application, level: string, io: Io): Promise<FastifyInstance> {
   const { serverOf } = await import('../server.ts');
+  const { withDatabaseNews } = await import('./database-start.ts');
   const news: string[] = [];
   try {
     const app = await serverOf(
@@ -155,6 +158,7 @@ async function answerUntilReached(
   io: Io,
 ): Promise<number | null> {
   const { startWaiting } = await import('./waiting-server.ts');
+  const { untilReached } = await import('./database-start.ts');
   const waiting = await listen(place, () => startWaiting(application.declaration.server, place));
   try {
     say(io.stderr, `${away}; waiting for it, and answering 503 on ${addressOf(waiting.address)} until then`);

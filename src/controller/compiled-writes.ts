@@ -104,7 +104,7 @@ function creating({ executor, format, runtime, writer }: Compiling): Attempt | u
     await checkAccess(runtime, '_index', request, null);
     const refusal = await refusedReference(runtime, columns, request);
     if (refusal) throw refusal;
-    const row = await unlessRefused(change.insert(columns));
+    const row = await unlessMisfit(change.insert(columns));
     if (!row) return null;
     const location = locationOf(runtime, request, read.keyOf(row), format);
     return { status: 201, location, json: await read.json(row) };
@@ -125,7 +125,7 @@ function patching({ executor, method, runtime, writer }: Compiling): Attempt | u
     if (id === null) return null;
     const refusal = await refusedReference(runtime, columns, request);
     if (refusal) return refuse(runtime, read, id, refusal);
-    const row = await unlessRefused(change.patch(id, columns));
+    const row = await unlessMisfit(change.patch(id, columns));
     return row ? { status: 200, json: await read.json(row) } : null;
   };
 }
@@ -332,10 +332,20 @@ async function unlessRefused<Result>(change: Promise<Result>): Promise<Result | 
     return await change;
   } catch (error) {
     const { code, errcode } = error as { code?: string; errcode?: number };
-    // a constraint, a value that is none of the column's, or a pivot table that would take a link twice
+    // a constraint, or a pivot table that would take a link twice
     const refused =
-      code === 'ERR_SQLITE_ERROR' ? (Number(errcode) & 0xff) === 19 || errcode === 1 : /^2[23]|^42P10$/.test(code ?? '');
+      code === 'ERR_SQLITE_ERROR' ? (Number(errcode) & 0xff) === 19 || errcode === 1 : /^23|^42P10$/.test(code ?? '');
     if (!refused) throw error;
+    return undefined;
+  }
+}
+
+/** What a change gave; undefined where a value is none that its column takes, which only PostgreSQL itself knows of some types. */
+async function unlessMisfit<Result>(change: Promise<Result>): Promise<Result | undefined> {
+  try {
+    return await change;
+  } catch (error) {
+    if (!/^22/.test(String((error as { code?: unknown }).code))) throw error;
     return undefined;
   }
 }

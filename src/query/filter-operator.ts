@@ -1,5 +1,5 @@
+import { lowered, lowerFunction } from '../database/lower-case.ts';
 import type { DatabaseKind } from '../database/mapper.ts';
-import { lowered, lowerFunction } from '../database/sqlite-functions.ts';
 import type { FilterOperator } from '../declaration/types.ts';
 import { type Condition, not, value } from './condition.ts';
 import type { FilterPath, PathColumn } from './filter-path.ts';

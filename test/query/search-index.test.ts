@@ -94,7 +94,11 @@ describe.each(databases)('a search with an index on %s', (database) => {
     expect(await made()).toEqual(indexes);
   });
 
-  test.runIf(database === 'postgresql')('makes use of its index', async () => {
+  test('makes use of its index, where there is one', async () => {
+    if (database === 'sqlite') {
+      expect(await ids('/fulltext.json?q=no+such+title')).toEqual([]);
+      return;
+    }
     const em = app.application.mapper.em.fork() as Any;
     await em.execute(
       "insert into book (id, title, subtitle) select n, 'title ' || n, 'sub ' || n from generate_series(100, 20000) as n",

@@ -288,7 +288,7 @@ describe.each(databases.flatMap((database) => [[database, 'compiled'] as const, 
         tokenWith(null),
         tokenWith('text'),
         Buffer.from([0xff, 0xfe]).toString('base64url'),
-        'A'.repeat(5000),
+        'A'.repeat(1000),
       ];
       for (const text of wrong) expect([text, await refused(`/player.json?page=2&after=${text}`)]).toEqual([text, asked]);
       expect(await refused(`${next}&after=${token}`)).toBe(asked);
