@@ -51,6 +51,16 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./reference.ts')).reference,
   },
   {
+    name: 'openapi',
+    summary: 'Print the OpenAPI document of the application.',
+    load: async () => (await import('./openapi.ts')).openapi,
+  },
+  {
+    name: 'client',
+    summary: 'Write a typed client of the application, in TypeScript.',
+    load: async () => (await import('./client.ts')).client,
+  },
+  {
     name: 'token',
     summary: 'Print a token that the application accepts.',
     load: async () => (await import('./token.ts')).token,

@@ -28,7 +28,7 @@ export function identifierParser(meta: EntityMetadata, platform: Platform, where
 }
 
 /** What a model's key holds. One that is itself an association takes the ids of what it points to. */
-function keyKind(meta: EntityMetadata, platform: Platform): ValueKind {
+export function keyKind(meta: EntityMetadata, platform: Platform): ValueKind {
   let key = keyOf(meta);
   while (key.targetMeta) key = keyOf(key.targetMeta);
   return valueKindOf(key, platform);

@@ -20,6 +20,7 @@ describe('the TypeScript in the documentation', () => {
   test('passes the type checker as a file of the application that it speaks of', () => {
     // Where a block names no file, it stands beside the controllers of the example application.
     cpSync(join(root, 'examples', 'courses', 'src'), join(directory, 'courses', 'src'), { recursive: true });
+    cpSync(join(root, 'examples', 'courses', 'client.ts'), join(directory, 'courses', 'src', 'controllers', 'client.ts'));
     const places = new Map<string, string>();
     for (const { page, marks, text, line } of snippets) {
       const file = marks.file ? `notes/${marks.file}` : `courses/src/controllers/${page.replaceAll(/\W/g, '-')}-${line}.ts`;

@@ -1,0 +1,222 @@
+import type { RouteRecord } from '../route/record.ts';
+import { commentOf, keyText, typeDeclarations, typeOf } from './client-types.ts';
+import type { OpenApiDocument } from './document.ts';
+import type { JsonSchema } from './json-schema.ts';
+
+interface Operation {
+  readonly summary: string;
+  readonly parameters: readonly { name: string; in: string; required?: boolean; schema: JsonSchema; description?: string }[];
+  readonly requestBody?: { readonly content: Readonly<Record<string, { schema: JsonSchema }>> };
+  readonly responses: Readonly<Record<string, { content?: Readonly<Record<string, { schema: JsonSchema }>> }>>;
+}
+
+interface Call {
+  readonly record: RouteRecord;
+  readonly method: string;
+  readonly path: string;
+  readonly operation: Operation;
+}
+
+/** The source of a client in TypeScript that needs nothing but `fetch`: the same text for the same application. */
+export function clientSource(document: OpenApiDocument, records: readonly RouteRecord[]): string {
+  const { info, servers, components } = document as unknown as {
+    info: { title: string; version: string };
+    servers: readonly { url: string }[];
+    components: { schemas: Record<string, JsonSchema>; responses: Record<string, unknown> };
+  };
+  const calls = callsOf(document, records);
+  const problems = Object.keys(components.schemas).filter((name) => name.endsWith('Problem'));
+  const schemas = Object.fromEntries(
+    Object.entries(components.schemas).map(([name, { examples: _, ...schema }]) => [name, schema as JsonSchema]),
+  );
+  const base = servers[0]?.url ?? '/';
+  const groups = Map.groupBy(calls, ({ record }) => groupName(record));
+  return [
+    `// A client of ${info.title} ${info.version}, made by \`declarest client\`. Made again, it is the same: do not edit it.`,
+    typeDeclarations(schemas),
+    `/** Whatever a request can be refused with: \`status\` tells which. */\nexport type Problem = ${problems.join(' | ') || 'never'};`,
+    ...queriesOf(calls),
+    runtime(base === '/' ? '' : base),
+    `/** Makes the client of an API at an address. */\nexport function createClient(options: ClientOptions) {\n  const send = sender(options);\n  return {\n${[...groups].map(([name, own]) => groupText(name, own)).join('\n')}\n  };\n}\n`,
+  ].join('\n\n');
+}
+
+/** Every operation that answers in JSON. */
+function callsOf(document: OpenApiDocument, records: readonly RouteRecord[]): Call[] {
+  const paths = document.paths as Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  return records.flatMap((record) => {
+    const path = record.path.replace('{_format}', 'json');
+    return record.methods.flatMap((method) => {
+      const operation = paths[path]?.[method.toLowerCase()];
+      return operation && method !== 'HEAD' ? [{ record, method, path, operation }] : [];
+    });
+  });
+}
+
+function groupName({ api, controller }: RouteRecord): string {
+  return camel(api?.name ?? controller);
+}
+
+function camel(text: string): string {
+  return text.replace(/[^A-Za-z0-9]+(.)?/g, (_, next: string | undefined) => (next ?? '').toUpperCase());
+}
+
+function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+function isList({ record: { action }, method, operation }: Call): boolean {
+  return method === 'GET' && action?.kind === 'index' && operation.parameters.some(({ name }) => name === 'page');
+}
+
+const verbs: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  index: { GET: 'list', POST: 'create' },
+  entity: { GET: 'get', PATCH: 'update', PUT: 'replace', DELETE: 'remove' },
+};
+
+/** What a call is called among those of its API. */
+function callName({ record: { action, name, methods }, method }: Call, taken: (name: string) => boolean): string {
+  const verb = action && verbs[action.kind]?.[method];
+  if (verb) return verb;
+  const own = camel(action?.name ?? name);
+  const plain = action?.association
+    ? `${method === 'DELETE' ? 'remove' : 'add'}${capital(own)}`
+    : methods.filter((one) => one !== 'HEAD').length > 1
+      ? `${own}${capital(method.toLowerCase())}`
+      : own;
+  return taken(plain) ? `${plain}Action` : plain;
+}
+
+function queryName({ record }: Call): string {
+  return `${capital(groupName(record))}Query`;
+}
+
+function queriesOf(calls: readonly Call[]): string[] {
+  return calls.filter(isList).map((call) => {
+    const lines = call.operation.parameters
+      // what is left of an item when fields are chosen is no longer of its type
+      .filter(({ in: place, name }) => place === 'query' && name !== 'fields')
+      .map(({ name, schema, description }) => `${commentOf(description, '  ')}  ${keyText(name)}?: ${typeOf(schema)};`);
+    return `export interface ${queryName(call)} {\n${lines.join('\n')}\n}`;
+  });
+}
+
+function groupText(name: string, calls: readonly Call[]): string {
+  const supplied = new Set(
+    Object.values(verbs)
+      .flatMap((of) => Object.values(of))
+      .concat('all'),
+  );
+  const names = new Set<string>();
+  const methods = calls.map((call) => {
+    const called = callName(call, (plain) => supplied.has(plain) || names.has(plain));
+    names.add(called);
+    return callText(call, called);
+  });
+  return `    ${keyText(name)}: {\n${methods.join('\n')}\n    },`;
+}
+
+function callText(call: Call, name: string): string {
+  const { method, operation, path } = call;
+  const inPath = operation.parameters.filter(({ in: place }) => place === 'path');
+  const body = operation.requestBody?.content['application/json']?.schema;
+  const list = isList(call);
+  const parameters = [
+    ...inPath.map(({ name: parameter, schema }) => `${camel(parameter)}: ${typeOf(schema)}`),
+    ...(body ? [`body${Object.keys(body).length === 0 ? '?' : ''}: ${typeOf(body)}`] : []),
+    ...(list ? [`query: ${queryName(call)} = {}`] : []),
+  ];
+  const result = resultOf(operation);
+  const address = `\`${path.replace(/\{(\w+)\}/g, (_, parameter: string) => `\${part(${camel(parameter)})}`)}\``;
+  const given = [body && 'body', list && 'query'].filter(Boolean).join(', ');
+  const options = given ? `, { ${given} }` : '';
+  const comment = commentOf(operation.summary, '      ');
+  const text = `${comment}      ${name}: (${parameters.join(', ')}): Promise<${result}> => send('${method}', ${address}${options}),`;
+  if (!list) return text;
+  const item = `${result}['results'][number]`;
+  const all = parameters.join(', ');
+  return `${text}\n      /** Every item of the list, page by page. */\n      all: (${all}): AsyncGenerator<${item}, void> => pages<${item}>(send, ${address}, query),`;
+}
+
+function resultOf({ responses }: Operation): string {
+  const good = Object.entries(responses).find(([status]) => status.startsWith('2'));
+  const schema = good?.[1].content?.['application/json']?.schema;
+  return schema ? typeOf(schema) : 'void';
+}
+
+/** What every client has, whatever its API. */
+function runtime(base: string): string {
+  return `export interface ClientOptions {
+  /** Where the API is: \`http://127.0.0.1:3000\`. */
+  readonly baseUrl: string;
+  /** Who is calling: a token, or what gives one. */
+  readonly token?: string | (() => string | Promise<string>);
+  readonly headers?: Readonly<Record<string, string>>;
+  /** In place of the \`fetch\` of the platform. */
+  readonly fetch?: typeof fetch;
+}
+
+/** A request was refused: \`problem\` says why. */
+export class ApiError extends Error {
+  readonly problem: Problem;
+  readonly response: Response;
+
+  constructor(problem: Problem, response: Response) {
+    super(problem.detail);
+    this.name = 'ApiError';
+    this.problem = problem;
+    this.response = response;
+  }
+}
+
+interface Sent {
+  readonly body?: unknown;
+  readonly query?: object;
+}
+
+type Send = <Result>(method: string, path: string, sent?: Sent) => Promise<Result>;
+
+/** What the server puts before the links that it gives. */
+const base = ${JSON.stringify(base)};
+
+function sender({ baseUrl, token, headers, fetch: send = fetch }: ClientOptions): Send {
+  return async <Result>(method: string, path: string, { body, query = {} }: Sent = {}): Promise<Result> => {
+    const credential = typeof token === 'function' ? await token() : token;
+    const search = new URLSearchParams();
+    for (const [name, value] of Object.entries(query)) if (value !== undefined) search.append(name, String(value));
+    const response = await send(\`\${baseUrl.replace(/\\/+$/, '')}\${path}\${search.size > 0 ? \`?\${search}\` : ''}\`, {
+      method,
+      headers: {
+        accept: 'application/json',
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...(credential !== undefined && { authorization: \`Bearer \${credential}\` }),
+        ...headers,
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    const json = text === '' ? undefined : JSON.parse(text);
+    if (!response.ok) throw new ApiError(json as Problem, response);
+    return json as Result;
+  };
+}
+
+/** Follows \`next\` to the end of a list. */
+async function* pages<Item>(send: Send, path: string, query: object): AsyncGenerator<Item, void> {
+  interface Page {
+    readonly results: readonly Item[];
+    readonly pagination: { readonly next: string | null };
+  }
+  let page = await send<Page>('GET', path, { query });
+  for (;;) {
+    yield* page.results;
+    const { next } = page.pagination;
+    if (next === null) return;
+    page = await send<Page>('GET', next.slice(base.length));
+  }
+}
+
+function part(value: string | number): string {
+  return encodeURIComponent(String(value));
+}`;
+}

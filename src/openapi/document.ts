@@ -1,0 +1,303 @@
+import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
+import { planWrites } from '../change/write-plan.ts';
+import { restrictsQueries } from '../controller/api-controller.ts';
+import { isExport } from '../controller/export-reply.ts';
+import type { Mapper } from '../database/mapper.ts';
+import type { ActionDeclaration, ApiDeclaration, Catalog, Declaration, Format, HttpMethod } from '../declaration/types.ts';
+import { planFields, targetsOf } from '../model/field-plan.ts';
+import { readGroups, writeGroups } from '../model/groups.ts';
+import { concreteClasses, sameLine } from '../model/hierarchy.ts';
+import { keyKind } from '../model/identifier.ts';
+import { pageParameters } from '../response/page-request.ts';
+import { orderRecords } from '../route/order.ts';
+import { parsePath, placeholdersOf } from '../route/pattern.ts';
+import { defaultIdRequirement, type RouteRecord } from '../route/record.ts';
+import { maxValueLength } from '../route/requirement.ts';
+import { isDenormalizerClass } from '../serialization/denormalizer.ts';
+import { contentTypes } from '../serialization/formats.ts';
+import { Components } from './components.ts';
+import { exampleOf } from './example.ts';
+import { type JsonSchema, valueSchema } from './json-schema.ts';
+import { listParameters } from './list-parameters.ts';
+import { type ProblemStatus, problemResponse, problemResponses } from './problems.ts';
+import { collectionSchema, ReadSchemas } from './read-schemas.ts';
+import { type BodyMode, WriteSchemas } from './write-schemas.ts';
+
+/** What a document is made of. */
+export interface Described {
+  readonly declaration: Declaration;
+  readonly catalog: Catalog;
+  readonly mapper: Mapper;
+  readonly records: readonly RouteRecord[];
+}
+
+export interface Info {
+  readonly title: string;
+  readonly version: string;
+  readonly description?: string;
+}
+
+/** An OpenAPI document, ready for `JSON.stringify`. */
+export type OpenApiDocument = JsonSchema;
+
+/** Describes every route of an application, from the plans that answer its requests. */
+export function openApiDocument(described: Described, info: Info): OpenApiDocument {
+  return new Writer(described).document(info);
+}
+
+const bodyModes: Readonly<Partial<Record<HttpMethod, BodyMode>>> = { POST: 'create', PATCH: 'patch', PUT: 'replace' };
+
+class Writer {
+  readonly #described: Described;
+  readonly #components = new Components();
+  readonly #read: ReadSchemas;
+  readonly #write: WriteSchemas;
+  /** Those that some operation can be refused with. */
+  readonly #statuses = new Set<ProblemStatus>();
+
+  constructor(described: Described) {
+    this.#described = described;
+    const { catalog, declaration, mapper } = described;
+    const denormalized = new Set(
+      catalog.denormalizers.flatMap(({ value }) => (isDenormalizerClass(value) ? value.properties : [])),
+    );
+    const restricted = declaration.apis.filter(restricts).map(({ class: model }) => metaOf(mapper, model.value));
+    const around = {
+      hides: (meta: EntityMetadata) => restricted.some((other) => sameLine(meta, other)),
+      describe: descriptionOf,
+      denormalizes: (meta: EntityMetadata, property: string) => denormalized.has(`${meta.className}.${property}`),
+    };
+    this.#read = new ReadSchemas(this.#components, around);
+    this.#write = new WriteSchemas(mapper, this.#components, around);
+  }
+
+  document(info: Info): OpenApiDocument {
+    const { declaration, records } = this.#described;
+    // the models of APIs have the plain names, whoever embeds them first
+    for (const { class: model } of declaration.apis) this.#modelSchema(metaOf(this.#described.mapper, model.value));
+    const paths: Record<string, Record<string, unknown>> = {};
+    for (const record of orderRecords(records)) {
+      for (const format of record.formats) {
+        const path = record.path.replace('{_format}', format);
+        paths[path] ??= {};
+        for (const method of record.methods) paths[path][method.toLowerCase()] = this.#operation(record, method, format);
+      }
+    }
+    const responses = problemResponses(this.#statuses, this.#components);
+    return {
+      openapi: '3.1.1',
+      info: { ...info },
+      servers: [{ url: declaration.server.baseUrl || '/' }],
+      tags: tagsOf(declaration, records),
+      paths,
+      components: {
+        responses,
+        schemas: withExamples(this.#components.schemas()),
+        securitySchemes: this.#securitySchemes(),
+      },
+    };
+  }
+
+  #operation(record: RouteRecord, method: HttpMethod, format: string): JsonSchema {
+    const { api, action, name, roles } = record;
+    const asked = roles[method] ?? [];
+    const body = api && action ? this.#body(api, action, method) : null;
+    return {
+      operationId: `${name}_${method.toLowerCase()}${format === 'json' ? '' : `_${format}`}`,
+      summary: summaryOf(record, method),
+      tags: [tagOf(record)],
+      ...(asked.length > 0 ? { security: this.#security(), 'x-roles': [...asked] } : { security: [] }),
+      parameters: [...this.#pathParameters(record), ...this.#queryParameters(record, method, format)],
+      ...(body && { requestBody: { required: true, content: { 'application/json': { schema: body } } } }),
+      responses: this.#responses(record, method, format, asked.length > 0),
+    };
+  }
+
+  #body(api: ApiDeclaration, action: ActionDeclaration, method: HttpMethod): JsonSchema | null {
+    const { mapper } = this.#described;
+    const meta = metaOf(mapper, api.class.value);
+    if (action.association && (method === 'POST' || method === 'DELETE')) {
+      const { property, types } = action.association;
+      const own = meta.properties[property as never] as EntityProperty | undefined;
+      const targets = types.length > 0 ? types.map(({ value }) => metaOf(mapper, value)) : own ? targetsOf(own) : [];
+      return targets.length > 0 ? this.#write.reference(targets) : {};
+    }
+    if (!isSupplied(action)) return method === 'POST' || method === 'PUT' || method === 'PATCH' ? {} : null;
+    const mode = bodyModes[method];
+    if (!mode || (action.kind === 'index') !== (mode === 'create')) return null;
+    const plans = concreteClasses(mapper, meta).map((of) => planWrites(mapper, of, writeGroups));
+    return this.#write.of(plans, meta.className, mode);
+  }
+
+  #responses(record: RouteRecord, method: HttpMethod, format: string, guarded: boolean): JsonSchema {
+    const good = this.#success(record, method, format);
+    const refusals = this.#refusals(record, method, guarded).map((status) => {
+      this.#statuses.add(status);
+      return [String(status), problemResponse(status)] as const;
+    });
+    return Object.fromEntries([...good, ...refusals]);
+  }
+
+  #success({ api, action }: RouteRecord, method: HttpMethod, format: string): [string, JsonSchema][] {
+    const answered = (description: string, schema: JsonSchema) => ({ description, content: contentOf(format, schema) });
+    if (method === 'HEAD') return [['200', { description: 'What GET would answer, without its body.' }]];
+    if (!api || !action || !(isSupplied(action) || action.association)) return [['200', answered('What the handler gives.', {})]];
+    const meta = metaOf(this.#described.mapper, api.class.value);
+    // a model's own method may give something else than the item
+    if (action.association) return [['200', answered('What was added or removed.', {})]];
+    const model = this.#modelSchema(meta);
+    switch (`${action.kind} ${method}`) {
+      case 'index GET':
+        if (isExport(format)) return [['200', answered('The whole list.', model)]];
+        return [['200', answered('A page of the list.', this.#collection(api, model))]];
+      case 'index POST':
+        return [['201', { ...answered('It was created.', model), headers: location }]];
+      case 'entity DELETE':
+        return [['204', { description: 'It was removed.' }]];
+      case 'entity GET':
+      case 'entity PATCH':
+      case 'entity PUT':
+        return [['200', answered('The entity.', model)]];
+      default:
+        // enabled, and not supported: it is always 400
+        return [];
+    }
+  }
+
+  #collection(api: ApiDeclaration, item: JsonSchema): JsonSchema {
+    const exact = api.pagination.count === 'exact';
+    return collectionSchema(item, metaOf(this.#described.mapper, api.class.value).className, exact, this.#components);
+  }
+
+  #refusals({ api, action, single }: RouteRecord, method: HttpMethod, guarded: boolean): ProblemStatus[] {
+    const writes = method !== 'GET' && method !== 'HEAD';
+    const hasBody = writes && !(method === 'DELETE' && action && isSupplied(action));
+    const found: [ProblemStatus, boolean][] = [
+      [400, true],
+      [401, guarded || this.#security().length > 0],
+      [403, guarded],
+      [404, single && api !== null],
+      [409, writes],
+      [413, hasBody],
+      [414, true],
+      [415, hasBody],
+      [422, hasBody],
+      [429, (api ?? this.#described.declaration.server).rateLimit !== null],
+      [500, true],
+      [503, true],
+    ];
+    return found.flatMap(([status, can]) => (can ? [status] : []));
+  }
+
+  #pathParameters({ api, requirements, path }: RouteRecord): JsonSchema[] {
+    return placeholdersOf(parsePath(path).pattern).map((name) => ({
+      name,
+      in: 'path',
+      required: true,
+      schema: this.#placeholderSchema(name, requirements[name], api),
+    }));
+  }
+
+  #queryParameters({ api, action }: RouteRecord, method: HttpMethod, format: string): JsonSchema[] {
+    if (!api || !action?.list || !isSupplied(action) || (method !== 'GET' && method !== 'HEAD')) return [];
+    const { mapper } = this.#described;
+    const parameters = listParameters(
+      action.list,
+      api.pagination,
+      planFields(mapper, metaOf(mapper, api.class.value), readGroups),
+    );
+    // an export is the whole list
+    return isExport(format) ? parameters.filter(({ name }) => !pageParameters.includes(String(name))) : parameters;
+  }
+
+  #placeholderSchema(name: string, requirement: string | undefined, api: ApiDeclaration | null): JsonSchema {
+    const text: JsonSchema = { type: 'string', minLength: 1, maxLength: maxValueLength };
+    if (name === 'id' && api) {
+      const { mapper } = this.#described;
+      const kind = keyKind(metaOf(mapper, api.class.value), mapper.driver.getPlatform());
+      if (kind.kind === 'integer' && requirement === defaultIdRequirement)
+        return { type: 'integer', minimum: 0, maximum: kind.max };
+      if (kind.kind === 'uuid') return valueSchema(kind, 'write');
+      if (kind.kind === 'date' || kind.kind === 'enum') return valueSchema(kind, 'write');
+    }
+    return requirement === undefined ? text : { ...text, pattern: `^(?:${requirement})$` };
+  }
+
+  #modelSchema(meta: EntityMetadata): JsonSchema {
+    return this.#read.of(planFields(this.#described.mapper, meta, readGroups), meta.className);
+  }
+
+  #security(): JsonSchema[] {
+    return Object.keys(this.#securitySchemes()).map((name) => ({ [name]: [] }));
+  }
+
+  #securitySchemes(): Record<string, JsonSchema> {
+    const { apiKeys, jwt } = this.#described.declaration.security;
+    return {
+      ...(jwt && { token: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } }),
+      ...(apiKeys.length > 0 && { key: { type: 'apiKey', in: 'header', name: 'X-Api-Key' } }),
+    };
+  }
+}
+
+const location: JsonSchema = {
+  Location: { description: 'Where it is.', schema: { type: 'string', format: 'uri-reference' } },
+};
+
+/** What is sent in a format: of others than JSON, nothing is said but their type. */
+function contentOf(format: string, schema: JsonSchema): JsonSchema {
+  const type = (contentTypes[format as Format] ?? contentTypes.json).split(';', 1)[0] as string;
+  return { [type]: { schema: format === 'json' ? schema : { type: 'string' } } };
+}
+
+/** Whether an action behaves as supplied, and no method of a controller stands in for it. */
+function isSupplied({ kind, controllerAction }: ActionDeclaration): boolean {
+  return kind !== 'custom' && controllerAction === null;
+}
+
+function restricts({ controller }: ApiDeclaration): boolean {
+  return controller !== null && restrictsQueries(controller.value as never);
+}
+
+function metaOf(mapper: Mapper, model: unknown): EntityMetadata {
+  return mapper.getMetadata().get(model as never) as EntityMetadata;
+}
+
+/** What the model itself says of a property, or of the class. */
+function descriptionOf(meta: EntityMetadata, property?: string): string | undefined {
+  if (property === undefined) return meta.comment || undefined;
+  return (meta.properties[property as never] as EntityProperty | undefined)?.comment || undefined;
+}
+
+function tagOf({ api, controller }: RouteRecord): string {
+  return api?.name ?? controller;
+}
+
+function tagsOf({ apis }: Declaration, records: readonly RouteRecord[]): JsonSchema[] {
+  const others = records.filter(({ api }) => api === null).map(tagOf);
+  return [...apis.map(({ name }) => name), ...new Set(others)].map((name) => ({ name }));
+}
+
+function summaryOf({ api, action, handler, path }: RouteRecord, method: HttpMethod): string {
+  if (!api || !action) return `${method} ${path}`;
+  const name = api.name.replaceAll('_', ' ');
+  if (action.association)
+    return method === 'DELETE' ? `Remove from ${action.association.property}` : `Add to ${action.association.property}`;
+  if (!isSupplied(action)) return handler.replace(/Api$/, '');
+  if (action.kind === 'index') return method === 'POST' ? `Create a ${name}` : `List of ${name}`;
+  const verbs: Partial<Record<HttpMethod, string>> = {
+    GET: 'Fetch',
+    HEAD: 'Fetch',
+    PATCH: 'Change',
+    PUT: 'Replace',
+    DELETE: 'Remove',
+  };
+  return `${verbs[method] ?? method} a ${name}`;
+}
+
+/** Every schema with an example that it allows. */
+function withExamples(schemas: Record<string, JsonSchema>): Record<string, JsonSchema> {
+  return Object.fromEntries(
+    Object.entries(schemas).map(([name, schema]) => [name, { ...schema, examples: [exampleOf(schema, schemas)] }]),
+  );
+}

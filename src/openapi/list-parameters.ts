@@ -1,0 +1,74 @@
+import type { FilterOperator, ListDeclaration, PaginationDeclaration } from '../declaration/types.ts';
+import type { FieldPlan } from '../model/field-plan.ts';
+import { readableField } from '../model/readable-field.ts';
+import { type JsonSchema, valueSchema } from './json-schema.ts';
+
+/** The parameters of a list: its pages, and what callers may ask of it. */
+export function listParameters(
+  declared: ListDeclaration,
+  { itemsPerPage, maxItemsPerPage }: PaginationDeclaration,
+  plan: FieldPlan,
+): JsonSchema[] {
+  const { filters, search, sort } = declared;
+  const sortable = sort.map(({ field }) => field);
+  return [
+    parameter('page', { type: 'integer', minimum: 1, default: 1 }, 'The number of the page.'),
+    parameter(
+      'items_per_page',
+      { type: 'integer', minimum: 1, maximum: maxItemsPerPage, default: itemsPerPage },
+      'How many items are on a page.',
+    ),
+    parameter('after', { type: 'string' }, 'The row that the page begins after, as links have it; together with `page`.'),
+    parameter('before', { type: 'string' }, 'The row that the page ends before, as links have it; together with `page`.'),
+    listed('fields', { type: 'string' }, 'What to show of each item, such as `id,center.name`.'),
+    ...(sortable.length > 0
+      ? [
+          listed(
+            'sort',
+            { type: 'string', enum: sortable.flatMap((field) => [field, `-${field}`]) },
+            'The order; `-` is descending.',
+          ),
+        ]
+      : []),
+    ...(search
+      ? [parameter('q', { type: 'string' }, `Words to search for in ${search.fields.map(({ field }) => field).join(', ')}.`)]
+      : []),
+    ...filters.flatMap(({ field, operators }) =>
+      operators.map((operator) => {
+        const name = operator === 'eq' ? field : `${field}[${operator}]`;
+        const make = operator === 'in' ? listed : parameter;
+        return make(name, operandSchema(plan, field, operator), `${field} ${meanings[operator]}.`);
+      }),
+    ),
+  ];
+}
+
+const meanings: Readonly<Record<FilterOperator, string>> = {
+  eq: 'is this',
+  ne: 'is not this',
+  lt: 'is less than this',
+  lte: 'is this or less',
+  gt: 'is more than this',
+  gte: 'is this or more',
+  in: 'is one of these',
+  contains: 'contains this',
+  starts: 'begins with this',
+  ends: 'ends with this',
+  exists: 'is there, or is not',
+};
+
+function parameter(name: string, schema: JsonSchema, description: string): JsonSchema {
+  return { name, in: 'query', description, schema };
+}
+
+/** A parameter of several values, separated by commas. */
+function listed(name: string, items: JsonSchema, description: string): JsonSchema {
+  return { ...parameter(name, { type: 'array', items }, description), style: 'form', explode: false };
+}
+
+function operandSchema(plan: FieldPlan, field: string, operator: FilterOperator): JsonSchema {
+  if (operator === 'exists') return { type: 'boolean' };
+  const found = readableField(plan, field)?.field;
+  const isText = operator === 'contains' || operator === 'starts' || operator === 'ends';
+  return isText || found?.kind !== 'scalar' ? { type: 'string' } : valueSchema(found.value, 'write');
+}

@@ -1,0 +1,82 @@
+import { catalogue, type ErrorCode } from '../errors.ts';
+import { STATUS_CODES } from '../response/problem-document.ts';
+import type { Components } from './components.ts';
+import { type JsonSchema, objectSchema } from './json-schema.ts';
+
+const codes = Object.keys(catalogue) as ErrorCode[];
+
+/** The statuses that a refusal of the catalogue can have. */
+export type ProblemStatus = (typeof catalogue)[ErrorCode]['status'];
+
+/** The refusals of a status, as the document refers to them. */
+export function problemResponse(status: ProblemStatus): JsonSchema {
+  return { $ref: `#/components/responses/${nameOf(status)}` };
+}
+
+/** The refusals of every status, by name. */
+export function problemResponses(statuses: Iterable<ProblemStatus>, components: Components): Record<string, JsonSchema> {
+  return Object.fromEntries([...statuses].sort().map((status) => [nameOf(status), describedResponse(status, components)]));
+}
+
+function nameOf(status: ProblemStatus): string {
+  return (STATUS_CODES[status] ?? String(status)).replace(/\W/g, '');
+}
+
+function describedResponse(status: ProblemStatus, components: Components): JsonSchema {
+  return {
+    description: descriptionOf(status),
+    ...(status === 401 && { headers: { 'WWW-Authenticate': { schema: { type: 'string' } } } }),
+    ...(status === 503 && {
+      headers: { 'Retry-After': { description: 'Seconds.', schema: { type: 'integer', minimum: 0 } } },
+    }),
+    content: { 'application/problem+json': { schema: problemSchema(status, components) } },
+  };
+}
+
+function descriptionOf(status: ProblemStatus): string {
+  const titles = new Set(codesOf(status).map((code) => catalogue[code].title));
+  return `${[...titles].join(', ')}.`;
+}
+
+function codesOf(status: ProblemStatus): ErrorCode[] {
+  return codes.filter((code) => catalogue[code].status === status);
+}
+
+/** One schema for each status, so that a client knows which codes to expect. */
+function problemSchema(status: ProblemStatus, components: Components): JsonSchema {
+  const text = { type: 'string' };
+  // what an application's own code refuses has this code, whatever its status
+  const known = [...new Set<ErrorCode>([...codesOf(status), 'bad_request'])];
+  const violations = { type: 'array', items: violationSchema(components) };
+  const validated = status === catalogue.validation_failed.status;
+  return components.add(`${nameOf(status)}Problem`, {
+    ...objectSchema(
+      {
+        type: { ...text, format: 'uri-reference' },
+        title: text,
+        status: { type: 'integer', const: status },
+        detail: { ...text, description: 'What was wrong, and what to do.' },
+        instance: { ...text, format: 'uri-reference', description: 'The path of the request.' },
+        code: { ...text, enum: known },
+        ...(validated && { violations }),
+      },
+      ['type', 'title', 'status', 'detail', 'instance', 'code'],
+    ),
+    additionalProperties: true,
+  });
+}
+
+function violationSchema(components: Components): JsonSchema {
+  return components.add(
+    'Violation',
+    objectSchema(
+      {
+        propertyPath: { type: 'string', description: 'The field, such as `address.city` or `tags[0]`.' },
+        title: { type: 'string' },
+        code: { type: 'string' },
+        parameters: { type: 'object', additionalProperties: true },
+      },
+      ['propertyPath', 'title', 'code', 'parameters'],
+    ),
+  );
+}
