@@ -47,8 +47,6 @@ async function withoutHidden(em: RequestEntityManager, meta: EntityMetadata, que
     const condition = await em.applyFilters(property.targetMeta.class, {}, property.filters ?? {}, 'read');
     if (isCondition(condition)) query.andWhere({ [property.name]: condition } as never);
   }
-  // what a condition is about is seen through the filters of its own class, as it is where the mapper loads rows
-  await query.applyJoinedFilters(em, undefined);
   return query;
 }
 

