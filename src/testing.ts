@@ -82,7 +82,10 @@ export async function startApplication(options: ApplicationOptions): Promise<Tes
     tokenFor: (user) => tokenFor(application, user),
     close: async () => {
       await (await explainer)?.close();
+      // a client may have opened a connection on which it never asked for anything, and the server would wait for that
+      const timer = setTimeout(() => app.server.closeAllConnections(), 1000);
       await app.close();
+      clearTimeout(timer);
     },
   };
 }
