@@ -171,7 +171,11 @@ export class Problem extends Error {
       cause,
     }: { headers?: Record<string, string>; members?: Record<string, unknown>; cause?: unknown } = {},
   ) {
+    // nobody looks where a refusal of the caller was made, and to note it takes longer than to answer
+    const { stackTraceLimit } = Error;
+    if (catalogue[code].status < 500) Error.stackTraceLimit = 0;
     super(detail, { cause });
+    Error.stackTraceLimit = stackTraceLimit;
     this.name = 'Problem';
     this.code = code;
     this.status = catalogue[code].status;
