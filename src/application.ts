@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { type EntityManager, type EntityMetadata, EntitySchema } from '@mikro-orm/core';
+import { type EntityManager, EntitySchema } from '@mikro-orm/core';
 import { isAuthenticatorClass } from './access/authenticator.ts';
 import { checkLoadedRoutes, checkPublic, checkRoles } from './access/check-roles.ts';
 import { rolesFor } from './access/guard.ts';
@@ -304,9 +304,4 @@ export function instancesOf<Instance>(
   isKind: (value: unknown) => value is new () => Instance,
 ): Instance[] {
   return exported.flatMap(({ value }) => (isKind(value) ? [new value()] : []));
-}
-
-/** The metadata of an API's model. */
-export function metaOf(mapper: Mapper, model: unknown): EntityMetadata {
-  return mapper.getMetadata().get(model as never) as EntityMetadata;
 }

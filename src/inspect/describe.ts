@@ -1,13 +1,13 @@
 import type { EntityMetadata } from '@mikro-orm/core';
 import type { User } from '../access/user.ts';
-import { type Application, metaOf } from '../application.ts';
+import type { Application } from '../application.ts';
 import { planWrites } from '../change/write-plan.ts';
 import { ApiController } from '../controller/api-controller.ts';
 import { askedNames } from '../declaration/asked-names.ts';
 import type { HttpMethod } from '../declaration/types.ts';
 import { Problem } from '../errors.ts';
 import { readGroups, writeGroups } from '../model/groups.ts';
-import { concreteClasses } from '../model/hierarchy.ts';
+import { concreteClasses, metaOf } from '../model/hierarchy.ts';
 import { explainMatch } from '../route/explain-match.ts';
 import type { Match } from '../route/match.ts';
 import { createSerializer } from '../serialization/serializer.ts';

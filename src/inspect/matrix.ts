@@ -1,7 +1,8 @@
-import { type Application, metaOf } from '../application.ts';
+import type { Application } from '../application.ts';
 import { denormalizerOf, denormalizersOf } from '../change/associations.ts';
 import type { HttpMethod, Path } from '../declaration/types.ts';
 import { readGroups } from '../model/groups.ts';
+import { metaOf } from '../model/hierarchy.ts';
 import { defaultFilters } from '../query/filters.ts';
 import { orderRecords } from '../route/order.ts';
 import type { RouteRecord } from '../route/record.ts';

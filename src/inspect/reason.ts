@@ -1,6 +1,7 @@
-import { type Application, metaOf } from '../application.ts';
+import type { Application } from '../application.ts';
 import { ApiController } from '../controller/api-controller.ts';
 import type { ApiDeclaration } from '../declaration/types.ts';
+import { metaOf } from '../model/hierarchy.ts';
 import { identifierParser, keyOf } from '../model/identifier.ts';
 import type { Match } from '../route/match.ts';
 import type { CheckStep, Reason, RoleCheck } from './explanation.ts';

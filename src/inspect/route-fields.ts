@@ -1,11 +1,10 @@
 import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
-import { metaOf } from '../application.ts';
 import { accessorsFor } from '../change/accessors.ts';
 import { planWrites } from '../change/write-plan.ts';
 import type { HttpMethod } from '../declaration/types.ts';
 import { type FieldPlan, planFields, targetsOf } from '../model/field-plan.ts';
 import { readGroups, writeGroups } from '../model/groups.ts';
-import { concreteClasses } from '../model/hierarchy.ts';
+import { concreteClasses, metaOf } from '../model/hierarchy.ts';
 import type { RouteRecord } from '../route/record.ts';
 import { type Describing, type FieldAccess, itemReference, readableFields, writableFields } from './fields.ts';
 import type { ActionKind } from './route-action.ts';

@@ -25,6 +25,11 @@ export function metaOfEntity(mapper: Mapper, entity: object): EntityMetadata {
   return mapper.getMetadata().get(helper(entity).__meta.class as never) as EntityMetadata;
 }
 
+/** What the mapper knows of a model, given as an application exports it. */
+export function metaOf(mapper: Mapper, model: unknown): EntityMetadata {
+  return mapper.getMetadata().get(model as never) as EntityMetadata;
+}
+
 /** Whether `meta` is `ancestor` or inherits from it. */
 export function isKindOf(meta: EntityMetadata, ancestor: EntityMetadata): boolean {
   return meta.class === ancestor.class || meta.class.prototype instanceof ancestor.class;

@@ -6,7 +6,7 @@ import type { Mapper } from '../database/mapper.ts';
 import type { ActionDeclaration, ApiDeclaration, Catalog, Declaration, Format, HttpMethod } from '../declaration/types.ts';
 import { planFields, targetsOf } from '../model/field-plan.ts';
 import { readGroups, writeGroups } from '../model/groups.ts';
-import { concreteClasses, sameLine } from '../model/hierarchy.ts';
+import { concreteClasses, metaOf, sameLine } from '../model/hierarchy.ts';
 import { keyKind } from '../model/identifier.ts';
 import { pageParameters } from '../response/page-request.ts';
 import { orderRecords } from '../route/order.ts';
@@ -257,10 +257,6 @@ function isSupplied({ kind, controllerAction }: ActionDeclaration): boolean {
 
 function restricts({ controller }: ApiDeclaration): boolean {
   return controller !== null && restrictsQueries(controller.value as never);
-}
-
-function metaOf(mapper: Mapper, model: unknown): EntityMetadata {
-  return mapper.getMetadata().get(model as never) as EntityMetadata;
 }
 
 /** What the model itself says of a property, or of the class. */

@@ -28,3 +28,9 @@ export function bindable(value: unknown, kind: DatabaseKind): unknown {
   const plain = value instanceof Date ? value.getTime() : typeof value === 'boolean' ? Number(value) : value;
   return Number.isSafeInteger(plain) ? BigInt(plain as number) : plain;
 }
+
+/** Keys as a list in JSON, which a statement takes as one parameter. */
+export function jsonList(keys: Iterable<unknown>): string {
+  const items = [...keys].map((key) => (typeof key === 'bigint' ? key.toString() : JSON.stringify(key)));
+  return `[${items.join(',')}]`;
+}

@@ -10,29 +10,26 @@ import { valueKindOf } from '../model/value-kind.ts';
 import { type Counted, noEdges, type PageEdges } from '../response/collection.ts';
 import type { CsvColumn } from '../serialization/csv.ts';
 import { compileCsvRowWriter } from '../serialization/csv-row-writer.ts';
-import type { RowField, RowObject, RowsByKey, SeenKeys } from '../serialization/row-writer.ts';
-import { bindable, statementOf } from './bound-statement.ts';
+import type { RowField, RowsByKey, SeenKeys } from '../serialization/row-writer.ts';
+import { bindable, jsonList, statementOf } from './bound-statement.ts';
 import { type Condition, conditionText } from './condition.ts';
 import { ConditionReader } from './condition-query.ts';
 import { isFiltered } from './filters.ts';
 import { type BoundText, type Narrowing, PageText, where } from './page-text.ts';
+import { type KeyQuery, parametrized } from './parametrized.ts';
 import { Recent } from './recent.ts';
 import type { AnyQueryBuilder } from './restriction.ts';
 import { noFilter, type RootFilter } from './root-filter.ts';
 import { type CountSource, RowCounter } from './row-counter.ts';
-import { type ManySelection, NeedsEntity, planRows, type RowPlan, rootTableAlias, type SubjectColumn } from './row-plan.ts';
+import { type ManySelection, NeedsEntity, planRows, type RowPlan, rootTableAlias } from './row-plan.ts';
 import type { Seek, SeekPlan } from './seek-plan.ts';
 import { cutSought, sidesOf } from './seek-query.ts';
 import { SharedWalk } from './shared-walk.ts';
 import { type ShownRows, showAll, showSome } from './shown-rows.ts';
+import { gather, isSeen, pointsOf, pointsWithin, type SightPoint } from './sight-points.ts';
 import { planSort, type SortPlan } from './sort-plan.ts';
+import type { SubjectColumn } from './subject-columns.ts';
 import type { Window } from './window.ts';
-
-/** A query that selects keys of the model, as the mapper wrote it, with `?` for each parameter. */
-export interface KeyQuery {
-  readonly sql: string;
-  readonly params: readonly unknown[];
-}
 
 /** A page as JSON objects, separated by commas, and what is known of its surroundings. */
 export interface CompiledPage {
@@ -607,90 +604,7 @@ function written(rows: unknown[][], many: readonly RowsByKey[], shown: ShownRows
   return text;
 }
 
-/** Where in a row the key of something stands that is embedded only where it is seen. */
-interface SightPoint {
-  readonly key: number;
-  /** The column and the value that tell whether the row is of the class in question. */
-  readonly discriminator: number | null;
-  readonly type: string | null;
-  /** The number of the class. */
-  readonly seen: number;
-}
-
-function pointsOf({ discriminator, key, variants }: RowObject): SightPoint[] {
-  return variants.flatMap(({ seen, type }) =>
-    seen === undefined || key === undefined ? [] : [{ key, discriminator: type === null ? null : discriminator, type, seen }],
-  );
-}
-
-/** Those of all that stands in an object's own row. */
-function pointsWithin({ variants }: RowObject): SightPoint[] {
-  return variants.flatMap(({ fields }) =>
-    fields.flatMap((field) =>
-      field.kind === 'to-one' ? field.objects.flatMap((object) => [...pointsOf(object), ...pointsWithin(object)]) : [],
-    ),
-  );
-}
-
-function gather(rows: readonly unknown[][], points: readonly SightPoint[], keys: readonly Map<string, unknown>[]): void {
-  for (const row of rows) {
-    for (const point of points) if (isAt(row, point)) keys[point.seen]?.set(String(row[point.key]), row[point.key]);
-  }
-}
-
-function isAt(row: unknown[], { discriminator, key, type }: SightPoint): boolean {
-  return row[key] !== null && (discriminator === null || row[discriminator] === type);
-}
-
-function isSeen(row: unknown[], point: SightPoint, seen: readonly SeenKeys[]): boolean {
-  return !isAt(row, point) || seen[point.seen]?.has(String(row[point.key])) === true;
-}
-
 const unknownFilter: RootFilter = { kind: 'entities', reason: 'the model has a filter that is on by default' };
-
-/**
- * The mapper writes every parameter into the text before it sends it. What stands apart here must mean the same: it has the
- * type that the literal would have. Null where that cannot be done, as with a list, or with a `?` inside quotes.
- */
-export function parametrized(sql: string, params: readonly unknown[], kind: DatabaseKind): KeyQuery | null {
-  if (/\\\?|\?\?/.test(sql)) return null;
-  const values: unknown[] = [];
-  let plain = true;
-  const text = sql.replace(/'(?:[^']|'')*'|"(?:[^"]|"")*"|`[^`]*`|\?/g, (found) => {
-    if (found !== '?') {
-      if (found.includes('?')) plain = false;
-      return found;
-    }
-    const value = params[values.length];
-    const type = kind === 'postgresql' ? literalType(value) : isLiteral(value) ? '' : null;
-    if (type === null) plain = false;
-    values.push(kind === 'postgresql' ? value : bindable(value, kind));
-    return kind === 'postgresql' ? `$${values.length}${type}` : `?${values.length}`;
-  });
-  return plain && values.length === params.length ? { sql: text, params: values } : null;
-}
-
-/** The type of a literal in PostgreSQL: that of a number is known, a quoted one takes its type from where it stands. */
-function literalType(value: unknown): string | null {
-  if (typeof value === 'number') {
-    if (!Number.isFinite(value)) return null;
-    // a sign is an operator, which a number in parentheses would not be
-    if (!Number.isInteger(value) || Math.abs(value) > Number.MAX_SAFE_INTEGER) return '::numeric';
-    return Math.abs(value) <= 2147483647 ? '::int4' : '::int8';
-  }
-  if (typeof value === 'boolean') return '::bool';
-  return isLiteral(value) ? '' : null;
-}
-
-function isLiteral(value: unknown): boolean {
-  if (value === null || value instanceof Date || Buffer.isBuffer(value)) return true;
-  return ['string', 'number', 'bigint', 'boolean'].includes(typeof value);
-}
-
-export function jsonList(keys: Iterable<unknown>): string {
-  const items = [...keys].map((key) => (typeof key === 'bigint' ? key.toString() : JSON.stringify(key)));
-  return `[${items.join(',')}]`;
-}
 
 /** The rows of each owner, in order; a text key is ordered by code unit, whatever the database's collation. */
 function grouped(rows: unknown[][], { order: { textColumn } }: ManySelection): RowsByKey {

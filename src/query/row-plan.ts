@@ -11,9 +11,11 @@ import {
 import { hasDiscriminator, isKindOf } from '../model/hierarchy.ts';
 import { keyOf } from '../model/identifier.ts';
 import { type ValueKind, valueKindOf } from '../model/value-kind.ts';
-import { dateOf, parsedJson, type RowField, type RowObject, type RowVariant } from '../serialization/row-writer.ts';
+import type { RowField, RowObject, RowVariant } from '../serialization/row-writer.ts';
 import { integerToJson, toJson } from '../serialization/to-json.ts';
+import { dateOf, parsedJson } from '../serialization/value-expression.ts';
 import { filtersMore, isFiltered } from './filters.ts';
+import { type SubjectColumn, subjectColumns } from './subject-columns.ts';
 
 /** Thrown while a plan is made: what it shows can only be had from an entity. */
 export class NeedsEntity extends Error {}
@@ -58,13 +60,6 @@ export interface RowPlanOptions {
   readonly isLimited?: (meta: EntityMetadata) => boolean;
 }
 
-/** A column of the root's own table, and how to make of it what the mapper takes. */
-export interface SubjectColumn {
-  readonly field: string;
-  readonly column: number;
-  readonly convert: ((value: unknown) => unknown) | null;
-}
-
 export const rootTableAlias = 'e';
 
 /** Makes the plan by which rows become JSON without entities, or throws {@link NeedsEntity} with the reason. */
@@ -77,7 +72,9 @@ export function planRows(
   const planner = new RowPlanner(mapper, isLimited);
   const selection = new Selection(planner, planner.rootTable(meta), rootTableAlias);
   const object = selection.object(plan, meta, rootTableAlias, null);
-  const subject = withSubject ? subjectColumns(planner, selection, meta) : 'nobody asked for one';
+  const subject = withSubject
+    ? subjectColumns({ mapper, kind: planner.kind, meta, alias: rootTableAlias, add: (sql) => selection.add(sql) })
+    : 'nobody asked for one';
   const root = {
     ...selection.done(object),
     key: selection.column(rootTableAlias, keyColumn(meta)),
@@ -481,72 +478,6 @@ class Selection {
     const inverse = target.properties[property.mappedBy as never] as EntityProperty;
     if (inverse.fieldNames?.length !== 1) throw new NeedsEntity(`${String(property.name)} has more than one column`);
     return `${joined}.${quote(inverse.fieldNames[0] as string)} = ${alias}.${quote(keyColumn(meta))}`;
-  }
-}
-
-/** All columns of the root's own table, as the mapper would have read them. */
-function subjectColumns(planner: RowPlanner, selection: Selection, meta: EntityMetadata): readonly SubjectColumn[] | string {
-  const platform = planner.mapper.driver.getPlatform();
-  const columns: SubjectColumn[] = [];
-  for (const property of Object.values(meta.root.properties) as EntityProperty[]) {
-    if (
-      property.persist === false ||
-      property.lazy ||
-      !property.fieldNames?.length ||
-      property.kind === ReferenceKind.MANY_TO_MANY
-    )
-      continue;
-    if (property.kind === ReferenceKind.ONE_TO_MANY || (property.kind === ReferenceKind.ONE_TO_ONE && !property.owner)) continue;
-    if (property.kind === ReferenceKind.EMBEDDED && !property.object) continue;
-    const types =
-      property.kind === ReferenceKind.SCALAR ? [valueKindOf(property, platform)] : property.fieldNames.map(() => null);
-    if (property.kind === ReferenceKind.EMBEDDED || property.formula || types.some((type) => type && !isPlainType(type))) {
-      return `${meta.className}.${String(property.name)} has a type that only the mapper reads`;
-    }
-    for (const [index, field] of property.fieldNames.entries()) {
-      const type = types[index] ?? null;
-      const sql = `${rootTableAlias}.${planner.quote(field)}`;
-      columns.push({
-        field,
-        column: selection.add(sql),
-        convert: planner.kind === 'sqlite' ? fromSqlite(type) : fromText(type, property, index),
-      });
-    }
-  }
-  return columns;
-}
-
-function isPlainType({ kind }: ValueKind): boolean {
-  return !['custom', 'any', 'interval', 'array', 'blob'].includes(kind);
-}
-
-/** SQLite gives BigInts where any column of the statement may need them. */
-function fromSqlite(type: ValueKind | null): SubjectColumn['convert'] {
-  return type?.kind === 'bigint' ? null : (value) => (typeof value === 'bigint' ? Number(value) : value);
-}
-
-function fromText(type: ValueKind | null, property: EntityProperty, index: number): SubjectColumn['convert'] {
-  switch (type?.kind) {
-    case 'integer':
-    case 'float':
-      return Number;
-    case 'boolean':
-      return (value) => value === 't';
-    case 'json':
-      return (value) => JSON.parse(value as string);
-    case 'enum':
-      return type.items.every((item) => typeof item === 'number') ? Number : null;
-    case undefined: {
-      // a foreign key is read as the key it points to; of a polymorphic one, the first column is the type
-      const key = property.polymorphic
-        ? index === 0
-          ? 'string'
-          : property.polymorphTargets?.[0] && keyOf(property.polymorphTargets[0]).runtimeType
-        : property.targetMeta && keyOf(property.targetMeta).runtimeType;
-      return key === 'number' ? Number : null;
-    }
-    default:
-      return null;
   }
 }
 

@@ -4,11 +4,11 @@ import { type DatabaseKind, databaseKindOf, type Mapper, type RequestEntityManag
 import { keyOf } from '../model/identifier.ts';
 import { valueKindOf } from '../model/value-kind.ts';
 import type { SeenKeys } from '../serialization/row-writer.ts';
-import { statementOf } from './bound-statement.ts';
-import { jsonList, parametrized } from './compiled-read.ts';
+import { jsonList, statementOf } from './bound-statement.ts';
 import { ConditionReader } from './condition-query.ts';
 import { type Door, type Doors, queryThrough } from './doors.ts';
 import { keysAmong } from './keys.ts';
+import { parametrized } from './parametrized.ts';
 import { type AnyQueryBuilder, isPlain, rootAlias } from './restriction.ts';
 import { NeedsEntity, tableOf } from './row-plan.ts';
 

@@ -1,20 +1,9 @@
 import { type CsvColumn, csvCell, csvLine, csvText, valueAt } from './csv.ts';
-import {
-  bytesToJson,
-  dateOf,
-  parsedJson,
-  type RowField,
-  type RowFormat,
-  type RowObject,
-  type RowsByKey,
-  type RowWriter,
-  timestampToJson,
-} from './row-writer.ts';
-import { integerToJson, toJson } from './to-json.ts';
+import { type RowField, type RowObject, type RowsByKey, type RowWriter, timestampToJson } from './row-writer.ts';
+import { integerToJson } from './to-json.ts';
+import { type Converter, parsedJson, type RowFormat, valueExpression } from './value-expression.ts';
 
 const zero = 48;
-
-type Converter = (value: unknown) => unknown;
 
 /**
  * Makes the function that writes rows straight to CSV, a cell for each of the columns. Like that for JSON it is generated as source,
@@ -101,41 +90,15 @@ class CsvSource {
   }
 
   /** The expression that writes a value that is not null. */
-  #value({ value: kind, convert }: Extract<RowField, { kind: 'value' }>, value: string, rest: CsvColumn): string {
+  #value(field: Extract<RowField, { kind: 'value' }>, value: string, rest: CsvColumn): string {
     if (rest.length > 0) {
-      const read = `k[${this.converters.push(convert ?? parsedJson) - 1}](${value})`;
+      const read = `k[${this.converters.push(field.convert ?? parsedJson) - 1}](${value})`;
       return `h.at(${read}, p[${this.paths.push(rest) - 1}])`;
     }
-    if (convert) return this.#converted(convert, value);
-    const isText = this.#format === 'text';
-    switch (kind.kind) {
-      case 'integer':
-        return isText ? value : `h.cell(${value})`;
-      case 'boolean':
-        return isText ? `(${value} === 't' ? 'true' : 'false')` : `(${value} ? 'true' : 'false')`;
-      case 'string':
-        return kind.fixed ? this.#converted(toJson(kind), value) : `h.text(${value})`;
-      case 'uuid':
-      case 'date':
-      case 'time':
-      case 'interval':
-        return `h.text(${value})`;
-      case 'enum':
-        return isText && kind.items.every((item) => typeof item === 'number') ? value : `h.text(${value})`;
-      case 'datetime':
-        return isText ? `h.timestamp(${value})` : this.#converted(dateOf, value);
-      case 'bigint':
-        return this.#converted(kind.as === 'number' ? (given) => integerToJson(Number(given)) : integerToJson, value);
-      case 'float':
-      case 'real':
-        return this.#converted(Number, value);
-      case 'json':
-        return this.#converted(parsedJson, value);
-      case 'blob':
-        return this.#converted(bytesToJson, value);
-      default:
-        return this.#converted(toJson(kind), value);
-    }
+    return valueExpression(field, value, this.#format, {
+      any: (given) => `h.cell(${given})`,
+      converted: (converter, given) => this.#converted(converter, given),
+    });
   }
 
   #converted(convert: Converter, value: string): string {

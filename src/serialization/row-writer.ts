@@ -1,5 +1,6 @@
 import type { ValueKind } from '../model/value-kind.ts';
-import { integerToJson, toJson } from './to-json.ts';
+import { integerToJson } from './to-json.ts';
+import { type Converter, dateOf, type RowFormat, valueExpression } from './value-expression.ts';
 
 /** Where in a row of columns the parts of a JSON object stand. */
 export interface RowObject {
@@ -53,9 +54,6 @@ export type RowWriter = (
   seen?: readonly SeenKeys[],
 ) => string;
 
-/** How values come from the database: PostgreSQL's as text, SQLite's as JavaScript values. */
-export type RowFormat = 'text' | 'native';
-
 /**
  * Makes the function that writes rows of a form straight to JSON.
  *
@@ -70,8 +68,6 @@ export function compileRowWriter(object: RowObject, format: RowFormat): RowWrite
   ) => RowWriter;
   return make(helpersOf, source.converters);
 }
-
-type Converter = (value: unknown) => unknown;
 
 /** Characters that JSON escapes, and halves of surrogate pairs, which `JSON.stringify` escapes as well. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
@@ -173,65 +169,16 @@ class SourceBuilder {
   }
 
   /** The expression that writes a value that is not null. */
-  #value({ value: kind, convert }: Extract<RowField, { kind: 'value' }>, value: string): string {
-    if (convert) return this.#converted(convert, value);
-    const isText = this.#format === 'text';
-    switch (kind.kind) {
-      case 'integer':
-        return isText ? value : `h.any(${value})`;
-      case 'boolean':
-        return isText ? `(${value} === 't' ? 'true' : 'false')` : `(${value} ? 'true' : 'false')`;
-      case 'string':
-        return kind.fixed ? this.#converted(toJson(kind), value) : `h.text(${value})`;
-      case 'uuid':
-      case 'date':
-      case 'time':
-      case 'interval':
-        return `h.text(${value})`;
-      case 'enum':
-        return isText && kind.items.every((item) => typeof item === 'number') ? value : `h.text(${value})`;
-      case 'datetime':
-        return isText ? `h.timestamp(${value})` : this.#converted(dateOf, value);
-      case 'bigint':
-        return this.#converted(kind.as === 'number' ? (given) => integerToJson(Number(given)) : integerToJson, value);
-      case 'float':
-      case 'real':
-        return this.#converted(Number, value);
-      case 'json':
-        return this.#converted(parsedJson, value);
-      case 'blob':
-        return this.#converted(bytesToJson, value);
-      default:
-        return this.#converted(toJson(kind), value);
-    }
+  #value(field: Extract<RowField, { kind: 'value' }>, value: string): string {
+    return valueExpression(field, value, this.#format, {
+      any: (given) => `h.any(${given})`,
+      converted: (convert, given) => this.#converted(convert, given),
+    });
   }
 
   #converted(convert: Converter, value: string): string {
     return `h.any(k[${this.converters.push(convert) - 1}](${value}))`;
   }
-}
-
-/** As the mapper reads it: a text without an offset is in UTC. */
-export function dateOf(value: unknown): Date {
-  if (typeof value !== 'string') return new Date(Number(value));
-  const hasOffset = value.includes('+') || value.lastIndexOf('-') > 10 || value.endsWith('Z');
-  return new Date(hasOffset ? value : `${value}Z`);
-}
-
-/** As the mapper reads it: what is no JSON is a text. SQLite keeps a JSON number as a number. */
-export function parsedJson(value: unknown): unknown {
-  if (typeof value === 'bigint') return Number(value);
-  if (typeof value !== 'string') return value;
-  try {
-    return JSON.parse(value);
-  } catch {
-    return value;
-  }
-}
-
-/** PostgreSQL writes bytes as `\x6869`. */
-export function bytesToJson(value: unknown): string {
-  return (typeof value === 'string' ? Buffer.from(value.slice(2), 'hex') : Buffer.from(value as Uint8Array)).toString('base64');
 }
 
 function literal(text: string): string {

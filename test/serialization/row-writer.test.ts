@@ -1,14 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { ValueKind } from '../../src/model/value-kind.ts';
-import {
-  compileRowWriter,
-  dateOf,
-  parsedJson,
-  type RowField,
-  type RowFormat,
-  type RowObject,
-} from '../../src/serialization/row-writer.ts';
+import { compileRowWriter, type RowField, type RowObject } from '../../src/serialization/row-writer.ts';
+import { dateOf, parsedJson, type RowFormat } from '../../src/serialization/value-expression.ts';
 
 function objectOf(fields: RowField[], presence: number | null = null): RowObject {
   return { presence, discriminator: null, variants: [{ type: null, fields }] };
