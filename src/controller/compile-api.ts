@@ -1,0 +1,103 @@
+import type { EntityMetadata } from '@mikro-orm/core';
+import type { Guard } from '../access/guard.ts';
+import type { Cursors } from '../database/cursor.ts';
+import type { Executor } from '../database/executor.ts';
+import type { Writer } from '../database/writer.ts';
+import type { ApiDeclaration, SortKey } from '../declaration/types.ts';
+import { metaOf } from '../model/hierarchy.ts';
+import { identifierParser } from '../model/identifier.ts';
+import { Askable, type AskedModel } from '../query/asked.ts';
+import type { RootFilter } from '../query/root-filter.ts';
+import { SeekPlan } from '../query/seek-plan.ts';
+import type { RouteRecord } from '../route/record.ts';
+import { ApiController, constructController, restrictsQueries } from './api-controller.ts';
+import { showsRowsAsTheyAre } from './compiled-actions.ts';
+import type { ControllerHooks } from './hooks.ts';
+import { ListRuntime } from './list-runtime.ts';
+import type { Observer } from './observer.ts';
+import type { ApiRuntime, Framework } from './runtime.ts';
+
+/** What compiled reads and writes are made with. */
+export interface Compilers {
+  readonly cursors: Cursors;
+  readonly executor: Executor;
+  readonly writer: Writer;
+  readonly filters: ReadonlyMap<EntityMetadata, RootFilter>;
+  readonly asked: Pick<AskedModel, 'isHiding' | 'matching'>;
+  readonly observer: Observer | undefined;
+}
+
+/** Makes what checks some roles. */
+export type GuardFor = (roles: readonly string[]) => Guard;
+
+/** Everything that the actions of an API need, and the controller that they are methods of. */
+export function compileApi(
+  api: ApiDeclaration,
+  records: readonly RouteRecord[],
+  framework: Framework,
+  guardFor: GuardFor,
+  { asked, executor, observer }: Compilers,
+) {
+  const { mapper } = framework;
+  const meta = metaOf(mapper, api.class.value);
+  const type = (api.controller?.value ?? ApiController) as new () => ApiController;
+  const guards = new Map(
+    records.flatMap(({ action, methods, roles }) =>
+      methods.map((method) => [`${action?.name} ${method}`, guardFor(roles[method] ?? [])] as const),
+    ),
+  );
+  let hooks: ControllerHooks;
+  let lists: ReadonlyMap<string, ListRuntime> = new Map();
+  const runtime: ApiRuntime = {
+    framework,
+    api,
+    meta,
+    parseId: identifierParser(meta, mapper.driver.getPlatform(), 'path'),
+    get hooks() {
+      return hooks;
+    },
+    restricts: restrictsQueries(type),
+    listOf: (action) => {
+      const list = lists.get(action);
+      if (!list) throw new Error(`${api.name} has no action "${action}" that gives a list`);
+      return list;
+    },
+    guardOf: (action, method) => {
+      const guard = guards.get(`${action} ${method}`);
+      if (!guard) throw new Error(`${api.name} has no action "${action}" with the method ${method}`);
+      return guard;
+    },
+  };
+  const controller = constructController(type, runtime);
+  hooks = observer?.hooks(api, controller) ?? controller;
+  lists = listsOf(api, meta, framework, asked, showsRowsAsTheyAre(controller, ApiController.prototype) ? executor : null);
+  return { controller, runtime };
+}
+
+/**
+ * The lists of an API by action. Links of `_index` carry keys of rows, if there is an executor for them: none where the controller
+ * has a hand in what is shown of its rows.
+ */
+function listsOf(
+  api: ApiDeclaration,
+  meta: EntityMetadata,
+  framework: Framework,
+  askedOf: Pick<AskedModel, 'isHiding' | 'matching'>,
+  executor: Executor | null,
+): ReadonlyMap<string, ListRuntime> {
+  const { mapper } = framework;
+  const lists = new Map<string, ListRuntime>();
+  for (const { kind, list, name } of api.actions) {
+    if (!list) continue;
+    const plan = framework.serializer().planFor(meta);
+    const isOpen = (embedded: EntityMetadata) => !askedOf.isHiding(embedded);
+    const isIndex = kind === 'index';
+    // a handler orders its query itself, unless the action says how
+    const sort = isIndex || list.defaultSort !== api.defaultSort ? list.defaultSort : [];
+    const seekOf = (order: readonly SortKey[]) =>
+      isIndex && executor ? SeekPlan.of(mapper, meta, plan, order, api.name, executor, isOpen) : null;
+    const askable = new Askable({ mapper, meta, plan, ...askedOf }, list, api.pagination);
+    lists.set(name, new ListRuntime(askable, { sort, count: api.pagination.count, seek: seekOf(sort) }, seekOf));
+  }
+  return lists;
+}
