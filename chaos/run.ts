@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { startPostgres } from '../bench/postgres-server.ts';
-import { type Kind, rows, type Seen } from './rows.ts';
+import type { Kind, Seen } from './row.ts';
+import { rows } from './rows.ts';
 
 const { values } = parseArgs({
   options: { quick: { type: 'boolean', default: false }, only: { type: 'string', multiple: true, default: [] } },
