@@ -17,15 +17,21 @@ export async function describeApplication(
 
 /** What an application is called: as its package says, else as its directory is called. */
 function infoOf(directory: string): Info {
-  const { name, version, description } = packageOf(directory);
+  const { name, version, description, license } = packageOf(directory);
   return {
     title: typeof name === 'string' ? name : basename(directory),
     version: typeof version === 'string' ? version : '0.0.0',
     ...(typeof description === 'string' && { description }),
+    ...(typeof license === 'string' && { license: { name: license, identifier: license } }),
   };
 }
 
-function packageOf(directory: string): { name?: unknown; version?: unknown; description?: unknown } {
+function packageOf(directory: string): {
+  name?: unknown;
+  version?: unknown;
+  description?: unknown;
+  license?: unknown;
+} {
   try {
     return JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8')) ?? {};
   } catch {

@@ -35,6 +35,8 @@ export interface Info {
   readonly title: string;
   readonly version: string;
   readonly description?: string;
+  /** By its identifier of SPDX. */
+  readonly license?: { readonly name: string; readonly identifier: string };
 }
 
 /** An OpenAPI document, ready for `JSON.stringify`. */
@@ -79,8 +81,10 @@ class Writer {
     for (const record of orderRecords(records)) {
       for (const format of record.formats) {
         const path = record.path.replace('{_format}', format);
-        paths[path] ??= {};
-        for (const method of record.methods) paths[path][method.toLowerCase()] = this.#operation(record, method, format);
+        for (const method of record.methods.filter((one) => isAnswered(record, one))) {
+          paths[path] ??= {};
+          paths[path][method.toLowerCase()] = this.#operation(record, method, format);
+        }
       }
     }
     const responses = problemResponses(this.#statuses, this.#components);
@@ -88,7 +92,7 @@ class Writer {
       openapi: '3.1.1',
       info: { ...info },
       servers: [{ url: declaration.server.baseUrl || '/' }],
-      tags: tagsOf(declaration, records),
+      tags: this.#tags(),
       paths,
       components: {
         responses,
@@ -96,6 +100,16 @@ class Writer {
         securitySchemes: this.#securitySchemes(),
       },
     };
+  }
+
+  #tags(): JsonSchema[] {
+    const { declaration, mapper, records } = this.#described;
+    const described = declaration.apis.map(({ name, basePath, class: model }) => ({
+      name,
+      description: descriptionOf(metaOf(mapper, model.value)) ?? `The API of ${model.name} at ${basePath}.`,
+    }));
+    const others = new Set(records.filter(({ api }) => api === null).map(tagOf));
+    return [...described, ...[...others].map((name) => ({ name, description: `Routes of ${name}.` }))];
   }
 
   #operation(record: RouteRecord, method: HttpMethod, format: string): JsonSchema {
@@ -106,7 +120,8 @@ class Writer {
       operationId: `${name}_${method.toLowerCase()}${format === 'json' ? '' : `_${format}`}`,
       summary: summaryOf(record, method),
       tags: [tagOf(record)],
-      ...(asked.length > 0 ? { security: this.#security(), 'x-roles': [...asked] } : { security: [] }),
+      security: this.#security(asked.length > 0),
+      ...(asked.length > 0 && { 'x-roles': [...asked] }),
       parameters: [...this.#pathParameters(record), ...this.#queryParameters(record, method, format)],
       ...(body && { requestBody: { required: true, content: { 'application/json': { schema: body } } } }),
       responses: this.#responses(record, method, format, asked.length > 0),
@@ -159,7 +174,6 @@ class Writer {
       case 'entity PUT':
         return [['200', answered('The entity.', model)]];
       default:
-        // enabled, and not supported: it is always 400
         return [];
     }
   }
@@ -174,7 +188,7 @@ class Writer {
     const hasBody = writes && !(method === 'DELETE' && action && isSupplied(action));
     const found: [ProblemStatus, boolean][] = [
       [400, true],
-      [401, guarded || this.#security().length > 0],
+      [401, guarded || this.#security(true).length > 0],
       [403, guarded],
       [404, single && api !== null],
       [409, writes],
@@ -227,8 +241,10 @@ class Writer {
     return this.#read.of(planFields(this.#described.mapper, meta, readGroups), meta.className);
   }
 
-  #security(): JsonSchema[] {
-    return Object.keys(this.#securitySchemes()).map((name) => ({ [name]: [] }));
+  /** Where nobody has to say who they are, they still may. */
+  #security(guarded: boolean): JsonSchema[] {
+    const schemes = Object.keys(this.#securitySchemes()).map((name) => ({ [name]: [] }));
+    return guarded || schemes.length === 0 ? schemes : [{}, ...schemes];
   }
 
   #securitySchemes(): Record<string, JsonSchema> {
@@ -255,6 +271,14 @@ function isSupplied({ kind, controllerAction }: ActionDeclaration): boolean {
   return kind !== 'custom' && controllerAction === null;
 }
 
+/** Whether a method is answered by anything but a refusal: one that is enabled where it means nothing is always 400. */
+function isAnswered({ action }: RouteRecord, method: HttpMethod): boolean {
+  if (action?.association) return method === 'POST' || method === 'DELETE';
+  if (!action || !isSupplied(action)) return true;
+  const reads = method === 'GET' || method === 'HEAD';
+  return reads || (action.kind === 'index') === (method === 'POST');
+}
+
 function restricts({ controller }: ApiDeclaration): boolean {
   return controller !== null && restrictsQueries(controller.value as never);
 }
@@ -267,11 +291,6 @@ function descriptionOf(meta: EntityMetadata, property?: string): string | undefi
 
 function tagOf({ api, controller }: RouteRecord): string {
   return api?.name ?? controller;
-}
-
-function tagsOf({ apis }: Declaration, records: readonly RouteRecord[]): JsonSchema[] {
-  const others = records.filter(({ api }) => api === null).map(tagOf);
-  return [...apis.map(({ name }) => name), ...new Set(others)].map((name) => ({ name }));
 }
 
 function summaryOf({ api, action, handler, path }: RouteRecord, method: HttpMethod): string {

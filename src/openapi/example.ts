@@ -1,21 +1,39 @@
 import type { JsonSchema } from './json-schema.ts';
 
-/** How deep an example goes into what refers to itself. */
-const deepest = 8;
+/** How deep an example goes, whatever it is of. */
+const deepest = 30;
 
-/** A value that a schema allows, the same each time. */
-export function exampleOf(schema: JsonSchema, schemas: Readonly<Record<string, JsonSchema>>, depth = 0): unknown {
+/**
+ * A value that a schema allows, the same each time. What refers to itself ends where it may: in an empty list, or in null.
+ *
+ * @param within - the names of the schemas that the value is part of
+ */
+export function exampleOf(
+  schema: JsonSchema,
+  schemas: Readonly<Record<string, JsonSchema>>,
+  within: readonly string[] = [],
+): unknown {
   const { $ref, anyOf, oneOf, allOf, const: constant, enum: items, examples, default: standard } = schema as Shape;
   if ($ref !== undefined) {
-    const named = schemas[$ref.slice('#/components/schemas/'.length)];
-    return named === undefined || depth > deepest ? null : exampleOf(named, schemas, depth + 1);
+    const name = nameIn($ref);
+    const named = schemas[name];
+    return named === undefined || within.length > deepest ? null : exampleOf(named, schemas, [...within, name]);
   }
   if (examples?.[0] !== undefined) return examples[0];
   if (constant !== undefined) return constant;
   if (standard !== undefined) return standard;
   if (items) return items[0];
-  const [first] = anyOf ?? oneOf ?? allOf ?? [];
-  return first ? exampleOf(first, schemas, depth) : plainExample(schema as Shape, schemas, depth);
+  const options = anyOf ?? oneOf ?? allOf ?? [];
+  const chosen = options.find((option) => !isWithin(option, within)) ?? options[0];
+  return chosen ? exampleOf(chosen, schemas, within) : plainExample(schema as Shape, schemas, within);
+}
+
+function nameIn(ref: string): string {
+  return ref.slice('#/components/schemas/'.length);
+}
+
+function isWithin({ $ref }: Shape, within: readonly string[]): boolean {
+  return $ref !== undefined && within.includes(nameIn($ref));
 }
 
 interface Shape {
@@ -37,15 +55,15 @@ interface Shape {
   readonly items?: JsonSchema;
 }
 
-function plainExample(schema: Shape, schemas: Readonly<Record<string, JsonSchema>>, depth: number): unknown {
+function plainExample(schema: Shape, schemas: Readonly<Record<string, JsonSchema>>, within: readonly string[]): unknown {
   const type = [schema.type].flat().find((one) => one !== 'null');
   switch (type) {
     case 'object': {
       const properties = Object.entries(schema.properties ?? {});
-      return Object.fromEntries(properties.map(([name, property]) => [name, exampleOf(property, schemas, depth + 1)]));
+      return Object.fromEntries(properties.map(([name, property]) => [name, exampleOf(property, schemas, within)]));
     }
     case 'array':
-      return schema.items && depth <= deepest ? [exampleOf(schema.items, schemas, depth + 1)] : [];
+      return schema.items && !isWithin(schema.items, within) ? [exampleOf(schema.items, schemas, within)] : [];
     case 'integer':
       return Math.max(1, schema.minimum ?? 1);
     case 'number':
