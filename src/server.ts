@@ -1,4 +1,4 @@
-import type { Server } from 'node:http';
+import type { IncomingMessage, Server } from 'node:http';
 import { createRequire } from 'node:module';
 import type { Socket } from 'node:net';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, type FastifyServerOptions } from 'fastify';
@@ -13,6 +13,7 @@ import { allowedMethods } from './route/match.ts';
 import { Gate, keepGate } from './traffic/gate.ts';
 import { mountHealth } from './traffic/health.ts';
 import { databaseProbe } from './traffic/readiness.ts';
+import { RequestIds } from './traffic/request-id.ts';
 
 export type ServerOptions = ApplicationOptions & { readonly fastify?: FastifyServerOptions };
 
@@ -36,25 +37,31 @@ export async function serverOf(
 ): Promise<FastifyInstance> {
   const { server } = application.declaration;
   const { bodyLimit } = server;
-  const answer = (error: unknown, request: FastifyRequest, reply: FastifyReply) =>
-    sendProblem(toProblem(error, bodyLimit), request, reply);
+  const ids = server.requestIdHeader === null ? null : new RequestIds(server.requestIdHeader);
+  const answer = (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
+    // an address that cannot be read has passed no hook
+    if (ids) reply.header(ids.header, request.id);
+    return sendProblem(toProblem(error, bodyLimit), request, reply);
+  };
   const app = Fastify({
     exposeHeadRoutes: false,
     // requirements are checked more exactly than Fastify's router does
     routerOptions: { allowUnsafeRegex: true },
     // such as malformed percent-encoding, which no route is found for
     frameworkErrors: answer,
-    clientErrorHandler: refuseConnection,
+    clientErrorHandler: (error, socket) => refuseConnection(error, socket, ids),
+    ...(ids && { genReqId: (request: IncomingMessage) => ids.of(request) }),
     schemaController: { compilersFactory: compilersOnDemand() },
     ...timeLimits(server),
     ...(server.trustProxy.length > 0 && { trustProxy: [...server.trustProxy] }),
     ...fastify,
   });
   app.setErrorHandler(answer);
+  if (ids) tellIds(app, ids);
   prepare?.(app);
   try {
     let mounted: Mounted | undefined;
-    const gate = gateBefore(app, application, () => mounted?.statementsUnderWay() ?? 0);
+    const gate = gateBefore(app, application, ids, () => mounted?.statementsUnderWay() ?? 0);
     await app.register(async (scope) => {
       mounted = await mountApplication(scope, application, { alone: true, observer });
     });
@@ -66,6 +73,14 @@ export async function serverOf(
     throw error;
   }
   return app;
+}
+
+/** Every answer of the server tells what its request is called. */
+function tellIds(app: FastifyInstance, { header }: RequestIds): void {
+  app.addHook('onRequest', (request, reply, done) => {
+    reply.header(header, request.id);
+    done();
+  });
 }
 
 /** Node looks after these itself, every now and then. */
@@ -85,13 +100,19 @@ function timeLimits({ headerLimit, headerTimeout, keepAliveTimeout, requestTimeo
 }
 
 /** Puts a gate before all that a server does; it is there for every address that the server listens on. */
-function gateBefore(app: FastifyInstance, { declaration }: Application, statementsUnderWay: () => number): Gate {
+function gateBefore(
+  app: FastifyInstance,
+  { declaration }: Application,
+  ids: RequestIds | null,
+  statementsUnderWay: () => number,
+): Gate {
   const { live, ready } = declaration.server.health;
   const gate = new Gate(declaration.server, {
     isExempt: (url) => {
       const { path } = targetOf(url);
       return path === live || path === ready;
     },
+    ids,
     statementsUnderWay,
     onShed: (shed, inFlight) => app.log.warn({ shed, inFlight }, 'overloaded: requests were turned away'),
   });
@@ -128,7 +149,7 @@ function compilersOnDemand() {
 }
 
 /** Answers bytes that are no request: there is neither a request nor a reply to do it with. */
-function refuseConnection({ code }: { code?: unknown }, socket: Socket): void {
+function refuseConnection({ code }: { code?: unknown }, socket: Socket, ids: RequestIds | null): void {
   if (code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
     return;
@@ -144,6 +165,7 @@ function refuseConnection({ code }: { code?: unknown }, socket: Socket): void {
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
     `Content-Type: ${problemType}`,
     `Content-Length: ${Buffer.byteLength(body)}`,
+    ...(ids ? [`${ids.header}: ${ids.next()}`] : []),
     'Connection: close',
   ];
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);

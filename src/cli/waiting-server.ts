@@ -6,6 +6,7 @@ import { retryLater } from '../response/problem-document.ts';
 import { targetOf } from '../response/request-target.ts';
 import { tellHealth } from '../traffic/health.ts';
 import { answerProblem } from '../traffic/raw-answer.ts';
+import { RequestIds } from '../traffic/request-id.ts';
 
 const { createServer } = process.getBuiltinModule('node:http');
 
@@ -16,17 +17,19 @@ export interface WaitingServer {
 }
 
 export async function startWaiting(
-  { health }: ServerDeclaration,
+  { health, requestIdHeader }: ServerDeclaration,
   { host, port }: { readonly host: string; readonly port: number },
 ): Promise<WaitingServer> {
   const away = problem('database_unavailable', {}, { headers: retryLater });
+  const ids = requestIdHeader === null ? null : new RequestIds(requestIdHeader);
   const server = createServer((request, response) => {
     const { path } = targetOf(request.url ?? '/');
     // whoever asks again is to find the application there
     response.setHeader('Connection', 'close');
+    if (ids) response.setHeader(ids.header, ids.of(request));
     if (path === health.live) tellHealth(response, true);
     else if (path === health.ready) tellHealth(response, false);
-    else answerProblem(away, request, response);
+    else answerProblem(away, request, response, ids);
   });
   server.listen(port, host);
   await once(server, 'listening');

@@ -117,6 +117,7 @@ export interface ServerOptions {
   readonly trust_proxy?: readonly string[];
   readonly rate_limit?: (RateLimitOptions & { readonly store?: 'memory' | 'database' }) | null;
   readonly health?: { readonly live?: string | null; readonly ready?: string | null } | null;
+  readonly request_id?: string | null;
 }
 
 export interface RateLimitOptions {

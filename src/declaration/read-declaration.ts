@@ -68,5 +68,6 @@ function readServer(written: WrittenAppMain['server']): ServerDeclaration {
     rateLimit: written.rate_limit && readRateLimit('default', written.rate_limit),
     rateLimitStore: written.rate_limit?.store ?? 'memory',
     health: Object.freeze({ live: health?.live ?? null, ready: health?.ready ?? null }),
+    requestIdHeader: written.request_id,
   });
 }

@@ -348,6 +348,10 @@ const health = object('health', {
   ready: healthPath('/health/ready', 'Where it is told that requests can be answered; null means nowhere.'),
 });
 
+/** Not one that has a meaning already: what came in it would be sent back. */
+const requestIdHeader =
+  /^(?!(?:authorization|proxy-.*|cookie|set-cookie|x-api-key|host|connection|transfer-encoding|content-.*|x-forwarded-.*)$)[A-Za-z][A-Za-z0-9-]{0,63}$/i;
+
 const server = object('server', {
   host: optional(text({ expected: 'a host name or an address', pattern: /^[^\s/]+$/ }), '127.0.0.1', 'The address to listen on.'),
   port: optional(integer(0, 65_535), 3000, 'The port to listen on; 0 means any free one.'),
@@ -392,6 +396,11 @@ const server = object('server', {
   ),
   rate_limit: optional(nullable(rateLimit), null, 'How often a caller may ask; null means without end.'),
   health: optional(nullable(health), {}, 'Whether the server lives and is ready; null turns both off.'),
+  request_id: optional(
+    nullable(text({ expected: 'the name of a header such as "X-Request-Id"', pattern: requestIdHeader })),
+    'X-Request-Id',
+    'The header that a request brings its id in, and that every answer tells it in; null means none.',
+  ),
 });
 
 const exports = object('exports', {

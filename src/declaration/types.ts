@@ -235,6 +235,8 @@ export interface ServerDeclaration {
   /** Where requests are counted. */
   readonly rateLimitStore: 'memory' | 'database';
   readonly health: HealthDeclaration;
+  /** The header that says what a request is called; null: nobody is told. */
+  readonly requestIdHeader: string | null;
 }
 
 export interface RateLimitDeclaration {

@@ -4,6 +4,7 @@ import { problem } from '../errors.ts';
 import { hasOwnPace } from '../response/export-stream.ts';
 import { retryLater } from '../response/problem-document.ts';
 import { answerProblem } from './raw-answer.ts';
+import type { RequestIds } from './request-id.ts';
 import { Strain } from './strain.ts';
 import { targetTrouble } from './target-limits.ts';
 
@@ -24,6 +25,8 @@ export interface GateOptions {
   /** Statements that were sent to the database, or wait to be, and are not answered. */
   readonly statementsUnderWay: () => number;
   readonly onShed: (count: number, inFlight: number) => void;
+  /** What requests are called; null where answers do not tell. */
+  readonly ids: RequestIds | null;
 }
 
 /**
@@ -97,12 +100,12 @@ export class Gate {
     if (this.#isDraining) response.setHeader('Connection', 'close');
     if ((this.#inFlight.size >= this.#room || (this.#isBusy && this.#isTurnFull())) && !this.#options.isExempt(url)) {
       this.#shed++;
-      answerProblem(overloaded, request, response);
+      answerProblem(overloaded, request, response, this.#options.ids);
       return false;
     }
     const trouble = targetTrouble(url, this.#limits);
     if (trouble !== null) {
-      answerProblem(trouble, request, response);
+      answerProblem(trouble, request, response, this.#options.ids);
       return false;
     }
     if (this.#timer === null) this.#start();
@@ -150,9 +153,10 @@ export class Gate {
       const age = this.#now - since;
       // the others came later
       if (age < limit) break;
-      if (!response.headersSent)
-        answerProblem(problem('handler_timeout', { limit }, { headers: retryLater }), response.req, response);
-      else if (age >= 2 * limit && !hasOwnPace(response)) response.destroy();
+      if (!response.headersSent) {
+        const late = problem('handler_timeout', { limit }, { headers: retryLater });
+        answerProblem(late, response.req, response, this.#options.ids);
+      } else if (age >= 2 * limit && !hasOwnPace(response)) response.destroy();
     }
   }
 }

@@ -2,14 +2,16 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Problem } from '../errors.ts';
 import { problemDocument, problemType } from '../response/problem-document.ts';
 import { targetOf } from '../response/request-target.ts';
+import type { RequestIds } from './request-id.ts';
 
 /** What a client may still send after it was refused, in bytes, without its connection being closed. */
 const readOn = 65_536;
 
 /** Answers a request that the rest of the server is not to see, or does not answer itself. */
-export function answerProblem(found: Problem, request: IncomingMessage, response: ServerResponse): void {
+export function answerProblem(found: Problem, request: IncomingMessage, response: ServerResponse, ids: RequestIds | null): void {
   const body = JSON.stringify(problemDocument(found, targetOf(request.url ?? '/').path));
   if (sendsMuch(request)) response.setHeader('Connection', 'close');
+  if (ids) response.setHeader(ids.header, ids.of(request));
   for (const [name, value] of Object.entries(found.headers)) response.setHeader(name, value);
   response.writeHead(found.status, { 'Content-Type': problemType, 'Content-Length': Buffer.byteLength(body) });
   response.end(request.method === 'HEAD' ? undefined : body);
