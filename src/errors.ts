@@ -197,7 +197,9 @@ export function problem(
   parameters: Record<string, string | number> = {},
   options?: ConstructorParameters<typeof Problem>[2],
 ): Problem {
-  const detail = catalogue[code].detail.replace(/\{(\w+)\}/g, (_, name: string) => shown(parameters[name] ?? `{${name}}`));
+  const template = catalogue[code].detail;
+  if (!template.includes('{')) return new Problem(code, template, options);
+  const detail = template.replace(/\{(\w+)\}/g, (_, name: string) => shown(parameters[name] ?? `{${name}}`));
   return new Problem(code, detail, options);
 }
 

@@ -200,6 +200,8 @@ async function jwtAuthenticator(declaration: JwtDeclaration, surroundings: Surro
 function answerErrors(app: FastifyInstance, { mapper, declaration }: Application, observer: Observer | undefined): void {
   app.setErrorHandler((error, request, reply) => {
     observer?.failed(error);
-    return sendProblem(conflictProblem(error, mapper) ?? toProblem(error, declaration.server.bodyLimit), request, reply);
+    const found =
+      error instanceof Problem ? error : (conflictProblem(error, mapper) ?? toProblem(error, declaration.server.bodyLimit));
+    return sendProblem(found, request, reply);
   });
 }
