@@ -46,6 +46,9 @@ What to try next, in another terminal:
   # the courses of centers 1 and 2, two a page, as user 1
   curl '${url}/api/course.json?items_per_page=2' -H 'Authorization: Bearer ${token}'
 
+  # everybody called Ada in center 1, for a spreadsheet
+  curl '${url}/api/person.csv?q=ada&center.id=1&sort=birthdate&fields=id,fullName,birthdate' -H 'Authorization: Bearer ${token}'
+
 Routes: npx declarest routes ${example}    Edit examples/courses/config/apis.yaml and start again to change them.
 `;
 }

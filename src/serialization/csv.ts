@@ -95,7 +95,7 @@ export function csvCell(value: unknown): string {
 
 const needsQuotes = /[",\r\n]/;
 /** What spreadsheets take for the beginning of a formula, behind any number of the marks that keep them from it. */
-const mayBeFormula = /^'*[=+\-@\t\r]/;
+const mayBeFormula = /^'*[=+\-@\t\r\n＝＋－＠]/;
 const isNumber = /^[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
 /**

@@ -20,6 +20,8 @@ const hostile = [
   '@SUM(1)',
   '\t=1',
   '\r=1',
+  '\n=1',
+  '＝1+1',
   "'=1",
   "''=1",
   '"=1',
@@ -179,7 +181,7 @@ describe.each(databases)('API3:2023 formats, on %s', (kind) => {
         const { headers, text } = await target.send('GET', path, { as: ann });
         const { header, rows } = parseCsv(text);
         for (const cell of [...header, ...rows.flat()]) {
-          if (cell !== null && !/^-?\d+(?:\.\d+)?$/.test(cell)) expect(cell).not.toMatch(/^[=+\-@\t\r]/);
+          if (cell !== null && !/^-?\d+(?:\.\d+)?$/.test(cell)) expect(cell).not.toMatch(/^[=+\-@\t\r\n＝＋－＠]/);
         }
         expect(rows.map((row) => withoutMark(row[header.indexOf('title')] ?? null))).toEqual(hostile);
         expect(headers['content-disposition']).toBe('attachment; filename="item.csv"');

@@ -131,5 +131,5 @@ async function curl(args: readonly string[]): Promise<string> {
 }
 
 function laidOut(text: string): string {
-  return text === '' ? '' : JSON.stringify(JSON.parse(text), null, 2);
+  return /^[{[]/.test(text) ? JSON.stringify(JSON.parse(text), null, 2) : text.replaceAll('\r\n', '\n').trimEnd();
 }

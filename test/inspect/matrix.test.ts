@@ -42,7 +42,7 @@ describe('the matrix of the example', () => {
     expect(open).toBe(false);
     expect(roles).toEqual([
       { role: 'PERSON_SEE', voters: ['PersonVoter'], place: 'config/apis.yaml:17:18' },
-      { role: 'ROLE_ADMIN', voters: ['RoleVoter'], place: 'config/apis.yaml:33:87' },
+      { role: 'ROLE_ADMIN', voters: ['RoleVoter'], place: 'config/apis.yaml:35:87' },
     ]);
   });
 

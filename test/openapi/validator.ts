@@ -35,7 +35,7 @@ export class DocumentValidator {
     }
     const type = (headers.get('content-type') ?? '').split(';', 1)[0] as string;
     expect(Object.keys(content)).toContain(type);
-    if (!type.endsWith('json')) return;
+    if (!/[/+]json$/.test(type)) return;
     const resolved = found.$ref ? [...found.$ref.slice(2).split('/')] : [...place, String(status)];
     const pointer = [...resolved, 'content', type, 'schema'].map((part) =>
       encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1')),

@@ -25,6 +25,9 @@ describe('a cell of CSV', () => {
     ['-12.50', '-12.50'],
     ['-1.5e-7', '-1.5e-7'],
     ['-9223372036854775807', '-9223372036854775807'],
+    ['＝1+1', "'＝1+1"],
+    ['＠SUM(1)', "'＠SUM(1)"],
+    ['\n=1', '"\'\n=1"'],
     ["'=1", "''=1"],
     ["'t Hooft", "'t Hooft"],
     ["''", "''"],
@@ -34,14 +37,14 @@ describe('a cell of CSV', () => {
 
   test('never begins a formula, and can be read back, whatever the text', () => {
     const risky = fc.string({
-      unit: fc.constantFrom('=', '+', '-', '@', '\t', '\r', '\n', "'", '"', ',', '1', '.', 'a', 'é', '😀'),
+      unit: fc.constantFrom('=', '+', '-', '@', '＝', '＠', '\t', '\r', '\n', "'", '"', ',', '1', '.', 'a', 'é', '😀'),
     });
     fc.assert(
       fc.property(fc.oneof(risky, fc.string({ unit: 'grapheme' })), fc.string(), (text, other) => {
         const { rows } = parseCsv(`a,b\r\n${csvText(text)},${csvText(other)}\r\n`);
         expect(rows[0]?.map(withoutMark)).toEqual([text, other]);
         const [cell] = rows[0] as string[];
-        if (/^[=+\-@\t\r]/.test(cell as string)) expect(Number.isFinite(Number(cell))).toBe(true);
+        if (/^[=+\-@\t\r\n＝＋－＠]/.test(cell as string)) expect(Number.isFinite(Number(cell))).toBe(true);
       }),
       { numRuns: 2000 },
     );

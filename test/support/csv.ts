@@ -43,5 +43,5 @@ function quoted(text: string, start: number): { cell: string; end: number } {
 
 /** Takes off what keeps a spreadsheet from running a cell, as docs/formats.md says it. */
 export function withoutMark(cell: string | null): string | null {
-  return cell === null ? null : cell.replace(/^'(?='*[=+\-@\t\r])/, '');
+  return cell === null ? null : cell.replace(/^'(?='*[=+\-@\t\r\n＝＋－＠])/, '');
 }
