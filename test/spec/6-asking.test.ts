@@ -181,7 +181,7 @@ function fill(em: EntityManager): Promise<void> {
         seen: new Date('2026-11-15T10:00:00.000Z'),
         big: 9007199254740993n,
         at: '10:00:00',
-        note: '100% \\ sure?',
+        note: '100% \\ sure? ΟΔΟΣ',
         data: { a: 1 },
         address: { city: 'Bern' },
         center: north,
@@ -258,6 +258,9 @@ const conditions: [query: string, ids: number[]][] = [
   ['lastName[in]=Berg', [2]],
   ['lastName[lt]=Z', [2, 3]],
   ['remark[contains]=100%25 %5C', [1]],
+  // a sigma that ends a word has another form
+  ['remark[contains]=ΔΟΣ', [1]],
+  ['remark[contains]=οδοσ', [1]],
   ['remark=', [2, 3, 4, 5, 6]],
   ['firstName[ne]=Ann', [2, 3, 4, 5, 6]],
   ['firstName[exists]=false', [2]],
