@@ -140,7 +140,7 @@ async function answer({ app, statements }: TestApplication, { method, payload, u
     url,
     ...(hasBody && { headers: { 'content-type': 'application/json' }, payload: JSON.stringify(payload) }),
   });
-  const { date: _, ...headers } = response.headers;
+  const { date: _, 'x-request-id': __, ...headers } = response.headers;
   return { method, url, payload, status: response.statusCode, text: response.body, headers };
 }
 

@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
 import { dirname, join } from 'node:path';
 import { defineEntity, type EntityManager, p } from '@mikro-orm/core';
 import Fastify from 'fastify';
@@ -509,6 +511,15 @@ describe('an application in code', () => {
   test('does not start while a route of its own loader is public and a role is required', async () => {
     expect(await refusal(withRoute({}, { require_role: true }))).toMatch(/^routes\.mine.*require_role.*"r".*GET/);
     expect(await refusal(withRoute({ roles: 'ROLE_MASON' }, { require_role: true }))).toBe('it started');
+  });
+
+  test('is closed without waiting for a connection on which nothing was asked', async () => {
+    const application = await startApplication(options({ apis: { stone: api } }));
+    const silent = connect(Number(new URL(application.url).port), '127.0.0.1');
+    await once(silent, 'connect');
+    const closed = once(silent, 'close');
+    await application.close();
+    await closed;
   });
 
   test('can stand beside other routes of the same Fastify instance, under a prefix', async () => {
