@@ -188,7 +188,7 @@ async function compareFormats(
 
 function compareCells(csv: string, objects: readonly unknown[]): void {
   // a model that shows nothing has no columns
-  if (csv.startsWith('\r\n')) return;
+  if (csv === '' || csv.startsWith('\r\n')) return;
   const { header, rows } = parseCsv(csv);
   const isShown = (name: string, item: unknown) =>
     header.some((column) => column === name || column.startsWith(`${name}.`)) || !holdsValues(item);
