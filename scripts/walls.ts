@@ -12,6 +12,7 @@ export const layers = [
   'plugin.ts',
   'application.ts',
   'openapi',
+  'telemetry',
   'traffic',
   'controller',
   'route',

@@ -10,7 +10,10 @@ import { problemDocument, problemType, STATUS_CODES, toProblem } from './respons
 import { targetOf } from './response/request-target.ts';
 import { sendProblem } from './response/send-problem.ts';
 import { allowedMethods } from './route/match.ts';
-import { Gate, keepGate } from './traffic/gate.ts';
+import { safelyLogging } from './telemetry/logger.ts';
+import { requestLog } from './telemetry/request-log.ts';
+import { noteRequests } from './telemetry/seen-requests.ts';
+import { Gate, type GateOptions, keepGate, type TrafficWatch } from './traffic/gate.ts';
 import { mountHealth } from './traffic/health.ts';
 import { databaseProbe } from './traffic/readiness.ts';
 import { RequestIds } from './traffic/request-id.ts';
@@ -55,13 +58,15 @@ export async function serverOf(
     ...timeLimits(server),
     ...(server.trustProxy.length > 0 && { trustProxy: [...server.trustProxy] }),
     ...fastify,
+    ...safelyLogging(fastify, application.declaration),
   });
   app.setErrorHandler(answer);
   if (ids) tellIds(app, ids);
+  const watch = watchOf(app, application, ids);
   prepare?.(app);
   try {
     let mounted: Mounted | undefined;
-    const gate = gateBefore(app, application, ids, () => mounted?.statementsUnderWay() ?? 0);
+    const gate = gateBefore(app, application, { ids, watch }, () => mounted?.statementsUnderWay() ?? 0);
     await app.register(async (scope) => {
       mounted = await mountApplication(scope, application, { alone: true, observer });
     });
@@ -103,16 +108,13 @@ function timeLimits({ headerLimit, headerTimeout, keepAliveTimeout, requestTimeo
 function gateBefore(
   app: FastifyInstance,
   { declaration }: Application,
-  ids: RequestIds | null,
+  { ids, watch }: Pick<GateOptions, 'ids' | 'watch'>,
   statementsUnderWay: () => number,
 ): Gate {
-  const { live, ready } = declaration.server.health;
   const gate = new Gate(declaration.server, {
-    isExempt: (url) => {
-      const { path } = targetOf(url);
-      return path === live || path === ready;
-    },
+    isExempt: exempt(declaration.server),
     ids,
+    watch,
     statementsUnderWay,
     onShed: (shed, inFlight) => app.log.warn({ shed, inFlight }, 'overloaded: requests were turned away'),
   });
@@ -123,6 +125,25 @@ function gateBefore(
   });
   app.addHook('onClose', async () => gate.close());
   return gate;
+}
+
+/** Paths that are answered whatever else is going on, and that somebody asks for all the time. */
+function exempt({ health: { live, ready } }: ServerDeclaration): (url: string) => boolean {
+  return (url) => {
+    const { path } = targetOf(url);
+    return path === live || path === ready;
+  };
+}
+
+/** Those who want to know what becomes of requests. */
+function watchOf(app: FastifyInstance, { declaration }: Application, ids: RequestIds | null): TrafficWatch | undefined {
+  if (!isInfoLogged(app)) return undefined;
+  noteRequests(app);
+  return requestLog(app.log, ids, exempt(declaration.server));
+}
+
+function isInfoLogged({ log }: FastifyInstance): boolean {
+  return (log as { isLevelEnabled?(level: string): boolean }).isLevelEnabled?.('info') ?? false;
 }
 
 /** Fastify has a server for each address that "localhost" stands for. */

@@ -2,6 +2,7 @@ import type { AddressInfo } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import type { Application } from '../application.ts';
 import { didYouMean, listed } from '../declaration/suggest.ts';
+import { type LogLevel, logLevels } from '../declaration/types.ts';
 import { integerOption } from './arguments.ts';
 import { type Command, directoryPositional, type Given, optionValue } from './command.ts';
 import { ApplicationFailure, CallFailure, type ExitCode, Failure, messageOf } from './failure.ts';
@@ -10,12 +11,11 @@ import { listenOn, listenOptions } from './listen-options.ts';
 import { applicationDirectory, openApplication } from './open-application.ts';
 import { publicMethods } from './route-text.ts';
 
-const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
-
 export const serve: Command = {
   details: [
     'Prints "listening on http://127.0.0.1:N" on stdout once it is ready. Before that, routes that anybody may call are listed as',
-    'PUBLIC on stderr. Logs go to stderr as JSON, one object a line: LOG_LEVEL=info logs every request; the default is warn.',
+    'PUBLIC on stderr. Logs go to stderr as JSON, one object a line, and without secrets: LOG_LEVEL=info logs every request;',
+    'the default is app_main.server.log.level, which is warn unless declared.',
     'SIGTERM and SIGINT let requests under way end, for app_main.server.shutdown_timeout at most; a second signal stops at once.',
     '--workers N runs N processes, and starts another where one ends; a signal to this process ends them all.',
     'A database that is out of reach is waited for: requests are answered with 503 until it is there.',
@@ -45,7 +45,7 @@ type Several = typeof import('./workers.ts');
 async function serveHere(
   dir: string | undefined,
   asked: ReturnType<typeof listenOn>,
-  level: string,
+  level: LogLevel | undefined,
   several: Several | null,
   io: Io,
 ): Promise<ExitCode> {
@@ -116,20 +116,23 @@ async function prepareOnce(application: Application, io: Io): Promise<void> {
   }
 }
 
-function logLevel(env: NodeJS.ProcessEnv): string {
-  const level = (env.LOG_LEVEL || 'warn').toLowerCase();
-  if (logLevels.includes(level)) return level;
+/** What the environment says; undefined where that is nothing, and the declaration has it. */
+function logLevel(env: NodeJS.ProcessEnv): LogLevel | undefined {
+  if (!env.LOG_LEVEL) return undefined;
+  const level = env.LOG_LEVEL.toLowerCase();
+  const known = logLevels.find((one) => one === level);
+  if (known) return known;
   throw new CallFailure(`LOG_LEVEL is "${env.LOG_LEVEL}";${didYouMean(level, logLevels)} use one of: ${listed(logLevels)}`);
 }
 
-async function start(application: Application, level: string, io: Io): Promise<FastifyInstance> {
+async function start(application: Application, level: LogLevel | undefined, io: Io): Promise<FastifyInstance> {
   const { serverOf } = await import('../server.ts');
   const { withDatabaseNews } = await import('./database-start.ts');
   const news: string[] = [];
   try {
     const app = await serverOf(
       withDatabaseNews(application, (line) => news.push(line)),
-      { logger: { level, stream: io.stderr } },
+      { logger: { stream: io.stderr, ...(level && { level }) } },
     );
     for (const line of news) say(io.stderr, line);
     return app;

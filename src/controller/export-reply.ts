@@ -2,6 +2,7 @@ import type { FastifyReply } from 'fastify';
 import type { ApiRequest } from '../access/user.ts';
 import type { Format } from '../declaration/types.ts';
 import { type ExportSource, ExportStream, leaveToOwnPace, StalledExport } from '../response/export-stream.ts';
+import { loggableError } from '../response/loggable-error.ts';
 import { type CsvColumn, csvHeader } from '../serialization/csv.ts';
 import { contentTypes } from '../serialization/formats.ts';
 import type { Framework } from './runtime.ts';
@@ -72,8 +73,8 @@ export async function sendExport(
   }
   const stream = new ExportStream(source, { start, stallTimeout: declaration.exports.stallTimeout, onFreed: release });
   stream.on('error', (err) => {
-    if (err instanceof StalledExport) request.log.warn({ err }, err.message);
-    else if (!gone.signal.aborted) request.log.error({ err }, 'an export broke off');
+    if (err instanceof StalledExport) request.log.warn({ err: loggableError(err) }, err.message);
+    else if (!gone.signal.aborted) request.log.error({ err: loggableError(err) }, 'an export broke off');
   });
   leaveToOwnPace(reply.raw);
   return announce().send(stream);

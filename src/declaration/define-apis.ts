@@ -1,5 +1,5 @@
 import type { CheckedApis } from './field-names.ts';
-import type { FilterOperator, Format, HttpMethod, SearchMethod } from './types.ts';
+import type { FilterOperator, Format, HttpMethod, LogLevel, SearchMethod } from './types.ts';
 
 /** A model: its class, or the MikroORM schema that describes it. */
 export type ModelClass = (abstract new (...args: never[]) => object) | { readonly meta: object; readonly class: unknown };
@@ -118,6 +118,7 @@ export interface ServerOptions {
   readonly rate_limit?: (RateLimitOptions & { readonly store?: 'memory' | 'database' }) | null;
   readonly health?: { readonly live?: string | null; readonly ready?: string | null } | null;
   readonly request_id?: string | null;
+  readonly log?: { readonly level?: LogLevel; readonly redact?: readonly string[] };
 }
 
 export interface RateLimitOptions {

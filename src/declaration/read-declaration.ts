@@ -69,5 +69,6 @@ function readServer(written: WrittenAppMain['server']): ServerDeclaration {
     rateLimitStore: written.rate_limit?.store ?? 'memory',
     health: Object.freeze({ live: health?.live ?? null, ready: health?.ready ?? null }),
     requestIdHeader: written.request_id,
+    log: Object.freeze({ level: written.log.level, redact: Object.freeze([...written.log.redact]) }),
   });
 }

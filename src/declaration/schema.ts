@@ -15,7 +15,7 @@ import {
   required,
   text,
 } from './shape.ts';
-import { filterOperators, type HttpMethod, httpMethods, knownFormats, searchMethods } from './types.ts';
+import { filterOperators, type HttpMethod, httpMethods, knownFormats, logLevels, searchMethods } from './types.ts';
 
 /** The service that makes the routes of all APIs, and the entry of config/routes.yaml that calls it. */
 export const crudLoader = { entry: 'app_cruds', service: 'app_main_crud_route_loader', method: 'load' } as const;
@@ -352,6 +352,19 @@ const health = object('health', {
 const requestIdHeader =
   /^(?!(?:authorization|proxy-.*|cookie|set-cookie|x-api-key|host|connection|transfer-encoding|content-.*|x-forwarded-.*)$)[A-Za-z][A-Za-z0-9-]{0,63}$/i;
 
+const log = object('log', {
+  level: optional(
+    text({ values: logLevels }),
+    'warn',
+    'What is logged at least; info has a line for each request. LOG_LEVEL in the environment comes first.',
+  ),
+  redact: optional(
+    list(text({ expected: 'a part of a name such as "session"', pattern: /^[\w.-]+$/ })),
+    [],
+    'Parts of the names of headers, keys and parameters whose values are not logged, beside those that are known.',
+  ),
+});
+
 const server = object('server', {
   host: optional(text({ expected: 'a host name or an address', pattern: /^[^\s/]+$/ }), '127.0.0.1', 'The address to listen on.'),
   port: optional(integer(0, 65_535), 3000, 'The port to listen on; 0 means any free one.'),
@@ -401,6 +414,7 @@ const server = object('server', {
     'X-Request-Id',
     'The header that a request brings its id in, and that every answer tells it in; null means none.',
   ),
+  log: optional(log, {}, 'What is logged.'),
 });
 
 const exports = object('exports', {

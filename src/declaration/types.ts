@@ -237,6 +237,17 @@ export interface ServerDeclaration {
   readonly health: HealthDeclaration;
   /** The header that says what a request is called; null: nobody is told. */
   readonly requestIdHeader: string | null;
+  readonly log: LogDeclaration;
+}
+
+/** What is logged at least, as pino calls it. */
+export const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
+export type LogLevel = (typeof logLevels)[number];
+
+export interface LogDeclaration {
+  readonly level: LogLevel;
+  /** Parts of names whose values are not logged. */
+  readonly redact: readonly string[];
 }
 
 export interface RateLimitDeclaration {

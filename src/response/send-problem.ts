@@ -1,11 +1,12 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Problem } from '../errors.ts';
+import { loggableError } from './loggable-error.ts';
 import { problemDocument, problemType } from './problem-document.ts';
 import { targetOf } from './request-target.ts';
 
 /** Sends a problem; what is the server's own fault is logged with its cause, which nobody is told. */
 export function sendProblem(found: Problem, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  if (found.status >= 500) request.log.error({ err: found.cause ?? found }, found.message);
+  if (found.status >= 500) request.log.error({ err: loggableError(found.cause ?? found) }, found.message);
   const document = problemDocument(found, targetOf(request.url).path);
   return reply.code(found.status).headers(found.headers).type(problemType).send(JSON.stringify(document));
 }

@@ -61,7 +61,10 @@ export function mountRoutes(
         }
         const before = handler.beforeBody ? [...admission, hookOf(handler.beforeBody)] : admission;
         const hooks = before.length > 0 ? { onRequest: before } : {};
-        register(record, () => app.route({ ...route, ...hooks, method: only(methods), url, handler, exposeHeadRoute: false }));
+        // what is told of a request calls its route as it was declared
+        const config = { ...route?.config, pattern: joinUrl(app.prefix, record.path) };
+        const mounted = { ...route, ...hooks, config, method: only(methods), url, handler, exposeHeadRoute: false };
+        register(record, () => app.route(mounted));
       }
     }
   }

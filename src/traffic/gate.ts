@@ -1,6 +1,6 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import type { ServerDeclaration } from '../declaration/types.ts';
-import { problem } from '../errors.ts';
+import { type Problem, problem } from '../errors.ts';
 import { hasOwnPace } from '../response/export-stream.ts';
 import { retryLater } from '../response/problem-document.ts';
 import { answerProblem } from './raw-answer.ts';
@@ -19,6 +19,14 @@ const quiet = 1000;
 
 const overloaded = problem('overloaded', {}, { headers: retryLater });
 
+/** Is told what becomes of requests. */
+export interface TrafficWatch {
+  /** One that was let in has its whole answer, or its connection is gone; it came at `since`. */
+  closed(response: ServerResponse, since: number): void;
+  /** One was answered here and seen by nobody else. */
+  refused(request: IncomingMessage, found: Problem): void;
+}
+
 export interface GateOptions {
   /** Whether a path is answered whatever else is going on. */
   readonly isExempt: (path: string) => boolean;
@@ -27,6 +35,7 @@ export interface GateOptions {
   readonly onShed: (count: number, inFlight: number) => void;
   /** What requests are called; null where answers do not tell. */
   readonly ids: RequestIds | null;
+  readonly watch?: TrafficWatch | undefined;
 }
 
 /**
@@ -60,10 +69,7 @@ export class Gate {
     this.#options = options;
     this.#room = limits.maxConcurrent;
     this.#strain = new Strain(options.statementsUnderWay);
-    const inFlight = this.#inFlight;
-    this.#onClose = function onClose() {
-      inFlight.delete(this);
-    };
+    this.#onClose = onClose(this.#inFlight, options.watch);
   }
 
   get inFlight(): number {
@@ -100,18 +106,23 @@ export class Gate {
     if (this.#isDraining) response.setHeader('Connection', 'close');
     if ((this.#inFlight.size >= this.#room || (this.#isBusy && this.#isTurnFull())) && !this.#options.isExempt(url)) {
       this.#shed++;
-      answerProblem(overloaded, request, response, this.#options.ids);
+      this.#refuse(overloaded, request, response);
       return false;
     }
     const trouble = targetTrouble(url, this.#limits);
     if (trouble !== null) {
-      answerProblem(trouble, request, response, this.#options.ids);
+      this.#refuse(trouble, request, response);
       return false;
     }
     if (this.#timer === null) this.#start();
-    this.#inFlight.set(response, this.#now);
+    this.#inFlight.set(response, this.#options.watch ? performance.now() : this.#now);
     response.on('close', this.#onClose);
     return true;
+  }
+
+  #refuse(found: Problem, request: IncomingMessage, response: ServerResponse): void {
+    answerProblem(found, request, response, this.#options.ids);
+    this.#options.watch?.refused(request, found);
   }
 
   /**
@@ -159,6 +170,19 @@ export class Gate {
       } else if (age >= 2 * limit && !hasOwnPace(response)) response.destroy();
     }
   }
+}
+
+/** What forgets an answer that is over; exact times are taken only for those who want to know. */
+function onClose(inFlight: Map<ServerResponse, number>, watch: TrafficWatch | undefined): (this: ServerResponse) => void {
+  if (!watch)
+    return function closed() {
+      inFlight.delete(this);
+    };
+  return function closed() {
+    const since = inFlight.get(this) as number;
+    inFlight.delete(this);
+    watch.closed(this, since);
+  };
 }
 
 const gates = new WeakMap<object, Gate>();

@@ -133,7 +133,7 @@ describe('a served application', () => {
     expect(loud.out).toMatch(/^listening on \S+\n$/);
     const logged = loud.err.split('\n').filter((line) => line.startsWith('{'));
     expect(logged.map((line) => JSON.parse(line))).toContainEqual(
-      expect.objectContaining({ msg: 'request completed', res: { statusCode: 200 } }),
+      expect.objectContaining({ msg: 'request', status: 200, route: '/api/person.{_format}' }),
     );
   });
 

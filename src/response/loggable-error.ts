@@ -1,0 +1,77 @@
+/** What is told of an error beside its message: names and codes, never a value that somebody sent or stored. */
+const tellingKeys = [
+  'code',
+  'errcode',
+  'errno',
+  'severity',
+  'schema',
+  'table',
+  'column',
+  'constraint',
+  'routine',
+  'syscall',
+  'address',
+  'port',
+  'hostname',
+  'statusCode',
+] as const;
+
+/** Causes of causes that are told, and of several errors at once the first ones. */
+const depth = 5;
+
+/** An error as it goes into a log. */
+export interface LoggableError {
+  readonly type: string;
+  readonly message: string;
+  readonly stack: string;
+  readonly cause?: LoggableError;
+  readonly errors?: readonly LoggableError[];
+  readonly [key: string]: unknown;
+}
+
+/**
+ * An error without the values that a database tells of the rows and parameters at fault, in its details and also in its messages.
+ * Whoever it is given to logs it as it is, whatever logger that is.
+ */
+export function loggableError(error: unknown, left = depth): LoggableError {
+  if (isLoggable(error)) return error;
+  if (typeof error !== 'object' || error === null) return { type: typeof error, message: String(error), stack: '' };
+  const { message, stack, cause, errors } = error as { message?: unknown; stack?: unknown; cause?: unknown; errors?: unknown };
+  const previous = cause ?? (error as { previous?: unknown }).previous;
+  const type = error.constructor?.name ?? 'Object';
+  const text = withoutValues(typeof message === 'string' ? message : '', error);
+  // the head of a stack is the message again, over as many lines as it has
+  const frames = typeof stack === 'string' ? stack.split('\n').filter((line) => /^\s+at /.test(line)) : [];
+  return loggable({
+    type,
+    message: text,
+    ...Object.fromEntries(tellingKeys.flatMap((key) => telling(error as Record<string, unknown>, key))),
+    stack: [`${type}: ${text}`, ...frames].join('\n'),
+    ...(previous !== undefined && previous !== null && left > 1 && { cause: loggableError(previous, left - 1) }),
+    ...(Array.isArray(errors) && left > 1 && { errors: errors.slice(0, depth).map((one) => loggableError(one, left - 1)) }),
+  });
+}
+
+const known = new WeakSet<object>();
+
+function loggable(described: LoggableError): LoggableError {
+  known.add(described);
+  return described;
+}
+
+function isLoggable(value: unknown): value is LoggableError {
+  return typeof value === 'object' && value !== null && known.has(value);
+}
+
+function telling(error: Record<string, unknown>, key: string): [string, unknown][] {
+  const value = error[key];
+  return typeof value === 'string' || typeof value === 'number' ? [[key, value]] : [];
+}
+
+/** What PostgreSQL says of the value is the end of its message, or in quotes where the value itself is at fault. */
+function withoutValues(message: string, { code }: { code?: unknown }): string {
+  const isOfDatabase = typeof code === 'string' && (/^[0-9A-Z]{5}$/.test(code) || code === 'ERR_SQLITE_ERROR');
+  if (!isOfDatabase) return message;
+  const short = message.replace(/\s+- (?:detail|hint|where):.*$/s, '');
+  return code.startsWith('22') ? short.replace(/".*"|'.*'/gs, '"…"') : short;
+}

@@ -1,0 +1,61 @@
+import type { Declaration } from '../declaration/types.ts';
+
+const redacted = '[redacted]';
+
+/** Names of headers, keys and parameters that carry a secret, as a part of a longer name too. */
+const secretNames = 'authorization|cookie|password|passwd|secret|token|api[-_]?key|credential|signature|jwt';
+
+/** A secret shorter than this is too likely to be a word like any other. */
+const shortest = 8;
+
+export type Scrub = (line: string) => string;
+
+/**
+ * Takes what must not be read out of a line of JSON, wherever in it that is: values of keys and parameters whose names say that they
+ * are secret, credentials as headers have them, passwords in addresses, tokens, and every secret that the declaration itself holds.
+ */
+export function scrubber(declaration: Declaration): Scrub {
+  const names = [secretNames, ...declaration.server.log.redact.map(escaped)].join('|');
+  // with an end, as a line may be as long as whoever wrote it likes
+  const name = `[\\w.-]{0,64}?(?:${names})[\\w.-]{0,64}`;
+  const rules: [RegExp, string][] = [
+    // "authorization":"…" and "cookie":["…"]
+    [new RegExp(`"(${name})":(?:"(?:[^"\\\\]|\\\\.)*"|\\[[^\\]]*\\])`, 'gi'), `"$1":"${redacted}"`],
+    // the same in a text that is JSON itself, however often
+    [new RegExp(`(?<!\\\\)(\\\\{1,31})"(${name})\\1"\\s*:\\s*\\1".*?(?<!\\\\)\\1"`, 'gis'), `$1"$2$1":$1"${redacted}$1"`],
+    // ?token=…, and "token=…" in a text
+    [new RegExp(`(?<![\\w.-])(${name}=)[^&\\s"'\\\\;,)]+`, 'gi'), `$1${redacted}`],
+    [/\b(bearer|basic|apikey)(\s+)[\w.~+/=-]{8,}/gi, `$1$2${redacted}`],
+    [/(:\/\/[^\s/:@"\\]*):[^\s/"\\]*@/g, `$1:${redacted}@`],
+    [/(?<![\w-])eyJ[\w-]{6,}\.[\w-]+\.[\w-]*/g, redacted],
+  ];
+  const declared = declaredSecrets(declaration);
+  // before anything else takes a part of one
+  if (declared.length > 0) rules.unshift([new RegExp(declared.flatMap(shapesOf).map(escaped).join('|'), 'g'), redacted]);
+  return (line) => rules.reduce((text, [pattern, replacement]) => text.replace(pattern, replacement), line);
+}
+
+/** What is written in the declaration, or comes from the environment through it, for nobody to see. */
+function declaredSecrets({ database, security }: Declaration): string[] {
+  const secrets = [security.jwt?.secret ?? '', ...security.apiKeys.map(({ key }) => key), passwordIn(database.url)];
+  return secrets.filter((secret) => secret.length >= shortest);
+}
+
+function passwordIn(url: string): string {
+  try {
+    return decodeURIComponent(new URL(url).password);
+  } catch {
+    return '';
+  }
+}
+
+/** As it is, as it stands in JSON and in an address. The longest first: one may be the beginning of another. */
+function shapesOf(secret: string): string[] {
+  const inJson = JSON.stringify(secret).slice(1, -1);
+  const shapes = [secret, inJson, JSON.stringify(inJson).slice(1, -1), encodeURIComponent(secret), encodeURI(secret)];
+  return [...new Set(shapes)].sort((one, other) => other.length - one.length);
+}
+
+function escaped(text: string): string {
+  return text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+}
