@@ -89,6 +89,26 @@ export const catalogue = {
   },
   url_too_long: { status: 414, title: 'URL too long', detail: 'the URL must not be longer than {limit} characters' },
   body_too_large: { status: 413, title: 'Body too large', detail: 'the body must not be larger than {limit} bytes' },
+  invalid_idempotency_key: {
+    status: 400,
+    title: 'Invalid idempotency key',
+    detail: 'the header Idempotency-Key {expected}',
+  },
+  idempotency_key_reused: {
+    status: 422,
+    title: 'Idempotency key reused',
+    detail: 'another request was made with this Idempotency-Key; use a new key for a new request',
+  },
+  idempotency_in_progress: {
+    status: 409,
+    title: 'Request in progress',
+    detail: 'a request with this Idempotency-Key is still under way; try again shortly',
+  },
+  idempotency_answer_too_large: {
+    status: 409,
+    title: 'Answer not kept',
+    detail: 'the request with this Idempotency-Key was done, and its answer was too large to be kept; fetch what it changed',
+  },
   bad_request: { status: 400, title: 'Bad request', detail: '{reason}' },
   // the caller
   invalid_credentials: { status: 401, title: 'Unauthorized', detail: 'the credentials are not valid: {reason}' },
@@ -138,6 +158,11 @@ export const catalogue = {
     status: 503,
     title: 'Service unavailable',
     detail: 'credentials cannot be checked at the moment; try again shortly',
+  },
+  idempotency_unavailable: {
+    status: 501,
+    title: 'Not implemented',
+    detail: 'requests with an Idempotency-Key cannot be taken: the database has no table for their answers',
   },
   internal_error: { status: 500, title: 'Internal server error', detail: 'something went wrong on our side; it has been logged' },
 } as const satisfies Record<string, { status: number; title: string; detail: string }>;

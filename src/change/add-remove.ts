@@ -38,9 +38,13 @@ function itemsOf(entity: object, properties: readonly string[]): object[] {
   });
 }
 
-/** Runs work in a transaction of the request's own entity manager: committed when the work is done, undone when it throws. */
+/**
+ * Runs work in a transaction of the request's own entity manager: committed when the work is done, undone when it throws.
+ * Within a transaction it is a part of that, which can be undone by itself.
+ */
 export async function inTransaction<Result>(em: RequestEntityManager, work: () => Promise<Result>): Promise<Result> {
-  await em.begin();
+  const outer = em.getTransactionContext();
+  await em.begin(outer ? { ctx: outer } : {});
   try {
     const result = await work();
     await em.commit();
@@ -49,5 +53,7 @@ export async function inTransaction<Result>(em: RequestEntityManager, work: () =
     // what went wrong first is what is told
     await em.rollback().catch(() => undefined);
     throw error;
+  } finally {
+    if (outer) em.setTransactionContext(outer);
   }
 }

@@ -118,7 +118,7 @@ export async function stillReferenced(
     if (!key.restricts || key.target.root !== meta.root || column === undefined || others.length > 0) continue;
     const [table, name] = [key.table, column].map((identifier) => platform.quoteIdentifier(identifier));
     const sql = `select 1 from ${table} where ${name} = ? limit 1`;
-    const found = await em.fork().execute(sql, [helper(entity).getPrimaryKey() as never]);
+    const found = await em.execute(sql, [helper(entity).getPrimaryKey() as never]);
     if (found.length > 0) return problem('conflict_reference', { reason: referencedBy(key) }, { cause: error });
   }
   return error;

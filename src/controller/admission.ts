@@ -31,12 +31,14 @@ export async function admitSingle(
 
 /** The entity as the controller restricts it for the action, or 404. */
 export async function loadEntity(runtime: ApiRuntime, action: string, id: unknown, request: ApiRequest): Promise<object> {
-  const { em } = stateOf(request, runtime.framework.mapper);
+  const state = stateOf(request, runtime.framework.mapper);
+  const { em } = state;
   const key = runtime.parseId(typeof id === 'bigint' ? String(id) : id);
   const restrict = restrictionOf(runtime, action, request);
   const entity = key === undefined ? null : await fetchOne(em, runtime.meta, key, restrict, runtime.api.defaultSort);
-  if (!entity) throw problem('entity_not_found', { model: modelName(runtime.meta) });
-  return entity;
+  if (entity) return entity;
+  state.isMissing = true;
+  throw problem('entity_not_found', { model: modelName(runtime.meta) });
 }
 
 /** Passes if every role of the action's method is granted, else throws 401 or 403. */

@@ -13,6 +13,7 @@ import { type CollectionModel, collectionOf } from '../response/collection.ts';
 import { JsonReply } from '../response/json-reply.ts';
 import { checkParameters, readPageRequest } from '../response/page-request.ts';
 import { checkAccess, loadEntity } from './admission.ts';
+import { untilCommit } from './after-commit.ts';
 import { addRemoveAction } from './association-action.ts';
 import { entityAction } from './entity-action.ts';
 import { type ControllerHooks, EarlyReply } from './hooks.ts';
@@ -161,14 +162,17 @@ export class ApiController<T extends object = any> implements ControllerHooks {
    * reply with an error status.
    */
   transactional<Result>(entity: T, work: () => Result | Promise<Result>): Promise<Result> {
-    const { em } = currentState();
-    return inTransaction(em, async () => {
-      if (!(await lockRow(em, entity))) throw problem('entity_not_found', { model: modelName(this.#runtime.meta) });
-      const result = await work();
-      if (result instanceof JsonReply && result.status >= 400) throw new EarlyReply(result);
-      await em.flush();
-      return result;
-    });
+    const state = currentState();
+    const { em } = state;
+    return untilCommit(state, () =>
+      inTransaction(em, async () => {
+        if (!(await lockRow(em, entity))) throw problem('entity_not_found', { model: modelName(this.#runtime.meta) });
+        const result = await work();
+        if (result instanceof JsonReply && result.status >= 400) throw new EarlyReply(result);
+        await em.flush();
+        return result;
+      }),
+    );
   }
 
   /** Adds the item that the body identifies to an association of the entity (POST), or removes it (DELETE). */

@@ -5,6 +5,7 @@ import { addOrRemove, inTransaction, lockRow } from '../change/add-remove.ts';
 import { problem, violationsProblem } from '../errors.ts';
 import { metaOfEntity, modelName } from '../model/hierarchy.ts';
 import { JsonReply } from '../response/json-reply.ts';
+import { heedAfterCommit } from './after-commit.ts';
 import { heed } from './hooks.ts';
 import { bodyOf } from './index-action.ts';
 import { stateOf } from './request-state.ts';
@@ -26,7 +27,8 @@ export async function addRemoveAction(
 ): Promise<JsonReply> {
   const what = whatToDo(request.method);
   const { framework, hooks } = runtime;
-  const { em } = stateOf(request, framework.mapper);
+  const state = stateOf(request, framework.mapper);
+  const { em } = state;
   const meta = metaOfEntity(framework.mapper, entity);
   const accessors = accessorsFor(meta, property);
   if (!accessors)
@@ -42,7 +44,7 @@ export async function addRemoveAction(
     await em.flush();
     return given;
   });
-  await heed(hooks.onAfterFlush(action, request, entity));
+  await heedAfterCommit(state, () => hooks.onAfterFlush(action, request, entity));
   return new JsonReply(result, groups ? { groups } : {});
 }
 

@@ -22,6 +22,7 @@ import type { RouteRecord } from '../route/record.ts';
 import { contentTypes } from '../serialization/formats.ts';
 import { checkAccess } from './admission.ts';
 import { ApiController } from './api-controller.ts';
+import { hasKey } from './dispatch.ts';
 import { locationOf } from './index-action.ts';
 import { stateOf, withState } from './request-state.ts';
 import { type ApiRuntime, restrictionOf } from './runtime.ts';
@@ -56,6 +57,7 @@ export function compiledWrite(compiling: Compiling, controller: ApiController, g
   if (!attempt) return undefined;
   return async (incoming: FastifyRequest, reply: FastifyReply) => {
     const request = incoming as ApiRequest;
+    if (hasKey(request)) return general(incoming, reply);
     for (const _ in request.query as object) return general(incoming, reply);
     const answer = await attempt(request);
     if (!answer) return general(incoming, reply);

@@ -7,6 +7,7 @@ import { modelName } from '../model/hierarchy.ts';
 import { holdRow } from '../query/hold-row.ts';
 import { JsonReply } from '../response/json-reply.ts';
 import { checkParameters } from '../response/page-request.ts';
+import { heedAfterCommit } from './after-commit.ts';
 import { heed } from './hooks.ts';
 import { bodyOf, laterViolations } from './index-action.ts';
 import { stateOf } from './request-state.ts';
@@ -32,7 +33,8 @@ export function entityAction(runtime: ApiRuntime, request: ApiRequest, entity: o
 
 async function change(runtime: ApiRuntime, request: ApiRequest, entity: object, mode: 'patch' | 'replace'): Promise<object> {
   const { framework, hooks } = runtime;
-  const { em } = stateOf(request, framework.mapper);
+  const state = stateOf(request, framework.mapper);
+  const { em } = state;
   const { violations: known } = await framework.deserializer().update(entity, bodyOf(request), mode, { em, request });
   const violations = [...known, ...(await laterViolations(hooks.validate(entity), known))];
   if (violations.length > 0) throw violationsProblem(violations);
@@ -41,13 +43,14 @@ async function change(runtime: ApiRuntime, request: ApiRequest, entity: object, 
     await hold(runtime, em, entity);
     await flush(em);
   });
-  await heed(hooks.onAfterFlush('_entity', request, entity));
+  await heedAfterCommit(state, () => hooks.onAfterFlush('_entity', request, entity));
   return entity;
 }
 
 async function remove(runtime: ApiRuntime, request: ApiRequest, entity: object): Promise<JsonReply> {
   const { framework, hooks } = runtime;
-  const { em } = stateOf(request, framework.mapper);
+  const state = stateOf(request, framework.mapper);
+  const { em } = state;
   try {
     await inTransaction(em, async () => {
       await hold(runtime, em, entity);
@@ -56,7 +59,7 @@ async function remove(runtime: ApiRuntime, request: ApiRequest, entity: object):
   } catch (error) {
     throw await stillReferenced(error, entity, em, framework.mapper);
   }
-  await heed(hooks.onAfterFlush('_entity', request, entity));
+  await heedAfterCommit(state, () => hooks.onAfterFlush('_entity', request, entity));
   return new JsonReply(undefined, { status: 204 });
 }
 

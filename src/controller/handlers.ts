@@ -17,6 +17,7 @@ import { compiledWrite } from './compiled-writes.ts';
 import { type Around, collectionHandler, singleHandler } from './dispatch.ts';
 import { doorOf } from './door.ts';
 import { isExport } from './export-reply.ts';
+import type { KeptAnswers } from './kept-answers.ts';
 import type { Observer } from './observer.ts';
 import { stateOf, withState } from './request-state.ts';
 import { respond } from './respond.ts';
@@ -62,6 +63,14 @@ export function compileHandlers(
     return (meta, keys) => withState(state, () => sight.seen(state.em, request, meta, keys));
   };
 
+  let loading: Promise<KeptAnswers> | null = null;
+  // loaded with the first request that has a key
+  const load = () => {
+    loading ??= import('./kept-answers.ts').then((loaded) => new loaded.KeptAnswers(framework));
+    return loading;
+  };
+  const keptAnswers = declaration.server.idempotency ? load : null;
+
   const handlerFor = (record: RouteRecord, method: HttpMethod, format: string): RouteHandler => {
     const { api, action, handler, single } = record;
     if (!api || !action) {
@@ -72,18 +81,33 @@ export function compileHandlers(
     const { controller, runtime } = controllers.get(api) as { controller: ApiController; runtime: ApiRuntime };
     const make = single ? singleHandler : collectionHandler;
     const around: Around | undefined = observer && ((request, run) => observer.handle(record, controller, request, run));
-    const general = make(runtime, controller, action.name, handler, format, around);
+    const general = make({
+      runtime,
+      controller,
+      action: action.name,
+      method: handler,
+      format: format as Format,
+      isRepeatable: action.repeatable ?? isOurs(controller, handler),
+      keptAnswers,
+      around,
+    });
     // who watches is told of a check once, and of the compiled form only what succeeds
     if (observer && method !== 'GET' && method !== 'HEAD') return general;
     const early = (made: RouteHandler) => (single ? made : guardedEarly(made, runtime.guardOf(action.name, method), method));
     if (!compiledReads) return early(general);
     if (method === 'GET' || method === 'HEAD')
       return compiledHandler(record, method, format as Format, { ...compilers, runtime, controller, lookFor }, general);
-    // what is answered to a write is mostly JSON
-    if (format !== 'json') return early(general);
+    // what is answered to a write is mostly JSON; and a compiled one is done again where it has to be
+    if (format !== 'json' || action.repeatable === false) return early(general);
     return early(compiledWrite({ runtime, record, method, format, executor, writer }, controller, general) ?? general);
   };
   return sharedByMethods(handlerFor);
+}
+
+/** Whether what handles an action is ours and not a controller's own. */
+function isOurs(controller: ApiController, method: string): boolean {
+  const known = ['indexApi', 'entityApi', 'addRemoveApi'] as const;
+  return known.some((name) => name === method && controller[name] === ApiController.prototype[name]);
 }
 
 /**

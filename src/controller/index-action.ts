@@ -11,6 +11,7 @@ import { JsonReply } from '../response/json-reply.ts';
 import { checkParameters, readPageRequest, readPageToken } from '../response/page-request.ts';
 import { targetOf } from '../response/request-target.ts';
 import { lineOf } from '../serialization/formats.ts';
+import { heedAfterCommit } from './after-commit.ts';
 import { EntityExport } from './entity-export.ts';
 import { type ExportFormat, ExportReply, isExport } from './export-reply.ts';
 import { heed } from './hooks.ts';
@@ -65,13 +66,14 @@ async function exportList(runtime: ApiRuntime, request: ApiRequest, format: Expo
 async function create(runtime: ApiRuntime, request: ApiRequest, format: string): Promise<JsonReply> {
   checkParameters(request.query as Record<string, unknown>, []);
   const { framework, hooks, meta } = runtime;
-  const { em } = stateOf(request, framework.mapper);
+  const state = stateOf(request, framework.mapper);
+  const { em } = state;
   const { entity, violations: known } = await framework.deserializer().create([meta], bodyOf(request), { em, request });
   const violations = [...known, ...(await laterViolations(hooks.validate(entity), known))];
   if (violations.length > 0) throw violationsProblem(violations);
   await heed(hooks.onAfterValidation('_index', request, entity));
   await flush(em.persist(entity));
-  await heed(hooks.onAfterFlush('_index', request, entity));
+  await heedAfterCommit(state, () => hooks.onAfterFlush('_index', request, entity));
   const location = locationOf(runtime, request, helper(entity).getPrimaryKey(), format);
   return new JsonReply(entity, { status: 201, headers: { location } });
 }

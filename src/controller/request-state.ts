@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { FlushMode } from '@mikro-orm/core';
+import { type EventSubscriber, FlushMode } from '@mikro-orm/core';
 import type { ApiRequest } from '../access/user.ts';
 import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
 import type { FieldChoice } from '../model/field-choice.ts';
@@ -13,6 +13,15 @@ export class RequestState {
 
   /** What the request chose of the fields of a list; null: all of them. */
   choice: FieldChoice | null = null;
+
+  /** Whether the caller was found to have no entity with the id of the request. */
+  isMissing = false;
+
+  /** Whether a transaction was committed on behalf of the request. */
+  isCommitted = false;
+
+  /** What waits for the commit of a transaction around the whole of the request; null where there is none such. */
+  afterCommit: (() => unknown)[] | null = null;
 
   constructor(mapper: Mapper) {
     this.#mapper = mapper;
@@ -33,6 +42,25 @@ export function stateOf(request: ApiRequest, mapper: Mapper): RequestState {
   const holder = request as { [stateKey]?: RequestState };
   holder[stateKey] ??= new RequestState(mapper);
   return holder[stateKey];
+}
+
+/** Forgets what belonged to a request: it is done anew. */
+export function renewState(request: ApiRequest): void {
+  delete (request as { [stateKey]?: RequestState })[stateKey];
+}
+
+const committing: EventSubscriber = {
+  afterTransactionCommit({ transaction }) {
+    const state = current.getStore();
+    // what ends within a larger transaction is not committed yet
+    if (state && !(typeof transaction === 'object' && transaction !== null && 'savepointName' in transaction))
+      state.isCommitted = true;
+  },
+};
+
+/** Lets the state of each request know of every commit that is made on its behalf, with whatever entity manager. */
+export function noteCommits(mapper: Mapper): void {
+  mapper.em.getEventManager().registerSubscriber(committing);
 }
 
 /** Runs an application's code so that `this.em` in a controller, of which there is one for all requests, is the request's own. */

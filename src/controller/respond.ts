@@ -17,6 +17,14 @@ import { ExportReply, sendExport } from './export-reply.ts';
 import { stateOf } from './request-state.ts';
 import type { Framework } from './runtime.ts';
 
+/** An answer as it is sent. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Null where there is none. */
+  readonly body: string | null;
+}
+
 /** Sends what an action gave: serialized in its groups, or 204 where there is nothing. */
 export async function respond(
   framework: Framework,
@@ -27,9 +35,26 @@ export async function respond(
   model: EntityMetadata | null = null,
 ): Promise<FastifyReply> {
   if (given instanceof ExportReply) return sendExport(framework, request, reply, given.options);
+  return send(reply, await answerOf(framework, request, given, format, model));
+}
+
+export function send(reply: FastifyReply, { body, headers, status }: Answer): FastifyReply {
+  return reply
+    .code(status)
+    .headers(headers)
+    .send(body ?? undefined);
+}
+
+/** What is answered to a request with what its action gave. */
+export async function answerOf(
+  framework: Framework,
+  request: ApiRequest,
+  given: unknown,
+  format: Format,
+  model: EntityMetadata | null,
+): Promise<Answer> {
   const { value, status, groups, headers } = given instanceof JsonReply ? given : new JsonReply(given);
-  reply.headers(headers);
-  if (value === undefined) return reply.code(status === 200 ? 204 : status).send();
+  if (value === undefined) return { status: status === 200 ? 204 : status, headers, body: null };
   const serializer = framework.serializer(groups ?? undefined);
   const { choice, em } = stateOf(request, framework.mapper);
   for (const [meta, entities] of byClass(em, entitiesIn(value))) {
@@ -40,10 +65,8 @@ export async function respond(
   }
   const sight = new EntitySight(framework.mapper, em, request, framework.doors);
   const json = JSON.stringify(chosen(await serializeInSight(serializer, value, sight), choice));
-  return reply
-    .code(status)
-    .type(contentTypes[format])
-    .send(written(json, format, () => columnsIn(framework, value, serializer, model, choice)));
+  const body = written(json, format, () => columnsIn(framework, value, serializer, model, choice));
+  return { status, headers: { ...headers, 'content-type': contentTypes[format] }, body };
 }
 
 function written(json: string, format: Format, columns: () => readonly CsvColumn[] | null): string {

@@ -22,7 +22,7 @@ import { createSerializer, type Serializer } from '../serialization/serializer.t
 import { ExportPlaces } from './export-places.ts';
 import type { ControllerHooks } from './hooks.ts';
 import type { ListRuntime } from './list-runtime.ts';
-import { stateOf, withState } from './request-state.ts';
+import { noteCommits, stateOf, withState } from './request-state.ts';
 
 /** What all APIs of an application share. */
 export class Framework {
@@ -50,6 +50,7 @@ export class Framework {
     this.prefix = prefix;
     this.associations = new AssociationReader(mapper, new ReferenceResolver(mapper, doors), denormalizers);
     this.validator = new Validator(mapper);
+    noteCommits(mapper);
     this.places = new ExportPlaces(declaration.exports.atOnce, declaration.database.connectTimeout);
   }
 

@@ -1,6 +1,7 @@
 import type { DatabaseDeclaration } from '../declaration/types.ts';
 import type { Statement } from './executor.ts';
 import { isStale, PostgresLink } from './postgres-link.ts';
+import { again } from './transient.ts';
 import { closedError } from './unavailable.ts';
 import { Patience } from './waiting-line.ts';
 import type { Send, Step, Work, Writer } from './writer.ts';
@@ -81,10 +82,7 @@ export function postgresWriter(database: DatabaseDeclaration): Writer {
   }
 
   function attempt(steps: readonly Step[]): Promise<unknown[][]> {
-    return withLink(
-      (link) => transaction(link, steps),
-      (error) => steps.length === 1 && isRefusal(error),
-    );
+    return withLink((link) => transaction(link, steps), isUndone);
   }
 
   return {
@@ -94,16 +92,17 @@ export function postgresWriter(database: DatabaseDeclaration): Writer {
       } catch (error) {
         // nothing was changed: the statement did not even begin
         if (isStale(error as Error)) return attempt(steps);
-        throw error;
+        return again(withoutUndone(error), () => attempt(steps).catch(throwWithoutUndone));
       }
     },
-    transaction: (work) =>
-      withLink(
-        (link) => inTransaction(link, work),
-        (error) => error instanceof Undone,
-      ).catch((error: unknown) => {
-        throw error instanceof Undone ? error.cause : error;
-      }),
+    async transaction(work) {
+      const attempt = () => withLink((link) => inTransaction(link, work), isUndone);
+      try {
+        return await attempt();
+      } catch (error) {
+        return again(withoutUndone(error), () => attempt().catch(throwWithoutUndone));
+      }
+    },
     underWay: () => waiting.length + links.size - idle.length,
     async close() {
       closed = true;
@@ -115,20 +114,38 @@ export function postgresWriter(database: DatabaseDeclaration): Writer {
 
 async function transaction(link: PostgresLink, steps: readonly Step[]): Promise<unknown[][]> {
   const [only] = steps;
-  // a statement alone is a transaction of its own
-  if (steps.length === 1 && only) return send(link, only.statement, only.parameters as readonly unknown[]);
-  let rows: unknown[][] = [];
-  await send(link, begin, []);
-  for (const { statement, parameters, mayBeEmpty } of steps) {
-    rows = await send(link, statement, typeof parameters === 'function' ? parameters(rows) : parameters);
-    if (rows.length === 0 && !mayBeEmpty) break;
+  try {
+    // a statement alone is a transaction of its own
+    if (steps.length === 1 && only) return await send(link, only.statement, only.parameters as readonly unknown[]);
+    let rows: unknown[][] = [];
+    await send(link, begin, []);
+    for (const { statement, parameters, mayBeEmpty } of steps) {
+      rows = await send(link, statement, typeof parameters === 'function' ? parameters(rows) : parameters);
+      if (rows.length === 0 && !mayBeEmpty) break;
+    }
+    await send(link, commit, []);
+    return rows;
+  } catch (error) {
+    if (!isRefusal(error)) throw error;
+    if (steps.length > 1) await send(link, rollback, []);
+    throw new Undone('rolled back', { cause: error });
   }
-  await send(link, commit, []);
-  return rows;
 }
 
 /** Carries an error of a transaction that was rolled back in order. */
 class Undone extends Error {}
+
+function isUndone(error: unknown): boolean {
+  return error instanceof Undone;
+}
+
+function withoutUndone(error: unknown): unknown {
+  return error instanceof Undone ? error.cause : error;
+}
+
+function throwWithoutUndone(error: unknown): never {
+  throw withoutUndone(error);
+}
 
 /** Nothing here waits for an answer that it does not need: what is sent before it has been answered before it. */
 async function inTransaction<Result>(link: PostgresLink, work: (send: Send) => Promise<Work<Result>>): Promise<Result> {
@@ -155,7 +172,7 @@ function send(link: PostgresLink, statement: Statement, parameters: readonly unk
   });
 }
 
-/** Whether the server refused the statement, and the connection is as good as before. */
+/** Whether the server refused the statement, or undid the transaction, and the connection is as good as before. */
 function isRefusal(error: unknown): boolean {
-  return /^(22|23|42P10)/.test((error as { code?: string }).code ?? '');
+  return /^(22|23|40001|40P01|42P10)/.test((error as { code?: string }).code ?? '');
 }

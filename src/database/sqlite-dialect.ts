@@ -16,6 +16,7 @@ import {
 } from 'kysely';
 import { MapperReads } from './mapper-reads.ts';
 import { NamedReads, type Row, withPlainNumbers } from './named-reads.ts';
+import { patienceHere, waitsForItself } from './own-transaction.ts';
 import { ReaderThreads } from './reader-threads.ts';
 import { addFunctions, openToRead } from './sqlite-functions.ts';
 
@@ -396,7 +397,23 @@ class Turn {
       this.#taken = true;
       return Promise.resolve();
     }
+    const patience = patienceHere();
+    if (patience !== null) return this.#takeInTime(patience);
     return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  #takeInTime(patience: number): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const turn = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+      const timer = setTimeout(() => {
+        this.#waiting.splice(this.#waiting.indexOf(turn), 1);
+        reject(waitsForItself());
+      }, patience);
+      this.#waiting.push(turn);
+    });
   }
 
   give(): void {

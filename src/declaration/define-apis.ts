@@ -52,6 +52,7 @@ export interface Action extends ListOptions {
   readonly requirements?: Readonly<Record<string, string>> | readonly [];
   readonly 'single-collection'?: 'single' | 'collection';
   readonly single_collection?: 'single' | 'collection';
+  readonly repeatable?: boolean | null;
   readonly association?: { readonly property: string; readonly types?: readonly (string | ModelClass)[] } | null;
   readonly formats?: readonly Format[];
 }
@@ -116,6 +117,7 @@ export interface ServerOptions {
   readonly shutdown_timeout?: number;
   readonly trust_proxy?: readonly string[];
   readonly rate_limit?: (RateLimitOptions & { readonly store?: 'memory' | 'database' }) | null;
+  readonly idempotency?: { readonly ttl?: number; readonly answer_limit?: number } | null;
   readonly health?: { readonly live?: string | null; readonly ready?: string | null } | null;
   readonly request_id?: string | null;
   readonly log?: { readonly level?: LogLevel; readonly redact?: readonly string[] };

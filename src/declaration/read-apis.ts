@@ -151,6 +151,7 @@ function readAction(
     controllerAction: value.controller_action,
     segment: value.path,
     requirements: readRequirements(value.requirements, single, placeholders, report),
+    repeatable: value.repeatable,
     association: readAssociation(value.association),
     list: readActionList(value, path, single, ofApi.list, report),
     formats: value.formats ? Object.freeze([...value.formats]) : ofApi.formats,

@@ -46,7 +46,7 @@ function readDatabase(written: WrittenAppMain['database']): DatabaseDeclaration 
 }
 
 function readServer(written: WrittenAppMain['server']): ServerDeclaration {
-  const { host, port, health } = written;
+  const { host, port, health, idempotency } = written;
   return Object.freeze({
     host,
     port,
@@ -67,6 +67,7 @@ function readServer(written: WrittenAppMain['server']): ServerDeclaration {
     trustProxy: Object.freeze([...written.trust_proxy]),
     rateLimit: written.rate_limit && readRateLimit('default', written.rate_limit),
     rateLimitStore: written.rate_limit?.store ?? 'memory',
+    idempotency: idempotency && Object.freeze({ ttl: idempotency.ttl, answerLimit: idempotency.answer_limit }),
     health: Object.freeze({ live: health?.live ?? null, ready: health?.ready ?? null }),
     requestIdHeader: written.request_id,
     log: Object.freeze({ level: written.log.level, redact: Object.freeze([...written.log.redact]) }),

@@ -159,6 +159,11 @@ const action = object('action', {
     'collection for _index, else single',
     'Whether the path contains the id of an entity.',
   ),
+  repeatable: optional(
+    nullable(boolean()),
+    null,
+    'Whether it is done again where the database undid it because other transactions were in its way; null means that a handler of your own is not.',
+  ),
   association: optional(nullable(association), null, 'Adds to and removes from a to-many property without a controller.'),
   filters: dependent(filters, undefined, 'those of the API', listDocs.filters),
   sort: dependent(list(field), [], 'that of the API', listDocs.sort),
@@ -365,6 +370,11 @@ const log = object('log', {
   ),
 });
 
+const idempotency = object('idempotency', {
+  ttl: optional(integer(1, 2_592_000), 86_400, 'Seconds for which an answer is kept and given again.'),
+  answer_limit: optional(integer(0, longest), 1_048_576, 'The most bytes of an answer that are kept.'),
+});
+
 const server = object('server', {
   host: optional(text({ expected: 'a host name or an address', pattern: /^[^\s/]+$/ }), '127.0.0.1', 'The address to listen on.'),
   port: optional(integer(0, 65_535), 3000, 'The port to listen on; 0 means any free one.'),
@@ -408,6 +418,11 @@ const server = object('server', {
     'Proxies whose X-Forwarded-For is believed; empty means none.',
   ),
   rate_limit: optional(nullable(rateLimit), null, 'How often a caller may ask; null means without end.'),
+  idempotency: optional(
+    nullable(idempotency),
+    {},
+    'Requests with an Idempotency-Key, which are done once; null means that such keys are not looked at.',
+  ),
   health: optional(nullable(health), {}, 'Whether the server lives and is ready; null turns both off.'),
   request_id: optional(
     nullable(text({ expected: 'the name of a header such as "X-Request-Id"', pattern: requestIdHeader })),

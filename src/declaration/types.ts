@@ -116,6 +116,8 @@ export interface ActionDeclaration {
   /** The declared path segment, or null for the default. */
   readonly segment: string | null;
   readonly requirements: Readonly<Record<string, string>>;
+  /** Whether it is done again where the database undid it; null: where it is the framework's own. */
+  readonly repeatable: boolean | null;
   readonly association: AssociationDeclaration | null;
   /** What callers may ask of the list that the action gives; null where its path has an id. */
   readonly list: ListDeclaration | null;
@@ -234,6 +236,8 @@ export interface ServerDeclaration {
   readonly rateLimit: RateLimitDeclaration | null;
   /** Where requests are counted. */
   readonly rateLimitStore: 'memory' | 'database';
+  /** Null: keys are not looked at. */
+  readonly idempotency: IdempotencyDeclaration | null;
   readonly health: HealthDeclaration;
   /** The header that says what a request is called; null: nobody is told. */
   readonly requestIdHeader: string | null;
@@ -248,6 +252,13 @@ export interface LogDeclaration {
   readonly level: LogLevel;
   /** Parts of names whose values are not logged. */
   readonly redact: readonly string[];
+}
+
+export interface IdempotencyDeclaration {
+  /** Seconds for which an answer is kept. */
+  readonly ttl: number;
+  /** Bytes. */
+  readonly answerLimit: number;
 }
 
 export interface RateLimitDeclaration {

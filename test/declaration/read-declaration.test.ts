@@ -48,6 +48,7 @@ describe('nothing declared', () => {
         trustProxy: [],
         rateLimit: null,
         rateLimitStore: 'memory',
+        idempotency: { ttl: 86_400, answerLimit: 1_048_576 },
         health: { live: '/health/live', ready: '/health/ready' },
       },
       exports: { atOnce: 4, stallTimeout: 30000 },

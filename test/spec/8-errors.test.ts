@@ -767,6 +767,50 @@ describe.each(databases)('a limit on %s', (database) => {
   });
 });
 
+describe.each(databases)('a request with an idempotency key on %s', (database) => {
+  test('has codes of its own', async () => {
+    const fresh = await freshDatabase(database);
+    const start = (schema: 'update' | 'none') => {
+      const given = thingOptions({ idempotency: { answer_limit: 10 } });
+      const settings = { url: fresh.url, schema, statement_timeout: 300 };
+      return startApplication({ ...given, app_main: { ...given.app_main, database: settings } });
+    };
+    const send = async (app: TestApplication, path: string, key: string, name: string) => {
+      const request = { json: { name }, headers: { 'idempotency-key': key } };
+      const { status, json } = await sendTo(app, 'POST', path, request);
+      return [status, json?.code];
+    };
+    const making = await start('update');
+    try {
+      expect(await send(making, '/thing.json', '', 'a')).toEqual([400, 'invalid_idempotency_key']);
+      expect(await send(making, '/thing.json', 'one', 'a')).toEqual([201, undefined]);
+      expect(await send(making, '/thing.json', 'one', 'b')).toEqual([422, 'idempotency_key_reused']);
+      expect(await send(making, '/thing.json', 'one', 'a')).toEqual([409, 'idempotency_answer_too_large']);
+      const open = closeGate();
+      const first = send(making, '/slow/work.json', 'two', 'a');
+      await until(() => workGate.asked === 1);
+      expect(await send(making, '/slow/work.json', 'two', 'a')).toEqual([409, 'idempotency_in_progress']);
+      if (database === 'postgresql') {
+        const other = await start('update');
+        expect(await send(other, '/slow/work.json', 'two', 'a')).toEqual([409, 'idempotency_in_progress']);
+        await other.close();
+      }
+      open();
+      expect((await first)[0]).toBe(200);
+      await making.application.mapper.em.fork().execute('drop table declarest_idempotency');
+    } finally {
+      await making.close();
+    }
+    const alone = await start('none');
+    try {
+      expect(await send(alone, '/thing.json', 'one', 'a')).toEqual([501, 'idempotency_unavailable']);
+    } finally {
+      await alone.close();
+      await fresh.drop();
+    }
+  });
+});
+
 describe('a disk that is full', () => {
   test('is 507 on SQLite for what needs room, and over when there is some', async () => {
     await withThings('sqlite', thingOptions(), async (app) => {

@@ -1,0 +1,110 @@
+import { TableNotFoundException } from '@mikro-orm/core';
+import { databaseKindOf, type Mapper, type RequestEntityManager } from './mapper.ts';
+
+/** Where the answers to requests with an `Idempotency-Key` are kept, in the database of the application. */
+export const answerTable = 'declarest_idempotency';
+
+/** What makes the table, on either database. */
+export const createAnswerTableSql: readonly string[] = Object.freeze([
+  `create table if not exists ${answerTable} (id varchar(64) primary key, fingerprint varchar(64) not null, answer text, expires_at bigint not null)`,
+  `create index if not exists ${answerTable}_expires_at on ${answerTable} (expires_at)`,
+]);
+
+/** An answer as it is kept, and what it was the answer to. */
+export interface KeptAnswer {
+  readonly fingerprint: string;
+  readonly answer: string;
+}
+
+/** Milliseconds between two looks for what has expired. */
+const cleaning = 60_000;
+
+/** The most rows that are removed at once, so that nobody waits for long. */
+const batch = 500;
+
+/** Keeps answers in the transaction of the change that they tell of. Times are milliseconds since 1970. */
+export class AnswerTable {
+  readonly #mapper: Mapper;
+  readonly #makes: boolean;
+  #made: Promise<boolean> | null = null;
+  #cleansAt = 0;
+
+  /** @param makes Whether the table is made where it is missing. */
+  constructor(mapper: Mapper, makes: boolean) {
+    this.#mapper = mapper;
+    this.#makes = makes;
+  }
+
+  /** Whether there is the table, which is made with the first request that needs it. What was not so is looked at anew. */
+  isThere(): Promise<boolean> {
+    this.#made ??= this.#make().then(
+      (isMade) => {
+        if (!isMade) this.#made = null;
+        return isMade;
+      },
+      (error: unknown) => {
+        this.#made = null;
+        throw error;
+      },
+    );
+    return this.#made;
+  }
+
+  /** The answer that is kept under an id. */
+  async find(em: RequestEntityManager, id: string, now: number): Promise<KeptAnswer | null> {
+    const sql = `select fingerprint, answer from ${answerTable} where id = ? and expires_at > ? and answer is not null`;
+    const [row] = await em.execute<KeptAnswer[]>(sql, [id, now]);
+    return row ?? null;
+  }
+
+  /**
+   * Takes an id for the transaction that the entity manager is in. Whoever wants the same meanwhile waits for its end. False:
+   * there is an answer already.
+   */
+  async claim(em: RequestEntityManager, id: string, fingerprint: string, expiresAt: number, now: number): Promise<boolean> {
+    const rows = await em.execute(
+      `insert into ${answerTable} (id, fingerprint, expires_at) values (?, ?, ?) on conflict (id) do update ` +
+        `set fingerprint = excluded.fingerprint, answer = null, expires_at = excluded.expires_at ` +
+        `where ${answerTable}.expires_at <= ? returning id`,
+      [id, fingerprint, expiresAt, now],
+    );
+    return rows.length > 0;
+  }
+
+  /** Puts the answer to what was claimed, or another one in its place. */
+  async keep(em: RequestEntityManager, id: string, answer: string): Promise<void> {
+    await em.execute(`update ${answerTable} set answer = ? where id = ?`, [answer, id]);
+  }
+
+  /** Removes some of what has expired, every now and then; as long as there is more of it, with every call. */
+  clean(now: number): void {
+    if (now < this.#cleansAt) return;
+    this.#cleansAt = now + cleaning;
+    const skip = databaseKindOf(this.#mapper) === 'postgresql' ? ' for update skip locked' : '';
+    const some = `select id from ${answerTable} where expires_at <= ? limit ${batch}${skip}`;
+    this.#mapper.em
+      .fork()
+      .execute(`delete from ${answerTable} where id in (${some}) returning id`, [now])
+      .then((removed: unknown[]) => {
+        if (removed.length === batch) this.#cleansAt = 0;
+      })
+      // what could not be removed now is removed the next time
+      .catch(() => undefined);
+  }
+
+  async #make(): Promise<boolean> {
+    const em = this.#mapper.em.fork();
+    try {
+      await em.execute(`select 1 from ${answerTable} limit 1`);
+    } catch (error) {
+      if (!(error instanceof TableNotFoundException)) throw error;
+      if (!this.#makes) return false;
+      const create = async () => {
+        for (const sql of createAnswerTableSql) await em.execute(sql);
+      };
+      // another process may be making it at the same time, which PostgreSQL takes for a conflict
+      await create().catch(create);
+    }
+    return true;
+  }
+}

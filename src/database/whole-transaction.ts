@@ -1,0 +1,98 @@
+import { TransactionEventBroadcaster } from '@mikro-orm/core';
+import type { RequestEntityManager } from './mapper.ts';
+
+type Context = ReturnType<RequestEntityManager['getTransactionContext']>;
+
+/**
+ * A transaction around everything that an entity manager does, whatever transactions of their own its users begin and commit:
+ * those are parts of it then, each of which can be undone by itself, and nothing of it is there for others before its end.
+ */
+export class WholeTransaction {
+  readonly #em: RequestEntityManager;
+  readonly #context: NonNullable<Context>;
+  #isOver = false;
+  /** What ends it, while that is under way. */
+  #ending: Promise<void> | null = null;
+
+  private constructor(em: RequestEntityManager) {
+    this.#em = em;
+    this.#context = em.getTransactionContext() as NonNullable<Context>;
+    joinTransactions(em);
+  }
+
+  static async begin(em: RequestEntityManager): Promise<WholeTransaction> {
+    await em.begin();
+    return new WholeTransaction(em);
+  }
+
+  /** Commits what was written; what was changed and not flushed stays unwritten. */
+  async commit(): Promise<void> {
+    if (this.#isOver || this.#ending) throw new Error('the transaction is over already');
+    await this.#end('commit');
+  }
+
+  /** Undoes everything; does nothing where the transaction is over. */
+  async rollback(): Promise<void> {
+    await this.#ending?.catch(() => undefined);
+    // what went wrong first is what is told
+    if (!this.#isOver) await this.#end('rollback').catch(() => undefined);
+  }
+
+  async #end(how: 'commit' | 'rollback'): Promise<void> {
+    this.#ending = this.#em.getConnection('write')[how](this.#context, new TransactionEventBroadcaster(this.#em));
+    try {
+      await this.#ending;
+      this.#isOver = true;
+      this.#em.resetTransactionContext();
+      separateTransactions(this.#em);
+    } finally {
+      this.#ending = null;
+    }
+  }
+}
+
+/** Lets the transactions that are begun with an entity manager be parts of the one that it is in. */
+function joinTransactions(em: RequestEntityManager): void {
+  const { begin, commit, flush, rollback } = em;
+  const outer: Context[] = [];
+  const leave = () => em.setTransactionContext(outer.pop() as NonNullable<Context>);
+  Object.assign(em, {
+    async begin(options: object = {}) {
+      const ctx = em.getTransactionContext();
+      await begin.call(em, { ...options, ctx } as never);
+      outer.push(ctx);
+    },
+    async commit() {
+      if (outer.length === 0) throw new Error('there is no transaction to commit: none was begun');
+      await commit.call(em);
+      leave();
+    },
+    async rollback() {
+      if (outer.length === 0) throw new Error('there is no transaction to undo: none was begun');
+      try {
+        await rollback.call(em);
+      } finally {
+        leave();
+      }
+    },
+    // what fails is undone, and whoever handles the failure can go on, as with a flush that is a transaction by itself
+    async flush() {
+      if (outer.length > 0) return flush.call(em);
+      const ctx = em.getTransactionContext();
+      await begin.call(em, { ctx } as never);
+      outer.push(ctx);
+      try {
+        await commit.call(em);
+      } catch (error) {
+        await rollback.call(em).catch(() => undefined);
+        throw error;
+      } finally {
+        leave();
+      }
+    },
+  });
+}
+
+function separateTransactions(em: RequestEntityManager): void {
+  for (const name of ['begin', 'commit', 'rollback', 'flush'] as const) delete (em as { [key in typeof name]?: unknown })[name];
+}
