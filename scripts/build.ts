@@ -6,7 +6,7 @@ import { bundle } from './bundle.ts';
 
 const root = join(import.meta.dirname, '..');
 const target = resolve(process.argv[2] ?? join(root, 'dist'));
-const copied = ['bin', 'schema', 'README.md', 'CHANGELOG.md', 'LICENSE'];
+const copied = ['assets', 'bin', 'schema', 'README.md', 'CHANGELOG.md', 'LICENSE'];
 
 rmSync(target, { recursive: true, force: true });
 mkdirSync(target, { recursive: true });
@@ -19,12 +19,14 @@ const compiled = spawnSync(
 if (compiled.status !== 0) process.exit(1);
 
 for (const name of copied) cpSync(join(root, name), join(target, name), { recursive: true });
+copyViewer(join(target, 'assets', 'swagger-ui'));
 
 const {
   private: _,
   scripts,
   devDependencies,
   allowScripts,
+  scarfSettings,
   files,
   exports,
   ...manifest
@@ -37,6 +39,13 @@ await bundle(
     Object.entries(built).flatMap(([name, file]) => (typeof file === 'string' ? [] : [[name, file.default] as const])),
   ),
 );
+
+/** What the docs page needs of its viewer: a sixth of what its package holds, which also wants to tell its makers of every install. */
+function copyViewer(folder: string): void {
+  const from = join(root, 'node_modules', 'swagger-ui-dist');
+  const files = ['swagger-ui-bundle.js', 'swagger-ui-bundle.js.LICENSE.txt', 'swagger-ui.css', 'LICENSE', 'NOTICE'];
+  for (const name of files) cpSync(join(from, name), join(folder, name));
+}
 
 /** Node reads no TypeScript inside of node_modules, so the package names what was made of it. */
 function builtExports(sources: Record<string, string>): Record<string, string | { types: string; default: string }> {

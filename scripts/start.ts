@@ -35,7 +35,7 @@ function whatToTry(url: string): string {
     },
   ).stdout.trim();
   return `
-What to try next, in another terminal:
+What to try next: open ${url} in a browser, or in another terminal:
 
   # the centers, which everybody may read
   curl ${url}/api/center.json

@@ -25,6 +25,7 @@ export const layers = [
   'database',
   'declaration',
   'errors.ts',
+  'package-root.ts',
 ] as const;
 
 /** The relative imports of every file, by path from src: `route/mount.ts` → [`route/names.ts`, `errors.ts`]. */

@@ -262,7 +262,9 @@ function definitionsOf(loaded: unknown, entry: RouteEntry, { formats }: Declarat
 
 /** What is wrong with a route that a service gave. A role that would not be read must not leave the route open. */
 function definitionTrouble(given: unknown): string | null {
-  const { name, path, methods, roles, requirements, handler } = (given ?? {}) as Partial<Record<keyof RouteDefinition, unknown>>;
+  const { name, path, methods, roles, requirements, description, hidden, handler } = (given ?? {}) as Partial<
+    Record<keyof RouteDefinition, unknown>
+  >;
   const known: readonly unknown[] = httpMethods;
   if (typeof name !== 'string' || name === '') return '"name" must be a string';
   if (typeof path !== 'string' || !path.startsWith('/')) return '"path" must be a string that begins with a slash';
@@ -273,6 +275,8 @@ function definitionTrouble(given: unknown): string | null {
   if (requirements !== undefined && !isMapOf(requirements, (_, value) => typeof value === 'string')) {
     return '"requirements" must be a mapping of regular expressions by placeholder';
   }
+  if (description !== undefined && typeof description !== 'string') return '"description" must be a string';
+  if (hidden !== undefined && typeof hidden !== 'boolean') return '"hidden" must be true or false';
   const isRole = (value: unknown) => typeof value === 'string' && value !== '';
   const byMethod = (method: string, role: unknown) => known.includes(method) && (role === null || isRole(role));
   if (roles !== undefined && roles !== null && !isRole(roles) && !isMapOf(roles, byMethod)) {

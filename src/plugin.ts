@@ -37,7 +37,12 @@ import type { RateLimiter } from './traffic/rate-limiter.ts';
  * await app.register(declarest, { app_main: { apis }, models: [Person, Center], voters: [PersonVoter] });
  */
 export const declarest: FastifyPluginAsync<ApplicationOptions> = async (app, options) => {
-  await mountApplication(app, await loadApplication(options));
+  const application = await loadApplication(options);
+  await mountApplication(app, application);
+  // the server is someone else's, who may have pages of their own there
+  if (!application.declaration.openapi.enabled) return;
+  const { mountDescription } = await import('./openapi/mount.ts');
+  mountDescription(app, application, { live: null, ready: null });
 };
 
 /** What is known of an application that was mounted. */

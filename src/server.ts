@@ -5,6 +5,7 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, 
 import { type Application, type ApplicationOptions, loadApplication } from './application.ts';
 import type { Observer } from './controller/observer.ts';
 import type { HealthDeclaration, ServerDeclaration } from './declaration/types.ts';
+import { tellsOfItself } from './openapi/places.ts';
 import { type Mounted, mountApplication } from './plugin.ts';
 import { problemDocument, problemType, STATUS_CODES, toProblem } from './response/problem-document.ts';
 import { targetOf } from './response/request-target.ts';
@@ -71,7 +72,12 @@ export async function serverOf(
       mounted = await mountApplication(scope, application, { alone: true, observer });
     });
     const answers = databaseProbe({ rows: (...given) => (mounted as Mounted).executor.rows(...given) });
-    mountHealth(app, ownHealth(application), async () => gate.isOpen && (await answers()) && gate.isOpen);
+    const health = ownHealth(application);
+    mountHealth(app, health, async () => gate.isOpen && (await answers()) && gate.isOpen);
+    if (tellsOfItself(application)) {
+      const { mountDescription } = await import('./openapi/mount.ts');
+      mountDescription(app, application, health);
+    }
     await app.ready();
   } catch (error) {
     await app.close();

@@ -38,7 +38,7 @@ describe('the built package', () => {
       engines: source.engines,
       dependencies: source.dependencies,
     });
-    for (const key of ['private', 'scripts', 'devDependencies', 'allowScripts', 'files'])
+    for (const key of ['private', 'scripts', 'devDependencies', 'allowScripts', 'scarfSettings', 'files'])
       expect(manifest).not.toHaveProperty(key);
   });
 
@@ -94,12 +94,18 @@ describe('the built package', () => {
       const [line] = await once(server.stdout.setEncoding('utf8'), 'data');
       const response = await fetch(`${/http:\S+/.exec(line)?.[0]}/api/center.json`);
       expect(await response.json()).toMatchObject({ count: 3 });
+      const page = await (await fetch(`${/http:\S+/.exec(line)?.[0]}/docs`)).text();
+      const files = [...page.matchAll(/(?:href|src)="(docs\/[^"]+)"/g)].map(([, file]) => file);
+      expect(files.filter((file) => /^docs\/(viewer|page)\.[0-9a-f]+\.(css|js)$/.test(file ?? ''))).toHaveLength(4);
+      for (const file of files) expect((await fetch(`${/http:\S+/.exec(line)?.[0]}/${file}`)).status).toBe(200);
     } finally {
       server.kill('SIGTERM');
       await once(server, 'exit');
     }
     expect(packagesIn(noted.loaded())).toEqual(expect.arrayContaining(['declarest', 'fastify', 'zod']));
-    expect(packagesIn(noted.loaded()).filter((name) => /^(@mikro-orm\/.*|kysely|yaml|jose|pg)$/.test(name))).toEqual([]);
+    expect(
+      packagesIn(noted.loaded()).filter((name) => /^(@mikro-orm\/.*|kysely|yaml|jose|pg|swagger-ui-dist)$/.test(name)),
+    ).toEqual([]);
     const own = noted.loaded().filter((url) => url.includes('/node_modules/declarest/'));
     expect(own.filter((url) => !/\/(bin|bundle)\//.test(url))).toEqual([]);
   });

@@ -1,4 +1,4 @@
-// A client of courses 0.0.0, made by `declarest client`. Made again, it is the same: do not edit it.
+// A client of Courses 1.0, made by `declarest client`. Made again, it is the same: do not edit it.
 
 export interface Address {
   street: string;
@@ -32,7 +32,7 @@ export interface BadRequestProblem {
   detail: string;
   /** The path of the request. */
   instance: string;
-  code: "method_not_supported" | "unknown_parameter" | "invalid_parameter" | "operator_not_allowed" | "sort_not_allowed" | "field_not_readable" | "too_many_groups" | "invalid_body" | "unknown_field" | "field_not_writable" | "identity_mismatch" | "unknown_type" | "invalid_reference" | "reference_not_found" | "body_too_deep" | "too_many_parameters" | "parameter_too_long" | "offset_too_large" | "bad_request";
+  code: "method_not_supported" | "unknown_parameter" | "invalid_parameter" | "operator_not_allowed" | "sort_not_allowed" | "field_not_readable" | "too_many_groups" | "invalid_body" | "unknown_field" | "field_not_writable" | "identity_mismatch" | "unknown_type" | "invalid_reference" | "reference_not_found" | "body_too_deep" | "too_many_parameters" | "parameter_too_long" | "offset_too_large" | "invalid_idempotency_key" | "bad_request";
 }
 
 export interface Center {
@@ -60,7 +60,7 @@ export interface ConflictProblem {
   detail: string;
   /** The path of the request. */
   instance: string;
-  code: "conflict_unique" | "conflict_reference" | "conflict_version" | "bad_request";
+  code: "idempotency_in_progress" | "idempotency_answer_too_large" | "conflict_unique" | "conflict_reference" | "conflict_version" | "bad_request";
 }
 
 export interface Course {
@@ -330,7 +330,7 @@ export interface UnprocessableEntityProblem {
   detail: string;
   /** The path of the request. */
   instance: string;
-  code: "validation_failed" | "bad_request";
+  code: "idempotency_key_reused" | "validation_failed" | "bad_request";
   violations?: Violation[];
 }
 

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
+import { packageRoot } from '../package-root.ts';
 import type { Io } from './io.ts';
-import { packageRoot } from './package-root.ts';
 
 /** `declarest serve` in a process of its own. */
 export interface ChildServer {

@@ -1,7 +1,7 @@
 import { enableCompileCache } from 'node:module';
 import { join } from 'node:path';
+import { packageRoot } from '../package-root.ts';
 import type { Io } from './io.ts';
-import { packageRoot } from './package-root.ts';
 
 /** Runs one command line and answers its exit code: 0, 1 (the application is at fault) or 2 (the call is). */
 export async function main(argv: readonly string[], io?: Io): Promise<number> {

@@ -1,10 +1,10 @@
 import { didYouMean, listed } from '../declaration/suggest.ts';
+import { packageVersion } from '../package-root.ts';
 import { readArguments } from './arguments.ts';
 import { type CommandEntry, commands } from './commands.ts';
 import { CallFailure, type ExitCode, tell } from './failure.ts';
 import { commandHelp, programHelp } from './help.ts';
 import { type Io, say } from './io.ts';
-import { packageVersion } from './package-root.ts';
 
 /** Runs one command line in a given world; whatever goes wrong is told there. */
 export async function run(argv: readonly string[], io: Io): Promise<ExitCode> {

@@ -14,8 +14,8 @@ import { publicMethods } from './route-text.ts';
 export const serve: Command = {
   details: [
     'Prints "listening on http://127.0.0.1:N" on stdout once it is ready. Before that, routes that anybody may call are listed as',
-    'PUBLIC on stderr. Logs go to stderr as JSON, one object a line, and without secrets: LOG_LEVEL=info logs every request;',
-    'the default is app_main.server.log.level, which is warn unless declared.',
+    'PUBLIC on stderr, and so is where the docs page is. Logs go to stderr as JSON, one object a line, and without secrets:',
+    'LOG_LEVEL=info logs every request; the default is app_main.server.log.level, which is warn unless declared.',
     'SIGTERM and SIGINT let requests under way end, for app_main.server.shutdown_timeout at most; a second signal stops at once.',
     '--workers N runs N processes, and starts another where one ends; a signal to this process ends them all.',
     'A database that is out of reach is waited for: requests are answered with 503 until it is there.',
@@ -71,7 +71,7 @@ async function serveHere(
     await listen(place, () => app.listen(place));
     const address = addressOf(app.server.address() as AddressInfo);
     if (several) several.tellListening(address);
-    else say(io.stdout, `listening on ${address}`);
+    else await announceListening(application, address, io);
     await stopped;
   } finally {
     await close();
@@ -99,7 +99,8 @@ async function serveBy(several: Several, count: number, given: Given, io: Io): P
   await announcePublic(application, io);
   const options = Object.entries(given.options).flatMap(([name, values]) => values.map((value) => `--${name}=${value}`));
   const args = [applicationDirectory(given.positionals.dir, io), ...options];
-  await several.runWorkers({ count, args, shutdownTimeout: server.shutdownTimeout }, stopped, io);
+  const onListening = (address: string) => announceListening(application, address, io);
+  await several.runWorkers({ count, args, shutdownTimeout: server.shutdownTimeout, onListening }, stopped, io);
   return 0;
 }
 
@@ -150,6 +151,19 @@ async function announcePublic({ records }: Application, { stderr }: Io): Promise
   });
   // in one go: each write to a terminal or a pipe holds up the start
   if (lines.length > 0) say(stderr, lines.join('\n'));
+}
+
+async function announceListening(application: Application, address: string, { stderr, stdout }: Io): Promise<void> {
+  const docs = await docsPathOf(application);
+  if (docs !== null) say(stderr, `docs on ${address}${docs}`);
+  say(stdout, `listening on ${address}`);
+}
+
+/** Where the docs page is, if there is one. */
+async function docsPathOf(application: Application): Promise<string | null> {
+  const { placesOf, tellsOfItself } = await import('../openapi/places.ts');
+  if (!tellsOfItself(application)) return null;
+  return placesOf(application.declaration, application.records).docs;
 }
 
 /** Answers 503 until the database is there, and gives the port; null where it is not waited for any more. */

@@ -1,9 +1,9 @@
 import cluster, { type Worker } from 'node:cluster';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { packageRoot } from '../package-root.ts';
 import { ApplicationFailure } from './failure.ts';
 import { type Io, say } from './io.ts';
-import { packageRoot } from './package-root.ts';
 
 /** Says to a process that it is one of several. */
 const marker = 'DECLAREST_WORKER';
@@ -52,6 +52,8 @@ export interface WorkersOptions {
   readonly args: readonly string[];
   /** Milliseconds in which a worker has ended once it was asked to. */
   readonly shutdownTimeout: number;
+  /** Called once all of them listen, with the address. */
+  readonly onListening: (address: string) => void;
 }
 
 /**
@@ -59,7 +61,7 @@ export interface WorkersOptions {
  * the first place, all are ended.
  */
 export async function runWorkers(
-  { count, args, shutdownTimeout }: WorkersOptions,
+  { count, args, shutdownTimeout, onListening }: WorkersOptions,
   stopped: Promise<void>,
   io: Io,
 ): Promise<void> {
@@ -84,7 +86,7 @@ export async function runWorkers(
     worker.on('message', (message: Partial<Listening>) => {
       if (typeof message?.listening !== 'string' || isListening) return;
       isListening = true;
-      if (++listening === count) say(io.stdout, `listening on ${message.listening}`);
+      if (++listening === count) onListening(message.listening);
     });
     worker.on('exit', (code, signal) => {
       workers.delete(worker);

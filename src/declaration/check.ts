@@ -41,7 +41,7 @@ function checkShape(shape: Shape, value: unknown, path: Path, context: CheckCont
     fail(`${nameOf(path)} must be ${expected}; given: ${given(value, secret)}`);
   switch (shape.kind) {
     case 'boolean':
-      return typeof value === 'boolean' ? value : mustBe('true or false');
+      return typeof value === 'boolean' ? value : mustBe(`true or false${shape.nullable ? ', or null' : ''}`);
     case 'integer':
       return isIntegerIn(value, shape.min, shape.max) ? value : mustBe(expectedOf(shape));
     case 'text':

@@ -16,6 +16,7 @@ export interface AppMain {
   readonly server?: ServerOptions;
   readonly formats?: readonly Format[];
   readonly exports?: ExportsOptions;
+  readonly openapi?: OpenApiOptions;
 }
 
 /** APIs by a key of your choice, or a list of APIs that each have a name. */
@@ -42,6 +43,10 @@ export interface Api extends ListOptions {
   readonly pagination?: PaginationOptions;
   readonly rate_limit?: RateLimitOptions | null;
   readonly formats?: readonly Format[];
+  /** What it is for, in Markdown. */
+  readonly description?: string | null;
+  /** Whether the OpenAPI document says nothing of it. */
+  readonly hidden?: boolean;
 }
 
 export interface Action extends ListOptions {
@@ -55,6 +60,10 @@ export interface Action extends ListOptions {
   readonly repeatable?: boolean | null;
   readonly association?: { readonly property: string; readonly types?: readonly (string | ModelClass)[] } | null;
   readonly formats?: readonly Format[];
+  /** What it does, in Markdown; for all methods, or for each. */
+  readonly description?: string | Readonly<Partial<Record<HttpMethod, string | null>>> | null;
+  /** Whether the OpenAPI document says nothing of it. */
+  readonly hidden?: boolean;
 }
 
 export interface DatabaseOptions {
@@ -96,6 +105,16 @@ export interface PaginationOptions {
 export interface ExportsOptions {
   readonly at_once?: number;
   readonly stall_timeout?: number;
+}
+
+export interface OpenApiOptions {
+  readonly enabled?: boolean | null;
+  readonly title?: string | null;
+  readonly version?: string | null;
+  readonly description?: string | null;
+  readonly path?: string | null;
+  readonly docs?: string | null;
+  readonly greeting?: boolean;
 }
 
 export interface ServerOptions {

@@ -28,7 +28,7 @@ export function jsonSchemaText(): string {
 function schemaOf(shape: Shape, definitions: Map<string, Json>): Json {
   switch (shape.kind) {
     case 'boolean':
-      return { anyOf: [{ type: 'boolean' }, placeholder] };
+      return orNull({ anyOf: [{ type: 'boolean' }, placeholder] }, shape.nullable);
     case 'integer':
       return { anyOf: [{ type: 'integer', minimum: shape.min, maximum: shape.max }, placeholder] };
     case 'text':

@@ -66,7 +66,9 @@ function readApi(
   const pagination = readPagination(value.pagination, [...path, 'pagination'], global.pagination, report);
   const formats = Object.freeze([...(value.formats ?? global.formats)]);
   const list = readList(value, path, emptyList, report);
-  const actions = (value.actions ?? []).map((action) => readAction(action, placeholders, { formats, list }, report));
+  const actions = (value.actions ?? []).map((action) =>
+    readAction(action, placeholders, { formats, hidden: value.hidden, list }, report),
+  );
   return Object.freeze({
     name: name ?? path.join('_'),
     class: value.class ?? unknownClass,
@@ -78,6 +80,7 @@ function readApi(
     defaultSort: list.defaultSort,
     list,
     formats,
+    description: value.description,
     actions: Object.freeze(actions),
     path: Object.freeze([...path]),
   });
@@ -135,7 +138,7 @@ function countMode(written: Parameters<typeof readPagination>[0]['count']): Coun
 function readAction(
   { key, path, value }: Entry<WrittenAction>,
   placeholders: readonly string[] | null,
-  ofApi: { readonly list: ListDeclaration; readonly formats: readonly Format[] },
+  ofApi: { readonly list: ListDeclaration; readonly formats: readonly Format[]; readonly hidden: boolean },
   report: Report,
 ): ActionDeclaration {
   const name = String(key);
@@ -147,7 +150,7 @@ function readAction(
     kind,
     single,
     methods: readMethods(kind, value, path, report),
-    roles: readRoles(value.roles),
+    roles: byMethod((method) => value.roles[method]),
     controllerAction: value.controller_action,
     segment: value.path,
     requirements: readRequirements(value.requirements, single, placeholders, report),
@@ -155,6 +158,8 @@ function readAction(
     association: readAssociation(value.association),
     list: readActionList(value, path, single, ofApi.list, report),
     formats: value.formats ? Object.freeze([...value.formats]) : ofApi.formats,
+    descriptions: readDescriptions(value.description),
+    hidden: value.hidden ?? ofApi.hidden,
     path: Object.freeze([...path]),
   });
 }
@@ -190,13 +195,17 @@ function readMethods(kind: ActionDeclaration['kind'], value: WrittenAction, path
   return Object.freeze([]);
 }
 
-function readRoles(written: WrittenAction['roles']): ActionDeclaration['roles'] {
-  const roles: Partial<Record<HttpMethod, string>> = {};
+function byMethod(textOf: (method: HttpMethod) => string | null): Readonly<Partial<Record<HttpMethod, string>>> {
+  const texts: Partial<Record<HttpMethod, string>> = {};
   for (const method of httpMethods) {
-    const role = written[method];
-    if (role !== null) roles[method] = role;
+    const found = textOf(method);
+    if (found !== null) texts[method] = found;
   }
-  return Object.freeze(roles);
+  return Object.freeze(texts);
+}
+
+function readDescriptions(written: WrittenAction['description']): ActionDeclaration['descriptions'] {
+  return byMethod((method) => (typeof written === 'string' ? written : (written?.[method] ?? null)));
 }
 
 function readRequirements(

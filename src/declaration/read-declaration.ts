@@ -7,7 +7,7 @@ import { readSecurity } from './read-security.ts';
 import type { Report } from './report.ts';
 import { appMain, routes, type WrittenAppMain } from './schema.ts';
 import type { Source } from './source.ts';
-import type { Catalog, DatabaseDeclaration, Declaration, ServerDeclaration } from './types.ts';
+import type { Catalog, DatabaseDeclaration, Declaration, OpenApiDeclaration, ServerDeclaration } from './types.ts';
 
 /**
  * Checks all that was written, reports all that is wrong, and returns what can be used:
@@ -24,6 +24,7 @@ export function readDeclaration(source: Source, catalog: Catalog, report: Report
     security: readSecurity(written.security, catalog, report, options),
     server: readServer(written.server),
     exports: Object.freeze({ atOnce: written.exports.at_once, stallTimeout: written.exports.stall_timeout }),
+    openapi: readOpenApi(written.openapi),
     formats: Object.freeze([...written.formats]),
   });
 }
@@ -43,6 +44,10 @@ function readDatabase(written: WrittenAppMain['database']): DatabaseDeclaration 
   } = written;
   const schema = written.schema ?? (url.startsWith('sqlite:') ? 'update' : 'none');
   return Object.freeze({ url, schema, pool, connectTimeout, statementTimeout, preparedStatements });
+}
+
+function readOpenApi(written: WrittenAppMain['openapi']): OpenApiDeclaration {
+  return Object.freeze({ ...written, docs: written.path === null ? null : written.docs });
 }
 
 function readServer(written: WrittenAppMain['server']): ServerDeclaration {

@@ -117,6 +117,13 @@ const association = object('association', {
 
 const formats = list(text({ values: knownFormats }), { min: 1 });
 
+const words = text({ expected: 'a text', pattern: /\S/ });
+const hiddenDoc = 'Whether it is left out of the OpenAPI document, and of all that is made from it.';
+const descriptions = object(
+  'descriptions',
+  perMethod((method) => optional(nullable(words), null, `What ${method} does.`)),
+);
+
 const segmentPattern = /^(?!\.{1,2}(?:\/|$))[A-Za-z0-9._~-]+(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9._~-]+)*$/;
 
 const action = object('action', {
@@ -170,6 +177,12 @@ const action = object('action', {
   default_sort: dependent(sortKeys, [], 'that of the API', listDocs.default_sort),
   search: dependent(search, [], 'that of the API', listDocs.search),
   formats: dependent(formats, ['json'], 'those of the API', 'The formats of responses of this action.'),
+  description: optional(
+    nullable(either(words, descriptions)),
+    null,
+    'What the action does, for the OpenAPI document: a text (Markdown), or one for each method.',
+  ),
+  hidden: dependent(boolean(), false, 'that of the API', hiddenDoc),
 });
 
 const rateKeys = {
@@ -192,6 +205,8 @@ const rateLimit = object('rate_limit', {
 });
 
 const basePathPattern = /^(?:\/(?:(?!\.{1,2}(?:\/|$))[A-Za-z0-9._~-]+|\{(?!(?:id|_format)\})[A-Za-z_]\w*\}))+$/;
+
+const plainPathPattern = /^(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9._~-]+)+$/;
 
 /** The names of the actions whose behaviour is supplied. */
 export const defaultActions = ['_index', '_entity'] as const;
@@ -226,6 +241,8 @@ const api = object('api', {
   sort: optional(list(field), [], listDocs.sort),
   default_sort: optional(sortKeys, [], listDocs.default_sort),
   search: optional(search, [], listDocs.search),
+  description: optional(nullable(words), null, 'What the API is for, for the OpenAPI document: a text (Markdown).'),
+  hidden: optional(boolean(), false, hiddenDoc),
   actions: required(
     map(action, {
       min: 1,
@@ -345,12 +362,12 @@ const security = object('security', {
   ),
 });
 
-const healthPath = (value: string, doc: string) =>
-  optional(nullable(text({ expected: 'a path such as "/health/live"', pattern: basePathPattern })), value, doc);
+const servedPath = (value: string, doc: string) =>
+  optional(nullable(text({ expected: `a path such as "${value}"`, pattern: plainPathPattern })), value, doc);
 
 const health = object('health', {
-  live: healthPath('/health/live', 'Where it is told that the process answers; null means nowhere.'),
-  ready: healthPath('/health/ready', 'Where it is told that requests can be answered; null means nowhere.'),
+  live: servedPath('/health/live', 'Where it is told that the process answers; null means nowhere.'),
+  ready: servedPath('/health/ready', 'Where it is told that requests can be answered; null means nowhere.'),
 });
 
 /** Not one that has a meaning already: what came in it would be sent back. */
@@ -441,6 +458,28 @@ const exports = object('exports', {
   ),
 });
 
+const openapi = object('openapi', {
+  enabled: optional(
+    nullable(boolean()),
+    null,
+    'Whether the OpenAPI document, the docs page and the greeting are served; null means outside production, where Declarest is the server.',
+  ),
+  title: optional(
+    nullable(words),
+    null,
+    'What the application is called; null means the name in package.json, else that of the directory.',
+  ),
+  version: optional(nullable(words), null, 'The version of the application; null means that in package.json, else 0.0.0.'),
+  description: optional(
+    nullable(words),
+    null,
+    'What the application is for: a text (Markdown); null means that in package.json.',
+  ),
+  path: servedPath('/openapi.json', 'Where the document is served; null means nowhere, and then there is no docs page either.'),
+  docs: servedPath('/docs', 'Where the docs page is served; null means nowhere.'),
+  greeting: optional(boolean(), true, 'Whether GET / tells what there is, where the application has no route there.'),
+});
+
 /** Everything under `app_main`. */
 export const appMain = object('app_main', {
   apis: optional(
@@ -454,6 +493,7 @@ export const appMain = object('app_main', {
   server: optional(server, {}, 'The HTTP server.'),
   formats: optional(formats, ['json'], 'The formats of responses.'),
   exports: optional(exports, {}, 'Lists as CSV and NDJSON, which are sent whole.'),
+  openapi: optional(openapi, {}, 'What the application tells of itself.'),
 });
 
 const routeEntry = object('route', {

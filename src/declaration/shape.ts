@@ -37,7 +37,7 @@ export interface IntegerShape {
 
 export interface BooleanShape {
   readonly kind: 'boolean';
-  readonly nullable: false;
+  readonly nullable: boolean;
 }
 
 /** A class of the application: its name, or in code the class itself. */

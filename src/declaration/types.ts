@@ -44,6 +44,7 @@ export interface Declaration {
   readonly security: SecurityDeclaration;
   readonly server: ServerDeclaration;
   readonly exports: ExportsDeclaration;
+  readonly openapi: OpenApiDeclaration;
   readonly formats: readonly Format[];
 }
 
@@ -60,6 +61,7 @@ export interface ApiDeclaration {
   /** What callers may ask of its lists, where an action does not say otherwise. */
   readonly list: ListDeclaration;
   readonly formats: readonly Format[];
+  readonly description: string | null;
   readonly actions: readonly ActionDeclaration[];
   readonly path: Path;
 }
@@ -122,6 +124,10 @@ export interface ActionDeclaration {
   /** What callers may ask of the list that the action gives; null where its path has an id. */
   readonly list: ListDeclaration | null;
   readonly formats: readonly Format[];
+  /** What each method does, as far as it was written. */
+  readonly descriptions: Readonly<Partial<Record<HttpMethod, string>>>;
+  /** Whether the OpenAPI document says nothing of it. */
+  readonly hidden: boolean;
   readonly path: Path;
 }
 
@@ -173,6 +179,19 @@ export interface ExportsDeclaration {
   readonly atOnce: number;
   /** Milliseconds; 0 means none. */
   readonly stallTimeout: number;
+}
+
+export interface OpenApiDeclaration {
+  /** Whether anything of it is served; null where that was not written. */
+  readonly enabled: boolean | null;
+  /** Null: as the package of the application says. */
+  readonly title: string | null;
+  readonly version: string | null;
+  readonly description: string | null;
+  /** Where the document is, and where the docs page; null: nowhere. */
+  readonly path: string | null;
+  readonly docs: string | null;
+  readonly greeting: boolean;
 }
 
 export interface SecurityDeclaration {

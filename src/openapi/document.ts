@@ -11,12 +11,13 @@ import { keyKind } from '../model/identifier.ts';
 import { pageParameters } from '../response/page-request.ts';
 import { orderRecords } from '../route/order.ts';
 import { parsePath, placeholdersOf } from '../route/pattern.ts';
-import { defaultIdRequirement, type RouteRecord } from '../route/record.ts';
+import { defaultIdRequirement, isHidden, type RouteRecord } from '../route/record.ts';
 import { maxValueLength } from '../route/requirement.ts';
 import { isDenormalizerClass } from '../serialization/denormalizer.ts';
 import { contentTypes } from '../serialization/formats.ts';
 import { Components } from './components.ts';
 import { exampleOf } from './example.ts';
+import type { Info } from './info.ts';
 import { type JsonSchema, valueSchema } from './json-schema.ts';
 import { listParameters } from './list-parameters.ts';
 import { type ProblemStatus, problemResponse, problemResponses } from './problems.ts';
@@ -31,20 +32,12 @@ export interface Described {
   readonly records: readonly RouteRecord[];
 }
 
-export interface Info {
-  readonly title: string;
-  readonly version: string;
-  readonly description?: string;
-  /** By its identifier of SPDX. */
-  readonly license?: { readonly name: string; readonly identifier: string };
-}
-
 /** An OpenAPI document, ready for `JSON.stringify`. */
 export type OpenApiDocument = JsonSchema;
 
-/** Describes every route of an application, from the plans that answer its requests. */
-export function openApiDocument(described: Described, info: Info): OpenApiDocument {
-  return new Writer(described).document(info);
+/** Describes every route of an application that is not hidden, from the plans that answer its requests. */
+export function openApiDocument(described: Described, info: Info, prefix = ''): OpenApiDocument {
+  return new Writer(described).document(info, prefix);
 }
 
 const bodyModes: Readonly<Partial<Record<HttpMethod, BodyMode>>> = { POST: 'create', PATCH: 'patch', PUT: 'replace' };
@@ -73,10 +66,13 @@ class Writer {
     this.#write = new WriteSchemas(mapper, this.#components, around);
   }
 
-  document(info: Info): OpenApiDocument {
-    const { declaration, records } = this.#described;
+  document(info: Info, prefix: string): OpenApiDocument {
+    const { declaration } = this.#described;
+    const records = this.#described.records.filter((record) => !isHidden(record));
+    const shown = new Set(records.map(({ api }) => api));
+    const apis = declaration.apis.filter((api) => shown.has(api));
     // the models of APIs have the plain names, whoever embeds them first
-    for (const { class: model } of declaration.apis) this.#modelSchema(metaOf(this.#described.mapper, model.value));
+    for (const { class: model } of apis) this.#modelSchema(metaOf(this.#described.mapper, model.value));
     const paths: Record<string, Record<string, unknown>> = {};
     for (const record of orderRecords(records)) {
       for (const format of record.formats) {
@@ -91,8 +87,8 @@ class Writer {
     return {
       openapi: '3.1.1',
       info: { ...info },
-      servers: [{ url: declaration.server.baseUrl || '/' }],
-      tags: this.#tags(),
+      servers: [serverAt(`${declaration.server.baseUrl}${prefix.replace(/\/$/, '')}` || '/')],
+      tags: this.#tags(apis, records),
       paths,
       components: {
         responses,
@@ -102,23 +98,25 @@ class Writer {
     };
   }
 
-  #tags(): JsonSchema[] {
-    const { declaration, mapper, records } = this.#described;
-    const described = declaration.apis.map(({ name, basePath, class: model }) => ({
+  #tags(apis: readonly ApiDeclaration[], records: readonly RouteRecord[]): JsonSchema[] {
+    const { mapper } = this.#described;
+    const described = apis.map(({ name, basePath, class: model, description }) => ({
       name,
-      description: descriptionOf(metaOf(mapper, model.value)) ?? `The API of ${model.name} at ${basePath}.`,
+      description: description ?? descriptionOf(metaOf(mapper, model.value)) ?? `The API of ${model.name} at ${basePath}.`,
     }));
     const others = new Set(records.filter(({ api }) => api === null).map(tagOf));
     return [...described, ...[...others].map((name) => ({ name, description: `Routes of ${name}.` }))];
   }
 
   #operation(record: RouteRecord, method: HttpMethod, format: string): JsonSchema {
-    const { api, action, name, roles } = record;
+    const { api, action, definition, name, roles } = record;
     const asked = roles[method] ?? [];
     const body = api && action ? this.#body(api, action, method) : null;
+    const description = action?.descriptions[method] ?? definition?.description;
     return {
       operationId: `${name}_${method.toLowerCase()}${format === 'json' ? '' : `_${format}`}`,
       summary: summaryOf(record, method),
+      ...(description !== undefined && { description }),
       tags: [tagOf(record)],
       security: this.#security(asked.length > 0),
       ...(asked.length > 0 && { 'x-roles': [...asked] }),
@@ -291,6 +289,14 @@ function descriptionOf(meta: EntityMetadata, property?: string): string | undefi
 
 function tagOf({ api, controller }: RouteRecord): string {
   return api?.name ?? controller;
+}
+
+/** A prefix can have parameters of its own, as Fastify writes them: what stands there is for the caller to know. */
+function serverAt(url: string): JsonSchema {
+  const names = [...url.matchAll(/\/:(\w+)/g)].map(([, name]) => name as string);
+  if (names.length === 0) return { url };
+  const variables = Object.fromEntries(names.map((name) => [name, { default: name }]));
+  return { url: url.replace(/\/:(\w+)/g, '/{$1}'), variables };
 }
 
 function summaryOf({ api, action, handler, path }: RouteRecord, method: HttpMethod): string {

@@ -31,6 +31,10 @@ export interface RouteDefinition {
   readonly requirements?: Readonly<Record<string, string>>;
   /** One role for every method, or one for each. */
   readonly roles?: Readonly<Partial<Record<HttpMethod, string>>> | string;
+  /** What it does, in Markdown. */
+  readonly description?: string;
+  /** Whether the OpenAPI document says nothing of it. */
+  readonly hidden?: boolean;
   // Written as a method, so that a handler may narrow the request to Fastify's.
   handler(request: unknown, format: string): unknown;
 }
@@ -73,6 +77,11 @@ function recordOf(
     roles: Object.fromEntries(action.methods.map((method) => [method, Object.freeze([...rolesOf(api, action, method)])])),
     source: action.path,
   });
+}
+
+/** Whether callers are not told of a route. */
+export function isHidden({ action, definition }: Pick<RouteRecord, 'action' | 'definition'>): boolean {
+  return action?.hidden ?? definition?.hidden ?? false;
 }
 
 /** The record of a route that a route-loading service returned; `controller` is what to call that service. */

@@ -269,7 +269,7 @@ describe.each(databases)('API8:2023 security misconfiguration, on %s', (kind) =>
       '/page/1/stampApi.json',
       '/metrics',
       '/debug',
-      '/openapi.json',
+      '/openapi.yaml',
       '/graphql',
     ])(
       'there is nothing at %s (Shiro CVE-2020-1957, CVE-2020-11989; Apache CVE-2021-41773; Spring CVE-2023-20860; Symfony CVE-2025-64500)',

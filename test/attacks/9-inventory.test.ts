@@ -50,7 +50,6 @@ describe.each(databases)('API9:2023 improper inventory management, in the exampl
   });
 
   test.each([
-    '/',
     '/api',
     '/api/',
     '/api.json',
@@ -86,8 +85,10 @@ describe.each(databases)('API9:2023 improper inventory management, in the exampl
     '/../config/app.yaml',
     '/admin',
     '/swagger.json',
-    '/openapi.json',
-    '/docs',
+    '/openapi.yaml',
+    '/docs/index.html',
+    '/docs/..%2f..%2fpackage.json',
+    '/docs/__proto__',
     '/health',
     '/metrics',
     '/graphql',

@@ -63,6 +63,15 @@ describe('declarations in code', () => {
       server: { host: 'localhost', port: 1, base_url: '/x', body_limit: 1 },
       formats: ['json'],
       exports: { at_once: 1, stall_timeout: 0 },
+      openapi: {
+        enabled: true,
+        title: 'x',
+        version: '1',
+        description: 'x',
+        path: '/openapi.json',
+        docs: null,
+        greeting: false,
+      },
     };
     const routes: Routes = { app_cruds: { resource: 'app_main_crud_route_loader:load', type: 'service' } };
     expect(fromCode(full, { catalog: catalogFromCode({ models: [Person] }), routes }).lines).toEqual([]);

@@ -41,6 +41,7 @@ describe('an API', () => {
       defaultSort: [],
       list: nothingToAsk,
       formats: ['json'],
+      description: null,
       actions: [
         {
           name: '_index',
@@ -55,6 +56,8 @@ describe('an API', () => {
           association: null,
           list: nothingToAsk,
           formats: ['json'],
+          descriptions: {},
+          hidden: false,
           path: ['app_main', 'apis', 'person', 'actions', '_index'],
         },
         {
@@ -70,6 +73,8 @@ describe('an API', () => {
           association: null,
           list: null,
           formats: ['json'],
+          descriptions: {},
+          hidden: false,
           path: ['app_main', 'apis', 'person', 'actions', '_entity'],
         },
       ],
@@ -216,7 +221,7 @@ app_main:
     ],
     [
       { single_collection: 1 },
-      'app_main.apis.person.single_collection: unknown key "single_collection"; allowed: class, name, base_path, controller, base_role, pagination, rate_limit, formats, filters, sort, default_sort, search, actions',
+      'app_main.apis.person.single_collection: unknown key "single_collection"; allowed: class, name, base_path, controller, base_role, pagination, rate_limit, formats, filters, sort, default_sort, search, description, hidden, actions',
     ],
     [{ 'base-path': '/b' }, 'app_main.apis.person.base-path: the key "base-path" is written twice; the other is "base_path"'],
   ])('with %j is refused', (changes, line) => {

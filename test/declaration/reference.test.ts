@@ -42,7 +42,7 @@ describe('the reference', () => {
       .map((line) =>
         line
           .replace(
-            /: (?:null|\{\}|\[\]|exact)( +# (?:Adds to|Regular|Roles that|Public keys|Keys for|How items|How often|Fields that (?:a list|\?q)))/,
+            /: (?:null|\{\}|\[\]|exact)( +# (?:Adds to|Regular|Roles that|Public keys|Keys for|How items|How often|What the action does|Fields that (?:a list|\?q)))/,
             ':$1',
           )
           .replace(/^( +)# /, '$1'),
@@ -57,6 +57,7 @@ describe('the reference', () => {
     expect(app_main.server.rate_limit).toEqual({ limit: 600, window: 60, by: 'user', store: 'memory' });
     expect(app_main.pagination.count).toEqual({ capped: 10000 });
     expect(app_main.apis.person.filters).toEqual({ lastName: ['eq', 'contains'] });
+    expect(app_main.apis.person.actions._index.description).toMatchObject({ GET: null });
     expect(app_main.apis.person.search).toEqual({ fields: ['lastName'], using: 'like' });
   });
 

@@ -21,6 +21,8 @@ export function action(name: string, given: Partial<ActionDeclaration> = {}): Ac
     association: null,
     list: kind === 'index' ? emptyList : null,
     formats: ['json'],
+    descriptions: {},
+    hidden: false,
     path: ['app_main', 'apis', 'x', 'actions', name],
     ...given,
   };
@@ -38,6 +40,7 @@ export function api(name: string, actions: readonly ActionDeclaration[], given: 
     defaultSort: [],
     list: emptyList,
     formats: ['json'],
+    description: null,
     actions,
     path: ['app_main', 'apis', name],
     ...given,

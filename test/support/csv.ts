@@ -16,7 +16,8 @@ export function parseCsv(text: string): { readonly header: string[]; readonly ro
     records.push(record);
   }
   const [header, ...rows] = records;
-  if (!header || rows.some(({ length }) => length !== header.length)) throw new Error(`rows of different lengths: ${JSON.stringify(text.slice(0, 1000))}`);
+  if (!header || rows.some(({ length }) => length !== header.length))
+    throw new Error(`rows of different lengths: ${JSON.stringify(text.slice(0, 1000))}`);
   return { header: header.map((cell) => cell ?? ''), rows };
 }
 

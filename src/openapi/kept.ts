@@ -1,0 +1,44 @@
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+
+/** Below this many bytes, compressed ones are not worth the trouble. */
+const worthwhile = 1024;
+
+/** Bytes that are made once and sent as they are, compressed for those who take that. */
+export class Kept {
+  readonly bytes: Buffer;
+  readonly #headers: Readonly<Record<string, string>>;
+  #compressed: Promise<Buffer> | null = null;
+
+  constructor(text: string | Buffer, headers: Readonly<Record<string, string>>) {
+    this.bytes = Buffer.from(text);
+    this.#headers = { ...headers, 'x-content-type-options': 'nosniff' };
+  }
+
+  async send(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    reply.headers(this.#headers);
+    if (this.bytes.length < worthwhile) return reply.send(this.bytes);
+    reply.header('vary', 'accept-encoding');
+    if (!takesGzip(request.headers['accept-encoding'])) return reply.send(this.bytes);
+    this.#compressed ??= promisify(gzip)(this.bytes);
+    return reply.header('content-encoding', 'gzip').send(await this.#compressed);
+  }
+}
+
+function takesGzip(accepted: string | string[] | undefined): boolean {
+  const parts = String(accepted ?? '').split(',');
+  return parts.some((part) => /^\s*gzip\s*(?:;\s*q=(?!0(?:\.0*)?\s*$)[\d.]+\s*)?$/i.test(part));
+}
+
+/** Does a work when it is first asked for; what failed is tried again. */
+export function once<Result>(work: () => Promise<Result>): () => Promise<Result> {
+  let done: Promise<Result> | null = null;
+  return () => {
+    done ??= work().catch((error: unknown) => {
+      done = null;
+      throw error;
+    });
+    return done;
+  };
+}

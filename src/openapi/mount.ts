@@ -1,0 +1,58 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { HealthDeclaration } from '../declaration/types.ts';
+import { problem } from '../errors.ts';
+import { targetOf } from '../response/request-target.ts';
+import type { DocsPage } from './docs-page.ts';
+import { infoOf } from './info.ts';
+import { Kept, once } from './kept.ts';
+import { placesOf } from './places.ts';
+import type { Telling } from './telling.ts';
+
+type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
+
+/**
+ * Serves the document, the docs page and the greeting, as far as they are declared and their paths are not taken. Each is made, and
+ * what makes it is loaded, when it is first asked for.
+ */
+export function mountDescription(app: FastifyInstance, telling: Telling, health: HealthDeclaration): void {
+  const { declaration, directory, records } = telling;
+  const prefix = app.prefix.replace(/\/$/, '');
+  const method: ('GET' | 'HEAD')[] = ['GET', 'HEAD'];
+  const serve = (url: string, handler: Handler) => app.route({ method, url, exposeHeadRoute: false, handler });
+  const isTaken = (path: string) => app.hasRoute({ method: 'GET', url: `${prefix}${path}` });
+  const { path, docs, home } = placesOf(declaration, records, isTaken);
+  const info = infoOf(directory, declaration.openapi);
+
+  if (path !== null) {
+    const document = once(async () => {
+      const { openApiDocument } = await import('./document.ts');
+      const text = JSON.stringify(openApiDocument(telling, info, prefix));
+      return new Kept(text, { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-cache' });
+    });
+    serve(path, async (request, reply) => (await document()).send(request, reply));
+  }
+  if (path !== null && docs !== null) {
+    const page = once(async (): Promise<DocsPage> => {
+      const { makeDocsPage } = await import('./docs-page.ts');
+      return makeDocsPage(telling, info, { path, docs, home });
+    });
+    serve(docs, async (request, reply) => (await page()).html.send(request, reply));
+    // a name is looked up among those of the page, and never leads to a file
+    serve(`${docs}/:name`, async (request, reply) => {
+      const { name } = request.params as { name: string };
+      if (name === '') return reply.redirect(`../${docs.slice(docs.lastIndexOf('/') + 1)}`, 308);
+      const file = (await page()).files.get(name);
+      if (!file) throw problem('not_found', { path: targetOf(request.url).path });
+      return file.send(request, reply);
+    });
+  }
+  if (home) {
+    const load = once(() => import('./greeting.ts'));
+    serve('/', async (request, reply) => {
+      const { greet } = await load();
+      const base = `${declaration.server.baseUrl}${targetOf(request.url).path.replace(/\/+$/, '')}`;
+      // what the document does not tell is not told here
+      return greet({ info, records: path === null ? [] : records, links: { docs, path, ...health }, base }, request, reply);
+    });
+  }
+}

@@ -1,0 +1,7 @@
+import type { Described } from './document.ts';
+
+/** An application that tells of itself. */
+export interface Telling extends Described {
+  readonly directory: string;
+  readonly production: boolean;
+}

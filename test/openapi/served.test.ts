@@ -1,0 +1,260 @@
+import { gunzipSync } from 'node:zlib';
+import { defineEntity, p } from '@mikro-orm/core';
+import Fastify, { type FastifyInstance } from 'fastify';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type ApplicationOptions, createServer, declarest, type RouteDefinition } from '../../src/index.ts';
+
+const Note = defineEntity({
+  name: 'Note',
+  properties: { id: p.integer().primary().groups('read'), title: p.string().comment('What it is called.').groups('read') },
+});
+const Secret = defineEntity({
+  name: 'Secret',
+  properties: { id: p.integer().primary().groups('read'), innermost: p.string().groups('read') },
+});
+
+const services = {
+  own_routes: {
+    load: (): RouteDefinition[] => [
+      { name: 'ping', path: '/ping.{_format}', methods: ['GET'], description: 'Answers.', handler: () => ({}) },
+      { name: 'backstage', path: '/backstage.{_format}', methods: ['GET'], hidden: true, handler: () => ({ seen: true }) },
+    ],
+  },
+};
+
+function options(app_main: object = {}, env: NodeJS.ProcessEnv = {}): ApplicationOptions {
+  return {
+    app_main: {
+      database: { url: 'sqlite::memory:', schema: 'update' },
+      apis: {
+        note: {
+          class: 'Note',
+          base_path: '/note',
+          description: 'Notes <b>of all</b> kinds.',
+          actions: {
+            _index: { description: 'All of them.' },
+            _entity: { methods: { GET: true, DELETE: true }, description: { GET: 'One of them.', DELETE: null } },
+          },
+        },
+        hushed: { class: 'Note', base_path: '/hushed', actions: { _index: { hidden: true }, _entity: null } },
+        secret: { class: 'Secret', base_path: '/secret', hidden: true, actions: { _index: null } },
+      },
+      ...app_main,
+    },
+    routes: {
+      app_cruds: { resource: 'app_main_crud_route_loader:load', type: 'service' },
+      own: { resource: 'own_routes:load', type: 'service' },
+    },
+    models: [Note, Secret],
+    services,
+    env: { ...process.env, ...env },
+  } as ApplicationOptions;
+}
+
+const production = { NODE_ENV: 'production' };
+const titled = { openapi: { title: 'Notes & <more>', version: '1.2.3', description: 'About "notes".' } };
+
+async function withServer(given: ApplicationOptions, use: (app: FastifyInstance) => Promise<void>): Promise<void> {
+  const app = await createServer(given);
+  try {
+    await use(app);
+  } finally {
+    await app.close();
+  }
+}
+
+describe('a server outside production', () => {
+  let app: FastifyInstance;
+  beforeAll(async () => {
+    app = await createServer(options(titled));
+  });
+  afterAll(() => app?.close());
+
+  test('serves the document, with what was said of it and without what is hidden', async () => {
+    const { statusCode, headers, body } = await app.inject('/openapi.json');
+    expect(statusCode).toBe(200);
+    expect(headers).toMatchObject({ 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-cache' });
+    const document = JSON.parse(body);
+    expect(document.info).toMatchObject({ title: 'Notes & <more>', version: '1.2.3', description: 'About "notes".' });
+    expect(document.servers).toEqual([{ url: '/' }]);
+    expect(Object.keys(document.paths).sort()).toEqual(['/hushed/{id}.json', '/note.json', '/note/{id}.json', '/ping.json']);
+    expect(document.tags.map(({ name }: { name: string }) => name)).toEqual(['note', 'hushed', 'own_routes']);
+    expect(document.tags[0].description).toBe('Notes <b>of all</b> kinds.');
+    expect(document.paths['/note.json'].get.description).toBe('All of them.');
+    expect(document.paths['/note/{id}.json'].get.description).toBe('One of them.');
+    expect(document.paths['/note/{id}.json'].delete.description).toBeUndefined();
+    expect(document.paths['/ping.json'].get.description).toBe('Answers.');
+    expect(document.components.schemas.Note.properties.title.description).toBe('What it is called.');
+    for (const word of ['secret', 'Secret', 'innermost', 'backstage']) expect(body).not.toContain(word);
+    // hidden is not gone
+    expect((await app.inject('/secret.json')).statusCode).toBe(200);
+    expect((await app.inject('/backstage.json')).json()).toEqual({ seen: true });
+  });
+
+  test('compresses it for those who take that', async () => {
+    const plain = await app.inject('/openapi.json');
+    const packed = await app.inject({ url: '/openapi.json', headers: { 'accept-encoding': 'br;q=1, gzip;q=0.5' } });
+    expect(packed.headers).toMatchObject({ 'content-encoding': 'gzip', vary: 'accept-encoding' });
+    expect(packed.rawPayload.length).toBeLessThan(plain.rawPayload.length / 2);
+    expect(gunzipSync(packed.rawPayload).toString()).toBe(plain.body);
+    const refused = await app.inject({ url: '/openapi.json', headers: { 'accept-encoding': 'gzip;q=0' } });
+    expect(refused.headers['content-encoding']).toBeUndefined();
+    expect((await app.inject({ method: 'HEAD', url: '/openapi.json' })).headers).toMatchObject({
+      'content-length': plain.headers['content-length'],
+    });
+  });
+
+  test('serves a docs page whose files are all its own', async () => {
+    const { headers, body } = await app.inject('/docs');
+    expect(headers['content-type']).toBe('text/html; charset=utf-8');
+    expect(headers['content-security-policy']).toBe(
+      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+    );
+    expect(body).toContain('<title>Notes &amp; &lt;more&gt;</title>');
+    expect(body).not.toMatch(/https?:|<style|style=|<script>/);
+    const files = [...body.matchAll(/(?:href|src)="(docs\/[^"]+)"/g)].map(([, file]) => `/${file}`);
+    expect(files).toHaveLength(5);
+    for (const file of files) {
+      const answer = await app.inject(file);
+      expect(answer.statusCode).toBe(200);
+      expect(answer.headers).toMatchObject({
+        'cache-control': 'public, max-age=31536000, immutable',
+        'x-content-type-options': 'nosniff',
+      });
+    }
+    expect((await app.inject('/docs/')).headers).toMatchObject({ location: '../docs' });
+  });
+
+  test.each([
+    '/docs/package.json',
+    '/docs/..%2f..%2fpackage.json',
+    '/docs/../package.json',
+    '/docs/%2e%2e/package.json',
+    '/docs/page.css',
+    '/docs/constructor',
+    '/docs/%00',
+    '/docs/a/b',
+  ])('has nothing at %s', async (path) => {
+    const answer = await app.inject(path);
+    expect(answer.statusCode).toBe(404);
+    expect(answer.json()).toMatchObject({ code: 'not_found' });
+  });
+
+  test('greets a program with JSON', async () => {
+    for (const accept of ['*/*', 'application/json', undefined, 'text/html;q=0, */*']) {
+      const answer = await app.inject({ url: '/', headers: accept === undefined ? {} : { accept } });
+      expect(answer.headers).toMatchObject({ 'content-type': 'application/json; charset=utf-8', vary: 'accept' });
+      expect(answer.json()).toEqual({
+        name: 'Notes & <more>',
+        version: '1.2.3',
+        description: 'About "notes".',
+        apis: [
+          {
+            name: 'note',
+            description: 'Notes <b>of all</b> kinds.',
+            routes: [
+              { path: '/note.{_format}', methods: ['GET', 'HEAD'], formats: ['json'] },
+              { path: '/note/{id}.{_format}', methods: ['GET', 'DELETE'], formats: ['json'] },
+            ],
+          },
+          {
+            name: 'hushed',
+            routes: [{ path: '/hushed/{id}.{_format}', methods: ['GET', 'HEAD'], formats: ['json'] }],
+          },
+          { name: 'own_routes', routes: [{ path: '/ping.{_format}', methods: ['GET'], formats: ['json'] }] },
+        ],
+        links: { docs: '/docs', openapi: '/openapi.json', health: '/health/ready' },
+      });
+    }
+  });
+
+  test('greets a browser with a page that runs nothing', async () => {
+    const accept = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
+    const { headers, body } = await app.inject({ url: '/', headers: { accept } });
+    expect(headers['content-type']).toBe('text/html; charset=utf-8');
+    expect(headers['content-security-policy']).toMatch(/^default-src 'none'; style-src 'sha256-[A-Za-z0-9+/=]{44}';/);
+    expect(body).toContain('Notes &amp; &lt;more&gt;');
+    expect(body).toContain('Notes &lt;b&gt;of all&lt;/b&gt; kinds.');
+    expect(body).toContain('href="/docs"');
+    expect(body).not.toMatch(/<script|style=|secret|backstage|hushed\.json/);
+  });
+});
+
+test('in production nothing is told, unless it is declared', async () => {
+  await withServer(options(titled, production), async (app) => {
+    for (const path of ['/', '/docs', '/docs/', '/openapi.json']) expect((await app.inject(path)).statusCode).toBe(404);
+  });
+  await withServer(options({ openapi: { enabled: true } }, production), async (app) => {
+    for (const path of ['/', '/docs', '/openapi.json']) expect((await app.inject(path)).statusCode).toBe(200);
+    // who may sign tokens there has no need of a hint
+    expect((await app.inject('/docs')).body).not.toContain('declarest token');
+  });
+});
+
+test('each can be elsewhere, or nowhere', async () => {
+  await withServer(options({ openapi: { path: '/meta/api.json', docs: '/read/it', greeting: false } }), async (app) => {
+    expect((await app.inject('/meta/api.json')).statusCode).toBe(200);
+    const { body } = await app.inject('/read/it');
+    expect(body).toContain('data-openapi="../meta/api.json"');
+    expect(body).toMatch(/src="it\/viewer\.[0-9a-f]+\.js"/);
+    for (const path of ['/', '/docs', '/openapi.json']) expect((await app.inject(path)).statusCode).toBe(404);
+  });
+  await withServer(options({ openapi: { path: null } }), async (app) => {
+    for (const path of ['/docs', '/openapi.json']) expect((await app.inject(path)).statusCode).toBe(404);
+    // what the document does not tell, nobody else tells
+    expect((await app.inject('/')).json()).toMatchObject({ apis: [], links: { health: '/health/ready' } });
+  });
+  await withServer(options({ openapi: { enabled: false } }), async (app) => {
+    for (const path of ['/', '/docs', '/openapi.json']) expect((await app.inject(path)).statusCode).toBe(404);
+  });
+});
+
+test('a route of the application stays its own', async () => {
+  const own = ['/', '/docs', '/openapi.json'].map(
+    (path): RouteDefinition => ({ name: `own${path}`, path, methods: ['GET'], handler: () => ({ own: path }) }),
+  );
+  const given = { ...options(), services: { own_routes: { load: () => own } } } as ApplicationOptions;
+  await withServer(given, async (app) => {
+    for (const path of ['/', '/docs', '/openapi.json']) expect((await app.inject(path)).json()).toEqual({ own: path });
+  });
+});
+
+describe('on a server of someone else', () => {
+  async function mounted(given: ApplicationOptions, prefix: string): Promise<FastifyInstance> {
+    const app = Fastify({ exposeHeadRoutes: false });
+    app.get('/theirs/docs', () => 'theirs');
+    await app.register(declarest, { ...given, prefix });
+    await app.ready();
+    return app;
+  }
+
+  test('nothing is told unless it is declared', async () => {
+    const app = await mounted(options(), '/v1');
+    for (const path of ['/', '/v1', '/v1/docs', '/v1/openapi.json']) expect((await app.inject(path)).statusCode).toBe(404);
+    await app.close();
+  });
+
+  test('everything is told under the prefix, and in front of it stands what proxies add', async () => {
+    const app = await mounted(
+      options({ openapi: { enabled: true }, server: { base_url: 'https://example.org/api' } }),
+      '/v1/:tenant',
+    );
+    const document = (await app.inject('/v1/x/openapi.json')).json();
+    expect(document.servers).toEqual([
+      { url: 'https://example.org/api/v1/{tenant}', variables: { tenant: { default: 'tenant' } } },
+    ]);
+    expect((await app.inject('/v1/x/docs')).statusCode).toBe(200);
+    expect((await app.inject('/v1/x/')).json().links).toEqual({
+      docs: 'https://example.org/api/v1/x/docs',
+      openapi: 'https://example.org/api/v1/x/openapi.json',
+    });
+    await app.close();
+  });
+
+  test('a route that is there already stays theirs', async () => {
+    const app = await mounted(options({ openapi: { enabled: true } }), '/theirs');
+    expect((await app.inject('/theirs/docs')).body).toBe('theirs');
+    expect((await app.inject('/theirs/')).json().links).toEqual({ openapi: '/theirs/openapi.json' });
+    await app.close();
+  });
+});
