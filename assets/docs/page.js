@@ -27,7 +27,6 @@ async function show() {
     dom_id: '#viewer',
     presets: [SwaggerUIBundle.presets.apis],
     layout: 'BaseLayout',
-    deepLinking: true,
     tryItOutEnabled: true,
     displayRequestDuration: true,
     showExtensions: true,

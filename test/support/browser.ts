@@ -1,0 +1,37 @@
+import { existsSync } from 'node:fs';
+import { type Browser, chromium } from 'playwright-core';
+
+const usual = [
+  '/usr/bin/chromium',
+  '/usr/bin/chromium-browser',
+  '/usr/bin/google-chrome',
+  '/Applications/Chromium.app/Contents/MacOS/Chromium',
+  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
+  'C:\\Program Files\\Google\\Chrome\\Application\\chrome.exe',
+];
+
+/** Whoever has no browser is told so: a page that nobody opened was not tested. */
+function executable(): string {
+  const found = process.env.DECLAREST_TEST_CHROMIUM ?? usual.find(existsSync);
+  if (found !== undefined) return found;
+  throw new Error(
+    'there is no Chromium, in which the pages are tested: install it (on Debian: apt-get install chromium), or name one by DECLAREST_TEST_CHROMIUM',
+  );
+}
+
+/** A browser that reaches this machine only. */
+export async function openBrowser(): Promise<Browser> {
+  return chromium.launch({
+    executablePath: executable(),
+    args: [
+      '--no-sandbox',
+      '--disable-gpu',
+      '--disable-quic',
+      '--no-first-run',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
+      '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1',
+    ],
+  });
+}
