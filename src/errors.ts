@@ -109,6 +109,11 @@ export const catalogue = {
     title: 'Answer not kept',
     detail: 'the request with this Idempotency-Key was done, and its answer was too large to be kept; fetch what it changed',
   },
+  invalid_precondition: {
+    status: 400,
+    title: 'Invalid precondition',
+    detail: 'the header {header} must be * or entity tags such as "a1b2", "c3d4", as ETag has them',
+  },
   bad_request: { status: 400, title: 'Bad request', detail: '{reason}' },
   // the caller
   invalid_credentials: { status: 401, title: 'Unauthorized', detail: 'the credentials are not valid: {reason}' },
@@ -127,6 +132,12 @@ export const catalogue = {
     status: 409,
     title: 'Conflict',
     detail: 'the {model} was changed by someone else in the meantime; fetch it again and repeat the change',
+  },
+  precondition_failed: { status: 412, title: 'Precondition failed', detail: '{reason}' },
+  precondition_required: {
+    status: 428,
+    title: 'Precondition required',
+    detail: 'send If-Match with the ETag that the {model} had when it was fetched',
   },
   // the server
   database_unavailable: {

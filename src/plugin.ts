@@ -8,18 +8,20 @@ import type { ApiRequest, User } from './access/user.ts';
 import { type Application, type ApplicationOptions, instancesOf, loadApplication } from './application.ts';
 import { denormalizersOf } from './change/associations.ts';
 import { conflictProblem } from './change/conflict.ts';
+import { countLinks } from './change/link-versions.ts';
 import { hidingClasses } from './controller/check-lists.ts';
 import { compileHandlers } from './controller/handlers.ts';
 import type { Find, Observer } from './controller/observer.ts';
+import { isBound } from './controller/precondition.ts';
 import { createCursors } from './database/create-cursors.ts';
 import { createExecutor } from './database/create-executor.ts';
 import { createWriter } from './database/create-writer.ts';
 import type { Executor } from './database/executor.ts';
-import { connectionsWanted } from './database/mapper.ts';
+import { connectionsWanted, type Mapper } from './database/mapper.ts';
 import { prepareDatabase } from './database/prepare-database.ts';
 import type { Writer } from './database/writer.ts';
 import type { JwtDeclaration, RateLimitDeclaration } from './declaration/types.ts';
-import { Problem } from './errors.ts';
+import { Problem, problem } from './errors.ts';
 import { metaOf } from './model/hierarchy.ts';
 import { type RootFilter, rootFilterOf } from './query/root-filter.ts';
 import { addSearchIndexes } from './query/search-index.ts';
@@ -74,6 +76,7 @@ export async function mountApplication(
     await mapper.close().catch(() => undefined);
     throw error;
   }
+  countLinks(mapper);
   const executor = await createExecutor(mapper, declaration.database, application.onStatement);
   const cursors = createCursors(mapper, declaration.database, application.onStatement);
   const writer = await createWriter(mapper, declaration.database, application.onStatement);
@@ -206,7 +209,16 @@ function answerErrors(app: FastifyInstance, { mapper, declaration }: Application
   app.setErrorHandler((error, request, reply) => {
     observer?.failed(error);
     const found =
-      error instanceof Problem ? error : (conflictProblem(error, mapper) ?? toProblem(error, declaration.server.bodyLimit));
+      error instanceof Problem
+        ? error
+        : (conflictOf(error, request as ApiRequest, mapper) ?? toProblem(error, declaration.server.bodyLimit));
     return sendProblem(found, request, reply);
   });
+}
+
+/** What somebody else was first with, to whom that is a conflict, and to whom what they asked for does not hold any more. */
+function conflictOf(error: unknown, request: ApiRequest, mapper: Mapper): Problem | null {
+  const found = conflictProblem(error, mapper);
+  if (found?.code !== 'conflict_version' || !isBound(request)) return found;
+  return problem('precondition_failed', { reason: found.message }, { cause: error });
 }

@@ -32,7 +32,7 @@ export interface BadRequestProblem {
   detail: string;
   /** The path of the request. */
   instance: string;
-  code: "method_not_supported" | "unknown_parameter" | "invalid_parameter" | "operator_not_allowed" | "sort_not_allowed" | "field_not_readable" | "too_many_groups" | "invalid_body" | "unknown_field" | "field_not_writable" | "identity_mismatch" | "unknown_type" | "invalid_reference" | "reference_not_found" | "body_too_deep" | "too_many_parameters" | "parameter_too_long" | "offset_too_large" | "invalid_idempotency_key" | "bad_request";
+  code: "method_not_supported" | "unknown_parameter" | "invalid_parameter" | "operator_not_allowed" | "sort_not_allowed" | "field_not_readable" | "too_many_groups" | "invalid_body" | "unknown_field" | "field_not_writable" | "identity_mismatch" | "unknown_type" | "invalid_reference" | "reference_not_found" | "body_too_deep" | "too_many_parameters" | "parameter_too_long" | "offset_too_large" | "invalid_idempotency_key" | "invalid_precondition" | "bad_request";
 }
 
 export interface Center {
@@ -258,6 +258,17 @@ export interface PersonReplace {
   center: CenterReference;
 }
 
+export interface PreconditionFailedProblem {
+  type: string;
+  title: string;
+  status: 412;
+  /** What was wrong, and what to do. */
+  detail: string;
+  /** The path of the request. */
+  instance: string;
+  code: "precondition_failed" | "bad_request";
+}
+
 export interface ServiceUnavailableProblem {
   type: string;
   title: string;
@@ -377,7 +388,7 @@ export interface Violation {
 }
 
 /** Whatever a request can be refused with: `status` tells which. */
-export type Problem = BadRequestProblem | ConflictProblem | ForbiddenProblem | InternalServerErrorProblem | NotFoundProblem | PayloadTooLargeProblem | ServiceUnavailableProblem | URITooLongProblem | UnauthorizedProblem | UnprocessableEntityProblem | UnsupportedMediaTypeProblem;
+export type Problem = BadRequestProblem | ConflictProblem | ForbiddenProblem | InternalServerErrorProblem | NotFoundProblem | PayloadTooLargeProblem | PreconditionFailedProblem | ServiceUnavailableProblem | URITooLongProblem | UnauthorizedProblem | UnprocessableEntityProblem | UnsupportedMediaTypeProblem;
 
 export interface CenterQuery {
   /** The number of the page. */
@@ -523,7 +534,22 @@ export class ApiError extends Error {
   }
 }
 
-interface Sent {
+/** What must hold for a change to be made. */
+export interface Condition {
+  /** The tag that the entity must still have: see `tagOf`. */
+  readonly ifMatch?: string;
+}
+
+const tags = new WeakMap<object, string>();
+
+/** The tag that an answer came with, by which a later change can be bound to what was read. */
+export function tagOf(answer: object): string {
+  const tag = tags.get(answer);
+  if (tag === undefined) throw new Error('only a whole answer has a tag: get the entity by itself');
+  return tag;
+}
+
+interface Sent extends Condition {
   readonly body?: unknown;
   readonly query?: object;
 }
@@ -534,7 +560,7 @@ type Send = <Result>(method: string, path: string, sent?: Sent) => Promise<Resul
 const base = "";
 
 function sender({ baseUrl, token, headers, fetch: send = fetch }: ClientOptions): Send {
-  return async <Result>(method: string, path: string, { body, query = {} }: Sent = {}): Promise<Result> => {
+  return async <Result>(method: string, path: string, { body, ifMatch, query = {} }: Sent = {}): Promise<Result> => {
     const credential = typeof token === 'function' ? await token() : token;
     const search = new URLSearchParams();
     for (const [name, value] of Object.entries(query)) if (value !== undefined) search.append(name, String(value));
@@ -544,6 +570,7 @@ function sender({ baseUrl, token, headers, fetch: send = fetch }: ClientOptions)
         accept: 'application/json',
         ...(body !== undefined && { 'content-type': 'application/json' }),
         ...(credential !== undefined && { authorization: `Bearer ${credential}` }),
+        ...(ifMatch !== undefined && { 'if-match': ifMatch }),
         ...headers,
       },
       ...(body !== undefined && { body: JSON.stringify(body) }),
@@ -551,6 +578,8 @@ function sender({ baseUrl, token, headers, fetch: send = fetch }: ClientOptions)
     const text = await response.text();
     const json = text === '' ? undefined : JSON.parse(text);
     if (!response.ok) throw new ApiError(json as Problem, response);
+    const tag = response.headers.get('etag');
+    if (tag !== null && typeof json === 'object' && json !== null) tags.set(json, tag);
     return json as Result;
   };
 }
@@ -594,11 +623,11 @@ export function createClient(options: ClientOptions) {
       /** Fetch a person */
       get: (id: number): Promise<Person> => send('GET', `/api/person/${part(id)}.json`),
       /** Replace a person */
-      replace: (id: number, body: PersonReplace): Promise<Person> => send('PUT', `/api/person/${part(id)}.json`, { body }),
+      replace: (id: number, body: PersonReplace, condition: Condition = {}): Promise<Person> => send('PUT', `/api/person/${part(id)}.json`, { body, ...condition }),
       /** Change a person */
-      update: (id: number, body: PersonPatch): Promise<Person> => send('PATCH', `/api/person/${part(id)}.json`, { body }),
+      update: (id: number, body: PersonPatch, condition: Condition = {}): Promise<Person> => send('PATCH', `/api/person/${part(id)}.json`, { body, ...condition }),
       /** Remove a person */
-      remove: (id: number): Promise<void> => send('DELETE', `/api/person/${part(id)}.json`),
+      remove: (id: number, condition: Condition = {}): Promise<void> => send('DELETE', `/api/person/${part(id)}.json`, { ...condition }),
     },
     thirdParty: {
       /** List of third party */
@@ -616,17 +645,17 @@ export function createClient(options: ClientOptions) {
       /** Fetch a course */
       get: (id: number): Promise<Course> => send('GET', `/api/course/${part(id)}.json`),
       /** Change a course */
-      update: (id: number, body: CoursePatch): Promise<Course> => send('PATCH', `/api/course/${part(id)}.json`, { body }),
+      update: (id: number, body: CoursePatch, condition: Condition = {}): Promise<Course> => send('PATCH', `/api/course/${part(id)}.json`, { body, ...condition }),
       /** participation */
-      participationPost: (id: number, body?: unknown): Promise<unknown> => send('POST', `/api/course/${part(id)}/participation.json`, { body }),
+      participationPost: (id: number, body?: unknown, condition: Condition = {}): Promise<unknown> => send('POST', `/api/course/${part(id)}/participation.json`, { body, ...condition }),
       /** participation */
-      participationDelete: (id: number): Promise<unknown> => send('DELETE', `/api/course/${part(id)}/participation.json`),
+      participationDelete: (id: number, condition: Condition = {}): Promise<unknown> => send('DELETE', `/api/course/${part(id)}/participation.json`, { ...condition }),
       /** Add to tags */
-      addTag: (id: number, body: TagReference): Promise<unknown> => send('POST', `/api/course/${part(id)}/tags.json`, { body }),
+      addTag: (id: number, body: TagReference, condition: Condition = {}): Promise<unknown> => send('POST', `/api/course/${part(id)}/tags.json`, { body, ...condition }),
       /** Remove from tags */
-      removeTag: (id: number, body: TagReference): Promise<unknown> => send('DELETE', `/api/course/${part(id)}/tags.json`, { body }),
+      removeTag: (id: number, body: TagReference, condition: Condition = {}): Promise<unknown> => send('DELETE', `/api/course/${part(id)}/tags.json`, { body, ...condition }),
       /** close */
-      close: (id: number, body?: unknown): Promise<unknown> => send('POST', `/api/course/${part(id)}/close.json`, { body }),
+      close: (id: number, body?: unknown, condition: Condition = {}): Promise<unknown> => send('POST', `/api/course/${part(id)}/close.json`, { body, ...condition }),
       /** mine */
       mine: (): Promise<unknown> => send('GET', `/api/course/mine.json`),
     },
@@ -648,9 +677,9 @@ export function createClient(options: ClientOptions) {
       /** Fetch a document */
       get: (id: string): Promise<Document> => send('GET', `/api/document/${part(id)}.json`),
       /** Change a document */
-      update: (id: string, body: DocumentPatch): Promise<Document> => send('PATCH', `/api/document/${part(id)}.json`, { body }),
+      update: (id: string, body: DocumentPatch, condition: Condition = {}): Promise<Document> => send('PATCH', `/api/document/${part(id)}.json`, { body, ...condition }),
       /** Remove a document */
-      remove: (id: string): Promise<void> => send('DELETE', `/api/document/${part(id)}.json`),
+      remove: (id: string, condition: Condition = {}): Promise<void> => send('DELETE', `/api/document/${part(id)}.json`, { ...condition }),
     },
     user: {
       /** List of user */
@@ -660,7 +689,7 @@ export function createClient(options: ClientOptions) {
       /** Fetch a user */
       get: (id: number): Promise<User> => send('GET', `/api/user/${part(id)}.json`),
       /** Change a user */
-      update: (id: number, body: UserPatch): Promise<User> => send('PATCH', `/api/user/${part(id)}.json`, { body }),
+      update: (id: number, body: UserPatch, condition: Condition = {}): Promise<User> => send('PATCH', `/api/user/${part(id)}.json`, { body, ...condition }),
     },
     appStatusRoutes: {
       /** GET /api/status.{_format} */

@@ -1,4 +1,5 @@
 import type { ApiRequest } from '../access/user.ts';
+import { countLinksOf } from '../change/link-versions.ts';
 import type { HttpMethod } from '../declaration/types.ts';
 import { problem } from '../errors.ts';
 import { modelName } from '../model/hierarchy.ts';
@@ -25,6 +26,7 @@ export async function admitSingle(
   await heed(runtime.hooks.onPostFetchEntity(action, request, entity));
   await checkAccess(runtime, action, request, entity);
   await heed(runtime.hooks.onPostCheckAccess(action, request, entity));
+  countLinksOf(entity);
   stateOf(request, runtime.framework.mapper).admitted = { action, id: String(id), entity };
   return entity;
 }

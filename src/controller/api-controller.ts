@@ -19,7 +19,9 @@ import { entityAction } from './entity-action.ts';
 import { type ControllerHooks, EarlyReply } from './hooks.ts';
 import { bodyOf, indexAction } from './index-action.ts';
 import type { ListRuntime } from './list-runtime.ts';
+import { checkPrecondition } from './precondition.ts';
 import { currentState, stateOf } from './request-state.ts';
+import { writes } from './respond.ts';
 import { type ApiRuntime, seenBy } from './runtime.ts';
 
 /** A model: its class, or what `defineEntity` returned. */
@@ -163,10 +165,11 @@ export class ApiController<T extends object = any> implements ControllerHooks {
    */
   transactional<Result>(entity: T, work: () => Result | Promise<Result>): Promise<Result> {
     const state = currentState();
-    const { em } = state;
+    const { admitted, em, request } = state;
     return untilCommit(state, () =>
       inTransaction(em, async () => {
         if (!(await lockRow(em, entity))) throw problem('entity_not_found', { model: modelName(this.#runtime.meta) });
+        if (entity === admitted?.entity && writes(request.method)) checkPrecondition(this.#runtime, request, entity);
         const result = await work();
         if (result instanceof JsonReply && result.status >= 400) throw new EarlyReply(result);
         await em.flush();

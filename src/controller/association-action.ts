@@ -2,12 +2,14 @@ import type { EntityMetadata } from '@mikro-orm/core';
 import type { ApiRequest } from '../access/user.ts';
 import { accessorsFor } from '../change/accessors.ts';
 import { addOrRemove, inTransaction, lockRow } from '../change/add-remove.ts';
+import { countLinksOf } from '../change/link-versions.ts';
 import { problem, violationsProblem } from '../errors.ts';
 import { metaOfEntity, modelName } from '../model/hierarchy.ts';
 import { JsonReply } from '../response/json-reply.ts';
 import { heedAfterCommit } from './after-commit.ts';
 import { heed } from './hooks.ts';
 import { bodyOf } from './index-action.ts';
+import { checkPrecondition, requirePrecondition } from './precondition.ts';
 import { stateOf } from './request-state.ts';
 import type { ApiRuntime } from './runtime.ts';
 
@@ -26,6 +28,7 @@ export async function addRemoveAction(
   { property, targets, groups }: AddRemove,
 ): Promise<JsonReply> {
   const what = whatToDo(request.method);
+  requirePrecondition(runtime, request);
   const { framework, hooks } = runtime;
   const state = stateOf(request, framework.mapper);
   const { em } = state;
@@ -34,8 +37,10 @@ export async function addRemoveAction(
   if (!accessors)
     throw new Error(`${meta.className} has no association "${property}" and no methods to add to it and remove from it`);
   const body = bodyOf(request);
+  countLinksOf(entity);
   const result = await inTransaction(em, async () => {
     if (!(await lockRow(em, entity))) throw problem('entity_not_found', { model: modelName(meta) });
+    checkPrecondition(runtime, request, entity);
     const item = await framework.associations.item(meta, property, targets, body, { em, request });
     const given = await addOrRemove(em, entity, item, accessors, what);
     const violations = await hooks.validate(entity);

@@ -24,6 +24,7 @@ import { checkAccess } from './admission.ts';
 import { ApiController } from './api-controller.ts';
 import { hasKey } from './dispatch.ts';
 import { locationOf } from './index-action.ts';
+import { isConditional } from './precondition.ts';
 import { stateOf, withState } from './request-state.ts';
 import { type ApiRuntime, restrictionOf } from './runtime.ts';
 
@@ -44,6 +45,7 @@ interface Answer {
   readonly status: number;
   readonly json?: string;
   readonly location?: string;
+  readonly tag?: string;
 }
 
 /**
@@ -59,9 +61,11 @@ export function compiledWrite(compiling: Compiling, controller: ApiController, g
     const request = incoming as ApiRequest;
     if (hasKey(request)) return general(incoming, reply);
     for (const _ in request.query as object) return general(incoming, reply);
+    if (isConditional(request)) return general(incoming, reply);
     const answer = await attempt(request);
     if (!answer) return general(incoming, reply);
     if (answer.location !== undefined) reply.header('location', answer.location);
+    if (answer.tag !== undefined) reply.header('etag', answer.tag);
     reply.code(answer.status);
     return answer.json === undefined ? reply.send() : reply.type(contentTypes.json).send(answer.json);
   };
@@ -109,7 +113,8 @@ function creating({ executor, format, runtime, writer }: Compiling): Attempt | u
     const row = await unlessMisfit(change.insert(columns));
     if (!row) return null;
     const location = locationOf(runtime, request, read.keyOf(row), format);
-    return { status: 201, location, json: await read.json(row) };
+    const json = await read.json(row);
+    return { status: 201, location, json, tag: framework.tags.of(json, null) };
   };
 }
 
@@ -128,7 +133,9 @@ function patching({ executor, method, runtime, writer }: Compiling): Attempt | u
     const refusal = await refusedReference(runtime, columns, request);
     if (refusal) return refuse(runtime, read, id, refusal);
     const row = await unlessMisfit(change.patch(id, columns));
-    return row ? { status: 200, json: await read.json(row) } : null;
+    if (!row) return null;
+    const json = await read.json(row);
+    return { status: 200, json, tag: framework.tags.of(json, null) };
   };
 }
 

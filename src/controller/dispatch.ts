@@ -8,9 +8,10 @@ import type { ApiController } from './api-controller.ts';
 import { ExportReply } from './export-reply.ts';
 import { EarlyReply, heed } from './hooks.ts';
 import type { Exchange, KeptAnswers } from './kept-answers.ts';
+import { checkPrecondition } from './precondition.ts';
 import { withAttempts } from './repeat.ts';
 import { stateOf, withState } from './request-state.ts';
-import { type Answer, answerOf, respond } from './respond.ts';
+import { type Answer, answerOf, respond, writes } from './respond.ts';
 import { type ApiRuntime, userOf } from './runtime.ts';
 
 type Method = (...args: unknown[]) => unknown;
@@ -42,7 +43,11 @@ export function singleHandler(acting: Acting): RouteHandler {
   return handler(
     acting,
     (request) => admitSingle(runtime, action, idOf(request), request),
-    (request) => around(request, () => call(controller, method, [idOf(request), request, format])),
+    (request) => {
+      const { admitted } = stateOf(request, runtime.framework.mapper);
+      if (admitted && writes(request.method)) checkPrecondition(runtime, request, admitted.entity);
+      return around(request, () => call(controller, method, [idOf(request), request, format]));
+    },
   );
 }
 
@@ -67,6 +72,7 @@ function handler(
 ): RouteHandler {
   const { framework, hooks, meta } = runtime;
   const { mapper } = framework;
+  const responding = { model: meta, isDefault: action === '_index' || action === '_entity' };
   const act = async (request: ApiRequest) => {
     const result = await work(request);
     // an export shows the hook each of its chunks
@@ -78,7 +84,7 @@ function handler(
       const given = await admit(request)
         .then(() => act(request))
         .catch(replyOfHook);
-      return respond(framework, request, reply, given, format, meta).catch(async (error: unknown) => {
+      return respond(framework, request, reply, given, format, responding).catch(async (error: unknown) => {
         // a hook that is shown a chunk can still answer as long as nothing was sent
         if (!(error instanceof EarlyReply) || !(given instanceof ExportReply)) throw error;
         return respond(framework, request, reply, error.reply, 'json');
@@ -91,7 +97,7 @@ function handler(
       reply,
       admit: () => admit(request),
       act: () => act(request).catch(replyOfHook),
-      render: (given) => answerOf(framework, request, given, format, meta),
+      render: (given) => answerOf(framework, request, given, format, responding),
       mayShowMissing: (kept) => mayShowMissing(runtime, action, request, kept),
     };
     return attempt(request, reply, () => withState(stateOf(request, mapper), () => answers.answer(keyed, exchange)));

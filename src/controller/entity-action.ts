@@ -10,6 +10,7 @@ import { checkParameters } from '../response/page-request.ts';
 import { heedAfterCommit } from './after-commit.ts';
 import { heed } from './hooks.ts';
 import { bodyOf, laterViolations } from './index-action.ts';
+import { outdated, requirePrecondition } from './precondition.ts';
 import { stateOf } from './request-state.ts';
 import type { ApiRuntime } from './runtime.ts';
 
@@ -32,6 +33,7 @@ export function entityAction(runtime: ApiRuntime, request: ApiRequest, entity: o
 }
 
 async function change(runtime: ApiRuntime, request: ApiRequest, entity: object, mode: 'patch' | 'replace'): Promise<object> {
+  requirePrecondition(runtime, request);
   const { framework, hooks } = runtime;
   const state = stateOf(request, framework.mapper);
   const { em } = state;
@@ -40,7 +42,7 @@ async function change(runtime: ApiRuntime, request: ApiRequest, entity: object, 
   if (violations.length > 0) throw violationsProblem(violations);
   await heed(hooks.onAfterValidation('_entity', request, entity));
   await inTransaction(em, async () => {
-    await hold(runtime, em, entity);
+    await hold(runtime, request, em, entity);
     await flush(em);
   });
   await heedAfterCommit(state, () => hooks.onAfterFlush('_entity', request, entity));
@@ -48,12 +50,13 @@ async function change(runtime: ApiRuntime, request: ApiRequest, entity: object, 
 }
 
 async function remove(runtime: ApiRuntime, request: ApiRequest, entity: object): Promise<JsonReply> {
+  requirePrecondition(runtime, request);
   const { framework, hooks } = runtime;
   const state = stateOf(request, framework.mapper);
   const { em } = state;
   try {
     await inTransaction(em, async () => {
-      await hold(runtime, em, entity);
+      await hold(runtime, request, em, entity);
       await em.remove(entity).flush();
     });
   } catch (error) {
@@ -63,7 +66,9 @@ async function remove(runtime: ApiRuntime, request: ApiRequest, entity: object):
   return new JsonReply(undefined, { status: 204 });
 }
 
-/** Who removed the row meanwhile was first: there is nothing left to write to. */
-async function hold({ meta }: ApiRuntime, em: RequestEntityManager, entity: object): Promise<void> {
-  if (!(await holdRow(em, entity))) throw problem('entity_not_found', { model: modelName(meta) });
+/** Who removed the row meanwhile was first: there is nothing left to write to. The same holds for who changed its version. */
+async function hold({ meta }: ApiRuntime, request: ApiRequest, em: RequestEntityManager, entity: object): Promise<void> {
+  const held = await holdRow(em, entity);
+  if (!held) throw problem('entity_not_found', { model: modelName(meta) });
+  if (!held.isAsRead) throw outdated(meta, request);
 }

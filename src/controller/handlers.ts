@@ -165,6 +165,7 @@ function compiledHandler(
     seek: isIndex ? runtime.listOf('_index').plan.seek : null,
     count: api.pagination.count,
     withSubject: judged,
+    withVersion: isEntity,
     filter: filters.get(meta),
     isLimited: (embedded) => framework.doors.limitsOf(embedded).length > 0,
   });

@@ -15,6 +15,7 @@ import { heedAfterCommit } from './after-commit.ts';
 import { EntityExport } from './entity-export.ts';
 import { type ExportFormat, ExportReply, isExport } from './export-reply.ts';
 import { heed } from './hooks.ts';
+import { refusePrecondition } from './precondition.ts';
 import { stateOf } from './request-state.ts';
 import { type ApiRuntime, columnsOf, restrictionOf, seenBy, windowOf } from './runtime.ts';
 
@@ -65,6 +66,7 @@ async function exportList(runtime: ApiRuntime, request: ApiRequest, format: Expo
 
 async function create(runtime: ApiRuntime, request: ApiRequest, format: string): Promise<JsonReply> {
   checkParameters(request.query as Record<string, unknown>, []);
+  refusePrecondition(runtime, request);
   const { framework, hooks, meta } = runtime;
   const state = stateOf(request, framework.mapper);
   const { em } = state;

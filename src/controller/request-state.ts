@@ -6,6 +6,7 @@ import type { FieldChoice } from '../model/field-choice.ts';
 
 /** What belongs to one request and to no other. */
 export class RequestState {
+  readonly request: ApiRequest;
   readonly #mapper: Mapper;
   #em: RequestEntityManager | null = null;
   /** The entity that was fetched and checked before a handler ran. */
@@ -23,7 +24,8 @@ export class RequestState {
   /** What waits for the commit of a transaction around the whole of the request; null where there is none such. */
   afterCommit: (() => unknown)[] | null = null;
 
-  constructor(mapper: Mapper) {
+  constructor(request: ApiRequest, mapper: Mapper) {
+    this.request = request;
     this.#mapper = mapper;
   }
 
@@ -40,7 +42,7 @@ const current = new AsyncLocalStorage<RequestState>();
 
 export function stateOf(request: ApiRequest, mapper: Mapper): RequestState {
   const holder = request as { [stateKey]?: RequestState };
-  holder[stateKey] ??= new RequestState(mapper);
+  holder[stateKey] ??= new RequestState(request, mapper);
   return holder[stateKey];
 }
 

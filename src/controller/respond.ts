@@ -10,12 +10,23 @@ import { keyOf } from '../model/identifier.ts';
 import { EntitySight, serializeInSight } from '../query/entity-sight.ts';
 import { byClass, populatePlan } from '../query/populate.ts';
 import { JsonReply } from '../response/json-reply.ts';
+import { targetOf } from '../response/request-target.ts';
 import { type CsvColumn, csvColumns } from '../serialization/csv.ts';
 import { contentTypes, itemsOf, rewriteJson } from '../serialization/formats.ts';
 import { isEntity, type Serializer } from '../serialization/serializer.ts';
 import { ExportReply, sendExport } from './export-reply.ts';
+import { markOf } from './precondition.ts';
 import { stateOf } from './request-state.ts';
 import type { Framework } from './runtime.ts';
+import { defaultCaching, isKnown } from './tagged.ts';
+
+/** Whose answer it is. */
+interface Responding {
+  /** The model of the API. */
+  readonly model?: EntityMetadata | null;
+  /** Whether `_index` or `_entity` answers: what it gives after a change is what can be fetched. */
+  readonly isDefault?: boolean;
+}
 
 /** An answer as it is sent. */
 export interface Answer {
@@ -32,10 +43,12 @@ export async function respond(
   reply: FastifyReply,
   given: unknown,
   format: Format,
-  model: EntityMetadata | null = null,
+  responding: Responding = {},
 ): Promise<FastifyReply> {
   if (given instanceof ExportReply) return sendExport(framework, request, reply, given.options);
-  return send(reply, await answerOf(framework, request, given, format, model));
+  const answer = await answerOf(framework, request, given, format, responding);
+  if (!writes(request.method) && 'etag' in answer.headers) defaultCaching(reply);
+  return send(reply, answer);
 }
 
 export function send(reply: FastifyReply, { body, headers, status }: Answer): FastifyReply {
@@ -51,7 +64,7 @@ export async function answerOf(
   request: ApiRequest,
   given: unknown,
   format: Format,
-  model: EntityMetadata | null,
+  { model = null, isDefault = false }: Responding,
 ): Promise<Answer> {
   const { value, status, groups, headers } = given instanceof JsonReply ? given : new JsonReply(given);
   if (value === undefined) return { status: status === 200 ? 204 : status, headers, body: null };
@@ -66,7 +79,35 @@ export async function answerOf(
   const sight = new EntitySight(framework.mapper, em, request, framework.doors);
   const json = JSON.stringify(chosen(await serializeInSight(serializer, value, sight), choice));
   const body = written(json, format, () => columnsIn(framework, value, serializer, model, choice));
-  return { status, headers: { ...headers, 'content-type': contentTypes[format] }, body };
+  const answer = { status, headers: { ...headers, 'content-type': contentTypes[format] }, body };
+  const isRead = !writes(request.method);
+  if (isRead ? status !== 200 : !isDefault || !isEntity(value) || (status !== 200 && status !== 201)) return answer;
+  const tag = ownTag(headers) ?? tagOf(framework, body, value, model);
+  return isRead ? taggedAnswer(request, answer, tag) : writtenAnswer(framework, request, answer, tag);
+}
+
+/** What is answered to GET and HEAD; 304 to who has it already. */
+function taggedAnswer({ headers: sent }: ApiRequest, { body, headers, status }: Answer, tag: string): Answer {
+  if (!isKnown(sent, tag)) return { status, headers: { ...headers, etag: tag }, body };
+  const { 'content-type': _, ...others } = headers;
+  return { status: 304, headers: { ...others, etag: tag }, body: null };
+}
+
+/** What is answered to who changed an entity: the tag is of what is sent, and not of what came. */
+function writtenAnswer({ declaration }: Framework, request: ApiRequest, { body, headers, status }: Answer, tag: string): Answer {
+  const location =
+    request.method === 'PUT' ? { 'content-location': declaration.server.baseUrl + targetOf(request.url).path } : {};
+  return { status, headers: { ...location, ...headers, etag: tag }, body };
+}
+
+/** A handler may know better what an answer depends on. */
+function ownTag(headers: Readonly<Record<string, string>>): string | null {
+  for (const name in headers) if (name.toLowerCase() === 'etag') return headers[name] ?? null;
+  return null;
+}
+
+function tagOf({ tags }: Framework, body: string, value: unknown, model: EntityMetadata | null): string {
+  return tags.of(body, isEntity(value) ? markOf(tags, value as object, model) : null);
 }
 
 function written(json: string, format: Format, columns: () => readonly CsvColumn[] | null): string {
@@ -106,7 +147,7 @@ async function loadRows(em: RequestEntityManager, meta: EntityMetadata, entities
   await em.find(meta.class, { [keyOf(meta).name]: { $in: keys } } as never);
 }
 
-function writes(method: string): boolean {
+export function writes(method: string): boolean {
   return method !== 'GET' && method !== 'HEAD';
 }
 

@@ -16,6 +16,7 @@ import type { ListPlan } from '../query/fetch.ts';
 import { ReferenceResolver } from '../query/reference.ts';
 import type { Restrict } from '../query/restriction.ts';
 import type { Window } from '../query/window.ts';
+import { EntityTags } from '../response/entity-tag.ts';
 import { type PageRequest, type PageToken, refusedToken } from '../response/page-request.ts';
 import { type CsvColumn, csvColumns } from '../serialization/csv.ts';
 import { createSerializer, type Serializer } from '../serialization/serializer.ts';
@@ -34,6 +35,7 @@ export class Framework {
   readonly doors: Doors<ApiRequest>;
   readonly associations: AssociationReader;
   readonly validator: Validator;
+  readonly tags: EntityTags;
   /** Where exports take turns. */
   readonly places: ExportPlaces;
   readonly #serializers = new Map<string, Serializer>();
@@ -51,6 +53,7 @@ export class Framework {
     this.associations = new AssociationReader(mapper, new ReferenceResolver(mapper, doors), denormalizers);
     this.validator = new Validator(mapper);
     noteCommits(mapper);
+    this.tags = new EntityTags(secretsOf(declaration));
     this.places = new ExportPlaces(declaration.exports.atOnce, declaration.database.connectTimeout);
   }
 
@@ -61,6 +64,11 @@ export class Framework {
   deserializer(groups: readonly string[] = writeGroups): Deserializer {
     return remembered(this.#deserializers, groups, () => new Deserializer(this.mapper, this.associations, groups));
   }
+}
+
+/** Everything that only the application's own processes know, so that the same is known to all of them. */
+function secretsOf({ database, security }: Declaration): string {
+  return JSON.stringify([security.jwt?.secret ?? null, security.apiKeys.map(({ key }) => key), database.url]);
 }
 
 /** The sets of groups are those that an application's code names: a handful. */

@@ -52,6 +52,7 @@ export async function createMapper(database: DatabaseDeclaration, options: Mappe
   // MikroORM.init would look for migrations, seeders and generators as well, and load what it finds.
   const mapper = new MikroORM({ ...common, ...driver } as Options) as unknown as Mapper;
   keepLists(mapper);
+  keepMilliseconds(mapper);
   pools.set(mapper, () => pool);
   return mapper;
 }
@@ -83,6 +84,15 @@ function keepLists(mapper: Mapper): void {
   const before = platform.unmarshallArray.bind(platform);
   platform.marshallArray = (items: unknown[]) => JSON.stringify(items);
   platform.unmarshallArray = (text: string) => listIn(text) ?? before(text);
+}
+
+/**
+ * A version that is a time tells changes of the same second apart. SQLite's own default does not: what was found out about the
+ * models is as it was, so that the columns are the same.
+ */
+function keepMilliseconds(mapper: Mapper): void {
+  if (databaseKindOf(mapper) !== 'sqlite') return;
+  mapper.driver.getPlatform().getCurrentTimestampSQL = () => "cast(unixepoch('subsec') * 1000 as integer)";
 }
 
 function listIn(text: string): string[] | null {

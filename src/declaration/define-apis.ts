@@ -42,6 +42,7 @@ export interface Api extends ListOptions {
   readonly actions: Readonly<Record<string, Action | null>>;
   readonly pagination?: PaginationOptions;
   readonly rate_limit?: RateLimitOptions | null;
+  readonly require_if_match?: boolean;
   readonly formats?: readonly Format[];
   /** What it is for, in Markdown. */
   readonly description?: string | null;
@@ -137,6 +138,7 @@ export interface ServerOptions {
   readonly trust_proxy?: readonly string[];
   readonly rate_limit?: (RateLimitOptions & { readonly store?: 'memory' | 'database' }) | null;
   readonly idempotency?: { readonly ttl?: number; readonly answer_limit?: number } | null;
+  readonly require_if_match?: boolean;
   readonly health?: { readonly live?: string | null; readonly ready?: string | null } | null;
   readonly request_id?: string | null;
   readonly log?: { readonly level?: LogLevel; readonly redact?: readonly string[] };

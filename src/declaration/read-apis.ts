@@ -16,7 +16,6 @@ import {
   type ListDeclaration,
   type PaginationDeclaration,
   type Path,
-  type RateLimitDeclaration,
 } from './types.ts';
 
 /**
@@ -31,6 +30,7 @@ export function readApis(written: WrittenAppMain, report: Report): readonly ApiD
     report,
   );
   const rateLimit = written.server.rate_limit && readRateLimit('default', written.server.rate_limit);
+  const { require_if_match: requireIfMatch } = written.server;
   const apis: ApiDeclaration[] = [];
   const takenBy = new Map<string, Path>();
   for (const entry of written.apis) {
@@ -39,7 +39,7 @@ export function readApis(written: WrittenAppMain, report: Report): readonly ApiD
     if (taken)
       report.add([...entry.path, 'name'], `the name "${name}" is used twice, also by ${taken.join('.')}; names are unique`);
     else if (name !== undefined) takenBy.set(name, entry.path);
-    apis.push(readApi(entry, name, { pagination: global, formats: written.formats }, report, rateLimit));
+    apis.push(readApi(entry, name, { pagination: global, formats: written.formats, rateLimit, requireIfMatch }, report));
   }
   return Object.freeze(apis);
 }
@@ -58,9 +58,8 @@ function nameOf({ key, path, value }: Entry<WrittenApi>, report: Report): string
 function readApi(
   { path, value }: Entry<WrittenApi>,
   name: string | undefined,
-  global: { readonly pagination: PaginationDeclaration; readonly formats: readonly Format[] },
+  global: Pick<ApiDeclaration, 'pagination' | 'formats' | 'rateLimit' | 'requireIfMatch'>,
   report: Report,
-  globalRate: RateLimitDeclaration | null,
 ): ApiDeclaration {
   const placeholders = placeholdersOf(value.base_path, path, report);
   const pagination = readPagination(value.pagination, [...path, 'pagination'], global.pagination, report);
@@ -76,7 +75,9 @@ function readApi(
     basePath: value.base_path ?? '',
     baseRole: value.base_role,
     pagination,
-    rateLimit: value.rate_limit === undefined ? globalRate : value.rate_limit && readRateLimit(name ?? 'api', value.rate_limit),
+    rateLimit:
+      value.rate_limit === undefined ? global.rateLimit : value.rate_limit && readRateLimit(name ?? 'api', value.rate_limit),
+    requireIfMatch: value.require_if_match ?? global.requireIfMatch,
     defaultSort: list.defaultSort,
     list,
     formats,

@@ -73,6 +73,7 @@ function readServer(written: WrittenAppMain['server']): ServerDeclaration {
     rateLimit: written.rate_limit && readRateLimit('default', written.rate_limit),
     rateLimitStore: written.rate_limit?.store ?? 'memory',
     idempotency: idempotency && Object.freeze({ ttl: idempotency.ttl, answerLimit: idempotency.answer_limit }),
+    requireIfMatch: written.require_if_match,
     health: Object.freeze({ live: health?.live ?? null, ready: health?.ready ?? null }),
     requestIdHeader: written.request_id,
     log: Object.freeze({ level: written.log.level, redact: Object.freeze([...written.log.redact]) }),

@@ -236,6 +236,12 @@ const api = object('api', {
     'app_main.server.rate_limit',
     'How often a caller may ask for something of this API; null means without end.',
   ),
+  require_if_match: dependent(
+    boolean(),
+    false,
+    'app_main.server.require_if_match',
+    'Whether entities of this API with a version are changed only by who sends If-Match.',
+  ),
   formats: dependent(formats, ['json'], 'app_main.formats', 'The formats of responses of this API.'),
   filters: optional(filters, {}, listDocs.filters),
   sort: optional(list(field), [], listDocs.sort),
@@ -439,6 +445,11 @@ const server = object('server', {
     nullable(idempotency),
     {},
     'Requests with an Idempotency-Key, which are done once; null means that such keys are not looked at.',
+  ),
+  require_if_match: optional(
+    boolean(),
+    false,
+    'Whether entities with a version are changed only by who sends If-Match; without it: 428.',
   ),
   health: optional(nullable(health), {}, 'Whether the server lives and is ready; null turns both off.'),
   request_id: optional(

@@ -57,6 +57,8 @@ export interface ApiDeclaration {
   readonly pagination: PaginationDeclaration;
   /** Null: none. */
   readonly rateLimit: RateLimitDeclaration | null;
+  /** Whether entities with a version are changed only by who sends `If-Match`. */
+  readonly requireIfMatch: boolean;
   readonly defaultSort: readonly SortKey[];
   /** What callers may ask of its lists, where an action does not say otherwise. */
   readonly list: ListDeclaration;
@@ -257,6 +259,8 @@ export interface ServerDeclaration {
   readonly rateLimitStore: 'memory' | 'database';
   /** Null: keys are not looked at. */
   readonly idempotency: IdempotencyDeclaration | null;
+  /** What holds for every API that does not say otherwise. */
+  readonly requireIfMatch: boolean;
   readonly health: HealthDeclaration;
   /** The header that says what a request is called; null: nobody is told. */
   readonly requestIdHeader: string | null;

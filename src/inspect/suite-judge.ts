@@ -59,7 +59,7 @@ export class Judge {
   ): Promise<readonly Judgement[]> {
     if (keys === null || !record.api) return [await this.#judgeSubject(null, null, roles, user, request)];
     const meta = metaOf(this.#application.mapper, record.api.class.value);
-    const state = new RequestState(this.#application.mapper);
+    const state = new RequestState(request, this.#application.mapper);
     const { name } = keyOf(meta);
     const rows = (await state.em.find(meta.class, { [name]: { $in: keys } } as never)) as object[];
     const visible = await this.#visible(record, meta, keys, state, request);
@@ -79,7 +79,7 @@ export class Judge {
   async count(record: RouteRecord, request: ApiRequest): Promise<number> {
     const { mapper } = this.#application;
     const meta = metaOf(mapper, record.api?.class.value);
-    const state = new RequestState(mapper);
+    const state = new RequestState(request, mapper);
     const query = await this.#restricted(record, meta, state, request);
     if (query === null) return state.em.count(meta.class);
     const keys = ((await query.getResultList()) as object[]).map((row) => helper(row).getPrimaryKey());

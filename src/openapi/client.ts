@@ -5,7 +5,14 @@ import type { JsonSchema } from './json-schema.ts';
 
 interface Operation {
   readonly summary: string;
-  readonly parameters: readonly { name: string; in: string; required?: boolean; schema: JsonSchema; description?: string }[];
+  readonly parameters: readonly {
+    $ref?: string;
+    name: string;
+    in: string;
+    required?: boolean;
+    schema: JsonSchema;
+    description?: string;
+  }[];
   readonly requestBody?: { readonly content: Readonly<Record<string, { schema: JsonSchema }>> };
   readonly responses: Readonly<Record<string, { content?: Readonly<Record<string, { schema: JsonSchema }>> }>>;
 }
@@ -125,10 +132,11 @@ function callText(call: Call, name: string): string {
     ...inPath.map(({ name: parameter, schema }) => `${camel(parameter)}: ${typeOf(schema)}`),
     ...(body ? [`body${Object.keys(body).length === 0 ? '?' : ''}: ${typeOf(body)}`] : []),
     ...(list ? [`query: ${queryName(call)} = {}`] : []),
+    ...conditionOf(operation),
   ];
   const result = resultOf(operation);
   const address = `\`${path.replace(/\{(\w+)\}/g, (_, parameter: string) => `\${part(${camel(parameter)})}`)}\``;
-  const given = [body && 'body', list && 'query'].filter(Boolean).join(', ');
+  const given = [body && 'body', list && 'query', conditionOf(operation).length > 0 && '...condition'].filter(Boolean).join(', ');
   const options = given ? `, { ${given} }` : '';
   const comment = commentOf(operation.summary, '      ');
   const text = `${comment}      ${name}: (${parameters.join(', ')}): Promise<${result}> => send('${method}', ${address}${options}),`;
@@ -136,6 +144,13 @@ function callText(call: Call, name: string): string {
   const item = `${result}['results'][number]`;
   const all = parameters.join(', ');
   return `${text}\n      /** Every item of the list, page by page. */\n      all: (${all}): AsyncGenerator<${item}, void> => pages<${item}>(send, ${address}, query),`;
+}
+
+/** The parameter by which a change is bound to a version. */
+function conditionOf({ parameters }: Operation): string[] {
+  const named = parameters.map(({ $ref }) => $ref?.slice($ref.lastIndexOf('/') + 1));
+  if (named.includes('IfMatchRequired')) return ['condition: Required<Condition>'];
+  return named.includes('IfMatch') ? ['condition: Condition = {}'] : [];
 }
 
 function resultOf({ responses }: Operation): string {
@@ -169,7 +184,22 @@ export class ApiError extends Error {
   }
 }
 
-interface Sent {
+/** What must hold for a change to be made. */
+export interface Condition {
+  /** The tag that the entity must still have: see \`tagOf\`. */
+  readonly ifMatch?: string;
+}
+
+const tags = new WeakMap<object, string>();
+
+/** The tag that an answer came with, by which a later change can be bound to what was read. */
+export function tagOf(answer: object): string {
+  const tag = tags.get(answer);
+  if (tag === undefined) throw new Error('only a whole answer has a tag: get the entity by itself');
+  return tag;
+}
+
+interface Sent extends Condition {
   readonly body?: unknown;
   readonly query?: object;
 }
@@ -180,7 +210,7 @@ type Send = <Result>(method: string, path: string, sent?: Sent) => Promise<Resul
 const base = ${JSON.stringify(base)};
 
 function sender({ baseUrl, token, headers, fetch: send = fetch }: ClientOptions): Send {
-  return async <Result>(method: string, path: string, { body, query = {} }: Sent = {}): Promise<Result> => {
+  return async <Result>(method: string, path: string, { body, ifMatch, query = {} }: Sent = {}): Promise<Result> => {
     const credential = typeof token === 'function' ? await token() : token;
     const search = new URLSearchParams();
     for (const [name, value] of Object.entries(query)) if (value !== undefined) search.append(name, String(value));
@@ -190,6 +220,7 @@ function sender({ baseUrl, token, headers, fetch: send = fetch }: ClientOptions)
         accept: 'application/json',
         ...(body !== undefined && { 'content-type': 'application/json' }),
         ...(credential !== undefined && { authorization: \`Bearer \${credential}\` }),
+        ...(ifMatch !== undefined && { 'if-match': ifMatch }),
         ...headers,
       },
       ...(body !== undefined && { body: JSON.stringify(body) }),
@@ -197,6 +228,8 @@ function sender({ baseUrl, token, headers, fetch: send = fetch }: ClientOptions)
     const text = await response.text();
     const json = text === '' ? undefined : JSON.parse(text);
     if (!response.ok) throw new ApiError(json as Problem, response);
+    const tag = response.headers.get('etag');
+    if (tag !== null && typeof json === 'object' && json !== null) tags.set(json, tag);
     return json as Result;
   };
 }

@@ -8,6 +8,7 @@ import { planFields, targetsOf } from '../model/field-plan.ts';
 import { readGroups, writeGroups } from '../model/groups.ts';
 import { concreteClasses, metaOf, sameLine } from '../model/hierarchy.ts';
 import { keyKind } from '../model/identifier.ts';
+import { versionOf } from '../model/version.ts';
 import { pageParameters } from '../response/page-request.ts';
 import { orderRecords } from '../route/order.ts';
 import { parsePath, placeholdersOf } from '../route/pattern.ts';
@@ -16,6 +17,16 @@ import { maxValueLength } from '../route/requirement.ts';
 import { isDenormalizerClass } from '../serialization/denormalizer.ts';
 import { contentTypes } from '../serialization/formats.ts';
 import { Components } from './components.ts';
+import {
+  type ConditionParameter,
+  conditionHeaders,
+  conditionParameters,
+  isTagged,
+  needsIfMatch,
+  notModified,
+  taggedHeaders,
+  takesIfMatch,
+} from './conditions.ts';
 import { exampleOf } from './example.ts';
 import type { Info } from './info.ts';
 import { type JsonSchema, valueSchema } from './json-schema.ts';
@@ -49,6 +60,8 @@ class Writer {
   readonly #write: WriteSchemas;
   /** Those that some operation can be refused with. */
   readonly #statuses = new Set<ProblemStatus>();
+  readonly #conditionsUsed = new Set<ConditionParameter>();
+  #isTagged = false;
 
   constructor(described: Described) {
     this.#described = described;
@@ -83,7 +96,10 @@ class Writer {
         }
       }
     }
-    const responses = problemResponses(this.#statuses, this.#components);
+    const responses = {
+      ...(this.#conditionsUsed.has('IfNoneMatch') && { NotModified: notModified }),
+      ...problemResponses(this.#statuses, this.#components),
+    };
     return {
       openapi: '3.1.1',
       info: { ...info },
@@ -91,6 +107,8 @@ class Writer {
       tags: this.#tags(apis, records),
       paths,
       components: {
+        ...(this.#isTagged && { headers: conditionHeaders }),
+        ...(this.#conditionsUsed.size > 0 && { parameters: conditionParameters(this.#conditionsUsed) }),
         responses,
         schemas: withExamples(this.#components.schemas()),
         securitySchemes: this.#securitySchemes(),
@@ -120,7 +138,11 @@ class Writer {
       tags: [tagOf(record)],
       security: this.#security(asked.length > 0),
       ...(asked.length > 0 && { 'x-roles': [...asked] }),
-      parameters: [...this.#pathParameters(record), ...this.#queryParameters(record, method, format)],
+      parameters: [
+        ...this.#pathParameters(record),
+        ...this.#queryParameters(record, method, format),
+        ...this.#conditions(record, method, format),
+      ],
       ...(body && { requestBody: { required: true, content: { 'application/json': { schema: body } } } }),
       responses: this.#responses(record, method, format, asked.length > 0),
     };
@@ -142,9 +164,33 @@ class Writer {
     return this.#write.of(plans, meta.className, mode);
   }
 
+  /** The headers of an answer that is known by a tag. */
+  #tagHeaders(): JsonSchema {
+    this.#isTagged = true;
+    return taggedHeaders;
+  }
+
+  #conditions(record: RouteRecord, method: HttpMethod, format: string): JsonSchema[] {
+    const bound = this.#needsIfMatch(record, method) ? 'IfMatchRequired' : 'IfMatch';
+    const name = isTagged(record, method, format) ? 'IfNoneMatch' : takesIfMatch(record, method) ? bound : null;
+    if (name === null) return [];
+    this.#conditionsUsed.add(name);
+    return [{ $ref: `#/components/parameters/${name}` }];
+  }
+
+  #needsIfMatch(record: RouteRecord, method: HttpMethod): boolean {
+    const { api } = record;
+    return needsIfMatch(record, method, api !== null && versionOf(metaOf(this.#described.mapper, api.class.value)) !== null);
+  }
+
   #responses(record: RouteRecord, method: HttpMethod, format: string, guarded: boolean): JsonSchema {
-    const good = this.#success(record, method, format);
-    const refusals = this.#refusals(record, method, guarded).map((status) => {
+    const tagged = isTagged(record, method, format);
+    const good = this.#success(record, method, format).map(([status, described]): [string, JsonSchema] => [
+      status,
+      tagged ? { ...described, headers: this.#tagHeaders() } : described,
+    ]);
+    if (tagged && good.length > 0) good.push(['304', { $ref: '#/components/responses/NotModified' }]);
+    const refusals = this.#refusals(record, method, format, guarded).map((status) => {
       this.#statuses.add(status);
       return [String(status), problemResponse(status)] as const;
     });
@@ -164,13 +210,13 @@ class Writer {
         if (isExport(format)) return [['200', answered('The whole list.', model)]];
         return [['200', answered('A page of the list.', this.#collection(api, model))]];
       case 'index POST':
-        return [['201', { ...answered('It was created.', model), headers: location }]];
+        return [['201', { ...answered('It was created.', model), headers: { ...location, ...this.#tagHeaders() } }]];
       case 'entity DELETE':
         return [['204', { description: 'It was removed.' }]];
       case 'entity GET':
       case 'entity PATCH':
       case 'entity PUT':
-        return [['200', answered('The entity.', model)]];
+        return [['200', { ...answered('The entity.', model), headers: this.#tagHeaders() }]];
       default:
         return [];
     }
@@ -181,7 +227,8 @@ class Writer {
     return collectionSchema(item, metaOf(this.#described.mapper, api.class.value).className, exact, this.#components);
   }
 
-  #refusals({ api, action, single }: RouteRecord, method: HttpMethod, guarded: boolean): ProblemStatus[] {
+  #refusals(record: RouteRecord, method: HttpMethod, format: string, guarded: boolean): ProblemStatus[] {
+    const { api, action, single } = record;
     const writes = method !== 'GET' && method !== 'HEAD';
     const hasBody = writes && !(method === 'DELETE' && action && isSupplied(action));
     const found: [ProblemStatus, boolean][] = [
@@ -190,10 +237,12 @@ class Writer {
       [403, guarded],
       [404, single && api !== null],
       [409, writes],
+      [412, isTagged(record, method, format) || (api !== null && writes && (single || action?.kind === 'index'))],
       [413, hasBody],
       [414, true],
       [415, hasBody],
       [422, hasBody],
+      [428, this.#needsIfMatch(record, method)],
       [429, (api ?? this.#described.declaration.server).rateLimit !== null],
       [500, true],
       [503, true],

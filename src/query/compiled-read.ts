@@ -29,6 +29,7 @@ import { type ShownRows, showAll, showSome } from './shown-rows.ts';
 import { gather, isSeen, pointsOf, pointsWithin, type SightPoint } from './sight-points.ts';
 import { planSort, type SortPlan } from './sort-plan.ts';
 import type { SubjectColumn } from './subject-columns.ts';
+import { versionReader } from './version-reader.ts';
 import type { Window } from './window.ts';
 
 /** A page as JSON objects, separated by commas, and what is known of its surroundings. */
@@ -53,6 +54,8 @@ interface CompileOptions {
   readonly seek?: SeekPlan | null;
   /** Whether rows are made entities, for somebody to judge. */
   readonly withSubject?: boolean;
+  /** Whether the version of a row is wanted, be it shown or not. */
+  readonly withVersion?: boolean;
   readonly filter?: RootFilter | undefined;
   readonly count?: CountMode;
   /** Whether rows of a class can be out of a caller's sight, so that it takes a look to embed them. */
@@ -95,6 +98,7 @@ export class CompiledRead {
   readonly #manyStatements: readonly Statement[];
   readonly #wide: boolean;
   readonly #keyColumn: number;
+  readonly #versionText: (value: unknown) => string | null;
   readonly #one: Statement;
   readonly #counter: RowCounter;
   readonly #source: CountSource;
@@ -136,6 +140,7 @@ export class CompiledRead {
     const keyKind = valueKindOf(keyOf(meta), mapper.driver.getPlatform()).kind;
     this.#wide = keyKind === 'bigint' || holdsBigints(plan.root.object.variants.flatMap(({ fields }) => fields));
     this.#manyStatements = plan.many.map((many) => this.#manyStatement(many));
+    this.#versionText = versionReader(meta, this.#platform);
     const { root } = plan;
     this.#keyColumn = root.columns.indexOf(root.key);
     this.#one = this.#statement(this.#select([`${root.key} = ${this.#parameter(1)}`, ...filters]));
@@ -323,6 +328,12 @@ export class CompiledRead {
     const columns = this.#plan.root.columns.join(', ');
     const start = `select ${[columns, ...further].join(', ')}`;
     return this.#statement(`${start}${text.slice(`select ${columns}`.length)}${suffix}`);
+  }
+
+  /** The version of a row as a text; null where it has none. */
+  versionOf(row: unknown[]): string | null {
+    const { version } = this.#plan;
+    return version === null ? null : this.#versionText(row[version]);
   }
 
   /** The key of a row, as the database gives it. */

@@ -11,6 +11,7 @@ import {
 import { hasDiscriminator, isKindOf } from '../model/hierarchy.ts';
 import { keyOf } from '../model/identifier.ts';
 import { type ValueKind, valueKindOf } from '../model/value-kind.ts';
+import { versionOf } from '../model/version.ts';
 import type { RowField, RowObject, RowVariant } from '../serialization/row-writer.ts';
 import { integerToJson, toJson } from '../serialization/to-json.ts';
 import { dateOf, parsedJson } from '../serialization/value-expression.ts';
@@ -48,6 +49,8 @@ export interface RowPlan {
   readonly many: readonly ManySelection[];
   /** What an entity is made of that judges or hooks are shown; a text says why none can be made. */
   readonly subject: readonly SubjectColumn[] | string;
+  /** The column that holds the version of the root's rows; null where they have none, or nobody asked for it. */
+  readonly version: number | null;
   /** The classes whose rows are embedded only where the caller sees them, by the number of their set of keys. */
   readonly limited: readonly EntityMetadata[];
 }
@@ -56,6 +59,8 @@ export interface RowPlan {
 export interface RowPlanOptions {
   /** Whether rows are made entities, for somebody to judge. */
   readonly withSubject?: boolean;
+  /** Whether the version of a row is wanted, be it shown or not. */
+  readonly withVersion?: boolean;
   /** Whether rows of exactly this class can be out of a caller's sight. */
   readonly isLimited?: (meta: EntityMetadata) => boolean;
 }
@@ -67,7 +72,7 @@ export function planRows(
   mapper: Mapper,
   meta: EntityMetadata,
   plan: FieldPlan,
-  { isLimited = () => false, withSubject = false }: RowPlanOptions = {},
+  { isLimited = () => false, withSubject = false, withVersion = false }: RowPlanOptions = {},
 ): RowPlan {
   const planner = new RowPlanner(mapper, isLimited);
   const selection = new Selection(planner, planner.rootTable(meta), rootTableAlias);
@@ -75,13 +80,15 @@ export function planRows(
   const subject = withSubject
     ? subjectColumns({ mapper, kind: planner.kind, meta, alias: rootTableAlias, add: (sql) => selection.add(sql) })
     : 'nobody asked for one';
+  const version = withVersion ? versionOf(meta) : null;
   const root = {
     ...selection.done(object),
     key: selection.column(rootTableAlias, keyColumn(meta)),
     conditions: planner.discriminatorOf(meta, rootTableAlias),
   };
+  const versionColumn = version && selection.add(`${rootTableAlias}.${planner.quote(version.fieldNames[0] as string)}`);
   planner.descend(selection, null);
-  return { root, many: planner.many, subject, limited: planner.limited };
+  return { root, many: planner.many, subject, version: versionColumn, limited: planner.limited };
 }
 
 /** The name of a model's table, in SQL. */

@@ -38,6 +38,7 @@ describe('an API', () => {
       baseRole: null,
       pagination: { itemsPerPage: 50, maxItemsPerPage: 200, maxOffset: 0, count: 'exact', maxOrDepth: 2, maxOrGroups: 10 },
       rateLimit: null,
+      requireIfMatch: false,
       defaultSort: [],
       list: nothingToAsk,
       formats: ['json'],
@@ -221,7 +222,7 @@ app_main:
     ],
     [
       { single_collection: 1 },
-      'app_main.apis.person.single_collection: unknown key "single_collection"; allowed: class, name, base_path, controller, base_role, pagination, rate_limit, formats, filters, sort, default_sort, search, description, hidden, actions',
+      'app_main.apis.person.single_collection: unknown key "single_collection"; allowed: class, name, base_path, controller, base_role, pagination, rate_limit, require_if_match, formats, filters, sort, default_sort, search, description, hidden, actions',
     ],
     [{ 'base-path': '/b' }, 'app_main.apis.person.base-path: the key "base-path" is written twice; the other is "base_path"'],
   ])('with %j is refused', (changes, line) => {

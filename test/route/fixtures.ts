@@ -37,6 +37,7 @@ export function api(name: string, actions: readonly ActionDeclaration[], given: 
     baseRole: null,
     pagination: { itemsPerPage: 50, maxItemsPerPage: 200, maxOffset: 0, count: 'exact', maxOrDepth: 2, maxOrGroups: 10 },
     rateLimit: null,
+    requireIfMatch: false,
     defaultSort: [],
     list: emptyList,
     formats: ['json'],

@@ -166,6 +166,12 @@ const options: CodeOptions = {
       },
       ticket: { class: Ticket, base_path: '/ticket', actions: { _index: { methods: { POST: true } } } },
       enclosure: { class: Enclosure, base_path: '/enclosure', actions: { _index: { methods: { POST: true } } } },
+      bound: {
+        class: Animal,
+        base_path: '/bound',
+        require_if_match: true,
+        actions: { _entity: { methods: { PATCH: true } } },
+      },
       guarded: { class: Toy, base_path: '/guarded', base_role: 'ENTER', actions: { _index: null } },
       stuck: { class: Toy, base_path: '/stuck', base_role: 'STUCK', actions: { _index: null } },
     },
@@ -570,6 +576,19 @@ describe.each(databases)('errors on %s', (kind) => {
     const lost = answers.find(({ status }) => status === 409);
     expect(lost?.json).toMatchObject({ code: 'conflict_version', detail: expect.stringMatching(/^the animal was changed/) });
     expect((await send('GET', `/animal/${id}.json`)).json).toEqual(won?.json);
+  });
+
+  test('a change that is not bound to the version it should be is refused', async () => {
+    const id = await make('/animal.json', { name: 'Bound' });
+    const bound = (headers: Record<string, string>) => told('PATCH', `/bound/${id}.json`, { json: { age: 5 }, headers });
+    expect(await bound({})).toEqual([428, 'precondition_required', expect.stringContaining('that the animal had')]);
+    expect(await bound({ 'if-match': '"x"' })).toEqual([
+      412,
+      'precondition_failed',
+      expect.stringContaining('the animal was changed'),
+    ]);
+    expect(await bound({ 'if-match': 'x' })).toEqual([400, 'invalid_precondition', expect.stringContaining('If-Match')]);
+    expect((await bound({ 'if-match': '*' }))[0]).toBe(200);
   });
 
   test('a refusal of the caller is told as it was refused', async () => {

@@ -1,0 +1,69 @@
+import { type Collection, type EntityMetadata, type EventSubscriber, type FlushEventArgs, helper } from '@mikro-orm/core';
+import type { Mapper } from '../database/mapper.ts';
+import { entitiesOf } from '../model/hierarchy.ts';
+import { versionOf } from '../model/version.ts';
+
+/** Entities whose links count as changes of their own. */
+const counted = new WeakSet<object>();
+
+/**
+ * From now on, adding to a to-many of this entity and removing from it makes a new version of it. It is so for the entity that a
+ * request is about, and not for those that it links: nobody else holds their rows, and they are not what was changed.
+ */
+export function countLinksOf(entity: object): void {
+  counted.add(entity);
+}
+
+/** Lets every flush count the links of those entities. By itself the mapper makes a new version only where a column changed. */
+export function countLinks(mapper: Mapper): void {
+  const versioned = entitiesOf(mapper).filter((meta) => versionOf(meta) !== null);
+  if (versioned.length > 0) mapper.em.getEventManager().registerSubscriber(new LinkCounter(versioned));
+}
+
+class LinkCounter implements EventSubscriber {
+  readonly #versioned: readonly EntityMetadata[];
+
+  constructor(versioned: readonly EntityMetadata[]) {
+    this.#versioned = versioned;
+  }
+
+  /** The others can still be written without the mapper. */
+  getSubscribedEntities(): never[] {
+    return this.#versioned.map(({ class: type }) => type) as never[];
+  }
+
+  onFlush({ uow }: FlushEventArgs): void {
+    const updates = uow.getCollectionUpdates() as Collection<object>[];
+    if (updates.length === 0) return;
+    const written = new Set(uow.getChangeSets().map(({ entity }) => entity as object));
+    for (const collection of updates) {
+      const { owner } = collection as { owner: object };
+      if (!counted.has(owner) || written.has(owner) || versionOf(helper(owner).__meta) === null || !isChanged(collection))
+        continue;
+      written.add(owner);
+      touch(uow, owner);
+    }
+  }
+}
+
+/** Whether there is an item more or less than there was; of what was not loaded nobody knows. */
+function isChanged(collection: Collection<object>): boolean {
+  const before = collection.getSnapshot();
+  if (!before) return true;
+  const after = new Set(collection.getItems(false));
+  return before.length !== after.size || before.some((item) => !after.has(item));
+}
+
+/** Makes the mapper update a row of which no column changed, by a column that is set to what it is: then it sets the version. */
+function touch(uow: FlushEventArgs['uow'], entity: object): void {
+  const wrapped = helper(entity);
+  const original = wrapped.__originalEntityData as Record<string, unknown>;
+  const columns = wrapped.__meta.comparableProps.filter(({ name }) => original[name] !== undefined && original[name] !== null);
+  // some databases do not let a key be set that they count up by themselves
+  const column = columns.find(({ generated, primary }) => !primary && !generated) ?? columns[0];
+  wrapped.__originalEntityData = { ...original, [String(column?.name)]: undefined } as never;
+  uow.computeChangeSet(entity);
+  const change = uow.getChangeSets().find((each) => each.entity === entity);
+  if (!change) throw new Error(`${wrapped.__meta.className} cannot be given a new version`);
+  change.originalEntity = original as never;
+}

@@ -1,0 +1,83 @@
+import { hash } from 'node:crypto';
+
+/** A tag as a header holds it. */
+export interface EntityTag {
+  readonly weak: boolean;
+  /** What stands between the quotes. */
+  readonly opaque: string;
+}
+
+/** What `If-Match` or `If-None-Match` names: tags, or whatever there is. */
+export type NamedTags = readonly EntityTag[] | '*';
+
+/** Of the digests that Node has, the cheapest for texts of a few hundred bytes and of many kilobytes: see decision 0019. */
+const digest = 'sha256';
+/** Hexadecimal digits of it: 128 bits. */
+const bodyDigits = 32;
+/** The same for a version: 64 bits. */
+const versionDigits = 16;
+
+/**
+ * Makes the tags of an application's answers.
+ *
+ * A tag is of what the caller is sent, byte by byte: format, groups, and what they may see of embedded rows. That of an entity
+ * with a version is strong, and begins with what stands for the version. Nobody can tell the version from it: it may be the time
+ * of the last change, and outside of what the caller may read.
+ */
+export class EntityTags {
+  readonly #secret: string;
+
+  /** The secret is the same in every process that serves the application. */
+  constructor(secret: string) {
+    this.#secret = hash('sha256', `entity tags ${secret}`, 'base64url');
+  }
+
+  /** The tag of an answer; `marked` is the mark of its version, or null where there is none. */
+  of(body: string, marked: string | null): string {
+    const digits = hash(digest, body, 'hex').slice(0, bodyDigits);
+    return marked === null ? `W/"${digits}"` : `"${marked}.${digits}"`;
+  }
+
+  /** What stands for the version of a row, and for that of no other row. */
+  mark(table: string, key: unknown, version: string): string {
+    return hash(digest, `${this.#secret}\n${table}\n${key}\n${version}`, 'hex').slice(0, versionDigits);
+  }
+}
+
+/** The mark of a version that a tag begins with; null where it is none of a version. */
+export function markIn({ opaque, weak }: EntityTag): string | null {
+  return !weak && opaque.length === versionDigits + 1 + bodyDigits && opaque[versionDigits] === '.'
+    ? opaque.slice(0, versionDigits)
+    : null;
+}
+
+const nextTag = /[ \t]*(?:(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"[ \t]*)?(,|$)/y;
+
+/** Reads `*` or a list of tags (RFC 9110, 8.8.3 and 13.1.1). Null: it is neither. */
+export function readTags(header: string): NamedTags | null {
+  const text = header.trim();
+  if (text === '*') return '*';
+  const tags: EntityTag[] = [];
+  nextTag.lastIndex = 0;
+  for (;;) {
+    const found = nextTag.exec(text);
+    if (!found) return null;
+    const [, weak, opaque, end] = found;
+    if (opaque !== undefined) tags.push({ weak: weak !== undefined, opaque });
+    if (end === '') return tags.length > 0 ? tags : null;
+  }
+}
+
+/** Whether a tag is named, strong and weak ones being the same (RFC 9110, 8.8.3.2). Who names nothing that can be read names none. */
+export function namesWeakly(header: string, tag: string): boolean {
+  if (header === tag) return true;
+  const named = readTags(header);
+  if (named === '*') return true;
+  const opaque = tag.slice(tag.indexOf('"') + 1, -1);
+  return named?.some((each) => each.opaque === opaque) === true;
+}
+
+/** Whether a tag is named, both being strong. */
+export function namesStrongly(named: NamedTags, tag: string): boolean {
+  return named === '*' || named.some(({ opaque, weak }) => !weak && tag === `"${opaque}"`);
+}
