@@ -23,7 +23,6 @@ export const Order = defineEntity({
 export const seen = {
   calls: [] as string[],
   onAct: null as null | ((em: any, request: ApiRequest) => unknown),
-  roles: new Set(['ROLE_USER']),
 };
 
 class OwnerVoter extends Voter {
@@ -46,6 +45,7 @@ class OrderController extends ApiController {
     const [row] = await this.em.fork().execute('select count(*) as n from orders');
     seen.calls.push(`flushed, ${row?.n} orders`);
     if (request.headers['x-after'] === 'fail') throw new Error('after the commit');
+    if (request.headers['x-after'] === 'transient') throw Object.assign(new Error('after the commit'), { code: '40001' });
     if (request.headers['x-after'] === 'reply') return this.json({ by: 'hook' }, { status: 202 });
     return undefined;
   }
@@ -83,6 +83,13 @@ class OrderController extends ApiController {
     return this.json({ text }, { status: 201, headers: { 'x-own': 'yes', 'set-cookie': 'a=b' } });
   }
 
+  /** Fails as if other transactions were in the way. */
+  async failApi(request: ApiRequest) {
+    seen.calls.push('failed');
+    await seen.onAct?.(this.em, request);
+    throw Object.assign(new Error('in the way'), { code: '40P01' });
+  }
+
   async markApi(id: number) {
     seen.calls.push('marked');
     const order = await this.em.findOneOrFail(Order, { id });
@@ -114,8 +121,17 @@ export function orderOptions(url: string, more: Partial<CodeOptions['app_main']>
             work: { 'single-collection': 'collection', methods: { POST: true } },
             again: { 'single-collection': 'collection', methods: { POST: true }, controller_action: 'workApi', repeatable: true },
             mark: { methods: { POST: true } },
+            remark: { methods: { POST: true }, controller_action: 'markApi', repeatable: true },
+            fail: { 'single-collection': 'collection', methods: { POST: true } },
+            refail: {
+              'single-collection': 'collection',
+              methods: { POST: true },
+              controller_action: 'failApi',
+              repeatable: true,
+            },
           },
         },
+        once: { class: Order, base_path: '/once', actions: { _entity: { ...actions._entity, repeatable: false } } },
         mine: { class: Order, base_path: '/mine', base_role: 'OWNER', actions: { _entity: actions._entity } },
         users: { class: Order, base_path: '/users', base_role: 'ROLE_USER', controller: OrderController, actions },
         entry: { class: Entry, base_path: '/entry', actions: { _index: { methods: { GET: true, POST: true } } } },
