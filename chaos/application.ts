@@ -30,6 +30,19 @@ export default (em) => {
   return { done: true };
 } }] };
 `,
+  'src/controllers/fragile-controller.ts': `import { ApiController } from 'declarest';
+const die = (request, when) => {
+  if (request.headers['x-die'] === when) process.kill(process.pid, 'SIGKILL');
+};
+export class FragileController extends ApiController {
+  onBeforeSerialize(action, request) {
+    die(request, 'before the commit');
+  }
+  onAfterFlush(action, request) {
+    die(request, 'after the commit');
+  }
+}
+`,
   'src/controllers/thing-controller.ts': `import { ApiController } from 'declarest';
 export class ThingController extends ApiController {
   async holdApi(request) {
@@ -59,6 +72,12 @@ export function writeApplication(root: string, databaseUrl: string, server: obje
             hold: { 'single-collection': 'collection', methods: { GET: true } },
             tag: { path: 'tags', association: { property: 'tags' } },
           },
+        },
+        fragile: {
+          class: 'Thing',
+          controller: 'FragileController',
+          base_path: '/fragile',
+          actions: { _index: { methods: { POST: true } }, tag: { path: 'tags', association: { property: 'tags' } } },
         },
         guarded: { class: 'Thing', base_path: '/guarded', base_role: 'ROLE_USER', actions: { _index: null } },
       },

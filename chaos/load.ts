@@ -12,10 +12,11 @@ export interface Asked {
   readonly method?: string;
   readonly path: string;
   readonly json?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** Sends a request and never fails. */
-export function ask(url: string, { method = 'GET', path, json }: Asked, agent?: Agent): Promise<Outcome> {
+export function ask(url: string, { method = 'GET', path, json, headers = {} }: Asked, agent?: Agent): Promise<Outcome> {
   let start = performance.now();
   const body = json === undefined ? undefined : JSON.stringify(json);
   return new Promise((resolve) => {
@@ -25,7 +26,10 @@ export function ask(url: string, { method = 'GET', path, json }: Asked, agent?: 
       {
         method,
         agent,
-        headers: body === undefined ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) },
+        headers: {
+          ...(body !== undefined && { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }),
+          ...headers,
+        },
       },
       (response) => {
         let text = '';
