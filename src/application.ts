@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { type EntityManager, EntitySchema } from '@mikro-orm/core';
 import { isAuthenticatorClass } from './access/authenticator.ts';
-import { checkLoadedRoutes, checkPublic, checkRoles } from './access/check-roles.ts';
+import { checkLoadedRoutes, checkPublic, checkRole, checkRoles } from './access/check-roles.ts';
 import { rolesFor } from './access/guard.ts';
 import { isVoterClass } from './access/voter.ts';
 import { createVoterRegistry, type VoterRegistry } from './access/voter-registry.ts';
@@ -21,6 +21,7 @@ import { type Catalog, type DatabaseDeclaration, type Declaration, httpMethods, 
 import { checkModels } from './model/check-models.ts';
 import { noteAccessors } from './model/own-code.ts';
 import { checkRoutes } from './route/check-routes.ts';
+import { allowedMethods } from './route/match.ts';
 import { type RouteDefinition, type RouteRecord, recordOfDefinition, recordsOf } from './route/record.ts';
 import { isDenormalizerClass } from './serialization/denormalizer.ts';
 
@@ -122,6 +123,7 @@ export async function loadApplication(
   const records = await loadRoutes(declaration, catalog, report);
   const loaded = records.filter(({ definition }) => definition !== null);
   checkLoadedRoutes(loaded, voters, declaration.security.requireRole, report);
+  checkMetrics(declaration, voters, records, report);
   checkRoutes(records, report, (record) => isSound(record, report));
   report.throwIfAny();
   return Object.freeze({
@@ -137,6 +139,23 @@ export async function loadApplication(
     compiledReads: options.compiledReads ?? true,
     onStatement: options.onStatement,
   });
+}
+
+/** What may be read of the metrics is declared like what may be read of anything else. */
+function checkMetrics(
+  { openapi, server: { health, metrics }, security }: Declaration,
+  voters: VoterRegistry,
+  records: readonly RouteRecord[],
+  report: Report,
+): void {
+  if (!metrics) return;
+  const at = ['app_main', 'server', 'metrics'];
+  checkRole(metrics.role, [...at, 'role'], voters, report);
+  if (metrics.role === null && security.requireRole)
+    report.add([...at, 'role'], 'security.require_role is on, and the metrics are public; name a role');
+  const others = [health.live, health.ready, openapi.path, openapi.docs];
+  const taken = allowedMethods(records, metrics.path).length > 0 || others.includes(metrics.path);
+  if (taken) report.add([...at, 'path'], `something else answers at ${metrics.path}; choose another path`);
 }
 
 /** Whether what a route's name and path are made of was found right: else they are a stopgap, and say nothing. */

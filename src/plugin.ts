@@ -2,6 +2,7 @@ import type { EntityMetadata } from '@mikro-orm/core';
 import type { FastifyInstance, FastifyPluginAsync, FastifyRequest, onRequestHookHandler } from 'fastify';
 import { createApiKeyAuthenticator } from './access/api-keys.ts';
 import { type Authenticator, authenticateWith, challengeOf, isAuthenticatorClass } from './access/authenticator.ts';
+import { compileGuard, type Guard } from './access/guard.ts';
 import type { Surroundings } from './access/jwt-keys.ts';
 import { isPromiseLike } from './access/promise-like.ts';
 import type { ApiRequest, User } from './access/user.ts';
@@ -16,9 +17,10 @@ import { isBound } from './controller/precondition.ts';
 import { createCursors } from './database/create-cursors.ts';
 import { createExecutor } from './database/create-executor.ts';
 import { createWriter } from './database/create-writer.ts';
-import type { Executor } from './database/executor.ts';
-import { connectionsWanted, type Mapper } from './database/mapper.ts';
+import type { ConnectionCounts, Executor } from './database/executor.ts';
+import { connectionsWanted, type Mapper, poolOf, watchMapper } from './database/mapper.ts';
 import { prepareDatabase } from './database/prepare-database.ts';
+import type { StatementWatch } from './database/statement-watch.ts';
 import type { Writer } from './database/writer.ts';
 import type { JwtDeclaration, RateLimitDeclaration } from './declaration/types.ts';
 import { Problem, problem } from './errors.ts';
@@ -50,8 +52,12 @@ export const declarest: FastifyPluginAsync<ApplicationOptions> = async (app, opt
 /** What is known of an application that was mounted. */
 export interface Mounted {
   readonly executor: Executor;
+  /** What checks roles for something else that is mounted beside it. */
+  guardFor(roles: readonly string[]): Guard;
   /** Statements that wait, for the database or to be sent to it. */
   statementsUnderWay(): number;
+  /** By what they are for; none where the database needs none. */
+  connections(): ReadonlyMap<string, ConnectionCounts>;
 }
 
 export interface MountingOptions {
@@ -59,13 +65,17 @@ export interface MountingOptions {
   readonly alone?: boolean;
   /** Watches every request. */
   readonly observer?: Observer | undefined;
+  /** Watches every statement. */
+  readonly statements?: StatementWatch | undefined;
+  /** Is told of every refusal. */
+  readonly onProblem?: ((found: Problem) => void) | undefined;
 }
 
 /** Opens an application's database and mounts its routes. */
 export async function mountApplication(
   app: FastifyInstance,
   application: Application,
-  { alone = false, observer }: MountingOptions = {},
+  { alone = false, observer, onProblem, statements }: MountingOptions = {},
 ): Promise<Mounted> {
   const { catalog, declaration, mapper, records, seed } = application;
   const authenticators = await authenticatorsOf(application);
@@ -77,9 +87,10 @@ export async function mountApplication(
     throw error;
   }
   countLinks(mapper);
-  const executor = await createExecutor(mapper, declaration.database, application.onStatement);
-  const cursors = createCursors(mapper, declaration.database, application.onStatement);
-  const writer = await createWriter(mapper, declaration.database, application.onStatement);
+  const executor = await createExecutor(mapper, declaration.database, application.onStatement, statements);
+  const cursors = createCursors(mapper, declaration.database, application.onStatement, statements);
+  const writer = await createWriter(mapper, declaration.database, application.onStatement, statements);
+  if (statements) watchMapper(mapper, statements);
   app.addHook('onClose', async () => {
     await Promise.all([cursors.close(), executor.close(), writer.close()]);
     await mapper.close();
@@ -91,15 +102,16 @@ export async function mountApplication(
   const onWrong = limiter && wrongCredentials(limiter, declaration.server.rateLimit);
   app.addHook('onRequest', authentication(observer?.authentication(find) ?? find, onWrong));
   acceptJson(app, declaration.server.jsonDepth);
-  answerErrors(app, application, observer);
+  answerErrors(app, application, observer, onProblem);
   const filters = await rootFilters(application);
   const asked = {
     isHiding: hidingClasses(declaration.apis, mapper),
     matching: await textMatching(mapper, declaration.apis),
   };
+  const challenge = challengeOf(authenticators);
   const compiled = {
     ...application,
-    challenge: challengeOf(authenticators),
+    challenge,
     denormalizers: denormalizersOf(catalog.denormalizers),
     prefix: app.prefix,
   };
@@ -110,7 +122,12 @@ export async function mountApplication(
   });
   return {
     executor,
+    guardFor: (roles) => compileGuard(roles, application.voters, challenge),
     statementsUnderWay: () => executor.underWay() + writer.underWay() + connectionsWanted(mapper),
+    connections: () => {
+      const counts = { mapper: poolOf(mapper), reads: executor.connections?.(), writes: writer.connections?.() };
+      return new Map(Object.entries(counts).flatMap(([name, count]) => (count ? [[name, count] as const] : [])));
+    },
   };
 }
 
@@ -205,13 +222,19 @@ async function jwtAuthenticator(declaration: JwtDeclaration, surroundings: Surro
 }
 
 /** Every error becomes a problem document; what is our own fault is logged and not told. */
-function answerErrors(app: FastifyInstance, { mapper, declaration }: Application, observer: Observer | undefined): void {
+function answerErrors(
+  app: FastifyInstance,
+  { mapper, declaration }: Application,
+  observer: Observer | undefined,
+  onProblem: MountingOptions['onProblem'],
+): void {
   app.setErrorHandler((error, request, reply) => {
     observer?.failed(error);
     const found =
       error instanceof Problem
         ? error
         : (conflictOf(error, request as ApiRequest, mapper) ?? toProblem(error, declaration.server.bodyLimit));
+    onProblem?.(found);
     return sendProblem(found, request, reply);
   });
 }

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, type FastifyServerOptions } from 'fastify';
 import { type Application, type ApplicationOptions, loadApplication } from './application.ts';
 import type { Observer } from './controller/observer.ts';
-import type { HealthDeclaration, ServerDeclaration } from './declaration/types.ts';
+import type { HealthDeclaration, MetricsDeclaration, ServerDeclaration } from './declaration/types.ts';
 import { tellsOfItself } from './openapi/places.ts';
 import { type Mounted, mountApplication } from './plugin.ts';
 import { problemDocument, problemType, STATUS_CODES, toProblem } from './response/problem-document.ts';
@@ -12,9 +12,9 @@ import { targetOf } from './response/request-target.ts';
 import { sendProblem } from './response/send-problem.ts';
 import { allowedMethods } from './route/match.ts';
 import { safelyLogging } from './telemetry/logger.ts';
-import { requestLog } from './telemetry/request-log.ts';
-import { noteRequests } from './telemetry/seen-requests.ts';
-import { Gate, type GateOptions, keepGate, type TrafficWatch } from './traffic/gate.ts';
+import type { Metrics } from './telemetry/metrics.ts';
+import { type SharedMetrics, type Telemetry, watchServer } from './telemetry/telemetry.ts';
+import { Gate, type GateOptions, keepGate } from './traffic/gate.ts';
 import { mountHealth } from './traffic/health.ts';
 import { databaseProbe } from './traffic/readiness.ts';
 import { RequestIds } from './traffic/request-id.ts';
@@ -31,21 +31,26 @@ export interface ServerParts {
   readonly prepare?: (app: FastifyInstance) => void;
   /** Watches every request. */
   readonly observer?: Observer;
+  /** Where several processes serve. */
+  readonly sharedMetrics?: SharedMetrics;
 }
 
 /** The server of an application that was loaded before. */
 export async function serverOf(
   application: Application,
   fastify: FastifyServerOptions = {},
-  { observer, prepare }: ServerParts = {},
+  { observer, prepare, sharedMetrics }: ServerParts = {},
 ): Promise<FastifyInstance> {
   const { server } = application.declaration;
   const { bodyLimit } = server;
   const ids = server.requestIdHeader === null ? null : new RequestIds(server.requestIdHeader);
+  let onProblem: Telemetry['onProblem'];
   const answer = (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
     // an address that cannot be read has passed no hook
     if (ids) reply.header(ids.header, request.id);
-    return sendProblem(toProblem(error, bodyLimit), request, reply);
+    const found = toProblem(error, bodyLimit);
+    onProblem?.(found);
+    return sendProblem(found, request, reply);
   };
   const app = Fastify({
     exposeHeadRoutes: false,
@@ -63,13 +68,16 @@ export async function serverOf(
   });
   app.setErrorHandler(answer);
   if (ids) tellIds(app, ids);
-  const watch = watchOf(app, application, ids);
   prepare?.(app);
   try {
     let mounted: Mounted | undefined;
-    const gate = gateBefore(app, application, { ids, watch }, () => mounted?.statementsUnderWay() ?? 0);
+    const isQuiet = exempt(server);
+    const { metrics, ...watching } = await watchServer(app, server, { ids, isQuiet, shared: sharedMetrics });
+    onProblem = watching.onProblem;
+    const gate = gateBefore(app, application, { ids, watch: watching.watch }, () => mounted?.statementsUnderWay() ?? 0);
     await app.register(async (scope) => {
-      mounted = await mountApplication(scope, application, { alone: true, observer });
+      mounted = await mountApplication(scope, application, { alone: true, observer, ...watching });
+      if (metrics) await tellMetrics(scope, server, metrics, mounted, gate, sharedMetrics);
     });
     const answers = databaseProbe({ rows: (...given) => (mounted as Mounted).executor.rows(...given) });
     const health = ownHealth(application);
@@ -134,22 +142,31 @@ function gateBefore(
 }
 
 /** Paths that are answered whatever else is going on, and that somebody asks for all the time. */
-function exempt({ health: { live, ready } }: ServerDeclaration): (url: string) => boolean {
+function exempt({ health: { live, ready }, metrics }: ServerDeclaration): (url: string) => boolean {
   return (url) => {
     const { path } = targetOf(url);
-    return path === live || path === ready;
+    return path === live || path === ready || path === metrics?.path;
   };
 }
 
-/** Those who want to know what becomes of requests. */
-function watchOf(app: FastifyInstance, { declaration }: Application, ids: RequestIds | null): TrafficWatch | undefined {
-  if (!isInfoLogged(app)) return undefined;
-  noteRequests(app);
-  return requestLog(app.log, ids, exempt(declaration.server));
-}
-
-function isInfoLogged({ log }: FastifyInstance): boolean {
-  return (log as { isLevelEnabled?(level: string): boolean }).isLevelEnabled?.('info') ?? false;
+async function tellMetrics(
+  scope: FastifyInstance,
+  { metrics: declared }: ServerDeclaration,
+  metrics: Metrics,
+  mounted: Mounted,
+  gate: Gate,
+  shared: SharedMetrics | undefined,
+): Promise<void> {
+  const { path, role } = declared as MetricsDeclaration;
+  const { mountMetrics } = await import('./telemetry/mount-metrics.ts');
+  const own = () =>
+    metrics.families({
+      inFlight: () => gate.inFlight,
+      isBusy: () => gate.isBusy,
+      statementsUnderWay: mounted.statementsUnderWay,
+      connections: mounted.connections,
+    });
+  mountMetrics(scope, path, mounted.guardFor(role === null ? [] : [role]), shared ? shared.share(own) : own);
 }
 
 /** Fastify has a server for each address that "localhost" stands for. */

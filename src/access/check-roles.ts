@@ -21,7 +21,8 @@ export function checkRoles(apis: readonly ApiDeclaration[], registry: VoterRegis
   }
 }
 
-function checkRole(role: string | null | undefined, path: Path, registry: VoterRegistry, findings: Findings): void {
+/** Reports a role for which no voter exists. */
+export function checkRole(role: string | null | undefined, path: Path, registry: VoterRegistry, findings: Findings): void {
   if (typeof role !== 'string' || registry.votersFor(role).length > 0) return;
   const known = registry.knownRoles();
   findings.add(

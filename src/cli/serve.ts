@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Application } from '../application.ts';
 import { didYouMean, listed } from '../declaration/suggest.ts';
 import { type LogLevel, logLevels } from '../declaration/types.ts';
+import type { SharedMetrics } from '../telemetry/telemetry.ts';
 import { integerOption } from './arguments.ts';
 import { type Command, directoryPositional, type Given, optionValue } from './command.ts';
 import { ApplicationFailure, CallFailure, type ExitCode, Failure, messageOf } from './failure.ts';
@@ -63,7 +64,7 @@ async function serveHere(
     if (port === null) return 0;
     place = { ...place, port };
   }
-  const app = await start(application, level, io);
+  const app = await start(application, level, several, io);
   const { prepareClose } = await import('./close-server.ts');
   const close = prepareClose(app, server.shutdownTimeout);
   try {
@@ -100,7 +101,10 @@ async function serveBy(several: Several, count: number, given: Given, io: Io): P
   const options = Object.entries(given.options).flatMap(([name, values]) => values.map((value) => `--${name}=${value}`));
   const args = [applicationDirectory(given.positionals.dir, io), ...options];
   const onListening = (address: string) => announceListening(application, address, io);
-  await several.runWorkers({ count, args, shutdownTimeout: server.shutdownTimeout, onListening }, stopped, io);
+  const relay = server.metrics ? new (await import('./shared-metrics.ts')).MetricsRelay() : null;
+  const onStart = relay ? relay.add.bind(relay) : undefined;
+  const told = { onListening, onStart };
+  await several.runWorkers({ count, args, shutdownTimeout: server.shutdownTimeout, ...told }, stopped, io);
   return 0;
 }
 
@@ -126,7 +130,12 @@ function logLevel(env: NodeJS.ProcessEnv): LogLevel | undefined {
   throw new CallFailure(`LOG_LEVEL is "${env.LOG_LEVEL}";${didYouMean(level, logLevels)} use one of: ${listed(logLevels)}`);
 }
 
-async function start(application: Application, level: LogLevel | undefined, io: Io): Promise<FastifyInstance> {
+async function start(
+  application: Application,
+  level: LogLevel | undefined,
+  several: Several | null,
+  io: Io,
+): Promise<FastifyInstance> {
   const { serverOf } = await import('../server.ts');
   const { withDatabaseNews } = await import('./database-start.ts');
   const news: string[] = [];
@@ -134,6 +143,7 @@ async function start(application: Application, level: LogLevel | undefined, io: 
     const app = await serverOf(
       withDatabaseNews(application, (line) => news.push(line)),
       { logger: { stream: io.stderr, ...(level && { level }) } },
+      several && application.declaration.server.metrics ? { sharedMetrics: await metricsOf(several) } : {},
     );
     for (const line of news) say(io.stderr, line);
     return app;
@@ -143,12 +153,19 @@ async function start(application: Application, level: LogLevel | undefined, io: 
   }
 }
 
-async function announcePublic({ records }: Application, { stderr }: Io): Promise<void> {
+async function metricsOf(several: Several): Promise<SharedMetrics> {
+  const { workerMetrics } = await import('./shared-metrics.ts');
+  return workerMetrics(several.workerName());
+}
+
+async function announcePublic({ declaration, records }: Application, { stderr }: Io): Promise<void> {
   const { describeRecords } = await import('../route/describe.ts');
   const lines = describeRecords(records).flatMap((route) => {
     const methods = publicMethods(route);
     return methods.length > 0 ? [`PUBLIC  ${methods.join(',')} ${route.path}  ${route.name}`] : [];
   });
+  const { metrics } = declaration.server;
+  if (metrics?.role === null) lines.push(`PUBLIC  GET,HEAD ${metrics.path}  metrics`);
   // in one go: each write to a terminal or a pipe holds up the start
   if (lines.length > 0) say(stderr, lines.join('\n'));
 }

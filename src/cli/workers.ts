@@ -5,7 +5,7 @@ import { packageRoot } from '../package-root.ts';
 import { ApplicationFailure } from './failure.ts';
 import { type Io, say } from './io.ts';
 
-/** Says to a process that it is one of several. */
+/** Says to a process that it is one of several, and which: 1, 2, and so on. */
 const marker = 'DECLAREST_WORKER';
 
 /** What a worker tells once it listens. */
@@ -26,6 +26,11 @@ const grace = 1000;
 /** Whether this process is one of several. */
 export function isWorker(): boolean {
   return cluster.isWorker && process.env[marker] !== undefined;
+}
+
+/** Which of several processes this one is. One that was started in place of another is the same. */
+export function workerName(): string {
+  return process.env[marker] ?? '';
 }
 
 /** Tells the process that started this one where it listens. */
@@ -54,6 +59,8 @@ export interface WorkersOptions {
   readonly shutdownTimeout: number;
   /** Called once all of them listen, with the address. */
   readonly onListening: (address: string) => void;
+  /** Is told of each process that is started. */
+  readonly onStart?: ((name: string, worker: Worker) => void) | undefined;
 }
 
 /**
@@ -61,7 +68,7 @@ export interface WorkersOptions {
  * the first place, all are ended.
  */
 export async function runWorkers(
-  { count, args, shutdownTimeout, onListening }: WorkersOptions,
+  { count, args, onListening, onStart, shutdownTimeout }: WorkersOptions,
   stopped: Promise<void>,
   io: Io,
 ): Promise<void> {
@@ -78,8 +85,9 @@ export async function runWorkers(
   };
   process.on('exit', kill);
 
-  function start(): void {
-    const worker = cluster.fork({ ...io.env, [marker]: '1' });
+  function start(name: string): void {
+    const worker = cluster.fork({ ...io.env, [marker]: name });
+    onStart?.(name, worker);
     const startedAt = performance.now();
     let isListening = false;
     workers.add(worker);
@@ -99,13 +107,13 @@ export async function runWorkers(
       pause = performance.now() - startedAt >= proven ? 0 : Math.min(Math.max(2 * pause, firstPause), longestPause);
       say(io.stderr, `worker ${worker.process.pid} ended with ${signal ?? `exit code ${code}`}; starting another in ${pause} ms`);
       setTimeout(() => {
-        if (!isStopping) start();
+        if (!isStopping) start(name);
       }, pause);
     });
   }
 
   try {
-    for (let i = 0; i < count; i++) start();
+    for (let i = 1; i <= count; i++) start(String(i));
     await Promise.race([stopped, failed.promise]);
   } finally {
     isStopping = true;

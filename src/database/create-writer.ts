@@ -1,6 +1,8 @@
 import type { DatabaseDeclaration } from '../declaration/types.ts';
+import type { Statement } from './executor.ts';
 import { databaseKindOf, type Mapper } from './mapper.ts';
 import type { SqliteFileDialect } from './sqlite-dialect.ts';
+import { awaited, type StatementWatch } from './statement-watch.ts';
 import type { OnStatement } from './statements-of.ts';
 import type { Writer } from './writer.ts';
 
@@ -9,9 +11,14 @@ export async function createWriter(
   mapper: Mapper,
   database: DatabaseDeclaration,
   onStatement: OnStatement | undefined,
+  watch: StatementWatch = {},
 ): Promise<Writer> {
-  const writer = await writerOf(mapper, database);
-  if (!onStatement) return writer;
+  const writer = await writerOf(mapper, database, watch);
+  const heard = onStatement ? heardBy(writer, onStatement) : writer;
+  return watch.waits ? awaitedBy(heard, watch) : heard;
+}
+
+function heardBy(writer: Writer, onStatement: OnStatement): Writer {
   return {
     ...writer,
     change(steps) {
@@ -32,11 +39,35 @@ export async function createWriter(
   };
 }
 
-async function writerOf(mapper: Mapper, database: DatabaseDeclaration): Promise<Writer> {
+/** What is sent together is waited for together, the commit included. */
+function awaitedBy(writer: Writer, watch: StatementWatch): Writer {
+  const textOf = (steps: readonly { readonly statement: Statement }[]) => steps.map(({ statement }) => statement.text).join('; ');
+  return {
+    ...writer,
+    change: (steps) => awaited(watch, textOf(steps), () => writer.change(steps)),
+    async transaction(work) {
+      let end: ((error?: unknown) => void) | undefined;
+      try {
+        const result = await writer.transaction(async (send) => {
+          const done = await work((statement, parameters) => awaited(watch, statement.text, () => send(statement, parameters)));
+          end = watch.waits?.([textOf(done.changes), 'commit'].filter((text) => text !== '').join('; '));
+          return done;
+        });
+        end?.();
+        return result;
+      } catch (error) {
+        end?.(error);
+        throw error;
+      }
+    },
+  };
+}
+
+async function writerOf(mapper: Mapper, database: DatabaseDeclaration, watch: StatementWatch): Promise<Writer> {
   if (databaseKindOf(mapper) === 'sqlite') {
     const { sqliteWriter } = await import('./sqlite-writer.ts');
-    return sqliteWriter(mapper.config.get('driverOptions') as unknown as SqliteFileDialect);
+    return sqliteWriter(mapper.config.get('driverOptions') as unknown as SqliteFileDialect, watch);
   }
   const { postgresWriter } = await import('./postgres-writer.ts');
-  return postgresWriter(database);
+  return postgresWriter(database, watch);
 }

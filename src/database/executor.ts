@@ -7,6 +7,13 @@ export interface Statement {
   readonly wide: boolean;
 }
 
+/** Connections of one kind: those that are open, those of them in use, and who waits for one. */
+export interface ConnectionCounts {
+  readonly open: number;
+  readonly used: number;
+  readonly waiting: number;
+}
+
 /** Sends compiled statements and gives their rows as arrays of columns. */
 export interface Executor {
   /** `text`: every value is text, as the server writes it; `native`: as Node's SQLite gives it. */
@@ -14,6 +21,8 @@ export interface Executor {
   rows(statement: Statement, parameters: readonly unknown[]): Promise<unknown[][]>;
   /** Statements that wait, for the database or to be sent to it. */
   underWay(): number;
+  /** Absent where the database needs no connections. */
+  connections?(): ConnectionCounts;
   close(): Promise<void>;
 }
 
@@ -56,6 +65,7 @@ export function coalescing(executor: Executor): Executor {
       return entry.waiting;
     },
     underWay: () => executor.underWay(),
+    ...(executor.connections && { connections: executor.connections }),
     close: () => executor.close(),
   };
 }

@@ -2,7 +2,10 @@ import { isAbsolute, resolve } from 'node:path';
 import { MikroORM, type Options } from '@mikro-orm/core';
 import type { SqlEntityManager } from '@mikro-orm/sql';
 import type { DatabaseDeclaration } from '../declaration/types.ts';
-import { type Pool, watchPool } from './pool-watch.ts';
+import type { ConnectionCounts } from './executor.ts';
+import { type Pool, watchClients, watchPool } from './pool-watch.ts';
+import type { SqliteFileDialect } from './sqlite-dialect.ts';
+import type { StatementWatch } from './statement-watch.ts';
 import type { OnStatement } from './statements-of.ts';
 
 /** MikroORM with its metadata discovered. It connects when the first statement is sent. */
@@ -48,6 +51,7 @@ export async function createMapper(database: DatabaseDeclaration, options: Mappe
       : await postgresOptions(database, (made) => {
           pool = made;
           watchPool(made, database);
+          watchClients(made, () => watches.get(mapper));
         });
   // MikroORM.init would look for migrations, seeders and generators as well, and load what it finds.
   const mapper = new MikroORM({ ...common, ...driver } as Options) as unknown as Mapper;
@@ -63,6 +67,20 @@ function withoutLock(sql: string): string {
 }
 
 const pools = new WeakMap<Mapper, () => Pool | null>();
+
+/** From now on, what the mapper sends is watched, and whatever else an application sends over the mapper's connections. */
+export function watchMapper(mapper: Mapper, watch: StatementWatch): void {
+  if (databaseKindOf(mapper) === 'sqlite') (mapper.config.get('driverOptions') as unknown as SqliteFileDialect).watch(watch);
+  else watches.set(mapper, watch);
+}
+
+const watches = new WeakMap<Mapper, StatementWatch>();
+
+/** The connections of the mapper's own pool; null where it has none. */
+export function poolOf(mapper: Mapper): ConnectionCounts | null {
+  const pool = pools.get(mapper)?.();
+  return pool ? { open: pool.totalCount, used: pool.totalCount - pool.idleCount, waiting: pool.waitingCount } : null;
+}
 
 /** Connections of the mapper's own pool that are in use or waited for. */
 export function connectionsWanted(mapper: Mapper): number {

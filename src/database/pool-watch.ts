@@ -1,5 +1,6 @@
 import type { DatabaseDeclaration } from '../declaration/types.ts';
 import { silenceOf } from './silence.ts';
+import { awaited, type StatementWatch, timedAsync } from './statement-watch.ts';
 
 /** What we need to know of a pool of `pg`, which is loaded only where it is used. */
 export interface Pool {
@@ -10,6 +11,7 @@ export interface Pool {
 }
 
 interface Client {
+  query(...args: unknown[]): unknown;
   readonly connection: { readonly stream: { destroy(): void } };
   _getActiveQuery(): unknown;
 }
@@ -45,4 +47,25 @@ export function watchPool(pool: Pool, database: DatabaseDeclaration): void {
     timer ??= setInterval(look, beat).unref();
   });
   pool.on('remove', (client) => used.delete(client));
+}
+
+/** Watches what is sent over the connections of a pool, from the first use of each on after there is somebody who watches. */
+export function watchClients(pool: Pool, watchOf: () => StatementWatch | undefined): void {
+  const known = new WeakSet<Client>();
+  pool.on('acquire', (client) => {
+    const watch = watchOf();
+    if (!watch || known.has(client)) return;
+    known.add(client);
+    const { query } = client;
+    client.query = (...args) => {
+      const [first] = args;
+      const text = typeof first === 'string' ? first : (first as { text?: unknown } | undefined)?.text;
+      const calledBack =
+        typeof args.at(-1) === 'function' || typeof (first as { submit?: unknown } | undefined)?.submit === 'function';
+      const send = () => query.apply(client, args) as Promise<unknown>;
+      // who does not wait for a promise is somebody with a cursor of their own
+      if (typeof text !== 'string' || calledBack) return send();
+      return awaited(watch, text, () => timedAsync(watch, send));
+    };
+  });
 }

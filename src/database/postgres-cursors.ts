@@ -2,21 +2,23 @@ import type { DatabaseDeclaration } from '../declaration/types.ts';
 import type { Cursor, Cursors } from './cursor.ts';
 import type { Statement } from './executor.ts';
 import { PostgresLink } from './postgres-link.ts';
+import type { StatementWatch } from './statement-watch.ts';
 import { closedError } from './unavailable.ts';
 
 const name = 'declarest_export';
 
 /** Opens server-side cursors, each in a transaction and on a connection of its own. */
-export function postgresCursors(database: DatabaseDeclaration): Cursors {
+export function postgresCursors(database: DatabaseDeclaration, watch: StatementWatch = {}): Cursors {
   const idle: PostgresLink[] = [];
   const open = new Set<PostgresCursor>();
   let closed = false;
 
   function connect(): PostgresLink {
-    const link = new PostgresLink(database, () => {
+    const forget = () => {
       const place = idle.indexOf(link);
       if (place >= 0) idle.splice(place, 1);
-    });
+    };
+    const link: PostgresLink = new PostgresLink(database, forget, watch);
     return link;
   }
 

@@ -3,6 +3,7 @@ import type { Executor, Statement } from './executor.ts';
 import { takeNext } from './next-task.ts';
 import { isStale, PostgresLink } from './postgres-link.ts';
 import { StatementCosts } from './statement-costs.ts';
+import type { StatementWatch } from './statement-watch.ts';
 import { closedError } from './unavailable.ts';
 import { Patience } from './waiting-line.ts';
 
@@ -28,7 +29,7 @@ interface Task {
 }
 
 /** Sends prepared statements over a few connections apart from the mapper's pool. */
-export function postgresExecutor(database: DatabaseDeclaration): Executor {
+export function postgresExecutor(database: DatabaseDeclaration, watch: StatementWatch = {}): Executor {
   const costs = new StatementCosts();
   const links: (PostgresLink | undefined)[] = Array(shortLinks + longLinks).fill(undefined);
   const waiting: Task[] = [];
@@ -39,7 +40,7 @@ export function postgresExecutor(database: DatabaseDeclaration): Executor {
   let closed = false;
 
   function open(position: number): PostgresLink {
-    const link = new PostgresLink(database, () => forget(position, link));
+    const link = new PostgresLink(database, () => forget(position, link), watch);
     links[position] = link;
     return link;
   }
@@ -111,6 +112,10 @@ export function postgresExecutor(database: DatabaseDeclaration): Executor {
         } else send(shortLink(), { since: 0, statement, parameters, resolve, reject });
       }),
     underWay: () => links.reduce((sum, link) => sum + (link?.pending ?? 0), waiting.length),
+    connections: () => {
+      const open = links.filter((link) => link !== undefined);
+      return { open: open.length, used: open.filter(({ pending }) => pending > 0).length, waiting: waiting.length };
+    },
     async close() {
       closed = true;
       for (const task of waiting.splice(0)) task.reject(closedError());

@@ -4,6 +4,7 @@ import type { DatabaseDeclaration } from '../declaration/types.ts';
 import type { Statement } from './executor.ts';
 import { RowsQuery, textsOf } from './rows-query.ts';
 import { SilenceWatch, silenceOf } from './silence.ts';
+import type { StatementWatch } from './statement-watch.ts';
 import { closedError, lostError } from './unavailable.ts';
 
 /** Statements that a connection keeps prepared; those beyond are parsed each time. */
@@ -36,7 +37,10 @@ export class PostgresLink {
   #askedAt = 0;
   readonly #silence: SilenceWatch | null;
 
-  constructor(database: DatabaseDeclaration, onEnd: () => void) {
+  readonly #answered: StatementWatch['answered'];
+
+  constructor(database: DatabaseDeclaration, onEnd: () => void, watch: StatementWatch = {}) {
+    this.#answered = watch.answered;
     const { connectTimeout, preparedStatements, readOnly, statementTimeout, url } = database;
     this.#keepsStatements = preparedStatements;
     this.#client = new pg.Client({
@@ -104,6 +108,7 @@ export class PostgresLink {
       const took = now - Math.max(sentAt, this.#answeredAt);
       this.#answeredAt = now;
       this.pending--;
+      this.#answered?.(took, error !== null);
       outcome(error && tellable(error), rows, took);
     };
     if (this.#isEnding) {

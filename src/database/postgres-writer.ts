@@ -1,6 +1,7 @@
 import type { DatabaseDeclaration } from '../declaration/types.ts';
 import type { Statement } from './executor.ts';
 import { isStale, PostgresLink } from './postgres-link.ts';
+import type { StatementWatch } from './statement-watch.ts';
 import { again } from './transient.ts';
 import { closedError } from './unavailable.ts';
 import { Patience } from './waiting-line.ts';
@@ -22,7 +23,7 @@ interface Task {
 }
 
 /** Sends prepared statements over connections that have one transaction at a time, so that nobody waits behind a row that someone else holds. */
-export function postgresWriter(database: DatabaseDeclaration): Writer {
+export function postgresWriter(database: DatabaseDeclaration, watch: StatementWatch = {}): Writer {
   const idle: PostgresLink[] = [];
   const links = new Set<PostgresLink>();
   const waiting: Task[] = [];
@@ -30,7 +31,7 @@ export function postgresWriter(database: DatabaseDeclaration): Writer {
   let closed = false;
 
   function open(): PostgresLink {
-    const link: PostgresLink = new PostgresLink(database, () => forget(link));
+    const link: PostgresLink = new PostgresLink(database, () => forget(link), watch);
     links.add(link);
     return link;
   }
@@ -104,6 +105,7 @@ export function postgresWriter(database: DatabaseDeclaration): Writer {
       }
     },
     underWay: () => waiting.length + links.size - idle.length,
+    connections: () => ({ open: links.size, used: links.size - idle.length, waiting: waiting.length }),
     async close() {
       closed = true;
       for (const task of waiting.splice(0)) task.reject(closedError());

@@ -1,5 +1,6 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import type { Statement } from './executor.ts';
+import { type StatementWatch, timed } from './statement-watch.ts';
 
 /** Prepared statements that are kept; beyond that the oldest goes. */
 const keptStatements = 500;
@@ -9,11 +10,19 @@ export class PreparedReads {
   readonly db: DatabaseSync;
   readonly #prepared = new Map<string, StatementSync>();
 
-  constructor(db: DatabaseSync) {
+  readonly #answered: StatementWatch['answered'];
+
+  constructor(db: DatabaseSync, watch: StatementWatch = {}) {
     this.db = db;
+    this.#answered = watch.answered;
   }
 
   rows(statement: Statement, parameters: readonly unknown[]): unknown[][] {
+    if (this.#answered) return timed(this.#answered, () => this.#rows(statement, parameters));
+    return this.#rows(statement, parameters);
+  }
+
+  #rows(statement: Statement, parameters: readonly unknown[]): unknown[][] {
     const found = this.#prepared.get(statement.name) ?? this.#prepare(statement);
     const values = parameters as SQLInputValue[];
     try {

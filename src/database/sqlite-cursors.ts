@@ -5,6 +5,7 @@ import type { CursorAnswer, CursorQuestion, Opened } from './cursor-thread.ts';
 import type { Statement } from './executor.ts';
 import { PreparedReads } from './prepared-reads.ts';
 import type { SqliteFileDialect } from './sqlite-dialect.ts';
+import { type StatementWatch, timedAsync } from './statement-watch.ts';
 import { StepReader } from './step-reader.ts';
 import { closedError, lostError } from './unavailable.ts';
 
@@ -12,7 +13,7 @@ import { closedError, lostError } from './unavailable.ts';
 const keptThreads = 2;
 
 /** Opens cursors on a SQLite file, each on a connection of its own in a thread of its own. */
-export function sqliteCursors(dialect: Pick<SqliteFileDialect, 'read' | 'source'>): Cursors {
+export function sqliteCursors(dialect: Pick<SqliteFileDialect, 'read' | 'source'>, watch: StatementWatch = {}): Cursors {
   const idle: CursorThread[] = [];
   const busy = new Set<CursorThread>();
   let closed = false;
@@ -28,7 +29,10 @@ export function sqliteCursors(dialect: Pick<SqliteFileDialect, 'read' | 'source'
     const thread = idle.pop() ?? new CursorThread(data);
     busy.add(thread);
     if (await thread.opened) {
-      return { ask: (question) => thread.ask(question), release: (reusable) => release(thread, reusable) };
+      return {
+        ask: (question) => timedAsync(watch, () => thread.ask(question)),
+        release: (reusable) => release(thread, reusable),
+      };
     }
     busy.delete(thread);
     threadsArePossible = false;

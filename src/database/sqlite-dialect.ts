@@ -19,6 +19,7 @@ import { NamedReads, type Row, withPlainNumbers } from './named-reads.ts';
 import { patienceHere, waitsForItself } from './own-transaction.ts';
 import { ReaderThreads } from './reader-threads.ts';
 import { addFunctions, openToRead } from './sqlite-functions.ts';
+import { awaited, type StatementWatch, timedAsync } from './statement-watch.ts';
 
 /** How long a statement waits for another process's write to end, in milliseconds. */
 const busyTimeout = 5000;
@@ -82,6 +83,11 @@ export class SqliteFileDialect extends SqliteDialect {
     return this.#driver.writesUnderWay;
   }
 
+  /** From now on, what the mapper sends is watched. */
+  watch(watch: StatementWatch): void {
+    this.#driver.watch = watch;
+  }
+
   override createDriver(): Driver {
     return this.#driver;
   }
@@ -108,6 +114,7 @@ class ManyConnectionsAdapter extends SqliteAdapter {
 
 class SqliteFileDriver implements Driver {
   threads: ReaderThreads | null = null;
+  watch: StatementWatch | null = null;
   readonly #file: string;
   readonly #statementTimeout: number;
   readonly #readOnly: boolean;
@@ -195,7 +202,8 @@ class SqliteFileDriver implements Driver {
   }
 
   async acquireConnection(): Promise<DatabaseConnection> {
-    return new Connection(this.#writer, this.#reads, this.#turn, this.#others, this.#begin, this.source);
+    const connection = new Connection(this.#writer, this.#reads, this.#turn, this.#others, this.#begin, this.source);
+    return this.watch ? watched(connection, this.watch) : connection;
   }
 
   async beginTransaction(connection: DatabaseConnection, { accessMode }: TransactionSettings = {}): Promise<void> {
@@ -333,6 +341,13 @@ class Connection implements DatabaseConnection {
   async *streamQuery<R>(query: CompiledQuery): AsyncIterableIterator<QueryResult<R>> {
     yield await this.executeQuery<R>(query);
   }
+}
+
+function watched(connection: Connection, watch: StatementWatch): Connection {
+  const { executeQuery } = connection;
+  connection.executeQuery = <R>(query: CompiledQuery) =>
+    awaited(watch, query.sql, () => timedAsync(watch, () => executeQuery.call(connection, query) as Promise<QueryResult<R>>));
+  return connection;
 }
 
 /** Waits for other processes that write. SQLite would wait as well, but holds up the whole process meanwhile. */

@@ -5,19 +5,20 @@ import { PreparedReads } from './prepared-reads.ts';
 import { NoThreads, type ReaderThreads } from './reader-threads.ts';
 import type { SqliteFileDialect } from './sqlite-dialect.ts';
 import { StatementCosts } from './statement-costs.ts';
+import type { StatementWatch } from './statement-watch.ts';
 
 /**
  * Sends prepared statements on the connection that reads beside the writer. Those that take long are read in a thread, where
  * nobody waits for them but those who asked.
  */
-export function sqliteExecutor(dialect: Pick<SqliteFileDialect, 'read' | 'threads'>): Executor {
+export function sqliteExecutor(dialect: Pick<SqliteFileDialect, 'read' | 'threads'>, watch: StatementWatch = {}): Executor {
   const costs = new StatementCosts();
   let reads: PreparedReads | null = null;
 
   function here(statement: Statement, parameters: readonly unknown[]): Promise<unknown[][]> {
     return dialect.read((db) => {
       // statements belong to the connection that they were prepared on
-      if (reads?.db !== db) reads = new PreparedReads(db);
+      if (reads?.db !== db) reads = new PreparedReads(db, watch);
       if (!dialect.threads) return reads.rows(statement, parameters);
       const start = performance.now();
       const rows = reads.rows(statement, parameters);
@@ -29,13 +30,16 @@ export function sqliteExecutor(dialect: Pick<SqliteFileDialect, 'read' | 'thread
   const elsewhere = coalescing({
     format: 'native',
     async rows(statement, parameters) {
+      const start = performance.now();
       try {
         const { rows, took } = await (dialect.threads as ReaderThreads).rows<unknown[]>(statement, parameters, 'arrays');
         costs.note(statement, parameters, took);
+        watch.answered?.(took, false);
         return rows;
       } catch (error) {
-        if (!(error instanceof NoThreads)) throw error;
-        return here(statement, parameters);
+        if (error instanceof NoThreads) return here(statement, parameters);
+        watch.answered?.(performance.now() - start, true);
+        throw error;
       }
     },
     underWay: () => dialect.threads?.underWay ?? 0,

@@ -2,14 +2,15 @@ import type { DatabaseSync } from 'node:sqlite';
 import type { Statement } from './executor.ts';
 import { PreparedReads } from './prepared-reads.ts';
 import type { SqliteFileDialect } from './sqlite-dialect.ts';
+import type { StatementWatch } from './statement-watch.ts';
 import type { Step, Writer } from './writer.ts';
 
 /** Sends prepared statements on the connection that writes, in turn with everybody else who does. */
-export function sqliteWriter(dialect: Pick<SqliteFileDialect, 'write' | 'writesUnderWay'>): Writer {
+export function sqliteWriter(dialect: Pick<SqliteFileDialect, 'write' | 'writesUnderWay'>, watch: StatementWatch = {}): Writer {
   let prepared: PreparedReads | null = null;
 
   function preparedOn(db: DatabaseSync): PreparedReads {
-    if (prepared?.db !== db) prepared = new PreparedReads(db);
+    if (prepared?.db !== db) prepared = new PreparedReads(db, watch);
     return prepared;
   }
 

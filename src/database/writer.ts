@@ -1,4 +1,4 @@
-import type { Statement } from './executor.ts';
+import type { ConnectionCounts, Statement } from './executor.ts';
 
 /** A statement and what it is sent with, which may depend on the rows of the step before. */
 export interface Step {
@@ -27,5 +27,7 @@ export interface Writer {
   transaction<Result>(work: (send: Send) => Promise<Work<Result>>): Promise<Result>;
   /** Changes that wait, for the database or to be sent to it. */
   underWay(): number;
+  /** Absent where the database needs no connections. */
+  connections?(): ConnectionCounts;
   close(): Promise<void>;
 }

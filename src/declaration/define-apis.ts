@@ -141,6 +141,7 @@ export interface ServerOptions {
   readonly require_if_match?: boolean;
   readonly health?: { readonly live?: string | null; readonly ready?: string | null } | null;
   readonly request_id?: string | null;
+  readonly metrics?: { readonly path?: string; readonly role?: string | null } | null;
   readonly log?: { readonly level?: LogLevel; readonly redact?: readonly string[] };
 }
 

@@ -76,6 +76,7 @@ function readServer(written: WrittenAppMain['server']): ServerDeclaration {
     requireIfMatch: written.require_if_match,
     health: Object.freeze({ live: health?.live ?? null, ready: health?.ready ?? null }),
     requestIdHeader: written.request_id,
+    metrics: written.metrics && Object.freeze({ ...written.metrics }),
     log: Object.freeze({ level: written.log.level, redact: Object.freeze([...written.log.redact]) }),
   });
 }

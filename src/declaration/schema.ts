@@ -398,6 +398,15 @@ const idempotency = object('idempotency', {
   answer_limit: optional(integer(0, longest), 1_048_576, 'The most bytes of an answer that are kept.'),
 });
 
+const metrics = object('metrics', {
+  path: optional(
+    text({ expected: 'a path such as "/metrics"', pattern: plainPathPattern }),
+    '/metrics',
+    'Where the metrics are told.',
+  ),
+  role: optional(nullable(role), 'ROLE_METRICS', 'The role that is checked; null means that anybody may read them.'),
+});
+
 const server = object('server', {
   host: optional(text({ expected: 'a host name or an address', pattern: /^[^\s/]+$/ }), '127.0.0.1', 'The address to listen on.'),
   port: optional(integer(0, 65_535), 3000, 'The port to listen on; 0 means any free one.'),
@@ -458,6 +467,7 @@ const server = object('server', {
     'The header that a request brings its id in, and that every answer tells it in; null means none.',
   ),
   log: optional(log, {}, 'What is logged.'),
+  metrics: optional(nullable(metrics), null, 'Counts and times, as Prometheus reads them; null means that nothing is counted.'),
 });
 
 const exports = object('exports', {

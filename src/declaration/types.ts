@@ -265,6 +265,14 @@ export interface ServerDeclaration {
   /** The header that says what a request is called; null: nobody is told. */
   readonly requestIdHeader: string | null;
   readonly log: LogDeclaration;
+  /** Null: nowhere. */
+  readonly metrics: MetricsDeclaration | null;
+}
+
+export interface MetricsDeclaration {
+  readonly path: string;
+  /** Who may read them; null: anybody. */
+  readonly role: string | null;
 }
 
 /** What is logged at least, as pino calls it. */

@@ -27,5 +27,6 @@ export function requestLog(log: FastifyBaseLogger, ids: RequestIds | null, isQui
     },
     // these are counted, and told of once a second: to write of each would be more work than to turn it away
     refused() {},
+    givenUp() {},
   };
 }

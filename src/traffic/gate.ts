@@ -19,12 +19,17 @@ const quiet = 1000;
 
 const overloaded = problem('overloaded', {}, { headers: retryLater });
 
+/** The limit that turned a request away. */
+export type ShedReason = 'max_concurrent' | 'busy_concurrent';
+
 /** Is told what becomes of requests. */
 export interface TrafficWatch {
   /** One that was let in has its whole answer, or its connection is gone; it came at `since`. */
   closed(response: ServerResponse, since: number): void;
-  /** One was answered here and seen by nobody else. */
-  refused(request: IncomingMessage, found: Problem): void;
+  /** One was answered here and seen by nobody else; `reason` is the limit that turned it away, where there is too much to do. */
+  refused(request: IncomingMessage, found: Problem, reason: ShedReason | null): void;
+  /** One that was let in took too long, and was answered here. */
+  givenUp(found: Problem): void;
 }
 
 export interface GateOptions {
@@ -76,6 +81,11 @@ export class Gate {
     return this.#inFlight.size;
   }
 
+  /** Whether the process or the database has more to do than it can. */
+  get isBusy(): boolean {
+    return this.#isBusy;
+  }
+
   /** Whether requests are answered, and go on being so. */
   get isOpen(): boolean {
     return !this.#isDraining;
@@ -106,12 +116,12 @@ export class Gate {
     if (this.#isDraining) response.setHeader('Connection', 'close');
     if ((this.#inFlight.size >= this.#room || (this.#isBusy && this.#isTurnFull())) && !this.#options.isExempt(url)) {
       this.#shed++;
-      this.#refuse(overloaded, request, response);
+      this.#refuse(overloaded, request, response, this.#isBusy ? 'busy_concurrent' : 'max_concurrent');
       return false;
     }
     const trouble = targetTrouble(url, this.#limits);
     if (trouble !== null) {
-      this.#refuse(trouble, request, response);
+      this.#refuse(trouble, request, response, null);
       return false;
     }
     if (this.#timer === null) this.#start();
@@ -120,9 +130,9 @@ export class Gate {
     return true;
   }
 
-  #refuse(found: Problem, request: IncomingMessage, response: ServerResponse): void {
+  #refuse(found: Problem, request: IncomingMessage, response: ServerResponse, reason: ShedReason | null): void {
     answerProblem(found, request, response, this.#options.ids);
-    this.#options.watch?.refused(request, found);
+    this.#options.watch?.refused(request, found, reason);
   }
 
   /**
@@ -167,6 +177,7 @@ export class Gate {
       if (!response.headersSent) {
         const late = problem('handler_timeout', { limit }, { headers: retryLater });
         answerProblem(late, response.req, response, this.#options.ids);
+        this.#options.watch?.givenUp(late);
       } else if (age >= 2 * limit && !hasOwnPace(response)) response.destroy();
     }
   }

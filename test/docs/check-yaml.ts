@@ -7,7 +7,7 @@ import { codeSource } from '../../src/declaration/source.ts';
 import type { Exported } from '../../src/declaration/types.ts';
 
 const secret = 'a secret of thirty-two characters or more';
-const environment = { JWT_SECRET: secret, REPORTING_KEY: secret };
+const environment = { JWT_SECRET: secret, REPORTING_KEY: secret, METRICS_KEY: secret };
 
 const known = (...names: string[]): Exported[] =>
   names.map((name) => ({ name, qualifiedName: `src/x#${name}`, value: class {} }));
