@@ -11,8 +11,8 @@ const require = createRequire(import.meta.url);
 /** Packages whose classes an application shares with Declarest: whoever imports them must get what is in the bundle. */
 const shared = ['@mikro-orm/core', '@mikro-orm/sql', '@mikro-orm/postgresql'];
 
-/** Packages that stay outside: Fastify and pg are loaded as they are, the others only where an application has them. */
-const outside = [/^node:/, /^fastify(\/|$)/, /^pg(\/|$)/, 'dataloader', 'tinyglobby'];
+/** Packages that stay outside: Fastify, what it brings along, and pg are loaded as they are, the others only where an application has them. */
+const outside = [/^node:/, /^fastify(\/|$)/, /^ajv(-formats)?(\/|$)/, /^pg(\/|$)/, 'dataloader', 'tinyglobby'];
 
 /**
  * Makes the folder `bundle` of a package that was built before.

@@ -119,6 +119,10 @@ export async function loadApplication(
     checkControllers(declaration.apis, mapper, report);
     checkLists(declaration.apis, mapper, report);
     checkDenormalizers(catalog, mapper, report);
+    if (declaresBodies(declaration) && report.errors.length === 0) {
+      const { checkDeclaredBodies } = await import('./openapi/declared-bodies.ts');
+      checkDeclaredBodies({ catalog, declaration, mapper }, report);
+    }
   }
   const records = await loadRoutes(declaration, catalog, report);
   const loaded = records.filter(({ definition }) => definition !== null);
@@ -156,6 +160,11 @@ function checkMetrics(
   const others = [health.live, health.ready, openapi.path, openapi.docs];
   const taken = allowedMethods(records, metrics.path).length > 0 || others.includes(metrics.path);
   if (taken) report.add([...at, 'path'], `something else answers at ${metrics.path}; choose another path`);
+}
+
+/** Whether some action says what its handler takes. */
+export function declaresBodies({ apis }: Pick<Declaration, 'apis'>): boolean {
+  return apis.some(({ actions }) => actions.some(({ body }) => body !== null));
 }
 
 /** Whether what a route's name and path are made of was found right: else they are a stopgap, and say nothing. */

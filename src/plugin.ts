@@ -6,10 +6,11 @@ import { compileGuard, type Guard } from './access/guard.ts';
 import type { Surroundings } from './access/jwt-keys.ts';
 import { isPromiseLike } from './access/promise-like.ts';
 import type { ApiRequest, User } from './access/user.ts';
-import { type Application, type ApplicationOptions, instancesOf, loadApplication } from './application.ts';
+import { type Application, type ApplicationOptions, declaresBodies, instancesOf, loadApplication } from './application.ts';
 import { denormalizersOf } from './change/associations.ts';
 import { conflictProblem } from './change/conflict.ts';
 import { countLinks } from './change/link-versions.ts';
+import type { BodyCheck } from './controller/body-check.ts';
 import { hidingClasses } from './controller/check-lists.ts';
 import { compileHandlers } from './controller/handlers.ts';
 import type { Find, Observer } from './controller/observer.ts';
@@ -22,7 +23,7 @@ import { connectionsWanted, type Mapper, poolOf, watchMapper } from './database/
 import { prepareDatabase } from './database/prepare-database.ts';
 import type { StatementWatch } from './database/statement-watch.ts';
 import type { Writer } from './database/writer.ts';
-import type { JwtDeclaration, RateLimitDeclaration } from './declaration/types.ts';
+import type { ActionDeclaration, JwtDeclaration, RateLimitDeclaration } from './declaration/types.ts';
 import { Problem, problem } from './errors.ts';
 import { metaOf } from './model/hierarchy.ts';
 import { type RootFilter, rootFilterOf } from './query/root-filter.ts';
@@ -115,11 +116,16 @@ export async function mountApplication(
     denormalizers: denormalizersOf(catalog.denormalizers),
     prefix: app.prefix,
   };
-  mountRoutes(app, records, compileHandlers(compiled, { asked, cursors, executor, filters, observer, writer }), {
-    alone,
-    route: { bodyLimit: declaration.server.bodyLimit },
-    ...(limiter && { admit: ({ api }) => hookOf(limiter, api ? api.rateLimit : declaration.server.rateLimit) }),
-  });
+  mountRoutes(
+    app,
+    records,
+    compileHandlers(compiled, { asked, bodies: await bodyChecksOf(application), cursors, executor, filters, observer, writer }),
+    {
+      alone,
+      route: { bodyLimit: declaration.server.bodyLimit },
+      ...(limiter && { admit: ({ api }) => hookOf(limiter, api ? api.rateLimit : declaration.server.rateLimit) }),
+    },
+  );
   return {
     executor,
     guardFor: (roles) => compileGuard(roles, application.voters, challenge),
@@ -212,6 +218,13 @@ async function rootFilters({
     if (!filters.has(meta)) filters.set(meta, await rootFilterOf(mapper, meta));
   }
   return filters;
+}
+
+/** What looks into bodies is loaded where some are declared. */
+async function bodyChecksOf(application: Application): Promise<ReadonlyMap<ActionDeclaration, BodyCheck>> {
+  if (!declaresBodies(application.declaration)) return new Map();
+  const { bodyChecks } = await import('./openapi/declared-bodies.ts');
+  return bodyChecks(application);
 }
 
 /** What checks tokens is loaded where there are any. */

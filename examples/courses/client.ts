@@ -651,13 +651,13 @@ export function createClient(options: ClientOptions) {
       /** participation */
       participationDelete: (id: number, condition: Condition = {}): Promise<unknown> => send('DELETE', `/api/course/${part(id)}/participation.json`, { ...condition }),
       /** Add to tags */
-      addTag: (id: number, body: TagReference, condition: Condition = {}): Promise<unknown> => send('POST', `/api/course/${part(id)}/tags.json`, { body, ...condition }),
+      addTag: (id: number, body: TagReference, condition: Condition = {}): Promise<Tag> => send('POST', `/api/course/${part(id)}/tags.json`, { body, ...condition }),
       /** Remove from tags */
-      removeTag: (id: number, body: TagReference, condition: Condition = {}): Promise<unknown> => send('DELETE', `/api/course/${part(id)}/tags.json`, { body, ...condition }),
+      removeTag: (id: number, body: TagReference, condition: Condition = {}): Promise<Tag> => send('DELETE', `/api/course/${part(id)}/tags.json`, { body, ...condition }),
       /** close */
-      close: (id: number, body?: unknown, condition: Condition = {}): Promise<unknown> => send('POST', `/api/course/${part(id)}/close.json`, { body, ...condition }),
+      close: (id: number, body?: unknown, condition: Condition = {}): Promise<Course> => send('POST', `/api/course/${part(id)}/close.json`, { body, ...condition }),
       /** mine */
-      mine: (): Promise<unknown> => send('GET', `/api/course/mine.json`),
+      mine: (): Promise<CourseCollection> => send('GET', `/api/course/mine.json`),
     },
     tag: {
       /** List of tag */

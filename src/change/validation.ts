@@ -1,5 +1,6 @@
 import { type EntityMetadata, type EntityProperty, helper, isRaw, Reference, ReferenceKind } from '@mikro-orm/core';
 import type { Mapper } from '../database/mapper.ts';
+import type { StandardSchema } from '../declaration/types.ts';
 import { mostViolations, type Violation } from '../errors.ts';
 import { jsonName, ownProperties } from '../model/field-plan.ts';
 import { isKnownToCallers } from '../model/groups.ts';
@@ -7,22 +8,6 @@ import { metaOfEntity } from '../model/hierarchy.ts';
 import { codePoints } from '../model/identifier.ts';
 import { type ValueKind, valueKindOf } from '../model/value-kind.ts';
 import { isRequired } from './write-plan.ts';
-
-/** The part of the Standard Schema interface that is used: zod, valibot, arktype and others have it. */
-export interface StandardSchema {
-  readonly '~standard': {
-    validate(value: unknown): StandardResult | Promise<StandardResult>;
-  };
-}
-
-interface StandardResult {
-  readonly issues?:
-    | readonly {
-        readonly message: string;
-        readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
-      }[]
-    | undefined;
-}
 
 type Check = (entity: Record<string, unknown>, isNew: boolean) => Violation | null;
 

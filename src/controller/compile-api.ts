@@ -3,7 +3,7 @@ import type { Guard } from '../access/guard.ts';
 import type { Cursors } from '../database/cursor.ts';
 import type { Executor } from '../database/executor.ts';
 import type { Writer } from '../database/writer.ts';
-import type { ApiDeclaration, SortKey } from '../declaration/types.ts';
+import type { ActionDeclaration, ApiDeclaration, SortKey } from '../declaration/types.ts';
 import { metaOf } from '../model/hierarchy.ts';
 import { identifierParser } from '../model/identifier.ts';
 import { Askable, type AskedModel } from '../query/asked.ts';
@@ -11,6 +11,7 @@ import type { RootFilter } from '../query/root-filter.ts';
 import { SeekPlan } from '../query/seek-plan.ts';
 import type { RouteRecord } from '../route/record.ts';
 import { ApiController, constructController, restrictsQueries } from './api-controller.ts';
+import type { BodyCheck } from './body-check.ts';
 import { showsRowsAsTheyAre } from './compiled-actions.ts';
 import type { ControllerHooks } from './hooks.ts';
 import { ListRuntime } from './list-runtime.ts';
@@ -25,6 +26,8 @@ export interface Compilers {
   readonly filters: ReadonlyMap<EntityMetadata, RootFilter>;
   readonly asked: Pick<AskedModel, 'isHiding' | 'matching'>;
   readonly observer: Observer | undefined;
+  /** What holds the bodies of actions to what was declared of them. */
+  readonly bodies: ReadonlyMap<ActionDeclaration, BodyCheck>;
 }
 
 /** Makes what checks some roles. */

@@ -19,7 +19,8 @@ type Method = (...args: unknown[]) => unknown;
 /** Is called with what calls the controller's method. */
 export type Around = (request: ApiRequest, run: () => unknown) => unknown;
 
-const directly: Around = (_, run) => run();
+/** Nobody is around. */
+export const directly: Around = (_, run) => run();
 
 /** How an action is answered. */
 export interface Acting {

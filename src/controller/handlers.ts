@@ -11,10 +11,11 @@ import { RowSight } from '../query/row-sight.ts';
 import type { HandlerFor, RouteHandler } from '../route/mount.ts';
 import type { RouteRecord } from '../route/record.ts';
 import { ApiController } from './api-controller.ts';
+import { withBody } from './body-check.ts';
 import { type Compilers, compileApi, type GuardFor } from './compile-api.ts';
 import { compiledEntity, compiledExport, compiledIndex, isUnhooked, type LookFor } from './compiled-actions.ts';
 import { compiledWrite } from './compiled-writes.ts';
-import { type Around, collectionHandler, singleHandler } from './dispatch.ts';
+import { type Around, collectionHandler, directly, singleHandler } from './dispatch.ts';
 import { doorOf } from './door.ts';
 import { isExport } from './export-reply.ts';
 import type { KeptAnswers } from './kept-answers.ts';
@@ -80,7 +81,9 @@ export function compileHandlers(
     }
     const { controller, runtime } = controllers.get(api) as { controller: ApiController; runtime: ApiRuntime };
     const make = single ? singleHandler : collectionHandler;
-    const around: Around | undefined = observer && ((request, run) => observer.handle(record, controller, request, run));
+    const watched: Around = observer ? (request, run) => observer.handle(record, controller, request, run) : directly;
+    const check = compilers.bodies.get(action);
+    const around = check ? withBody(check, watched) : watched;
     const general = make({
       runtime,
       controller,

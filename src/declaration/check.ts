@@ -3,6 +3,7 @@ import { unreadable } from './placeholders.ts';
 import type { Report } from './report.ts';
 import {
   canonicalKey,
+  type DescribedShape,
   type Entry,
   isContainer,
   type Key,
@@ -15,7 +16,7 @@ import {
   type TextShape,
 } from './shape.ts';
 import { didYouMean, listed, nearest } from './suggest.ts';
-import type { Catalog, Path } from './types.ts';
+import type { Catalog, DescribedDeclaration, Path, StandardSchema } from './types.ts';
 
 /**
  * Checks a value against a shape, reports all that is wrong with it, and fills in the defaults.
@@ -51,6 +52,10 @@ function checkShape(shape: Shape, value: unknown, path: Path, context: CheckCont
         return resolveClass(shape.of, value, context.catalog, fail);
       }
       return mustBe(expectedOf(shape));
+    case 'described': {
+      const found = checkDescribed(shape, value, context, fail);
+      return found === null ? mustBe(expectedOf(shape)) : found;
+    }
     case 'any':
       return isMapping(value) ? value : mustBe('a mapping', true);
     case 'list':
@@ -65,6 +70,28 @@ function checkShape(shape: Shape, value: unknown, path: Path, context: CheckCont
       return option ? checkShape(option, value, path, context) : mustBe(expectedOf(shape), shape.secret);
     }
   }
+}
+
+/** Null: it is nothing of the kind; undefined: what is wrong was told. */
+function checkDescribed(
+  { around }: DescribedShape,
+  value: unknown,
+  { catalog }: CheckContext,
+  fail: (message: string) => undefined,
+): DescribedDeclaration | undefined | null {
+  const modelOf = (given: unknown, as: 'one' | DescribedShape['around'][number]) => {
+    const model = resolveClass('models', given, catalog, fail);
+    return model && Object.freeze({ kind: 'model' as const, model, as });
+  };
+  const isNamed = (given: unknown) =>
+    (typeof given === 'string' && given !== '') || typeof given === 'function' || isInstance(given);
+  if (isStandardSchema(value)) return Object.freeze({ kind: 'standard' as const, schema: value });
+  if (isNamed(value)) return modelOf(value, 'one');
+  if (!isMapping(value)) return null;
+  const [key, ...others] = writtenKeys(value);
+  const wrapped = others.length === 0 && around.find((name) => name === key);
+  if (wrapped && isNamed(value[wrapped])) return modelOf(value[wrapped], wrapped);
+  return Object.freeze({ kind: 'json' as const, schema: JSON.parse(JSON.stringify(value)) });
 }
 
 function checkText(shape: TextShape, value: unknown, mustBe: (expected: string, secret?: boolean) => undefined): unknown {
@@ -172,6 +199,8 @@ function expectedOf(shape: Shape): string {
       return `an integer from ${shape.min} to ${shape.max}`;
     case 'class':
       return `the name of a ${classWords[shape.of]}${orNull}`;
+    case 'described':
+      return `the name of a model class, ${shape.around.map((name) => `{ ${name}: <model> }`).join(', ')} or a JSON Schema${orNull}`;
     case 'list':
       return 'a list';
     case 'either':
@@ -187,6 +216,11 @@ function isMapping(value: unknown): value is Mapping {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
   const prototype = Object.getPrototypeOf(value);
   return prototype === null || prototype === Object.prototype;
+}
+
+// arktype's schemas are functions, valibot's are plain objects
+function isStandardSchema(value: unknown): value is StandardSchema {
+  return ((typeof value === 'object' && value !== null) || typeof value === 'function') && '~standard' in value;
 }
 
 /** An object of some class, such as a MikroORM schema. */

@@ -31,7 +31,8 @@ function writtenValue(value: unknown, offset: number, placeOf: (offset: number) 
 }
 
 function isPlain(value: unknown): value is Record<string, unknown> {
-  if (typeof value !== 'object' || value === null) return false;
+  // a schema of valibot is a plain object, and is taken as a whole
+  if (typeof value !== 'object' || value === null || '~standard' in value) return false;
   const prototype = Object.getPrototypeOf(value);
   return prototype === Object.prototype || prototype === null;
 }

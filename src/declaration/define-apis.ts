@@ -1,5 +1,5 @@
 import type { CheckedApis } from './field-names.ts';
-import type { FilterOperator, Format, HttpMethod, LogLevel, SearchMethod } from './types.ts';
+import type { FilterOperator, Format, HttpMethod, LogLevel, SearchMethod, StandardSchema } from './types.ts';
 
 /** A model: its class, or the MikroORM schema that describes it. */
 export type ModelClass = (abstract new (...args: never[]) => object) | { readonly meta: object; readonly class: unknown };
@@ -65,7 +65,21 @@ export interface Action extends ListOptions {
   readonly description?: string | Readonly<Partial<Record<HttpMethod, string | null>>> | null;
   /** Whether the OpenAPI document says nothing of it. */
   readonly hidden?: boolean;
+  /** What the handler takes, and is held to. */
+  readonly body?: string | ModelClass | { readonly reference: string | ModelClass } | StandardSchema | JsonSchema | null;
+  /** What the handler gives. */
+  readonly result?:
+    | string
+    | ModelClass
+    | { readonly list: string | ModelClass }
+    | { readonly collection: string | ModelClass }
+    | StandardSchema
+    | JsonSchema
+    | null;
 }
+
+/** A JSON Schema (2020-12). */
+export type JsonSchema = { readonly [keyword: string]: unknown };
 
 export interface DatabaseOptions {
   readonly url?: string;

@@ -37,6 +37,8 @@ function schemaOf(shape: Shape, definitions: Map<string, Json>): Json {
       return orNull({ type: 'string', minLength: 1 }, shape.nullable);
     case 'any':
       return { type: 'object' };
+    case 'described':
+      return orNull({ anyOf: [{ type: 'string', minLength: 1 }, { type: 'object' }] }, shape.nullable);
     case 'list':
       return {
         type: 'array',

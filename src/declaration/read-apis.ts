@@ -146,6 +146,7 @@ function readAction(
   const kind = name === '_index' ? 'index' : name === '_entity' ? 'entity' : 'custom';
   const single = readSingle(name, kind, value['single-collection'], path, report);
   if (value.association) checkAssociation(kind, single, value, path, report);
+  checkHandled(name, kind, value, path, report);
   return Object.freeze({
     name,
     kind,
@@ -161,6 +162,8 @@ function readAction(
     formats: value.formats ? Object.freeze([...value.formats]) : ofApi.formats,
     descriptions: readDescriptions(value.description),
     hidden: value.hidden ?? ofApi.hidden,
+    body: value.body,
+    result: value.result,
     path: Object.freeze([...path]),
   });
 }
@@ -257,6 +260,33 @@ function checkAssociation(
   if (value.controller_action !== null) {
     report.add(at, '"association" and "controller_action" exclude each other; leave one of them out', 'key');
   }
+}
+
+/** What is supplied is known; only what a handler takes and gives is worth a word. */
+function checkHandled(
+  name: string,
+  kind: ActionDeclaration['kind'],
+  { association, body, controller_action: handler, methods, result }: WrittenAction,
+  path: Path,
+  report: Report,
+): void {
+  const isSupplied = kind !== 'custom' && handler === null;
+  if (result !== null && isSupplied)
+    report.add(
+      [...path, 'result'],
+      `what ${name} gives is known; "result" belongs to an action with a handler of your own`,
+      'key',
+    );
+  if (body === null) return;
+  const at = [...path, 'body'];
+  if (isSupplied || association)
+    report.add(
+      at,
+      `what ${association ? 'an association' : name} takes is known; "body" belongs to an action with a handler of your own`,
+      'key',
+    );
+  else if (methods && !methods.POST && !methods.PUT && !methods.PATCH && !methods.DELETE)
+    report.add(at, '"body" needs a method that has one: POST, PUT, PATCH or DELETE', 'key');
 }
 
 function readAssociation(written: WrittenAction['association']): AssociationDeclaration | null {

@@ -3,6 +3,7 @@ import {
   boolean,
   classOf,
   dependent,
+  described,
   either,
   entries,
   integer,
@@ -183,6 +184,16 @@ const action = object('action', {
     'What the action does, for the OpenAPI document: a text (Markdown), or one for each method.',
   ),
   hidden: dependent(boolean(), false, 'that of the API', hiddenDoc),
+  body: optional(
+    nullable(described('reference')),
+    null,
+    'What a handler takes: a model (as POST on its list does), { reference: <model> }, a JSON Schema, or in code a Standard Schema. Held to.',
+  ),
+  result: optional(
+    nullable(described('list', 'collection')),
+    null,
+    'What a handler gives: a model, { list: <model> }, { collection: <model> }, a JSON Schema, or in code a Standard Schema.',
+  ),
 });
 
 const rateKeys = {

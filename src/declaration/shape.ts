@@ -1,4 +1,4 @@
-import type { Exported, Path } from './types.ts';
+import type { DescribedDeclaration, Exported, Path } from './types.ts';
 
 /** What a value of the declaration may look like. Checker, reference and JSON Schema all read these. */
 export type Shape =
@@ -7,6 +7,7 @@ export type Shape =
   | BooleanShape
   | ClassShape
   | AnyShape
+  | DescribedShape
   | ListShape
   | MapShape
   | ObjectShape
@@ -51,6 +52,14 @@ export interface ClassShape {
 export interface AnyShape {
   readonly kind: 'any';
   readonly nullable: false;
+}
+
+/** What a body or a result is like: a model, `{ list: Person }` and the like, a JSON Schema, or in code a Standard Schema. */
+export interface DescribedShape {
+  readonly kind: 'described';
+  readonly nullable: boolean;
+  /** What may be around a model. */
+  readonly around: readonly ('reference' | 'list' | 'collection')[];
 }
 
 export interface ListShape {
@@ -157,6 +166,10 @@ export function classOf(of: ClassShape['of']): Schema<Exported> {
 
 export function anything(): Schema<Readonly<Record<string, unknown>>> {
   return { kind: 'any', nullable: false };
+}
+
+export function described(...around: DescribedShape['around']): Schema<DescribedDeclaration> {
+  return { kind: 'described', nullable: false, around };
 }
 
 export function list<T>(of: Schema<T>, { min = 0, max = Number.POSITIVE_INFINITY, unique = true } = {}): Schema<readonly T[]> {

@@ -130,7 +130,34 @@ export interface ActionDeclaration {
   readonly descriptions: Readonly<Partial<Record<HttpMethod, string>>>;
   /** Whether the OpenAPI document says nothing of it. */
   readonly hidden: boolean;
+  /** What its handler takes and what it gives; null where nothing is known of it. */
+  readonly body: DescribedDeclaration | null;
+  readonly result: DescribedDeclaration | null;
   readonly path: Path;
+}
+
+/** What a body or a result is like. */
+export type DescribedDeclaration =
+  | { readonly kind: 'model'; readonly model: Exported; readonly as: 'one' | 'reference' | 'list' | 'collection' }
+  | { readonly kind: 'standard'; readonly schema: StandardSchema }
+  | { readonly kind: 'json'; readonly schema: Readonly<Record<string, unknown>> };
+
+/** A schema of zod, valibot, arktype and the like. */
+export interface StandardSchema {
+  readonly '~standard': {
+    validate(value: unknown): StandardResult | Promise<StandardResult>;
+  };
+}
+
+export interface StandardResult {
+  /** What the value was made into, where nothing is wrong with it. */
+  readonly value?: unknown;
+  readonly issues?:
+    | readonly {
+        readonly message: string;
+        readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
+      }[]
+    | undefined;
 }
 
 export interface AssociationDeclaration {

@@ -13,7 +13,7 @@ interface Operation {
     schema: JsonSchema;
     description?: string;
   }[];
-  readonly requestBody?: { readonly content: Readonly<Record<string, { schema: JsonSchema }>> };
+  readonly requestBody?: { readonly required?: boolean; readonly content: Readonly<Record<string, { schema: JsonSchema }>> };
   readonly responses: Readonly<Record<string, { content?: Readonly<Record<string, { schema: JsonSchema }>> }>>;
 }
 
@@ -130,7 +130,7 @@ function callText(call: Call, name: string): string {
   const list = isList(call);
   const parameters = [
     ...inPath.map(({ name: parameter, schema }) => `${camel(parameter)}: ${typeOf(schema)}`),
-    ...(body ? [`body${Object.keys(body).length === 0 ? '?' : ''}: ${typeOf(body)}`] : []),
+    ...(body ? [`body${operation.requestBody?.required === true ? '' : '?'}: ${typeOf(body)}`] : []),
     ...(list ? [`query: ${queryName(call)} = {}`] : []),
     ...conditionOf(operation),
   ];

@@ -1,12 +1,11 @@
 import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
+import { accessorsFor } from '../change/accessors.ts';
 import { planWrites } from '../change/write-plan.ts';
-import { restrictsQueries } from '../controller/api-controller.ts';
 import { isExport } from '../controller/export-reply.ts';
-import type { Mapper } from '../database/mapper.ts';
-import type { ActionDeclaration, ApiDeclaration, Catalog, Declaration, Format, HttpMethod } from '../declaration/types.ts';
+import type { ActionDeclaration, ApiDeclaration, AssociationDeclaration, Format, HttpMethod } from '../declaration/types.ts';
 import { planFields, targetsOf } from '../model/field-plan.ts';
 import { readGroups, writeGroups } from '../model/groups.ts';
-import { concreteClasses, metaOf, sameLine } from '../model/hierarchy.ts';
+import { concreteClasses, metaOf } from '../model/hierarchy.ts';
 import { keyKind } from '../model/identifier.ts';
 import { versionOf } from '../model/version.ts';
 import { pageParameters } from '../response/page-request.ts';
@@ -14,9 +13,8 @@ import { orderRecords } from '../route/order.ts';
 import { parsePath, placeholdersOf } from '../route/pattern.ts';
 import { defaultIdRequirement, isHidden, type RouteRecord } from '../route/record.ts';
 import { maxValueLength } from '../route/requirement.ts';
-import { isDenormalizerClass } from '../serialization/denormalizer.ts';
 import { contentTypes } from '../serialization/formats.ts';
-import { Components } from './components.ts';
+import type { Components } from './components.ts';
 import {
   type ConditionParameter,
   conditionHeaders,
@@ -27,21 +25,15 @@ import {
   taggedHeaders,
   takesIfMatch,
 } from './conditions.ts';
+import type { DeclaredSchemas } from './declared-schemas.ts';
 import { exampleOf } from './example.ts';
 import type { Info } from './info.ts';
 import { type JsonSchema, valueSchema } from './json-schema.ts';
 import { listParameters } from './list-parameters.ts';
 import { type ProblemStatus, problemResponse, problemResponses } from './problems.ts';
-import { collectionSchema, ReadSchemas } from './read-schemas.ts';
-import { type BodyMode, WriteSchemas } from './write-schemas.ts';
-
-/** What a document is made of. */
-export interface Described {
-  readonly declaration: Declaration;
-  readonly catalog: Catalog;
-  readonly mapper: Mapper;
-  readonly records: readonly RouteRecord[];
-}
+import { collectionSchema, type ReadSchemas } from './read-schemas.ts';
+import { type Described, descriptionOf, schemasOf } from './schemas.ts';
+import type { BodyMode, WriteSchemas } from './write-schemas.ts';
 
 /** An OpenAPI document, ready for `JSON.stringify`. */
 export type OpenApiDocument = JsonSchema;
@@ -55,9 +47,10 @@ const bodyModes: Readonly<Partial<Record<HttpMethod, BodyMode>>> = { POST: 'crea
 
 class Writer {
   readonly #described: Described;
-  readonly #components = new Components();
+  readonly #components: Components;
   readonly #read: ReadSchemas;
   readonly #write: WriteSchemas;
+  readonly #declared: DeclaredSchemas;
   /** Those that some operation can be refused with. */
   readonly #statuses = new Set<ProblemStatus>();
   readonly #conditionsUsed = new Set<ConditionParameter>();
@@ -65,18 +58,11 @@ class Writer {
 
   constructor(described: Described) {
     this.#described = described;
-    const { catalog, declaration, mapper } = described;
-    const denormalized = new Set(
-      catalog.denormalizers.flatMap(({ value }) => (isDenormalizerClass(value) ? value.properties : [])),
-    );
-    const restricted = declaration.apis.filter(restricts).map(({ class: model }) => metaOf(mapper, model.value));
-    const around = {
-      hides: (meta: EntityMetadata) => restricted.some((other) => sameLine(meta, other)),
-      describe: descriptionOf,
-      denormalizes: (meta: EntityMetadata, property: string) => denormalized.has(`${meta.className}.${property}`),
-    };
-    this.#read = new ReadSchemas(this.#components, around);
-    this.#write = new WriteSchemas(mapper, this.#components, around);
+    const { components, declared, read, write } = schemasOf(described);
+    this.#components = components;
+    this.#read = read;
+    this.#write = write;
+    this.#declared = declared;
   }
 
   document(info: Info, prefix: string): OpenApiDocument {
@@ -143,7 +129,7 @@ class Writer {
         ...this.#queryParameters(record, method, format),
         ...this.#conditions(record, method, format),
       ],
-      ...(body && { requestBody: { required: true, content: { 'application/json': { schema: body } } } }),
+      ...(body && { requestBody: { required: !isOptional(action, method), content: { 'application/json': { schema: body } } } }),
       responses: this.#responses(record, method, format, asked.length > 0),
     };
   }
@@ -157,7 +143,11 @@ class Writer {
       const targets = types.length > 0 ? types.map(({ value }) => metaOf(mapper, value)) : own ? targetsOf(own) : [];
       return targets.length > 0 ? this.#write.reference(targets) : {};
     }
-    if (!isSupplied(action)) return method === 'POST' || method === 'PUT' || method === 'PATCH' ? {} : null;
+    if (!isSupplied(action)) {
+      if (method === 'GET' || method === 'HEAD') return null;
+      if (action.body) return this.#declared.body(api, action, action.body);
+      return method === 'DELETE' ? null : {};
+    }
     const mode = bodyModes[method];
     if (!mode || (action.kind === 'index') !== (mode === 'create')) return null;
     const plans = concreteClasses(mapper, meta).map((of) => planWrites(mapper, of, writeGroups));
@@ -200,10 +190,12 @@ class Writer {
   #success({ api, action }: RouteRecord, method: HttpMethod, format: string): [string, JsonSchema][] {
     const answered = (description: string, schema: JsonSchema) => ({ description, content: contentOf(format, schema) });
     if (method === 'HEAD') return [['200', { description: 'What GET would answer, without its body.' }]];
+    if (api && action?.result)
+      return [['200', answered('What the handler gives.', this.#declared.result(api, action, action.result))]];
     if (!api || !action || !(isSupplied(action) || action.association)) return [['200', answered('What the handler gives.', {})]];
     const meta = metaOf(this.#described.mapper, api.class.value);
-    // a model's own method may give something else than the item
-    if (action.association) return [['200', answered('What was added or removed.', {})]];
+    if (action.association)
+      return [['200', answered('What was added or removed.', this.#item(meta, action.association, method))]];
     const model = this.#modelSchema(meta);
     switch (`${action.kind} ${method}`) {
       case 'index GET':
@@ -220,6 +212,18 @@ class Writer {
       default:
         return [];
     }
+  }
+
+  /** What is in an association; a model's own method may give something else than the item that it was given. */
+  #item(meta: EntityMetadata, { property, types }: AssociationDeclaration, method: HttpMethod): JsonSchema {
+    const { mapper } = this.#described;
+    const own = meta.properties[property as never] as EntityProperty | undefined;
+    const verb = method === 'DELETE' ? 'remove' : 'add';
+    const classes = concreteClasses(mapper, meta);
+    if (!own || classes.some((of) => accessorsFor(of, property)?.methods.some((name) => name.startsWith(verb)))) return {};
+    const targets = types.length > 0 ? types.map(({ value }) => metaOf(mapper, value)) : targetsOf(own);
+    const schemas = targets.map((target) => this.#modelSchema(target));
+    return schemas.length === 1 ? (schemas[0] as JsonSchema) : { anyOf: schemas };
   }
 
   #collection(api: ApiDeclaration, item: JsonSchema): JsonSchema {
@@ -326,14 +330,9 @@ function isAnswered({ action }: RouteRecord, method: HttpMethod): boolean {
   return reads || (action.kind === 'index') === (method === 'POST');
 }
 
-function restricts({ controller }: ApiDeclaration): boolean {
-  return controller !== null && restrictsQueries(controller.value as never);
-}
-
-/** What the model itself says of a property, or of the class. */
-function descriptionOf(meta: EntityMetadata, property?: string): string | undefined {
-  if (property === undefined) return meta.comment || undefined;
-  return (meta.properties[property as never] as EntityProperty | undefined)?.comment || undefined;
+/** Whether a body may be left out: where nothing is known of it, and with DELETE, of which many clients have none. */
+function isOptional(action: ActionDeclaration | null, method: HttpMethod): boolean {
+  return action !== null && !isSupplied(action) && action.association === null && (action.body === null || method === 'DELETE');
 }
 
 function tagOf({ api, controller }: RouteRecord): string {

@@ -1,4 +1,4 @@
-import type { Described } from './document.ts';
+import type { Described } from './schemas.ts';
 
 /** An application that tells of itself. */
 export interface Telling extends Described {

@@ -139,7 +139,7 @@ test('JSON has no colours on a terminal either', async () => {
 test('the table says what lists can be asked, where any declare it', async () => {
   const { code, out } = await call(['routes', join(import.meta.dirname, '..', '..', 'examples', 'courses')]);
   expect(code).toBe(0);
-  expect(out).toMatch(/^METHODS .* ROLES +CAN BE ASKED\n/);
+  expect(out).toMatch(/^METHODS .* ROLES +GIVES +CAN BE ASKED\n/);
   expect(out).toMatch(
     / app_api_single_course__index .* title\[contains\], opened\[gte\], opened\[lt\], closed\[exists\], center\.id, center\.id\[in\], tags\.id, tags\.id\[in\]; sort: title, opened, center\.name; q: title\n/,
   );

@@ -59,6 +59,8 @@ describe('an API', () => {
           formats: ['json'],
           descriptions: {},
           hidden: false,
+          body: null,
+          result: null,
           path: ['app_main', 'apis', 'person', 'actions', '_index'],
         },
         {
@@ -76,6 +78,8 @@ describe('an API', () => {
           formats: ['json'],
           descriptions: {},
           hidden: false,
+          body: null,
+          result: null,
           path: ['app_main', 'apis', 'person', 'actions', '_entity'],
         },
       ],

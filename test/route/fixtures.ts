@@ -23,6 +23,8 @@ export function action(name: string, given: Partial<ActionDeclaration> = {}): Ac
     formats: ['json'],
     descriptions: {},
     hidden: false,
+    body: null,
+    result: null,
     path: ['app_main', 'apis', 'x', 'actions', name],
     ...given,
   };

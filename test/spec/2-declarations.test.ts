@@ -222,7 +222,6 @@ describe.each(databases)('a declaration, served on %s,', (kind) => {
 
     test('and nothing else: what is unknown is 404', async () => {
       for (const path of [
-        '/',
         '/api',
         '/api/unknown.json',
         '/api/books/1/unknown.json',

@@ -1,0 +1,135 @@
+import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
+import formats from 'ajv-formats';
+import type { BodyCheck } from '../controller/body-check.ts';
+import type { ActionDeclaration, ApiDeclaration, DescribedDeclaration, Path, StandardSchema } from '../declaration/types.ts';
+import { type Violation, violationsProblem } from '../errors.ts';
+import type { JsonSchema } from './json-schema.ts';
+import { type Described, schemasOf } from './schemas.ts';
+
+/** Above this many bytes only the first thing that is wrong with a body is told: a large one can have very many. */
+const telling = 65_536;
+
+/** What holds the bodies of actions to what was declared of them: the schemas of the document themselves. */
+export function bodyChecks(
+  described: Pick<Described, 'catalog' | 'declaration' | 'mapper'>,
+): ReadonlyMap<ActionDeclaration, BodyCheck> {
+  const { components, declared: schemas } = schemasOf(described);
+  const found = declaredOnes(described.declaration.apis);
+  const named = found.map(({ api, action, body }) => ({
+    action,
+    body,
+    schema: body.kind === 'standard' ? null : schemas.body(api, action, body),
+  }));
+  const document = { components: { schemas: components.schemas() } };
+  return new Map(
+    named.map(({ action, body, schema }) => [
+      action,
+      body.kind === 'standard' ? standardCheck(body.schema) : schemaCheck(schema as JsonSchema, document),
+    ]),
+  );
+}
+
+/** Reports JSON Schemas that are none. */
+export function checkDeclaredBodies(
+  described: Pick<Described, 'catalog' | 'declaration' | 'mapper'>,
+  report: { add(path: Path, message: string): void },
+): void {
+  const { components, declared: schemas } = schemasOf(described);
+  for (const { api, action, body } of declaredOnes(described.declaration.apis)) {
+    if (body.kind !== 'json') continue;
+    const schema = schemas.body(api, action, body);
+    try {
+      validatorOf(schema, { components: { schemas: components.schemas() } }, false);
+    } catch (error) {
+      report.add([...action.path, 'body'], `"body" is no JSON Schema that can be used: ${(error as Error).message}`);
+    }
+  }
+}
+
+function declaredOnes(apis: readonly ApiDeclaration[]) {
+  return apis.flatMap((api) =>
+    api.actions.flatMap((action) => (action.body ? [{ api, action, body: action.body as DescribedDeclaration }] : [])),
+  );
+}
+
+function standardCheck(schema: StandardSchema): BodyCheck {
+  return async ({ body }) => {
+    const { issues, value } = await schema['~standard'].validate(body);
+    if (!issues || issues.length === 0) return value;
+    const violations = issues.map(({ message, path = [] }) => ({
+      propertyPath: pathText(path.map((part) => (typeof part === 'object' ? part.key : part))),
+      title: message,
+      code: 'constraint',
+      parameters: {},
+    }));
+    throw violationsProblem(violations);
+  };
+}
+
+function schemaCheck(schema: JsonSchema, document: object): BodyCheck {
+  const first = validatorOf(schema, document, false);
+  let all: ValidateFunction | null = null;
+  return ({ body, headers }) => {
+    if (first(body)) return body;
+    let errors = first.errors ?? [];
+    if (Number(headers['content-length'] ?? Number.POSITIVE_INFINITY) <= telling) {
+      all ??= validatorOf(schema, document, true);
+      all(body);
+      errors = all.errors ?? errors;
+    }
+    throw violationsProblem(withoutBranches(errors).map(violationOf));
+  };
+}
+
+function validatorOf(schema: JsonSchema, document: object, allErrors: boolean): ValidateFunction {
+  const ajv = new Ajv2020({ strict: false, allErrors, logger: false });
+  (formats as unknown as (ajv: Ajv2020) => void)(ajv);
+  ajv.addFormat('decimal', true);
+  ajv.addSchema(document, 'document');
+  const { $ref } = schema;
+  return ajv.compile(typeof $ref === 'string' ? { $ref: `document${$ref}` } : schema);
+}
+
+/** Where a value is none of several things, that is told, and not what keeps it from being each of them. */
+function withoutBranches(errors: readonly ErrorObject[]): ErrorObject[] {
+  const choices = errors.filter(({ keyword }) => keyword === 'anyOf' || keyword === 'oneOf');
+  return errors.filter(
+    (error) => !choices.some((choice) => choice !== error && error.instancePath.startsWith(choice.instancePath)),
+  );
+}
+
+const codes: Readonly<Record<string, string>> = {
+  required: 'required',
+  type: 'type',
+  enum: 'enum',
+  const: 'enum',
+  maxLength: 'too_long',
+  minimum: 'range',
+  maximum: 'range',
+  exclusiveMinimum: 'range',
+  exclusiveMaximum: 'range',
+};
+
+function violationOf({ instancePath, keyword, message = 'is not allowed', params }: ErrorObject): Violation {
+  const keys = instancePath
+    .split('/')
+    .slice(1)
+    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'));
+  const { missingProperty, additionalProperty } = params as Record<string, unknown>;
+  const further = missingProperty ?? additionalProperty;
+  const named = further === undefined ? keys : [...keys, String(further)];
+  const title = missingProperty !== undefined ? 'is required' : additionalProperty !== undefined ? 'is not known here' : message;
+  return {
+    propertyPath: pathText(named.map((key) => (/^\d+$/.test(key) ? Number(key) : key))),
+    title,
+    code: codes[keyword] ?? 'constraint',
+    parameters: {},
+  };
+}
+
+function pathText(keys: readonly PropertyKey[]): string {
+  return keys.reduce<string>(
+    (text, key) => (typeof key === 'number' ? `${text}[${key}]` : `${text}${text === '' ? '' : '.'}${String(key)}`),
+    '',
+  );
+}
