@@ -102,7 +102,7 @@ describe.each(databases)('API10:2023 unsafe consumption of APIs, on %s', (kind) 
       expect(await statusOf(token, keys(list))).toBe(401);
     });
 
-    test('a set with a weak key lets nobody in (CVE-2022-23541)', async () => {
+    test('a set with a weak key lets nobody in (CVE-2022-23539)', async () => {
       const token = forge({ alg: 'RS256', kid: 'one' }, claims, rsa(weak.privateKey));
       const status = await statusOf(token, keys([{ ...weak.publicKey.export({ format: 'jwk' }), kid: 'one', alg: 'RS256' }]));
       expect(status).toBe(401);
