@@ -13,13 +13,26 @@ export const Thing = defineEntity({
     id: p.integer().primary().groups('read'),
     name: p.string().groups('read', 'write'),
     data: p.json().nullable().groups('write'),
-    tags: () => p.manyToMany(Tag).groups('read'),
+    tags: () => p.manyToMany(Tag).groups('read', 'write'),
+  },
+});
+/** The same with a version. */
+export const Note = defineEntity({
+  name: 'Note',
+  properties: {
+    id: p.integer().primary().groups('read'),
+    name: p.string().groups('read', 'write'),
+    version: p.integer().version().groups('read'),
+    tags: () => p.manyToMany(Tag).groups('read', 'write'),
   },
 });
 `,
-  'src/seed.ts': `import { Tag, Thing } from './models/thing.ts';
+  'src/seed.ts': `import { Note, Tag, Thing } from './models/thing.ts';
 export default (em) => {
-  for (let id = 1; id <= 200; id++) em.create(Thing, { name: 'thing ' + id });
+  for (let id = 1; id <= 200; id++) {
+    em.create(Thing, { name: 'thing ' + id });
+    em.create(Note, { name: 'note ' + id });
+  }
   for (let id = 1; id <= 20; id++) em.create(Tag, {});
 };
 `,
@@ -78,6 +91,15 @@ export function writeApplication(root: string, databaseUrl: string, server: obje
           controller: 'FragileController',
           base_path: '/fragile',
           actions: { _index: { methods: { POST: true } }, tag: { path: 'tags', association: { property: 'tags' } } },
+        },
+        note: {
+          class: 'Note',
+          base_path: '/note',
+          actions: {
+            _index: null,
+            _entity: { methods: { GET: true, PATCH: true } },
+            tag: { path: 'tags', association: { property: 'tags' } },
+          },
         },
         guarded: { class: 'Thing', base_path: '/guarded', base_role: 'ROLE_USER', actions: { _index: null } },
       },

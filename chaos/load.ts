@@ -1,4 +1,4 @@
-import { Agent, request } from 'node:http';
+import { Agent, type IncomingHttpHeaders, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** What came of a request: a status, or that there was no connection (`refused`), or that it was lost on the way (`lost`). */
@@ -6,6 +6,7 @@ export interface Outcome {
   readonly status: number | 'refused' | 'lost';
   readonly took: number;
   readonly body: string;
+  readonly headers: IncomingHttpHeaders;
 }
 
 export interface Asked {
@@ -20,26 +21,17 @@ export function ask(url: string, { method = 'GET', path, json, headers = {} }: A
   let start = performance.now();
   const body = json === undefined ? undefined : JSON.stringify(json);
   return new Promise((resolve) => {
-    const done = (status: Outcome['status'], text = '') => resolve({ status, took: performance.now() - start, body: text });
-    const sent = request(
-      url + path,
-      {
-        method,
-        agent,
-        headers: {
-          ...(body !== undefined && { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }),
-          ...headers,
-        },
-      },
-      (response) => {
-        let text = '';
-        response.setEncoding('utf8').on('data', (part: string) => {
-          text += part;
-        });
-        response.on('end', () => done(response.complete ? (response.statusCode as number) : 'lost', text));
-        response.on('error', () => done('lost'));
-      },
-    );
+    const done = (status: Outcome['status'], text = '', told: IncomingHttpHeaders = {}) =>
+      resolve({ status, took: performance.now() - start, body: text, headers: told });
+    const ofBody = body === undefined ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
+    const sent = request(url + path, { method, agent, headers: { ...headers, ...ofBody } }, (response) => {
+      let text = '';
+      response.setEncoding('utf8').on('data', (part: string) => {
+        text += part;
+      });
+      response.on('end', () => done(response.complete ? (response.statusCode as number) : 'lost', text, response.headers));
+      response.on('error', () => done('lost'));
+    });
     // not what a request waited for a connection here
     sent.once('socket', () => {
       start = performance.now();

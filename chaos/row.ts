@@ -24,3 +24,8 @@ export interface Row {
 }
 
 export const both: readonly Kind[] = ['sqlite', 'postgresql'];
+
+/** The milliseconds that something may take. A short run has to do with a machine that does other things as well, and does not judge speed. */
+export function allowed(milliseconds: number, { quick }: Surroundings): number {
+  return quick ? milliseconds * 10 : milliseconds;
+}

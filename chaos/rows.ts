@@ -1,8 +1,9 @@
 import type { Row } from './row.ts';
+import { concurrencyRows } from './rows/concurrency.ts';
 import { durabilityRows } from './rows/durability.ts';
 import { idempotencyRows } from './rows/idempotency.ts';
 import { lifecycleRows } from './rows/lifecycle.ts';
 import { loadRows } from './rows/load.ts';
 
 /** What the application is put through, in this order. */
-export const rows: readonly Row[] = [...lifecycleRows, ...loadRows, ...durabilityRows, ...idempotencyRows];
+export const rows: readonly Row[] = [...lifecycleRows, ...loadRows, ...durabilityRows, ...concurrencyRows, ...idempotencyRows];

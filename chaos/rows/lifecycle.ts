@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { leftOpen } from '../database.ts';
 import { ask, clients, shown, tally } from '../load.ts';
-import { both, type Row } from '../row.ts';
+import { allowed, both, type Row } from '../row.ts';
 import { mixed, withServer } from '../with-server.ts';
 
 export const lifecycleRows: readonly Row[] = [
@@ -11,7 +11,7 @@ export const lifecycleRows: readonly Row[] = [
     must: 'no accepted request dropped, exit 0 within 10 s',
     kinds: both,
     async run(surroundings) {
-      const times = surroundings.quick ? 3 : 50;
+      const times = surroundings.quick ? 2 : 50;
       let lost = 0;
       let slowest = 0;
       let asked = 0;
@@ -29,7 +29,7 @@ export const lifecycleRows: readonly Row[] = [
           return { seen: '', pass: true };
         });
       }
-      const pass = lost === 0 && slowest < 10_000 && codes.size === 1 && codes.has(0);
+      const pass = lost === 0 && slowest < allowed(10_000, surroundings) && codes.size === 1 && codes.has(0);
       return {
         seen: `${times} ends, ${asked} requests, ${lost} lost, slowest ${Math.round(slowest)} ms, exit ${[...codes]}`,
         pass,
@@ -57,7 +57,7 @@ export const lifecycleRows: readonly Row[] = [
         const wrong = Object.keys(counts).filter((status) => !['200', '503'].includes(status));
         return {
           seen: `${times} restarts: ${shown(counts)}; back after ${Math.round(slowest)} ms at most`,
-          pass: wrong.length === 0 && slowest < 2000,
+          pass: wrong.length === 0 && slowest < allowed(2000, surroundings),
         };
       }),
   },
@@ -70,7 +70,7 @@ export const lifecycleRows: readonly Row[] = [
         surroundings,
         { database: { statement_timeout: 2000, connect_timeout: 2000 } },
         async (server, { query, url }) => {
-          const seconds = surroundings.quick ? 6 : 30;
+          const seconds = surroundings.quick ? 4 : 30;
           await Promise.all(Array.from({ length: 20 }, (_, n) => ask(server.url, mixed(n))));
           const [{ pids }] = (await query(
             `select array_agg(pid) as pids from pg_stat_activity where datname = '${new URL(url).pathname.slice(1)}'`,
@@ -104,9 +104,9 @@ export const lifecycleRows: readonly Row[] = [
           const wrong = Object.keys(counts).filter((status) => !['200', '503'].includes(status));
           const pass =
             wrong.length === 0 &&
-            slowest < 10_000 &&
-            live < 1000 &&
-            ready < 2500 &&
+            slowest < allowed(10_000, surroundings) &&
+            live < allowed(1000, surroundings) &&
+            ready < allowed(2500, surroundings) &&
             /^0 .* ([0-9]|1\d|2[0-2]) connections/.test(left);
           return {
             seen: `${shown(counts)}, slowest ${Math.round(slowest)} ms; live within ${Math.round(live)} ms, ready told within ${Math.round(ready)} ms; back after ${Math.round(took)} ms; ${left}`,

@@ -62,6 +62,7 @@ const plainKinds = new Set<ValueKind['kind']>([
   'datetime',
   'time',
   'enum',
+  'json',
 ]);
 
 /**

@@ -57,6 +57,7 @@ export async function createMapper(database: DatabaseDeclaration, options: Mappe
   const mapper = new MikroORM({ ...common, ...driver } as Options) as unknown as Mapper;
   keepLists(mapper);
   keepMilliseconds(mapper);
+  escapeAtOnce(mapper);
   pools.set(mapper, () => pool);
   return mapper;
 }
@@ -111,6 +112,19 @@ function keepLists(mapper: Mapper): void {
 function keepMilliseconds(mapper: Mapper): void {
   if (databaseKindOf(mapper) !== 'sqlite') return;
   mapper.driver.getPlatform().getCurrentTimestampSQL = () => "cast(unixepoch('subsec') * 1000 as integer)";
+}
+
+/**
+ * The mapper sends values within the text of a statement. On PostgreSQL it escapes them letter by letter, which makes forty times its size of a
+ * long text, and takes half a second for each megabyte.
+ */
+function escapeAtOnce(mapper: Mapper): void {
+  if (databaseKindOf(mapper) !== 'postgresql') return;
+  const platform = mapper.driver.getPlatform() as { escapeLiteral(text: string): string };
+  platform.escapeLiteral = (text) => {
+    const quoted = `'${text.replaceAll("'", "''")}'`;
+    return text.includes('\\') ? ` E${quoted.replaceAll('\\', '\\\\')}` : quoted;
+  };
 }
 
 function listIn(text: string): string[] | null {
