@@ -14,7 +14,7 @@ export async function freshDatabase({ kind, postgres, root }: Surroundings) {
   if (kind === 'sqlite') {
     const file = join(mkdtempSync(join(root, 'db-')), `${name}.db`);
     const query = async (sql: string) => {
-      const db = new DatabaseSync(file);
+      const db = new DatabaseSync(file, { timeout: 3000 });
       try {
         return db.prepare(sql).all() as Record<string, unknown>[];
       } finally {
