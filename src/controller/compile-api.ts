@@ -60,6 +60,7 @@ export function compileApi(
       return hooks;
     },
     restricts: restrictsQueries(type),
+    hasOwnValidation: type.prototype.validate !== ApiController.prototype.validate,
     listOf: (action) => {
       const list = lists.get(action);
       if (!list) throw new Error(`${api.name} has no action "${action}" that gives a list`);

@@ -1,9 +1,12 @@
+import type { EntityMetadata } from '@mikro-orm/core';
 import type { ApiRequest } from '../access/user.ts';
-import { inTransaction } from '../change/add-remove.ts';
+import { inTransaction, lockRow } from '../change/add-remove.ts';
 import { flush, stillReferenced } from '../change/conflict.ts';
 import type { RequestEntityManager } from '../database/mapper.ts';
 import { problem, violationsProblem } from '../errors.ts';
-import { modelName } from '../model/hierarchy.ts';
+import { metaOfEntity, modelName } from '../model/hierarchy.ts';
+import { hasRules } from '../model/own-code.ts';
+import { versionOf } from '../model/version.ts';
 import { holdRow } from '../query/hold-row.ts';
 import { JsonReply } from '../response/json-reply.ts';
 import { checkParameters } from '../response/page-request.ts';
@@ -37,16 +40,31 @@ async function change(runtime: ApiRuntime, request: ApiRequest, entity: object, 
   const { framework, hooks } = runtime;
   const state = stateOf(request, framework.mapper);
   const { em } = state;
-  const { violations: known } = await framework.deserializer().update(entity, bodyOf(request), mode, { em, request });
-  const violations = [...known, ...(await laterViolations(hooks.validate(entity), known))];
-  if (violations.length > 0) throw violationsProblem(violations);
-  await heed(hooks.onAfterValidation('_entity', request, entity));
+  const apply = async () => {
+    const { violations: known } = await framework.deserializer().update(entity, bodyOf(request), mode, { em, request });
+    const violations = [...known, ...(await laterViolations(hooks.validate(entity), known))];
+    if (violations.length > 0) throw violationsProblem(violations);
+    await heed(hooks.onAfterValidation('_entity', request, entity));
+  };
+  const judgedWhole = isJudgedWhole(runtime, metaOfEntity(framework.mapper, entity));
+  if (!judgedWhole) await apply();
   await inTransaction(em, async () => {
-    await hold(runtime, request, em, entity);
+    if (judgedWhole) {
+      if (!(await lockRow(em, entity))) throw problem('entity_not_found', { model: modelName(runtime.meta) });
+      await apply();
+    } else await hold(runtime, request, em, entity);
     await flush(em);
   });
   await heedAfterCommit(state, () => hooks.onAfterFlush('_entity', request, entity));
   return entity;
+}
+
+/**
+ * Whether rules look at more than what a request changes. Then two changes that are right each by itself could be wrong together, so
+ * that the row is held while they are looked at; where it has a version, the later of the two is found out by that.
+ */
+function isJudgedWhole({ hasOwnValidation }: ApiRuntime, meta: EntityMetadata): boolean {
+  return (hasOwnValidation || hasRules(meta)) && versionOf(meta) === null;
 }
 
 async function remove(runtime: ApiRuntime, request: ApiRequest, entity: object): Promise<JsonReply> {

@@ -91,6 +91,8 @@ export interface ApiRuntime {
   readonly hooks: ControllerHooks;
   /** Whether the controller restricts queries at all. */
   readonly restricts: boolean;
+  /** Whether the controller validates entities itself. */
+  readonly hasOwnValidation: boolean;
   /** The list of an action whose path has no id. */
   listOf(action: string): ListRuntime;
   guardOf(action: string, method: HttpMethod): Guard;

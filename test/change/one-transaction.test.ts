@@ -1,0 +1,132 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { defineEntity, p } from '@mikro-orm/core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ApiController, type ApiRequest, type Violation } from '../../src/index.ts';
+import { startApplication, type TestApplication } from '../../src/testing.ts';
+import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
+
+const schema = defineEntity({
+  name: 'Span',
+  properties: {
+    id: p.integer().primary().groups('read'),
+    start: p.integer().groups('read', 'write'),
+    end: p.integer().groups('read', 'write'),
+  },
+});
+class Span extends schema.class {
+  async validate() {
+    const isRight = this.start <= this.end;
+    await meeting.met();
+    return isRight ? [] : [{ propertyPath: 'end', title: 'is before the start' }];
+  }
+}
+schema.setClass(Span as never);
+
+const Plain = defineEntity({
+  name: 'Plain',
+  properties: {
+    id: p.integer().primary().groups('read'),
+    a: p.integer().groups('read', 'write'),
+    b: p.integer().groups('read', 'write'),
+  },
+});
+
+/** Where two requests wait for each other, for a while. */
+const meeting = {
+  waiting: null as null | (() => void),
+  async met(): Promise<void> {
+    if (this.waiting) {
+      this.waiting();
+      this.waiting = null;
+      return;
+    }
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.waiting = resolve;
+    await Promise.race([promise, sleep(150)]);
+    this.waiting = null;
+  },
+};
+
+const after: string[] = [];
+
+class PlainController extends ApiController {
+  override async validate(entity: { a: number; b: number }): Promise<Violation[]> {
+    const isRight = entity.a + entity.b <= 10;
+    await meeting.met();
+    return isRight ? [] : [{ propertyPath: 'a', title: 'is too much together with b' }];
+  }
+
+  override onAfterFlush(_action: string, _request: ApiRequest, entity: { a: number }) {
+    after.push(`after ${entity.a}`);
+  }
+
+  /** Does more than one thing, in one transaction. */
+  async severalApi(id: number, request: ApiRequest) {
+    const entity = (await this.getEntity('several', id, request)) as { a: number; b: number };
+    const { fail } = request.body as { fail?: boolean };
+    await this.transactional(entity, async () => {
+      await this.entityApi(id, { ...request, method: 'PATCH', query: {}, body: { a: 3 } } as unknown as ApiRequest, 'json');
+      after.push('still within');
+      if (fail) throw new Error('too late');
+    });
+    return entity;
+  }
+}
+
+describe.each(databases)('a change on %s is one transaction', (kind) => {
+  let database: FreshDatabase;
+  let app: TestApplication;
+
+  beforeAll(async () => {
+    database = await freshDatabase(kind);
+    const _entity = { methods: { GET: true, PATCH: true, PUT: true } };
+    app = await startApplication({
+      app_main: {
+        apis: {
+          span: { class: Span, base_path: '/span', actions: { _entity } },
+          plain: {
+            class: Plain,
+            base_path: '/plain',
+            controller: PlainController,
+            actions: { _entity, several: { methods: { POST: true } } },
+          },
+        },
+        database: { url: database.url, schema: 'update' },
+      },
+      models: [Span, Plain],
+      controllers: [PlainController],
+      seed: (em) => {
+        for (let id = 1; id <= 3; id++) {
+          em.create(Span, { start: 1, end: 10 } as never);
+          em.create(Plain, { a: 1, b: 1 });
+        }
+      },
+    });
+  });
+
+  afterAll(async () => {
+    await app?.close();
+    await database?.drop();
+  });
+
+  test.each([
+    ['a rule of the model', '/span/1.json', { start: 5 }, { end: 3 }],
+    ['a rule of the controller', '/plain/1.json', { a: 9 }, { b: 9 }],
+  ])('together with the reading that %s looks at', async (_, path, one, two) => {
+    const answers = await Promise.all([one, two].map((json) => app.request('PATCH', path, { json })));
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 422]);
+    const { json } = await app.request('GET', path);
+    expect(json).toMatchObject(answers[0]?.status === 200 ? one : two);
+    expect(json).not.toMatchObject({ ...one, ...two });
+  });
+
+  test('also where a handler puts a default action into a transaction of its own: hooks wait for the end of that', async () => {
+    after.length = 0;
+    const failed = await app.request('POST', '/plain/2/several.json', { json: { fail: true } });
+    expect([failed.status, after]).toEqual([500, ['still within']]);
+    expect((await app.request('GET', '/plain/2.json')).json).toEqual({ id: 2, a: 1, b: 1 });
+    after.length = 0;
+    expect((await app.request('POST', '/plain/2/several.json', { json: {} })).json).toEqual({ id: 2, a: 3, b: 1 });
+    expect(after).toEqual(['still within', 'after 3']);
+  });
+});
