@@ -540,6 +540,12 @@ export interface Condition {
   readonly ifMatch?: string;
 }
 
+/** What lets a request be sent again without being done again. */
+export interface Once {
+  /** A UUID, say. The same request with the same key is done once, and gets the same answer. */
+  readonly idempotencyKey?: string;
+}
+
 const tags = new WeakMap<object, string>();
 
 /** The tag that an answer came with, by which a later change can be bound to what was read. */
@@ -549,7 +555,7 @@ export function tagOf(answer: object): string {
   return tag;
 }
 
-interface Sent extends Condition {
+interface Sent extends Condition, Once {
   readonly body?: unknown;
   readonly query?: object;
 }
@@ -560,7 +566,11 @@ type Send = <Result>(method: string, path: string, sent?: Sent) => Promise<Resul
 const base = "";
 
 function sender({ baseUrl, token, headers, fetch: send = fetch }: ClientOptions): Send {
-  return async <Result>(method: string, path: string, { body, ifMatch, query = {} }: Sent = {}): Promise<Result> => {
+  return async <Result>(
+    method: string,
+    path: string,
+    { body, idempotencyKey, ifMatch, query = {} }: Sent = {},
+  ): Promise<Result> => {
     const credential = typeof token === 'function' ? await token() : token;
     const search = new URLSearchParams();
     for (const [name, value] of Object.entries(query)) if (value !== undefined) search.append(name, String(value));
@@ -571,6 +581,7 @@ function sender({ baseUrl, token, headers, fetch: send = fetch }: ClientOptions)
         ...(body !== undefined && { 'content-type': 'application/json' }),
         ...(credential !== undefined && { authorization: `Bearer ${credential}` }),
         ...(ifMatch !== undefined && { 'if-match': ifMatch }),
+        ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
         ...headers,
       },
       ...(body !== undefined && { body: JSON.stringify(body) }),
@@ -619,15 +630,15 @@ export function createClient(options: ClientOptions) {
       /** Every item of the list, page by page. */
       all: (query: PersonQuery = {}): AsyncGenerator<PersonCollection['results'][number], void> => pages<PersonCollection['results'][number]>(send, `/api/person.json`, query),
       /** Create a person */
-      create: (body: PersonCreate): Promise<Person> => send('POST', `/api/person.json`, { body }),
+      create: (body: PersonCreate, options: Once = {}): Promise<Person> => send('POST', `/api/person.json`, { body, ...options }),
       /** Fetch a person */
       get: (id: number): Promise<Person> => send('GET', `/api/person/${part(id)}.json`),
       /** Replace a person */
-      replace: (id: number, body: PersonReplace, condition: Condition = {}): Promise<Person> => send('PUT', `/api/person/${part(id)}.json`, { body, ...condition }),
+      replace: (id: number, body: PersonReplace, options: Condition & Once = {}): Promise<Person> => send('PUT', `/api/person/${part(id)}.json`, { body, ...options }),
       /** Change a person */
-      update: (id: number, body: PersonPatch, condition: Condition = {}): Promise<Person> => send('PATCH', `/api/person/${part(id)}.json`, { body, ...condition }),
+      update: (id: number, body: PersonPatch, options: Condition & Once = {}): Promise<Person> => send('PATCH', `/api/person/${part(id)}.json`, { body, ...options }),
       /** Remove a person */
-      remove: (id: number, condition: Condition = {}): Promise<void> => send('DELETE', `/api/person/${part(id)}.json`, { ...condition }),
+      remove: (id: number, options: Condition & Once = {}): Promise<void> => send('DELETE', `/api/person/${part(id)}.json`, { ...options }),
     },
     thirdParty: {
       /** List of third party */
@@ -645,17 +656,17 @@ export function createClient(options: ClientOptions) {
       /** Fetch a course */
       get: (id: number): Promise<Course> => send('GET', `/api/course/${part(id)}.json`),
       /** Change a course */
-      update: (id: number, body: CoursePatch, condition: Condition = {}): Promise<Course> => send('PATCH', `/api/course/${part(id)}.json`, { body, ...condition }),
+      update: (id: number, body: CoursePatch, options: Condition & Once = {}): Promise<Course> => send('PATCH', `/api/course/${part(id)}.json`, { body, ...options }),
       /** participation */
-      participationPost: (id: number, body?: unknown, condition: Condition = {}): Promise<unknown> => send('POST', `/api/course/${part(id)}/participation.json`, { body, ...condition }),
+      participationPost: (id: number, body?: unknown, options: Condition & Once = {}): Promise<unknown> => send('POST', `/api/course/${part(id)}/participation.json`, { body, ...options }),
       /** participation */
-      participationDelete: (id: number, condition: Condition = {}): Promise<unknown> => send('DELETE', `/api/course/${part(id)}/participation.json`, { ...condition }),
+      participationDelete: (id: number, options: Condition & Once = {}): Promise<unknown> => send('DELETE', `/api/course/${part(id)}/participation.json`, { ...options }),
       /** Add to tags */
-      addTag: (id: number, body: TagReference, condition: Condition = {}): Promise<Tag> => send('POST', `/api/course/${part(id)}/tags.json`, { body, ...condition }),
+      addTag: (id: number, body: TagReference, options: Condition & Once = {}): Promise<Tag> => send('POST', `/api/course/${part(id)}/tags.json`, { body, ...options }),
       /** Remove from tags */
-      removeTag: (id: number, body: TagReference, condition: Condition = {}): Promise<Tag> => send('DELETE', `/api/course/${part(id)}/tags.json`, { body, ...condition }),
+      removeTag: (id: number, body: TagReference, options: Condition & Once = {}): Promise<Tag> => send('DELETE', `/api/course/${part(id)}/tags.json`, { body, ...options }),
       /** close */
-      close: (id: number, body?: unknown, condition: Condition = {}): Promise<Course> => send('POST', `/api/course/${part(id)}/close.json`, { body, ...condition }),
+      close: (id: number, body?: unknown, options: Condition & Once = {}): Promise<Course> => send('POST', `/api/course/${part(id)}/close.json`, { body, ...options }),
       /** mine */
       mine: (): Promise<CourseCollection> => send('GET', `/api/course/mine.json`),
     },
@@ -673,13 +684,13 @@ export function createClient(options: ClientOptions) {
       /** Every item of the list, page by page. */
       all: (query: DocumentQuery = {}): AsyncGenerator<DocumentCollection['results'][number], void> => pages<DocumentCollection['results'][number]>(send, `/api/document.json`, query),
       /** Create a document */
-      create: (body: DocumentCreate): Promise<Document> => send('POST', `/api/document.json`, { body }),
+      create: (body: DocumentCreate, options: Once = {}): Promise<Document> => send('POST', `/api/document.json`, { body, ...options }),
       /** Fetch a document */
       get: (id: string): Promise<Document> => send('GET', `/api/document/${part(id)}.json`),
       /** Change a document */
-      update: (id: string, body: DocumentPatch, condition: Condition = {}): Promise<Document> => send('PATCH', `/api/document/${part(id)}.json`, { body, ...condition }),
+      update: (id: string, body: DocumentPatch, options: Condition & Once = {}): Promise<Document> => send('PATCH', `/api/document/${part(id)}.json`, { body, ...options }),
       /** Remove a document */
-      remove: (id: string, condition: Condition = {}): Promise<void> => send('DELETE', `/api/document/${part(id)}.json`, { ...condition }),
+      remove: (id: string, options: Condition & Once = {}): Promise<void> => send('DELETE', `/api/document/${part(id)}.json`, { ...options }),
     },
     user: {
       /** List of user */
@@ -689,7 +700,7 @@ export function createClient(options: ClientOptions) {
       /** Fetch a user */
       get: (id: number): Promise<User> => send('GET', `/api/user/${part(id)}.json`),
       /** Change a user */
-      update: (id: number, body: UserPatch, condition: Condition = {}): Promise<User> => send('PATCH', `/api/user/${part(id)}.json`, { body, ...condition }),
+      update: (id: number, body: UserPatch, options: Condition & Once = {}): Promise<User> => send('PATCH', `/api/user/${part(id)}.json`, { body, ...options }),
     },
     appStatusRoutes: {
       /** GET /api/status.{_format} */

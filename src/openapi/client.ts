@@ -132,25 +132,27 @@ function callText(call: Call, name: string): string {
     ...inPath.map(({ name: parameter, schema }) => `${camel(parameter)}: ${typeOf(schema)}`),
     ...(body ? [`body${operation.requestBody?.required === true ? '' : '?'}: ${typeOf(body)}`] : []),
     ...(list ? [`query: ${queryName(call)} = {}`] : []),
-    ...conditionOf(operation),
+    ...optionsOf(operation),
   ];
   const result = resultOf(operation);
   const address = `\`${path.replace(/\{(\w+)\}/g, (_, parameter: string) => `\${part(${camel(parameter)})}`)}\``;
-  const given = [body && 'body', list && 'query', conditionOf(operation).length > 0 && '...condition'].filter(Boolean).join(', ');
-  const options = given ? `, { ${given} }` : '';
+  const given = [body && 'body', list && 'query', optionsOf(operation).length > 0 && '...options'].filter(Boolean).join(', ');
+  const sent = given ? `, { ${given} }` : '';
   const comment = commentOf(operation.summary, '      ');
-  const text = `${comment}      ${name}: (${parameters.join(', ')}): Promise<${result}> => send('${method}', ${address}${options}),`;
+  const text = `${comment}      ${name}: (${parameters.join(', ')}): Promise<${result}> => send('${method}', ${address}${sent}),`;
   if (!list) return text;
   const item = `${result}['results'][number]`;
   const all = parameters.join(', ');
   return `${text}\n      /** Every item of the list, page by page. */\n      all: (${all}): AsyncGenerator<${item}, void> => pages<${item}>(send, ${address}, query),`;
 }
 
-/** The parameter by which a change is bound to a version. */
-function conditionOf({ parameters }: Operation): string[] {
+/** The parameter with what is asked of a change beside its body. */
+function optionsOf({ parameters }: Operation): string[] {
   const named = parameters.map(({ $ref }) => $ref?.slice($ref.lastIndexOf('/') + 1));
-  if (named.includes('IfMatchRequired')) return ['condition: Required<Condition>'];
-  return named.includes('IfMatch') ? ['condition: Condition = {}'] : [];
+  const isRequired = named.includes('IfMatchRequired');
+  const condition = isRequired ? ['Required<Condition>'] : named.includes('IfMatch') ? ['Condition'] : [];
+  const types = [...condition, ...(named.includes('IdempotencyKey') ? ['Once'] : [])].join(' & ');
+  return types === '' ? [] : [`options: ${types}${isRequired ? '' : ' = {}'}`];
 }
 
 function resultOf({ responses }: Operation): string {
@@ -190,6 +192,12 @@ export interface Condition {
   readonly ifMatch?: string;
 }
 
+/** What lets a request be sent again without being done again. */
+export interface Once {
+  /** A UUID, say. The same request with the same key is done once, and gets the same answer. */
+  readonly idempotencyKey?: string;
+}
+
 const tags = new WeakMap<object, string>();
 
 /** The tag that an answer came with, by which a later change can be bound to what was read. */
@@ -199,7 +207,7 @@ export function tagOf(answer: object): string {
   return tag;
 }
 
-interface Sent extends Condition {
+interface Sent extends Condition, Once {
   readonly body?: unknown;
   readonly query?: object;
 }
@@ -210,7 +218,11 @@ type Send = <Result>(method: string, path: string, sent?: Sent) => Promise<Resul
 const base = ${JSON.stringify(base)};
 
 function sender({ baseUrl, token, headers, fetch: send = fetch }: ClientOptions): Send {
-  return async <Result>(method: string, path: string, { body, ifMatch, query = {} }: Sent = {}): Promise<Result> => {
+  return async <Result>(
+    method: string,
+    path: string,
+    { body, idempotencyKey, ifMatch, query = {} }: Sent = {},
+  ): Promise<Result> => {
     const credential = typeof token === 'function' ? await token() : token;
     const search = new URLSearchParams();
     for (const [name, value] of Object.entries(query)) if (value !== undefined) search.append(name, String(value));
@@ -221,6 +233,7 @@ function sender({ baseUrl, token, headers, fetch: send = fetch }: ClientOptions)
         ...(body !== undefined && { 'content-type': 'application/json' }),
         ...(credential !== undefined && { authorization: \`Bearer \${credential}\` }),
         ...(ifMatch !== undefined && { 'if-match': ifMatch }),
+        ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
         ...headers,
       },
       ...(body !== undefined && { body: JSON.stringify(body) }),

@@ -27,6 +27,7 @@ import {
 } from './conditions.ts';
 import type { DeclaredSchemas } from './declared-schemas.ts';
 import { exampleOf } from './example.ts';
+import { keyHeaders, keyParameter, keyParameters, replayedHeaders, takesKey } from './idempotency.ts';
 import type { Info } from './info.ts';
 import { type JsonSchema, valueSchema } from './json-schema.ts';
 import { listParameters } from './list-parameters.ts';
@@ -55,6 +56,7 @@ class Writer {
   readonly #statuses = new Set<ProblemStatus>();
   readonly #conditionsUsed = new Set<ConditionParameter>();
   #isTagged = false;
+  #takesKeys = false;
 
   constructor(described: Described) {
     this.#described = described;
@@ -93,12 +95,21 @@ class Writer {
       tags: this.#tags(apis, records),
       paths,
       components: {
-        ...(this.#isTagged && { headers: conditionHeaders }),
-        ...(this.#conditionsUsed.size > 0 && { parameters: conditionParameters(this.#conditionsUsed) }),
+        ...this.#sharedHeaders(),
         responses,
         schemas: withExamples(this.#components.schemas()),
         securitySchemes: this.#securitySchemes(),
       },
+    };
+  }
+
+  /** The headers of requests and of answers that operations refer to. */
+  #sharedHeaders(): JsonSchema {
+    const parameters = { ...conditionParameters(this.#conditionsUsed), ...(this.#takesKeys && keyParameters) };
+    const headers = { ...(this.#isTagged && conditionHeaders), ...(this.#takesKeys && keyHeaders) };
+    return {
+      ...(Object.keys(headers).length > 0 && { headers }),
+      ...(Object.keys(parameters).length > 0 && { parameters }),
     };
   }
 
@@ -128,6 +139,7 @@ class Writer {
         ...this.#pathParameters(record),
         ...this.#queryParameters(record, method, format),
         ...this.#conditions(record, method, format),
+        ...(this.#takesKey(record, method) ? [keyParameter] : []),
       ],
       ...(body && { requestBody: { required: !isOptional(action, method), content: { 'application/json': { schema: body } } } }),
       responses: this.#responses(record, method, format, asked.length > 0),
@@ -168,6 +180,12 @@ class Writer {
     return [{ $ref: `#/components/parameters/${name}` }];
   }
 
+  #takesKey(record: RouteRecord, method: HttpMethod): boolean {
+    const takes = takesKey(record, method, this.#described.declaration);
+    this.#takesKeys ||= takes;
+    return takes;
+  }
+
   #needsIfMatch(record: RouteRecord, method: HttpMethod): boolean {
     const { api } = record;
     return needsIfMatch(record, method, api !== null && versionOf(metaOf(this.#described.mapper, api.class.value)) !== null);
@@ -175,9 +193,10 @@ class Writer {
 
   #responses(record: RouteRecord, method: HttpMethod, format: string, guarded: boolean): JsonSchema {
     const tagged = isTagged(record, method, format);
+    const further = { ...(tagged && this.#tagHeaders()), ...(this.#takesKey(record, method) && replayedHeaders) };
     const good = this.#success(record, method, format).map(([status, described]): [string, JsonSchema] => [
       status,
-      tagged ? { ...described, headers: this.#tagHeaders() } : described,
+      Object.keys(further).length > 0 ? { ...described, headers: { ...(described.headers as object), ...further } } : described,
     ]);
     if (tagged && good.length > 0) good.push(['304', { $ref: '#/components/responses/NotModified' }]);
     const refusals = this.#refusals(record, method, format, guarded).map((status) => {
@@ -245,10 +264,11 @@ class Writer {
       [413, hasBody],
       [414, true],
       [415, hasBody],
-      [422, hasBody],
+      [422, hasBody || this.#takesKey(record, method)],
       [428, this.#needsIfMatch(record, method)],
       [429, (api ?? this.#described.declaration.server).rateLimit !== null],
       [500, true],
+      [501, this.#takesKey(record, method) && this.#described.declaration.database.schema === 'none'],
       [503, true],
     ];
     return found.flatMap(([status, can]) => (can ? [status] : []));

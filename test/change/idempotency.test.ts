@@ -85,6 +85,18 @@ describe.each(databases)('requests with an Idempotency-Key on %s', (kind) => {
     expect((await send(null, 'GET', `/plain/${json.id}.json`)).json.name).toBe('theirs');
   });
 
+  test('what was bound to a version is given again when that version is gone', async () => {
+    const { headers } = await send(null, 'GET', '/versioned/1.json');
+    const request = { json: { name: 'second' }, headers: { 'if-match': String(headers.get('etag')) } };
+    const { headers: after } = await twice('PATCH', '/versioned/1.json', request);
+    expect(after.get('etag')).not.toBe(headers.get('etag'));
+    expect((await send(randomUUID(), 'PATCH', '/versioned/1.json', request)).status).toBe(412);
+    // of many at once, with a key each, one comes first
+    const current = (n: number) => ({ json: { name: `third ${n}` }, headers: { 'if-match': String(after.get('etag')) } });
+    const answers = await Promise.all([1, 2, 3, 4].map((n) => send(randomUUID(), 'PATCH', '/versioned/1.json', current(n))));
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 412, 412, 412]);
+  });
+
   test('the same key with another request is refused, whichever part differs', async () => {
     const key = randomUUID();
     const { json } = await send(key, 'POST', '/hooked.json', { json: { name: 'a', data: { x: 1, y: 2 } } });

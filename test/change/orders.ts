@@ -7,6 +7,14 @@ export const Entry = defineEntity({
   name: 'Entry',
   properties: { id: p.integer().primary().groups('read'), text: p.string().groups('read', 'write').unique() },
 });
+export const Versioned = defineEntity({
+  name: 'Versioned',
+  properties: {
+    id: p.integer().primary().groups('read'),
+    name: p.string().groups('read', 'write'),
+    version: p.integer().version(),
+  },
+});
 export const Order = defineEntity({
   name: 'Order',
   tableName: 'orders',
@@ -134,17 +142,19 @@ export function orderOptions(url: string, more: Partial<CodeOptions['app_main']>
         once: { class: Order, base_path: '/once', actions: { _entity: { ...actions._entity, repeatable: false } } },
         mine: { class: Order, base_path: '/mine', base_role: 'OWNER', actions: { _entity: actions._entity } },
         users: { class: Order, base_path: '/users', base_role: 'ROLE_USER', controller: OrderController, actions },
+        versioned: { class: Versioned, base_path: '/versioned', actions: { _entity: actions._entity } },
         entry: { class: Entry, base_path: '/entry', actions: { _index: { methods: { GET: true, POST: true } } } },
       },
       database: { url, schema: 'update', ...database },
       ...rest,
     },
-    models: [Order, Entry, Tag],
+    models: [Order, Entry, Tag, Versioned],
     controllers: [OrderController],
     voters: [OwnerVoter],
     seed: (em) => {
       for (let id = 1; id <= 9; id++) em.create(Order, { name: `order ${id}`, owner: 'anna', data: null } as never);
       for (let id = 1; id <= 5; id++) em.create(Tag, {});
+      em.create(Versioned, { name: 'first' } as never);
     },
   };
 }

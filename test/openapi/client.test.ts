@@ -62,6 +62,20 @@ describe.each(databases)('the client of the example on %s', (kind) => {
     expect((await client.course.get(id)).tags).not.toContainEqual(tag);
   });
 
+  test('sends a request with a key as often as it likes, and it is done once', async () => {
+    const [center] = (await client.center.list()).results;
+    const body = { firstName: 'Once', lastName: 'Only', center: { id: center?.id ?? 0 } };
+    const options = { idempotencyKey: '8e03978e-40d5-43e8-bc93-6894a57f9324' };
+    const first = await client.person.create(body, options);
+    expect(await client.person.create(body, options)).toEqual(first);
+    const removing = { idempotencyKey: '0d4e4b8c-5c41-4b5c-8a0e-2a3b2c1d0e9f' };
+    await client.person.remove(first.id, removing);
+    await client.person.remove(first.id, removing);
+    await expect(client.person.create({ ...body, lastName: 'Twice' }, options)).rejects.toMatchObject({
+      problem: { status: 422, code: 'idempotency_key_reused' },
+    });
+  });
+
   test('tells violations and refusals by their status', async () => {
     const failure = async (attempt: Promise<unknown>) => {
       const error = await attempt.catch((thrown: unknown) => thrown);

@@ -1,0 +1,29 @@
+import type { Declaration, HttpMethod } from '../declaration/types.ts';
+import type { RouteRecord } from '../route/record.ts';
+import type { JsonSchema } from './json-schema.ts';
+
+export const keyHeaders: Readonly<Record<string, JsonSchema>> = {
+  IdempotencyReplayed: {
+    description: 'There, and `true`, where the request was done before and this is what was answered then.',
+    schema: { type: 'string', const: 'true' },
+  },
+};
+
+export const keyParameters: Readonly<Record<string, JsonSchema>> = {
+  IdempotencyKey: {
+    name: 'Idempotency-Key',
+    in: 'header',
+    description:
+      'With the same key the same request is done once, and gets the same answer again. With another request it is 422. A UUID is a good one.',
+    schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[ -~]+$' },
+    example: '8e03978e-40d5-43e8-bc93-6894a57f9324',
+  },
+};
+
+export const keyParameter: JsonSchema = { $ref: '#/components/parameters/IdempotencyKey' };
+export const replayedHeaders: JsonSchema = { 'Idempotency-Replayed': { $ref: '#/components/headers/IdempotencyReplayed' } };
+
+/** Whether a request can say by a key that it is to be done once. */
+export function takesKey({ action, api }: RouteRecord, method: HttpMethod, { server }: Declaration): boolean {
+  return server.idempotency !== null && api !== null && action !== null && method !== 'GET' && method !== 'HEAD';
+}
