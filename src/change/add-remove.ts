@@ -1,5 +1,6 @@
-import { Collection, helper, Reference } from '@mikro-orm/core';
+import { Collection, type EntityMetadata, FlushMode, helper, Reference } from '@mikro-orm/core';
 import type { RequestEntityManager } from '../database/mapper.ts';
+import { keyOf } from '../model/identifier.ts';
 import { holdRow, takeAsRead } from '../query/hold-row.ts';
 import { isEntity } from '../serialization/serializer.ts';
 import type { Accessors } from './accessors.ts';
@@ -27,8 +28,11 @@ export async function addOrRemove(
 /** Locks an entity's row until the transaction ends and reads it anew. False: it is gone. */
 export async function lockRow(em: RequestEntityManager, entity: object): Promise<boolean> {
   if (!(await holdRow(em, entity))) return false;
-  const refreshed = await em.refresh(entity as never);
-  return refreshed !== null && helper(entity).isInitialized();
+  const { __meta: meta } = helper(entity);
+  // the mapper's own refresh makes JSON of the row on the way, which not every type survives
+  const where = { [keyOf(meta as EntityMetadata).name]: helper(entity).getPrimaryKey() };
+  const read = await em.findOne(meta.class, where as never, { refresh: true, flushMode: FlushMode.COMMIT } as never);
+  return read === entity && helper(entity).isInitialized();
 }
 
 function itemsOf(entity: object, properties: readonly string[]): object[] {
