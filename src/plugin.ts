@@ -1,5 +1,6 @@
 import type { EntityMetadata } from '@mikro-orm/core';
 import type { FastifyInstance, FastifyPluginAsync, FastifyRequest, onRequestHookHandler } from 'fastify';
+import { type AccessWatch, watchedCall } from './access/access-watch.ts';
 import { createApiKeyAuthenticator } from './access/api-keys.ts';
 import { type Authenticator, authenticateWith, challengeOf, isAuthenticatorClass } from './access/authenticator.ts';
 import { compileGuard, type Guard } from './access/guard.ts';
@@ -33,6 +34,7 @@ import { toProblem } from './response/problem-document.ts';
 import { sendProblem } from './response/send-problem.ts';
 import { mountRoutes } from './route/mount.ts';
 import { acceptJson } from './serialization/json-body.ts';
+import { tracingOf } from './telemetry/telemetry.ts';
 import type { RateLimiter } from './traffic/rate-limiter.ts';
 
 /**
@@ -43,7 +45,9 @@ import type { RateLimiter } from './traffic/rate-limiter.ts';
  */
 export const declarest: FastifyPluginAsync<ApplicationOptions> = async (app, options) => {
   const application = await loadApplication(options);
-  await mountApplication(app, application);
+  const tracing = await tracingOf(application.directory, application.declaration.database.url);
+  const watching = tracing && { access: tracing.access, statements: { waits: tracing.waits }, onProblem: tracing.problem };
+  await mountApplication(app, application, watching ?? {});
   // the server is someone else's, who may have pages of their own there
   if (!application.declaration.openapi.enabled) return;
   const { mountDescription } = await import('./openapi/mount.ts');
@@ -66,6 +70,8 @@ export interface MountingOptions {
   readonly alone?: boolean;
   /** Watches every request. */
   readonly observer?: Observer | undefined;
+  /** Watches every access check. */
+  readonly access?: AccessWatch | undefined;
   /** Watches every statement. */
   readonly statements?: StatementWatch | undefined;
   /** Is told of every refusal. */
@@ -76,7 +82,7 @@ export interface MountingOptions {
 export async function mountApplication(
   app: FastifyInstance,
   application: Application,
-  { alone = false, observer, onProblem, statements }: MountingOptions = {},
+  { access, alone = false, observer, onProblem, statements }: MountingOptions = {},
 ): Promise<Mounted> {
   const { catalog, declaration, mapper, records, seed } = application;
   const authenticators = await authenticatorsOf(application);
@@ -98,7 +104,8 @@ export async function mountApplication(
   });
 
   if (!app.hasRequestDecorator('user')) app.decorateRequest('user', null);
-  const find: Find = (request) => authenticateWith(authenticators, request);
+  const authenticate: Find = (request) => authenticateWith(authenticators, request);
+  const find = access ? watchedCall(authenticate, access) : authenticate;
   const limiter = await rateLimiterOf(application, writer);
   const onWrong = limiter && wrongCredentials(limiter, declaration.server.rateLimit);
   app.addHook('onRequest', authentication(observer?.authentication(find) ?? find, onWrong));
@@ -116,16 +123,13 @@ export async function mountApplication(
     denormalizers: denormalizersOf(catalog.denormalizers),
     prefix: app.prefix,
   };
-  mountRoutes(
-    app,
-    records,
-    compileHandlers(compiled, { asked, bodies: await bodyChecksOf(application), cursors, executor, filters, observer, writer }),
-    {
-      alone,
-      route: { bodyLimit: declaration.server.bodyLimit },
-      ...(limiter && { admit: ({ api }) => hookOf(limiter, api ? api.rateLimit : declaration.server.rateLimit) }),
-    },
-  );
+  const bodies = await bodyChecksOf(application);
+  const compilers = { access, asked, bodies, cursors, executor, filters, observer, writer };
+  mountRoutes(app, records, compileHandlers(compiled, compilers), {
+    alone,
+    route: { bodyLimit: declaration.server.bodyLimit },
+    ...(limiter && { admit: ({ api }) => hookOf(limiter, api ? api.rateLimit : declaration.server.rateLimit) }),
+  });
   return {
     executor,
     guardFor: (roles) => compileGuard(roles, application.voters, challenge),

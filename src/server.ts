@@ -13,7 +13,7 @@ import { sendProblem } from './response/send-problem.ts';
 import { allowedMethods } from './route/match.ts';
 import { safelyLogging } from './telemetry/logger.ts';
 import type { Metrics } from './telemetry/metrics.ts';
-import { type SharedMetrics, type Telemetry, watchServer } from './telemetry/telemetry.ts';
+import { type SharedMetrics, type Telemetry, tracingOf, watchServer } from './telemetry/telemetry.ts';
 import { Gate, type GateOptions, keepGate } from './traffic/gate.ts';
 import { mountHealth } from './traffic/health.ts';
 import { databaseProbe } from './traffic/readiness.ts';
@@ -31,6 +31,8 @@ export interface ServerParts {
   readonly prepare?: (app: FastifyInstance) => void;
   /** Watches every request. */
   readonly observer?: Observer;
+  /** Whether answers tell what their time was spent on, whatever is declared; never in production. */
+  readonly timing?: boolean;
   /** Where several processes serve. */
   readonly sharedMetrics?: SharedMetrics;
 }
@@ -39,7 +41,7 @@ export interface ServerParts {
 export async function serverOf(
   application: Application,
   fastify: FastifyServerOptions = {},
-  { observer, prepare, sharedMetrics }: ServerParts = {},
+  { observer, prepare, sharedMetrics, timing }: ServerParts = {},
 ): Promise<FastifyInstance> {
   const { server } = application.declaration;
   const { bodyLimit } = server;
@@ -72,7 +74,13 @@ export async function serverOf(
   try {
     let mounted: Mounted | undefined;
     const isQuiet = exempt(server);
-    const { metrics, ...watching } = await watchServer(app, server, { ids, isQuiet, shared: sharedMetrics });
+    const { metrics, ...watching } = await watchServer(app, server, {
+      ids,
+      isQuiet,
+      shared: sharedMetrics,
+      timing: (timing ?? server.timing) && !application.production,
+      tracing: await tracingOf(application.directory, application.declaration.database.url),
+    });
     onProblem = watching.onProblem;
     const gate = gateBefore(app, application, { ids, watch: watching.watch }, () => mounted?.statementsUnderWay() ?? 0);
     await app.register(async (scope) => {

@@ -8,6 +8,7 @@ import { watchApplication } from './watch-application.ts';
 export const dev: Command = {
   details: [
     'Watches config/ and src/. Where a change breaks the declaration, its errors are shown and the next change is waited for.',
+    'Answers tell in Server-Timing what their time was spent on.',
     'Everything else is as with "declarest serve".',
   ],
   positionals: [directoryPositional],
@@ -32,7 +33,7 @@ export const dev: Command = {
           ...(ownPort === undefined ? [] : [`--port=${ownPort}`]),
           ...(host === undefined ? [] : [`--host=${host}`]),
         ];
-        const child = startChild([directory, ...options], io, keepPort);
+        const child = startChild([directory, '--timing', ...options], io, keepPort);
         const changes = Promise.race([stopped, watcher.next()]);
         const ended = await Promise.race([changes.then(() => null), child.ended]);
         // No change of the application repairs the call.

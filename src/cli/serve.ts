@@ -3,9 +3,10 @@ import type { FastifyInstance } from 'fastify';
 import type { Application } from '../application.ts';
 import { didYouMean, listed } from '../declaration/suggest.ts';
 import { type LogLevel, logLevels } from '../declaration/types.ts';
+import type { ServerParts } from '../server.ts';
 import type { SharedMetrics } from '../telemetry/telemetry.ts';
 import { integerOption } from './arguments.ts';
-import { type Command, directoryPositional, type Given, optionValue } from './command.ts';
+import { type Command, directoryPositional, type Given, isGiven, optionValue } from './command.ts';
 import { ApplicationFailure, CallFailure, type ExitCode, Failure, messageOf } from './failure.ts';
 import { type Io, say } from './io.ts';
 import { listenOn, listenOptions } from './listen-options.ts';
@@ -24,6 +25,7 @@ export const serve: Command = {
   positionals: [directoryPositional],
   options: {
     ...listenOptions,
+    timing: { doc: 'Answers tell in Server-Timing what their time was spent on, whatever is declared; never in production.' },
     workers: { value: 'N', doc: 'The number of processes that serve behind the port. Default: 1, which is this one.' },
   },
   exitCodes: { 0: 'stopped when asked to', 1: 'the application is at fault, or cannot be served', 2: 'the call is at fault' },
@@ -36,7 +38,7 @@ export const serve: Command = {
     // what several processes need is loaded where there are several
     const several = workers > 1 ? await import('./workers.ts') : null;
     if (several && !several.isWorker()) return serveBy(several, workers, given, io);
-    return serveHere(given.positionals.dir, asked, level, several, io);
+    return serveHere(given, asked, level, several, io);
   },
 };
 
@@ -44,12 +46,13 @@ type Several = typeof import('./workers.ts');
 
 /** Serves in this process, be it one of several. */
 async function serveHere(
-  dir: string | undefined,
+  given: Given,
   asked: ReturnType<typeof listenOn>,
   level: LogLevel | undefined,
   several: Several | null,
   io: Io,
 ): Promise<ExitCode> {
+  const { dir } = given.positionals;
   const stopped = several ? several.untilWorkerStopped() : io.untilStopped();
   applicationDirectory(dir, io);
   // Before the modules of the application: once theirs are looked for in other places too, each later one takes longer.
@@ -64,7 +67,11 @@ async function serveHere(
     if (port === null) return 0;
     place = { ...place, port };
   }
-  const app = await start(application, level, several, io);
+  const parts = {
+    ...(isGiven(given, 'timing') && { timing: true }),
+    ...(several && server.metrics && { sharedMetrics: await metricsOf(several) }),
+  };
+  const app = await start(application, level, parts, io);
   const { prepareClose } = await import('./close-server.ts');
   const close = prepareClose(app, server.shutdownTimeout);
   try {
@@ -98,7 +105,9 @@ async function serveBy(several: Several, count: number, given: Given, io: Io): P
   if ((await reachDatabase(application)) === null) await prepareOnce(application, io);
   await application.mapper.close(true);
   await announcePublic(application, io);
-  const options = Object.entries(given.options).flatMap(([name, values]) => values.map((value) => `--${name}=${value}`));
+  const options = Object.entries(given.options).flatMap(([name, values]) =>
+    values.map((value) => (value === '' ? `--${name}` : `--${name}=${value}`)),
+  );
   const args = [applicationDirectory(given.positionals.dir, io), ...options];
   const onListening = (address: string) => announceListening(application, address, io);
   const relay = server.metrics ? new (await import('./shared-metrics.ts')).MetricsRelay() : null;
@@ -133,7 +142,7 @@ function logLevel(env: NodeJS.ProcessEnv): LogLevel | undefined {
 async function start(
   application: Application,
   level: LogLevel | undefined,
-  several: Several | null,
+  parts: ServerParts,
   io: Io,
 ): Promise<FastifyInstance> {
   const { serverOf } = await import('../server.ts');
@@ -143,7 +152,7 @@ async function start(
     const app = await serverOf(
       withDatabaseNews(application, (line) => news.push(line)),
       { logger: { stream: io.stderr, ...(level && { level }) } },
-      several && application.declaration.server.metrics ? { sharedMetrics: await metricsOf(several) } : {},
+      parts,
     );
     for (const line of news) say(io.stderr, line);
     return app;

@@ -1,4 +1,5 @@
 import type { EntityMetadata } from '@mikro-orm/core';
+import type { AccessWatch } from '../access/access-watch.ts';
 import type { Guard } from '../access/guard.ts';
 import type { Cursors } from '../database/cursor.ts';
 import type { Executor } from '../database/executor.ts';
@@ -28,6 +29,8 @@ export interface Compilers {
   readonly observer: Observer | undefined;
   /** What holds the bodies of actions to what was declared of them. */
   readonly bodies: ReadonlyMap<ActionDeclaration, BodyCheck>;
+  /** Watches every access check. */
+  readonly access?: AccessWatch | undefined;
 }
 
 /** Makes what checks some roles. */

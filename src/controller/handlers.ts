@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify';
+import { watchedGuard } from '../access/access-watch.ts';
 import { compileGuard, type Guard } from '../access/guard.ts';
 import type { ApiRequest } from '../access/user.ts';
 import type { VoterRegistry } from '../access/voter-registry.ts';
@@ -44,9 +45,10 @@ export function compileHandlers(
   { challenge, compiledReads, declaration, denormalizers, mapper, prefix, records, voters }: Compiled,
   compilers: Compilers,
 ): HandlerFor {
-  const { executor, observer, writer } = compilers;
+  const { access, executor, observer, writer } = compilers;
   const guardFor: GuardFor = (roles) => {
-    const guard = compileGuard(roles, voters, challenge);
+    const made = compileGuard(roles, voters, challenge);
+    const guard = access ? watchedGuard(made, access) : made;
     return observer?.guard(guard) ?? guard;
   };
   const doors = new Doors<ApiRequest>();

@@ -156,6 +156,7 @@ export interface ServerOptions {
   readonly health?: { readonly live?: string | null; readonly ready?: string | null } | null;
   readonly request_id?: string | null;
   readonly metrics?: { readonly path?: string; readonly role?: string | null } | null;
+  readonly timing?: boolean;
   readonly log?: { readonly level?: LogLevel; readonly redact?: readonly string[] };
 }
 

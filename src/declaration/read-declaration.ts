@@ -77,6 +77,7 @@ function readServer(written: WrittenAppMain['server']): ServerDeclaration {
     health: Object.freeze({ live: health?.live ?? null, ready: health?.ready ?? null }),
     requestIdHeader: written.request_id,
     metrics: written.metrics && Object.freeze({ ...written.metrics }),
+    timing: written.timing,
     log: Object.freeze({ level: written.log.level, redact: Object.freeze([...written.log.redact]) }),
   });
 }

@@ -478,6 +478,7 @@ const server = object('server', {
     'The header that a request brings its id in, and that every answer tells it in; null means none.',
   ),
   log: optional(log, {}, 'What is logged.'),
+  timing: optional(boolean(), false, 'Whether answers tell in Server-Timing what their time was spent on; never in production.'),
   metrics: optional(nullable(metrics), null, 'Counts and times, as Prometheus reads them; null means that nothing is counted.'),
 });
 

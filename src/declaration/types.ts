@@ -292,6 +292,8 @@ export interface ServerDeclaration {
   /** The header that says what a request is called; null: nobody is told. */
   readonly requestIdHeader: string | null;
   readonly log: LogDeclaration;
+  /** Whether answers tell what their time was spent on; never in production. */
+  readonly timing: boolean;
   /** Null: nowhere. */
   readonly metrics: MetricsDeclaration | null;
 }

@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import type { AccessWatch } from '../access/access-watch.ts';
 import type { StatementWatch } from '../database/statement-watch.ts';
 import type { ServerDeclaration } from '../declaration/types.ts';
 import type { Problem } from '../errors.ts';
@@ -8,6 +9,7 @@ import type { Family, Labels } from './exposition.ts';
 import type { Metrics } from './metrics.ts';
 import { requestLog } from './request-log.ts';
 import { noteRequests } from './seen-requests.ts';
+import type { Tracing } from './tracing.ts';
 
 /** How one of several processes tells of all of them. */
 export interface SharedMetrics {
@@ -21,6 +23,7 @@ export interface SharedMetrics {
 export interface Telemetry {
   readonly watch: TrafficWatch | undefined;
   readonly statements: StatementWatch | undefined;
+  readonly access: AccessWatch | undefined;
   readonly onProblem: ((found: Problem) => void) | undefined;
   readonly metrics: Metrics | null;
 }
@@ -30,19 +33,32 @@ export interface TelemetryOptions {
   /** Paths that are asked for all the time. */
   readonly isQuiet: (url: string) => boolean;
   readonly shared?: SharedMetrics | undefined;
+  /** Whether answers tell what their time was spent on. */
+  readonly timing: boolean;
+  /** Where an SDK of OpenTelemetry was registered. */
+  readonly tracing: Tracing | null;
 }
 
 /** Sets up what is declared, before anything is mounted. */
 export async function watchServer(
   app: FastifyInstance,
   { metrics: declared }: ServerDeclaration,
-  { ids, isQuiet, shared }: TelemetryOptions,
+  { ids, isQuiet, shared, timing, tracing }: TelemetryOptions,
 ): Promise<Telemetry> {
   const metrics = declared ? new (await import('./metrics.ts')).Metrics(shared?.labels) : null;
   if (metrics) app.addHook('onClose', async () => metrics.close());
-  const watches = [...(isInfoLogged(app) ? [requestLog(app.log, ids, isQuiet)] : []), ...(metrics ? [metrics.requests] : [])];
+  const logged = isInfoLogged(app) ? requestLog(app.log, ids, isQuiet) : null;
+  const watches = [logged, metrics?.requests, tracing].filter((watch) => watch !== null && watch !== undefined);
   if (watches.length > 0) noteRequests(app);
-  return { metrics, watch: together(watches), statements: metrics?.statements, onProblem: metrics?.requests.problem };
+  const phases = timing || tracing ? (await import('./phases.ts')).followPhases(app, timing, tracing) : null;
+  const problems = [metrics?.requests.problem, tracing?.problem].filter((told) => told !== undefined);
+  return {
+    metrics,
+    watch: together(watches),
+    access: phases?.access,
+    statements: metrics || phases ? { ...metrics?.statements, ...(phases && { waits: phases.waits }) } : undefined,
+    onProblem: problems.length > 0 ? (found) => void problems.map((tell) => tell(found)) : undefined,
+  };
 }
 
 function isInfoLogged({ log }: FastifyInstance): boolean {
@@ -63,4 +79,17 @@ function together(watches: readonly TrafficWatch[]): TrafficWatch | undefined {
       for (const watch of watches) watch.givenUp(found);
     },
   };
+}
+
+/** Where every copy of OpenTelemetry's API looks for what was registered. */
+const registered = Symbol.for('opentelemetry.js.api.1');
+
+/** What makes spans, where an application has brought an SDK of OpenTelemetry and registered it; else null, and nothing is loaded. */
+export async function tracingOf(directory: string, databaseUrl: string): Promise<Tracing | null> {
+  if (!(globalThis as { [registered]?: { readonly trace?: unknown } })[registered]?.trace) return null;
+  const { loadOpenTelemetry } = await import('./opentelemetry.ts');
+  const api = await loadOpenTelemetry(directory);
+  if (!api) return null;
+  const { Tracing: Spans } = await import('./tracing.ts');
+  return new Spans(api, databaseUrl.startsWith('sqlite:') ? 'sqlite' : 'postgresql');
 }

@@ -27,6 +27,7 @@ describe('declarest dev', () => {
     const statuses = async () =>
       Promise.all(['person', 'people'].map(async (name) => (await fetch(`${url}/api/${name}.json`)).status));
     expect(await statuses()).toEqual([200, 404]);
+    expect((await fetch(`${url}/api/person.json`)).headers.get('server-timing')).toContain('query;dur=');
 
     let mark = dev.mark();
     write(application, 'config/app_main.yaml', elsewhere);
