@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto';
+import { type HashKey, hashKeyOf, keyedHash } from './keyed-hash.ts';
 
 /** A tag as a header holds it. */
 export interface EntityTag {
@@ -10,12 +10,8 @@ export interface EntityTag {
 /** What `If-Match` or `If-None-Match` names: tags, or whatever there is. */
 export type NamedTags = readonly EntityTag[] | '*';
 
-/** Of the digests that Node has, the cheapest for texts of a few hundred bytes and of many kilobytes: see decision 0019. */
-const digest = 'sha256';
-/** Hexadecimal digits of it: 128 bits. */
-const bodyDigits = 32;
-/** The same for a version: 64 bits. */
-const versionDigits = 16;
+/** Hexadecimal digits of a hash. */
+const hashDigits = 16;
 
 /**
  * Makes the tags of an application's answers.
@@ -25,29 +21,31 @@ const versionDigits = 16;
  * of the last change, and outside of what the caller may read.
  */
 export class EntityTags {
-  readonly #secret: string;
+  readonly #bodies: HashKey;
+  readonly #versions: HashKey;
 
   /** The secret is the same in every process that serves the application. */
   constructor(secret: string) {
-    this.#secret = hash('sha256', `entity tags ${secret}`, 'base64url');
+    this.#bodies = hashKeyOf(secret, 'bodies');
+    this.#versions = hashKeyOf(secret, 'versions');
   }
 
-  /** The tag of an answer; `marked` is the mark of its version, or null where there is none. */
-  of(body: string, marked: string | null): string {
-    const digits = hash(digest, body, 'hex').slice(0, bodyDigits);
-    return marked === null ? `W/"${digits}"` : `"${marked}.${digits}"`;
+  /** The tag of an answer; `mark` is that of its version, or null where there is none. */
+  of(body: string, mark: string | null): string {
+    const hash = keyedHash(body, this.#bodies);
+    return mark === null ? `W/"${hash}"` : `"${mark}.${hash}"`;
   }
 
   /** What stands for the version of a row, and for that of no other row. */
   mark(table: string, key: unknown, version: string): string {
-    return hash(digest, `${this.#secret}\n${table}\n${key}\n${version}`, 'hex').slice(0, versionDigits);
+    return keyedHash(`${table}\n${key}\n${version}`, this.#versions);
   }
 }
 
 /** The mark of a version that a tag begins with; null where it is none of a version. */
 export function markIn({ opaque, weak }: EntityTag): string | null {
-  return !weak && opaque.length === versionDigits + 1 + bodyDigits && opaque[versionDigits] === '.'
-    ? opaque.slice(0, versionDigits)
+  return !weak && opaque.length === hashDigits + 1 + hashDigits && opaque[hashDigits] === '.'
+    ? opaque.slice(0, hashDigits)
     : null;
 }
 

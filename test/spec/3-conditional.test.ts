@@ -199,8 +199,8 @@ describe.each(setups)('conditional requests on $kind, $how', ({ compiledReads, k
   };
   const ofVersion = (tag: string) => tag.split('.')[0];
 
-  const strong = /^"[0-9a-f]{16}\.[0-9a-f]{32}"$/;
-  const weak = /^W\/"[0-9a-f]{32}"$/;
+  const strong = /^"[0-9a-f]{16}\.[0-9a-f]{16}"$/;
+  const weak = /^W\/"[0-9a-f]{16}"$/;
 
   describe('reading', () => {
     test('an entity with a version has a strong tag, anything else a weak one', async () => {

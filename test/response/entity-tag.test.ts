@@ -1,0 +1,146 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { EntityTags, markIn, namesStrongly, namesWeakly, readTags } from '../../src/response/entity-tag.ts';
+import { hashKeyOf, keyedHash } from '../../src/response/keyed-hash.ts';
+
+const opaque = fc.string({ unit: fc.constantFrom(...'!#$%&abcXYZ019.-,*/\\~ÿ') });
+const tag = fc.record({ weak: fc.boolean(), opaque });
+const written = ({ weak, opaque: text }: { weak: boolean; opaque: string }) => `${weak ? 'W/' : ''}"${text}"`;
+const gap = fc.constantFrom(',', ', ', ' ,', '\t,\t', ',, ,');
+
+describe('a list of tags', () => {
+  test('is read as it was written, whatever stands between them', () => {
+    const list = fc.array(fc.tuple(tag, gap), { minLength: 1, maxLength: 6 });
+    fc.assert(
+      fc.property(list, fc.constantFrom('', ' ', ',', ' , '), (tags, start) => {
+        const header = start + tags.map(([one, after]) => written(one) + after).join('');
+        expect(readTags(header)).toEqual(tags.map(([one]) => one));
+      }),
+    );
+  });
+
+  test('is nothing else than that, and never makes anybody wait', () => {
+    const piece = fc.constantFrom('"', '"a"', 'W/', 'w/', '*', ',', ' ', '\t', 'a', 'W/"b"');
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 12 }), (pieces) => {
+        const text = pieces.join('');
+        const trimmed = text.replace(/^[ \t]+|[ \t]+$/g, '');
+        const items = trimmed.split(',').map((item) => item.replace(/^[ \t]+|[ \t]+$/g, ''));
+        const tags = items.filter((item) => item !== '');
+        const isList = tags.length > 0 && tags.every((item) => /^(W\/)?"[^" \t]*"$/.test(item));
+        const quoted = /"[^"]*,[^"]*"/.test(trimmed);
+        // a comma between quotes belongs to the tag
+        if (quoted) return;
+        expect(readTags(text) !== null).toBe(trimmed === '*' || isList);
+      }),
+    );
+    const started = performance.now();
+    for (const text of [' '.repeat(100_000), `"a"${' '.repeat(100_000)}b`, ','.repeat(100_000), '"'.repeat(100_001)]) {
+      expect(readTags(`${text}x`)).toBeNull();
+    }
+    expect(performance.now() - started).toBeLessThan(1000);
+  });
+
+  test('is compared weakly and strongly as RFC 9110 has it (8.8.3.2)', () => {
+    const table: [string, string, boolean, boolean][] = [
+      ['W/"1"', 'W/"1"', false, true],
+      ['W/"1"', 'W/"2"', false, false],
+      ['W/"1"', '"1"', false, true],
+      ['"1"', 'W/"1"', false, true],
+      ['"1"', '"1"', true, true],
+    ];
+    for (const [one, other, strongly, weakly] of table) {
+      expect([namesStrongly(readTags(one) ?? [], other), namesWeakly(one, other)]).toEqual([strongly, weakly]);
+    }
+    expect([namesStrongly('*', 'W/"1"'), namesWeakly('*', '"1"'), namesWeakly('1', '"1"')]).toEqual([true, true, false]);
+  });
+});
+
+describe('a tag', () => {
+  const tags = new EntityTags('a secret');
+
+  test('has the mark of its version, which depends on the row, the version and the secret', () => {
+    const mark = tags.mark('course', 7, '3');
+    const [read] = readTags(tags.of('{}', mark)) as never as [{ weak: boolean; opaque: string }];
+    expect(markIn(read)).toBe(mark);
+    const others = [
+      tags.mark('course', 7, '4'),
+      tags.mark('course', 8, '3'),
+      tags.mark('person', 7, '3'),
+      new EntityTags('other').mark('course', 7, '3'),
+    ];
+    expect(new Set([mark, ...others]).size).toBe(5);
+    expect(new EntityTags('a secret').mark('course', '7', '3')).toBe(mark);
+    expect(markIn({ weak: true, opaque: read.opaque })).toBeNull();
+    expect(markIn({ weak: false, opaque: `${mark}.` })).toBeNull();
+  });
+
+  test('is another one for another text', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' }), (one, other) => {
+        expect(tags.of(one, null) === tags.of(other, null)).toBe(one.toWellFormed() === other.toWellFormed());
+      }),
+    );
+    const long = 'x'.repeat(100_000);
+    expect(tags.of(`${long}a`, null)).not.toBe(tags.of(`${long}b`, null));
+  });
+});
+
+describe('the keyed hash', () => {
+  test('is HalfSipHash-1-3 of the text in UTF-8', () => {
+    // what it is compared with gives the published values of HalfSipHash-2-4
+    const bytes = Buffer.from([0, 1, 2, 3, 4, 5, 6, 7]);
+    expect(halfSipHash(Buffer.alloc(0), bytes, 2, 4)).toBe('218d1f59b9b83cc8');
+    expect(halfSipHash(Buffer.from([0]), bytes, 2, 4)).toBe('be552412f8387315');
+    fc.assert(
+      fc.property(fc.string({ unit: 'grapheme', maxLength: 40 }), fc.string(), (text, secret) => {
+        const key = hashKeyOf(secret, 'test');
+        const given = Buffer.alloc(8);
+        given.writeInt32LE(key[0], 0);
+        given.writeInt32LE(key[1], 4);
+        const [high, low] = [keyedHash(text, key).slice(0, 8), keyedHash(text, key).slice(8)];
+        const hash = Buffer.from(high + low, 'hex');
+        expect(hash.swap32().toString('hex')).toBe(halfSipHash(Buffer.from(text), given, 1, 3));
+      }),
+    );
+  });
+});
+
+/** As its authors describe it, word by word. */
+function halfSipHash(text: Buffer, key: Buffer, compressions: number, finals: number): string {
+  const rotated = (value: number, by: number) => (value << by) | (value >>> (32 - by));
+  let [v0, v1] = [key.readInt32LE(0), key.readInt32LE(4)];
+  let [v2, v3] = [0x6c796765 ^ v0, 0x74656462 ^ v1];
+  v1 ^= 0xee;
+  const rounds = (number: number) => {
+    for (let i = 0; i < number; i++) {
+      v0 = (v0 + v1) | 0;
+      v1 = rotated(v1, 5) ^ v0;
+      v0 = rotated(v0, 16);
+      v2 = (v2 + v3) | 0;
+      v3 = rotated(v3, 8) ^ v2;
+      v0 = (v0 + v3) | 0;
+      v3 = rotated(v3, 7) ^ v0;
+      v2 = (v2 + v1) | 0;
+      v1 = rotated(v1, 13) ^ v2;
+      v2 = rotated(v2, 16);
+    }
+  };
+  const padded = Buffer.alloc((text.length & ~3) + 4);
+  text.copy(padded);
+  padded[padded.length - 1] = text.length;
+  for (let at = 0; at < padded.length; at += 4) {
+    const word = padded.readInt32LE(at);
+    v3 ^= word;
+    rounds(compressions);
+    v0 ^= word;
+  }
+  v2 ^= 0xee;
+  rounds(finals);
+  const made = Buffer.alloc(8);
+  made.writeInt32LE(v1 ^ v3, 0);
+  v1 ^= 0xdd;
+  rounds(finals);
+  made.writeInt32LE(v1 ^ v3, 4);
+  return made.toString('hex');
+}
