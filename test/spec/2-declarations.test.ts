@@ -221,13 +221,7 @@ describe.each(databases)('a declaration, served on %s,', (kind) => {
     });
 
     test('and nothing else: what is unknown is 404', async () => {
-      for (const path of [
-        '/api',
-        '/api/unknown.json',
-        '/api/books/1/unknown.json',
-        '/api/books/x.json',
-        '/api/booksy.json',
-      ]) {
+      for (const path of ['/api', '/api/unknown.json', '/api/books/1/unknown.json', '/api/books/x.json', '/api/booksy.json']) {
         for (const method of ['GET', 'POST', 'DELETE']) {
           const missing = await app.request(method, path);
           expect([method, path, missing.status, missing.json.code]).toEqual([method, path, 404, 'not_found']);
