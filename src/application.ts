@@ -121,7 +121,7 @@ export async function loadApplication(
     checkDenormalizers(catalog, mapper, report);
     if (declaresBodies(declaration) && report.errors.length === 0) {
       const { checkDeclaredBodies } = await import('./openapi/declared-bodies.ts');
-      checkDeclaredBodies({ catalog, declaration, mapper }, report);
+      checkDeclaredBodies({ catalog, declaration, directory, mapper }, report);
     }
   }
   const records = await loadRoutes(declaration, catalog, report);

@@ -63,14 +63,17 @@ export interface ConflictProblem {
   code: "idempotency_in_progress" | "idempotency_answer_too_large" | "conflict_unique" | "conflict_reference" | "conflict_version" | "bad_request";
 }
 
+/** An accompanying course. */
 export interface Course {
   id: number;
   title: string;
   opened: string;
   closed: string | null;
+  /** Seen by its referrer and by supervisors only. */
   confidential: boolean;
   center: Center;
   referrer: User | null;
+  /** Whoever asked for the course: a person or a third party. */
   requestor: Person | ThirdParty | null;
   participations: Participation[];
   tags: Tag[];
@@ -85,9 +88,10 @@ export interface CourseCollection {
 
 export interface CoursePatch {
   title?: string;
+  /** Seen by its referrer and by supervisors only. */
   confidential?: boolean;
   referrer?: UserReference | null;
-  /** Read by the application itself. */
+  /** Whoever asked for the course: a person or a third party. */
   requestor?: unknown;
   tags?: TagReference[];
 }
@@ -194,6 +198,7 @@ export interface Pagination {
   items_per_page: number;
 }
 
+/** A person takes part in a course, from a day to a day. */
 export interface Participation {
   id: number;
   person: Person | null;

@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import type { EntityMetadata } from '@mikro-orm/core';
 import type { Application } from '../application.ts';
 import type { Catalog, Exported, Path } from '../declaration/types.ts';
-import { type Member, SourceText } from './source-text.ts';
+import { classOf, escaped, isText, memberOf, namesOf, schemaOf } from '../model/model-source.ts';
+import { type Member, SourceText } from '../model/source-text.ts';
 
 /** Something and where it was declared. */
 export interface Declared<Value> {
@@ -144,51 +145,12 @@ function definitionOf(text: SourceText, name: string): number | null {
   return schemaOf(text, name) ?? classOf(text, name)?.start ?? null;
 }
 
-/** The options of the `defineEntity` that defines a model. */
-function schemaOf(text: SourceText, name: string): number | null {
-  for (const open of text.objects(/(?:defineEntity|EntitySchema(?:<[^>]*>)?)\s*\(\s*/)) {
-    const defines = text.membersAt(open).some((member) => {
-      if (member.key === 'name') return isText(text.textOf(member), name);
-      return member.key === 'class' && new RegExp(`:\\s*${escaped(name)}\\s*$`).test(text.textOf(member));
-    });
-    if (defines) return open;
-  }
-  return null;
-}
-
-function classOf(text: SourceText, name: string): { start: number; end?: number } | undefined {
-  const start = text.find(new RegExp(`\\bclass\\s+${escaped(name)}\\b`));
-  if (start === null) return undefined;
-  // the next class at the beginning of a line is another one
-  const next = text.find(/\n(?:export\s+)?(?:default\s+)?(?:abstract\s+)?class\s/, { start });
-  return next === null ? { start } : { start, end: next };
-}
-
 function propertyOf(text: SourceText, model: string, property: string): number | null {
-  const schema = schemaOf(text, model);
-  const properties = schema === null ? undefined : text.membersAt(schema).find(({ key }) => key === 'properties');
-  const found = properties && text.membersAt(properties.start).find(({ key }) => key === property);
+  const found = memberOf(text, model, property);
   return found ? groupsOf(text, found) : null;
 }
 
 /** A property can go over several lines: the one that says the groups is the one to look at. */
 function groupsOf(text: SourceText, member: Member): number {
   return text.find(/(?<=[.\s,{])groups\s*[(:]/, member) ?? member.start;
-}
-
-/** The names of a class and of those it extends. */
-function namesOf(type: unknown): string[] {
-  const names: string[] = [];
-  for (let each = type; typeof each === 'function' && each !== Function.prototype; each = Object.getPrototypeOf(each)) {
-    if (each.name && !names.includes(each.name)) names.push(each.name);
-  }
-  return names;
-}
-
-function isText(member: string, value: string): boolean {
-  return new RegExp(`:\\s*(['"\`])${escaped(value)}\\1`).test(member);
-}
-
-function escaped(text: string): string {
-  return text.replace(/[^\w]/g, '\\$&');
 }

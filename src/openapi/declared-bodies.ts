@@ -10,9 +10,7 @@ import { type Described, schemasOf } from './schemas.ts';
 const telling = 65_536;
 
 /** What holds the bodies of actions to what was declared of them: the schemas of the document themselves. */
-export function bodyChecks(
-  described: Pick<Described, 'catalog' | 'declaration' | 'mapper'>,
-): ReadonlyMap<ActionDeclaration, BodyCheck> {
+export function bodyChecks(described: Omit<Described, 'records'>): ReadonlyMap<ActionDeclaration, BodyCheck> {
   const { components, declared: schemas } = schemasOf(described);
   const found = declaredOnes(described.declaration.apis);
   const named = found.map(({ api, action, body }) => ({
@@ -31,7 +29,7 @@ export function bodyChecks(
 
 /** Reports JSON Schemas that are none. */
 export function checkDeclaredBodies(
-  described: Pick<Described, 'catalog' | 'declaration' | 'mapper'>,
+  described: Omit<Described, 'records'>,
   report: { add(path: Path, message: string): void },
 ): void {
   const { components, declared: schemas } = schemasOf(described);

@@ -33,7 +33,7 @@ import { type JsonSchema, valueSchema } from './json-schema.ts';
 import { listParameters } from './list-parameters.ts';
 import { type ProblemStatus, problemResponse, problemResponses } from './problems.ts';
 import { collectionSchema, type ReadSchemas } from './read-schemas.ts';
-import { type Described, descriptionOf, schemasOf } from './schemas.ts';
+import { type Described, schemasOf } from './schemas.ts';
 import type { BodyMode, WriteSchemas } from './write-schemas.ts';
 
 /** An OpenAPI document, ready for `JSON.stringify`. */
@@ -52,6 +52,7 @@ class Writer {
   readonly #read: ReadSchemas;
   readonly #write: WriteSchemas;
   readonly #declared: DeclaredSchemas;
+  readonly #describe: (meta: EntityMetadata) => string | undefined;
   /** Those that some operation can be refused with. */
   readonly #statuses = new Set<ProblemStatus>();
   readonly #conditionsUsed = new Set<ConditionParameter>();
@@ -60,7 +61,8 @@ class Writer {
 
   constructor(described: Described) {
     this.#described = described;
-    const { components, declared, read, write } = schemasOf(described);
+    const { components, declared, describe, read, write } = schemasOf(described);
+    this.#describe = describe;
     this.#components = components;
     this.#read = read;
     this.#write = write;
@@ -117,7 +119,7 @@ class Writer {
     const { mapper } = this.#described;
     const described = apis.map(({ name, basePath, class: model, description }) => ({
       name,
-      description: description ?? descriptionOf(metaOf(mapper, model.value)) ?? `The API of ${model.name} at ${basePath}.`,
+      description: description ?? this.#describe(metaOf(mapper, model.value)) ?? `The API of ${model.name} at ${basePath}.`,
     }));
     const others = new Set(records.filter(({ api }) => api === null).map(tagOf));
     return [...described, ...[...others].map((name) => ({ name, description: `Routes of ${name}.` }))];

@@ -8,6 +8,7 @@ import { isDenormalizerClass } from '../serialization/denormalizer.ts';
 import { Components } from './components.ts';
 import { DeclaredSchemas } from './declared-schemas.ts';
 import { ReadSchemas } from './read-schemas.ts';
+import { sourceComments } from './source-comments.ts';
 import { WriteSchemas } from './write-schemas.ts';
 
 /** What a document is made of. */
@@ -16,23 +17,27 @@ export interface Described {
   readonly catalog: Catalog;
   readonly mapper: Mapper;
   readonly records: readonly RouteRecord[];
+  /** Where its sources are. */
+  readonly directory: string;
 }
 
 /** What makes the schemas of an application, and where they are kept. */
-export function schemasOf({ catalog, declaration, mapper }: Pick<Described, 'catalog' | 'declaration' | 'mapper'>) {
+export function schemasOf({ catalog, declaration, directory, mapper }: Omit<Described, 'records'>) {
   const denormalized = new Set(
     catalog.denormalizers.flatMap(({ value }) => (isDenormalizerClass(value) ? value.properties : [])),
   );
   const restricted = declaration.apis.filter(restricts).map(({ class: model }) => metaOf(mapper, model.value));
+  const saidInSource = sourceComments(directory, catalog);
+  const describe = (meta: EntityMetadata, property?: string) => commentOf(meta, property) ?? saidInSource(meta, property);
   const around = {
     hides: (meta: EntityMetadata) => restricted.some((other) => sameLine(meta, other)),
-    describe: descriptionOf,
+    describe,
     denormalizes: (meta: EntityMetadata, property: string) => denormalized.has(`${meta.className}.${property}`),
   };
   const components = new Components();
   const read = new ReadSchemas(components, around);
   const write = new WriteSchemas(mapper, components, around);
-  return { components, read, write, declared: new DeclaredSchemas(mapper, components, read, write) };
+  return { components, describe, read, write, declared: new DeclaredSchemas(mapper, components, read, write) };
 }
 
 function restricts({ controller }: ApiDeclaration): boolean {
@@ -40,7 +45,7 @@ function restricts({ controller }: ApiDeclaration): boolean {
 }
 
 /** What the model itself says of a property, or of the class. */
-export function descriptionOf(meta: EntityMetadata, property?: string): string | undefined {
+function commentOf(meta: EntityMetadata, property?: string): string | undefined {
   if (property === undefined) return meta.comment || undefined;
   return (meta.properties[property as never] as EntityProperty | undefined)?.comment || undefined;
 }

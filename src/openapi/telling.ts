@@ -2,6 +2,5 @@ import type { Described } from './schemas.ts';
 
 /** An application that tells of itself. */
 export interface Telling extends Described {
-  readonly directory: string;
   readonly production: boolean;
 }

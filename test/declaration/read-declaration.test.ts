@@ -53,6 +53,7 @@ describe('nothing declared', () => {
         health: { live: '/health/live', ready: '/health/ready' },
         requestIdHeader: 'X-Request-Id',
         log: { level: 'warn', redact: [] },
+        metrics: null,
       },
       exports: { atOnce: 4, stallTimeout: 30000 },
       openapi: {

@@ -41,8 +41,8 @@ describe('the matrix of the example', () => {
     const { roles, public: open } = entry(matrix, 'DELETE', '/api/person/{id}.{_format}');
     expect(open).toBe(false);
     expect(roles).toEqual([
-      { role: 'PERSON_SEE', voters: ['PersonVoter'], place: 'config/apis.yaml:17:18' },
-      { role: 'ROLE_ADMIN', voters: ['RoleVoter'], place: 'config/apis.yaml:35:87' },
+      { role: 'PERSON_SEE', voters: ['PersonVoter'], place: 'config/apis.yaml:19:18' },
+      { role: 'ROLE_ADMIN', voters: ['RoleVoter'], place: 'config/apis.yaml:37:87' },
     ]);
   });
 
@@ -167,7 +167,7 @@ describe('the matrix of the example', () => {
       ['ROLE_ADMIN', 'ROLE_USER', false],
       ['ROLE_SUPERVISOR', 'ROLE_USER', true],
     ]);
-    expect(matrix.settings.tokens.issuer).toEqual({ value: 'courses', place: 'config/app.yaml:9:15' });
+    expect(matrix.settings.tokens.issuer).toEqual({ value: 'courses', place: 'config/app.yaml:13:15' });
     expect(matrix.settings.tokens.audience.value).toBeNull();
     expect(matrix.settings.judges.find(({ role }) => role === 'PERSON_SEE')?.voters).toEqual([
       { value: 'PersonVoter', place: 'src/voters/person-voter.ts:7' },

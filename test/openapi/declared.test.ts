@@ -195,10 +195,10 @@ describe.each(databases)('what handlers take, on %s', (kind) => {
     // nothing of the model's own is in the way: what is added is what is given
     expect(resultOf('/box/{id}/tags.json')).toEqual({ $ref: '#/components/schemas/Tag' });
     const client = clientSource(document, app.application.records);
-    expect(client).toContain('copy: (body: BoxCreate): Promise<Box[]> =>');
-    expect(client).toContain('plainPost: (body: BoxPlainBody): Promise<BoxCollection> =>');
+    expect(client).toMatch(/copy: \(body: BoxCreate\b.*\): Promise<Box\[\]> =>/);
+    expect(client).toMatch(/plainPost: \(body: BoxPlainBody\b.*\): Promise<BoxCollection> =>/);
     expect(client).toMatch(/referDelete: \(id: number, body\?: TagReference\b.*\): Promise<Box> =>/);
-    expect(client).toContain('free: (body?: unknown): Promise<unknown> =>');
+    expect(client).toMatch(/free: \(body\?: unknown\b.*\): Promise<unknown> =>/);
   });
 });
 

@@ -26,10 +26,11 @@ const courseSchema = defineEntity({
     title: p.string().length(120).groups('read', 'write'),
     opened: p.date().groups('read'),
     closed: p.date().nullable().groups('read'),
+    /** Seen by its referrer and by supervisors only. */
     confidential: p.boolean().default(false).groups('read', 'write'),
     center: () => p.manyToOne(Center).groups('read'),
     referrer: () => p.manyToOne(User).nullable().groups('read', 'write'),
-    // whoever asked for the course: a person or a third party
+    /** Whoever asked for the course: a person or a third party. */
     requestor: () => p.manyToOne([Person, ThirdParty]).nullable().groups('read', 'write'),
     participations: () => p.oneToMany(Participation).mappedBy('course').groups('read'),
     tags: () => p.manyToMany(Tag).groups('read', 'write'),

@@ -29,6 +29,21 @@ export class SourceText {
     return this.#text.slice(start, end);
   }
 
+  /** The documentation (`/** … *\/`) that ends right before an offset and begins on a line of its own; null where there is none. */
+  docBefore(offset: number): string | null {
+    const before = this.#text.slice(0, offset).trimEnd();
+    const start = before.endsWith('*/') ? before.lastIndexOf('/*') : -1;
+    const isDoc = start !== -1 && before.startsWith('/**', start) && this.#code.slice(start, before.length).trim() === '';
+    if (!isDoc || !/(?:^|\n)[ \t]*$/.test(before.slice(0, start))) return null;
+    const lines = before
+      .slice(start + 3, -2)
+      .split('\n')
+      .map((line) => line.replace(/^\s*\* ?/, '').trim());
+    const tag = lines.findIndex((line) => line.startsWith('@'));
+    const said = (tag === -1 ? lines : lines.slice(0, tag)).join('\n').trim();
+    return said === '' ? null : said.replace(/(?<!\n)\n(?!\n)/g, ' ').replace(/\{@\w+ ([^}|\s]+)[^}]*\}/g, '$1');
+  }
+
   /** Where an expression is first found in code, within a part of it. */
   find(pattern: RegExp, { start = 0, end = this.#code.length }: Partial<Member> = {}): number | null {
     const found = this.#code.slice(start, end).search(pattern);
