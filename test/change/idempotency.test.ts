@@ -348,6 +348,25 @@ describe.each(databases)('requests with an Idempotency-Key on %s', (kind) => {
     expect(isReplay(await send(key, 'POST', '/plain.json', request))).toBe(true);
   });
 
+  test('a request that is given up for its time is undone, and holds up nobody', async () => {
+    const hasty = await startOrders(database.url, { server: { handler_timeout: 200 } });
+    try {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      seen.onAct = () => promise;
+      const key = randomUUID();
+      const request = { json: { text: 'given up' } };
+      expect((await send(key, 'POST', '/hooked/work.json', request, hasty)).json.code).toBe('handler_timeout');
+      // its handler goes on, but what it holds is free
+      expect((await send(null, 'POST', '/plain.json', { json: { name: 'next' } }, hasty)).status).toBe(201);
+      resolve();
+      seen.onAct = null;
+      expect((await send(key, 'POST', '/hooked/work.json', request, hasty)).status).toBe(201);
+      expect(await count('entry', "text = 'given up'")).toBe(1);
+    } finally {
+      await hasty.close();
+    }
+  });
+
   test('settings: how long, how much, or not at all', async () => {
     const short = await startOrders(database.url, { server: { idempotency: { ttl: 1, answer_limit: 60 } } });
     const off = await startOrders(database.url, { server: { idempotency: null } });
