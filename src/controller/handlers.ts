@@ -72,7 +72,8 @@ export function compileHandlers(
     loading ??= import('./kept-answers.ts').then((loaded) => new loaded.KeptAnswers(framework));
     return loading;
   };
-  const keptAnswers = declaration.server.idempotency ? load : null;
+  // what is only watched changes nothing, and so is told as if there were no key
+  const keptAnswers = declaration.server.idempotency && !observer ? load : null;
 
   const handlerFor = (record: RouteRecord, method: HttpMethod, format: string): RouteHandler => {
     const { api, action, handler, single } = record;
