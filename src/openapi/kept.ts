@@ -1,6 +1,8 @@
+import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { namesWeakly } from '../response/entity-tag.ts';
 
 /** Below this many bytes, compressed ones are not worth the trouble. */
 const worthwhile = 1024;
@@ -9,17 +11,22 @@ const worthwhile = 1024;
 export class Kept {
   readonly bytes: Buffer;
   readonly #headers: Readonly<Record<string, string>>;
+  /** Weak: the bytes are others where they are compressed. */
+  readonly #tag: string;
   #compressed: Promise<Buffer> | null = null;
 
   constructor(text: string | Buffer, headers: Readonly<Record<string, string>>) {
     this.bytes = Buffer.from(text);
-    this.#headers = { ...headers, 'x-content-type-options': 'nosniff' };
+    this.#tag = `W/"${createHash('sha256').update(this.bytes).digest('base64url').slice(0, 22)}"`;
+    this.#headers = { ...headers, etag: this.#tag, 'x-content-type-options': 'nosniff' };
   }
 
   async send(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     reply.headers(this.#headers);
+    if (this.bytes.length >= worthwhile) reply.header('vary', 'accept-encoding');
+    const known = request.headers['if-none-match'];
+    if (known !== undefined && namesWeakly(known, this.#tag)) return reply.code(304).send();
     if (this.bytes.length < worthwhile) return reply.send(this.bytes);
-    reply.header('vary', 'accept-encoding');
     if (!takesGzip(request.headers['accept-encoding'])) return reply.send(this.bytes);
     this.#compressed ??= promisify(gzip)(this.bytes);
     return reply.header('content-encoding', 'gzip').send(await this.#compressed);

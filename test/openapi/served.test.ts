@@ -104,6 +104,15 @@ describe('a server outside production', () => {
     });
   });
 
+  test('does not send it again to those who have it', async () => {
+    for (const url of ['/openapi.json', '/docs']) {
+      const { etag } = (await app.inject(url)).headers;
+      const again = await app.inject({ url, headers: { 'if-none-match': String(etag), 'accept-encoding': 'gzip' } });
+      expect({ status: again.statusCode, body: again.body, etag: again.headers.etag }).toEqual({ status: 304, body: '', etag });
+      expect((await app.inject({ url, headers: { 'if-none-match': '"another"' } })).statusCode).toBe(200);
+    }
+  });
+
   test('serves a docs page whose files are all its own', async () => {
     const { headers, body } = await app.inject('/docs');
     expect(headers['content-type']).toBe('text/html; charset=utf-8');
