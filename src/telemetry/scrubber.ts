@@ -29,10 +29,15 @@ export function scrubber(declaration: Declaration): Scrub {
     [/(:\/\/[^\s/:@"\\]*):[^\s/"\\]*@/g, `$1:${redacted}@`],
     [/(?<![\w-])eyJ[\w-]{6,}\.[\w-]+\.[\w-]*/g, redacted],
   ];
-  const declared = declaredSecrets(declaration);
+  const declared = declaredSecrets(declaration).flatMap(shapesOf).map(escaped);
   // before anything else takes a part of one
-  if (declared.length > 0) rules.unshift([new RegExp(declared.flatMap(shapesOf).map(escaped).join('|'), 'g'), redacted]);
-  return (line) => rules.reduce((text, [pattern, replacement]) => text.replace(pattern, replacement), line);
+  if (declared.length > 0) rules.unshift([new RegExp(declared.join('|'), 'g'), redacted]);
+  // most lines have nothing that one of the rules could begin with, and one look tells
+  const suspect = new RegExp([names, 'bearer', 'basic', '://', 'eyJ', ...declared].join('|'), 'i');
+  return (line) => {
+    if (!suspect.test(line)) return line;
+    return rules.reduce((text, [pattern, replacement]) => text.replace(pattern, replacement), line);
+  };
 }
 
 /** What is written in the declaration, or comes from the environment through it, for nobody to see. */
