@@ -37,8 +37,9 @@ const doors: Door[] = [
 ];
 
 function bytesOf({ headers, status, text }: Answer, id: number): unknown {
-  const { date: _, 'x-request-id': __, ...rest } = headers;
-  return { status, headers: rest, text: text.replaceAll(String(id), '#') };
+  // the tag is of the text, in which the ids differ
+  const { date: _, etag: ___, 'content-location': place, 'x-request-id': __, ...rest } = headers;
+  return { status, headers: rest, place: String(place).replace(String(id), '#'), text: text.replaceAll(String(id), '#') };
 }
 
 describe.each(databases)('API1:2023 broken object level authorization, of embedded rows on %s', (kind) => {
