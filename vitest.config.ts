@@ -5,6 +5,7 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts', 'examples/*/test/**/*.test.ts'],
     globalSetup: ['test/support/sqlite.ts', 'test/support/postgres.ts'],
+    setupFiles: ['test/support/documents/watch-answers.ts'],
     pool: 'forks',
     // the default leaves one core idle, which of two is half
     maxWorkers: Math.max(2, availableParallelism()),

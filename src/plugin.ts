@@ -1,3 +1,4 @@
+import { channel } from 'node:diagnostics_channel';
 import type { EntityMetadata } from '@mikro-orm/core';
 import type { FastifyInstance, FastifyPluginAsync, FastifyRequest, onRequestHookHandler } from 'fastify';
 import { type AccessWatch, watchedCall } from './access/access-watch.ts';
@@ -53,6 +54,9 @@ export const declarest: FastifyPluginAsync<ApplicationOptions> = async (app, opt
   const { mountDescription } = await import('./openapi/mount.ts');
   mountDescription(app, application, { live: null, ready: null });
 };
+
+/** Told of every application that is mounted for callers: `{ app, application }`. For tools that look on, such as our own tests. */
+const mountings = channel('declarest.mounted');
 
 /** What is known of an application that was mounted. */
 export interface Mounted {
@@ -130,6 +134,7 @@ export async function mountApplication(
     route: { bodyLimit: declaration.server.bodyLimit },
     ...(limiter && { admit: ({ api }) => hookOf(limiter, api ? api.rateLimit : declaration.server.rateLimit) }),
   });
+  if (!observer) mountings.publish({ app, application });
   return {
     executor,
     guardFor: (roles) => compileGuard(roles, application.voters, challenge),

@@ -120,6 +120,17 @@ export interface ForbiddenProblem {
   code: "access_denied" | "bad_request";
 }
 
+export interface InsufficientStorageProblem {
+  type: string;
+  title: string;
+  status: 507;
+  /** What was wrong, and what to do. */
+  detail: string;
+  /** The path of the request. */
+  instance: string;
+  code: "database_full" | "bad_request";
+}
+
 export interface InternalServerErrorProblem {
   type: string;
   title: string;
@@ -393,7 +404,7 @@ export interface Violation {
 }
 
 /** Whatever a request can be refused with: `status` tells which. */
-export type Problem = BadRequestProblem | ConflictProblem | ForbiddenProblem | InternalServerErrorProblem | NotFoundProblem | PayloadTooLargeProblem | PreconditionFailedProblem | ServiceUnavailableProblem | URITooLongProblem | UnauthorizedProblem | UnprocessableEntityProblem | UnsupportedMediaTypeProblem;
+export type Problem = BadRequestProblem | ConflictProblem | ForbiddenProblem | InsufficientStorageProblem | InternalServerErrorProblem | NotFoundProblem | PayloadTooLargeProblem | PreconditionFailedProblem | ServiceUnavailableProblem | URITooLongProblem | UnauthorizedProblem | UnprocessableEntityProblem | UnsupportedMediaTypeProblem;
 
 export interface CenterQuery {
   /** The number of the page. */
@@ -415,7 +426,7 @@ export interface PersonQuery {
   after?: string;
   /** The row that the page ends before, as links have it; together with `page`. */
   before?: string;
-  /** The order; `-` is descending. */
+  /** The order, each field once; `-` is descending. */
   sort?: Array<"lastName" | "-lastName" | "birthdate" | "-birthdate" | "center.name" | "-center.name">;
   /** Words to search for in firstName, lastName, email. */
   q?: string;
@@ -461,7 +472,7 @@ export interface CourseQuery {
   after?: string;
   /** The row that the page ends before, as links have it; together with `page`. */
   before?: string;
-  /** The order; `-` is descending. */
+  /** The order, each field once; `-` is descending. */
   sort?: Array<"title" | "-title" | "opened" | "-opened" | "center.name" | "-center.name">;
   /** Words to search for in title. */
   q?: string;
@@ -665,7 +676,7 @@ export function createClient(options: ClientOptions) {
       /** participation */
       participationPost: (id: number, body?: unknown, options: Condition & Once = {}): Promise<unknown> => send('POST', `/api/course/${part(id)}/participation.json`, { body, ...options }),
       /** participation */
-      participationDelete: (id: number, options: Condition & Once = {}): Promise<unknown> => send('DELETE', `/api/course/${part(id)}/participation.json`, { ...options }),
+      participationDelete: (id: number, body?: unknown, options: Condition & Once = {}): Promise<unknown> => send('DELETE', `/api/course/${part(id)}/participation.json`, { body, ...options }),
       /** Add to tags */
       addTag: (id: number, body: TagReference, options: Condition & Once = {}): Promise<Tag> => send('POST', `/api/course/${part(id)}/tags.json`, { body, ...options }),
       /** Remove from tags */

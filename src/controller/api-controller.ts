@@ -256,6 +256,20 @@ export function restrictsQueries(type: { readonly prototype: ApiController }): b
   return type.prototype.customizeQuery !== ApiController.prototype.customizeQuery;
 }
 
+const hooks = [
+  'customizeQuery',
+  'onPostFetchEntity',
+  'onPostCheckAccess',
+  'onAfterValidation',
+  'onAfterFlush',
+  'onBeforeSerialize',
+] as const satisfies readonly (keyof ControllerHooks)[];
+
+/** Whether a controller has a hook of its own, which can end a request with an answer that nobody else knows. */
+export function hasHooks(type: { readonly prototype: ApiController }): boolean {
+  return hooks.some((hook) => type.prototype[hook] !== ApiController.prototype[hook]);
+}
+
 /** Whether a value is a controller class of an application. */
 export function isControllerClass(value: unknown): value is new () => ApiController {
   return typeof value === 'function' && value.prototype instanceof ApiController;

@@ -2,6 +2,7 @@ import type { RouteRecord } from '../route/record.ts';
 import { commentOf, keyText, typeDeclarations, typeOf } from './client-types.ts';
 import type { OpenApiDocument } from './document.ts';
 import type { JsonSchema } from './json-schema.ts';
+import { otherProblem } from './problems.ts';
 
 interface Operation {
   readonly summary: string;
@@ -32,9 +33,11 @@ export function clientSource(document: OpenApiDocument, records: readonly RouteR
     components: { schemas: Record<string, JsonSchema>; responses: Record<string, unknown> };
   };
   const calls = callsOf(document, records);
-  const problems = Object.keys(components.schemas).filter((name) => name.endsWith('Problem'));
+  const { [otherProblem]: _, ...known } = components.schemas;
+  // of one whose status is not known, nobody could tell the others
+  const problems = Object.keys(known).filter((name) => name.endsWith('Problem'));
   const schemas = Object.fromEntries(
-    Object.entries(components.schemas).map(([name, { examples: _, ...schema }]) => [name, schema as JsonSchema]),
+    Object.entries(known).map(([name, { examples: _, ...schema }]) => [name, schema as JsonSchema]),
   );
   const base = servers[0]?.url ?? '/';
   const groups = Map.groupBy(calls, ({ record }) => groupName(record));

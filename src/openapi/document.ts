@@ -1,6 +1,7 @@
 import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
 import { accessorsFor } from '../change/accessors.ts';
 import { planWrites } from '../change/write-plan.ts';
+import { hasHooks } from '../controller/api-controller.ts';
 import { isExport } from '../controller/export-reply.ts';
 import type { ActionDeclaration, ApiDeclaration, AssociationDeclaration, Format, HttpMethod } from '../declaration/types.ts';
 import { planFields, targetsOf } from '../model/field-plan.ts';
@@ -31,7 +32,7 @@ import { keyHeaders, keyParameter, keyParameters, replayedHeaders, takesKey } fr
 import type { Info } from './info.ts';
 import { type JsonSchema, valueSchema } from './json-schema.ts';
 import { listParameters } from './list-parameters.ts';
-import { type ProblemStatus, problemResponse, problemResponses } from './problems.ts';
+import { anyProblemSchema, type ProblemStatus, problemMediaType, problemResponse, problemResponses } from './problems.ts';
 import { collectionSchema, type ReadSchemas } from './read-schemas.ts';
 import { type Described, schemasOf } from './schemas.ts';
 import type { BodyMode, WriteSchemas } from './write-schemas.ts';
@@ -159,8 +160,7 @@ class Writer {
     }
     if (!isSupplied(action)) {
       if (method === 'GET' || method === 'HEAD') return null;
-      if (action.body) return this.#declared.body(api, action, action.body);
-      return method === 'DELETE' ? null : {};
+      return action.body ? this.#declared.body(api, action, action.body) : {};
     }
     const mode = bodyModes[method];
     if (!mode || (action.kind === 'index') !== (mode === 'create')) return null;
@@ -205,7 +205,16 @@ class Writer {
       this.#statuses.add(status);
       return [String(status), problemResponse(status)] as const;
     });
-    return Object.fromEntries([...good, ...refusals]);
+    return Object.fromEntries([...good, ...refusals, ...this.#others(record, method, format)]);
+  }
+
+  /** What code of the application answers that the declaration knows nothing of. */
+  #others({ api, action }: RouteRecord, method: HttpMethod, format: string): [string, JsonSchema][] {
+    if (api && action && isSupplied(action) && !answersItself(api)) return [];
+    const description = 'What the application itself answers in other cases.';
+    if (method === 'HEAD') return [['default', { description }]];
+    const problem = { [problemMediaType]: { schema: anyProblemSchema(this.#components) } };
+    return [['default', { description, content: { ...contentOf('json', {}), ...contentOf(format, {}), ...problem } }]];
   }
 
   #success({ api, action }: RouteRecord, method: HttpMethod, format: string): [string, JsonSchema][] {
@@ -263,15 +272,21 @@ class Writer {
       [404, single && api !== null],
       [409, writes],
       [412, isTagged(record, method, format) || (api !== null && writes && (single || action?.kind === 'index'))],
-      [413, hasBody],
+      // whoever sends a body where none is wanted is told so as well
+      [413, writes],
       [414, true],
-      [415, hasBody],
-      [422, hasBody || this.#takesKey(record, method)],
+      [415, writes],
+      // a handler of the application's own tells of violations as it likes
+      [
+        422,
+        (hasBody || this.#takesKey(record, method)) && action !== null && (isSupplied(action) || action.association !== null),
+      ],
       [428, this.#needsIfMatch(record, method)],
       [429, (api ?? this.#described.declaration.server).rateLimit !== null],
       [500, true],
       [501, this.#takesKey(record, method) && this.#described.declaration.database.schema === 'none'],
       [503, true],
+      [507, writes],
     ];
     return found.flatMap(([status, can]) => (can ? [status] : []));
   }
@@ -355,6 +370,10 @@ function isAnswered({ action }: RouteRecord, method: HttpMethod): boolean {
 /** Whether a body may be left out: where nothing is known of it, and with DELETE, of which many clients have none. */
 function isOptional(action: ActionDeclaration | null, method: HttpMethod): boolean {
   return action !== null && !isSupplied(action) && action.association === null && (action.body === null || method === 'DELETE');
+}
+
+function answersItself({ controller }: ApiDeclaration): boolean {
+  return controller !== null && hasHooks(controller.value as never);
 }
 
 function tagOf({ api, controller }: RouteRecord): string {

@@ -36,7 +36,8 @@ export function valueSchema(kind: ValueKind, direction: 'read' | 'write'): JsonS
     case 'time':
       return { type: 'string', pattern: '^([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]$' };
     case 'interval':
-      return writing ? { type: 'string', maxLength: 100 } : { type: 'string' };
+      // as the database gives it: PostgreSQL in its parts
+      return writing ? { type: 'string', maxLength: 100 } : { type: ['string', 'object'] };
     case 'blob':
       return { type: 'string', contentEncoding: 'base64' };
     case 'string':

@@ -6,27 +6,44 @@ import { type JsonSchema, valueSchema } from './json-schema.ts';
 /** The parameters of a list: its pages, and what callers may ask of it. */
 export function listParameters(
   declared: ListDeclaration,
-  { itemsPerPage, maxItemsPerPage }: PaginationDeclaration,
+  { itemsPerPage, maxItemsPerPage, maxOffset }: PaginationDeclaration,
   plan: FieldPlan,
 ): JsonSchema[] {
   const { filters, search, sort } = declared;
   const sortable = sort.map(({ field }) => field);
+  const lastPage = Math.min(Math.floor(Number.MAX_SAFE_INTEGER / maxItemsPerPage), maxOffset > 0 ? maxOffset + 1 : Infinity);
   return [
-    parameter('page', { type: 'integer', minimum: 1, default: 1 }, 'The number of the page.'),
+    parameter('page', { type: 'integer', minimum: 1, maximum: lastPage, default: 1 }, 'The number of the page.'),
     parameter(
       'items_per_page',
       { type: 'integer', minimum: 1, maximum: maxItemsPerPage, default: itemsPerPage },
       'How many items are on a page.',
     ),
-    parameter('after', { type: 'string' }, 'The row that the page begins after, as links have it; together with `page`.'),
-    parameter('before', { type: 'string' }, 'The row that the page ends before, as links have it; together with `page`.'),
-    listed('fields', { type: 'string' }, 'What to show of each item, such as `id,center.name`.'),
+    parameter(
+      'after',
+      { type: 'string', format: 'cursor' },
+      'The row that the page begins after, as links have it; together with `page`.',
+    ),
+    parameter(
+      'before',
+      { type: 'string', format: 'cursor' },
+      'The row that the page ends before, as links have it; together with `page`.',
+    ),
+    {
+      ...listed(
+        'fields',
+        { type: 'string' },
+        'What to show of each item, such as `id,center.name`; of what its schema requires, the rest is left out.',
+      ),
+      'x-partial': true,
+    },
     ...(sortable.length > 0
       ? [
           listed(
             'sort',
             { type: 'string', enum: sortable.flatMap((field) => [field, `-${field}`]) },
-            'The order; `-` is descending.',
+            'The order, each field once; `-` is descending.',
+            { uniqueItems: true },
           ),
         ]
       : []),
@@ -62,8 +79,8 @@ function parameter(name: string, schema: JsonSchema, description: string): JsonS
 }
 
 /** A parameter of several values, separated by commas. */
-function listed(name: string, items: JsonSchema, description: string): JsonSchema {
-  return { ...parameter(name, { type: 'array', items }, description), style: 'form', explode: false };
+function listed(name: string, items: JsonSchema, description: string, further: JsonSchema = {}): JsonSchema {
+  return { ...parameter(name, { type: 'array', items, ...further }, description), style: 'form', explode: false };
 }
 
 function operandSchema(plan: FieldPlan, field: string, operator: FilterOperator): JsonSchema {

@@ -5,6 +5,8 @@ import { type JsonSchema, objectSchema } from './json-schema.ts';
 
 const codes = Object.keys(catalogue) as ErrorCode[];
 
+export const problemMediaType = 'application/problem+json';
+
 /** The statuses that a refusal of the catalogue can have. */
 export type ProblemStatus = (typeof catalogue)[ErrorCode]['status'];
 
@@ -29,7 +31,7 @@ function describedResponse(status: ProblemStatus, components: Components): JsonS
     ...(status === 503 && {
       headers: { 'Retry-After': { description: 'Seconds.', schema: { type: 'integer', minimum: 0 } } },
     }),
-    content: { 'application/problem+json': { schema: problemSchema(status, components) } },
+    content: { [problemMediaType]: { schema: problemSchema(status, components) } },
   };
 }
 
@@ -44,26 +46,39 @@ function codesOf(status: ProblemStatus): ErrorCode[] {
 
 /** One schema for each status, so that a client knows which codes to expect. */
 function problemSchema(status: ProblemStatus, components: Components): JsonSchema {
-  const text = { type: 'string' };
   // what an application's own code refuses has this code, whatever its status
   const known = [...new Set<ErrorCode>([...codesOf(status), 'bad_request'])];
   const violations = { type: 'array', items: violationSchema(components) };
   const validated = status === catalogue.validation_failed.status;
-  return components.add(`${nameOf(status)}Problem`, {
-    ...objectSchema(
-      {
-        type: { ...text, format: 'uri-reference' },
-        title: text,
-        status: { type: 'integer', const: status },
-        detail: { ...text, description: 'What was wrong, and what to do.' },
-        instance: { ...text, format: 'uri-reference', description: 'The path of the request.' },
-        code: { ...text, enum: known },
-        ...(validated && { violations }),
-      },
-      ['type', 'title', 'status', 'detail', 'instance', 'code'],
-    ),
-    additionalProperties: true,
-  });
+  return components.add(
+    `${nameOf(status)}Problem`,
+    documentSchema({ const: status }, { enum: known }, validated ? { violations } : {}),
+  );
+}
+
+/** What a refusal is called whose status nobody knows beforehand. */
+export const otherProblem = 'OtherProblem';
+
+/** A refusal whose status nobody knows beforehand. */
+export function anyProblemSchema(components: Components): JsonSchema {
+  return components.add(otherProblem, documentSchema({ minimum: 400 }, {}));
+}
+
+function documentSchema(status: JsonSchema, code: JsonSchema, further: Readonly<Record<string, JsonSchema>> = {}): JsonSchema {
+  const text = { type: 'string' };
+  const schema = objectSchema(
+    {
+      type: { ...text, format: 'uri-reference' },
+      title: text,
+      status: { type: 'integer', ...status },
+      detail: { ...text, description: 'What was wrong, and what to do.' },
+      instance: { ...text, format: 'uri-reference', description: 'The path of the request.' },
+      code: { ...text, ...code },
+      ...further,
+    },
+    ['type', 'title', 'status', 'detail', 'instance', 'code'],
+  );
+  return { ...schema, additionalProperties: true };
 }
 
 function violationSchema(components: Components): JsonSchema {

@@ -63,6 +63,8 @@ export class ReadSchemas {
   }
 
   #field(meta: EntityMetadata, field: Field, within: string): JsonSchema {
+    // a function of the model makes whatever it likes of it
+    if (field.metadata.serializer) return {};
     switch (field.kind) {
       case 'scalar':
         return scalarSchema(meta, field);
@@ -125,7 +127,8 @@ function isIdentity(meta: EntityMetadata, property: string): boolean {
 
 /** The answer to a listing. */
 export function collectionSchema(item: JsonSchema, name: string, exact: boolean, components: Components): JsonSchema {
-  const link = { type: ['string', 'null'], format: 'uri-reference' };
+  // not a reference of a URI to the letter: the brackets of filters stay readable
+  const link = { type: ['string', 'null'] };
   const pagination = components.add(
     'Pagination',
     objectSchema(

@@ -10,7 +10,7 @@ export function toJson(kind: ValueKind): (value: unknown) => unknown {
     case 'datetime':
       return (value) => (value instanceof Date ? dateTimeToJson(value) : value);
     case 'date':
-      return (value) => (value instanceof Date ? dateTimeToJson(value)?.slice(0, 10) : value);
+      return dateToJson;
     case 'string':
       if (!kind.fixed) return (value) => value;
       return (value) => (typeof value === 'string' ? value.replace(/ +$/, '') : value);
@@ -41,6 +41,12 @@ function decimalToJson(value: unknown, scale: number): unknown {
   if (scale === 0 || !/^-?\d+(\.\d+)?$/.test(text)) return text;
   const [whole, fraction = ''] = text.split('.');
   return fraction.length >= scale ? text : `${whole}.${fraction.padEnd(scale, '0')}`;
+}
+
+/** SQLite keeps a date that was given as an object as milliseconds. */
+export function dateToJson(value: unknown): unknown {
+  if (value instanceof Date) return dateTimeToJson(value)?.slice(0, 10);
+  return typeof value === 'number' ? dateTimeToJson(new Date(value))?.slice(0, 10) : value;
 }
 
 /** ISO 8601 in UTC; a date that is none has no name and is null. */

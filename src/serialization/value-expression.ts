@@ -1,5 +1,5 @@
 import type { ValueKind } from '../model/value-kind.ts';
-import { integerToJson, toJson } from './to-json.ts';
+import { dateToJson, integerToJson, toJson } from './to-json.ts';
 
 /** How values come from the database: PostgreSQL's as text, SQLite's as JavaScript values. */
 export type RowFormat = 'text' | 'native';
@@ -35,10 +35,11 @@ export function valueExpression(
     case 'string':
       return kind.fixed ? converted(toJson(kind), value) : `h.text(${value})`;
     case 'uuid':
-    case 'date':
     case 'time':
     case 'interval':
       return `h.text(${value})`;
+    case 'date':
+      return isText ? `h.text(${value})` : converted(dateToJson, value);
     case 'enum':
       return isText && kind.items.every((item) => typeof item === 'number') ? value : `h.text(${value})`;
     case 'datetime':

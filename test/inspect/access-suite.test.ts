@@ -12,6 +12,7 @@ import {
 } from '../../src/index.ts';
 import { type AccessSuiteOptions, accessSuite } from '../../src/testing.ts';
 import { databases, freshDatabase } from '../support/databases.ts';
+import { takeObjections } from '../support/documents/watch-answers.ts';
 
 // a suite starts the application anew after every write
 vi.setConfig({ testTimeout: 60_000 });
@@ -332,6 +333,8 @@ describe.each(databases)('the access suite on %s', (kind) => {
     const { failures } = await run({ database, ...withController(HookController) }, reads);
     expect(failures['GET /report/{id}.{_format} as Ben']).toMatch(/what it may not show: draft$/);
     expect(failures).not.toHaveProperty('GET /report.{_format} as Ben');
+    // the document does not know of it either
+    expect(await takeObjections()).toContainEqual(expect.stringContaining("must have required property 'title'"));
   });
 
   test('finds a voter that does not look at the row, unless that is said to be so', async () => {

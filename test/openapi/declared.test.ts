@@ -1,11 +1,12 @@
 import { defineEntity, p } from '@mikro-orm/core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { ApiController, type ApiRequest, DeclarationErrors } from '../../src/index.ts';
 import { clientSource } from '../../src/openapi/client.ts';
 import { openApiDocument } from '../../src/openapi/document.ts';
 import { startApplication, type TestApplication } from '../../src/testing.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
+import { takeObjections } from '../support/documents/watch-answers.ts';
 
 const Tag = defineEntity({
   name: 'Tag',
@@ -96,6 +97,9 @@ const given = (app_main: object) =>
   ({ app_main, models: [Box, Tag], controllers: [BoxController] }) as Parameters<typeof startApplication>[0];
 
 describe.each(databases)('what handlers take, on %s', (kind) => {
+  // the handlers give back what they got, whatever was declared of their results
+  afterEach(async () => void (await takeObjections()));
+
   let database: FreshDatabase;
   let app: TestApplication;
 

@@ -5,7 +5,6 @@ import { exampleOf } from '../../src/openapi/example.ts';
 import type { JsonSchema } from '../../src/openapi/json-schema.ts';
 import { startApplication, type TestApplication, type TestUser } from '../../src/testing.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
-import { DocumentValidator } from './validator.ts';
 
 const directory = join(import.meta.dirname, '../../examples/courses');
 const admin: TestUser = { id: 3, roles: ['ROLE_ADMIN'], centers: [1, 2, 3] };
@@ -19,13 +18,11 @@ describe.each(databases)('what the document says of the example on %s', (kind) =
   let database: FreshDatabase;
   let app: TestApplication;
   let document: OpenApiDocument;
-  let validator: DocumentValidator;
 
   beforeAll(async () => {
     database = await freshDatabase(kind);
     app = await startApplication({ directory, databaseUrl: database.url });
     document = openApiDocument(app.application, { title: 'courses', version: '1.0.0' });
-    validator = new DocumentValidator(document);
   });
   afterAll(async () => {
     await app?.close();
@@ -45,6 +42,7 @@ describe.each(databases)('what the document says of the example on %s', (kind) =
     return ids.map((id) => path.replace('{id}', String(id)));
   };
 
+  // that answers are as described is seen to for every test
   test('holds for what everybody and nobody is answered', { timeout: 60_000 }, async () => {
     let answered = 0;
     for (const { path, method, operation } of operations()) {
@@ -55,7 +53,6 @@ describe.each(databases)('what the document says of the example on %s', (kind) =
         for (const as of [admin, { id: 1, roles: ['ROLE_USER'], centers: [1] }, null]) {
           if (method === 'DELETE' && !schema && as) continue;
           const response = await app.request(method, target, { ...(schema && { json }), ...(as && { as }) });
-          validator.expectDescribed(path, method, response);
           if (response.status < 300) answered++;
         }
       }
@@ -76,7 +73,6 @@ describe.each(databases)('what the document says of the example on %s', (kind) =
           status: 200,
           text: '',
         });
-        validator.expectDescribed(path, method, response);
       }
     }
   });
