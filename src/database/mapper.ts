@@ -156,6 +156,10 @@ async function sqliteOptions(
 
 async function postgresOptions(database: DatabaseDeclaration, onPoolCreated: (pool: Pool) => void): Promise<Partial<Options>> {
   const { PostgreSqlDriver } = await import('@mikro-orm/postgresql');
+  const { parse } = await import('pg-connection-string');
+  // the mapper takes of an address whom to talk to, and would forget how: encrypted, under which name, with which settings
+  const { database: _, host: __, password: ___, port: ____, user: _____, options, ...further } = parse(database.url);
+  const settings = [options, database.readOnly && '-c default_transaction_read_only=on'].filter(Boolean);
   return {
     driver: PostgreSqlDriver,
     clientUrl: database.url,
@@ -163,9 +167,10 @@ async function postgresOptions(database: DatabaseDeclaration, onPoolCreated: (po
     ensureDatabase: database.schema === 'update' && !database.readOnly,
     pool: { min: 0, max: database.pool },
     driverOptions: {
+      ...further,
       connectionTimeoutMillis: database.connectTimeout,
       ...(database.statementTimeout > 0 && { statement_timeout: database.statementTimeout }),
-      ...(database.readOnly && { options: '-c default_transaction_read_only=on' }),
+      ...(settings.length > 0 && { options: settings.join(' ') }),
       onPoolCreated,
     },
   } as Partial<Options>;

@@ -1,0 +1,55 @@
+import { defineEntity, p } from '@mikro-orm/core';
+import { describe, expect, test } from 'vitest';
+import { ApiController } from '../../src/index.ts';
+import { startApplication } from '../../src/testing.ts';
+import { freshDatabase } from '../support/databases.ts';
+
+const Stone = defineEntity({ name: 'Stone', properties: { id: p.integer().primary().groups('read') } });
+
+class StoneController extends ApiController {
+  async settingsApi() {
+    const read = (name: string) => this.em.execute(`select current_setting('${name}') as value`);
+    return { name: (await read('application_name'))[0], path: (await read('search_path'))[0] };
+  }
+}
+
+const optionsOf = (url: string) => ({
+  app_main: {
+    database: { url, schema: 'update' as const, connect_timeout: 5000 },
+    apis: {
+      stone: {
+        class: Stone,
+        controller: StoneController,
+        base_path: '/stone',
+        actions: { _index: null, settings: { 'single-collection': 'collection' as const, methods: { GET: true } } },
+      },
+    },
+  },
+  models: [Stone],
+  controllers: [StoneController],
+});
+
+describe('what the address of a PostgreSQL database says', () => {
+  test('holds for the connections of entities too', async () => {
+    const database = await freshDatabase('postgresql');
+    const application = await startApplication(
+      optionsOf(`${database.url}?application_name=stones&options=-c%20search_path%3Dpublic`) as never,
+    );
+    try {
+      const { json } = await application.request('GET', '/stone/settings.json');
+      expect(json).toEqual({ name: { value: 'stones' }, path: { value: 'public' } });
+    } finally {
+      await application.close();
+      await database.drop();
+    }
+  });
+
+  test('is not given up: who asks for encryption does not talk to a server without', async () => {
+    const database = await freshDatabase('postgresql');
+    try {
+      await expect(startApplication(optionsOf(`${database.url}?sslmode=require`) as never)).rejects.toThrow(/SSL/);
+    } finally {
+      await database.drop();
+    }
+  });
+});
