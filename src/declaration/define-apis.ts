@@ -1,4 +1,4 @@
-import type { CheckedApis } from './field-names.ts';
+import type { CheckedApis, RolesOf, WithRoles } from './field-names.ts';
 import type { FilterOperator, Format, HttpMethod, LogLevel, SearchMethod, StandardSchema } from './types.ts';
 
 /** A model: its class, or the MikroORM schema that describes it. */
@@ -172,10 +172,14 @@ export type Routes = Readonly<Record<string, { readonly resource: string; readon
 /**
  * Types the declarations of APIs in code, down to the names in `filters`, `sort` and `search` where the class is given itself; returns them
  * as they are. A name that the model gives to a field in JSON is not known to its type: write such a list `as ListOptions`.
+ * With the voters beside them, roles must be theirs or begin with ROLE_.
  *
  * @example
  * const apis = defineApis({ person: { class: Person, base_path: '/api/person', actions: { _index: null, _entity: null } } });
  */
-export function defineApis<const T extends Apis>(apis: T & CheckedApis<T>): T {
+export function defineApis<
+  const T extends Apis,
+  const Voters extends readonly { readonly roles: readonly string[] }[] = readonly [],
+>(apis: T & CheckedApis<T> & WithRoles<T, RolesOf<Voters>>, _known?: { readonly voters: Voters }): T {
   return apis;
 }

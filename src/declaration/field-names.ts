@@ -49,13 +49,55 @@ type CheckedList<Entity, List> = (List extends { readonly filters: infer Filters
   (List extends { readonly sort: infer Sort } ? { readonly sort: CheckedNames<Entity, Sort> } : unknown) &
   (List extends { readonly search: infer Search } ? { readonly search: CheckedNames<Entity, Search> } : unknown);
 
-type CheckedActions<Entity, Api> = Api extends { readonly actions: infer Actions }
-  ? { readonly actions: { readonly [Name in keyof Actions]: CheckedList<Entity, Actions[Name]> } }
+/** The names of what a controller can handle an action with. */
+type MethodsOf<Controller> = {
+  [Name in keyof Controller]: Controller[Name] extends (...args: never[]) => unknown ? Name : never;
+}[keyof Controller] &
+  string;
+
+/** The method that handles an action, where the controller is given itself: any other is refused by a list of those there are. */
+type CheckedHandler<Controller, Action> = unknown extends Controller
+  ? unknown
+  : Action extends { readonly controller_action: infer Name extends string }
+    ? Name extends keyof Controller
+      ? unknown
+      : { readonly controller_action: MethodsOf<Controller> }
+    : unknown;
+
+type ControllerOf<Api> = Api extends { readonly controller: abstract new (...args: never[]) => infer Controller }
+  ? Controller
   : unknown;
 
-/** Declarations whose names of fields are those of their models, as far as types know them. */
+type CheckedActions<Entity, Api> = Api extends { readonly actions: infer Actions }
+  ? {
+      readonly actions: {
+        readonly [Name in keyof Actions]: CheckedList<Entity, Actions[Name]> & CheckedHandler<ControllerOf<Api>, Actions[Name]>;
+      };
+    }
+  : unknown;
+
+/** Declarations whose names of fields and methods are those of their models and controllers, as far as types know them. */
 export type CheckedApis<Apis> = {
   readonly [Key in keyof Apis]: Apis[Key] extends { readonly class: infer Model }
     ? CheckedList<EntityOf<Model>, Apis[Key]> & CheckedActions<EntityOf<Model>, Apis[Key]>
     : unknown;
 };
+
+/** The roles that voters judge, where their types tell them: `static override roles = ['PERSON_SEE'] as const`. */
+export type RolesOf<Voters extends readonly { readonly roles: readonly string[] }[]> = Voters extends readonly []
+  ? string
+  : Voters[number]['roles'][number] | `ROLE_${string}`;
+
+/** Declarations that ask for these roles only. */
+export type WithRoles<Apis, Role extends string> = string extends Role
+  ? unknown
+  : { readonly [Key in keyof Apis]: { readonly base_role?: Role | null; readonly actions: ActionsWithRoles<Role> } };
+
+interface ActionsWithRoles<Role extends string> {
+  readonly [action: string]: ActionWithRoles<Role> | null;
+}
+
+interface ActionWithRoles<Role extends string> {
+  readonly roles?: { readonly [method: string]: Role | null };
+  readonly [key: string]: unknown;
+}

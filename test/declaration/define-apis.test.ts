@@ -127,3 +127,66 @@ describe('the names of fields in code', () => {
     expect(defineApis({ thing: { ...base, ...list } })).toBeDefined();
   });
 });
+
+describe('the methods of handlers in code', () => {
+  class ThingController {
+    closeApi(): void {}
+    theLoudest(): void {}
+    readonly size = 1;
+  }
+  const base = { class: 'Thing', base_path: '/thing' } as const;
+
+  test('are those of the controller, where it is given itself', () => {
+    const apis = defineApis({
+      thing: {
+        ...base,
+        controller: ThingController,
+        actions: { close: null, loud: { controller_action: 'theLoudest' }, plain: { controller_action: null } },
+      },
+      named: { ...base, controller: 'ThingController', actions: { any: { controller_action: 'anything' } } },
+    });
+    expect(Object.keys(apis)).toEqual(['thing', 'named']);
+  });
+
+  test('and no others', () => {
+    // @ts-expect-error there is no such method
+    defineApis({ thing: { ...base, controller: ThingController, actions: { loud: { controller_action: 'theLouder' } } } });
+  });
+});
+
+describe('the roles in code', () => {
+  class ThingVoter {
+    static roles = ['THING_SEE', 'THING_CLOSE'] as const;
+  }
+  class OtherVoter {
+    static roles = ['OTHER_SEE'] as const;
+  }
+  const known = { voters: [ThingVoter, OtherVoter] } as const;
+  const base = { class: 'Thing', base_path: '/thing' } as const;
+
+  test('are those of the voters, where they are given, and those that begin with ROLE_', () => {
+    const apis = defineApis(
+      {
+        thing: {
+          ...base,
+          base_role: 'THING_SEE',
+          actions: {
+            _index: null,
+            _entity: { methods: { GET: true, DELETE: true }, roles: { GET: null, DELETE: 'ROLE_ADMIN' } },
+          },
+        },
+        other: { ...base, base_role: 'OTHER_SEE', actions: { close: { roles: { POST: 'THING_CLOSE' } } } },
+      },
+      known,
+    );
+    expect(apis.thing.base_role).toBe('THING_SEE');
+    expect(defineApis({ thing: { ...base, base_role: 'ANYTHING', actions: { _index: null } } }).thing.base_role).toBe('ANYTHING');
+  });
+
+  test('and no others', () => {
+    // @ts-expect-error no voter judges it
+    defineApis({ thing: { ...base, base_role: 'THING_SEEN', actions: { _index: null } } }, known);
+    // @ts-expect-error nor this one
+    defineApis({ thing: { ...base, actions: { _index: { roles: { GET: 'THING_SEEN' } } } } }, known);
+  });
+});
