@@ -4,7 +4,6 @@ import type { RequestEntityManager } from '../database/mapper.ts';
 import { mostViolations, problem, type Violation } from '../errors.ts';
 import { typeOf } from '../model/hierarchy.ts';
 import { takeAsRead } from '../query/hold-row.ts';
-import { maxContainers } from '../serialization/from-json.ts';
 import {
   type AssociationWrite,
   type EmbeddedPlan,
@@ -14,6 +13,9 @@ import {
   type WritableField,
   type WritePlan,
 } from './write-plan.ts';
+
+/** Entries of an embedded list: the mapper holds each against all others when it looks for what changed. */
+const mostItems = 10_000;
 
 /** What a body does to an entity: makes a new one, sets the fields that were sent, or replaces all of them. */
 export type WriteMode = 'create' | 'patch' | 'replace';
@@ -251,7 +253,7 @@ async function readEmbedded(
       scope.violations.push(wrongType(path, 'a list of objects'));
       return undefined;
     }
-    if (json.length > maxContainers) {
+    if (json.length > mostItems) {
       scope.violations.push(tooMany(path));
       return undefined;
     }
@@ -342,8 +344,8 @@ function wrongType(propertyPath: string, expected: string): Violation {
 }
 
 function tooMany(propertyPath: string): Violation {
-  const title = `must not have more than ${maxContainers} items`;
-  return { propertyPath, title, code: 'too_many', parameters: { max: maxContainers } };
+  const title = `must not have more than ${mostItems} items`;
+  return { propertyPath, title, code: 'too_many', parameters: { max: mostItems } };
 }
 
 /** The class that a new entity is to have: `type` picks it where the model has several. */

@@ -80,7 +80,7 @@ function parameter(name: string, schema: JsonSchema, description: string): JsonS
 
 /** A parameter of several values, separated by commas. */
 function listed(name: string, items: JsonSchema, description: string, further: JsonSchema = {}): JsonSchema {
-  return { ...parameter(name, { type: 'array', items, ...further }, description), style: 'form', explode: false };
+  return { ...parameter(name, { type: 'array', items, minItems: 1, ...further }, description), style: 'form', explode: false };
 }
 
 function operandSchema(plan: FieldPlan, field: string, operator: FilterOperator): JsonSchema {

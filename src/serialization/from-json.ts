@@ -11,7 +11,7 @@ type Parser = (json: unknown) => Parsed;
 const maxDepth = 100;
 
 /** How many lists and objects a value may hold in all: the mapper compares each of them with all the others when it copies it. */
-export const maxContainers = 20_000;
+const maxContainers = 20_000;
 
 const patterns = {
   uuid: /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i,

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { request } from 'node:http';
 import { Writable } from 'node:stream';
 import { defineEntity, p } from '@mikro-orm/core';
 import { describe, expect, test } from 'vitest';
@@ -323,7 +325,7 @@ describe.each(databases)('API8:2023 security misconfiguration, on %s', (kind) =>
       for (const path of ['/page.json', '/page/1.json', '/page/99.json', '/nothing.json']) {
         const { headers } = await target.send('GET', path, { as: ann, headers: { origin: 'http://evil.example' } });
         expect(headers['content-type']).toMatch(/^application\/(problem\+)?json; charset=utf-8$/);
-        expect(Object.keys(headers).filter((name) => /^(access-control|server|x-powered|etag|set-cookie)/.test(name))).toEqual(
+        expect(Object.keys(headers).filter((name) => /^(access-control|server|x-powered|set-cookie)/.test(name))).toEqual(
           [],
         );
       }
@@ -362,19 +364,21 @@ describe.each(databases)('API8:2023 security misconfiguration, on %s', (kind) =>
     const app = await serverOf(application, { logger: { level: 'trace', stream } as never });
     try {
       const forged = '%0a{"level":30,"msg":"forged"}%0d%0a';
-      for (const url of [`/page/1.json?x=${forged}`, `/page/${forged}.json`, `/${forged}`, '/%0aforged', '/page.json'])
-        for (const method of ['GET', 'POST'] as const)
-          await app.inject({
-            method,
-            url,
-            headers: {
-              'user-agent': 'a\u0085{"msg":"forged"}',
-              authorization: 'Bearer x',
-              'content-type': 'application/json',
-              'x-request-id': '\u2028forged',
-            },
-            payload: method === 'POST' ? '{"\\n{\\"msg\\":\\"forged\\"}":1}' : undefined,
-          } as never);
+      const port = Number(new URL(await app.listen({ host: '127.0.0.1', port: 0 })).port);
+      for (const path of [`/page/1.json?x=${forged}`, `/page/${forged}.json`, `/${forged}`, '/%0aforged', '/page.json'])
+        for (const method of ['GET', 'POST'] as const) {
+          const headers = {
+            'user-agent': 'a\u0085{"msg":"forged"}',
+            authorization: 'Bearer x',
+            'content-type': 'application/json',
+            // a line separator, in bytes
+            'x-request-id': '\u00e2\u0080\u00a8forged',
+          };
+          const sent = request({ host: '127.0.0.1', port, method, path, headers, agent: false });
+          sent.end(method === 'POST' ? '{"\\n{\\"msg\\":\\"forged\\"}":1}' : undefined);
+          const [answer] = await once(sent, 'response');
+          await once(answer.resume(), 'close');
+        }
     } finally {
       await app.close();
       await database.drop();

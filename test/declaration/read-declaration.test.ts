@@ -45,6 +45,7 @@ describe('nothing declared', () => {
         maxConcurrent: 1000,
         busyConcurrent: 100,
         shutdownTimeout: 10000,
+        timing: false,
         trustProxy: [],
         rateLimit: null,
         rateLimitStore: 'memory',

@@ -46,17 +46,19 @@ describe.each(databases)('requests made from the document of the example alone, 
     });
     const statuses = new Map<number, number>();
     const wrong: string[] = [];
+    let sent = 0;
     let accepted = 0;
     let allowed = 0;
     for (let i = 0; i < count && wrong.length < 20; i++) {
       const [request] = fc.sample(requests.arbitrary, { seed: seed * 1_000_003 + i, numRuns: 1 }) as [FuzzRequest];
       const { status, text } = await send(app.url, request);
+      sent++;
       requests.learn(request, status, text);
       statuses.set(status, (statuses.get(status) ?? 0) + 1);
       if (request.allowed) allowed++;
       if (request.allowed && status < 300) accepted++;
       const trouble =
-        status >= 500 ? 'failed' : request.allowed && isRefusedForForm(status, text) ? 'refused what is allowed' : null;
+        status >= 500 ? 'failed' : request.allowed && isRefusedForForm(request, status, text) ? 'refused what is allowed' : null;
       const told = [...(trouble ? [trouble] : []), ...(i % 100 === 99 || trouble ? await takeObjections() : [])];
       wrong.push(...told.map((what) => `#${i} ${what}: ${shown(request)} → ${status} ${text.slice(0, 500)}`));
     }
@@ -64,7 +66,7 @@ describe.each(databases)('requests made from the document of the example alone, 
     const figures = [...statuses].sort(([a], [b]) => a - b).map(([status, times]) => `${status}: ${times}`);
     if (count > 200)
       console.log(
-        `${kind}, seed ${seed}: ${count} requests to ${requests.size} operations, ${allowed} allowed, ${accepted} of them done; ${figures.join(', ')}`,
+        `${kind}, seed ${seed}: ${sent} requests to ${requests.size} operations, ${allowed} allowed, ${accepted} of them done; ${figures.join(', ')}`,
       );
     expect(wrong).toEqual([]);
     // so that it is not all refusals
@@ -85,10 +87,15 @@ async function send(url: string, { method, target, headers, body }: FuzzRequest)
   return { status: response.status, text: await response.text() };
 }
 
-function isRefusedForForm(status: number, text: string): boolean {
+function isRefusedForForm({ method, ofSeveral }: FuzzRequest, status: number, text: string): boolean {
   if (status === 405 || status === 413 || status === 415 || status === 401) return true;
   if (status !== 400 && status !== 422) return false;
   const { code, violations = [] } = text === '' ? {} : JSON.parse(text);
+  // a change may have fields of any of the classes, and the row is of one of them
+  if (ofSeveral && code === 'unknown_field') return false;
   if (status === 400) return code !== undefined && !unforeseeable.has(code);
-  return violations.some((violation: { code: string }) => formalViolations.has(violation.code));
+  // a change of an embedded object makes one where there is none, which then lacks what was not sent
+  const isForeseeable = ({ code: broken, propertyPath }: { code: string; propertyPath: string }) =>
+    formalViolations.has(broken) && !(method === 'PATCH' && broken === 'required' && propertyPath.includes('.'));
+  return violations.some(isForeseeable);
 }

@@ -11,6 +11,8 @@ export interface FuzzRequest {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | undefined;
   readonly allowed: boolean;
+  /** Whether its body may be of one of several classes. */
+  readonly ofSeveral: boolean;
 }
 
 interface Parameter {
@@ -120,6 +122,7 @@ export class Requests {
         headers: { authorization, ...(made.body !== undefined && { 'content-type': 'application/json' }) },
         body: made.body === undefined ? undefined : JSON.stringify(made.body),
         allowed: true,
+        ofSeveral: this.#isOfSeveral(schema),
         ...further,
       };
     };
@@ -132,11 +135,16 @@ export class Requests {
     return fc.oneof(valid, mutated);
   }
 
+  #isOfSeveral(schema: JsonSchema | undefined): boolean {
+    const { $ref, anyOf, oneOf } = (schema ?? {}) as { $ref?: string; anyOf?: unknown; oneOf?: unknown };
+    return $ref ? this.#isOfSeveral(this.#schemas[$ref.slice(whole.length)]) : (anyOf ?? oneOf) !== undefined;
+  }
+
   #link(credentials: Readonly<Record<string, string>>): fc.Arbitrary<FuzzRequest> {
     return fc.nat().map((at) => {
       const { operation, target } = this.#links[at % this.#links.length] ?? { operation: 'GET /', target: '/' };
       const headers = { authorization: credentials.authorization ?? '' };
-      return { operation, method: 'GET', target, headers, body: undefined, allowed: this.#links.length > 0 };
+      return { operation, method: 'GET', target, headers, body: undefined, allowed: this.#links.length > 0, ofSeveral: false };
     });
   }
 

@@ -17,6 +17,7 @@ interface Shape {
   readonly maxLength?: number;
   readonly items?: JsonSchema;
   readonly uniqueItems?: boolean;
+  readonly minItems?: number;
   readonly properties?: Readonly<Record<string, JsonSchema>>;
   readonly required?: readonly string[];
 }
@@ -99,7 +100,8 @@ export class Values {
         const items = schema.items ? this.of(schema.items) : fc.jsonValue({ maxDepth: 1 });
         // what is ordered by is named once, in whatever direction
         const nameOf = (item: unknown) => String(item).replace(/^-/, '');
-        return schema.uniqueItems ? fc.uniqueArray(items, { maxLength: 3, selector: nameOf }) : fc.array(items, { maxLength: 3 });
+        const bounds = { minLength: schema.minItems ?? 0, maxLength: 3 };
+        return schema.uniqueItems ? fc.uniqueArray(items, { ...bounds, selector: nameOf }) : fc.array(items, bounds);
       }
       case 'object':
         return this.#object(schema);
