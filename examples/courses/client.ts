@@ -442,7 +442,7 @@ export interface PersonQuery {
   "birthdate[lt]"?: string;
   /** center.id is this. */
   "center.id"?: number;
-  /** center.id is one of these. */
+  /** center.id is one of these, separated by commas; within a value, a comma or backslash has a backslash before it. */
   "center.id[in]"?: number[];
   /** address.city is this. */
   "address.city"?: string;
@@ -486,11 +486,11 @@ export interface CourseQuery {
   "closed[exists]"?: boolean;
   /** center.id is this. */
   "center.id"?: number;
-  /** center.id is one of these. */
+  /** center.id is one of these, separated by commas; within a value, a comma or backslash has a backslash before it. */
   "center.id[in]"?: number[];
   /** tags.id is this. */
   "tags.id"?: string;
-  /** tags.id is one of these. */
+  /** tags.id is one of these, separated by commas; within a value, a comma or backslash has a backslash before it. */
   "tags.id[in]"?: string[];
 }
 

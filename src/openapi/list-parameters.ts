@@ -67,7 +67,7 @@ const meanings: Readonly<Record<FilterOperator, string>> = {
   lte: 'is this or less',
   gt: 'is more than this',
   gte: 'is this or more',
-  in: 'is one of these',
+  in: 'is one of these, separated by commas; within a value, a comma or backslash has a backslash before it',
   contains: 'contains this',
   starts: 'begins with this',
   ends: 'ends with this',

@@ -108,7 +108,7 @@ export class Requests {
       query: fc
         .subarray([...inQuery], { maxLength: Math.min(4, inQuery.length) })
         .chain((chosen) =>
-          fc.tuple(...chosen.map((one) => values.of(one.schema).map((made) => [one.name, String(made)] as const))),
+          fc.tuple(...chosen.map((one) => values.of(one.schema).map((made) => [one.name, written(made)] as const))),
         ),
       body: schema ? values.of(schema) : fc.constant(undefined),
     });
@@ -197,6 +197,11 @@ export class Requests {
     for (const option of anyOf ?? oneOf ?? []) this.#harvest(option, value);
     for (const [name, property] of Object.entries(properties)) this.#harvest(property, (value as Record<string, unknown>)[name]);
   }
+}
+
+/** A value as a parameter has it. */
+function written(value: unknown): string {
+  return Array.isArray(value) ? value.map((item) => String(item).replace(/[\\,]/g, '\\$&')).join() : String(value);
 }
 
 interface Mutation {
