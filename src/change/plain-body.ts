@@ -62,7 +62,6 @@ const plainKinds = new Set<ValueKind['kind']>([
   'datetime',
   'time',
   'enum',
-  'json',
 ]);
 
 /**

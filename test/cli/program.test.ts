@@ -77,7 +77,7 @@ describe('a wrong call', () => {
     [['help', 'rotues'], /^declarest: unknown command "rotues"; did you mean "routes"\?/],
     [
       ['serve', '--prot', '3'],
-      /unknown option --prot; did you mean "--port"\? options of "declarest serve": --port, --host, --workers, --help/,
+      /unknown option --prot; did you mean "--port"\? options of "declarest serve": --port, --host, --timing, --workers, --help/,
     ],
     [['routes', '--port', '3'], /unknown option --port; options of "declarest routes": --json, --help/],
     [['serve', '-p', '3'], /unknown option -p;/],
