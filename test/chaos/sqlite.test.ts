@@ -1,0 +1,3 @@
+import { testRows } from './rows.ts';
+
+testRows('sqlite');
