@@ -136,10 +136,18 @@ function parseReal(json: unknown): Parsed {
     return { refused: { title, code: 'range', parameters: {} } };
   }
   for (let digits = 1; digits < 9; digits++) {
-    const shortest = Number(single.toPrecision(digits));
+    const shortest = halfEven(single, digits);
     if (Math.fround(shortest) === single) return { value: shortest };
   }
   return { value: Number(single.toPrecision(9)) };
+}
+
+/** A number with so many digits; what lies between two of them becomes the even one, as PostgreSQL writes it. */
+function halfEven(value: number, digits: number): number {
+  const exact = value.toExponential(digits);
+  const [, lower, exponent] = /^(.*)5(e.*)$/.exec(exact) ?? [];
+  const isBetween = lower !== undefined && Number(exact) === value;
+  return Number(isBetween && /[02468]\.?$/.test(lower) ? lower + exponent : value.toExponential(digits - 1));
 }
 
 function parseDateTime(json: unknown, digits: number): Parsed {

@@ -325,9 +325,7 @@ describe.each(databases)('API8:2023 security misconfiguration, on %s', (kind) =>
       for (const path of ['/page.json', '/page/1.json', '/page/99.json', '/nothing.json']) {
         const { headers } = await target.send('GET', path, { as: ann, headers: { origin: 'http://evil.example' } });
         expect(headers['content-type']).toMatch(/^application\/(problem\+)?json; charset=utf-8$/);
-        expect(Object.keys(headers).filter((name) => /^(access-control|server|x-powered|set-cookie)/.test(name))).toEqual(
-          [],
-        );
+        expect(Object.keys(headers).filter((name) => /^(access-control|server|x-powered|set-cookie)/.test(name))).toEqual([]);
       }
     });
 
