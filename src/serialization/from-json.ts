@@ -137,9 +137,22 @@ function parseReal(json: unknown): Parsed {
   }
   for (let digits = 1; digits < 9; digits++) {
     const shortest = halfEven(single, digits);
-    if (Math.fround(shortest) === single) return { value: shortest };
+    if (isNearest(shortest, single)) return { value: shortest };
   }
   return { value: Number(single.toPrecision(9)) };
+}
+
+const singles = new Float32Array(1);
+const bits = new Int32Array(singles.buffer);
+
+/** Whether a number is nearer to one of single precision than to those next to it. */
+function isNearest(value: number, single: number): boolean {
+  if (Math.fround(value) !== single) return false;
+  return [-1, 1].every((step) => {
+    singles[0] = single;
+    bits[0] = (bits[0] as number) + step;
+    return ((singles[0] as number) + single) / 2 !== value;
+  });
 }
 
 /** A number with so many digits; what lies between two of them becomes the even one, as PostgreSQL writes it. */
