@@ -72,6 +72,10 @@ export const durabilityRows: readonly Row[] = [
         const after = syncs();
         return { seen: `${written} commits, ${after - before} syncs`, pass: written === 20 && after - before >= written };
       } finally {
+        // strace leaves what it runs behind when it is killed itself
+        const { pid } = server.child;
+        for (const child of readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean))
+          process.kill(Number(child), 'SIGKILL');
         await server.end('SIGKILL');
       }
     },
