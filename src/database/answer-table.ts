@@ -1,4 +1,5 @@
 import { TableNotFoundException } from '@mikro-orm/core';
+import { makeTable } from './make-table.ts';
 import { databaseKindOf, type Mapper, type RequestEntityManager } from './mapper.ts';
 
 /** Where the answers to requests with an `Idempotency-Key` are kept, in the database of the application. */
@@ -93,17 +94,12 @@ export class AnswerTable {
   }
 
   async #make(): Promise<boolean> {
-    const em = this.#mapper.em.fork();
     try {
-      await em.execute(`select 1 from ${answerTable} limit 1`);
+      await this.#mapper.em.fork().execute(`select 1 from ${answerTable} limit 1`);
     } catch (error) {
       if (!(error instanceof TableNotFoundException)) throw error;
       if (!this.#makes) return false;
-      const create = async () => {
-        for (const sql of createAnswerTableSql) await em.execute(sql);
-      };
-      // another process may be making it at the same time, which PostgreSQL takes for a conflict
-      await create().catch(create);
+      await makeTable(this.#mapper, answerTable, createAnswerTableSql);
     }
     return true;
   }

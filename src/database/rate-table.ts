@@ -1,4 +1,5 @@
 import type { Statement } from './executor.ts';
+import { makeTable } from './make-table.ts';
 import { databaseKindOf, type Mapper } from './mapper.ts';
 import type { Writer } from './writer.ts';
 
@@ -68,13 +69,10 @@ export class RateTable {
   }
 
   async #make(): Promise<void> {
-    const em = this.#mapper.em.fork();
     try {
-      await em.execute(`select 1 from ${rateTable} limit 1`);
+      await this.#mapper.em.fork().execute(`select 1 from ${rateTable} limit 1`);
     } catch {
-      const create = () => em.execute(createRateTableSql(databaseKindOf(this.#mapper)));
-      // another process may be making it at the same time, which PostgreSQL takes for a conflict
-      await create().catch(create);
+      await makeTable(this.#mapper, rateTable, [createRateTableSql(databaseKindOf(this.#mapper))]);
     }
   }
 }

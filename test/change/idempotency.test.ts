@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { request as sendRaw } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { AnswerTable } from '../../src/database/answer-table.ts';
 import type { TestApplication, TestRequest, TestResponse } from '../../src/testing.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
 import { seen, startOrders } from './orders.ts';
@@ -310,6 +311,19 @@ describe.each(databases)('requests with an Idempotency-Key on %s', (kind) => {
         expect(answers.filter((answer) => !isReplay(answer))).toHaveLength(1);
         expect(await count('orders')).toBe(before + 1);
       }
+  });
+
+  test('servers that meet their first keys at the same time make one table', async () => {
+    const servers = await Promise.all(Array.from({ length: 6 }, () => startOrders(database.url)));
+    try {
+      for (let round = 0; round < 40; round++) {
+        await rows('drop table if exists declarest_idempotency');
+        const tables = servers.map(({ application }) => new AnswerTable(application.mapper, true));
+        expect(await Promise.all(tables.map((table) => table.isThere()))).toEqual(servers.map(() => true));
+      }
+    } finally {
+      for (const server of servers) await server.close();
+    }
   });
 
   test('so do those to two servers on one database', async () => {

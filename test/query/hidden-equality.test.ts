@@ -11,6 +11,8 @@ type Any = any;
 const runs = Number(process.env.FC_RUNS ?? 5);
 /** What a failure says of itself, to see it again. */
 const replay = process.env.FC_SEED ? { seed: Number(process.env.FC_SEED), path: process.env.FC_PATH ?? '' } : {};
+/** In so many answers chance evens out. */
+const many = 500;
 
 /** How the API of a model hides rows: those at these places, by a condition of one form or another. */
 interface Hiding {
@@ -34,6 +36,9 @@ interface Hidden extends Universe {
 const hiddenUniverse: fc.Arbitrary<Hidden> = fc
   .record({ made: universe, hidings: fc.array(hiding, { minLength: 10, maxLength: 10 }) })
   .map(({ made, hidings }) => ({ ...made, hidings }));
+
+/** Always tried, since it has rows that are hidden and reads that are compiled, as not every few of the random ones have. */
+const known = fc.sample(hiddenUniverse, { seed: 4, numRuns: 1 });
 
 const rootOf = ({ models }: Universe) => models.findIndex(({ family }) => family.endsWith('root'));
 
@@ -157,7 +162,7 @@ describe.each(databases)('rows that APIs hide, on %s', (database) => {
   }, async () => {
     await fc.assert(
       fc.asyncProperty(hiddenUniverse, (made) => compare(database, made)),
-      { numRuns: runs, ...replay, endOnFailure: process.env.FC_SHRINK === undefined },
+      { numRuns: runs, examples: known.map((made) => [made]), ...replay, endOnFailure: process.env.FC_SHRINK === undefined },
     );
   });
 });
@@ -165,5 +170,5 @@ describe.each(databases)('rows that APIs hide, on %s', (database) => {
 afterAll(() => {
   if (process.env.FC_RUNS) console.log(tally);
   expect(tally.hidden).toBeGreaterThan(0);
-  expect(tally.compiled).toBeGreaterThan(tally.answers / 4);
+  expect(tally.compiled).toBeGreaterThan(tally.answers > many ? tally.answers / 4 : 0);
 });
