@@ -5,7 +5,8 @@ import { databaseKindOf, type Mapper } from './mapper.ts';
  * PostgreSQL takes it for a conflict where two make one table or index at once, in spite of "if not exists".
  */
 export async function makeTable(mapper: Mapper, table: string, statements: readonly string[]): Promise<void> {
-  await mapper.em.fork().transactional(async (em) => {
+  // a request that needs it has committed nothing of its own yet, and so nobody is told of this commit
+  await mapper.em.fork({ freshEventManager: true }).transactional(async (em) => {
     if (databaseKindOf(mapper) === 'postgresql') {
       await em.execute('select pg_advisory_xact_lock(hashtext(?), hashtext(current_schema()))', [table]);
     }

@@ -316,7 +316,9 @@ describe.each(databases)('requests with an Idempotency-Key on %s', (kind) => {
   test('servers that meet their first keys at the same time make one table', async () => {
     const servers = await Promise.all(Array.from({ length: 6 }, () => startOrders(database.url)));
     try {
-      for (let round = 0; round < 40; round++) {
+      // they meet in one round of many
+      const rounds = kind === 'postgresql' ? 40 : 5;
+      for (let round = 0; round < rounds; round++) {
         await rows('drop table if exists declarest_idempotency');
         const tables = servers.map(({ application }) => new AnswerTable(application.mapper, true));
         expect(await Promise.all(tables.map((table) => table.isThere()))).toEqual(servers.map(() => true));
