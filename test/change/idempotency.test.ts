@@ -313,18 +313,11 @@ describe.each(databases)('requests with an Idempotency-Key on %s', (kind) => {
       }
   });
 
-  test('servers that meet their first keys at the same time make one table', async () => {
-    const servers = await Promise.all(Array.from({ length: 6 }, () => startOrders(database.url)));
-    try {
-      // they meet in one round of many
-      const rounds = kind === 'postgresql' ? 40 : 1;
-      for (let round = 0; round < rounds; round++) {
-        await rows('drop table if exists declarest_idempotency');
-        const tables = servers.map(({ application }) => new AnswerTable(application.mapper, true));
-        expect(await Promise.all(tables.map((table) => table.isThere()))).toEqual(servers.map(() => true));
-      }
-    } finally {
-      for (const server of servers) await server.close();
+  test('who meet their first keys at the same time make one table', async () => {
+    for (let round = 0; round < 40; round++) {
+      await rows('drop table if exists declarest_idempotency');
+      const tables = Array.from({ length: 10 }, () => new AnswerTable(app.application.mapper, true));
+      expect(await Promise.all(tables.map((table) => table.isThere()))).toEqual(tables.map(() => true));
     }
   });
 
@@ -375,7 +368,7 @@ describe.each(databases)('requests with an Idempotency-Key on %s', (kind) => {
   });
 
   test('a request that is given up for its time is undone, and holds up nobody', async () => {
-    const hasty = await startOrders(database.url, { server: { handler_timeout: 200 } });
+    const hasty = await startOrders(database.url, { server: { handler_timeout: 800 } });
     try {
       const { promise, resolve } = Promise.withResolvers<void>();
       seen.onAct = () => promise;
