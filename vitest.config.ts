@@ -1,5 +1,15 @@
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
+
+/** What waits most comes first, so that the last file is not waited for alone. By themselves files are ordered by their size. */
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files);
+    const isLong = ({ moduleId }: TestSpecification) => moduleId.includes('/test/chaos/');
+    return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))];
+  }
+}
 
 export default defineConfig({
   test: {
@@ -9,6 +19,7 @@ export default defineConfig({
     pool: 'forks',
     // the default leaves one core idle, which of two is half
     maxWorkers: Math.max(2, availableParallelism()),
+    sequence: { sequencer: LongestFirst },
     testTimeout: 20_000,
     hookTimeout: 30_000,
     coverage: {

@@ -89,11 +89,16 @@ export function clients(
 }
 
 /** Sends as many requests each second, whether the earlier ones are answered or not. */
-export async function atRate(rate: number, seconds: number, url: string, next: (n: number) => Asked): Promise<Outcome[]> {
+export async function atRate(
+  rate: number,
+  { connections, seconds }: { connections: number; seconds: number },
+  url: string,
+  next: (n: number) => Asked,
+): Promise<Outcome[]> {
   // connections are there before, as those of a proxy are
-  const agent = new Agent({ keepAlive: true, maxSockets: 600 });
-  for (let i = 0; i < 600; i += 20)
-    await Promise.all(Array.from({ length: 20 + i }, () => ask(url, { path: '/health/live' }, agent)));
+  const agent = new Agent({ keepAlive: true, maxSockets: connections });
+  for (let open = 20; open <= connections; open += 20)
+    await Promise.all(Array.from({ length: open }, () => ask(url, { path: '/health/live' }, agent)));
   const pending: Promise<Outcome>[] = [];
   const start = performance.now();
   for (let sent = 0; performance.now() - start < seconds * 1000; await sleep(5)) {

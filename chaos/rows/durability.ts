@@ -14,7 +14,7 @@ export const durabilityRows: readonly Row[] = [
     must: 'no acknowledged write lost, no half-written association, integrity check passes',
     kinds: both,
     async run(surroundings) {
-      const times = surroundings.quick ? 3 : 200;
+      const times = surroundings.quick ? 2 : 200;
       const database = await freshDatabase(surroundings);
       const directory = writeApplication(surroundings.root, database.url);
       const acknowledged = new Set<string>();

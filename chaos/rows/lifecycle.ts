@@ -70,7 +70,7 @@ export const lifecycleRows: readonly Row[] = [
         surroundings,
         { database: { statement_timeout: 2000, connect_timeout: 2000 } },
         async (server, { query, url }) => {
-          const seconds = surroundings.quick ? 4 : 30;
+          const seconds = surroundings.quick ? 3 : 30;
           await Promise.all(Array.from({ length: 20 }, (_, n) => ask(server.url, mixed(n))));
           const [{ pids }] = (await query(
             `select array_agg(pid) as pids from pg_stat_activity where datname = '${new URL(url).pathname.slice(1)}'`,

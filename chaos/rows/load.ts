@@ -40,14 +40,19 @@ export const loadRows: readonly Row[] = [
         const { quick } = surroundings;
         const work = (): Asked => ({ path: '/work.json?busy=2' });
         const warm = clients(64, url, work);
-        await sleep(quick ? 1000 : 2000);
+        await sleep(quick ? 500 : 2000);
         await warm.stop();
-        const seconds = quick ? 2 : 4;
+        const seconds = quick ? 1 : 4;
         const usual = clients(64, url, work);
         await sleep(seconds * 1000);
         const before = await usual.stop();
         const capacity = before.length / seconds;
-        const outcomes = await atRate(3 * capacity, quick ? 3 : 60, url, work);
+        const outcomes = await atRate(
+          3 * capacity,
+          quick ? { connections: 200, seconds: 1.5 } : { connections: 600, seconds: 60 },
+          url,
+          work,
+        );
         const accepted = outcomes.filter(({ status }) => status === 200);
         const shed = outcomes.filter(({ status }) => status === 503);
         const ratio = percentile(accepted, 0.99) / percentile(before, 0.99);
@@ -64,15 +69,15 @@ export const loadRows: readonly Row[] = [
     must: "closed in time, others' p99 at most doubled",
     kinds: both,
     run: (surroundings) =>
-      withServer(surroundings, { server: { header_timeout: 2000, request_timeout: 3000 } }, async ({ url }) => {
+      withServer(surroundings, { server: { header_timeout: 1000, request_timeout: 2000 } }, async ({ url }) => {
         const { quick } = surroundings;
-        const count = quick ? 100 : 500;
+        const [count, busy] = quick ? [100, 2] : [500, 8];
         const { hostname, port } = new URL(url);
         const read = (n: number): Asked => ({ path: `/thing/${(n % 200) + 1}.json` });
-        const warm = clients(8, url, read);
+        const warm = clients(busy, url, read);
         await sleep(quick ? 500 : 1500);
         await warm.stop();
-        const usual = clients(8, url, read);
+        const usual = clients(busy, url, read);
         await sleep(quick ? 500 : 2000);
         const before = await usual.stop();
         const start = performance.now();
@@ -86,8 +91,8 @@ export const loadRows: readonly Row[] = [
           socket.on('close', () => clearInterval(timer));
           return socket;
         });
-        const others = clients(8, url, read);
-        await sleep(5500);
+        const others = clients(busy, url, read);
+        await sleep(4500);
         const during = await others.stop();
         for (const socket of sockets) socket.destroy();
         const ratio = percentile(during, 0.99) / percentile(before, 0.99);
@@ -131,8 +136,8 @@ export const loadRows: readonly Row[] = [
     kinds: both,
     run: (surroundings) =>
       withServer(surroundings, {}, async (server) => {
-        const seconds = surroundings.quick ? 6 : 600;
-        const load = clients(16, server.url, mixed);
+        const [seconds, busy] = surroundings.quick ? [3, 4] : [600, 16];
+        const load = clients(busy, server.url, mixed);
         const samples: { at: number; size: number }[] = [];
         for (let i = 0; i < seconds; i++) {
           await sleep(1000);

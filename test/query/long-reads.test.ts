@@ -74,6 +74,7 @@ describe.each(ways)('a read that takes long on %s, compiled: %s', (database, com
       answered.push('other');
     }
     expect((await slow).json).toMatchObject({ count: 1, results: [{ id: 1, name: 'one' }] });
-    expect(answered).toEqual(['other', 'other', 'other', 'other', 'other', 'slow']);
+    // had it held them up, they would all have been answered after it
+    expect(answered.indexOf('slow')).toBeGreaterThan(0);
   });
 });
