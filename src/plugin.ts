@@ -52,10 +52,10 @@ export const declarest: FastifyPluginAsync<ApplicationOptions> = async (app, opt
   // the server is someone else's, who may have pages of their own there
   if (!application.declaration.openapi.enabled) return;
   const { mountDescription } = await import('./openapi/mount.ts');
-  mountDescription(app, application, { live: null, ready: null });
+  mountDescription(app, application, null);
 };
 
-/** Told of every application that is mounted for callers: `{ app, application }`. For tools that look on, such as our own tests. */
+/** Told of every application that is mounted for callers: `{ app, application, alone }`. For tools that look on, such as our own tests. */
 const mountings = channel('declarest.mounted');
 
 /** What is known of an application that was mounted. */
@@ -114,13 +114,13 @@ export async function mountApplication(
   const onWrong = limiter && wrongCredentials(limiter, declaration.server.rateLimit);
   app.addHook('onRequest', authentication(observer?.authentication(find) ?? find, onWrong));
   acceptJson(app, declaration.server.jsonDepth);
-  answerErrors(app, application, observer, onProblem);
+  const challenge = challengeOf(authenticators);
+  answerErrors(app, application, challenge, observer, onProblem);
   const filters = await rootFilters(application);
   const asked = {
     isHiding: hidingClasses(declaration.apis, mapper),
     matching: await textMatching(mapper, declaration.apis),
   };
-  const challenge = challengeOf(authenticators);
   const compiled = {
     ...application,
     challenge,
@@ -134,7 +134,7 @@ export async function mountApplication(
     route: { bodyLimit: declaration.server.bodyLimit },
     ...(limiter && { admit: ({ api }) => hookOf(limiter, api ? api.rateLimit : declaration.server.rateLimit) }),
   });
-  if (!observer) mountings.publish({ app, application });
+  if (!observer) mountings.publish({ app, application, alone });
   return {
     executor,
     guardFor: (roles) => compileGuard(roles, application.voters, challenge),
@@ -247,6 +247,7 @@ async function jwtAuthenticator(declaration: JwtDeclaration, surroundings: Surro
 function answerErrors(
   app: FastifyInstance,
   { mapper, declaration }: Application,
+  challenge: string,
   observer: Observer | undefined,
   onProblem: MountingOptions['onProblem'],
 ): void {
@@ -257,6 +258,8 @@ function answerErrors(
         ? error
         : (conflictOf(error, request as ApiRequest, mapper) ?? toProblem(error, declaration.server.bodyLimit));
     onProblem?.(found);
+    // says how to authenticate, also where code of the application did not think of it
+    if (found.status === 401) reply.header('www-authenticate', challenge);
     return sendProblem(found, request, reply);
   });
 }

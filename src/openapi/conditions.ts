@@ -3,14 +3,7 @@ import type { HttpMethod } from '../declaration/types.ts';
 import type { RouteRecord } from '../route/record.ts';
 import type { JsonSchema } from './json-schema.ts';
 
-const tag: JsonSchema = { type: 'string', pattern: '^(W/)?"[^"]*"$' };
-
-/** The headers of answers that operations refer to. */
-export const conditionHeaders: Readonly<Record<string, JsonSchema>> = {
-  ETag: { description: 'What the answer is known by; strong where the model has a version.', schema: tag },
-};
-
-/** The headers of requests that they refer to. */
+/** The headers of requests that operations refer to. */
 const parameters = {
   IfMatch: {
     name: 'If-Match',
@@ -41,12 +34,7 @@ export function conditionParameters(used: ReadonlySet<ConditionParameter>): Reco
 
 export type ConditionParameter = keyof typeof parameters;
 
-export const notModified: JsonSchema = {
-  description: 'What the caller has is what would be sent.',
-  headers: { ETag: { $ref: '#/components/headers/ETag' } },
-};
-
-export const taggedHeaders: JsonSchema = { ETag: { $ref: '#/components/headers/ETag' } };
+export const notModified: JsonSchema = { description: 'What the caller has is what would be sent.' };
 
 /** Whether an answer is known by a tag: what is read, unless it is sent while it is read. */
 export function isTagged({ action }: RouteRecord, method: HttpMethod, format: string): boolean {

@@ -15,20 +15,12 @@ import { parsePath, placeholdersOf } from '../route/pattern.ts';
 import { defaultIdRequirement, isHidden, type RouteRecord } from '../route/record.ts';
 import { maxValueLength } from '../route/requirement.ts';
 import { contentTypes } from '../serialization/formats.ts';
+import { type AnswerHeader, AnswerHeaders, type HeadersOf } from './answer-headers.ts';
 import type { Components } from './components.ts';
-import {
-  type ConditionParameter,
-  conditionHeaders,
-  conditionParameters,
-  isTagged,
-  needsIfMatch,
-  notModified,
-  taggedHeaders,
-  takesIfMatch,
-} from './conditions.ts';
+import { type ConditionParameter, conditionParameters, isTagged, needsIfMatch, notModified, takesIfMatch } from './conditions.ts';
 import type { DeclaredSchemas } from './declared-schemas.ts';
 import { exampleOf } from './example.ts';
-import { keyHeaders, keyParameter, keyParameters, replayedHeaders, takesKey } from './idempotency.ts';
+import { keyParameter, keyParameters, takesKey } from './idempotency.ts';
 import type { Info } from './info.ts';
 import { type JsonSchema, valueSchema } from './json-schema.ts';
 import { listParameters } from './list-parameters.ts';
@@ -41,8 +33,16 @@ import type { BodyMode, WriteSchemas } from './write-schemas.ts';
 export type OpenApiDocument = JsonSchema;
 
 /** Describes every route of an application that is not hidden, from the plans that answer its requests. */
-export function openApiDocument(described: Described, info: Info, prefix = ''): OpenApiDocument {
-  return new Writer(described).document(info, prefix);
+export function openApiDocument(described: Described, info: Info, serving: Serving = {}): OpenApiDocument {
+  return new Writer(described, serving).document(info);
+}
+
+/** Who serves what is described. */
+export interface Serving {
+  /** What the application is mounted under. */
+  readonly prefix?: string;
+  /** Whether the server is ours, whose answers tell what their requests are called; one of someone else's may not. */
+  readonly ownServer?: boolean;
 }
 
 const bodyModes: Readonly<Partial<Record<HttpMethod, BodyMode>>> = { POST: 'create', PATCH: 'patch', PUT: 'replace' };
@@ -57,11 +57,17 @@ class Writer {
   /** Those that some operation can be refused with. */
   readonly #statuses = new Set<ProblemStatus>();
   readonly #conditionsUsed = new Set<ConditionParameter>();
-  #isTagged = false;
+  readonly #headers: AnswerHeaders;
+  readonly #prefix: string;
   #takesKeys = false;
+  #isLimited = false;
+  /** Whether code of the application answers anywhere, which can refuse as it likes. */
+  #answersItself = false;
 
-  constructor(described: Described) {
+  constructor(described: Described, { ownServer = true, prefix = '' }: Serving) {
     this.#described = described;
+    this.#headers = new AnswerHeaders(ownServer ? described.declaration.server.requestIdHeader : null);
+    this.#prefix = prefix;
     const { components, declared, describe, read, write } = schemasOf(described);
     this.#describe = describe;
     this.#components = components;
@@ -70,7 +76,7 @@ class Writer {
     this.#declared = declared;
   }
 
-  document(info: Info, prefix: string): OpenApiDocument {
+  document(info: Info): OpenApiDocument {
     const { declaration } = this.#described;
     const records = this.#described.records.filter((record) => !isHidden(record));
     const shown = new Set(records.map(({ api }) => api));
@@ -88,13 +94,15 @@ class Writer {
       }
     }
     const responses = {
-      ...(this.#conditionsUsed.has('IfNoneMatch') && { NotModified: notModified }),
-      ...problemResponses(this.#statuses, this.#components),
+      ...(this.#conditionsUsed.has('IfNoneMatch') && {
+        NotModified: { ...notModified, ...this.#headers.of({ always: ['ETag'], maybe: this.#limitHeaders }) },
+      }),
+      ...problemResponses(this.#statuses, this.#components, (status) => this.#headers.of(this.#refusalHeaders(status))),
     };
     return {
       openapi: '3.1.1',
       info: { ...info },
-      servers: [serverAt(`${declaration.server.baseUrl}${prefix.replace(/\/$/, '')}` || '/')],
+      servers: [serverAt(`${declaration.server.baseUrl}${this.#prefix.replace(/\/$/, '')}` || '/')],
       tags: this.#tags(apis, records),
       paths,
       components: {
@@ -109,7 +117,7 @@ class Writer {
   /** The headers of requests and of answers that operations refer to. */
   #sharedHeaders(): JsonSchema {
     const parameters = { ...conditionParameters(this.#conditionsUsed), ...(this.#takesKeys && keyParameters) };
-    const headers = { ...(this.#isTagged && conditionHeaders), ...(this.#takesKeys && keyHeaders) };
+    const headers = this.#headers.components();
     return {
       ...(Object.keys(headers).length > 0 && { headers }),
       ...(Object.keys(parameters).length > 0 && { parameters }),
@@ -168,12 +176,6 @@ class Writer {
     return this.#write.of(plans, meta.className, mode);
   }
 
-  /** The headers of an answer that is known by a tag. */
-  #tagHeaders(): JsonSchema {
-    this.#isTagged = true;
-    return taggedHeaders;
-  }
-
   #conditions(record: RouteRecord, method: HttpMethod, format: string): JsonSchema[] {
     const bound = this.#needsIfMatch(record, method) ? 'IfMatchRequired' : 'IfMatch';
     const name = isTagged(record, method, format) ? 'IfNoneMatch' : takesIfMatch(record, method) ? bound : null;
@@ -194,13 +196,11 @@ class Writer {
   }
 
   #responses(record: RouteRecord, method: HttpMethod, format: string, guarded: boolean): JsonSchema {
-    const tagged = isTagged(record, method, format);
-    const further = { ...(tagged && this.#tagHeaders()), ...(this.#takesKey(record, method) && replayedHeaders) };
     const good = this.#success(record, method, format).map(([status, described]): [string, JsonSchema] => [
       status,
-      Object.keys(further).length > 0 ? { ...described, headers: { ...(described.headers as object), ...further } } : described,
+      { ...described, ...this.#headers.of(this.#successHeaders(record, method, format)) },
     ]);
-    if (tagged && good.length > 0) good.push(['304', { $ref: '#/components/responses/NotModified' }]);
+    if (isTagged(record, method, format) && good.length > 0) good.push(['304', { $ref: '#/components/responses/NotModified' }]);
     const refusals = this.#refusals(record, method, format, guarded).map((status) => {
       this.#statuses.add(status);
       return [String(status), problemResponse(status)] as const;
@@ -208,13 +208,56 @@ class Writer {
     return Object.fromEntries([...good, ...refusals, ...this.#others(record, method, format)]);
   }
 
+  #successHeaders(record: RouteRecord, method: HttpMethod, format: string): HeadersOf {
+    const own = ownHeaders(record, method, format);
+    const limited = this.#isLimitedAt(record) ? limitHeaders : [];
+    const replayed: AnswerHeader[] = this.#takesKey(record, method) ? ['IdempotencyReplayed'] : [];
+    return answersAsSupplied(record)
+      ? { always: [...own, ...limited], maybe: replayed }
+      : { always: limited, maybe: [...own, ...replayed] };
+  }
+
+  /** What refusals of a status have, whichever operation is refused. */
+  #refusalHeaders(status: ProblemStatus): HeadersOf {
+    switch (status) {
+      case 401:
+        return { always: ['WWWAuthenticate'], maybe: this.#limitHeaders };
+      case 409:
+        // where the first request with a key is still under way
+        return { maybe: [...(this.#takesKeys ? (['RetryAfter'] as const) : []), ...this.#limitHeaders] };
+      case 429: {
+        const counted: AnswerHeader[] = ['RetryAfter', ...limitHeaders];
+        return this.#answersItself ? { maybe: counted } : { always: counted };
+      }
+      case 503:
+      case 507:
+        return { always: ['RetryAfter'], maybe: this.#limitHeaders };
+      default:
+        return { maybe: this.#limitHeaders };
+    }
+  }
+
+  /** What an answer may tell of how often the caller may still ask. */
+  get #limitHeaders(): readonly AnswerHeader[] {
+    return this.#isLimited ? limitHeaders : [];
+  }
+
+  #isLimitedAt({ api }: RouteRecord): boolean {
+    const isLimited = (api ?? this.#described.declaration.server).rateLimit !== null;
+    this.#isLimited ||= isLimited;
+    return isLimited;
+  }
+
   /** What code of the application answers that the declaration knows nothing of. */
-  #others({ api, action }: RouteRecord, method: HttpMethod, format: string): [string, JsonSchema][] {
-    if (api && action && isSupplied(action) && !answersItself(api)) return [];
+  #others(record: RouteRecord, method: HttpMethod, format: string): [string, JsonSchema][] {
+    if (answersAsSupplied(record)) return [];
+    this.#answersItself = true;
     const description = 'What the application itself answers in other cases.';
-    if (method === 'HEAD') return [['default', { description }]];
+    const headers = this.#headers.of({ maybe: this.#isLimitedAt(record) ? limitHeaders : [] });
+    if (method === 'HEAD') return [['default', { description, ...headers }]];
     const problem = { [problemMediaType]: { schema: anyProblemSchema(this.#components) } };
-    return [['default', { description, content: { ...contentOf('json', {}), ...contentOf(format, {}), ...problem } }]];
+    const content = { ...contentOf('json', {}), ...contentOf(format, {}), ...problem };
+    return [['default', { description, ...headers, content }]];
   }
 
   #success({ api, action }: RouteRecord, method: HttpMethod, format: string): [string, JsonSchema][] {
@@ -232,13 +275,13 @@ class Writer {
         if (isExport(format)) return [['200', answered('The whole list.', model)]];
         return [['200', answered('A page of the list.', this.#collection(api, model))]];
       case 'index POST':
-        return [['201', { ...answered('It was created.', model), headers: { ...location, ...this.#tagHeaders() } }]];
+        return [['201', answered('It was created.', model)]];
       case 'entity DELETE':
         return [['204', { description: 'It was removed.' }]];
       case 'entity GET':
       case 'entity PATCH':
       case 'entity PUT':
-        return [['200', { ...answered('The entity.', model), headers: this.#tagHeaders() }]];
+        return [['200', answered('The entity.', model)]];
       default:
         return [];
     }
@@ -282,7 +325,7 @@ class Writer {
         (hasBody || this.#takesKey(record, method)) && action !== null && (isSupplied(action) || action.association !== null),
       ],
       [428, this.#needsIfMatch(record, method)],
-      [429, (api ?? this.#described.declaration.server).rateLimit !== null],
+      [429, this.#isLimitedAt(record)],
       [500, true],
       [501, this.#takesKey(record, method) && this.#described.declaration.database.schema === 'none'],
       [503, true],
@@ -344,9 +387,29 @@ class Writer {
   }
 }
 
-const location: JsonSchema = {
-  Location: { description: 'Where it is.', schema: { type: 'string', format: 'uri-reference' } },
-};
+const limitHeaders: readonly AnswerHeader[] = ['RateLimit', 'RateLimitPolicy'];
+
+/** What the supplied actions say in headers where they did what was asked. */
+function ownHeaders(record: RouteRecord, method: HttpMethod, format: string): AnswerHeader[] {
+  if (isTagged(record, method, format)) return ['ETag'];
+  const { action } = record;
+  if (!action || !isSupplied(action)) return [];
+  switch (`${action.kind} ${method}`) {
+    case 'index POST':
+      return ['ETag', 'Location'];
+    case 'entity PATCH':
+      return ['ETag'];
+    case 'entity PUT':
+      return ['ContentLocation', 'ETag'];
+    default:
+      return [];
+  }
+}
+
+/** Whether no code of the application takes part in an answer. */
+function answersAsSupplied({ api, action }: RouteRecord): boolean {
+  return api !== null && action !== null && isSupplied(action) && !answersItself(api);
+}
 
 /** What is sent in a format: of others than JSON, nothing is said but their type. */
 function contentOf(format: string, schema: JsonSchema): JsonSchema {

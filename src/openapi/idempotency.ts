@@ -2,13 +2,6 @@ import type { Declaration, HttpMethod } from '../declaration/types.ts';
 import type { RouteRecord } from '../route/record.ts';
 import type { JsonSchema } from './json-schema.ts';
 
-export const keyHeaders: Readonly<Record<string, JsonSchema>> = {
-  IdempotencyReplayed: {
-    description: 'There, and `true`, where the request was done before and this is what was answered then.',
-    schema: { type: 'string', const: 'true' },
-  },
-};
-
 export const keyParameters: Readonly<Record<string, JsonSchema>> = {
   IdempotencyKey: {
     name: 'Idempotency-Key',
@@ -21,7 +14,6 @@ export const keyParameters: Readonly<Record<string, JsonSchema>> = {
 };
 
 export const keyParameter: JsonSchema = { $ref: '#/components/parameters/IdempotencyKey' };
-export const replayedHeaders: JsonSchema = { 'Idempotency-Replayed': { $ref: '#/components/headers/IdempotencyReplayed' } };
 
 /** Whether a request can say by a key that it is to be done once. */
 export function takesKey({ action, api }: RouteRecord, method: HttpMethod, { server }: Declaration): boolean {

@@ -12,9 +12,9 @@ type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<Fastify
 
 /**
  * Serves the document, the docs page and the greeting, as far as they are declared and their paths are not taken. Each is made, and
- * what makes it is loaded, when it is first asked for.
+ * what makes it is loaded, when it is first asked for. A server of ours tells by `health` how it is; null: it is someone else's.
  */
-export function mountDescription(app: FastifyInstance, telling: Telling, health: HealthDeclaration): void {
+export function mountDescription(app: FastifyInstance, telling: Telling, health: HealthDeclaration | null): void {
   const { declaration, directory, records } = telling;
   const prefix = app.prefix.replace(/\/$/, '');
   const method: ('GET' | 'HEAD')[] = ['GET', 'HEAD'];
@@ -22,11 +22,12 @@ export function mountDescription(app: FastifyInstance, telling: Telling, health:
   const isTaken = (path: string) => app.hasRoute({ method: 'GET', url: `${prefix}${path}` });
   const { path, docs, home } = placesOf(declaration, records, isTaken);
   const info = infoOf(directory, declaration.openapi);
+  const { live = null, ready = null } = health ?? {};
 
   if (path !== null) {
     const document = once(async () => {
       const { openApiDocument } = await import('./document.ts');
-      const text = JSON.stringify(openApiDocument(telling, info, prefix));
+      const text = JSON.stringify(openApiDocument(telling, info, { prefix, ownServer: health !== null }));
       return new Kept(text, { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-cache' });
     });
     serve(path, async (request, reply) => (await document()).send(request, reply));
@@ -52,7 +53,7 @@ export function mountDescription(app: FastifyInstance, telling: Telling, health:
       const { greet } = await load();
       const base = `${declaration.server.baseUrl}${targetOf(request.url).path.replace(/\/+$/, '')}`;
       // what the document does not tell is not told here
-      return greet({ info, records: path === null ? [] : records, links: { docs, path, ...health }, base }, request, reply);
+      return greet({ info, records: path === null ? [] : records, links: { docs, path, live, ready }, base }, request, reply);
     });
   }
 }

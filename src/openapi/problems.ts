@@ -15,24 +15,22 @@ export function problemResponse(status: ProblemStatus): JsonSchema {
   return { $ref: `#/components/responses/${nameOf(status)}` };
 }
 
-/** The refusals of every status, by name. */
-export function problemResponses(statuses: Iterable<ProblemStatus>, components: Components): Record<string, JsonSchema> {
-  return Object.fromEntries([...statuses].sort().map((status) => [nameOf(status), describedResponse(status, components)]));
+/** The refusals of every status, by name; each with the headers that are described of it. */
+export function problemResponses(
+  statuses: Iterable<ProblemStatus>,
+  components: Components,
+  headersOf: (status: ProblemStatus) => JsonSchema,
+): Record<string, JsonSchema> {
+  const described = (status: ProblemStatus): JsonSchema => ({
+    description: descriptionOf(status),
+    ...headersOf(status),
+    content: { [problemMediaType]: { schema: problemSchema(status, components) } },
+  });
+  return Object.fromEntries([...statuses].sort().map((status) => [nameOf(status), described(status)]));
 }
 
 function nameOf(status: ProblemStatus): string {
   return (STATUS_CODES[status] ?? String(status)).replace(/\W/g, '');
-}
-
-function describedResponse(status: ProblemStatus, components: Components): JsonSchema {
-  return {
-    description: descriptionOf(status),
-    ...(status === 401 && { headers: { 'WWW-Authenticate': { schema: { type: 'string' } } } }),
-    ...(status === 503 && {
-      headers: { 'Retry-After': { description: 'Seconds.', schema: { type: 'integer', minimum: 0 } } },
-    }),
-    content: { [problemMediaType]: { schema: problemSchema(status, components) } },
-  };
 }
 
 function descriptionOf(status: ProblemStatus): string {

@@ -65,6 +65,13 @@ describe('the pages of the example, in a browser', { timeout: 60_000 }, () => {
     await page.locator('.opblock-tag').first().waitFor();
     const tags = await page.locator('.opblock-tag').evaluateAll((found) => found.map((tag) => tag.getAttribute('data-tag')));
     expect(tags).toEqual([...apis(), 'app_status_routes']);
+    // a lock stands where roles are asked for, and nowhere else
+    const { paths } = (await app.request('GET', '/openapi.json')).json as { paths: Record<string, Record<string, object>> };
+    const shown = Object.values(paths).flatMap(({ head: _, ...methods }) => Object.values(methods));
+    const guarded = shown.filter((operation) => 'x-roles' in operation);
+    expect(guarded.length).toBeLessThan(shown.length);
+    expect(await page.locator('.opblock').count()).toBe(shown.length);
+    expect(await page.locator('.opblock .authorization__btn').count()).toBe(guarded.length);
     expect(await page.locator('.hint').textContent()).toMatch(/npx declarest token \S*courses --sub 1 --roles ROLE_USER/);
 
     await page.locator('.scheme-container .authorize').click();

@@ -128,6 +128,10 @@ class AnimalController extends ApiController {
         throw Object.assign(new Error('tbl_animal is behind a gateway'), { statusCode: 502 });
       case 'odd status':
         throw Object.assign(new Error('tbl_animal'), { statusCode: 42 });
+      case 'stranger':
+        throw Object.assign(new Error('who are you?'), { statusCode: 401 });
+      case 'busy':
+        throw problem('overloaded');
       case 'own':
         throw problem('bad_request', { reason: 'the animals are asleep' });
       default:
@@ -609,6 +613,12 @@ describe.each(databases)('errors on %s', (kind) => {
 
     test('error with a status of the caller keeps the status and its message', async () => {
       expect(await broken('teapot')).toEqual([418, 'bad_request', 'no coffee here']);
+    });
+
+    test('refusal says how to authenticate, or when to come back, as every other of its status does', async () => {
+      const headersOf = async (how: string) => (await send('POST', '/animal/break.json', { json: { how } })).headers;
+      expect((await headersOf('stranger')).get('www-authenticate')).toBe('Bearer realm="api"');
+      expect((await headersOf('busy')).get('retry-after')).toBe('1');
     });
 
     test.each(['null', 'text', 'error', 'gateway', 'odd status'])('failure (%s) is 500 that tells nothing of it', async (how) => {

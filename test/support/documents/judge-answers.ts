@@ -6,6 +6,8 @@ import { DocumentJudge, type Exchange } from './document-judge.ts';
 /** An answer of an application, to be judged. */
 export interface WatchedAnswer extends Omit<Exchange, 'query'> {
   readonly application: Application;
+  /** Whether the server is ours. */
+  readonly alone: boolean;
   /** Without what the application is mounted under. */
   readonly path: string;
   readonly url: string;
@@ -20,16 +22,16 @@ export function judgeAnswers(answers: readonly WatchedAnswer[]): string[] {
     const [path = '', ...query] = answer.path.split('?');
     const match = findMatch(answer.application.records, answer.method, path);
     if (!match) return [];
-    const judge = judgeOf(answer.application);
+    const judge = judgeOf(answer);
     const described = match.record.path.replace('{_format}', match.format);
     return isNew(judge, described, answer) ? judge.objections(described, { ...answer, query: query.join('?') }) : [];
   });
 }
 
-function judgeOf(application: Application): DocumentJudge {
+function judgeOf({ alone, application }: WatchedAnswer): DocumentJudge {
   let judge = judges.get(application);
   if (!judge) {
-    judge = new DocumentJudge(openApiDocument(application, { title: 'tested', version: '1.0.0' }));
+    judge = new DocumentJudge(openApiDocument(application, { title: 'tested', version: '1.0.0' }, { ownServer: alone }));
     judges.set(application, judge);
     judged.set(judge, new Set());
   }
@@ -37,10 +39,11 @@ function judgeOf(application: Application): DocumentJudge {
 }
 
 /** Tests ask for the same over and over. */
-function isNew(judge: DocumentJudge, path: string, { method, url, sent, status, text }: WatchedAnswer): boolean {
+function isNew(judge: DocumentJudge, path: string, { headers, method, url, sent, status, text }: WatchedAnswer): boolean {
   if (text === null || text.length > 10_000) return true;
   const known = judged.get(judge) as Set<string>;
-  const key = JSON.stringify([method, path, status, text, status === 400 ? [url, sent] : null]);
+  const names = Object.keys(headers).sort().join();
+  const key = `${method} ${path} ${status} ${names} ${status === 400 ? JSON.stringify([url, sent]) : url.includes('fields=')} ${text}`;
   if (known.has(key)) return false;
   known.add(key);
   return true;

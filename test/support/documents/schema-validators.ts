@@ -16,7 +16,7 @@ const compiled = new Map<string, ValidateFunction>();
 const prefix = '#/components/schemas/';
 
 function makeAjv(coerceTypes: boolean): Ajv2020 {
-  const ajv = new Ajv2020({ strict: false, coerceTypes, validateSchema: false });
+  const ajv = new Ajv2020({ strict: false, coerceTypes, validateSchema: false, meta: false });
   (addFormats as unknown as (of: Ajv2020) => void)(ajv);
   // formats of our own: what they mean is said in words
   ajv.addFormat('decimal', true);
@@ -24,12 +24,33 @@ function makeAjv(coerceTypes: boolean): Ajv2020 {
   return ajv;
 }
 
+/** Named schemas, by what refers to them. */
+type Named = Readonly<Record<string, JsonSchema>>;
+
+/** What was found before, so that the text of a schema is written once for each document that has it. */
+const found = new WeakMap<Named, Map<string, WeakMap<JsonSchema, ValidateFunction>>>();
+
 /** The validator of a schema that may refer to named ones. */
-export function validatorOf(
-  schema: JsonSchema,
-  schemas: Readonly<Record<string, JsonSchema>>,
-  { partial = false, texts = false }: Leniency = {},
-): ValidateFunction {
+export function validatorOf(schema: JsonSchema, schemas: Named, leniency: Leniency = {}): ValidateFunction {
+  const byLeniency = found.get(schemas) ?? new Map<string, WeakMap<JsonSchema, ValidateFunction>>();
+  found.set(schemas, byLeniency);
+  const kind = `${leniency.partial ?? false} ${leniency.texts ?? false}`;
+  const bySchema = byLeniency.get(kind) ?? new WeakMap<JsonSchema, ValidateFunction>();
+  byLeniency.set(kind, bySchema);
+  const validate = bySchema.get(schema) ?? compiledOf(schema, schemas, leniency);
+  bySchema.set(schema, validate);
+  return validate;
+}
+
+/** Whether a text, or a list of texts, is what a schema asks for. It is read within an object, as it is changed in its place. */
+export function allowsText(schema: JsonSchema, schemas: Named, value: unknown): boolean {
+  const holder = holders.get(schema) ?? { allOf: [{ type: 'object', properties: { value: schema } }] };
+  holders.set(schema, holder);
+  return validatorOf(holder, schemas, { texts: true })({ value }) === true;
+}
+const holders = new WeakMap<JsonSchema, JsonSchema>();
+
+function compiledOf(schema: JsonSchema, schemas: Named, { partial = false, texts = false }: Leniency): ValidateFunction {
   const $defs: Record<string, JsonSchema> = {};
   const open = [schema];
   for (let next = open.pop(); next; next = open.pop()) {

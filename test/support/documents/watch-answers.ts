@@ -10,6 +10,7 @@ import type { WatchedAnswer } from './judge-answers.ts';
 interface Mounting {
   readonly app: FastifyInstance;
   readonly application: Application;
+  readonly alone: boolean;
 }
 
 /** More than these do not wait for the end of a test. */
@@ -25,10 +26,10 @@ let objections: string[] = [];
  */
 const ofRandomModels = /test.(?:query.(?:compiled-|hidden-equality|asking-model|keyset-walk|shared-walk)|inspect.accuracy)/;
 
-function note(server: Server, answer: Omit<WatchedAnswer, 'application' | 'path'>, url: string): void {
+function note(server: Server, answer: Omit<WatchedAnswer, 'alone' | 'application' | 'path'>, url: string): void {
   if (ofRandomModels.test(expect.getState().testPath ?? '')) return;
-  for (const { app, application } of mountings.get(server) ?? []) {
-    if (url.startsWith(app.prefix)) waiting.push({ ...answer, application, path: url.slice(app.prefix.length) });
+  for (const { alone, app, application } of mountings.get(server) ?? []) {
+    if (url.startsWith(app.prefix)) waiting.push({ ...answer, alone, application, path: url.slice(app.prefix.length) });
   }
   if (waiting.length >= mostWaiting) void judgeWaiting();
 }
@@ -43,14 +44,14 @@ async function judgeWaiting(): Promise<void> {
 }
 
 subscribe('declarest.mounted', (message) => {
-  const { app, application } = message as Mounting;
-  const server = app.server as Server;
+  const mounting = message as Mounting;
+  const server = mounting.app.server as Server;
   const known = mountings.get(server);
   if (known) {
-    known.push({ app, application });
+    known.push(mounting);
     return;
   }
-  mountings.set(server, [{ app, application }]);
+  mountings.set(server, [mounting]);
   watchRaw(server);
 });
 
