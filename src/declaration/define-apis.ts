@@ -1,4 +1,5 @@
-import type { CheckedApis, RolesOf, WithRoles } from './field-names.ts';
+import type { CheckedApis } from './checked-apis.ts';
+import type { RolesOf, WithRoles } from './role-names.ts';
 import type { FilterOperator, Format, HttpMethod, LogLevel, SearchMethod, StandardSchema } from './types.ts';
 
 /** A model: its class, or the MikroORM schema that describes it. */
@@ -170,9 +171,9 @@ export interface RateLimitOptions {
 export type Routes = Readonly<Record<string, { readonly resource: string; readonly type: 'service' }>>;
 
 /**
- * Types the declarations of APIs in code, down to the names in `filters`, `sort` and `search` where the class is given itself; returns them
- * as they are. A name that the model gives to a field in JSON is not known to its type: write such a list `as ListOptions`.
- * With the voters beside them, roles must be theirs or begin with ROLE_.
+ * Types the declarations of APIs in code, and returns them as they are. Names of fields, associations and methods must be those of the models and
+ * controllers that are given themselves; with the voters beside the APIs, roles must be theirs or begin with ROLE_. What the type of a
+ * model does not know, such as fields that only those have that inherit from it, can be written `as ListOptions`.
  *
  * @example
  * const apis = defineApis({ person: { class: Person, base_path: '/api/person', actions: { _index: null, _entity: null } } });
@@ -180,6 +181,6 @@ export type Routes = Readonly<Record<string, { readonly resource: string; readon
 export function defineApis<
   const T extends Apis,
   const Voters extends readonly { readonly roles: readonly string[] }[] = readonly [],
->(apis: T & CheckedApis<T> & WithRoles<T, RolesOf<Voters>>, _known?: { readonly voters: Voters }): T {
+>(apis: T & CheckedApis<T, keyof Api, keyof Action> & WithRoles<T, RolesOf<Voters>>, _known?: { readonly voters: Voters }): T {
   return apis;
 }

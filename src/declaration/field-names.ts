@@ -1,5 +1,43 @@
-/** The entity that a class or a schema describes; unknown where it is named by a string. */
-type EntityOf<Model> = Model extends { readonly '~entity': infer Entity }
+import type { IndexHints } from '@mikro-orm/core';
+import type { Listed, Told } from './mistake.ts';
+
+// The mapper forgets in its types which name a property has in JSON. These overloads keep it.
+declare module '@mikro-orm/core' {
+  interface PropertyChain<Value, Options> {
+    serializedName<const Name extends string>(name: Name): PropertyChain<Value, Options & { serializedName: Name }>;
+  }
+  interface UniversalPropertyOptionsBuilder<Value, Options, IncludeKeys> {
+    serializedName<const Name extends string>(
+      name: Name,
+    ): Pick<UniversalPropertyOptionsBuilder<Value, Options & { serializedName: Name }, IncludeKeys>, IncludeKeys>;
+  }
+}
+
+/** The properties of a model that nothing is known of: any name may be one. */
+export interface Anything {
+  readonly [name: string]: unknown;
+}
+
+/** The properties that an entity was defined with. */
+type DefinedIn<Entity> = 0 extends 1 & Entity
+  ? Anything
+  : typeof IndexHints extends keyof Entity
+    ? Entity extends { readonly [IndexHints]?: readonly [infer Properties] }
+      ? Properties
+      : Anything
+    : Anything;
+
+/**
+ * The properties of a model, given as its class or its schema. Nothing is known of one that is given by its name, of a class that the mapper
+ * learns of in another way than by `defineEntity`, and of a class whose discriminator says that others add to it.
+ */
+export type PropertiesOf<Model> = Model extends { readonly '~discriminatorColumn'?: infer Column }
+  ? [Extract<Column, string>] extends [never]
+    ? DefinedIn<EntityOf<Model>>
+    : Anything
+  : DefinedIn<EntityOf<Model>>;
+
+export type EntityOf<Model> = Model extends { readonly '~entity': infer Entity }
   ? Entity
   : Model extends abstract new (
         ...args: never[]
@@ -7,97 +45,91 @@ type EntityOf<Model> = Model extends { readonly '~entity': infer Entity }
     ? Entity
     : unknown;
 
-/** What a property leads to: the items of a collection, what a reference points to. */
-type TargetOf<Value> = Value extends null | undefined
-  ? never
-  : Value extends { readonly '~entity'?: infer Entity }
-    ? Entity
-    : Value extends { getItems(...args: never[]): readonly (infer Item)[] }
-      ? Item
-      : Value extends { unwrap(): infer Entity }
-        ? Entity
-        : Value extends readonly (infer Item)[]
-          ? Item
-          : Value;
+/** What a model is called in messages. */
+export type ModelName<Model> = Model extends { readonly '~entityName'?: infer Name extends string }
+  ? Name
+  : Model extends { readonly name: infer Name extends string }
+    ? string extends Name
+      ? 'the model'
+      : Name
+    : 'the model';
 
-type IsPath<Entity, Path> = unknown extends Entity
-  ? true
-  : Path extends `${infer First}.${infer Rest}`
-    ? First extends keyof Entity
-      ? IsPath<TargetOf<Entity[First]>, Rest>
-      : false
-    : Path extends keyof Entity
-      ? true
-      : false;
+/** What a property was defined with; those that refer to models do it by a function. */
+export type Definition<Property> = Property extends (...args: never[]) => infer Made ? Made : Property;
 
-/** The same name where it leads to a property, else one that says so. */
-type Checked<Entity, Path> = string extends Path ? Path : true extends IsPath<Entity, Path> ? Path : 'no property of the model';
+/** What was said of a property, to a builder or in an object. */
+export type OptionsOf<Defined> = Defined extends { readonly '~options': infer Options } ? Options : Defined;
 
-type CheckedNames<Entity, Names> = Names extends readonly unknown[]
-  ? { readonly [I in keyof Names]: Checked<Entity, Names[I]> }
-  : Names extends { readonly fields: infer Fields }
-    ? { readonly fields: CheckedNames<Entity, Fields> }
-    : unknown;
+/** The name that a property has in JSON. */
+type JsonName<Name, Property> =
+  OptionsOf<Definition<Property>> extends { readonly serializedName: infer Given extends string } ? Given : Name;
 
-type CheckedFilters<Entity, Filters> = {
-  readonly [Path in keyof Filters]: Checked<Entity, Path> extends Path ? Filters[Path] : Checked<Entity, Path>;
-};
+/** The properties of a model by their names in JSON. */
+type Fields<Properties> = { readonly [Name in keyof Properties as JsonName<Name, Properties[Name]>]: Properties[Name] };
 
-type CheckedList<Entity, List> = (List extends { readonly filters: infer Filters }
-  ? { readonly filters: CheckedFilters<Entity, Filters> }
-  : unknown) &
-  (List extends { readonly sort: infer Sort } ? { readonly sort: CheckedNames<Entity, Sort> } : unknown) &
-  (List extends { readonly search: infer Search } ? { readonly search: CheckedNames<Entity, Search> } : unknown);
+/** By which names a path leads from model to model: those that callers see, or those that the model has. */
+type Naming = 'json' | 'property';
 
-/** The names of what a controller can handle an action with. */
-type MethodsOf<Controller> = {
-  [Name in keyof Controller]: Controller[Name] extends (...args: never[]) => unknown ? Name : never;
-}[keyof Controller] &
-  string;
+type Named<Properties, By extends Naming> = Properties extends unknown
+  ? By extends 'json'
+    ? Fields<Properties>
+    : Properties
+  : never;
 
-/** The method that handles an action, where the controller is given itself: any other is refused by a list of those there are. */
-type CheckedHandler<Controller, Action> = unknown extends Controller
-  ? unknown
-  : Action extends { readonly controller_action: infer Name extends string }
-    ? Name extends keyof Controller
-      ? unknown
-      : { readonly controller_action: MethodsOf<Controller> }
-    : unknown;
+/** Where an association may hold several models, what one of them has will do. */
+type NamesIn<Known> = Known extends unknown ? keyof Known : never;
 
-type ControllerOf<Api> = Api extends { readonly controller: abstract new (...args: never[]) => infer Controller }
-  ? Controller
+type In<Known, Name> = Known extends unknown ? (Name extends keyof Known ? Known[Name] : never) : never;
+
+/** The properties of what a property leads to; none where it is a single value. */
+type Behind<Property> =
+  Definition<Property> extends infer Defined
+    ? Defined extends { readonly '~options': infer Options; readonly '~type'?: { value: infer Value } }
+      ? Options extends { readonly kind: string }
+        ? Value extends unknown
+          ? DefinedIn<Value>
+          : never
+        : Record<never, never>
+      : Anything
+    : never;
+
+/** What is wrong with a path in words; never, where nothing is. */
+type PathTrouble<Properties, Path extends string, By extends Naming, Where extends string> =
+  Named<Properties, By> extends infer Known
+    ? Path extends `${infer First}.${infer Rest}`
+      ? First extends NamesIn<Known>
+        ? PathTrouble<Behind<In<Known, First>>, Rest, By, `'${First}' of ${Where}`>
+        : NoField<Known, First, Where>
+      : Path extends NamesIn<Known>
+        ? never
+        : NoField<Known, Path, Where>
+    : never;
+
+type NoField<Known, Name extends string, Where extends string> = [NamesIn<Known>] extends [never]
+  ? `${Where} is a single value, and has no field '${Name}'`
+  : `${Where} has no field '${Name}'; it has: ${Listed<NamesIn<Known>>}`;
+
+type CheckedPath<Properties, Path, By extends Naming, Where extends string> = Path extends string
+  ? string extends Path
+    ? unknown
+    : Told<PathTrouble<Properties, Path, By, Where>>
   : unknown;
 
-type CheckedActions<Entity, Api> = Api extends { readonly actions: infer Actions }
-  ? {
-      readonly actions: {
-        readonly [Name in keyof Actions]: CheckedList<Entity, Actions[Name]> & CheckedHandler<ControllerOf<Api>, Actions[Name]>;
-      };
-    }
-  : unknown;
-
-/** Declarations whose names of fields and methods are those of their models and controllers, as far as types know them. */
-export type CheckedApis<Apis> = {
-  readonly [Key in keyof Apis]: Apis[Key] extends { readonly class: infer Model }
-    ? CheckedList<EntityOf<Model>, Apis[Key]> & CheckedActions<EntityOf<Model>, Apis[Key]>
+type CheckedPaths<Properties, Paths, Where extends string> = Paths extends readonly unknown[]
+  ? { readonly [I in keyof Paths]: CheckedPath<Properties, Paths[I], 'json', Where> }
+  : Paths extends { readonly fields: infer Inner }
+    ? { readonly fields: CheckedPaths<Properties, Inner, Where> }
     : unknown;
+
+type CheckedOrder<Properties, Paths, Where extends string> = {
+  readonly [I in keyof Paths]: CheckedPath<Properties, Paths[I] extends `-${infer Path}` ? Path : Paths[I], 'property', Where>;
 };
 
-/** The roles that voters judge, where their types tell them: `static override roles = ['PERSON_SEE'] as const`. */
-export type RolesOf<Voters extends readonly { readonly roles: readonly string[] }[]> = Voters extends readonly []
-  ? string
-  : Voters[number]['roles'][number] | `ROLE_${string}`;
-
-/** Declarations that ask for these roles only. */
-export type WithRoles<Apis, Role extends string> = string extends Role
-  ? unknown
-  : { readonly [Key in keyof Apis]: { readonly base_role?: Role | null; readonly actions: ActionsWithRoles<Role> } };
-
-interface ActionsWithRoles<Role extends string> {
-  readonly [action: string]: ActionWithRoles<Role> | null;
-}
-
-interface ActionWithRoles<Role extends string> {
-  readonly roles?: { readonly [method: string]: Role | null };
-  readonly [key: string]: unknown;
-}
+/** The names of fields in what can be asked of a list. */
+export type CheckedList<Properties, List, Where extends string> = {
+  readonly [Key in keyof List as Key & ('filters' | 'sort' | 'search' | 'default_sort')]: Key extends 'filters'
+    ? { readonly [Path in keyof List[Key]]: CheckedPath<Properties, Path, 'json', Where> }
+    : Key extends 'default_sort'
+      ? CheckedOrder<Properties, List[Key], Where>
+      : CheckedPaths<Properties, List[Key], Where>;
+};

@@ -1,11 +1,20 @@
-import { defineEntity, p } from '@mikro-orm/core';
+import { defineEntity, EntitySchema, p } from '@mikro-orm/core';
 import { describe, expect, test } from 'vitest';
-import { type AppMain, defineApis, type ListOptions, type Routes } from '../../src/declaration/define-apis.ts';
+import type { ApiController } from '../../src/controller/api-controller.ts';
+import { type Apis, type AppMain, defineApis, type ListOptions, type Routes } from '../../src/declaration/define-apis.ts';
+import type { BaseMethod, MethodsOf } from '../../src/declaration/handler-names.ts';
 import { catalogFromCode } from '../../src/declaration/modules.ts';
 import { appMain } from '../../src/declaration/schema.ts';
+import { startApplication } from '../../src/testing.ts';
+import { freshDatabase } from '../support/databases.ts';
 import { fromCode, PersonController } from './application.ts';
 
-const PersonSchema = defineEntity({ name: 'Person', properties: { id: p.integer().primary() } });
+type Same<A, B> = [A, B] extends [B, A] ? true : false;
+
+const PersonSchema = defineEntity({
+  name: 'Person',
+  properties: { id: p.integer().primary(), friends: () => p.manyToMany(Person) },
+});
 class Person extends PersonSchema.class {}
 PersonSchema.setClass(Person);
 const CenterSchema = defineEntity({ name: 'Center', properties: { id: p.integer().primary() } });
@@ -21,6 +30,7 @@ describe('declarations in code', () => {
     center: {
       class: CenterSchema,
       base_path: '/api/center',
+      controller: 'PersonController',
       actions: { all: { methods: { GET: true }, 'single-collection': 'collection' } },
     },
   });
@@ -80,51 +90,200 @@ describe('declarations in code', () => {
 });
 
 describe('the names of fields in code', () => {
-  const Place = defineEntity({ name: 'Place', properties: { id: p.integer().primary(), title: p.string() } });
+  const Address = defineEntity({
+    name: 'Address',
+    embeddable: true,
+    properties: { zip: p.string().nullable().groups('read').serializedName('postal_code') },
+  });
+  const Place = defineEntity({
+    name: 'Place',
+    properties: { id: p.integer().primary().groups('read'), title: p.string().groups('read').serializedName('label') },
+  });
   const Thing = defineEntity({
     name: 'Thing',
     properties: {
-      id: p.integer().primary(),
-      size: p.integer().nullable(),
-      place: () => p.manyToOne(Place).nullable(),
-      kept: () => p.manyToOne(Place).ref(),
-      places: () => p.manyToMany(Place),
+      id: p.integer().primary().groups('read'),
+      size: p.integer().nullable().groups('read').serializedName('dimension'),
+      place: () => p.manyToOne(Place).nullable().groups('read').serializedName('location'),
+      kept: () => p.manyToOne(Place).ref().nullable().groups('read'),
+      places: () => p.manyToMany(Place).groups('read'),
+      address: () => p.embedded(Address).groups('read'),
     },
   });
   const base = { class: Thing, base_path: '/thing', actions: {} } as const;
 
-  test('are those of the model', () => {
+  test('are those of the model in JSON, which the server takes as well; its own in the order that is the default', async () => {
     const apis = defineApis({
       thing: {
         ...base,
-        filters: { size: ['eq'], 'place.title': ['contains'], 'kept.id': ['in'], 'places.title': ['eq'], place: ['exists'] },
-        sort: ['size', 'place.title'],
-        search: ['place.title'],
-        actions: { _index: { sort: ['id'], search: { fields: ['places.title'], using: 'trigram' } } },
+        filters: {
+          dimension: ['eq'],
+          'location.label': ['contains'],
+          'kept.id': ['in'],
+          'places.label': ['eq'],
+          location: ['exists'],
+          'address.postal_code': ['eq'],
+        },
+        sort: ['dimension', 'location.label'],
+        search: ['location.label'],
+        default_sort: ['-size', 'place.title', 'kept.title', 'address.zip'],
+        actions: { _index: { sort: ['id'], search: { fields: ['places.label'], using: 'like' } } },
       },
-      named: { class: 'Thing', base_path: '/named', filters: { anything: ['eq'] }, actions: { _index: null } },
     });
-    expect(Object.keys(apis)).toEqual(['thing', 'named']);
+    const database = await freshDatabase('sqlite');
+    const app = await startApplication({ app_main: { apis }, models: [Thing, Place, Address], databaseUrl: database.url });
+    await app.close();
+    await database.drop();
+    expect(Object.keys(apis)).toEqual(['thing']);
   });
 
   test('and no others', () => {
     // @ts-expect-error there is no such property
     defineApis({ thing: { ...base, filters: { colour: ['eq'] } } });
+    // @ts-expect-error it has another name in JSON
+    defineApis({ thing: { ...base, filters: { size: ['eq'] } } });
     // @ts-expect-error nor there
-    defineApis({ thing: { ...base, filters: { 'place.name': ['eq'] } } });
+    defineApis({ thing: { ...base, filters: { 'location.name': ['eq'] } } });
     // @ts-expect-error a list has no such property, its items might
     defineApis({ thing: { ...base, sort: ['places.name'] } });
     // @ts-expect-error in a search
     defineApis({ thing: { ...base, search: ['id', 'name'] } });
     // @ts-expect-error in the mapping of a search
     defineApis({ thing: { ...base, search: { fields: ['name'], using: 'fulltext' } } });
+    // @ts-expect-error in the order that is the default, which has the names of the model
+    defineApis({ thing: { ...base, default_sort: ['-dimension'] } });
     // @ts-expect-error in an action
     defineApis({ thing: { ...base, actions: { _index: { filters: { name: ['eq'] } } } } });
+    // @ts-expect-error in a list of APIs
+    defineApis([{ name: 'thing', ...base, sort: ['name'] }]);
     // @ts-expect-error an operator that there is not
-    defineApis({ thing: { ...base, filters: { size: ['like'] } } });
-    // a name that only JSON has
-    const list: ListOptions = { filters: { dimension: ['eq'] } };
+    defineApis({ thing: { ...base, filters: { dimension: ['like'] } } });
+    expect.assertions(0);
+  });
+
+  test('are any where the type does not know them', () => {
+    class Plain {
+      id = 1;
+    }
+    class Empty {}
+    class Described {
+      id = 1;
+    }
+    const Animal = defineEntity({
+      name: 'Animal',
+      discriminatorColumn: 'type',
+      properties: { id: p.integer().primary(), type: p.enum(['dog', 'cat']), owner: () => p.manyToOne(Plain) },
+    });
+    const renamed: string = 'size';
+    const Renamed = defineEntity({
+      name: 'Renamed',
+      properties: { id: p.integer().primary(), size: p.integer().serializedName(renamed), plain: () => p.manyToOne(Plain) },
+    });
+    const Owner = defineEntity({
+      name: 'Owner',
+      properties: { id: p.integer().primary(), plain: () => p.manyToOne(Plain), far: { kind: 'm:1', entity: () => Place } },
+    });
+    const any: any = Thing;
+    const rest = { base_path: '/x', filters: { anything: ['eq'] }, sort: ['any.thing'], actions: { _index: null } } as const;
+    const list: ListOptions = { filters: { anything: ['eq'] } };
+    const apis: Apis = { thing: { ...base, ...list } };
     expect(defineApis({ thing: { ...base, ...list } })).toBeDefined();
+    expect(defineApis({ thing: { ...base, sort: [renamed] } })).toBeDefined();
+    expect(defineApis(apis)).toBe(apis);
+    const friends = { ...rest, actions: { friends: { association: { property: 'friends' } } } } as const;
+    const known = defineApis({
+      named: { class: 'Thing', ...rest },
+      namedFriends: { class: 'Thing', ...friends },
+      plain: { class: Plain, ...rest },
+      plainFriends: { class: Plain, ...friends },
+      empty: { class: Empty, ...rest },
+      described: { class: defineEntity({ class: Described, properties: { id: p.integer().primary() } }), ...rest },
+      schema: { class: new EntitySchema<{ id: number }>({ name: 'Schema', properties: { id: { type: 'number' } } }), ...rest },
+      // those that inherit from it can have more
+      animal: { class: Animal, ...rest },
+      animalClass: { class: Animal.class, ...friends },
+      renamed: { class: Renamed, ...rest, sort: ['anything'] },
+      any: { class: any, ...rest },
+      beyond: { class: Owner, base_path: '/owner', filters: { 'plain.any.thing': ['eq'], 'far.any': ['eq'] }, actions: {} },
+    });
+    expect(known).toBeDefined();
+  });
+
+  test('are the same for what inherits', () => {
+    const Base = defineEntity({
+      name: 'Base',
+      abstract: true,
+      properties: { id: p.integer().primary(), made: p.datetime().serializedName('created') },
+    });
+    const Child = defineEntity({ name: 'Child', extends: Base, properties: { label: p.string() } });
+    class Grown extends Child.class {
+      shout(): string {
+        return this.label.toUpperCase();
+      }
+    }
+    expect(
+      defineApis({
+        child: { class: Child, base_path: '/child', sort: ['id', 'created', 'label'], actions: { _index: null } },
+        grown: { class: Grown, base_path: '/grown', sort: ['id', 'created', 'label'], actions: { _index: null } },
+      }),
+    ).toBeDefined();
+    // @ts-expect-error it has another name in JSON
+    defineApis({ grown: { class: Grown, base_path: '/grown', sort: ['made'], actions: { _index: null } } });
+    // @ts-expect-error a method is no field
+    defineApis({ grown: { class: Grown, base_path: '/grown', sort: ['shout'], actions: { _index: null } } });
+  });
+});
+
+describe('the associations in code', () => {
+  const Place = defineEntity({ name: 'Place', properties: { id: p.integer().primary() } });
+  const schema = defineEntity({
+    name: 'Thing',
+    properties: {
+      id: p.integer().primary(),
+      place: () => p.manyToOne(Place),
+      places: () => p.manyToMany(Place).serializedName('locations'),
+      parts: () => p.oneToMany(Place).mappedBy('id'),
+    },
+  });
+  class Thing extends schema.class {
+    addPerson(_: object): void {}
+    removePerson(_: object): void {}
+    addBox(_: object): void {}
+    removeBox(_: object): void {}
+    addHalf(_: object): void {}
+  }
+  const rest = { base_path: '/thing' } as const;
+
+  test('are those to many, by the name that the model has for them, and what it has methods for', () => {
+    const apis = defineApis({
+      thing: {
+        ...rest,
+        class: Thing,
+        actions: {
+          place: { association: { property: 'places' } },
+          part: { association: { property: 'parts' } },
+          person: { association: { property: 'people', types: [Place] } },
+          box: { association: { property: 'boxes', types: [Place] } },
+          none: { association: null, controller_action: 'noneApi' },
+        },
+        controller: 'ThingController',
+      },
+      // its class may bring methods
+      schema: { ...rest, class: schema, actions: { person: { association: { property: 'people', types: [Place] } } } },
+    });
+    expect(Object.keys(apis)).toEqual(['thing', 'schema']);
+  });
+
+  test('and no others', () => {
+    // @ts-expect-error there is none
+    defineApis({ thing: { ...rest, class: Thing, actions: { owner: { association: { property: 'owners' } } } } });
+    // @ts-expect-error this one is to one
+    defineApis({ thing: { ...rest, class: Thing, actions: { place: { association: { property: 'place' } } } } });
+    // @ts-expect-error this is its name in JSON
+    defineApis({ thing: { ...rest, class: Thing, actions: { place: { association: { property: 'locations' } } } } });
+    // @ts-expect-error it can be added to only
+    defineApis({ thing: { ...rest, class: Thing, actions: { half: { association: { property: 'halves' } } } } });
+    expect.assertions(0);
   });
 });
 
@@ -132,6 +291,7 @@ describe('the methods of handlers in code', () => {
   class ThingController {
     closeApi(): void {}
     theLoudest(): void {}
+    plainApi(): void {}
     readonly size = 1;
   }
   const base = { class: 'Thing', base_path: '/thing' } as const;
@@ -151,6 +311,20 @@ describe('the methods of handlers in code', () => {
   test('and no others', () => {
     // @ts-expect-error there is no such method
     defineApis({ thing: { ...base, controller: ThingController, actions: { loud: { controller_action: 'theLouder' } } } });
+    // @ts-expect-error nor one that is called as its action
+    defineApis({ thing: { ...base, controller: ThingController, actions: { open: null } } });
+    // @ts-expect-error it is no method
+    defineApis({ thing: { ...base, controller: ThingController, actions: { size: { controller_action: 'size' } } } });
+    // @ts-expect-error the default controller handles no custom action
+    defineApis({ thing: { ...base, actions: { open: { methods: { GET: true } } } } });
+    // @ts-expect-error and has no methods of an application
+    defineApis({ thing: { ...base, controller: null, actions: { _index: { controller_action: 'openApi' } } } });
+    expect.assertions(0);
+  });
+
+  test('are not told of those that the base controller has', () => {
+    const same: Same<BaseMethod, MethodsOf<ApiController>> = true;
+    expect(same).toBe(true);
   });
 });
 
@@ -175,7 +349,12 @@ describe('the roles in code', () => {
             _entity: { methods: { GET: true, DELETE: true }, roles: { GET: null, DELETE: 'ROLE_ADMIN' } },
           },
         },
-        other: { ...base, base_role: 'OTHER_SEE', actions: { close: { roles: { POST: 'THING_CLOSE' } } } },
+        other: {
+          ...base,
+          controller: 'ThingController',
+          base_role: 'OTHER_SEE',
+          actions: { close: { roles: { POST: 'THING_CLOSE' } } },
+        },
       },
       known,
     );
@@ -188,5 +367,6 @@ describe('the roles in code', () => {
     defineApis({ thing: { ...base, base_role: 'THING_SEEN', actions: { _index: null } } }, known);
     // @ts-expect-error nor this one
     defineApis({ thing: { ...base, actions: { _index: { roles: { GET: 'THING_SEEN' } } } } }, known);
+    expect.assertions(0);
   });
 });

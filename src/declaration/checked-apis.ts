@@ -1,0 +1,32 @@
+import type { CheckedAssociation } from './association-names.ts';
+import type { CheckedList, ModelName, PropertiesOf } from './field-names.ts';
+import type { CheckedController, CheckedHandler, ControllerOf } from './handler-names.ts';
+import type { Listed, Mistake } from './mistake.ts';
+
+/**
+ * Declarations whose keys are known, and whose names of fields, associations and methods are those of their models and controllers, as
+ * far as types know them.
+ */
+export type CheckedApis<Apis, ApiKey extends string, ActionKey extends string> = {
+  readonly [Name in keyof Apis]: Apis[Name] extends { readonly class: infer Model; readonly actions: infer Actions }
+    ? CheckedKeys<Apis[Name], ApiKey> &
+        CheckedList<PropertiesOf<Model>, Apis[Name], ModelName<Model>> &
+        CheckedController<ControllerOf<Apis[Name]>, Actions> & {
+          readonly actions: {
+            readonly [Action in keyof Actions]: CheckedAction<Model, ControllerOf<Apis[Name]>, Actions[Action], ActionKey>;
+          };
+        }
+    : unknown;
+};
+
+type CheckedAction<Model, Controller, Action, Key extends string> = Action extends null
+  ? unknown
+  : CheckedKeys<Action, Key> &
+      CheckedList<PropertiesOf<Model>, Action, ModelName<Model>> &
+      CheckedHandler<Controller, Action> &
+      CheckedAssociation<Model, Action>;
+
+/** What a literal is that is not generic: compilers let no key pass that its type does not have. */
+type CheckedKeys<Written, Known extends string> = {
+  readonly [Key in Exclude<keyof Written, Known>]: Mistake<`there is no key '${Key & string}'; keys: ${Listed<Known>}`>;
+};
