@@ -62,19 +62,28 @@ describe('the built package', () => {
 
   test('has types that a strict project can use', () => {
     // Where the types of a name cannot be found it silently becomes any. The last line has an error on purpose:
-    // that it is the only one shows that the lines above it were looked at.
+    // that it is the only one shows that the lines above it were looked at. So has that of a field that is called otherwise in JSON.
     const use = `
       import * as declarest from 'declarest';
       import * as testing from 'declarest/testing';
       type All = typeof declarest & typeof testing;
       type Untyped = { [K in keyof All]: 0 extends 1 & All[K] ? K : never }[keyof All];
       export const untyped: [Untyped] extends [never] ? [] : [Untyped] = [];
-      export const missing = declarest.noSuchName;`;
+      export const missing = declarest.noSuchName;
+      import { defineEntity, p } from '@mikro-orm/core';
+      const Thing = defineEntity({ name: 'Thing', properties: { id: p.integer().primary(), size: p.integer().serializedName('length') } });
+      const base = { class: Thing, base_path: '/thing', actions: { _index: null } } as const;
+      export const apis = declarest.defineApis({ thing: { ...base, sort: ['length'] } });
+      export const wrong = declarest.defineApis({ thing: { ...base, sort: ['size'] } });`;
     writeFileSync(join(project, 'use.ts'), use);
     const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc');
     const options = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2024', '--types', 'node', '--skipLibCheck'];
     const result = spawnSync(process.execPath, [tsc, '--ignoreConfig', ...options, 'use.ts'], { cwd: project, encoding: 'utf8' });
-    expect(result.stdout.trim().split('\n')).toEqual([expect.stringMatching(/^use\.ts\(7,\d+\): error TS2339: .*noSuchName/)]);
+    expect(result.stdout.trim().split('\n')).toEqual([
+      expect.stringMatching(/^use\.ts\(7,\d+\): error TS2339: .*noSuchName/),
+      expect.stringMatching(/^use\.ts\(12,\d+\): error TS2322: .*Mistake<"Thing has no field 'size'; it has: id, length">/),
+      expect.anything(),
+    ]);
   });
 
   test('has a command', () => {
