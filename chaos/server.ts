@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** `declarest serve` in a process of its own. */
@@ -11,6 +11,8 @@ export interface ServedApplication {
   errors(): string;
   /** Mebibytes in memory, now and at most. */
   memory(): { readonly now: number; readonly peak: number };
+  /** From now on the most that is in memory is counted anew. */
+  forgetPeak(): void;
   /** Sends a signal and gives the exit code and the milliseconds until the end. */
   end(signal?: NodeJS.Signals): Promise<{ readonly code: number | null; readonly took: number }>;
 }
@@ -52,6 +54,7 @@ export async function serve(
       const size = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(status)?.[1]) / 1024;
       return { now: size('VmRSS'), peak: size('VmHWM') };
     },
+    forgetPeak: () => writeFileSync(`/proc/${child.pid}/clear_refs`, '5'),
     async end(signal = 'SIGTERM') {
       const start = performance.now();
       if (child.exitCode !== null || child.signalCode !== null) return { code: child.exitCode, took: 0 };

@@ -174,6 +174,7 @@ export const loadRows: readonly Row[] = [
           Array.from({ length: 10_000 }, (_, id) => ({ id, name: 'y'.repeat(1500) })),
         ]) {
           const size = JSON.stringify({ name: 'n', data }).length / 1_048_576;
+          server.forgetPeak();
           const { now } = server.memory();
           const { status } = await ask(server.url, { method: 'POST', path: '/thing.json', json: { name: 'n', data } });
           const grown = Math.max(server.memory().peak - now, 0);

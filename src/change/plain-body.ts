@@ -1,6 +1,7 @@
 import { type EntityMetadata, type EntityProperty, isRaw, type Platform, ReferenceKind, type Type } from '@mikro-orm/core';
 import type { ApiRequest } from '../access/user.ts';
 import { type DatabaseKind, databaseKindOf, type Mapper } from '../database/mapper.ts';
+import { inGroups, readGroups } from '../model/groups.ts';
 import { hasDiscriminator, typeOf } from '../model/hierarchy.ts';
 import { type Identifier, type IdentifierParser, identifierParser, keyOf } from '../model/identifier.ts';
 import { hasAccessor } from '../model/own-code.ts';
@@ -44,6 +45,8 @@ interface PlainField {
   readonly refersTo: Omit<Referred, 'id'> | null;
   /** Whether it can refer to a row that the caller does not see, and would not mean by null. */
   readonly canHide: boolean;
+  /** Whether what is sent is a patch of what is there. */
+  readonly merges: boolean;
   /** What the driver takes for the value, or undefined where there is more to it. */
   read(json: unknown): unknown;
 }
@@ -95,6 +98,7 @@ export class PlainBody {
       if (!field) return null;
       const json = (body as Record<string, unknown>)[name];
       if (json === null && (!field.nullable || (field.canHide && !isNew))) return null;
+      if (field.merges && !isNew) return null;
       const value = json === null ? null : field.read(json);
       if (value === undefined) return null;
       const { column, refersTo, type } = field;
@@ -137,7 +141,7 @@ function plainField(
   if (common.type === '') return null;
   if (field.kind === 'scalar') {
     const read = scalarReader(field, mapper);
-    return read && { ...common, refersTo: null, canHide: false, read };
+    return read && { ...common, refersTo: null, canHide: false, merges: field.merges, read };
   }
   const mayRefer = field.kind === 'to-one' && isPlainReference(property, field.targets) ? referenceCheck(field) : null;
   if (field.kind !== 'to-one' || !mayRefer) return null;
@@ -148,6 +152,7 @@ function plainField(
   return {
     ...common,
     canHide: !isOpen(target),
+    merges: false,
     refersTo: {
       table: tableOf(mapper, target),
       key: platform.quoteIdentifier(key.fieldNames[0] as string).toString(),
@@ -202,14 +207,19 @@ function scalarReader(field: ScalarWrite, mapper: Mapper): PlainField['read'] | 
   const platform = mapper.driver.getPlatform();
   const { metadata: property } = field;
   const kind = valueKindOf(property, platform);
-  if (!plainKinds.has(kind.kind)) return null;
-  const toDatabase = databaseValue(property, platform);
   const databaseKind = databaseKindOf(mapper);
+  if (!plainKinds.has(kind.kind) && !(kind.kind === 'json' && staysAsSent(property, databaseKind))) return null;
+  const toDatabase = databaseValue(property, platform);
   return (json) => {
     const parsed = field.parse(json);
     if (!('value' in parsed)) return undefined;
     return driverValue(toDatabase(parsed.value), databaseKind);
   };
+}
+
+/** Whether an answer shows a JSON value as it was sent: PostgreSQL gives back the keys of its objects in another order. */
+function staysAsSent(property: EntityProperty, kind: DatabaseKind): boolean {
+  return kind === 'sqlite' || !inGroups(property, readGroups);
 }
 
 /** The value as the mapper itself would hand it to the driver. */

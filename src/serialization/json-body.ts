@@ -33,12 +33,19 @@ export function acceptJson(app: FastifyInstance, depth: number): void {
         done(problem('invalid_body', { reason: 'it is no valid UTF-8' }, { cause: error }));
         return;
       }
+      release(bytes);
       parse(request, body, (error, value) => {
         if (error) done(problem('invalid_body', { reason: reasonOf(body) }, { cause: error }));
         else done(null, value);
       });
     },
   );
+}
+
+/** Gives back the memory of a long body that was decoded: the collector would do so only when it gets round to it. */
+function release({ buffer, length }: Buffer): void {
+  // what is shorter may be part of a buffer that others have parts of
+  if (length > 65_536 && buffer.byteLength === length) (buffer as ArrayBuffer).transfer(0);
 }
 
 /** Whether lists and objects are nested deeper than a number; what is in strings does not count. */

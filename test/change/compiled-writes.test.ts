@@ -32,6 +32,7 @@ function models() {
       code: p.string().length(10).unique().groups('read', 'write'),
       status: p.string().default('new').groups('read', 'write'),
       hidden: p.string().default('kept'),
+      notes: p.json().nullable().groups('write'),
       serial: p
         .integer()
         .onCreate(() => 7)
@@ -95,6 +96,7 @@ const reference = fc.oneof(
 const further = fc.oneof(
   { weight: 3, arbitrary: fc.record({ code: fc.constantFrom('c1', 'c2', 'd', 'e', 'f', 'far too long', '') }) },
   fc.record({ maker: reference }),
+  fc.record({ notes: kinds.json.value }),
   fc.record({ status: fc.constantFrom('', 'old', null) }),
   fc.constantFrom({}, { nothing: 1 }, { hidden: 'x' }, { id: 1 }, { serial: 1 }, { type: 'item' }),
 );
@@ -168,6 +170,9 @@ async function compare(database: DatabaseKind, requests: readonly Asked[]): Prom
         if (compiled.statements.length <= 3 && !compiled.statements.some((sql) => /^begin/i.test(sql))) taken.compiled++;
       }
     }
+    const notes = ({ application }: TestApplication) =>
+      application.mapper.em.fork().execute('select id, notes from item order by id');
+    expect(await notes(compiled)).toEqual(await notes(plain));
   } finally {
     await compiled.close();
     await plain.close();
