@@ -67,69 +67,71 @@ type JsonName<Name, Property> =
 /** The properties of a model by their names in JSON. */
 type Fields<Properties> = { readonly [Name in keyof Properties as JsonName<Name, Properties[Name]>]: Properties[Name] };
 
-/** By which names a path leads from model to model: those that callers see, or those that the model has. */
-type Naming = 'json' | 'property';
-
-type Named<Properties, By extends Naming> = Properties extends unknown
-  ? By extends 'json'
-    ? Fields<Properties>
-    : Properties
-  : never;
-
 /** Where an association may hold several models, what one of them has will do. */
 type NamesIn<Known> = Known extends unknown ? keyof Known : never;
 
 type In<Known, Name> = Known extends unknown ? (Name extends keyof Known ? Known[Name] : never) : never;
 
-/** The properties of what a property leads to; none where it is a single value. */
-type Behind<Property> =
-  Definition<Property> extends infer Defined
-    ? Defined extends { readonly '~options': infer Options; readonly '~type'?: { value: infer Value } }
-      ? Options extends { readonly kind: string }
-        ? Value extends unknown
-          ? DefinedIn<Value>
-          : never
-        : Record<never, never>
-      : Anything
-    : never;
+/** By which names a path leads from model to model: those that callers see, or those that the model has. */
+type Naming = 'json' | 'property';
+
+type Named<Properties, By extends Naming> = By extends 'json' ? Fields<Properties> : Properties;
+
+/** What there is behind a property, by its names; nothing where it is a single value. */
+type Behind<Defined, By extends Naming> = Defined extends {
+  readonly '~options': infer Options;
+  readonly '~type'?: { value: infer Value };
+}
+  ? Options extends { readonly kind: string }
+    ? NamedIn<Value, By>
+    : Record<never, never>
+  : Anything;
+
+type NamedIn<Value, By extends Naming> = Value extends unknown ? Named<DefinedIn<Value>, By> : never;
 
 /** What is wrong with a path in words; never, where nothing is. */
-type PathTrouble<Properties, Path extends string, By extends Naming, Where extends string> =
-  Named<Properties, By> extends infer Known
-    ? Path extends `${infer First}.${infer Rest}`
-      ? First extends NamesIn<Known>
-        ? PathTrouble<Behind<In<Known, First>>, Rest, By, `'${First}' of ${Where}`>
-        : NoField<Known, First, Where>
-      : Path extends NamesIn<Known>
-        ? never
-        : NoField<Known, Path, Where>
-    : never;
+type PathTrouble<
+  Known,
+  Path extends string,
+  By extends Naming,
+  Where extends string,
+> = Path extends `${infer First}.${infer Rest}`
+  ? First extends NamesIn<Known>
+    ? PathTrouble<Behind<Definition<In<Known, First>>, By>, Rest, By, `'${First}' of ${Where}`>
+    : NoField<Known, First, Where>
+  : Path extends NamesIn<Known>
+    ? never
+    : NoField<Known, Path, Where>;
 
 type NoField<Known, Name extends string, Where extends string> = [NamesIn<Known>] extends [never]
   ? `${Where} is a single value, and has no field '${Name}'`
   : `${Where} has no field '${Name}'; it has: ${Listed<NamesIn<Known>>}`;
 
-type CheckedPath<Properties, Path, By extends Naming, Where extends string> = Path extends string
+type CheckedPath<Known, Path, By extends Naming, Where extends string> = Path extends string
   ? string extends Path
     ? unknown
-    : Told<PathTrouble<Properties, Path, By, Where>>
+    : Told<PathTrouble<Known, Path, By, Where>>
   : unknown;
 
-type CheckedPaths<Properties, Paths, Where extends string> = Paths extends readonly unknown[]
-  ? { readonly [I in keyof Paths]: CheckedPath<Properties, Paths[I], 'json', Where> }
+type CheckedPaths<Known, Paths, Where extends string> = Paths extends readonly unknown[]
+  ? { readonly [I in keyof Paths]: CheckedPath<Known, Paths[I], 'json', Where> }
   : Paths extends { readonly fields: infer Inner }
-    ? { readonly fields: CheckedPaths<Properties, Inner, Where> }
+    ? { readonly fields: CheckedPaths<Known, Inner, Where> }
     : unknown;
 
 type CheckedOrder<Properties, Paths, Where extends string> = {
   readonly [I in keyof Paths]: CheckedPath<Properties, Paths[I] extends `-${infer Path}` ? Path : Paths[I], 'property', Where>;
 };
 
+type ListKey = 'filters' | 'sort' | 'search' | 'default_sort';
+
 /** The names of fields in what can be asked of a list. */
-export type CheckedList<Properties, List, Where extends string> = {
-  readonly [Key in keyof List as Key & ('filters' | 'sort' | 'search' | 'default_sort')]: Key extends 'filters'
-    ? { readonly [Path in keyof List[Key]]: CheckedPath<Properties, Path, 'json', Where> }
-    : Key extends 'default_sort'
-      ? CheckedOrder<Properties, List[Key], Where>
-      : CheckedPaths<Properties, List[Key], Where>;
-};
+export type CheckedList<Properties, List, Where extends string> = [keyof List & ListKey] extends [never]
+  ? unknown
+  : {
+      readonly [Key in keyof List as Key & ListKey]: Key extends 'filters'
+        ? { readonly [Path in keyof List[Key]]: CheckedPath<Fields<Properties>, Path, 'json', Where> }
+        : Key extends 'default_sort'
+          ? CheckedOrder<Properties, List[Key], Where>
+          : CheckedPaths<Fields<Properties>, List[Key], Where>;
+    };

@@ -1,0 +1,42 @@
+import type { Part } from './application.ts';
+import type { Cost } from './compiler.ts';
+
+/** What checking the types of an application with some number of models took. */
+export interface Sample {
+  readonly models: number;
+  readonly costs: Readonly<Record<Part, Cost>>;
+}
+
+/** What is held: instantiations are the same on every machine, seconds are not, and are judged by `npm run bench:types` only. */
+export const bounds = {
+  /** Instantiations that a model adds; what there is without any is not counted. */
+  perModel: { models: 200, declarations: 2_900, client: 15 },
+  /** How much more a model may add in the larger application of two. */
+  growth: 1.1,
+  /** For the client of 100 models. */
+  seconds: { client: 2 },
+} as const satisfies {
+  perModel: Record<Part, number>;
+  growth: number;
+  seconds: Partial<Record<Part, number>>;
+};
+
+/** The instantiations that each model added between two applications. */
+export function perModel(part: Part, less: Sample, more: Sample): number {
+  return (more.costs[part].instantiations - less.costs[part].instantiations) / (more.models - less.models);
+}
+
+/** What exceeds its bounds, one sentence each. Samples are of ever more models. */
+export function excesses(part: Part, samples: readonly Sample[]): string[] {
+  const found: string[] = [];
+  let before: number | null = null;
+  for (const [index, sample] of samples.slice(1).entries()) {
+    const added = perModel(part, samples[index] as Sample, sample);
+    const where = `${part}: up to ${sample.models} models, each adds ${Math.round(added)} instantiations`;
+    if (added > bounds.perModel[part]) found.push(`${where}, more than ${bounds.perModel[part]}`);
+    if (before !== null && added > before * bounds.growth)
+      found.push(`${where}, and ${Math.round(before)} before: more than linear`);
+    before = added;
+  }
+  return found;
+}

@@ -1,0 +1,44 @@
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import type { Part } from './application.ts';
+
+const root = join(import.meta.dirname, '..', '..');
+
+/** What checking the types of a part of an application takes. */
+export interface Cost {
+  /** How many types the compiler made of generic ones: the same number each time. */
+  readonly instantiations: number;
+  readonly seconds: number;
+  readonly megabytes: number;
+}
+
+/** Checks the types of a part of an application, and throws where one is wrong. One thread: several repeat each other's work, never in the same way. */
+export function checkTypes(directory: string, part: Part): Cost {
+  const { stdout, status } = run(
+    join(root, 'node_modules', 'typescript', 'bin', 'tsc'),
+    ['-p', join(directory, `tsconfig.${part}.json`), '--extendedDiagnostics', '--singleThreaded', '--pretty', 'false'],
+    directory,
+  );
+  if (status !== 0) throw new Error(`the types of ${directory} are wrong:\n${stdout}`);
+  const figure = (name: string) => {
+    const found = new RegExp(`^${name}:\\s+([\\d.]+)`, 'm').exec(stdout)?.[1];
+    if (found === undefined) throw new Error(`the compiler does not tell "${name}":\n${stdout}`);
+    return Number(found);
+  };
+  return {
+    instantiations: figure('Instantiations'),
+    seconds: figure('Check time'),
+    megabytes: figure('Memory used') / 1024,
+  };
+}
+
+/** Writes the client of an application as users do, to `client.ts` in it. */
+export function writeClient(directory: string): void {
+  const command = ['client', directory, '--out', join(directory, 'client.ts')];
+  const { stderr, status } = run(join(root, 'bin', 'declarest.js'), command, directory);
+  if (status !== 0) throw new Error(`${directory} has no client:\n${stderr}`);
+}
+
+function run(program: string, args: readonly string[], cwd: string): { stdout: string; stderr: string; status: number | null } {
+  return spawnSync(process.execPath, [program, ...args], { cwd, encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 });
+}

@@ -1,0 +1,58 @@
+import { mkdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { type Part, writeApplication } from '../../bench/types/application.ts';
+import { bounds, excesses, type Sample } from '../../bench/types/bounds.ts';
+import { type Cost, checkTypes, writeClient } from '../../bench/types/compiler.ts';
+import { root } from '../docs/markdown.ts';
+
+const nothing: Cost = { instantiations: 0, seconds: 0, megabytes: 0 };
+
+function sampleOf(models: number, part: Part, cost: Cost): Sample {
+  return { models, costs: { models: nothing, declarations: nothing, client: nothing, [part]: cost } };
+}
+
+describe('what types cost the compiler', () => {
+  const directory = join(root, 'var', `type-cost-${process.pid}`);
+  mkdirSync(directory, { recursive: true });
+  afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+  const measure = (part: Part, models: number) => {
+    const application = join(directory, `${part}-${models}`);
+    writeApplication(application, models);
+    if (part === 'client') writeClient(application);
+    return sampleOf(models, part, checkTypes(application, part));
+  };
+
+  test('of declarations, stays within its bounds, and grows with the number of models only', { timeout: 60_000 }, () => {
+    const samples = [1, 7, 13].map((models) => measure('declarations', models));
+    expect(excesses('declarations', samples)).toEqual([]);
+    // a figure that is too small would mean that nothing was looked at
+    expect(samples.at(-1)?.costs.declarations.instantiations).toBeGreaterThan(13 * 1_000);
+  });
+
+  test('of the client, stays within its bounds', { timeout: 60_000 }, () => {
+    expect(excesses('client', [measure('client', 1), measure('client', 7)])).toEqual([]);
+  });
+});
+
+describe('the bounds of what types cost', () => {
+  const samples = (...instantiations: number[]) =>
+    instantiations.map((amount, index) => sampleOf(10 ** index, 'client', { ...nothing, instantiations: amount }));
+
+  test('are kept by what grows with the number of models', () => {
+    expect(excesses('client', samples(800, 800 + 9 * 10, 800 + 99 * 10))).toEqual([]);
+  });
+
+  test('are not by what grows faster, however little it is', () => {
+    expect(excesses('client', samples(800, 809, 1070))).toEqual([
+      'client: up to 100 models, each adds 3 instantiations, and 1 before: more than linear',
+    ]);
+  });
+
+  test('nor by what is too much for each', () => {
+    expect(excesses('client', samples(800, 980))).toEqual([
+      `client: up to 10 models, each adds 20 instantiations, more than ${bounds.perModel.client}`,
+    ]);
+  });
+});
