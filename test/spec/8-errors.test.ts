@@ -703,7 +703,7 @@ describe('a database out of reach', () => {
 
   test('behind a statement that takes too long, a pool that is used up, or a deadlock is 503, and over right after', async () => {
     const database = await freshDatabase('postgresql');
-    const limits = { schema: 'update', pool: 1, connect_timeout: 200, statement_timeout: 600 } as const;
+    const limits = { schema: 'update', pool: 1, connect_timeout: 1000, statement_timeout: 2500 } as const;
     const app = await startApplication({
       ...options,
       app_main: { ...options.app_main, database: { url: database.url, ...limits } },
@@ -768,7 +768,7 @@ describe('a database out of reach', () => {
 describe.each(databases)('a limit on %s', (database) => {
   test('has a code of its own', async () => {
     const server = {
-      ...{ json_depth: 3, url_limit: 200, max_parameters: 2, parameter_limit: 50, handler_timeout: 300, max_concurrent: 2 },
+      ...{ json_depth: 3, url_limit: 200, max_parameters: 2, parameter_limit: 50, handler_timeout: 1200, max_concurrent: 2 },
       rate_limit: { limit: 2, by: 'address' as const },
     };
     const limits = thingOptions(server, { pagination: { max_offset: 10 } });
@@ -892,7 +892,7 @@ describe.each(databases)('what a list cannot be asked on %s', (database) => {
     const asking = thingOptions(undefined, {
       formats: ['json', 'csv'],
       exports: { at_once: 1 },
-      database: { connect_timeout: 300 },
+      database: { connect_timeout: 1000 },
       pagination: { max_or_groups: 1 },
     });
     const list = { class: 'Thing', base_path: '/asked', filters: { name: ['eq'] }, sort: ['name'], actions: { _index: null } };
