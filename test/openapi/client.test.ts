@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ApiError, createClient } from '../../examples/courses/client.ts';
+import { ApiError, createClient, type Problem, type Violation } from '../../examples/courses/client.ts';
 import { startApplication, type TestApplication } from '../../src/testing.ts';
 import { call } from '../cli/call.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
@@ -25,25 +25,46 @@ describe.each(databases)('the client of the example on %s', (kind) => {
   let app: TestApplication;
   let client: ReturnType<typeof createClient>;
 
+  const administrator = { id: 3, roles: ['ROLE_ADMIN'], centers: [1, 2, 3] };
+  const clientOf = (user: { id: number; roles: string[]; centers: number[] }, send = fetch) =>
+    createClient({ baseUrl: app.url, token: () => app.tokenFor(user), fetch: send });
+
   beforeAll(async () => {
     database = await freshDatabase(kind);
     app = await startApplication({ directory, databaseUrl: database.url });
-    const token = () => app.tokenFor({ id: 3, roles: ['ROLE_ADMIN'], centers: [1, 2, 3] });
-    client = createClient({ baseUrl: app.url, token });
+    client = clientOf(administrator);
   });
   afterAll(async () => {
     await app?.close();
     await database?.drop();
   });
 
-  test('lists, pages to the end, and fetches', async () => {
+  test('lists, pages to the end by the links that it is given, and fetches', async () => {
     const { count, results } = await client.person.list({ items_per_page: 2 });
     expect(results).toHaveLength(2);
+    expect(count).toBeGreaterThan(6);
+    const asked: string[] = [];
+    const counting: typeof fetch = (address, options) => {
+      asked.push(String(address));
+      return fetch(address, options);
+    };
     const all = [];
-    for await (const person of client.person.all({ items_per_page: 3 })) all.push(person);
+    for await (const person of clientOf(administrator, counting).person.all({ items_per_page: 3 })) all.push(person);
     expect(new Set(all.map(({ id }) => id)).size).toBe(count);
+    expect(asked).toHaveLength(Math.ceil(count / 3));
+    expect(asked.slice(1).every((address) => address.includes('after='))).toBe(true);
     const [first] = all;
     expect(await client.person.get(first?.id ?? 0)).toEqual(first);
+  });
+
+  test('asks for no more pages than it is asked for', async () => {
+    let requests = 0;
+    const counting: typeof fetch = (address, options) => {
+      requests++;
+      return fetch(address, options);
+    };
+    for await (const _ of clientOf(administrator, counting).person.all({ items_per_page: 3 })) break;
+    expect(requests).toBe(1);
   });
 
   test('creates, changes an association, adds, removes', async () => {
@@ -62,6 +83,23 @@ describe.each(databases)('the client of the example on %s', (kind) => {
     expect((await client.course.get(id)).tags).not.toContainEqual(tag);
   });
 
+  test('changes associations to one of several models, to none, and to many', async () => {
+    const [course] = (await client.course.list()).results;
+    const [person] = (await client.person.list()).results;
+    const [thirdParty] = (await client.thirdParty.list()).results;
+    const tags = (await client.tag.list()).results.slice(0, 2);
+    const id = course?.id ?? 0;
+    const patched = await client.course.update(id, {
+      requestor: { type: 'person', id: person?.id },
+      referrer: null,
+      tags: tags.map((tag) => ({ id: tag.id })),
+    });
+    expect(patched).toMatchObject({ requestor: { type: 'person', id: person?.id }, referrer: null });
+    expect(new Set(patched.tags.map((tag) => tag.id))).toEqual(new Set(tags.map((tag) => tag.id)));
+    const other = await client.course.update(id, { requestor: { type: 'third_party', id: thirdParty?.id }, tags: [] });
+    expect(other).toMatchObject({ requestor: { id: thirdParty?.id }, tags: [] });
+  });
+
   test('sends a request with a key as often as it likes, and it is done once', async () => {
     const [center] = (await client.center.list()).results;
     const body = { firstName: 'Once', lastName: 'Only', center: { id: center?.id ?? 0 } };
@@ -76,19 +114,65 @@ describe.each(databases)('the client of the example on %s', (kind) => {
     });
   });
 
-  test('tells violations and refusals by their status', async () => {
-    const failure = async (attempt: Promise<unknown>) => {
+  describe('what is refused', () => {
+    const failure = async (attempt: Promise<unknown>): Promise<Problem> => {
       const error = await attempt.catch((thrown: unknown) => thrown);
       expect(error).toBeInstanceOf(ApiError);
+      expect((error as ApiError).response.status).toBe((error as ApiError).problem.status);
       return (error as ApiError).problem;
     };
-    const [center] = (await client.center.list()).results;
-    const violated = await failure(
-      client.person.create({ firstName: 'x'.repeat(81), lastName: 'y', center: { id: center?.id ?? 0 } }),
-    );
-    expect(violated).toMatchObject({ status: 422, violations: [{ propertyPath: 'firstName' }] });
-    expect(await failure(client.person.get(999_999))).toMatchObject({ status: 404, code: 'entity_not_found' });
-    const nobody = createClient({ baseUrl: app.url });
-    expect(await failure(nobody.person.list())).toMatchObject({ status: 401 });
+
+    test('is told by its status, which tells the type of the problem', async () => {
+      const [center] = (await client.center.list()).results;
+      const problem = await failure(
+        client.person.create({ firstName: 'x'.repeat(81), lastName: 'y', center: { id: center?.id ?? 0 } }),
+      );
+      // @ts-expect-error only one of 422 has violations
+      problem.violations;
+      const violations: Violation[] = problem.status === 422 ? (problem.violations ?? []) : [];
+      expect(violations).toMatchObject([{ propertyPath: 'firstName' }]);
+      expect(problem.status === 422 && problem.code).toBe('validation_failed' satisfies typeof problem.code);
+    });
+
+    test('for its form', async () => {
+      const problem = await failure(client.person.list({ items_per_page: 0 }));
+      // @ts-expect-error a request with a wrong form is never in conflict
+      const isConflict = problem.status === 400 && problem.code === 'conflict';
+      expect(isConflict).toBe(false);
+      expect(problem).toMatchObject({ status: 400, code: 'invalid_parameter' });
+      const unknown = { firstName: 'Ada', lastName: 'Byron', center: { id: 1 }, nationalNumber: '1' };
+      expect(await failure(client.person.create(unknown))).toMatchObject({ status: 400 });
+      expect(await failure(client.person.create({ ...unknown, center: { id: 999_999 } }))).toMatchObject({ status: 400 });
+    });
+
+    test('for there is no such thing', async () => {
+      expect(await failure(client.person.get(999_999))).toMatchObject({ status: 404, code: 'entity_not_found' });
+    });
+
+    test('for nobody is calling, or somebody whom nobody can tell', async () => {
+      const nobody = createClient({ baseUrl: app.url });
+      expect(await failure(nobody.person.list())).toMatchObject({ status: 401, code: 'authentication_required' });
+      const forged = createClient({ baseUrl: app.url, token: 'forged' });
+      expect(await failure(forged.person.list())).toMatchObject({ status: 401, code: 'invalid_credentials' });
+    });
+
+    test('for the caller may not, be it to list, to add, to change or to remove', async () => {
+      const [course] = (await client.course.list()).results;
+      const [person] = (await client.person.list()).results;
+      const refused = { status: 403, code: 'access_denied' };
+      const stranger = clientOf({ id: 999, roles: ['ROLE_USER'], centers: [] });
+      expect(await failure(stranger.person.list())).toMatchObject(refused);
+      // sees the same, but is no administrator, and refers to no course
+      const colleague = clientOf({ id: 999, roles: ['ROLE_USER'], centers: [1, 2, 3] });
+      const id = course?.id ?? 0;
+      expect(await colleague.course.get(id)).toEqual(course);
+      expect(await failure(colleague.course.addTag(id, { id: 'health' }))).toMatchObject(refused);
+      expect(await failure(colleague.course.update(id, { title: 'Mine' }))).toMatchObject(refused);
+      expect(await failure(colleague.course.close(id))).toMatchObject(refused);
+      expect(await failure(colleague.person.remove(person?.id ?? 0))).toMatchObject(refused);
+      expect(await failure(colleague.user.list())).toMatchObject(refused);
+      expect(await client.course.get(id)).toEqual(course);
+      expect(await client.person.get(person?.id ?? 0)).toEqual(person);
+    });
   });
 });
