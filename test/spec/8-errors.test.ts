@@ -801,7 +801,7 @@ describe.each(databases)('a request with an idempotency key on %s', (database) =
     const fresh = await freshDatabase(database);
     const start = (schema: 'update' | 'none') => {
       const given = thingOptions({ idempotency: { answer_limit: 10 } });
-      const settings = { url: fresh.url, schema, statement_timeout: 300 };
+      const settings = { url: fresh.url, schema, statement_timeout: 1000 };
       return startApplication({ ...given, app_main: { ...given.app_main, database: settings } });
     };
     const send = async (app: TestApplication, path: string, key: string, name: string) => {
