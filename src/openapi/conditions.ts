@@ -3,13 +3,19 @@ import type { HttpMethod } from '../declaration/types.ts';
 import type { RouteRecord } from '../route/record.ts';
 import type { JsonSchema } from './json-schema.ts';
 
+/** `*`, or tags as `ETag` has them. */
+const tags: JsonSchema = {
+  type: 'string',
+  pattern: String.raw`^(?:\*|(?:W/)?"[!#-~]*"(?: *, *(?:W/)?"[!#-~]*")*)$`,
+};
+
 /** The headers of requests that operations refer to. */
 const parameters = {
   IfMatch: {
     name: 'If-Match',
     in: 'header',
     description: 'The `ETag` that the entity must still have, or `*`; else it is 412 and nothing is changed.',
-    schema: { type: 'string' },
+    schema: tags,
   },
   IfMatchRequired: {
     name: 'If-Match',
@@ -17,7 +23,7 @@ const parameters = {
     required: true,
     description:
       'The `ETag` that the entity must still have, or `*`; else it is 412, and without it 428, and nothing is changed.',
-    schema: { type: 'string' },
+    schema: tags,
   },
   IfNoneMatch: {
     name: 'If-None-Match',

@@ -37,10 +37,15 @@ export function integerToJson(value: unknown): unknown {
 /** SQLite keeps decimals as numbers and so forgets their trailing zeros; the column's scale restores them. */
 function decimalToJson(value: unknown, scale: number): unknown {
   if (value === null || value === undefined) return value;
-  const text = typeof value === 'number' ? value.toFixed(scale) : String(value);
+  const text = typeof value === 'number' ? value.toFixed(scale) : withoutExponent(String(value), scale);
   if (scale === 0 || !/^-?\d+(\.\d+)?$/.test(text)) return text;
   const [whole, fraction = ''] = text.split('.');
   return fraction.length >= scale ? text : `${whole}.${fraction.padEnd(scale, '0')}`;
+}
+
+/** The text of a very small number has an exponent, as JavaScript writes it. */
+function withoutExponent(text: string, scale: number): string {
+  return /e-\d+$/.test(text) ? Number(text).toFixed(scale) : text;
 }
 
 /** SQLite keeps a date that was given as an object as milliseconds. */

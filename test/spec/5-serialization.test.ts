@@ -284,6 +284,8 @@ describe.each(databases)('serialization on %s', (kind) => {
       ['decimal', '9999999999.99'],
       ['precise', '12345678901.2345'],
       ['precise', '-0.0001'],
+      ['minute', '0.000000001700'],
+      ['minute', '-0.000000000001'],
       ['decimalNumber', '1.500'],
       ['decimalNumber', 1.5, '1.500'],
       ['float', 0.1],
@@ -376,7 +378,7 @@ describe.each(databases)('serialization on %s', (kind) => {
       const { id, ...others } = await get(`/charts/${json.id}.json`);
       expect(Object.values(others).every((value) => value === null)).toBe(true);
       expect(json).toEqual({ id, ...others });
-      expect(Object.keys(others)).toHaveLength(36);
+      expect(Object.keys(others)).toHaveLength(37);
     });
     test('a decimal with more digits than the database keeps is refused, never rounded', async () => {
       const precise = '12345678901234.5678';

@@ -132,6 +132,7 @@ describe.each(databases)('validation on %s', (kind) => {
       decimal: (value) => value === 5 || value === -1.5 || value === '5',
       decimalNumber: (value) => value === 5 || value === -1.5 || value === '5',
       precise: (value) => value === 5 || value === -1.5 || value === '5',
+      minute: (value) => value === 5 || value === -1.5 || value === '5',
       float: (value) => value === 5 || value === -1.5,
       double: (value) => typeof value === 'number',
       boolean: (value) => value === true,
@@ -462,6 +463,7 @@ describe.each(databases)('validation on %s', (kind) => {
         .tuple(fc.integer({ min: -99999, max: 99999 }), fc.nat(999))
         .map(([whole, part]) => Number(`${whole}.${part}`)),
       precise: fc.tuple(fc.maxSafeInteger(), fc.nat(9999)).map(([whole, part]) => `${whole}.${part}`),
+      minute: fc.nat(1_000_000).map((part) => `0.${String(part).padStart(12, '0')}`),
       float: fc.oneof(fc.float({ noNaN: true, noDefaultInfinity: true }), fc.double({ noNaN: true, noDefaultInfinity: true })),
       double: fc.double({ noNaN: true, noDefaultInfinity: true }),
       boolean: fc.boolean(),
@@ -552,6 +554,7 @@ function agrees(field: string, given: unknown, shown: unknown): boolean {
       return BigInt(given as string) === BigInt(shown as string);
     case 'decimal':
     case 'precise':
+    case 'minute':
     case 'decimalNumber':
       return Number(given) === Number(shown);
     case 'float':

@@ -5,7 +5,7 @@ import { openApiDocument } from '../../../src/openapi/document.ts';
 import { startApplication, type TestApplication } from '../../../src/testing.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../../support/databases.ts';
 import { takeObjections } from '../../support/documents/watch-answers.ts';
-import { type FuzzRequest, Requests } from './requests.ts';
+import { type FuzzAnswer, type FuzzRequest, Requests } from './requests.ts';
 
 const directory = join(import.meta.dirname, '../../../examples/courses');
 const count = Number(process.env.FUZZ_COUNT ?? 200);
@@ -51,9 +51,10 @@ describe.each(databases)('requests made from the document of the example alone, 
     let allowed = 0;
     for (let i = 0; i < count && wrong.length < 20; i++) {
       const [request] = fc.sample(requests.arbitrary, { seed: seed * 1_000_003 + i, numRuns: 1 }) as [FuzzRequest];
-      const { status, text } = await send(app.url, request);
+      const answer = await send(app.url, request);
+      const { status, text } = answer;
       sent++;
-      requests.learn(request, status, text);
+      requests.learn(request, answer);
       statuses.set(status, (statuses.get(status) ?? 0) + 1);
       if (request.allowed) allowed++;
       if (request.allowed && status < 300) accepted++;
@@ -74,17 +75,17 @@ describe.each(databases)('requests made from the document of the example alone, 
   });
 });
 
-function shown({ method, target, body = '', headers }: FuzzRequest): string {
-  return `${method} ${target} ${headers['content-type'] ?? ''} ${body.slice(0, 1000)}`;
+function shown({ method, target, body = '', headers: { authorization: _, ...headers } }: FuzzRequest): string {
+  return `${method} ${target} ${JSON.stringify(headers)} ${body.slice(0, 1000)}`;
 }
 
-async function send(url: string, { method, target, headers, body }: FuzzRequest): Promise<{ status: number; text: string }> {
+async function send(url: string, { method, target, headers, body }: FuzzRequest): Promise<FuzzAnswer> {
   const response = await fetch(url + target, {
     method,
     headers,
     ...(body !== undefined && method !== 'GET' && method !== 'HEAD' && { body }),
   });
-  return { status: response.status, text: await response.text() };
+  return { status: response.status, text: await response.text(), tag: response.headers.get('etag') };
 }
 
 function isRefusedForForm({ method, ofSeveral }: FuzzRequest, status: number, text: string): boolean {

@@ -15,7 +15,15 @@ export interface FuzzRequest {
   readonly ofSeveral: boolean;
 }
 
+export interface FuzzAnswer {
+  readonly status: number;
+  readonly text: string;
+  /** Its `ETag`. */
+  readonly tag: string | null;
+}
+
 interface Parameter {
+  readonly $ref?: string;
   readonly name: string;
   readonly in: string;
   readonly schema: JsonSchema;
@@ -31,7 +39,15 @@ interface Operation {
 interface Parts {
   readonly path: Readonly<Record<string, string>>;
   readonly query: readonly (readonly [string, string])[];
+  readonly headers: readonly HeaderChoice[];
   readonly body: unknown;
+}
+
+/** A header that may be sent, and what with: by this number, something that was made up, or that an answer had, or nothing. */
+interface HeaderChoice {
+  readonly name: string;
+  readonly made: string;
+  readonly at: number;
 }
 
 const whole = '#/components/schemas/';
@@ -62,15 +78,19 @@ export class Requests {
   readonly #pools = new Pools();
   readonly #schemas: Readonly<Record<string, JsonSchema>>;
   readonly #operations: ReadonlyMap<string, Operation>;
+  readonly #shared: Readonly<Record<string, Parameter>>;
+  /** The tags that answers had, by their addresses. */
+  readonly #tags = new Map<string, string>();
   /** Links that were given, each of an operation. */
   readonly #links: { readonly operation: string; readonly target: string }[] = [];
 
   constructor(document: OpenApiDocument, credentials: Readonly<Record<string, string>>) {
     const { components, paths } = document as unknown as {
-      components: { schemas: Record<string, JsonSchema> };
+      components: { schemas: Record<string, JsonSchema>; parameters?: Record<string, Parameter> };
       paths: Record<string, Record<string, Operation>>;
     };
     this.#schemas = components.schemas;
+    this.#shared = components.parameters ?? {};
     const values = new Values(this.#schemas, this.#pools);
     this.#operations = new Map(
       Object.entries(paths).flatMap(([path, methods]) =>
@@ -92,8 +112,9 @@ export class Requests {
     credentials: Readonly<Record<string, string>>,
   ): fc.Arbitrary<FuzzRequest> {
     const [method = '', path = ''] = name.split(' ');
-    // what is referred to are headers, which nobody has to send
-    const parameters = (operation.parameters ?? []).filter(({ schema }) => schema !== undefined);
+    const parameters = (operation.parameters ?? []).map(
+      (one) => this.#shared[String(one.$ref).slice('#/components/parameters/'.length)] ?? one,
+    );
     const inPath = parameters.filter((one) => one.in === 'path');
     // what only a link has, nobody can make up
     const inQuery = parameters.filter((one) => one.in === 'query' && one.schema.format !== 'cursor' && one.name !== 'fields');
@@ -110,16 +131,26 @@ export class Requests {
         .chain((chosen) =>
           fc.tuple(...chosen.map((one) => values.of(one.schema).map((made) => [one.name, written(made)] as const))),
         ),
+      headers: fc.tuple(
+        ...parameters
+          .filter((one) => one.in === 'header')
+          .map((one) => fc.record({ name: fc.constant(one.name), made: values.of(one.schema).map(asciiOnly), at: fc.nat(99) })),
+      ),
       body: schema ? values.of(schema) : fc.constant(undefined),
     });
     const write = (made: Parts, further: Partial<FuzzRequest> = {}): FuzzRequest => {
       const query = made.query.map((pair) => pair.map(encodeURIComponent).join('=')).join('&');
       const { authorization = '' } = credentials;
+      const target = path.replace(/\{(\w+)\}/g, (_, key: string) => made.path[key] ?? '') + (query ? `?${query}` : '');
       return {
         operation: name,
         method,
-        target: path.replace(/\{(\w+)\}/g, (_, key: string) => made.path[key] ?? '') + (query ? `?${query}` : ''),
-        headers: { authorization, ...(made.body !== undefined && { 'content-type': 'application/json' }) },
+        target,
+        headers: {
+          authorization,
+          ...this.#headers(made.headers, target),
+          ...(made.body !== undefined && { 'content-type': 'application/json' }),
+        },
         body: made.body === undefined ? undefined : JSON.stringify(made.body),
         allowed: true,
         ofSeveral: this.#isOfSeveral(schema),
@@ -133,6 +164,15 @@ export class Requests {
       .tuple(parts, fc.nat(9), fc.nat(), fc.jsonValue({ maxDepth: 2 }), fc.constantFrom(...strange))
       .map(([made, kind, at, json, odd]) => mutate(made, write, credentials, { kind, at, json, odd }));
     return fc.oneof(valid, mutated);
+  }
+
+  /** Most requests have none of them. */
+  #headers(choices: readonly HeaderChoice[], target: string): Record<string, string> {
+    const sent = choices.map(({ name, made, at }) => {
+      const learnt = name.endsWith('-Match') ? (at % 2 === 0 ? '*' : this.#tags.get(target)) : `${target} ${at}`.slice(0, 200);
+      return [name, at < 70 ? undefined : at < 80 ? made : learnt] as const;
+    });
+    return Object.fromEntries(sent.filter((pair): pair is readonly [string, string] => pair[1] !== undefined));
   }
 
   #isOfSeveral(schema: JsonSchema | undefined): boolean {
@@ -164,8 +204,9 @@ export class Requests {
     return results ? this.#itemOf(results.items) : name;
   }
 
-  /** Learns ids and links from an answer. */
-  learn({ operation, target }: FuzzRequest, status: number, text: string): void {
+  /** Learns tags, ids and links from an answer. */
+  learn({ operation, target }: FuzzRequest, { status, tag, text }: FuzzAnswer): void {
+    if (tag !== null) this.#tags.set(target, tag);
     if (status >= 300 || !text.startsWith('{')) return;
     const schema = this.#operations.get(operation)?.responses[status]?.content?.['application/json']?.schema;
     if (!schema) return;
@@ -197,6 +238,15 @@ export class Requests {
     for (const option of anyOf ?? oneOf ?? []) this.#harvest(option, value);
     for (const [name, property] of Object.entries(properties)) this.#harvest(property, (value as Record<string, unknown>)[name]);
   }
+}
+
+/** A text that can stand in a header, where spaces around it are no part of it. */
+function asciiOnly(value: unknown): string {
+  return (
+    String(value)
+      .replace(/[^ -~]/g, '~')
+      .trim() || '~'
+  );
 }
 
 /** A value as a parameter has it. */

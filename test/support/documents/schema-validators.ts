@@ -21,6 +21,9 @@ function makeAjv(coerceTypes: boolean): Ajv2020 {
   // formats of our own: what they mean is said in words
   ajv.addFormat('decimal', true);
   ajv.addFormat('cursor', true);
+  // The application takes no moment after 9999; a row that was written past it is still told, as ISO 8601 has such years.
+  const { validate } = ajv.formats['date-time'] as { validate: (text: string) => boolean };
+  ajv.addFormat('date-time', { validate: (text: string) => validate(text.replace(/^\+\d{6}/, '2000')) });
   return ajv;
 }
 

@@ -3,7 +3,7 @@
 import { subscribe } from 'node:diagnostics_channel';
 import type { Server } from 'node:http';
 import type { FastifyInstance } from 'fastify';
-import { afterAll, afterEach, expect } from 'vitest';
+import { afterAll, afterEach } from 'vitest';
 import type { Application } from '../../../src/application.ts';
 import type { WatchedAnswer } from './judge-answers.ts';
 
@@ -20,14 +20,7 @@ const mountings = new WeakMap<Server, Mounting[]>();
 let waiting: WatchedAnswer[] = [];
 let objections: string[] = [];
 
-/**
- * Rows of random models are written past the application, with values that it would not take, such as null where the model says that
- * there is none: what is answered then is no document's affair.
- */
-const ofRandomModels = /test.(?:query.(?:compiled-|hidden-equality|asking-model|keyset-walk|shared-walk)|inspect.accuracy)/;
-
 function note(server: Server, answer: Omit<WatchedAnswer, 'alone' | 'application' | 'path'>, url: string): void {
-  if (ofRandomModels.test(expect.getState().testPath ?? '')) return;
   for (const { alone, app, application } of mountings.get(server) ?? []) {
     if (url.startsWith(app.prefix)) waiting.push({ ...answer, alone, application, path: url.slice(app.prefix.length) });
   }
