@@ -1,4 +1,4 @@
-import { type EntityMetadata, ReferenceKind } from '@mikro-orm/core';
+import { type EntityMetadata, type EntityProperty, ReferenceKind } from '@mikro-orm/core';
 import type { AssociationField, EmbeddedField, Field, FieldPlan, ScalarField } from '../model/field-plan.ts';
 import { discriminatorProperty } from '../model/hierarchy.ts';
 import type { Components } from './components.ts';
@@ -69,16 +69,16 @@ export class ReadSchemas {
       case 'scalar':
         return scalarSchema(meta, field);
       case 'embedded':
-        return this.#embedded(field, within);
+        return this.#embedded(meta, field, within);
       default:
         return this.#association(field, within);
     }
   }
 
-  #embedded({ array, metadata, plan, name }: EmbeddedField, within: string): JsonSchema {
+  #embedded(meta: EntityMetadata, { array, metadata, plan, name }: EmbeddedField, within: string): JsonSchema {
     const schema = this.#union(plan, name, within, false);
     const whole = array ? { type: 'array', items: schema } : schema;
-    return metadata.nullable === true ? orNull(whole) : whole;
+    return metadata.nullable === true || (meta.embeddable && canVanish(metadata)) ? orNull(whole) : whole;
   }
 
   #association({ kind, metadata, plan, name }: AssociationField, within: string): JsonSchema {
@@ -88,6 +88,13 @@ export class ReadSchemas {
     const optional = metadata.nullable === true || inverse || [...plan.variants.keys()].some(this.#around.hides);
     return optional ? orNull(target) : target;
   }
+}
+
+/** Whether an object within another that may be null leaves no trace where all it holds is null: the mapper then takes it for none. */
+function canVanish({ array, object, targetMeta }: EntityProperty): boolean {
+  if (array || object || !targetMeta) return false;
+  const parts = Object.values(targetMeta.properties) as EntityProperty[];
+  return parts.every((part) => part.nullable === true || (part.kind === ReferenceKind.EMBEDDED && canVanish(part)));
 }
 
 function scalarSchema(meta: EntityMetadata, { property, metadata, value }: ScalarField): JsonSchema {
