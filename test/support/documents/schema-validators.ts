@@ -16,7 +16,9 @@ const compiled = new Map<string, ValidateFunction>();
 const prefix = '#/components/schemas/';
 
 function makeAjv(coerceTypes: boolean): Ajv2020 {
-  const ajv = new Ajv2020({ strict: false, coerceTypes, validateSchema: false, meta: false });
+  // most validators look at a few answers: what takes long is to make them
+  const quickly = { meta: false, validateSchema: false, inlineRefs: false, code: { optimize: false } };
+  const ajv = new Ajv2020({ strict: false, coerceTypes, ...quickly });
   (addFormats as unknown as (of: Ajv2020) => void)(ajv);
   // formats of our own: what they mean is said in words
   ajv.addFormat('decimal', true);
