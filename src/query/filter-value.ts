@@ -70,13 +70,15 @@ export function kindName({ kind }: ValueKind): string {
 
 /** Makes the reader of values of a column, which takes what the column can hold and nothing else. */
 export function valueReader(kind: ValueKind, database: DatabaseKind): ValueReader {
-  // what is compared need not be as coarse as what is kept
+  // what is compared need not be as coarse as what is kept, and others may have kept it less coarse
   const parse = fromJson(kind.kind === 'datetime' ? { ...kind, digits: 3 } : kind);
   const bind = database === 'postgresql' ? postgresText : (value: unknown) => sqliteValue(kind, value);
+  const isAsGiven = kind.kind === 'real' && database === 'sqlite';
   return (text) => {
     const json = jsonOf(kind, text);
     const parsed = parse(json === undefined ? null : json);
-    return 'refused' in parsed ? { expected: parsed.refused.title } : { value: bind(parsed.value) };
+    if ('refused' in parsed) return { expected: parsed.refused.title };
+    return { value: bind(isAsGiven ? json : parsed.value) };
   };
 }
 

@@ -143,7 +143,7 @@ export const kinds = {
   float: {
     make: () => p.float(),
     value: fc.oneof(
-      fc.constantFrom(0, 0.1, 1e-7, -2.5, 100000, 16777216),
+      fc.constantFrom(0, 0.1, Math.fround(0.1), 1e-7, -2.5, 100000, 16777216),
       fc.float({ noNaN: true, noDefaultInfinity: true }).filter((value) => value === 0 || Math.abs(value) > 1e-37),
     ),
   },
