@@ -23,7 +23,7 @@ import type { ApiController } from './api-controller.ts';
 import { type ExportFormat, sendExport } from './export-reply.ts';
 import { stateOf, withState } from './request-state.ts';
 import { type ApiRuntime, columnsOf, restrictionOf, seenBy, userOf, windowOf } from './runtime.ts';
-import { sendTagged } from './tagged.ts';
+import { taggedAnswer } from './tagged.ts';
 
 /** Whether nothing of the application's own code is on the way from the rows to the answer. */
 export function isUnhooked(controller: ApiController, base: ApiController, handler: 'indexApi' | 'entityApi'): boolean {
@@ -104,7 +104,7 @@ export function compiledIndex(
     const number = counted.is === 'exact' ? String(counted.count) : `${counted.count},"count_is":"${counted.is}"`;
     const json = `{"count":${number},"results":[${items}],"pagination":${JSON.stringify(pagination)}}`;
     const body = rewriteJson(format, json, null);
-    return sendTagged(incoming.headers, reply, framework.tags.of(body, null), contentTypes[format], body);
+    return taggedAnswer(incoming.headers, reply, framework.tags.of(body, null), contentTypes[format], body);
   };
   if (!read.takesLook) return answer;
   return (incoming, reply) => unlessNeeded(answer(incoming, reply), () => otherwise(incoming, reply));
@@ -148,6 +148,8 @@ export function compiledExport(
   };
 }
 
+type Body = string | undefined;
+
 /** `_entity` GET and HEAD from compiled statements; an entity is made, of the same row, only where a voter looks at it. */
 export function compiledEntity(
   runtime: ApiRuntime,
@@ -165,22 +167,22 @@ export function compiledEntity(
   const hasQuery = runtime.restricts || read.filtersPerRequest;
 
   // nothing here waits that need not wait, and so it is no async function: every step of one takes a turn of its own
-  const answer = (row: unknown[] | undefined, request: ApiRequest, reply: FastifyReply): FastifyReply | Promise<FastifyReply> => {
+  const answer = (row: unknown[] | undefined, request: ApiRequest, reply: FastifyReply): Body | Promise<Body> => {
     if (!row) throw problem('entity_not_found', { model: modelName(meta) });
     const subject = guard.readsSubject ? read.subjectOf(row, stateOf(request, mapper).em) : null;
     const pending = guard.check(subject, userOf(request), request);
     return pending === undefined ? finish(row, request, reply) : pending.then(() => finish(row, request, reply));
   };
-  const finish = (row: unknown[], request: ApiRequest, reply: FastifyReply): FastifyReply | Promise<FastifyReply> => {
+  const finish = (row: unknown[], request: ApiRequest, reply: FastifyReply): Body | Promise<Body> => {
     checkParameters(request.query as Record<string, unknown>, noParameters);
     const json = read.takesLook ? read.json(row, lookFor(request)) : read.json(row);
     return typeof json === 'string' ? tagged(row, json, request, reply) : json.then((text) => tagged(row, text, request, reply));
   };
-  const tagged = (row: unknown[], json: string, request: ApiRequest, reply: FastifyReply): FastifyReply => {
+  const tagged = (row: unknown[], json: string, request: ApiRequest, reply: FastifyReply): Body => {
     const body = format === 'json' ? json : rewriteJson(format, json, columns);
     const version = read.versionOf(row);
     const mark = version === null ? null : tags.mark(table, read.keyOf(row), version);
-    return sendTagged(request.headers, reply, tags.of(body, mark), contentTypes[format], body);
+    return taggedAnswer(request.headers, reply, tags.of(body, mark), contentTypes[format], body);
   };
 
   const fromQuery = async (id: Identifier, request: ApiRequest, reply: FastifyReply): Promise<unknown> => {

@@ -67,7 +67,9 @@ export function compiledWrite(compiling: Compiling, controller: ApiController, g
     if (answer.location !== undefined) reply.header('location', answer.location);
     if (answer.tag !== undefined) reply.header('etag', answer.tag);
     reply.code(answer.status);
-    return answer.json === undefined ? reply.send() : reply.type(contentTypes.json).send(answer.json);
+    if (answer.json === undefined) return reply.send();
+    reply.type(contentTypes.json);
+    return answer.json;
   };
 }
 

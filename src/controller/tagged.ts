@@ -14,18 +14,28 @@ export function isKnown({ 'if-match': match, 'if-none-match': noneMatch }: Incom
   return noneMatch !== undefined && namesWeakly(noneMatch, tag);
 }
 
-/** Sends a text with its tag, or 304 to who has it already. */
-export function sendTagged(
+/**
+ * What a handler returns to answer with a text and its tag; nothing where who asks has it already, and was told so.
+ *
+ * Fastify sends what is returned a little later, when whoever came in with the same packet of the database was worked for as well.
+ * To send it at once makes everything around it slower: each answer then finds the caches full of what sending took.
+ */
+export function taggedAnswer(
   headers: IncomingHttpHeaders,
   reply: FastifyReply,
   tag: string,
   type: string,
   body: string,
-): FastifyReply {
+): string | undefined {
   const known = isKnown(headers, tag);
   reply.header('etag', tag);
   defaultCaching(reply);
-  return known ? reply.code(304).send() : reply.header('content-type', type).send(body);
+  if (known) {
+    reply.code(304).send();
+    return undefined;
+  }
+  reply.header('content-type', type);
+  return body;
 }
 
 /** Says how an answer with a tag is kept, unless somebody has said so. */
