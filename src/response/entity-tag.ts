@@ -1,4 +1,4 @@
-import { type HashKey, hashKeyOf, keyedHash } from './keyed-hash.ts';
+import { hash } from 'node:crypto';
 
 /** A tag as a header holds it. */
 export interface EntityTag {
@@ -21,25 +21,30 @@ const hashDigits = 16;
  * of the last change, and outside of what the caller may read.
  */
 export class EntityTags {
-  readonly #bodies: HashKey;
-  readonly #versions: HashKey;
+  readonly #bodies: string;
+  readonly #versions: string;
 
   /** The secret is the same in every process that serves the application. */
   constructor(secret: string) {
-    this.#bodies = hashKeyOf(secret, 'bodies');
-    this.#versions = hashKeyOf(secret, 'versions');
+    this.#bodies = hash('sha256', `bodies\n${secret}`);
+    this.#versions = hash('sha256', `versions\n${secret}`);
   }
 
   /** The tag of an answer; `mark` is that of its version, or null where there is none. */
   of(body: string, mark: string | null): string {
-    const hash = keyedHash(body, this.#bodies);
-    return mark === null ? `W/"${hash}"` : `"${mark}.${hash}"`;
+    const end = digest(this.#bodies + body);
+    return mark === null ? `W/"${end}"` : `"${mark}.${end}"`;
   }
 
   /** What stands for the version of a row, and for that of no other row. */
   mark(table: string, key: unknown, version: string): string {
-    return keyedHash(`${table}\n${key}\n${version}`, this.#versions);
+    return digest(`${this.#versions}${table}\n${key}\n${version}`);
   }
+}
+
+/** A part of the hash, from which it cannot be gone on to that of a longer text. */
+function digest(text: string): string {
+  return hash('sha256', text).slice(0, hashDigits);
 }
 
 /** The mark of a version that a tag begins with; null where it is none of a version. */

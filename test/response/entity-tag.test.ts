@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { EntityTags, markIn, namesStrongly, namesWeakly, readTags } from '../../src/response/entity-tag.ts';
-import { hashKeyOf, keyedHash } from '../../src/response/keyed-hash.ts';
 
 const opaque = fc.string({ unit: fc.constantFrom(...'!#$%&abcXYZ019.-,*/\\~ÿ') });
 const tag = fc.record({ weak: fc.boolean(), opaque });
@@ -85,62 +84,3 @@ describe('a tag', () => {
     expect(tags.of(`${long}a`, null)).not.toBe(tags.of(`${long}b`, null));
   });
 });
-
-describe('the keyed hash', () => {
-  test('is HalfSipHash-1-3 of the text in UTF-8', () => {
-    // what it is compared with gives the published values of HalfSipHash-2-4
-    const bytes = Buffer.from([0, 1, 2, 3, 4, 5, 6, 7]);
-    expect(halfSipHash(Buffer.alloc(0), bytes, 2, 4)).toBe('218d1f59b9b83cc8');
-    expect(halfSipHash(Buffer.from([0]), bytes, 2, 4)).toBe('be552412f8387315');
-    fc.assert(
-      fc.property(fc.string({ unit: 'grapheme', maxLength: 40 }), fc.string(), (text, secret) => {
-        const key = hashKeyOf(secret, 'test');
-        const given = Buffer.alloc(8);
-        given.writeInt32LE(key[0], 0);
-        given.writeInt32LE(key[1], 4);
-        const [high, low] = [keyedHash(text, key).slice(0, 8), keyedHash(text, key).slice(8)];
-        const hash = Buffer.from(high + low, 'hex');
-        expect(hash.swap32().toString('hex')).toBe(halfSipHash(Buffer.from(text), given, 1, 3));
-      }),
-    );
-  });
-});
-
-/** As its authors describe it, word by word. */
-function halfSipHash(text: Buffer, key: Buffer, compressions: number, finals: number): string {
-  const rotated = (value: number, by: number) => (value << by) | (value >>> (32 - by));
-  let [v0, v1] = [key.readInt32LE(0), key.readInt32LE(4)];
-  let [v2, v3] = [0x6c796765 ^ v0, 0x74656462 ^ v1];
-  v1 ^= 0xee;
-  const rounds = (number: number) => {
-    for (let i = 0; i < number; i++) {
-      v0 = (v0 + v1) | 0;
-      v1 = rotated(v1, 5) ^ v0;
-      v0 = rotated(v0, 16);
-      v2 = (v2 + v3) | 0;
-      v3 = rotated(v3, 8) ^ v2;
-      v0 = (v0 + v3) | 0;
-      v3 = rotated(v3, 7) ^ v0;
-      v2 = (v2 + v1) | 0;
-      v1 = rotated(v1, 13) ^ v2;
-      v2 = rotated(v2, 16);
-    }
-  };
-  const padded = Buffer.alloc((text.length & ~3) + 4);
-  text.copy(padded);
-  padded[padded.length - 1] = text.length;
-  for (let at = 0; at < padded.length; at += 4) {
-    const word = padded.readInt32LE(at);
-    v3 ^= word;
-    rounds(compressions);
-    v0 ^= word;
-  }
-  v2 ^= 0xee;
-  rounds(finals);
-  const made = Buffer.alloc(8);
-  made.writeInt32LE(v1 ^ v3, 0);
-  v1 ^= 0xdd;
-  rounds(finals);
-  made.writeInt32LE(v1 ^ v3, 4);
-  return made.toString('hex');
-}
