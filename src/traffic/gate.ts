@@ -54,8 +54,10 @@ export class Gate {
   /** Requests that have no whole answer yet, in the order they came, with the time. */
   readonly #inFlight = new Map<ServerResponse, number>();
   readonly #onClose: (this: ServerResponse) => void;
-  /** As many may be in flight now. */
+  /** As many may be worked on now. */
   #room: number;
+  /** Requests in flight whose body was still on its way when this was last looked at: they are waited for, not worked on. */
+  #arriving = 0;
   #isBusy = false;
   /** Requests that were let in during this turn of the event loop; counted while busy. */
   #inTurn = 0;
@@ -114,7 +116,7 @@ export class Gate {
   #admits(request: IncomingMessage, response: ServerResponse): boolean {
     const url = request.url as string;
     if (this.#isDraining) response.setHeader('Connection', 'close');
-    if ((this.#inFlight.size >= this.#room || (this.#isBusy && this.#isTurnFull())) && !this.#options.isExempt(url)) {
+    if ((this.#isFull() || (this.#isBusy && this.#isTurnFull())) && !this.#options.isExempt(url)) {
       this.#shed++;
       this.#refuse(overloaded, request, response, this.#isBusy ? 'busy_concurrent' : 'max_concurrent');
       return false;
@@ -133,6 +135,12 @@ export class Gate {
   #refuse(found: Problem, request: IncomingMessage, response: ServerResponse, reason: ShedReason | null): void {
     answerProblem(found, request, response, this.#options.ids);
     this.#options.watch?.refused(request, found, reason);
+  }
+
+  /** Who sends a body slowly takes nobody's place, as long as there are no more of them than could be served. */
+  #isFull(): boolean {
+    const { size } = this.#inFlight;
+    return size - Math.min(this.#arriving, this.#limits.maxConcurrent) >= this.#room;
   }
 
   /**
@@ -158,6 +166,8 @@ export class Gate {
     const { busyConcurrent, handlerTimeout, maxConcurrent } = this.#limits;
     this.#isBusy = this.#strain.look();
     this.#room = this.#isBusy ? Math.min(busyConcurrent, maxConcurrent) : maxConcurrent;
+    this.#arriving = 0;
+    for (const { req } of this.#inFlight.keys()) if (!req.complete) this.#arriving++;
     if (handlerTimeout > 0) this.#giveUp(handlerTimeout);
     if (this.#shed > 0 && this.#now - this.#toldAt >= quiet) {
       this.#options.onShed(this.#shed, this.#inFlight.size);
