@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os';
-import { defineConfig } from 'vitest/config';
+import { configDefaults, defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** What waits most comes first, so that the last file is not waited for alone. By themselves files are ordered by their size. */
@@ -11,9 +11,25 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
+/**
+ * Files that leave nothing behind in their process, and so share one with others: most of what a short file takes is loading the code
+ * that it tests. Others have a process each, above all those that look at memory, time, or what was loaded.
+ */
+const together = ['attacks', 'change', 'query', 'route', 'serialization', 'spec'].map((name) => `test/${name}/**/*.test.ts`);
+
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts', 'examples/*/test/**/*.test.ts'],
+    projects: [
+      { extends: true, test: { name: 'together', include: together, isolate: false } },
+      {
+        extends: true,
+        test: {
+          name: 'alone',
+          include: ['test/**/*.test.ts', 'examples/*/test/**/*.test.ts'],
+          exclude: [...configDefaults.exclude, ...together],
+        },
+      },
+    ],
     globalSetup: ['test/support/sqlite.ts', 'test/support/postgres.ts'],
     setupFiles: ['test/support/documents/watch-answers.ts'],
     pool: 'forks',

@@ -1,6 +1,6 @@
 // Holds every answer of every application that a test mounts to the document of that application: one that it does not describe
 // fails the test that met it.
-import { subscribe } from 'node:diagnostics_channel';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Server } from 'node:http';
 import type { FastifyInstance } from 'fastify';
 import { afterAll, afterEach } from 'vitest';
@@ -36,7 +36,7 @@ async function judgeWaiting(): Promise<void> {
   objections.push(...judgeAnswers(answers));
 }
 
-subscribe('declarest.mounted', (message) => {
+function onMounted(message: unknown): void {
   const mounting = message as Mounting;
   const server = mounting.app.server as Server;
   const known = mountings.get(server);
@@ -46,9 +46,9 @@ subscribe('declarest.mounted', (message) => {
   }
   mountings.set(server, [mounting]);
   watchRaw(server);
-});
+}
 
-subscribe('fastify.initialization', (message) => {
+function onInitialized(message: unknown): void {
   const { fastify } = message as { fastify: FastifyInstance };
   fastify.addHook('onSend', (request, reply, payload, done) => {
     const server = fastify.server as Server;
@@ -64,6 +64,14 @@ subscribe('fastify.initialization', (message) => {
     }
     done(null, payload);
   });
+}
+
+subscribe('declarest.mounted', onMounted);
+subscribe('fastify.initialization', onInitialized);
+// the next file in the same process looks for itself
+afterAll(() => {
+  unsubscribe('declarest.mounted', onMounted);
+  unsubscribe('fastify.initialization', onInitialized);
 });
 
 /** Requests whose answer went the way of all others. */
