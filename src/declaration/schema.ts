@@ -446,7 +446,7 @@ const server = object('server', {
   max_concurrent: optional(integer(1, longest), 1000, 'The most requests at once; any more get 503.'),
   busy_concurrent: optional(
     integer(1, longest),
-    80,
+    100,
     'The most requests at once while the process or the database cannot keep up.',
   ),
   shutdown_timeout: optional(integer(1, longest), 10_000, 'Milliseconds in which the server has ended once it was asked to.'),

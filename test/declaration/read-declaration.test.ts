@@ -43,7 +43,7 @@ describe('nothing declared', () => {
         handlerTimeout: 60000,
         keepAliveTimeout: 72000,
         maxConcurrent: 1000,
-        busyConcurrent: 80,
+        busyConcurrent: 100,
         shutdownTimeout: 10000,
         timing: false,
         trustProxy: [],
