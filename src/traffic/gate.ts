@@ -6,10 +6,13 @@ import { retryLater } from '../response/problem-document.ts';
 import { answerProblem } from './raw-answer.ts';
 import type { RequestIds } from './request-id.ts';
 import { Strain } from './strain.ts';
-import { targetTrouble } from './target-limits.ts';
+import { type TargetLimits, targetTrouble } from './target-limits.ts';
 
 /** Milliseconds between two looks at what is going on. */
 const beat = 100;
+
+/** Milliseconds in one turn of the event loop for which requests are begun while busy; then it is seen what else there is. */
+const slice = 10;
 
 /** Looks without a request, after which nobody looks any more until the next comes. */
 const patience = 20;
@@ -18,6 +21,8 @@ const patience = 20;
 const quiet = 1000;
 
 const overloaded = problem('overloaded', {}, { headers: retryLater });
+
+export type GateLimits = TargetLimits & Pick<ServerDeclaration, 'maxConcurrent' | 'busyConcurrent' | 'handlerTimeout'>;
 
 /** The limit that turned a request away. */
 export type ShedReason = 'max_concurrent' | 'busy_concurrent';
@@ -48,7 +53,7 @@ export interface GateOptions {
  * long, and lets connections end while the server does.
  */
 export class Gate {
-  readonly #limits: ServerDeclaration;
+  readonly #limits: GateLimits;
   readonly #options: GateOptions;
   readonly #strain: Strain;
   /** Requests that have no whole answer yet, in the order they came, with the time. */
@@ -59,10 +64,12 @@ export class Gate {
   /** Requests in flight whose body was still on its way when this was last looked at: they are waited for, not worked on. */
   #arriving = 0;
   #isBusy = false;
-  /** Requests that were let in during this turn of the event loop; counted while busy. */
-  #inTurn = 0;
+  /** Until when requests are begun in this turn of the event loop, while busy. */
+  #turnEnd = 0;
+  #isTurnAhead = false;
   readonly #onTurn = () => {
-    this.#inTurn = 0;
+    this.#isTurnAhead = false;
+    this.#turnEnd = performance.now() + slice;
   };
   #now = performance.now();
   #timer: NodeJS.Timeout | null = null;
@@ -71,7 +78,7 @@ export class Gate {
   #shed = 0;
   #toldAt = Number.NEGATIVE_INFINITY;
 
-  constructor(limits: ServerDeclaration, options: GateOptions) {
+  constructor(limits: GateLimits, options: GateOptions) {
     this.#limits = limits;
     this.#options = options;
     this.#room = limits.maxConcurrent;
@@ -97,8 +104,14 @@ export class Gate {
   guard(server: Server): void {
     const listeners = server.listeners('request') as RequestListener[];
     server.removeAllListeners('request');
+    const serve: RequestListener = (request, response) => {
+      for (const listener of listeners) listener(request, response);
+    };
     server.on('request', (request, response) => {
-      if (this.#admits(request, response)) for (const listener of listeners) listener(request, response);
+      const isFree = !(this.#isBusy || this.#isFull()) || this.#options.isExempt(request.url as string);
+      if (!this.#admits(request, response, isFree)) return;
+      if (this.#isBusy && !isFree) this.#enqueue(request, response, serve);
+      else serve(request, response);
     });
   }
 
@@ -113,15 +126,14 @@ export class Gate {
     this.#timer = null;
   }
 
-  #admits(request: IncomingMessage, response: ServerResponse): boolean {
-    const url = request.url as string;
+  #admits(request: IncomingMessage, response: ServerResponse, isFree: boolean): boolean {
     if (this.#isDraining) response.setHeader('Connection', 'close');
-    if ((this.#isFull() || (this.#isBusy && this.#isTurnFull())) && !this.#options.isExempt(url)) {
+    if (!isFree && this.#isFull()) {
       this.#shed++;
       this.#refuse(overloaded, request, response, this.#isBusy ? 'busy_concurrent' : 'max_concurrent');
       return false;
     }
-    const trouble = targetTrouble(url, this.#limits);
+    const trouble = targetTrouble(request.url as string, this.#limits);
     if (trouble !== null) {
       this.#refuse(trouble, request, response, null);
       return false;
@@ -144,14 +156,24 @@ export class Gate {
   }
 
   /**
-   * Requests that are answered as soon as they are read are never in flight together: they wait unread. So what one turn of the
-   * event loop brings counts as being there at once.
+   * Requests that are answered as soon as they are begun would make a turn of the event loop as long as there are of them, and
+   * what comes meanwhile waits unread, neither served nor turned away. So while busy they are read first, and begun a few at a
+   * time, in the order they came: the line they wait in is that of Node, which keeps what belongs to each of them.
    */
-  #isTurnFull(): boolean {
-    if (this.#inTurn === 0) setImmediate(this.#onTurn);
-    if (this.#inTurn >= this.#room) return true;
-    this.#inTurn++;
-    return false;
+  #enqueue(request: IncomingMessage, response: ServerResponse, serve: RequestListener): void {
+    const begin = () => {
+      // nobody waits any more, or it was given up
+      if (!this.#inFlight.has(response) || response.headersSent) return;
+      if (performance.now() < this.#turnEnd) serve(request, response);
+      else this.#afterOthers(begin);
+    };
+    this.#afterOthers(begin);
+  }
+
+  #afterOthers(begin: () => void): void {
+    if (!this.#isTurnAhead) setImmediate(this.#onTurn);
+    this.#isTurnAhead = true;
+    setImmediate(begin);
   }
 
   #start(): void {

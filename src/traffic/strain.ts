@@ -6,15 +6,15 @@ const fullyUsed = 0.95;
 /** Statements that the database has not answered, from which on more of them only wait for each other. */
 const manyStatements = 32;
 
-/** Looks in a row after which it is no passing matter. */
-const inARow = 2;
+/** Looks in a row after which it is over; it has begun with the first, since all that comes until then has to be served. */
+const calmLooks = 2;
 
 /** Tells whether the process or the database has more to do than it can, from one look to the next. */
 export class Strain {
   readonly #statementsUnderWay: () => number;
   #before: EventLoopUtilization = performance.eventLoopUtilization();
-  #strained = 0;
-  #isStrained = false;
+  /** Looks that are left until it is over. */
+  #left = 0;
 
   constructor(statementsUnderWay: () => number) {
     this.#statementsUnderWay = statementsUnderWay;
@@ -23,8 +23,7 @@ export class Strain {
   /** Forgets what was before. */
   begin(): void {
     this.#before = performance.eventLoopUtilization();
-    this.#strained = 0;
-    this.#isStrained = false;
+    this.#left = 0;
   }
 
   look(): boolean {
@@ -32,12 +31,7 @@ export class Strain {
     const { utilization } = performance.eventLoopUtilization(now, this.#before);
     this.#before = now;
     const isNow = utilization >= fullyUsed || this.#statementsUnderWay() >= manyStatements;
-    // both ways a change takes two looks
-    this.#strained = isNow === this.#isStrained ? 0 : this.#strained + 1;
-    if (this.#strained >= inARow) {
-      this.#isStrained = isNow;
-      this.#strained = 0;
-    }
-    return this.#isStrained;
+    this.#left = isNow ? calmLooks : Math.max(this.#left - 1, 0);
+    return this.#left > 0;
   }
 }

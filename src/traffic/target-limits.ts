@@ -1,10 +1,10 @@
 import type { ServerDeclaration } from '../declaration/types.ts';
 import { type Problem, problem } from '../errors.ts';
 
-type Limits = Pick<ServerDeclaration, 'urlLimit' | 'maxParameters' | 'parameterLimit'>;
+export type TargetLimits = Pick<ServerDeclaration, 'urlLimit' | 'maxParameters' | 'parameterLimit'>;
 
 /** What is wrong with the length of a URL and of its query, or null. */
-export function targetTrouble(url: string, { urlLimit, maxParameters, parameterLimit }: Limits): Problem | null {
+export function targetTrouble(url: string, { urlLimit, maxParameters, parameterLimit }: TargetLimits): Problem | null {
   if (url.length > urlLimit) return problem('url_too_long', { limit: urlLimit });
   let start = url.indexOf('?') + 1;
   if (start === 0) return null;
