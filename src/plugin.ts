@@ -113,7 +113,7 @@ export async function mountApplication(
   const limiter = await rateLimiterOf(application, writer);
   const onWrong = limiter && wrongCredentials(limiter, declaration.server.rateLimit);
   app.addHook('onRequest', authentication(observer?.authentication(find) ?? find, onWrong));
-  acceptJson(app, declaration.server.jsonDepth);
+  acceptJson(app, declaration.server);
   const challenge = challengeOf(authenticators);
   answerErrors(app, application, challenge, observer, onProblem);
   const filters = await rootFilters(application);

@@ -8,6 +8,7 @@ import { hasAccessor } from '../model/own-code.ts';
 import { type ValueKind, valueKindOf } from '../model/value-kind.ts';
 import { bindable } from '../query/bound-statement.ts';
 import { tableOf } from '../query/row-plan.ts';
+import { longJson } from '../serialization/long-body.ts';
 import type { AssociationWrite, ScalarWrite, WritableField, WritePlan } from './write-plan.ts';
 
 /** A column and the value that a body gives it. */
@@ -48,7 +49,7 @@ interface PlainField {
   /** Whether what is sent is a patch of what is there. */
   readonly merges: boolean;
   /** What the driver takes for the value, or undefined where there is more to it. */
-  read(json: unknown): unknown;
+  read(json: unknown, body: object): unknown;
 }
 
 /** Kinds of values that one statement can write as they are. */
@@ -99,7 +100,7 @@ export class PlainBody {
       const json = (body as Record<string, unknown>)[name];
       if (json === null && (!field.nullable || (field.canHide && !isNew))) return null;
       if (field.merges && !isNew) return null;
-      const value = json === null ? null : field.read(json);
+      const value = json === null ? null : field.read(json, body);
       if (value === undefined) return null;
       const { column, refersTo, type } = field;
       const isReference = refersTo !== null && value !== null;
@@ -210,10 +211,11 @@ function scalarReader(field: ScalarWrite, mapper: Mapper): PlainField['read'] | 
   const databaseKind = databaseKindOf(mapper);
   if (!plainKinds.has(kind.kind) && !(kind.kind === 'json' && staysAsSent(property, databaseKind))) return null;
   const toDatabase = databaseValue(property, platform);
-  return (json) => {
+  const sent = kind.kind === 'json' ? longJson : () => undefined;
+  return (json, body) => {
     const parsed = field.parse(json);
     if (!('value' in parsed)) return undefined;
-    return driverValue(toDatabase(parsed.value), databaseKind);
+    return sent(body, parsed.value) ?? driverValue(toDatabase(parsed.value), databaseKind);
   };
 }
 

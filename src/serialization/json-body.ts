@@ -1,51 +1,46 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { problem } from '../errors.ts';
+import type { ServerDeclaration } from '../declaration/types.ts';
+import { Problem, problem } from '../errors.ts';
+import { readBytes } from './body-bytes.ts';
+import { parseBody } from './long-body.ts';
 
 /** Bodies are JSON: Fastify's own reading of plain text is switched off, and a merge patch may be called one. */
-export function acceptJson(app: FastifyInstance, depth: number): void {
-  const parse = app.getDefaultJsonParser('error', 'error');
+export function acceptJson(app: FastifyInstance, { bodyLimit, jsonDepth }: ServerDeclaration): void {
+  const fastifyParser = app.getDefaultJsonParser('error', 'error');
   app.removeAllContentTypeParsers();
-  const utf8 = new TextDecoder('utf-8', { fatal: true });
-  app.addContentTypeParser<Buffer>(
-    ['application/json', 'application/merge-patch+json'],
-    { parseAs: 'buffer' },
-    (request, bytes, done) => {
-      if (request.method !== 'PATCH' && /merge-patch/i.test(request.headers['content-type'] ?? '')) {
-        done(problem('unsupported_media_type', { allowed: 'application/json' }));
-        return;
-      }
-      if (isEncoded(request)) {
-        done(problem('unsupported_media_type', { allowed: 'application/json in UTF-8, not compressed' }));
-        return;
-      }
-      if (bytes.length === 0) {
-        done(null, undefined);
-        return;
-      }
-      if (nestsDeeper(bytes, depth)) {
-        done(problem('body_too_deep', { limit: depth }));
-        return;
-      }
-      let body: string;
-      try {
-        body = utf8.decode(bytes);
-      } catch (error) {
-        done(problem('invalid_body', { reason: 'it is no valid UTF-8' }, { cause: error }));
-        return;
-      }
-      release(bytes);
-      parse(request, body, (error, value) => {
-        if (error) done(problem('invalid_body', { reason: reasonOf(body) }, { cause: error }));
-        else done(null, value);
-      });
-    },
-  );
-}
 
-/** Gives back the memory of a long body that was decoded: the collector would do so only when it gets round to it. */
-function release({ buffer, length }: Buffer): void {
-  // what is shorter may be part of a buffer that others have parts of
-  if (length > 65_536 && buffer.byteLength === length) (buffer as ArrayBuffer).transfer(0);
+  function read(request: FastifyRequest, bytes: Buffer): unknown {
+    if (request.method !== 'PATCH' && /merge-patch/i.test(request.headers['content-type'] ?? ''))
+      throw problem('unsupported_media_type', { allowed: 'application/json' });
+    if (isEncoded(request)) throw problem('unsupported_media_type', { allowed: 'application/json in UTF-8, not compressed' });
+    if (bytes.length === 0) return undefined;
+    if (nestsDeeper(bytes, jsonDepth)) throw problem('body_too_deep', { limit: jsonDepth });
+    return parseBody(bytes, (text) => {
+      let outcome: { readonly error: Error | null; readonly value: unknown } | undefined;
+      fastifyParser(request, text, (error, value) => {
+        outcome = { error, value };
+      });
+      if (outcome?.error) throw problem('invalid_body', { reason: reasonOf(text) }, { cause: outcome.error });
+      return outcome?.value;
+    });
+  }
+
+  app.addContentTypeParser(['application/json', 'application/merge-patch+json'], (request, payload, done) => {
+    readBytes(request, payload, bodyLimit, (...[error, bytes]) => {
+      if (error) {
+        done(error);
+        return;
+      }
+      let value: unknown;
+      try {
+        value = read(request, bytes);
+      } catch (cause) {
+        done(cause instanceof Problem ? cause : problem('invalid_body', { reason: 'it is no valid UTF-8' }, { cause }));
+        return;
+      }
+      done(null, value);
+    });
+  });
 }
 
 /** Whether lists and objects are nested deeper than a number; what is in strings does not count. */
