@@ -13,24 +13,65 @@ const partDecoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 type Parse = (text: string) => unknown;
 
-/** What was long in a body, and its JSON, where that is the text that was sent. */
+/** What was long in a body, and the text that it was sent as. */
 interface LongValue {
   readonly value: unknown;
-  readonly json: string | undefined;
+  readonly text: string;
 }
 
 /** What is long in bodies that are being worked on. */
 const kept = new WeakMap<object, readonly LongValue[]>();
 
-/** Something long in a body as JSON, if that was sent just as it would be written; this makes no copy. */
+/** Something long in a body as JSON, if it was sent just as it would be written; this makes no copy of it. */
 export function longJson(body: object, value: unknown): string | undefined {
-  return kept.get(body)?.find((one) => one.value === value)?.json;
+  const text = kept.get(body)?.find((one) => one.value === value)?.text;
+  return text !== undefined && endOfJson(value, text, 0) === text.length ? text : undefined;
+}
+
+/** Where JSON of a value ends that begins at an index of a text, or -1 where something else is there. */
+function endOfJson(value: unknown, text: string, at: number): number {
+  switch (typeof value) {
+    case 'string':
+      return needsEscape.test(value) ? -1 : after('"', text, after(value, text, after('"', text, at)));
+    case 'number':
+    case 'boolean':
+      return after(String(value), text, at);
+    case 'object':
+      if (value === null) return after('null', text, at);
+      if ('toJSON' in value) return -1;
+      return Array.isArray(value) ? endOfList(value, text, at) : endOfObject(value as Record<string, unknown>, text, at);
+    default:
+      return -1;
+  }
+}
+
+function endOfList(items: readonly unknown[], text: string, start: number): number {
+  let at = after('[', text, start);
+  for (let i = 0; i < items.length && at !== -1; i++) at = endOfJson(items[i], text, i === 0 ? at : after(',', text, at));
+  return after(']', text, at);
+}
+
+function endOfObject(entries: Record<string, unknown>, text: string, start: number): number {
+  let at = after('{', text, start);
+  let isFirst = true;
+  for (const name of Object.keys(entries)) {
+    at = after(':', text, endOfJson(name, text, isFirst ? at : after(',', text, at)));
+    at = endOfJson(entries[name], text, at);
+    if (at === -1) break;
+    isFirst = false;
+  }
+  return after('}', text, at);
+}
+
+/** Where something ends that is at an index of a text, or -1 where it is not there. */
+function after(part: string, text: string, at: number): number {
+  return at !== -1 && text.startsWith(part, at) ? at + part.length : -1;
 }
 
 /**
  * Reads a body, which is not to be looked at afterwards. To parse it copies its text, and to write JSON copies what was parsed, two or
  * three times: garbage that is collected late. So what is long is decoded by itself. A string without escapes is part of its
- * text then, and a text that is as it would be written is kept to be written. Fails where the body is no UTF-8, or as `parse` does.
+ * text then, and the text of a list is kept to be written. Fails where the body is no UTF-8, or as `parse` does.
  */
 export function parseBody(bytes: Buffer, parse: Parse, long = longFrom): unknown {
   const parts = bytes.length > long ? longParts(bytes, long) : [];
@@ -45,8 +86,10 @@ export function parseBody(bytes: Buffer, parse: Parse, long = longFrom): unknown
   for (const part of parts) {
     const name = `${secret} ${values.size}`;
     text += `${(at === 0 ? decoder : partDecoder).decode(bytes.subarray(at, part.start))}"${name}"`;
-    const json = partDecoder.decode(bytes.subarray(part.start, part.end));
-    values.set(name, part.names === null ? stringOf(json, parse) : listOf(json, part.names, parse));
+    const own = partDecoder.decode(bytes.subarray(part.start, part.end));
+    // what is refused is for the parser to refuse
+    const isParsed = part.isList || controlCharacter.test(own);
+    values.set(name, { value: isParsed ? parse(own) : own.slice(1, -1), text: own });
     at = part.end;
   }
   text += partDecoder.decode(bytes.subarray(at));
@@ -58,24 +101,7 @@ export function parseBody(bytes: Buffer, parse: Parse, long = longFrom): unknown
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
 const controlCharacter = /[\0-\x1f]/;
-
-function stringOf(json: string, parse: Parse): LongValue {
-  // which refuses it
-  if (controlCharacter.test(json)) parse(json);
-  return { value: json.slice(1, -1), json };
-}
-
-function listOf(json: string, names: number, parse: Parse): LongValue {
-  const value = parse(json);
-  // fewer of them than were sent: one was sent twice
-  return { value, json: names === namesIn(value) ? json : undefined };
-}
-
-function namesIn(value: unknown): number {
-  if (typeof value !== 'object' || value === null) return 0;
-  const items = Object.values(value);
-  return items.reduce((sum: number, item) => sum + namesIn(item), Array.isArray(value) ? 0 : items.length);
-}
+const needsEscape = /["\\]/;
 
 /** Puts what is long where it belongs. */
 function restored(value: unknown, values: ReadonlyMap<string, LongValue>): unknown {
@@ -90,8 +116,7 @@ function restored(value: unknown, values: ReadonlyMap<string, LongValue>): unkno
 interface LongPart {
   readonly start: number;
   readonly end: number;
-  /** How many names of properties there are in a list, or NaN where JSON of it would be written in another way; null: a string. */
-  readonly names: number | null;
+  readonly isList: boolean;
 }
 
 /** Long strings without escapes that are no names, and long lists; of those in each other the outer ones. */
@@ -99,7 +124,7 @@ function longParts(bytes: Buffer, long: number): LongPart[] {
   const found: LongPart[] = [];
   let nextEscape = indexIn(bytes, 0x5c, 0);
   let depth = 0;
-  let list: { readonly start: number; readonly depth: number; names: number } | null = null;
+  let list: { readonly start: number; readonly depth: number } | null = null;
   for (let i = 0; i < bytes.length; i++) {
     const byte = bytes[i] as number;
     switch (byte) {
@@ -110,39 +135,23 @@ function longParts(bytes: Buffer, long: number): LongPart[] {
           if (nextEscape + 1 === close) close = indexIn(bytes, 0x22, close + 1);
           nextEscape = indexIn(bytes, 0x5c, nextEscape + 2);
         }
-        if (list) {
-          // names that look like numbers come first when they are written
-          if (!isPlain || (isDigit(bytes[i + 1]) && isName(bytes, close + 1))) list.names = Number.NaN;
-        } else if (isPlain && close - i > long && !isName(bytes, close + 1)) {
-          found.push({ start: i, end: close + 1, names: null });
-        }
+        if (isPlain && list === null && close - i > long && !isName(bytes, close + 1))
+          found.push({ start: i, end: close + 1, isList: false });
         i = close;
         break;
       }
-      case 0x3a: // :
-        if (list) list.names++;
-        break;
       case 0x5b: // [
       case 0x7b: // {
         depth++;
-        if (list === null && byte === 0x5b) list = { start: i, depth, names: 0 };
+        if (list === null && byte === 0x5b) list = { start: i, depth };
         break;
       case 0x5d:
       case 0x7d:
         if (list?.depth === depth) {
-          if (i - list.start > long) found.push({ start: list.start, end: i + 1, names: list.names });
+          if (i - list.start > long) found.push({ start: list.start, end: i + 1, isList: true });
           list = null;
         }
         depth--;
-        break;
-      default:
-        if (list === null) break;
-        if (byte <= 0x20) list.names = Number.NaN;
-        else if (byte === 0x2d || isDigit(byte)) {
-          const end = numberEnd(bytes, i);
-          if (!isAsWritten(bytes.toString('latin1', i, end))) list.names = Number.NaN;
-          i = end - 1;
-        }
     }
   }
   return found;
@@ -159,19 +168,4 @@ function isName(bytes: Buffer, index: number): boolean {
   let i = index;
   while (i < bytes.length && (bytes[i] as number) <= 0x20) i++;
   return bytes[i] === 0x3a;
-}
-
-function isDigit(byte: number | undefined): boolean {
-  return byte !== undefined && byte >= 0x30 && byte <= 0x39;
-}
-
-/** After the last byte of a number: digits, `+`, `-`, `.`, `e` and `E`. */
-function numberEnd(bytes: Buffer, start: number): number {
-  let end = start + 1;
-  while (isDigit(bytes[end]) || [0x2b, 0x2d, 0x2e, 0x45, 0x65].includes(bytes[end] as number)) end++;
-  return end;
-}
-
-function isAsWritten(number: string): boolean {
-  return String(Number(number)) === number;
 }

@@ -53,6 +53,30 @@ describe('a body with something long in it', () => {
     expect(kept).toBeGreaterThan(1);
   });
 
+  test('keeps no JSON of a list that was changed since', () => {
+    const sent = String.raw`["1","2",{"a":2,"b":[]},"three\n"]`;
+    const plain = sent.replace(String.raw`\n`, '');
+    const changes: [string, (list: unknown[]) => void][] = [
+      [plain, (list) => list.push(4)],
+      [plain, (list) => list.pop()],
+      [plain, (list) => list.splice(0)],
+      [plain, (list) => list.splice(0, 1, 1)],
+      [plain, (list) => list.splice(0, 2, '1","2')],
+      [plain, (list) => list.splice(2, 1, Object.assign(Object.create({ toJSON: () => 3 }), list[2]))],
+      [plain, ([, , item]) => Object.assign(item as object, { a: 3 })],
+      [plain, ([, , item]) => Object.assign(item as object, { c: undefined })],
+      [plain, ([, , item]) => Object.assign(item as object, { b: {} })],
+      [sent, () => undefined],
+      [sent, (list) => list.splice(3, 1, String.raw`three\n`)],
+    ];
+    for (const [text, change] of changes) {
+      const body = parsed(`{"list":${text}}`) as { list: unknown[] };
+      if (text === plain) expect(longJson(body, body.list)).toBe(text);
+      change(body.list);
+      expect(longJson(body, body.list)).toBeUndefined();
+    }
+  });
+
   test('is refused where any other is', () => {
     const broken = fc
       .tuple(
