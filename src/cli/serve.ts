@@ -1,5 +1,4 @@
 import type { AddressInfo } from 'node:net';
-import { setFlagsFromString } from 'node:v8';
 import type { FastifyInstance } from 'fastify';
 import type { Application } from '../application.ts';
 import { didYouMean, listed } from '../declaration/suggest.ts';
@@ -43,12 +42,6 @@ export const serve: Command = {
   },
 };
 
-/**
- * Garbage is collected once there is half as much of it as of what is in use. V8 by itself waits for several times as much on a
- * machine with much memory, and the process grows for long. It is told so after the start, which would only take longer.
- */
-const heapGrowth = '--heap-growing-percent=50';
-
 type Several = typeof import('./workers.ts');
 
 /** Serves in this process, be it one of several. */
@@ -80,11 +73,12 @@ async function serveHere(
   };
   const app = await start(application, level, parts, io);
   const { prepareClose } = await import('./close-server.ts');
+  const { boundHeap } = await import('./bound-heap.ts');
   const close = prepareClose(app, server.shutdownTimeout);
   try {
     if (!several) await announcePublic(application, io);
     await listen(place, () => app.listen(place));
-    setFlagsFromString(heapGrowth);
+    boundHeap(application.mapper);
     const address = addressOf(app.server.address() as AddressInfo);
     if (several) several.tellListening(address);
     else await announceListening(application, address, io);
