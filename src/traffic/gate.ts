@@ -14,6 +14,9 @@ const beat = 100;
 /** Milliseconds in one turn of the event loop for which requests are begun while busy; then it is seen what else there is. */
 const slice = 10;
 
+/** Milliseconds for which a count of bodies on their way is good enough. */
+const countAge = 10;
+
 /** Looks without a request, after which nobody looks any more until the next comes. */
 const patience = 20;
 
@@ -61,8 +64,9 @@ export class Gate {
   readonly #onClose: (this: ServerResponse) => void;
   /** As many may be worked on now. */
   #room: number;
-  /** Requests in flight whose body was still on its way when this was last looked at: they are waited for, not worked on. */
+  /** Requests in flight whose body was still on its way when they were last counted: they are waited for, not worked on. */
   #arriving = 0;
+  #countedAt = Number.NEGATIVE_INFINITY;
   #isBusy = false;
   /** Until when requests are begun in this turn of the event loop, while busy. */
   #turnEnd = 0;
@@ -151,8 +155,16 @@ export class Gate {
 
   /** Who sends a body slowly takes nobody's place, as long as there are no more of them than could be served. */
   #isFull(): boolean {
-    const { size } = this.#inFlight;
-    return size - Math.min(this.#arriving, this.#limits.maxConcurrent) >= this.#room;
+    if (this.#inFlight.size < this.#room) return false;
+    const now = performance.now();
+    if (now - this.#countedAt >= countAge) this.#countArriving(now);
+    return this.#inFlight.size - Math.min(this.#arriving, this.#limits.maxConcurrent) >= this.#room;
+  }
+
+  #countArriving(now: number): void {
+    this.#countedAt = now;
+    this.#arriving = 0;
+    for (const { req } of this.#inFlight.keys()) if (!req.complete) this.#arriving++;
   }
 
   /**
@@ -188,8 +200,6 @@ export class Gate {
     const { busyConcurrent, handlerTimeout, maxConcurrent } = this.#limits;
     this.#isBusy = this.#strain.look();
     this.#room = this.#isBusy ? Math.min(busyConcurrent, maxConcurrent) : maxConcurrent;
-    this.#arriving = 0;
-    for (const { req } of this.#inFlight.keys()) if (!req.complete) this.#arriving++;
     if (handlerTimeout > 0) this.#giveUp(handlerTimeout);
     if (this.#shed > 0 && this.#now - this.#toldAt >= quiet) {
       this.#options.onShed(this.#shed, this.#inFlight.size);

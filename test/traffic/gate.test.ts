@@ -21,7 +21,8 @@ describe('a busy server', () => {
     onBegin = () => {};
     server = createServer(async (request, response) => {
       // what a request is begun with is seldom all
-      await null;
+      if (request.method === 'POST') await once(request.resume(), 'end');
+      else await null;
       begun.push(`${request.url} for ${caller.getStore()}`);
       onBegin();
       for (const end = performance.now() + long; performance.now() < end; );
@@ -78,5 +79,14 @@ describe('a busy server', () => {
     await ask();
     await until(() => gate.inFlight === 0);
     expect(begun).toEqual(['/1 for /1', '/2 for /2', '/3 for /3']);
+  });
+
+  test('has room for others while bodies are on their way, from the moment they are', async () => {
+    const { connections } = await connected('/1', '/2', '/3', '/4', '/5', '/6');
+    const head = 'POST /slow HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n';
+    for (const { socket } of connections) socket.write(head);
+    await until(() => gate.inFlight === connections.length);
+    const { ask } = await connected('/7');
+    expect(await ask()).toEqual([200]);
   });
 });
