@@ -15,11 +15,17 @@ const beat = 1000;
  */
 export function boundHeap(mapper: Mapper): void {
   setFlagsFromString('--heap-growing-percent=50');
-  if (databaseKindOf(mapper) === 'sqlite') setInterval(boundNewSpace, beat).unref();
+  if (databaseKindOf(mapper) === 'sqlite') boundNewSpace();
 }
 
 /** V8 makes it smaller when there is little to do, so it must be able to grow again. */
 function boundNewSpace(): void {
-  const size = getHeapSpaceStatistics().find(({ space_name }) => space_name === 'new_space')?.space_size ?? 0;
-  setFlagsFromString(`--semi-space-growth-factor=${size < enoughNewSpace ? 2 : 1}`);
+  let mayGrow = true;
+  const look = () => {
+    const size = getHeapSpaceStatistics().find(({ space_name }) => space_name === 'new_space')?.space_size ?? 0;
+    if (mayGrow === size < enoughNewSpace) return;
+    mayGrow = !mayGrow;
+    setFlagsFromString(`--semi-space-growth-factor=${mayGrow ? 2 : 1}`);
+  };
+  setInterval(look, beat).unref();
 }
