@@ -19,7 +19,7 @@ const postgres = await startPostgres(root);
 const isAsked = (name: string, kind: Kind) =>
   values.only.length === 0 || values.only.some((text) => `${name} ${kind}`.toLowerCase().includes(text.toLowerCase()));
 
-if (values.quick) console.log('The short form does not judge speed and memory: "pass" says nothing of these.\n');
+if (values.quick) console.log('The short form does not judge speed, and memory with more room than is promised.\n');
 console.log('| test | database | must show | seen | |\n| --- | --- | --- | --- | --- |');
 let failed = 0;
 try {
