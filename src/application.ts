@@ -7,8 +7,8 @@ import { checkLoadedRoutes, checkPublic, checkRole, checkRoles } from './access/
 import { rolesFor } from './access/guard.ts';
 import { isVoterClass } from './access/voter.ts';
 import { createVoterRegistry, type VoterRegistry } from './access/voter-registry.ts';
-import { checkControllers, checkDenormalizers } from './controller/check-controllers.ts';
-import { checkLists } from './controller/check-lists.ts';
+import { checkControllers, checkDenormalizers } from './actions/check-controllers.ts';
+import { checkLists } from './actions/check-lists.ts';
 import { createMapper, type Mapper } from './database/mapper.ts';
 import type { OnStatement } from './database/statements-of.ts';
 import type { AppMain, Routes } from './declaration/define-apis.ts';

@@ -1,4 +1,5 @@
 import { type Collection, type EntityMetadata, type EntityProperty, ReferenceKind } from '@mikro-orm/core';
+import { targetsOf } from '../model/field-plan.ts';
 
 /** How an item gets into and out of an association of an entity. */
 export interface Accessors {
@@ -9,28 +10,47 @@ export interface Accessors {
   readonly methods: readonly string[];
   /** The collections that have to be loaded before either is called. */
   readonly touches: readonly string[];
+  /** Whether an entity is of a class that the association holds. */
+  holds(item: object): boolean;
+  /** Whether the model's method returned the owner itself when it was last called. */
+  givesOwner(what: 'add' | 'remove'): boolean;
+  noteOwner(what: 'add' | 'remove', isOwner: boolean): void;
 }
+
+const known = new WeakMap<EntityMetadata, Map<string, Accessors | null>>();
 
 /** The model's own `add<Name>` and `remove<Name>`, and the collection itself for what the model does not have. Null: there is no such association. */
 export function accessorsFor(meta: EntityMetadata, property: string): Accessors | null {
+  const ofModel = known.get(meta) ?? new Map<string, Accessors | null>();
+  known.set(meta, ofModel);
+  let accessors = ofModel.get(property);
+  if (accessors === undefined) {
+    accessors = findAccessors(meta, property);
+    ofModel.set(property, accessors);
+  }
+  return accessors;
+}
+
+function findAccessors(meta: EntityMetadata, property: string): Accessors | null {
   const association = meta.properties[property as never] as EntityProperty | undefined;
   const isCollection = association !== undefined && isToMany(association);
   const add = methodNamed(meta, 'add', property);
   const remove = methodNamed(meta, 'remove', property);
   if (!isCollection && !(add && remove)) return null;
+  const targets = association ? targetsOf(association) : [];
+  const owners = { add: false, remove: false };
   return {
     property,
+    holds: (item) => targets.some((target) => item instanceof target.class),
+    givesOwner: (what) => owners[what],
+    noteOwner: (what, isOwner) => {
+      owners[what] = isOwner;
+    },
     methods: [add, remove].filter((name) => name !== null),
     add: (entity, item) => (add ? call(entity, add, item) : void collectionOf(entity, property).add(item)),
     remove: (entity, item) => (remove ? call(entity, remove, item) : void collectionOf(entity, property).remove(item)),
     touches: isCollection ? [property] : toManyProperties(meta),
   };
-}
-
-/** Whether a class has an async method among these: it may wait for anything. */
-export function hasAsync(meta: EntityMetadata, methods: readonly string[]): boolean {
-  const prototype = meta.class.prototype as Record<string, { constructor: { name: string } }>;
-  return methods.some((name) => prototype[name]?.constructor.name !== 'Function');
 }
 
 /** The names that a pair of methods for a property may have: `participants` → `Participants`, `Participant`. */

@@ -14,7 +14,8 @@ import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
 import { type Problem, problem, violationsProblem } from '../errors.ts';
 import { jsonName } from '../model/field-plan.ts';
 import { isKnownToCallers } from '../model/groups.ts';
-import { entitiesOf, metaOfEntity, modelName } from '../model/hierarchy.ts';
+import { entitiesOf, modelName } from '../model/hierarchy.ts';
+import type { Identifier } from '../model/identifier.ts';
 import { type ForeignKey, foreignKeysOf, pivotOf } from './foreign-keys.ts';
 
 /** What the two drivers tell of a broken constraint. */
@@ -87,38 +88,41 @@ function isReferenceConflict(error: unknown): boolean {
   );
 }
 
-/**
- * Writes what was changed. PostgreSQL alone knows what some types of columns hold (`interval`, `inet`), and does not say which
- * of them would not take its value.
- */
+/** Writes what was changed. */
 export async function flush(em: RequestEntityManager): Promise<void> {
   try {
     await em.flush();
   } catch (error) {
-    if (!(error instanceof DriverException) || !/^22/.test(String((error as ConstraintError).code))) throw error;
-    throw violationsProblem([
-      { propertyPath: '', title: 'a value is none that its column takes', code: 'value', parameters: {} },
-    ]);
+    throw valueProblem(error) ?? error;
   }
+}
+
+/**
+ * The violation of a value that its column does not take; null if the error is something else. PostgreSQL alone knows what some types of
+ * columns hold (`interval`, `inet`), and does not say which column refused its value.
+ */
+export function valueProblem(error: unknown): Problem | null {
+  if (!/^22/.test(String((error as ConstraintError | null)?.code))) return null;
+  return violationsProblem([{ propertyPath: '', title: 'a value is none that its column takes', code: 'value', parameters: {} }]);
 }
 
 /** Why a row cannot be removed, for a database that does not say (SQLite): the first association that still points to it. */
 export async function stillReferenced(
   given: unknown,
-  entity: object,
+  meta: EntityMetadata,
+  id: Identifier,
   em: RequestEntityManager,
   mapper: Mapper,
 ): Promise<unknown> {
   const error = translated(given, mapper);
   if (!(error instanceof ForeignKeyConstraintViolationException) || (error as ConstraintError).table) return error;
-  const meta = metaOfEntity(mapper, entity);
   const platform = mapper.driver.getPlatform();
   for (const key of foreignKeysOf(mapper)) {
     const [column, ...others] = key.columns;
     if (!key.restricts || key.target.root !== meta.root || column === undefined || others.length > 0) continue;
     const [table, name] = [key.table, column].map((identifier) => platform.quoteIdentifier(identifier));
     const sql = `select 1 from ${table} where ${name} = ? limit 1`;
-    const found = await em.execute(sql, [helper(entity).getPrimaryKey() as never]);
+    const found = await em.execute(sql, [id]);
     if (found.length > 0) return problem('conflict_reference', { reason: referencedBy(key) }, { cause: error });
   }
   return error;

@@ -1,13 +1,12 @@
 import { type EntityMetadata, type EntityProperty, isRaw, type Platform, ReferenceKind, type Type } from '@mikro-orm/core';
 import type { ApiRequest } from '../access/user.ts';
 import { type DatabaseKind, databaseKindOf, type Mapper } from '../database/mapper.ts';
-import { inGroups, readGroups } from '../model/groups.ts';
 import { hasDiscriminator, typeOf } from '../model/hierarchy.ts';
 import { type Identifier, type IdentifierParser, identifierParser, keyOf } from '../model/identifier.ts';
 import { hasAccessor } from '../model/own-code.ts';
 import { type ValueKind, valueKindOf } from '../model/value-kind.ts';
 import { bindable } from '../query/bound-statement.ts';
-import { tableOf } from '../query/row-plan.ts';
+import { tableOf } from '../query/table-name.ts';
 import { longJson } from '../serialization/long-body.ts';
 import type { AssociationWrite, ScalarWrite, WritableField, WritePlan } from './write-plan.ts';
 
@@ -209,7 +208,7 @@ function scalarReader(field: ScalarWrite, mapper: Mapper): PlainField['read'] | 
   const { metadata: property } = field;
   const kind = valueKindOf(property, platform);
   const databaseKind = databaseKindOf(mapper);
-  if (!plainKinds.has(kind.kind) && !(kind.kind === 'json' && staysAsSent(property, databaseKind))) return null;
+  if (!plainKinds.has(kind.kind) && kind.kind !== 'json') return null;
   const toDatabase = databaseValue(property, platform);
   const sent = kind.kind === 'json' ? longJson : () => undefined;
   return (json, body) => {
@@ -217,11 +216,6 @@ function scalarReader(field: ScalarWrite, mapper: Mapper): PlainField['read'] | 
     if (!('value' in parsed)) return undefined;
     return sent(body, parsed.value) ?? driverValue(toDatabase(parsed.value), databaseKind);
   };
-}
-
-/** Whether an answer shows a JSON value as it was sent: PostgreSQL gives back the keys of its objects in another order. */
-function staysAsSent(property: EntityProperty, kind: DatabaseKind): boolean {
-  return kind === 'sqlite' || !inGroups(property, readGroups);
 }
 
 /** The value as the mapper itself would hand it to the driver. */

@@ -1,8 +1,8 @@
 import type { EntityMetadata } from '@mikro-orm/core';
 import type { User } from '../access/user.ts';
+import { ApiController } from '../actions/api-controller.ts';
 import type { Application } from '../application.ts';
 import { planWrites } from '../change/write-plan.ts';
-import { ApiController } from '../controller/api-controller.ts';
 import { askedNames } from '../declaration/asked-names.ts';
 import type { HttpMethod } from '../declaration/types.ts';
 import { Problem } from '../errors.ts';

@@ -1,6 +1,6 @@
+import { ApiController } from '../actions/api-controller.ts';
 import type { Application } from '../application.ts';
 import { accessorsFor } from '../change/accessors.ts';
-import { ApiController } from '../controller/api-controller.ts';
 import { metaOf } from '../model/hierarchy.ts';
 import type { RouteRecord } from '../route/record.ts';
 import type { Stopped } from './stopped.ts';

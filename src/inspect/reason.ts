@@ -1,5 +1,5 @@
+import { ApiController } from '../actions/api-controller.ts';
 import type { Application } from '../application.ts';
-import { ApiController } from '../controller/api-controller.ts';
 import type { ApiDeclaration } from '../declaration/types.ts';
 import { metaOf } from '../model/hierarchy.ts';
 import { identifierParser, keyOf } from '../model/identifier.ts';

@@ -1,4 +1,4 @@
-import { ApiController } from '../controller/api-controller.ts';
+import { ApiController } from '../actions/api-controller.ts';
 import type { ApiDeclaration, HttpMethod } from '../declaration/types.ts';
 import type { RouteRecord } from '../route/record.ts';
 

@@ -1,5 +1,5 @@
+import { restrictsQueries } from '../actions/api-controller.ts';
 import type { Application } from '../application.ts';
-import { restrictsQueries } from '../controller/api-controller.ts';
 import type { HttpMethod, Path } from '../declaration/types.ts';
 import type { RouteRecord } from '../route/record.ts';
 import type { Declared, Places } from './places.ts';

@@ -3,15 +3,15 @@ import { QueryBuilder } from '@mikro-orm/sql';
 import { RoleVoter } from '../access/role-voter.ts';
 import type { ApiRequest, User } from '../access/user.ts';
 import type { Vote } from '../access/voter.ts';
+import { ApiController, constructController } from '../actions/api-controller.ts';
+import type { ApiRuntime } from '../actions/runtime.ts';
 import type { Application } from '../application.ts';
-import { ApiController, constructController } from '../controller/api-controller.ts';
-import { RequestState, withState } from '../controller/request-state.ts';
-import type { ApiRuntime } from '../controller/runtime.ts';
 import type { SecurityDeclaration } from '../declaration/types.ts';
 import { metaOf } from '../model/hierarchy.ts';
 import { type Identifier, keyOf } from '../model/identifier.ts';
 import type { AnyQueryBuilder } from '../query/restriction.ts';
 import type { RouteRecord } from '../route/record.ts';
+import { RequestState, withState } from '../store/request-state.ts';
 
 /** What is to come of a request: the row is not there for the caller, a role is not granted, or all of them are. */
 export type Verdict = 'hidden' | 'refused' | 'granted';

@@ -1,4 +1,4 @@
-import { isExport } from '../controller/export-reply.ts';
+import { isExport } from '../actions/export-reply.ts';
 import type { HttpMethod } from '../declaration/types.ts';
 import type { RouteRecord } from '../route/record.ts';
 import type { JsonSchema } from './json-schema.ts';

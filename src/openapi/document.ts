@@ -1,8 +1,8 @@
 import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
+import { hasHooks } from '../actions/api-controller.ts';
+import { isExport } from '../actions/export-reply.ts';
 import { accessorsFor } from '../change/accessors.ts';
 import { planWrites } from '../change/write-plan.ts';
-import { hasHooks } from '../controller/api-controller.ts';
-import { isExport } from '../controller/export-reply.ts';
 import type { ActionDeclaration, ApiDeclaration, AssociationDeclaration, Format, HttpMethod } from '../declaration/types.ts';
 import { planFields, targetsOf } from '../model/field-plan.ts';
 import { readGroups, writeGroups } from '../model/groups.ts';

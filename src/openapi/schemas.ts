@@ -1,5 +1,5 @@
 import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
-import { restrictsQueries } from '../controller/api-controller.ts';
+import { restrictsQueries } from '../actions/api-controller.ts';
 import type { Mapper } from '../database/mapper.ts';
 import type { ApiDeclaration, Catalog, Declaration } from '../declaration/types.ts';
 import { metaOf, sameLine } from '../model/hierarchy.ts';

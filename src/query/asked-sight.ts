@@ -4,9 +4,9 @@ import { concreteClasses, hasDiscriminator } from '../model/hierarchy.ts';
 import { keyOf } from '../model/identifier.ts';
 import type { Asked } from './asked.ts';
 import { type Condition, type ConditionText, hiddenIn } from './condition.ts';
-import { type Doors, queryThrough } from './doors.ts';
 import { keysOfAll, selectedKeys } from './keys.ts';
 import { isPlain } from './restriction.ts';
+import type { RequestVisibility } from './visibility.ts';
 
 /**
  * Adds to what was asked what the caller sees of the classes that its condition leads through. A row that only a voter who looks
@@ -14,7 +14,7 @@ import { isPlain } from './restriction.ts';
  */
 export async function withSight<Request>(
   asked: Asked,
-  { doors, em, mapper, request }: { mapper: Mapper; doors: Doors<Request>; em: () => RequestEntityManager; request: Request },
+  { em, mapper, visibility }: { mapper: Mapper; visibility: RequestVisibility<Request>; em: () => RequestEntityManager },
 ): Promise<Asked> {
   const hidden = asked.condition ? hiddenIn(asked.condition) : [];
   if (hidden.length === 0) return asked;
@@ -24,7 +24,7 @@ export async function withSight<Request>(
     const seen: ClassSight[] = [];
     for (const own of classes) {
       const type = classes.length > 1 || hasDiscriminator(own) ? own : null;
-      seen.push({ type, keys: await keysSeen(em(), request, doors, own) });
+      seen.push({ type, keys: await keysSeen(em(), visibility, own) });
     }
     sights.set(meta, seen);
   }
@@ -41,17 +41,13 @@ interface ClassSight {
 
 async function keysSeen<Request>(
   em: RequestEntityManager,
-  request: Request,
-  doors: Doors<Request>,
+  visibility: RequestVisibility<Request>,
   own: EntityMetadata,
 ): Promise<ClassSight['keys']> {
-  if (await doors.isOpenTo(request, own)) return null;
-  const keys: ConditionText[] = [];
-  for (const door of doors.limitsOf(own)) {
-    const query = await queryThrough(em, request, door);
-    if (query) keys.push(isPlain(query) ? keysOfAll(door.meta, query) : selectedKeys(em, door.meta, query, door.sort));
-  }
-  return keys;
+  if (await visibility.isOpen(own)) return null;
+  return (await visibility.queriesOf(own)).map(({ query, rule }) =>
+    isPlain(query) ? keysOfAll(rule.meta, query) : selectedKeys(em, rule.meta, query, rule.sort),
+  );
 }
 
 function sightText(

@@ -13,7 +13,7 @@ import { compileCsvRowWriter } from '../serialization/csv-row-writer.ts';
 import type { RowField, RowsByKey, SeenKeys } from '../serialization/row-writer.ts';
 import { bindable, jsonList, statementOf } from './bound-statement.ts';
 import { type Condition, conditionText } from './condition.ts';
-import { ConditionReader } from './condition-query.ts';
+import { conditionOf } from './condition-query.ts';
 import { isFiltered } from './filters.ts';
 import { type BoundText, type Narrowing, PageText, where } from './page-text.ts';
 import { type KeyQuery, parametrized } from './parametrized.ts';
@@ -56,6 +56,8 @@ interface CompileOptions {
   readonly withSubject?: boolean;
   /** Whether the version of a row is wanted, be it shown or not. */
   readonly withVersion?: boolean;
+  /** Whether it is wanted what tells later whether a row was changed. */
+  readonly withRowVersion?: boolean;
   readonly filter?: RootFilter | undefined;
   readonly count?: CountMode;
   /** Whether rows of a class can be out of a caller's sight, so that it takes a look to embed them. */
@@ -108,7 +110,6 @@ export class CompiledRead {
   /** Whether filters of the model are made anew for each request, so that every read needs a query of keys. */
   readonly filtersPerRequest: boolean;
 
-  readonly #conditions: ConditionReader;
   /** The conditions that are the same for every request. */
   readonly #filters: readonly string[];
   readonly #orderOf: (sort: readonly SortKey[], seek: SeekPlan | null) => ListOrder;
@@ -134,7 +135,6 @@ export class CompiledRead {
     this.#meta = meta;
     this.#platform = mapper.driver.getPlatform();
     this.#plan = plan;
-    this.#conditions = new ConditionReader(mapper, meta);
     this.#rootPoints = pointsWithin(plan.root.object);
     this.#manyPoints = plan.many.map(({ object }) => [...pointsOf(object), ...pointsWithin(object)]);
     const keyKind = valueKindOf(keyOf(meta), mapper.driver.getPlatform()).kind;
@@ -181,6 +181,11 @@ export class CompiledRead {
       ? this.#choices.get(choiceKey(choice), () => showSome(this.#plan, choice, this.#executor.format))
       : this.#view.shown;
     return ordered && { order: ordered, shown };
+  }
+
+  /** The view of a list in its own order with a choice of fields; undefined if nothing was chosen. */
+  choiceOf(choice: FieldChoice | null): ListView | undefined {
+    return choice ? (this.viewOf(null, choice) ?? undefined) : undefined;
   }
 
   #plannedOrder({ seek, sort }: { readonly sort: readonly SortKey[]; readonly seek: SeekPlan | null }): ListOrder | null {
@@ -270,7 +275,7 @@ export class CompiledRead {
   }
 
   #boundCondition(query: AnyQueryBuilder): Narrowing | null {
-    const condition = this.#conditions.of(query);
+    const condition = conditionOf(query, this.#meta);
     return condition && parametrized(condition.sql, condition.params, this.#kind);
   }
 
@@ -307,33 +312,25 @@ export class CompiledRead {
     return (parameters) => [{ statement, parameters }, reading];
   }
 
-  /** Makes the steps that change something else and then read a row of this model, where the conditions hold. */
-  besides(change: string, conditions: readonly string[]): (parameters: readonly unknown[]) => Step[] {
-    const text = this.#select(conditions);
-    if (this.#kind === 'postgresql') {
-      const statement = this.#statement(`with _change as (${change}) ${text}`);
-      return (parameters) => [{ statement, parameters }];
-    }
-    const changing = this.#statement(`${change} returning 1`);
-    const reading = this.#statement(text);
-    return (parameters) => [
-      { statement: changing, parameters, mayBeEmpty: true },
-      { statement: reading, parameters },
-    ];
+  /** The text that reads rows for which the conditions hold. */
+  selectText(conditions: readonly string[]): string {
+    return this.#select(conditions);
   }
 
-  /** The statement that reads rows for which the conditions hold, with further columns after those of a row. */
-  statement(conditions: readonly string[], suffix = '', further: readonly string[] = []): Statement {
-    const text = this.#select(conditions);
-    const columns = this.#plan.root.columns.join(', ');
-    const start = `select ${[columns, ...further].join(', ')}`;
-    return this.#statement(`${start}${text.slice(`select ${columns}`.length)}${suffix}`);
+  /** Whether a column can hold integers beyond 2^53. */
+  get isWide(): boolean {
+    return this.#wide;
   }
 
   /** The version of a row as a text; null where it has none. */
   versionOf(row: unknown[]): string | null {
     const { version } = this.#plan;
     return version === null ? null : this.#versionText(row[version]);
+  }
+
+  /** What tells later whether a row was changed; null if nobody asked for it. */
+  rowVersionOf(row: unknown[]): readonly unknown[] | null {
+    return this.#plan.rowVersion?.map((column) => row[column]) ?? null;
   }
 
   /** The key of a row, as the database gives it. */
@@ -367,23 +364,22 @@ export class CompiledRead {
   }
 
   /** Makes what writes rows as lines: of CSV with the columns, or of JSON. What they embed is read by the statements that `send` sends. */
-  lineWriter(columns: readonly CsvColumn[] | null): LineWriter {
-    if (this.takesLook) throw new Error(`${this.#meta.className} embeds rows that a caller may not see: export entities`);
+  lineWriter(columns: readonly CsvColumn[] | null, look?: Look): LineWriter {
     const { shown } = this.#view;
     const write = columns ? compileCsvRowWriter(this.#plan.root.object, columns, this.#executor.format) : shown.writer;
     const end = columns ? '' : '\n';
-    const lines = (rows: unknown[][], many: readonly RowsByKey[]): string => {
+    const lines = (rows: unknown[][], { many, seen }: Embedded): string => {
       let text = '';
-      for (const row of rows) text += write(row, many, shown.manyWriters) + end;
+      for (const row of rows) text += write(row, many, shown.manyWriters, seen) + end;
       return text;
     };
-    if (this.#plan.many.length === 0) return (rows) => lines(rows, noRows);
-    return async (rows, send) => lines(rows, this.#grouped(await this.#fetchMany(rows, shown, send)));
+    if (!this.takesLook && this.#plan.many.length === 0) return (rows) => lines(rows, nothingEmbedded);
+    return async (rows, send) => lines(rows, await this.#embedded(rows, look, shown, send));
   }
 
   /** The same where something is made of each row first, which is given as it stands in JSON. */
-  chosenWriter(write: (value: unknown) => string): LineWriter {
-    const all = this.lineWriter(null);
+  chosenWriter(write: (value: unknown) => string, look?: Look): LineWriter {
+    const all = this.lineWriter(null, look);
     const chosen = (lines: string) =>
       lines
         .trimEnd()
@@ -492,35 +488,36 @@ export class CompiledRead {
 
   #write(rows: unknown[][], { look, view = this.#view }: Reading): string | Promise<string> {
     const { shown } = view;
-    if (this.takesLook) return this.#writeSeen(rows, look, shown);
-    if (this.#plan.many.length === 0) return written(rows, noRows, shown);
-    return this.#fetchMany(rows, shown).then((many) => written(rows, this.#grouped(many), shown));
+    if (!this.takesLook && this.#plan.many.length === 0) return written(rows, nothingEmbedded, shown);
+    return this.#embedded(rows, look, shown).then((embedded) => written(rows, embedded, shown));
   }
 
-  #grouped(many: readonly unknown[][][]): RowsByKey[] {
-    return many.map((found, source) => grouped(found, this.#plan.many[source] as ManySelection));
-  }
-
-  /** What is embedded is fetched first, and then asked about, all of it at once. */
-  async #writeSeen(rows: unknown[][], look: Look | undefined, shownRows: ShownRows): Promise<string> {
-    if (!look) throw new Error(`${this.#meta.className} embeds rows that a caller may not see: give it a look`);
+  /** What rows embed: it is fetched first, and then its visibility is decided, all of it at once. */
+  async #embedded(rows: unknown[][], look: Look | undefined, shown: ShownRows, send?: Send): Promise<Embedded> {
     const { limited } = this.#plan;
-    const many = await this.#fetchMany(rows, shownRows);
+    const found = await this.#fetchMany(rows, shown, send);
+    if (limited.length === 0) return { many: found.map((some, source) => grouped(some, this.#manyOf(source))) };
+    if (!look) throw new Error(`${this.#meta.className} embeds rows that a caller may not see: their visibility must be decided`);
     const keys = limited.map(() => new Map<string, unknown>());
     gather(rows, this.#rootPoints, keys);
-    for (const [source, found] of many.entries()) gather(found, this.#manyPoints[source] as readonly SightPoint[], keys);
+    for (const [source, some] of found.entries()) gather(some, this.#manyPoints[source] as readonly SightPoint[], keys);
     const seen = await Promise.all(
-      limited.map((meta, i) =>
-        (keys[i] as Map<string, unknown>).size > 0 ? look(meta, keys[i] as Map<string, unknown>) : noKeys,
-      ),
+      limited.map((meta, i) => {
+        const wanted = keys[i] as Map<string, unknown>;
+        return wanted.size > 0 ? look(meta, wanted) : noKeys;
+      }),
     );
-    const groups = many.map((found, source) => {
-      const selection = this.#plan.many[source] as ManySelection;
+    const many = found.map((some, source) => {
+      const selection = this.#manyOf(source);
       const points = pointsOf(selection.object);
-      const shown = points.length > 0 ? found.filter((row) => points.every((point) => isSeen(row, point, seen))) : found;
-      return grouped(shown, selection);
+      const shownRows = points.length > 0 ? some.filter((row) => points.every((point) => isSeen(row, point, seen))) : some;
+      return grouped(shownRows, selection);
     });
-    return written(rows, groups, shownRows, seen);
+    return { many, seen };
+  }
+
+  #manyOf(source: number): ManySelection {
+    return this.#plan.many[source] as ManySelection;
   }
 
   /** One statement for each to-many, those of one level at the same time. */
@@ -604,12 +601,17 @@ const keptOrders = 50;
 const keptChoices = 50;
 const keptConditions = 200;
 
-const noRows: readonly RowsByKey[] = [];
+/** The rows of to-many associations, and the keys of embedded rows that the caller sees. */
+interface Embedded {
+  readonly many: readonly RowsByKey[];
+  readonly seen?: readonly SeenKeys[];
+}
+
+const nothingEmbedded: Embedded = Object.freeze({ many: [] });
 const nothing: Promise<unknown[][]> = Promise.resolve([]);
 const noKeys: SeenKeys = new Set();
 
-function written(rows: unknown[][], many: readonly RowsByKey[], shown: ShownRows, seen?: readonly SeenKeys[]): string {
-  const { manyWriters, writer } = shown;
+function written(rows: unknown[][], { many, seen }: Embedded, { manyWriters, writer }: ShownRows): string {
   let text = '';
   for (let i = 0; i < rows.length; i++) text += (i === 0 ? '' : ',') + writer(rows[i] as unknown[], many, manyWriters, seen);
   return text;

@@ -3,50 +3,53 @@ import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
 import { metaOfEntity } from '../model/hierarchy.ts';
 import { keyOf } from '../model/identifier.ts';
 import type { Serializer, Sight } from '../serialization/serializer.ts';
-import { type Door, type Doors, queryThrough } from './doors.ts';
-import { keysAmong } from './keys.ts';
-import type { AnyQueryBuilder } from './restriction.ts';
+import type { RequestVisibility } from './visibility.ts';
 
 /** Keys in one statement. */
 const chunkSize = 1000;
 
-interface Asked {
+interface Unknown {
   readonly meta: EntityMetadata;
   readonly key: unknown;
-  /** The entity, where its row was read and so its class is known. */
+  /** The entity, if its row was read and so its class is known. */
   readonly entity: object | null;
 }
 
 /**
- * What one request sees of embedded entities. What it is asked about first is not known yet: it is noted, and {@link look}
- * finds out about all of it with one statement for each class and door, however many rows there are. What was written until
- * then is a draft, and must not go out: see {@link serializeInSight}.
+ * What one caller sees of embedded entities. Rows whose visibility is not known yet are noted, and {@link look} decides about all of
+ * them with one statement for each class and API, however many rows there are. What was written until then is a draft and must not be
+ * sent: see {@link serializeVisible}.
  */
 export class EntitySight<Request> implements Sight {
   readonly #mapper: Mapper;
   readonly #em: RequestEntityManager;
-  readonly #request: Request;
-  readonly #doors: Doors<Request>;
+  readonly #visibility: RequestVisibility<Request>;
   /** By the table's class and the key in it. */
   readonly #known = new Map<EntityMetadata, Map<string, boolean>>();
-  #asked = new Map<EntityMetadata, Map<string, Asked>>();
+  #unknown = new Map<EntityMetadata, Map<string, Unknown>>();
+  /** What code of the model gave in an earlier draft: it runs once for each entity and property. */
+  readonly #computed = new Map<object, Map<string, unknown>>();
   #isClosed = false;
-  readonly #queries = new Map<Door<Request>, Promise<AnyQueryBuilder | null>>();
 
-  constructor(mapper: Mapper, em: RequestEntityManager, request: Request, doors: Doors<Request>) {
+  constructor(mapper: Mapper, em: RequestEntityManager, visibility: RequestVisibility<Request>) {
     this.#mapper = mapper;
     this.#em = em;
-    this.#request = request;
-    this.#doors = doors;
+    this.#visibility = visibility;
   }
 
   isLimited(meta: EntityMetadata): boolean {
-    return !this.#doors.isOpen(meta);
+    return this.#visibility.isLimited(meta);
+  }
+
+  computed(entity: object, property: string, compute: () => unknown): unknown {
+    const known = ofMap(this.#computed, entity);
+    if (!known.has(property)) known.set(property, compute());
+    return known.get(property);
   }
 
   shows(entity: object): boolean {
     const wrapped = helper(entity);
-    // what was never written is no row
+    // an entity that was never written is not a row
     if (!wrapped.hasPrimaryKey()) return true;
     const meta = metaOfEntity(this.#mapper, entity);
     return this.#isKnown({ meta, key: wrapped.getPrimaryKey(), entity: wrapped.isInitialized() ? entity : null });
@@ -56,21 +59,21 @@ export class EntitySight<Request> implements Sight {
     return this.#isKnown({ meta, key, entity: null });
   }
 
-  #isKnown(asked: Asked): boolean {
-    const text = String(asked.key);
-    const known = this.#known.get(asked.meta.root)?.get(text);
+  #isKnown(row: Unknown): boolean {
+    const text = String(row.key);
+    const known = this.#known.get(row.meta.root)?.get(text);
     if (known !== undefined || this.#isClosed) return known === true;
-    // what stands in the row is asked about in the same go
-    ofMap(this.#asked, asked.meta.root).set(text, asked);
+    // what the row embeds is decided in the same go
+    ofMap(this.#unknown, row.meta.root).set(text, row);
     return true;
   }
 
-  /** From now on, nothing is in sight that was not looked at. */
+  /** From now on, rows that were not looked at are hidden. */
   close(): void {
     this.#isClosed = true;
   }
 
-  /** Those of the entities in an association, or of the keys in their place, that are out of sight. */
+  /** Those of the entities in an association, or of the keys in their place, that the caller does not see. */
   async hiddenAmong(targets: readonly EntityMetadata[], associated: readonly unknown[]): Promise<readonly unknown[]> {
     if (!targets.some((target) => this.isLimited(target))) return [];
     const isShown = (value: unknown) =>
@@ -80,26 +83,27 @@ export class EntitySight<Request> implements Sight {
     return associated.filter((value) => !isShown(value));
   }
 
-  /** Finds out about what was asked for since the last look; false where everything was known. */
+  /** Decides about the rows that were noted since the last look; false if there were none. */
   async look(): Promise<boolean> {
-    const asked = this.#asked;
-    this.#asked = new Map();
-    for (const [root, rows] of asked) {
+    const unknown = this.#unknown;
+    this.#unknown = new Map();
+    for (const [root, rows] of unknown) {
       const answers = ofMap(this.#known, root);
       for (const key of rows.keys()) answers.set(key, false);
       for (const [own, ofClass] of await this.#byClass([...rows.values()])) {
-        for (const key of await this.#seen(own, ofClass)) answers.set(key, true);
+        const keys = new Map(ofClass.map(({ key }) => [String(key), key]));
+        for (const key of await this.#visibility.seen(own, keys, async () => subjectsOf(ofClass))) answers.set(key, true);
       }
     }
-    return asked.size > 0;
+    return unknown.size > 0;
   }
 
-  /** Rows by their own class. Where nobody has read a row, and it can be of one class or another, it is read. */
-  async #byClass(rows: readonly Asked[]): Promise<Map<EntityMetadata, Asked[]>> {
-    const byClass = new Map<EntityMetadata, Asked[]>();
-    const unread = new Map<EntityMetadata, Asked[]>();
+  /** Rows by their own class. A row that nobody has read, and that can be of several classes, is read. */
+  async #byClass(rows: readonly Unknown[]): Promise<Map<EntityMetadata, Unknown[]>> {
+    const byClass = new Map<EntityMetadata, Unknown[]>();
+    const unread = new Map<EntityMetadata, Unknown[]>();
     for (const row of rows) {
-      const isCertain = row.entity !== null || this.#isTold(row.meta);
+      const isCertain = row.entity !== null || this.#visibility.isDecidedByKey(row.meta);
       listIn(isCertain ? byClass : unread, row.meta).push(row);
     }
     for (const [meta, some] of unread) {
@@ -115,40 +119,10 @@ export class EntitySight<Request> implements Sight {
     }
     return byClass;
   }
+}
 
-  /** Whether it makes no difference that a row was not read: it is of this class for sure, and nobody judges it. */
-  #isTold(meta: EntityMetadata): boolean {
-    const isAlone = meta.root === meta && !meta.root.discriminatorMap && meta.inheritanceType === undefined;
-    return isAlone && !this.#doors.limitsOf(meta).some(({ readsSubject, restrict }) => restrict === null && readsSubject);
-  }
-
-  async #seen(own: EntityMetadata, rows: readonly Asked[]): Promise<Set<string>> {
-    const hidden = new Map(rows.map((row) => [String(row.key), row]));
-    const all = new Set(hidden.keys());
-    if (await this.#doors.isOpenTo(this.#request, own)) return all;
-    const limits = this.#doors.limitsOf(own);
-    for (const door of limits.filter(({ restrict }) => restrict !== null)) {
-      const query = await this.#query(door);
-      if (!query) continue;
-      for (const chunk of chunksOf([...hidden.values()])) {
-        const keys = chunk.map(({ key }) => key);
-        for (const key of await keysAmong(this.#em, door.meta, query, keys, door.sort)) hidden.delete(String(key));
-      }
-    }
-    for (const door of limits.filter(({ readsSubject, restrict }) => restrict === null && readsSubject)) {
-      for (const [key, { entity }] of hidden) {
-        if (entity && (await door.admits(this.#request, entity))) hidden.delete(key);
-      }
-    }
-    for (const key of hidden.keys()) all.delete(key);
-    return all;
-  }
-
-  #query(door: Door<Request>): Promise<AnyQueryBuilder | null> {
-    const query = this.#queries.get(door) ?? queryThrough(this.#em, this.#request, door);
-    this.#queries.set(door, query);
-    return query;
-  }
+function subjectsOf(rows: readonly Unknown[]): ReadonlyMap<string, object> {
+  return new Map(rows.flatMap(({ entity, key }) => (entity ? [[String(key), entity] as const] : [])));
 }
 
 function ofMap<Key, Value>(map: Map<Key, Map<string, Value>>, key: Key): Map<string, Value> {
@@ -169,11 +143,11 @@ function chunksOf<Item>(items: readonly Item[]): Item[][] {
   return chunks;
 }
 
-/** How often a model's own code may give entities that were not there before. */
+/** How often code of a model may return entities that were not there before. */
 const mostDrafts = 5;
 
-/** Serializes a value for one request: as often as it takes to know all that is embedded in it. */
-export async function serializeInSight<Request>(
+/** Serializes a value for one caller: as often as it takes to know the visibility of all that it embeds. */
+export async function serializeVisible<Request>(
   serializer: Serializer,
   value: unknown,
   sight: EntitySight<Request>,

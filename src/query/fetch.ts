@@ -8,7 +8,7 @@ import { type Asked, nothingAsked } from './asked.ts';
 import { askedQuery } from './asked-query.ts';
 import { countedFrom, numberTold } from './count.ts';
 import { countOf, hasKey, keyOrder, keysOf, orderOf } from './keys.ts';
-import { type AnyQueryBuilder, filteredQuery, type Restrict, restrictedQuery } from './restriction.ts';
+import { type AnyQueryBuilder, filteredQuery, unrestrictedQuery } from './restriction.ts';
 import { complementOf, type Seek, type SeekPlan } from './seek-plan.ts';
 import { canSeek, cutSought, seekIn, sidesOf } from './seek-query.ts';
 import type { Window } from './window.ts';
@@ -26,27 +26,16 @@ export interface ListPlan {
   readonly seek: SeekPlan | null;
 }
 
-/** Fetches one row through the restriction, or null. `sort` decides which rows a restriction to a number of rows lets through. */
+/** Fetches one row through a restriction, or null. `sort` decides which rows a restriction to a number of rows lets through. */
 export async function fetchOne(
   em: RequestEntityManager,
   meta: EntityMetadata,
   id: Identifier,
-  restrict: Restrict | null,
+  restriction: AnyQueryBuilder | null,
   sort: readonly SortKey[] = [],
 ): Promise<object | null> {
-  if (restrict && !(await isVisible(em, meta, id, restrict, sort))) return null;
+  if (restriction && !(await hasKey(em, meta, restriction, id, sort))) return null;
   return em.findOne(meta.class, { [keyOf(meta).name]: id } as never);
-}
-
-/** Whether the restriction lets a row through. */
-export async function isVisible(
-  em: RequestEntityManager,
-  meta: EntityMetadata,
-  id: Identifier,
-  restrict: Restrict,
-  sort: readonly SortKey[] = [],
-): Promise<boolean> {
-  return hasKey(em, meta, await restrictedQuery(em, meta, restrict), id, sort);
 }
 
 /** Fetches a window of the model's rows, totally ordered, and the number of all of them. */
@@ -54,13 +43,13 @@ export async function fetchPage(
   em: RequestEntityManager,
   meta: EntityMetadata,
   window: Window,
-  restrict: Restrict | null,
+  restriction: AnyQueryBuilder | null,
   list: ListPlan,
   asked: Asked = nothingAsked,
 ): Promise<FetchedPage> {
   const { limit, offset, seek } = window;
-  if (restrict || seek || list.count !== 'exact' || asked.condition) {
-    const restricted = await restrictedQuery(em, meta, restrict ?? (() => undefined));
+  if (restriction || seek || list.count !== 'exact' || asked.condition) {
+    const restricted = restriction ?? (await unrestrictedQuery(em, meta));
     const query = askedQuery(em, meta, restricted, asked, list.sort);
     if (seek) return soughtOf(em, meta, query, seek, limit, list);
     return windowOf(em, meta, query, window, canSeek(query) ? list : { ...list, seek: null });

@@ -8,7 +8,7 @@ import { readableField } from '../model/readable-field.ts';
 import { type ValueKind, valueKindOf } from '../model/value-kind.ts';
 import { anyOf, type Condition, type ConditionPart, not, root } from './condition.ts';
 import { isFiltered } from './filters.ts';
-import { tableOf } from './row-plan.ts';
+import { tableOf } from './table-name.ts';
 
 /** Thrown while a path is followed: why nobody can be let ask for what stands there. */
 export class NotAskable extends Error {}

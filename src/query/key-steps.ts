@@ -1,7 +1,7 @@
 import type { EntityMetadata } from '@mikro-orm/core';
 import { databaseKindOf, type Mapper, type RequestEntityManager } from '../database/mapper.ts';
-import { keyOf } from '../model/identifier.ts';
 import type { QueryText } from './condition-query.ts';
+import { keyReader } from './keys.ts';
 
 /** Keys that a query selects, some at a time. */
 export interface KeySteps {
@@ -18,12 +18,8 @@ export async function stepThroughKeys(
   meta: EntityMetadata,
   { sql, params }: QueryText,
 ): Promise<KeySteps> {
-  const { customType } = keyOf(meta);
   const platform = em.getPlatform();
-  const keyIn = (row: object): unknown => {
-    const [value] = Object.values(row);
-    return customType ? customType.convertToJSValue(value, platform) : value;
-  };
+  const keyIn = keyReader(em, meta);
   const connection = em.isInTransaction() ? await connectionOf(em) : null;
   if (!connection) return stepThroughAll((await em.execute(sql, [...params])).map(keyIn));
   if (databaseKindOf(mapper) === 'postgresql') {

@@ -3,6 +3,7 @@ import type { RequestEntityManager } from '../database/mapper.ts';
 import type { CountMode, SortKey } from '../declaration/types.ts';
 import { type Identifier, keyOf } from '../model/identifier.ts';
 import type { Counted } from '../response/collection.ts';
+import { clausesOf } from './condition-query.ts';
 import { cappedCountText, countedFrom, countedTo, countLimit, estimateIn, estimateText } from './count.ts';
 import { type AnyQueryBuilder, isPlain } from './restriction.ts';
 import type { Window } from './window.ts';
@@ -36,11 +37,32 @@ export function keysOfAll(meta: EntityMetadata, query: AnyQueryBuilder): Stateme
 }
 
 async function countKeys(em: RequestEntityManager, meta: EntityMetadata, query: AnyQueryBuilder): Promise<number> {
-  if (isPlain(query)) return Number(await query.clone().getCount(keyOf(meta).name as never, false));
-  const { sql, params } = shapedKeys(em, query, meta, []);
-  const [row] = await em.execute(`select count(distinct row_key) as n from (${sql}) as selected`, [...params]);
-  const { offset, limit } = windowOf(query);
-  return Math.min(limit, Math.max(0, Number((row as { n: number | string }).n) - offset));
+  if (isPlain(query)) {
+    const counting = query.clone(['orderBy']).count(keyOf(meta).name as never, false) as unknown as AnyQueryBuilder;
+    const { sql, params } = counting.toQuery();
+    const [row] = await em.execute(sql, [...params]);
+    return Number(Object.values(row as object)[0]);
+  }
+  const { sql, params } = countedKeys(em, meta, query);
+  const [row] = await em.execute(sql, [...params]);
+  return Number((row as { n: number | string }).n);
+}
+
+/** The statement that counts the keys of a query that joins, groups or limits. */
+export function countedKeys(em: RequestEntityManager, meta: EntityMetadata, query: AnyQueryBuilder): Statement {
+  const { sql, params } = allKeys(em, query, meta, []);
+  return { sql: `select count(distinct row_key) as n from (${sql}) as selected`, params };
+}
+
+/** The statement of the keys in a window of such a query, each once. */
+export function windowedKeys(
+  em: RequestEntityManager,
+  meta: EntityMetadata,
+  query: AnyQueryBuilder,
+  window: Window,
+  sort: readonly SortKey[],
+): Statement {
+  return windowed(shapedKeys(em, query, meta, sort), narrowed(windowOf(query), window));
 }
 
 /** The keys of a window of a query, each once, in the query's own order or else that of `sort`, and at last by key. */
@@ -52,21 +74,31 @@ export async function keysOf(
   sort: readonly SortKey[],
   backwards = false,
 ): Promise<unknown[]> {
-  const key = keyOf(meta).name as string;
   if (isPlain(query)) {
     const keys = inTotalOrder(query.clone(), meta, sort, backwards);
     const page = keys
       .unsetFlag(QueryFlag.DISTINCT)
-      .select(key as never)
+      .select(keyOf(meta).name as never)
       .limit(window.limit, window.offset) as AnyQueryBuilder;
-    const rows: Record<string, unknown>[] = await page.execute('all');
-    return rows.map((row) => row[key]);
+    return sentKeys(em, meta, page.toQuery());
   }
-  const { sql, params } = windowed(shapedKeys(em, query, meta, sort), narrowed(windowOf(query), window));
-  const rows = (await em.execute(sql, [...params])) as { row_key: unknown }[];
+  return sentKeys(em, meta, windowedKeys(em, meta, query, window, sort));
+}
+
+/** The keys that a statement selects in its only column, as the mapper has them; in the transaction of the entity manager, if it is in one. */
+async function sentKeys(em: RequestEntityManager, meta: EntityMetadata, { sql, params }: Statement): Promise<unknown[]> {
+  const rows = (await em.execute(sql, [...params])) as object[];
+  return rows.map(keyReader(em, meta));
+}
+
+/** Reads the key in the first column of a row, as the mapper has it. */
+export function keyReader(em: RequestEntityManager, meta: EntityMetadata): (row: object) => unknown {
   const { customType } = keyOf(meta);
   const platform = em.getPlatform();
-  return rows.map(({ row_key }) => (customType ? customType.convertToJSValue(row_key, platform) : row_key));
+  return (row) => {
+    const [value] = Object.values(row);
+    return customType ? customType.convertToJSValue(value, platform) : value;
+  };
 }
 
 /** The statement of the keys that any query selects, each once. */
@@ -98,14 +130,14 @@ export function orderedKeys(
   return (keys.select(keyOf(meta).name as never) as AnyQueryBuilder).toQuery();
 }
 
-/** Whether a key is among those that a query selects. */
-export async function hasKey(
+/** The statement that selects a key if any query selects it. */
+export function soughtKey(
   em: RequestEntityManager,
   meta: EntityMetadata,
   query: AnyQueryBuilder,
   id: Identifier,
   sort: readonly SortKey[],
-): Promise<boolean> {
+): Statement {
   const { name, customType } = keyOf(meta);
   if (isPlain(query)) {
     const one = query
@@ -114,12 +146,22 @@ export async function hasKey(
       .andWhere({ [name]: id } as never)
       .select(name as never)
       .limit(1) as AnyQueryBuilder;
-    return (await one.execute('all', false)).length > 0;
+    return one.toQuery();
   }
   const { sql, params } = allKeys(em, query, meta, sort);
   const value = customType ? customType.convertToDatabaseValue(id, em.getPlatform(), { mode: 'query' }) : id;
-  const rows = await em.execute(`select row_key from (${sql}) as selected where row_key = ? limit 1`, [...params, value]);
-  return rows.length > 0;
+  return { sql: `select row_key from (${sql}) as selected where row_key = ? limit 1`, params: [...params, value] };
+}
+
+/** Whether a key is among those that a query selects. */
+export async function hasKey(
+  em: RequestEntityManager,
+  meta: EntityMetadata,
+  query: AnyQueryBuilder,
+  id: Identifier,
+  sort: readonly SortKey[],
+): Promise<boolean> {
+  return (await sentKeys(em, meta, soughtKey(em, meta, query, id, sort))).length > 0;
 }
 
 /** Those of the keys that a query selects, as the mapper has them. */
@@ -138,16 +180,14 @@ export async function keysAmong(
       .unsetFlag(QueryFlag.DISTINCT)
       .andWhere({ [key]: { $in: ids } } as never)
       .select(key as never) as AnyQueryBuilder;
-    const rows: Record<string, unknown>[] = await some.execute('all');
-    return rows.map((row) => row[key]);
+    return sentKeys(em, meta, some.toQuery());
   }
   const platform = em.getPlatform();
   const { sql, params } = allKeys(em, query, meta, sort);
   const values = ids.map((id) => (customType ? customType.convertToDatabaseValue(id, platform, { mode: 'query' }) : id));
   const among = `row_key in (${values.map(() => '?').join(', ')})`;
   const text = `select distinct row_key from (${sql}) as selected where ${among}`;
-  const rows = (await em.execute(text, [...params, ...values])) as { row_key: unknown }[];
-  return rows.map(({ row_key }) => (customType ? customType.convertToJSValue(row_key, platform) : row_key));
+  return sentKeys(em, meta, { sql: text, params: [...params, ...values] });
 }
 
 /** The keys of a query that is more than a plain one, within the window that it has itself. */
@@ -170,21 +210,13 @@ function shapedKeys(em: RequestEntityManager, query: AnyQueryBuilder, meta: Enti
   const quote = (name: string) => em.getPlatform().quoteIdentifier(name).toString();
   const column = `${quote(query.mainAlias.aliasName)}.${quote(keyOf(meta).fieldNames[0] as string)}`;
   const body = (ordered.state.distinctOn ? ordered.clone() : ordered.clone(['orderBy'])) as AnyQueryBuilder;
-  body.select([
-    raw(`${column} as row_key`),
-    raw(`row_number() over (order by ${order.sql}) as row_place`, [...order.params]),
-  ] as never);
+  body.select([raw(`${column} as row_key`), raw(`row_number() over (order by ${order}) as row_place`)] as never);
   return body.toQuery();
 }
 
-/** What stands after `order by`, which the mapper writes last. */
-function orderText(ordered: AnyQueryBuilder): Statement {
-  const whole = ordered.clone().toQuery();
-  const bare = ordered.clone(['orderBy']).toQuery();
-  return {
-    sql: whole.sql.slice(bare.sql.length).replace(/^ order by /, ''),
-    params: whole.params.slice(bare.params.length),
-  };
+/** What stands after `order by`. */
+function orderText(ordered: AnyQueryBuilder): string {
+  return clausesOf(ordered.clone() as AnyQueryBuilder).orderBy ?? '';
 }
 
 function placed({ sql, params }: Statement): Statement {

@@ -9,9 +9,10 @@ export interface KeyQuery {
 
 /**
  * The mapper writes every parameter into the text before it sends it. What stands apart here must mean the same: it has the
- * type that the literal would have. Null where that cannot be done, as with a list, or with a `?` inside quotes.
+ * type that the literal would have. Null where that cannot be done, as with a list, or with a `?` inside quotes. `before` is the number
+ * of parameters that the statement has in front of these.
  */
-export function parametrized(sql: string, params: readonly unknown[], kind: DatabaseKind): KeyQuery | null {
+export function parametrized(sql: string, params: readonly unknown[], kind: DatabaseKind, before = 0): KeyQuery | null {
   if (/\\\?|\?\?/.test(sql)) return null;
   const values: unknown[] = [];
   let plain = true;
@@ -24,7 +25,8 @@ export function parametrized(sql: string, params: readonly unknown[], kind: Data
     const type = kind === 'postgresql' ? literalType(value) : isLiteral(value) ? '' : null;
     if (type === null) plain = false;
     values.push(kind === 'postgresql' ? value : bindable(value, kind));
-    return kind === 'postgresql' ? `$${values.length}${type}` : `?${values.length}`;
+    const position = before + values.length;
+    return kind === 'postgresql' ? `$${position}${type}` : `?${position}`;
   });
   return plain && values.length === params.length ? { sql: text, params: values } : null;
 }

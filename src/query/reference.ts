@@ -3,8 +3,8 @@ import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
 import { jsonName } from '../model/field-plan.ts';
 import { concreteClasses, discriminatorProperty, isKindOf, modelName, typeOf } from '../model/hierarchy.ts';
 import { type Identifier, type IdentifierParser, identifierParser, keyOf } from '../model/identifier.ts';
-import type { Doors } from './doors.ts';
 import { takeAsRead } from './hold-row.ts';
+import type { RequestVisibility } from './visibility.ts';
 
 /** What a reference in a body was found to be. */
 export type Resolution =
@@ -22,13 +22,17 @@ interface Target {
 /** Finds the rows that bodies refer to by `{id}` or `{type, id}`, as far as the caller may see them. */
 export class ReferenceResolver<Request> {
   readonly #mapper: Mapper;
-  /** What decides about the sight of rows. */
-  readonly doors: Doors<Request>;
+  readonly #visibilityOf: (request: Request) => RequestVisibility<Request>;
   readonly #targets = new Map<EntityMetadata, Target>();
 
-  constructor(mapper: Mapper, doors: Doors<Request>) {
+  constructor(mapper: Mapper, visibilityOf: (request: Request) => RequestVisibility<Request>) {
     this.#mapper = mapper;
-    this.doors = doors;
+    this.#visibilityOf = visibilityOf;
+  }
+
+  /** What the caller of a request sees. */
+  visibilityOf(request: Request): RequestVisibility<Request> {
+    return this.#visibilityOf(request);
   }
 
   /** The values of `type` that choose among the classes. */
@@ -68,7 +72,7 @@ export class ReferenceResolver<Request> {
     const own = helper(entity).__meta;
     // a row that was loaded before is given whatever class was asked for
     if (!isKindOf(own, meta)) return null;
-    return (await this.doors.isSeen(em, request, own, id, entity)) ? entity : null;
+    return (await this.#visibilityOf(request).sees(own, id, entity)) ? entity : null;
   }
 
   #choose(metas: readonly EntityMetadata[], type: unknown): Target | undefined {

@@ -29,6 +29,11 @@ export async function restrictedQuery(
   return withoutHidden(em, meta, fresh);
 }
 
+/** A query on the model that nothing restricts but the filters that the model switches on by default. */
+export function unrestrictedQuery(em: RequestEntityManager, meta: EntityMetadata): Promise<AnyQueryBuilder> {
+  return restrictedQuery(em, meta, () => undefined);
+}
+
 /** The same query with the filters that are switched on by default: those that the mapper itself would heed when it loads the rows. */
 export async function filteredQuery(
   em: RequestEntityManager,

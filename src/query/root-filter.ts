@@ -1,7 +1,7 @@
 import type { EntityMetadata, FilterDef } from '@mikro-orm/core';
 import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
 import { keyOf } from '../model/identifier.ts';
-import { ConditionReader } from './condition-query.ts';
+import { conditionOf } from './condition-query.ts';
 import { isFiltered, isFixedCondition } from './filters.ts';
 import { type AnyQueryBuilder, isPlain, rootAlias } from './restriction.ts';
 
@@ -26,15 +26,16 @@ export async function rootFilterOf(mapper: Mapper, meta: EntityMetadata): Promis
   const em = mapper.em.fork() as RequestEntityManager;
   const query = em.createQueryBuilder(meta.class, rootAlias) as AnyQueryBuilder;
   await query.applyFilters();
-  query.select(keyOf(meta).name as never);
-  const { sql, params } = query.toQuery();
   if (!isPlain(query) || joinsFiltered(query))
     return { kind: 'entities', reason: `${meta.className} has a filter on more than its own row` };
-  const reader = new ConditionReader(mapper, meta);
-  const text = mapper.driver.getPlatform().formatQuery(sql, params);
+  const platform = mapper.driver.getPlatform();
+  const quote = (name: string) => platform.quoteIdentifier(name).toString();
+  const own = conditionOf(query.clone() as AnyQueryBuilder, meta);
+  if (own) return { kind: 'fixed', conditions: own.sql === '' ? [] : [platform.formatQuery(own.sql, own.params)] };
   // of a query that joins others, the condition is that its keys are selected
-  const condition = reader.in(text) ?? `${reader.key} in (${text})`;
-  return { kind: 'fixed', conditions: condition === '' ? [] : [condition] };
+  const { sql, params } = (query.select(keyOf(meta).name as never) as unknown as AnyQueryBuilder).toQuery();
+  const key = `${quote(rootAlias)}.${quote(keyOf(meta).fieldNames[0] as string)}`;
+  return { kind: 'fixed', conditions: [`${key} in (${platform.formatQuery(sql, params)})`] };
 }
 
 /** Whether a query joins what has a filter of its own, which the mapper would heed as well when it loads the rows. */

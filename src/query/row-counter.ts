@@ -36,7 +36,7 @@ export class RowCounter {
   }
 
   async count({ all, rows }: CountSource): Promise<Counted> {
-    if (this.#limit === null || !rows) return { count: await this.#number(all), is: 'exact' };
+    if (this.#limit === null || !rows) return countedFrom(await this.#number(all), this.#mode);
     const found = await this.#number({ text: cappedCountText(rows.text, this.#limit), params: rows.params });
     if (this.#mode !== 'estimated' || found <= this.#limit) return countedTo(found, this.#limit);
     const [plan] = await this.#send({ text: estimateText(rows.text), params: rows.params });

@@ -16,7 +16,9 @@ import type { RowField, RowObject, RowVariant } from '../serialization/row-write
 import { integerToJson, toJson } from '../serialization/to-json.ts';
 import { dateOf, parsedJson } from '../serialization/value-expression.ts';
 import { filtersMore, isFiltered } from './filters.ts';
+import { versionColumns } from './row-version.ts';
 import { type SubjectColumn, subjectColumns } from './subject-columns.ts';
+import { tableOf } from './table-name.ts';
 
 /** Thrown while a plan is made: what it shows can only be had from an entity. */
 export class NeedsEntity extends Error {}
@@ -51,6 +53,8 @@ export interface RowPlan {
   readonly subject: readonly SubjectColumn[] | string;
   /** The column that holds the version of the root's rows; null where they have none, or nobody asked for it. */
   readonly version: number | null;
+  /** The columns that tell later whether a row of the root was changed; null where nobody asked for them. */
+  readonly rowVersion: readonly number[] | null;
   /** The classes whose rows are embedded only where the caller sees them, by the number of their set of keys. */
   readonly limited: readonly EntityMetadata[];
 }
@@ -61,6 +65,8 @@ export interface RowPlanOptions {
   readonly withSubject?: boolean;
   /** Whether the version of a row is wanted, be it shown or not. */
   readonly withVersion?: boolean;
+  /** Whether it is wanted what tells later whether a row was changed. */
+  readonly withRowVersion?: boolean;
   /** Whether rows of exactly this class can be out of a caller's sight. */
   readonly isLimited?: (meta: EntityMetadata) => boolean;
 }
@@ -72,7 +78,7 @@ export function planRows(
   mapper: Mapper,
   meta: EntityMetadata,
   plan: FieldPlan,
-  { isLimited = () => false, withSubject = false, withVersion = false }: RowPlanOptions = {},
+  { isLimited = () => false, withRowVersion = false, withSubject = false, withVersion = false }: RowPlanOptions = {},
 ): RowPlan {
   const planner = new RowPlanner(mapper, isLimited);
   const selection = new Selection(planner, planner.rootTable(meta), rootTableAlias);
@@ -87,16 +93,9 @@ export function planRows(
     conditions: planner.discriminatorOf(meta, rootTableAlias),
   };
   const versionColumn = version && selection.add(`${rootTableAlias}.${planner.quote(version.fieldNames[0] as string)}`);
+  const rowVersion = withRowVersion ? versionColumns(mapper, meta, rootTableAlias).map((sql) => selection.add(sql)) : null;
   planner.descend(selection, null);
-  return { root, many: planner.many, subject, version: versionColumn, limited: planner.limited };
-}
-
-/** The name of a model's table, in SQL. */
-export function tableOf(mapper: Mapper, meta: EntityMetadata): string {
-  return [meta.schema, meta.tableName]
-    .filter((part) => part !== undefined)
-    .map((part) => mapper.driver.getPlatform().quoteIdentifier(part).toString())
-    .join('.');
+  return { root, many: planner.many, subject, version: versionColumn, rowVersion, limited: planner.limited };
 }
 
 interface PendingMany {

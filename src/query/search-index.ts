@@ -7,7 +7,7 @@ import { readGroups } from '../model/groups.ts';
 import { type ReadableField, readableField } from '../model/readable-field.ts';
 import { type Condition, value } from './condition.ts';
 import type { FilterPath } from './filter-path.ts';
-import { tableOf } from './row-plan.ts';
+import { tableOf } from './table-name.ts';
 
 /** The columns of a full-text search as one document. An index is made of the same words. */
 export function documentOf(columns: readonly Condition[]): Condition {

@@ -11,10 +11,11 @@ import { type ValueKind, valueKindOf } from '../model/value-kind.ts';
 import { noEdges, type PageEdges } from '../response/collection.ts';
 import { bindable, nameOf } from './bound-statement.ts';
 import { isFiltered } from './filters.ts';
-import { NeedsEntity, rootTableAlias, tableOf } from './row-plan.ts';
+import { NeedsEntity, rootTableAlias } from './row-plan.ts';
 import { seekCondition } from './seek-condition.ts';
 import { type SeekValue, type SeekValueCheck, seekValueCheck } from './seek-value.ts';
 import { planSort, type SortColumn } from './sort-plan.ts';
+import { tableOf } from './table-name.ts';
 
 /** Where a page begins or ends: the sort keys of the row next to it. */
 export interface Seek {

@@ -3,7 +3,8 @@ import type { Mapper } from '../database/mapper.ts';
 import type { SortKey } from '../declaration/types.ts';
 import { keyOf } from '../model/identifier.ts';
 import { isFiltered } from './filters.ts';
-import { NeedsEntity, rootTableAlias, tableOf } from './row-plan.ts';
+import { NeedsEntity, rootTableAlias } from './row-plan.ts';
+import { tableOf } from './table-name.ts';
 
 /** One column that a list is ordered by. */
 export interface SortColumn {

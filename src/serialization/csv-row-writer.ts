@@ -1,5 +1,13 @@
 import { type CsvColumn, csvCell, csvLine, csvText, valueAt } from './csv.ts';
-import { type RowField, type RowObject, type RowsByKey, type RowWriter, timestampToJson } from './row-writer.ts';
+import {
+  type RowField,
+  type RowObject,
+  type RowsByKey,
+  type RowVariant,
+  type RowWriter,
+  type SeenKeys,
+  timestampToJson,
+} from './row-writer.ts';
 import { integerToJson } from './to-json.ts';
 import { type Converter, parsedJson, type RowFormat, valueExpression } from './value-expression.ts';
 
@@ -13,7 +21,7 @@ export function compileCsvRowWriter(object: RowObject, columns: readonly CsvColu
   const source = new CsvSource(format);
   const cells = columns.map((column) => source.object(object, column));
   const line = cells.length === 1 ? `h.line([${cells[0]}])` : `${cells.join(` + ',' + `) || `''`} + '\\r\\n'`;
-  const make = new Function('h', 'k', 'p', `return (r, m, w) => ${line};`) as (
+  const make = new Function('h', 'k', 'p', `return (r, m, w, s) => ${line};`) as (
     helpers: typeof helpersOf,
     converters: readonly Converter[],
     paths: readonly CsvColumn[],
@@ -33,10 +41,17 @@ const helpersOf = {
     // a year of more than four digits has a sign, and nothing else of a moment would have to be quoted
     return text.charCodeAt(0) < zero ? csvText(text) : text;
   },
-  many: (row: unknown[], column: number, source: number, many: readonly RowsByKey[], writers: readonly RowWriter[]): string => {
+  many: (
+    row: unknown[],
+    column: number,
+    source: number,
+    many: readonly RowsByKey[],
+    writers: readonly RowWriter[],
+    seen: readonly SeenKeys[] | undefined,
+  ): string => {
     const rows = many[source]?.get(String(row[column]));
     const write = writers[source];
-    return rows && write ? csvText(`[${rows.map((item) => write(item, many, writers)).join()}]`) : '[]';
+    return rows && write ? csvText(`[${rows.map((item) => write(item, many, writers, seen)).join()}]`) : '[]';
   },
 };
 
@@ -50,11 +65,17 @@ class CsvSource {
   }
 
   /** The expression for the cell of a column: empty where the class of the row has no such field. */
-  object({ presence, discriminator, variants }: RowObject, column: CsvColumn): string {
+  object({ presence, discriminator, key, variants }: RowObject, column: CsvColumn): string {
     const present = (cell: string) => (presence === null ? cell : `(r[${presence}] === null ? '' : ${cell})`);
-    if (discriminator === null) return present(variants[0] ? this.#among(variants[0].fields, column) : `''`);
-    const choice = variants.reduceRight((rest, { type, fields }) => {
+    // a row that the caller does not see is as empty as none
+    const visible = ({ fields, seen }: RowVariant) => {
       const cell = this.#among(fields, column);
+      return seen === undefined || cell === `''` ? cell : `(s[${seen}].has('' + r[${key}]) ? ${cell} : '')`;
+    };
+    if (discriminator === null) return present(variants[0] ? visible(variants[0]) : `''`);
+    const choice = variants.reduceRight((rest, variant) => {
+      const { type } = variant;
+      const cell = visible(variant);
       if (type === null) return cell;
       return cell === `''` ? rest : `r[${discriminator}] === ${JSON.stringify(type)} ? ${cell} : ${rest}`;
     }, `''`);
@@ -85,7 +106,7 @@ class CsvSource {
         return `(${choice})`;
       }
       case 'to-many':
-        return rest.length === 0 ? `h.many(r, ${field.column}, ${field.source}, m, w)` : `''`;
+        return rest.length === 0 ? `h.many(r, ${field.column}, ${field.source}, m, w, s)` : `''`;
     }
   }
 

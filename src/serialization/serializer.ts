@@ -21,9 +21,16 @@ export interface Sight {
   shows(entity: object): boolean;
   /** The same for a row of which there is only the key. */
   showsKey(meta: EntityMetadata, key: unknown): boolean;
+  /** What code of the model makes of a property: it runs once, however often the entity is written. */
+  computed(entity: object, property: string, compute: () => unknown): unknown;
 }
 
-const unlimited: Sight = Object.freeze({ isLimited: () => false, shows: () => true, showsKey: () => true });
+const unlimited: Sight = Object.freeze({
+  isLimited: () => false,
+  shows: () => true,
+  showsKey: () => true,
+  computed: (_entity: object, _property: string, compute: () => unknown) => compute(),
+});
 
 type Write = (target: Record<string, unknown>, entity: Record<string, unknown>, sight: Sight) => void;
 type WriteEntity = (entity: object, sight: Sight) => Record<string, unknown> | null;
@@ -153,8 +160,17 @@ function compileField(field: Field, serialize: WriteValue): Write {
   const own = metadata.serializer;
   if (own) {
     return (target, entity, sight) => {
-      // what was never set is null in the next answer, so it is in this one
-      target[name] = serialize(own(entity[property] ?? null), sight);
+      // a value that was never set is null in the next response, so it is in this one
+      target[name] = serialize(
+        sight.computed(entity, property, () => own(entity[property] ?? null)),
+        sight,
+      );
+    };
+  }
+  if (field.kind === 'scalar' && field.computed) {
+    return (target, entity, sight) => {
+      const value = sight.computed(entity, property, () => entity[property]);
+      target[name] = serialize(value instanceof ScalarReference ? value.unwrap() : value, sight) ?? null;
     };
   }
   const convert = compileValue(field, serialize);
@@ -167,7 +183,7 @@ function compileField(field: Field, serialize: WriteValue): Write {
 function compileValue(field: Field, serialize: WriteValue): WriteValue {
   switch (field.kind) {
     case 'scalar': {
-      const convert: WriteValue = field.computed || field.value.kind === 'any' ? serialize : toJson(field.value);
+      const convert: WriteValue = field.value.kind === 'any' ? serialize : toJson(field.value);
       return (value, sight) => convert(value instanceof ScalarReference ? value.unwrap() : value, sight);
     }
     case 'embedded': {

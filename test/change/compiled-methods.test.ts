@@ -192,8 +192,8 @@ describe.each(databases.flatMap((database) => [true, false].map((compiled) => ({
       expect((await send('POST', 'failing', 1)).status).toBe(500);
       expect((await box()).failing).toEqual([]);
       await send('POST', 'plain', 1);
-      // and the next one finds nothing of it left
-      expect((await send('POST', 'plain', 1)).status).toBe(500);
+      // adding what is there calls no method
+      expect((await send('POST', 'plain', 1)).status).toBe(200);
       expect(idsOf((await box()).plain)).toEqual([1]);
     });
 
@@ -203,9 +203,9 @@ describe.each(databases.flatMap((database) => [true, false].map((compiled) => ({
       expect(idsOf((await box()).plain)).toEqual([1, 2, 3]);
     });
 
-    test('wait for one another: of many who add the same, one finds it missing', async () => {
+    test('are called for the first of many requests that add the same item', async () => {
       const statuses = await Promise.all(Array.from({ length: 12 }, async () => (await send('POST', 'plain', 2)).status));
-      expect(statuses.sort()).toEqual([200, ...Array(11).fill(500)]);
+      expect(statuses).toEqual(Array(12).fill(200));
       expect(idsOf((await box()).plain)).toEqual([2]);
     });
 

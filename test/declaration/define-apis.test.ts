@@ -1,6 +1,6 @@
 import { defineEntity, EntitySchema, p } from '@mikro-orm/core';
 import { describe, expect, test } from 'vitest';
-import type { ApiController } from '../../src/controller/api-controller.ts';
+import type { ApiController } from '../../src/actions/api-controller.ts';
 import { type Apis, type AppMain, defineApis, type ListOptions, type Routes } from '../../src/declaration/define-apis.ts';
 import type { BaseMethod, MethodsOf } from '../../src/declaration/handler-names.ts';
 import { catalogFromCode } from '../../src/declaration/modules.ts';

@@ -37,8 +37,8 @@ vi.mock('../../src/access/guard.ts', async (original) => {
       given[2] === 'HEAD' && !faults.rolesOfHead ? [] : real.rolesFor(...given),
   };
 });
-vi.mock('../../src/controller/runtime.ts', async (original) => {
-  const real = await original<typeof import('../../src/controller/runtime.ts')>();
+vi.mock('../../src/actions/restriction.ts', async (original) => {
+  const real = await original<typeof import('../../src/actions/restriction.ts')>();
   const restrictionOf: typeof real.restrictionOf = (...given) => (faults.restriction ? real.restrictionOf(...given) : null);
   return { ...real, restrictionOf };
 });

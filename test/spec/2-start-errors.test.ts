@@ -1,8 +1,8 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import { describe, expect, test } from 'vitest';
 import { Voter } from '../../src/access/voter.ts';
+import { ApiController } from '../../src/actions/api-controller.ts';
 import { loadApplication } from '../../src/application.ts';
-import { ApiController } from '../../src/controller/api-controller.ts';
 
 const Visitor = defineEntity({ name: 'Visitor', properties: { id: p.integer().primary() } });
 const Stage = defineEntity({ name: 'Stage', properties: { id: p.integer().primary() } });

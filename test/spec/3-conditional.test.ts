@@ -1,7 +1,7 @@
 import { type Collection, defineEntity, p } from '@mikro-orm/core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ApiRequest } from '../../src/access/user.ts';
-import { ApiController } from '../../src/controller/api-controller.ts';
+import { ApiController } from '../../src/actions/api-controller.ts';
 import { startApplication, type TestApplication } from '../../src/testing.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
 

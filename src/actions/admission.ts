@@ -1,0 +1,93 @@
+import type { Guard } from '../access/guard.ts';
+import type { ApiRequest } from '../access/user.ts';
+import type { HttpMethod } from '../declaration/types.ts';
+import { Problem, problem } from '../errors.ts';
+import { modelName } from '../model/hierarchy.ts';
+import type { Identifier } from '../model/identifier.ts';
+import { FoundEntity } from '../store/entity-store.ts';
+import type { Admission, Found, Restriction } from '../store/port.ts';
+import { stateOf } from '../store/request-state.ts';
+import { runHook } from './hooks.ts';
+import { isConditional } from './precondition.ts';
+import { restrictionOf } from './restriction.ts';
+import { type ApiRuntime, userOf } from './runtime.ts';
+
+/** For an action without an id: access is checked before anything is read. */
+export async function admitCollection(api: ApiRuntime, action: string, request: ApiRequest): Promise<void> {
+  await checkAccess(api, action, request, null);
+  if (api.overrides.has('onPostCheckAccess')) await runHook(api.hooks.onPostCheckAccess(action, request, null));
+}
+
+/** How the row of an action with an id is read. */
+export interface RowReader {
+  find(request: ApiRequest, key: Identifier, restriction: Restriction): Promise<Found | null>;
+  /** Whether nothing has to read the row before it is written, unless it denies access or the request has a precondition. */
+  readonly isDeferred: boolean;
+}
+
+/** For an action with an id: the row is read as the controller restricts it, and access to it is checked. */
+export async function admitSingle(
+  api: ApiRuntime,
+  action: string,
+  request: ApiRequest,
+  { find, isDeferred }: RowReader,
+): Promise<Admission> {
+  const key = api.parseId((request.params as { id: string }).id);
+  if (key === undefined) throw missing(api, request);
+  const restriction = await restrictionOf(api, action, request);
+  const guard = api.guardOf(action, request.method as HttpMethod);
+  if (isDeferred && !isConditional(request) && !hasParameters(request)) {
+    const denial = await denialOf(guard, request);
+    if (!denial) return { action, key, restriction, found: null };
+    // that there is no such row comes before that the caller may not have it
+    throw (await find(request, key, restriction)) ? denial : missing(api, request);
+  }
+  const found = await find(request, key, restriction);
+  if (!found) throw missing(api, request);
+  await admitFound(api, action, request, found, guard);
+  return { action, key, restriction, found };
+}
+
+/** Parameters are refused only for a row that is there. */
+function hasParameters({ query }: ApiRequest): boolean {
+  for (const _ in query as object) return true;
+  return false;
+}
+
+/** The hooks and the access check of a row that was found. */
+export async function admitFound(
+  api: ApiRuntime,
+  action: string,
+  request: ApiRequest,
+  found: Found,
+  guard: Guard,
+): Promise<void> {
+  const { hooks, overrides } = api;
+  if (overrides.has('onPostFetchEntity')) await runHook(hooks.onPostFetchEntity(action, request, found.entity));
+  const subject = guard.readsSubject || found instanceof FoundEntity ? found.entity : null;
+  const pending = guard.check(subject, userOf(request), request);
+  if (pending !== undefined) await pending;
+  if (overrides.has('onPostCheckAccess')) await runHook(hooks.onPostCheckAccess(action, request, found.entity));
+}
+
+/** Why the caller is denied an action whose roles do not depend on the row; null if they are not. */
+async function denialOf(guard: Guard, request: ApiRequest): Promise<Problem | null> {
+  try {
+    await guard.check(null, userOf(request), request);
+    return null;
+  } catch (error) {
+    if (error instanceof Problem) return error;
+    throw error;
+  }
+}
+
+/** 404, noted for whoever may be shown what was answered before. */
+export function missing(api: ApiRuntime, request: ApiRequest): Problem {
+  stateOf(request, api.framework.mapper).isMissing = true;
+  return problem('entity_not_found', { model: modelName(api.meta) });
+}
+
+/** Passes if every role of the action's method is granted, else throws 401 or 403. */
+export async function checkAccess(api: ApiRuntime, action: string, request: ApiRequest, subject: unknown): Promise<void> {
+  await api.guardOf(action, request.method as HttpMethod).check(subject, userOf(request), request);
+}

@@ -1,0 +1,320 @@
+import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
+import type { SelectQueryBuilder } from '@mikro-orm/sql';
+import type { ApiRequest } from '../access/user.ts';
+import { isObject } from '../change/body-reader.ts';
+import type { RequestEntityManager } from '../database/mapper.ts';
+import { problem, type Violation, violationsProblem } from '../errors.ts';
+import { targetsOf } from '../model/field-plan.ts';
+import { isKindOf, modelName } from '../model/hierarchy.ts';
+import type { Identifier } from '../model/identifier.ts';
+import { pageOf } from '../query/fetch.ts';
+import type { AnyQueryBuilder } from '../query/restriction.ts';
+import { type CollectionModel, collectionOf } from '../response/collection.ts';
+import { JsonReply } from '../response/json-reply.ts';
+import { checkParameters, readPageRequest } from '../response/page-request.ts';
+import { FoundEntity } from '../store/entity-store.ts';
+import { holdEntity } from '../store/hold-entity.ts';
+import type { Admission } from '../store/port.ts';
+import { currentState, stateOf } from '../store/request-state.ts';
+import { inTransaction } from '../store/transaction.ts';
+import { checkAccess, missing } from './admission.ts';
+import { untilCommit } from './after-commit.ts';
+import { change, remove } from './change.ts';
+import { bodyOf, create } from './create.ts';
+import { exportList } from './export.ts';
+import { isExport } from './export-reply.ts';
+import { type ControllerHooks, EarlyReply, needsOf, overriddenHooks } from './hooks.ts';
+import { link } from './link.ts';
+import { listEntities } from './list.ts';
+import type { ListRuntime } from './list-runtime.ts';
+import { checkPrecondition } from './precondition.ts';
+import { writes } from './respond.ts';
+import { restrictionOf } from './restriction.ts';
+import { type ApiRuntime, seenBy } from './runtime.ts';
+
+/** A model: its class, or what `defineEntity` returned. */
+export type Model<T extends object = object> =
+  | (abstract new (
+      ...args: never[]
+    ) => T)
+  | { readonly '~entity'?: T; readonly meta: unknown };
+
+/** The query that `customizeQuery` narrows: MikroORM's query builder on the model, whose alias is `e`. */
+export type ModelQuery<T extends object> = SelectQueryBuilder<T, 'e'>;
+
+let underConstruction: ApiRuntime | null = null;
+
+/** Makes the one controller of an API. */
+export function constructController(type: new () => ApiController, runtime: ApiRuntime): ApiController {
+  underConstruction = runtime;
+  try {
+    return new type();
+  } finally {
+    underConstruction = null;
+  }
+}
+
+/**
+ * The base of every controller: it carries the default actions, and a subclass hooks into them or adds its own.
+ *
+ * @example
+ * export class CourseController extends ApiController<Course> {
+ *   override customizeQuery(action: string, request: ApiRequest, query: ModelQuery<Course>) {
+ *     query.andWhere({ confidential: false });
+ *   }
+ *   participantsApi(id: number, request: ApiRequest) {
+ *     return this.addRemove('participants', id, request, { property: 'participants', type: Person });
+ *   }
+ * }
+ */
+// biome-ignore lint/suspicious/noExplicitAny: a controller need not say its model
+export class ApiController<T extends object = any> implements ControllerHooks {
+  readonly #runtime: ApiRuntime;
+
+  constructor() {
+    if (!underConstruction) throw new Error('controllers are made by the framework: name the class in the declaration of an API');
+    this.#runtime = underConstruction;
+  }
+
+  /** The request's own entity manager. */
+  get em(): RequestEntityManager {
+    return currentState().em;
+  }
+
+  /** Restricts what an action sees, everywhere it looks: rows, count, links, single fetch. May be async. */
+  customizeQuery(_action: string, _request: ApiRequest, _query: ModelQuery<T>): unknown {
+    return undefined;
+  }
+
+  /** After the fetch: an entity, or the entities of the page for `_index`. */
+  onPostFetchEntity(_action: string, _request: ApiRequest, _fetched: T | readonly T[]): unknown {
+    return undefined;
+  }
+
+  /** After access was granted: to the entity, or to null for actions without an id. */
+  onPostCheckAccess(_action: string, _request: ApiRequest, _subject: T | null): unknown {
+    return undefined;
+  }
+
+  /** After validation found nothing, before anything is written. */
+  onAfterValidation(_action: string, _request: ApiRequest, _entity: T): unknown {
+    return undefined;
+  }
+
+  /** After the changes were written and committed. */
+  onAfterFlush(_action: string, _request: ApiRequest, _entity: T): unknown {
+    return undefined;
+  }
+
+  /** Before an answer is serialized: an entity, the collection model, or what a handler returned. */
+  onBeforeSerialize(_action: string, _request: ApiRequest, _value: unknown): unknown {
+    return undefined;
+  }
+
+  /** Handles `_index`. */
+  indexApi(request: ApiRequest, format: string): unknown {
+    const api = this.#runtime;
+    switch (request.method) {
+      case 'GET':
+      case 'HEAD':
+        return isExport(format) ? exportList(api, null, request, format) : listEntities(api, request);
+      case 'POST':
+        return create(api, api.entityWrites, request, format);
+      default:
+        throw problem('method_not_supported');
+    }
+  }
+
+  /** Handles `_entity`. */
+  async entityApi(id: unknown, request: ApiRequest, _format: string): Promise<unknown> {
+    const api = this.#runtime;
+    const entity = (await this.getEntity('_entity', id, request)) as object;
+    checkParameters(request.query as Record<string, unknown>, []);
+    if (!writes(request.method)) return entity;
+    const admission = this.#admissionOf('_entity', id, request, entity);
+    switch (request.method) {
+      case 'PATCH':
+        return change(api, api.entityWrites, request, admission, 'patch');
+      case 'PUT':
+        return change(api, api.entityWrites, request, admission, 'replace');
+      case 'DELETE':
+        return remove(api, api.entityWrites, request, admission);
+      default:
+        throw problem('method_not_supported');
+    }
+  }
+
+  /** Loads an entity as `customizeQuery` restricts it for the action, or throws 404. */
+  async getEntity(action: string, id: unknown, request: ApiRequest): Promise<T> {
+    const api = this.#runtime;
+    const { admitted } = stateOf(request, api.framework.mapper);
+    if (admitted && admitted.action === action && admitted.id === String(id)) return admitted.entity as T;
+    const key = api.parseId(typeof id === 'bigint' ? String(id) : id);
+    const restriction = key === undefined ? null : await restrictionOf(api, action, request);
+    const found = key === undefined ? null : await api.entities.find(request, key, restriction, writes(request.method));
+    if (!found) throw missing(api, request);
+    return found.entity as T;
+  }
+
+  /** Passes if the base role and the method's role are granted for the subject, else throws 401 or 403. */
+  checkAccess(action: string, request: ApiRequest, subject: unknown): Promise<void> {
+    return checkAccess(this.#runtime, action, request, subject);
+  }
+
+  /**
+   * The body as an entity of one of the types. Without groups the body is a reference, `{id}` or `{type, id}`, to an entity
+   * that is there. With groups it makes a new entity, or changes the one whose `id` it holds, within these groups.
+   */
+  async deserialize<Type extends object>(
+    request: ApiRequest,
+    types: Model<Type> | readonly Model<Type>[],
+    { groups }: { groups?: readonly string[] } = {},
+  ): Promise<Type> {
+    const { framework } = this.#runtime;
+    const { em } = stateOf(request, framework.mapper);
+    const scope = { em, request };
+    const metas = this.#metasOf(types);
+    const body = bodyOf(request);
+    if (!groups) return (await framework.associations.reference(metas, body, scope)) as Type;
+    const deserializer = framework.deserializer(groups);
+    if (!Object.hasOwn(body, 'id')) {
+      const { entity, violations } = await deserializer.create(metas, body, scope);
+      if (violations.length > 0) throw violationsProblem(violations);
+      return entity as Type;
+    }
+    const reference = isObject(body) ? pick(body, ['id', 'type']) : body;
+    const existing = await framework.associations.reference(metas, reference, scope);
+    const { entity, violations } = await deserializer.update(existing, body, 'patch', scope);
+    if (violations.length > 0) throw violationsProblem(violations);
+    return entity as Type;
+  }
+
+  /** Every broken rule of an entity: what the model knows, its constraints, and its own `validate()`. */
+  validate(entity: object): Violation[] | Promise<Violation[]> {
+    return this.#runtime.framework.validator.validate(entity);
+  }
+
+  /**
+   * Runs work in a transaction that holds the entity's row: whoever wants to change it meanwhile waits, and what the work
+   * reads of it stays true until the end. Then everything is written and committed, unless the work throws or returns a
+   * reply with an error status.
+   */
+  transactional<Result>(entity: T, work: () => Result | Promise<Result>): Promise<Result> {
+    const state = currentState();
+    const { admitted, em, request } = state;
+    const api = this.#runtime;
+    return untilCommit(state, () =>
+      inTransaction(em, async () => {
+        const held = await holdEntity(api.framework.mapper, em, entity);
+        if (!held) throw problem('entity_not_found', { model: modelName(api.meta) });
+        if (entity === admitted?.entity && writes(request.method)) {
+          // access was granted to the row as it was before somebody else changed it
+          if (held === 'changed') await this.checkAccess(admitted.action, request, entity);
+          checkPrecondition(api, request, new FoundEntity(entity, api.meta, null));
+        }
+        const result = await work();
+        if (result instanceof JsonReply && result.status >= 400) throw new EarlyReply(result);
+        await em.flush();
+        return result;
+      }),
+    );
+  }
+
+  /** Adds the item that the body identifies to an association of the entity (POST), or removes it (DELETE). */
+  async addRemove(
+    action: string,
+    id: unknown,
+    request: ApiRequest,
+    { property, type, groups }: { property: string; type?: Model | readonly Model[]; groups?: readonly string[] },
+  ): Promise<JsonReply> {
+    const entity = (await this.getEntity(action, id, request)) as object;
+    const { admitted } = stateOf(request, this.#runtime.framework.mapper);
+    if (admitted?.entity !== entity) await this.checkAccess(action, request, entity);
+    const api = this.#runtime;
+    const association = api.meta.properties[property as never] as EntityProperty | undefined;
+    const targets = type ? this.#metasOf(type) : association ? targetsOf(association) : [];
+    const admission = this.#admissionOf(action, id, request, entity);
+    return link(api, api.entityLinks, request, admission, { property, targets, groups });
+  }
+
+  /** The entity of a request as the action needs it: the row is the one that was checked. */
+  #admissionOf(action: string, id: unknown, request: ApiRequest, entity: object): Admission {
+    const api = this.#runtime;
+    const { admission } = stateOf(request, api.framework.mapper);
+    if (admission?.found?.entity === entity) return admission;
+    const key = api.parseId(typeof id === 'bigint' ? String(id) : id) as Identifier;
+    return { action, key, restriction: null, found: new FoundEntity(entity, api.meta, null) };
+  }
+
+  /** Handles an action that was declared with `association`. */
+  async addRemoveApi(id: unknown, request: ApiRequest, _format: string): Promise<unknown> {
+    checkParameters(request.query as Record<string, unknown>, []);
+    const { admitted } = stateOf(request, this.#runtime.framework.mapper);
+    const action = this.#runtime.api.actions.find(({ name }) => name === admitted?.action);
+    if (!action?.association) throw new Error('addRemoveApi handles actions that are declared with an association');
+    const { property, types } = action.association;
+    const type = types.map(({ value }) => value as Model);
+    return this.addRemove(action.name, id, request, type.length > 0 ? { property, type } : { property });
+  }
+
+  /** A page of any query of MikroORM's query builder, in the collection model. */
+  async paginate<Item extends object>(
+    action: string,
+    request: ApiRequest,
+    query: AnyQueryBuilder,
+  ): Promise<CollectionModel<Item>> {
+    const { api, framework } = this.#runtime;
+    const parameters = request.query as Record<string, unknown>;
+    const meta = query.mainAlias.meta as EntityMetadata;
+    const list = this.#listOf(action, meta);
+    const asked = list?.read(parameters, false);
+    const page = readPageRequest(parameters, api.pagination);
+    const state = stateOf(request, framework.mapper);
+    const window = { offset: page.offset, limit: page.itemsPerPage };
+    const plan = list && asked ? list.planOf(asked) : { count: api.pagination.count, sort: [] };
+    const seen = asked && (await seenBy(this.#runtime, request, asked));
+    const { rows, counted, edges } = await pageOf(state.em, meta, query, window, plan, seen);
+    if (asked) state.choice = asked.choice;
+    return collectionOf(rows as Item[], counted, page, request.url, framework.declaration.server.baseUrl, edges);
+  }
+
+  /** An answer with a status and groups of its own. */
+  json(
+    value: unknown,
+    options: { status?: number; groups?: readonly string[]; headers?: Record<string, string> } = {},
+  ): JsonReply {
+    return new JsonReply(value, options);
+  }
+
+  /** What can be asked of an action's list; null where it gives other rows than those of the API, or none that can be asked for. */
+  #listOf(action: string, meta: EntityMetadata): ListRuntime | null {
+    const { api, listOf, meta: own } = this.#runtime;
+    const declared = api.actions.find(({ name }) => name === action)?.list;
+    const isDeclared = declared && (declared.filters.length > 0 || declared.sort.length > 0 || declared.search !== null);
+    return isDeclared && isKindOf(meta, own) ? listOf(action) : null;
+  }
+
+  #metasOf(types: Model | readonly Model[]): EntityMetadata[] {
+    const metadata = this.#runtime.framework.mapper.getMetadata();
+    return [types].flat().map((type) => metadata.get(type as never) as EntityMetadata);
+  }
+}
+
+function pick(body: Record<string, unknown>, keys: readonly string[]): Record<string, unknown> {
+  return Object.fromEntries(keys.filter((key) => Object.hasOwn(body, key)).map((key) => [key, body[key]]));
+}
+
+/** Whether a controller restricts queries at all. */
+export function restrictsQueries(type: { readonly prototype: ApiController }): boolean {
+  return type.prototype.customizeQuery !== ApiController.prototype.customizeQuery;
+}
+
+/** Whether a controller has a hook that can end a request with a reply that nobody else knows. */
+export function hasHooks(type: { readonly prototype: ApiController }): boolean {
+  return needsOf(overriddenHooks(type.prototype, ApiController.prototype), 'replies');
+}
+
+/** Whether a value is a controller class of an application. */
+export function isControllerClass(value: unknown): value is new () => ApiController {
+  return typeof value === 'function' && value.prototype instanceof ApiController;
+}

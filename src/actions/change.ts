@@ -1,0 +1,49 @@
+import type { ApiRequest } from '../access/user.ts';
+import { JsonReply } from '../response/json-reply.ts';
+import { checkParameters } from '../response/page-request.ts';
+import type { Admission } from '../store/port.ts';
+import { stateOf } from '../store/request-state.ts';
+import type { WriteStore, Written } from '../store/write-store.ts';
+import { missing } from './admission.ts';
+import { runAfterCommit } from './after-commit.ts';
+import { bodyOf, validated } from './create.ts';
+import { requirePrecondition } from './precondition.ts';
+import type { ApiRuntime } from './runtime.ts';
+
+/** `_entity` PATCH and PUT, once access was granted: deserialize → validate → write, on the row that was checked. */
+export async function change(
+  api: ApiRuntime,
+  store: Pick<WriteStore, 'change'>,
+  request: ApiRequest,
+  admission: Admission,
+  mode: 'patch' | 'replace',
+): Promise<Written> {
+  checkParameters(request.query as Record<string, unknown>, []);
+  requirePrecondition(api, request);
+  const { framework, hooks, overrides } = api;
+  const state = stateOf(request, framework.mapper);
+  const changed = await store.change(request, admission, async (entity) => {
+    const { violations } = await framework.deserializer().update(entity, bodyOf(request), mode, { em: state.em, request });
+    await validated(api, '_entity', request, entity, violations);
+  });
+  if (!changed) throw missing(api, request);
+  if (overrides.has('onAfterFlush')) await runAfterCommit(state, () => hooks.onAfterFlush('_entity', request, changed));
+  return changed;
+}
+
+/** `_entity` DELETE, once access was granted. */
+export async function remove(
+  api: ApiRuntime,
+  store: Pick<WriteStore, 'remove'>,
+  request: ApiRequest,
+  admission: Admission,
+): Promise<JsonReply> {
+  checkParameters(request.query as Record<string, unknown>, []);
+  requirePrecondition(api, request);
+  const { framework, hooks, overrides } = api;
+  const removed = await store.remove(request, admission);
+  if (!removed) throw missing(api, request);
+  const state = stateOf(request, framework.mapper);
+  if (overrides.has('onAfterFlush')) await runAfterCommit(state, () => hooks.onAfterFlush('_entity', request, removed));
+  return new JsonReply(undefined, { status: 204 });
+}

@@ -1,0 +1,125 @@
+import { IsolationLevel } from '@mikro-orm/core';
+import type { ApiRequest } from '../access/user.ts';
+import { databaseKindOf } from '../database/mapper.ts';
+import type { SqliteFileDialect } from '../database/sqlite-dialect.ts';
+import { EntitySight, serializeVisible } from '../query/entity-sight.ts';
+import { rowsOf } from '../query/fetch.ts';
+import { type KeySteps, stepThroughKeys } from '../query/key-steps.ts';
+import { populatePlan } from '../query/populate.ts';
+import { type CollectionModel, collectionOf } from '../response/collection.ts';
+import type { ExportSource } from '../response/export-stream.ts';
+import type { ListRequest, Restriction } from '../store/port.ts';
+import { type RequestState, stateOf, withState } from '../store/request-state.ts';
+import { runHook } from './hooks.ts';
+import type { ApiRuntime } from './runtime.ts';
+
+/** Entities that are in memory at a time. */
+const chunkSize = 200;
+
+/** Writes an entity, as it stands in JSON, as a line. */
+export type WriteLine = (value: unknown) => string;
+
+/** The entities of a list, a chunk at a time and all of one snapshot; hooks are shown each chunk as if it were a page. */
+export class EntityExport implements ExportSource {
+  readonly #runtime: ApiRuntime;
+  readonly #request: ApiRequest;
+  readonly #restriction: Restriction;
+  readonly #list: Omit<ListRequest, 'window'>;
+  readonly #state: RequestState;
+  readonly #write: WriteLine;
+  #keys: KeySteps | null = null;
+  #count = 0;
+  #given = 0;
+  /** What is under way: an entity manager does one thing at a time. */
+  #turn: Promise<unknown> = Promise.resolve();
+  #isClosed = false;
+
+  private constructor(
+    runtime: ApiRuntime,
+    request: ApiRequest,
+    restriction: Restriction,
+    list: Omit<ListRequest, 'window'>,
+    write: WriteLine,
+  ) {
+    this.#restriction = restriction;
+    this.#list = list;
+    this.#runtime = runtime;
+    this.#request = request;
+    this.#state = stateOf(request, runtime.framework.mapper);
+    this.#write = write;
+  }
+
+  static async open(
+    runtime: ApiRuntime,
+    request: ApiRequest,
+    restriction: Restriction,
+    list: Omit<ListRequest, 'window'>,
+    write: WriteLine,
+  ): Promise<EntityExport> {
+    const opened = new EntityExport(runtime, request, restriction, list, write);
+    try {
+      await withState(opened.#state, () => opened.#open());
+    } catch (error) {
+      await opened.close();
+      throw error;
+    }
+    return opened;
+  }
+
+  next(): Promise<string | null> {
+    const chunk = this.#turn.then(() => (this.#isClosed ? null : withState(this.#state, () => this.#chunk())));
+    this.#turn = chunk.catch(() => undefined);
+    return chunk;
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    await this.#turn;
+    this.#keys?.close();
+    const { em } = this.#state;
+    if (em.isInTransaction()) await em.rollback();
+  }
+
+  async #open(): Promise<void> {
+    const { framework, meta } = this.#runtime;
+    const { mapper } = framework;
+    const { em } = this.#state;
+    if (hasSnapshots(framework.mapper.config.get('driverOptions'), databaseKindOf(mapper)))
+      await em.begin({ readOnly: true, isolationLevel: IsolationLevel.REPEATABLE_READ });
+    const { count, keys } = await this.#runtime.entities.keys(em, this.#restriction, this.#list);
+    this.#count = count;
+    this.#keys = await stepThroughKeys(mapper, em, meta, keys);
+  }
+
+  async #chunk(): Promise<string | null> {
+    const { framework, hooks, meta, overrides } = this.#runtime;
+    const { em } = this.#state;
+    const keys = await (this.#keys as KeySteps).next(chunkSize);
+    if (keys.length === 0) return null;
+    const rows = await rowsOf(em, meta, keys);
+    const serializer = framework.serializer();
+    if (overrides.has('onPostFetchEntity')) await runHook(hooks.onPostFetchEntity('_index', this.#request, rows));
+    await populatePlan(em, rows, serializer.planFor(meta));
+    const chunk = this.#collection(rows);
+    if (overrides.has('onBeforeSerialize')) await runHook(hooks.onBeforeSerialize('_index', this.#request, chunk));
+    const sight = new EntitySight(framework.mapper, em, framework.visibilityOf(this.#request));
+    const shown = (await serializeVisible(serializer, chunk.results, sight)) as unknown[];
+    const text = shown.map((row) => this.#write(row)).join('');
+    em.clear();
+    this.#given += rows.length;
+    return text;
+  }
+
+  /** A chunk in the form that hooks know, without links. */
+  #collection(rows: readonly object[]): CollectionModel {
+    const page = { page: 1, itemsPerPage: rows.length, offset: this.#given };
+    const { pagination, ...rest } = collectionOf(rows, { count: this.#count, is: 'exact' }, page, '', '');
+    return { ...rest, pagination: { ...pagination, next: null, previous: null } };
+  }
+}
+
+/** A database in memory has one connection: to keep a transaction open on it would be to hold up everybody else. */
+function hasSnapshots(driverOptions: unknown, kind: 'sqlite' | 'postgresql'): boolean {
+  return kind === 'postgresql' || (driverOptions as SqliteFileDialect).source !== null;
+}

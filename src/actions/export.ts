@@ -1,0 +1,42 @@
+import type { ApiRequest } from '../access/user.ts';
+import type { HttpMethod } from '../declaration/types.ts';
+import type { RouteHandler } from '../route/mount.ts';
+import { lineOf } from '../serialization/formats.ts';
+import type { RowStore } from '../store/row-store.ts';
+import { admitCollection } from './admission.ts';
+import { leavable } from './dispatch.ts';
+import { EntityExport } from './entity-export.ts';
+import { type ExportFormat, ExportReply, sendExport } from './export-reply.ts';
+import { restrictionOf } from './restriction.ts';
+import { type ApiRuntime, columnsOf, seenBy } from './runtime.ts';
+
+/** The whole list, of which nothing is read before it is sent: by a compiled statement, or as entities in chunks. */
+export async function exportList(
+  api: ApiRuntime,
+  rows: RowStore | null,
+  request: ApiRequest,
+  format: ExportFormat,
+): Promise<ExportReply> {
+  const list = api.listOf('_index');
+  const asked = list.readWhole(request.query as Record<string, unknown>);
+  const columns = format === 'csv' ? columnsOf(api, asked.choice) : null;
+  const restriction = await restrictionOf(api, '_index', request);
+  const plan = list.planOf(asked);
+  const isCompiled = rows !== null && (await rows.canWalk(request, restriction));
+  const open = async () => {
+    const wanted = { asked: await seenBy(api, request, asked), plan };
+    if (isCompiled) return rows.walk(request, restriction, wanted, { columns });
+    return EntityExport.open(api, request, restriction, wanted, lineOf(columns, asked.choice));
+  };
+  return new ExportReply({ format, name: api.api.name, columns, open });
+}
+
+/** `_index` GET and HEAD in a format that gives the whole list. */
+export function exportAction(api: ApiRuntime, rows: RowStore | null, _method: HttpMethod, format: ExportFormat): RouteHandler {
+  return leavable(api, format, async (incoming, reply) => {
+    const request = incoming as ApiRequest;
+    await admitCollection(api, '_index', request);
+    const { options } = await exportList(api, rows, request, format);
+    return sendExport(api.framework, request, reply, options);
+  });
+}

@@ -1,0 +1,68 @@
+import type { ApiRequest } from '../access/user.ts';
+import type { Violation } from '../errors.ts';
+import type { AnyQueryBuilder } from '../query/restriction.ts';
+import { JsonReply } from '../response/json-reply.ts';
+
+/** What a controller can hook into, in calling order. A hook that returns a reply ends the request with it. */
+export interface ControllerHooks {
+  customizeQuery(action: string, request: ApiRequest, query: AnyQueryBuilder): unknown;
+  onPostFetchEntity(action: string, request: ApiRequest, fetched: unknown): unknown;
+  onPostCheckAccess(action: string, request: ApiRequest, subject: unknown): unknown;
+  validate(entity: object): Violation[] | Promise<Violation[]>;
+  onAfterValidation(action: string, request: ApiRequest, entity: object): unknown;
+  onAfterFlush(action: string, request: ApiRequest, entity: object): unknown;
+  onBeforeSerialize(action: string, request: ApiRequest, value: unknown): unknown;
+}
+
+export type HookName = keyof ControllerHooks;
+
+/**
+ * What each hook needs. The one list of hooks: everything that asks about them asks here, and a hook that is left out does not compile.
+ *
+ * - `rows`: it is shown rows while they are read, which then have to be objects.
+ * - `changes`: it takes part in a change, so that statements alone cannot make it.
+ * - `replies`: it can end a request with a reply that nobody else knows.
+ */
+export const hookNeeds = {
+  customizeQuery: { rows: false, changes: false, replies: true },
+  onPostFetchEntity: { rows: true, changes: true, replies: true },
+  onPostCheckAccess: { rows: false, changes: true, replies: true },
+  validate: { rows: false, changes: true, replies: false },
+  onAfterValidation: { rows: false, changes: true, replies: true },
+  onAfterFlush: { rows: false, changes: true, replies: true },
+  onBeforeSerialize: { rows: true, changes: true, replies: true },
+} as const satisfies Readonly<Record<HookName, HookNeeds>>;
+
+interface HookNeeds {
+  readonly rows: boolean;
+  readonly changes: boolean;
+  readonly replies: boolean;
+}
+
+export const hookNames = Object.freeze(Object.keys(hookNeeds)) as readonly HookName[];
+
+/** The hooks that a controller overrides. */
+export function overriddenHooks(controller: ControllerHooks, base: ControllerHooks): ReadonlySet<HookName> {
+  return new Set(hookNames.filter((name) => controller[name] !== base[name]));
+}
+
+/** Whether one of some hooks has a need. */
+export function needsOf(hooks: Iterable<HookName>, need: keyof HookNeeds): boolean {
+  for (const name of hooks) if (hookNeeds[name][need]) return true;
+  return false;
+}
+
+/** Thrown to leave an action with the reply that a hook gave. */
+export class EarlyReply {
+  readonly reply: JsonReply;
+
+  constructor(reply: JsonReply) {
+    this.reply = reply;
+  }
+}
+
+/** Waits for a hook, and leaves the action if it gave a reply. */
+export async function runHook(result: unknown): Promise<void> {
+  const given = await result;
+  if (given instanceof JsonReply) throw new EarlyReply(given);
+}

@@ -1,0 +1,83 @@
+import type { FastifyRequest } from 'fastify';
+import type { ApiRequest } from '../access/user.ts';
+import type { Format, HttpMethod } from '../declaration/types.ts';
+import { populatePlan } from '../query/populate.ts';
+import { type CollectionModel, collectionOf } from '../response/collection.ts';
+import { type PageRequest, readPageRequest, readPageToken } from '../response/page-request.ts';
+import type { RouteHandler } from '../route/mount.ts';
+import { contentTypes, rewriteJson } from '../serialization/formats.ts';
+import type { FoundPage, ReadStore } from '../store/port.ts';
+import { stateOf } from '../store/request-state.ts';
+import { admitCollection } from './admission.ts';
+import { leavable } from './dispatch.ts';
+import { runHook } from './hooks.ts';
+import { respond } from './respond.ts';
+import { restrictionOf } from './restriction.ts';
+import { type ApiRuntime, seenBy, userOf, windowOf } from './runtime.ts';
+import { taggedAnswer } from './tagged.ts';
+
+type Pages = Pick<ReadStore, 'page'>;
+
+interface Listed {
+  readonly page: FoundPage;
+  readonly asked: PageRequest;
+}
+
+/** The page of a list that a request asks for, of the rows that the controller leaves of it. */
+async function pageOf(api: ApiRuntime, store: Pages, request: ApiRequest): Promise<Listed> {
+  const query = request.query as Record<string, unknown>;
+  const list = api.listOf('_index');
+  const asked = list.read(query);
+  const page = readPageRequest(query, api.api.pagination);
+  const plan = list.planOf(asked);
+  const window = windowOf(plan, page, readPageToken(query));
+  const restriction = await restrictionOf(api, '_index', request);
+  const found = await store.page(request, restriction, { asked: await seenBy(api, request, asked), plan, window });
+  if (asked.choice) stateOf(request, api.framework.mapper).choice = asked.choice;
+  return { page: found, asked: page };
+}
+
+/** The collection model of a page of entities, once the controller has been shown them. */
+export async function listEntities(api: ApiRuntime, request: ApiRequest): Promise<CollectionModel> {
+  return collectionFrom(api, request, await pageOf(api, api.entities, request));
+}
+
+async function collectionFrom(api: ApiRuntime, request: ApiRequest, { asked, page }: Listed): Promise<CollectionModel> {
+  const { framework, hooks, meta, overrides } = api;
+  const { counted, edges, entities } = page;
+  if (overrides.has('onPostFetchEntity')) await runHook(hooks.onPostFetchEntity('_index', request, entities));
+  // all classes of the model at once, so that the number of statements does not depend on which of them are on the page
+  await populatePlan(stateOf(request, framework.mapper).em, entities, framework.serializer().planFor(meta));
+  return collectionOf(entities, counted, asked, request.url, framework.declaration.server.baseUrl, edges);
+}
+
+/** `_index` GET and HEAD: check with a null subject → page through the restriction → hooks → collection model. */
+export function listAction(api: ApiRuntime, store: Pages, method: HttpMethod, format: Format): RouteHandler {
+  const { framework, hooks, meta, overrides } = api;
+  const guard = api.guardOf('_index', method);
+  const { baseUrl } = framework.declaration.server;
+  const admits = overrides.has('onPostCheckAccess');
+  return leavable(api, format, async (incoming: FastifyRequest, reply) => {
+    const request = incoming as ApiRequest;
+    if (admits) await admitCollection(api, '_index', request);
+    else {
+      const pending = guard.check(null, userOf(request), request);
+      if (pending !== undefined) await pending;
+    }
+    const listed = await pageOf(api, store, request);
+    const { asked, page } = listed;
+    const items = page.json();
+    if (items === null) {
+      const collection = await collectionFrom(api, request, listed);
+      if (overrides.has('onBeforeSerialize')) await runHook(hooks.onBeforeSerialize('_index', request, collection));
+      return respond(framework, request, reply, collection, format, { model: meta, isDefault: true });
+    }
+    const { counted, edges } = page;
+    const { pagination } = collectionOf([], counted, asked, request.url, baseUrl, edges);
+    const number = counted.is === 'exact' ? String(counted.count) : `${counted.count},"count_is":"${counted.is}"`;
+    const results = typeof items === 'string' ? items : await items;
+    const json = `{"count":${number},"results":[${results}],"pagination":${JSON.stringify(pagination)}}`;
+    const body = rewriteJson(format, json, null);
+    return taggedAnswer(incoming.headers, reply, framework.tags.of(body, null), contentTypes[format], body);
+  });
+}

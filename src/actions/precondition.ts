@@ -1,0 +1,101 @@
+import { type EntityMetadata, helper } from '@mikro-orm/core';
+import type { ApiRequest } from '../access/user.ts';
+import { type Problem, problem } from '../errors.ts';
+import { isKindOf, modelName } from '../model/hierarchy.ts';
+import { versionOf, versionText } from '../model/version.ts';
+import { type EntityTags, markIn, type NamedTags, readTags } from '../response/entity-tag.ts';
+import type { Found } from '../store/port.ts';
+import type { ApiRuntime } from './runtime.ts';
+
+/**
+ * Refuses a change of an entity that is not, or no longer, what the caller wants to change (RFC 9110, 13.1.1 and 13.1.2).
+ *
+ * Only the version of the row is compared: what a row embeds, or another format of it, is not what the caller writes.
+ */
+export function checkPrecondition({ framework, meta }: ApiRuntime, request: ApiRequest, found: Versioned): void {
+  const { 'if-match': match, 'if-none-match': noneMatch } = request.headers;
+  if (!isConditional(request)) return;
+  const mark = markOf(framework.tags, meta, found);
+  if (match !== undefined && !matches(named('If-Match', match), mark)) throw failed(meta, named('If-Match', match), mark);
+  if (noneMatch === undefined) return;
+  const excluded = named('If-None-Match', noneMatch);
+  if (excluded === '*' || mark === null || matches(excluded, mark)) {
+    const reason = `the ${modelName(meta)} is there, or may be what If-None-Match excludes`;
+    throw problem('precondition_failed', { reason });
+  }
+}
+
+/** Whether a request is bound to what there is. */
+export function isConditional({ headers }: ApiRequest): boolean {
+  return headers['if-match'] !== undefined || headers['if-none-match'] !== undefined;
+}
+
+/** Refuses to change an entity with a version for somebody who does not say which version, where the API wants that. */
+export function requirePrecondition({ api, meta }: ApiRuntime, request: ApiRequest): void {
+  if (!api.requireIfMatch || request.headers['if-match'] !== undefined || versionOf(meta) === null) return;
+  throw problem('precondition_required', { model: modelName(meta) });
+}
+
+/** Refuses to create for somebody who names a tag: there is nothing yet that could have it. */
+export function refusePrecondition({ meta }: ApiRuntime, request: ApiRequest): void {
+  const match = request.headers['if-match'];
+  if (match === undefined || named('If-Match', match) === '*') return;
+  const reason = `a ${modelName(meta)} that is not there yet has no tag; leave out If-Match`;
+  throw problem('precondition_failed', { reason });
+}
+
+/** What is told who was too late: 412 to whom the change was bound to a version, else 409. */
+export function outdated(meta: EntityMetadata, request: ApiRequest): Problem {
+  return isBound(request) ? stale(meta) : problem('conflict_version', { model: modelName(meta) });
+}
+
+/** Whether a request names the version that it wants to change. */
+export function isBound(request: ApiRequest): boolean {
+  const match = request.headers['if-match'];
+  return match !== undefined && match.trim() !== '*';
+}
+
+/** A row with the value of its version property as text, null if it has none. */
+export type Versioned = Pick<Found, 'key' | 'versionText'>;
+
+/** What stands in tags for the version of a row; null if it has none. */
+export function markOf(tags: EntityTags, meta: EntityMetadata, { key, versionText: version }: Versioned): string | null {
+  return version === null ? null : tags.mark(meta.root.tableName, key, version);
+}
+
+/** An entity with its version. */
+export function versionedEntity(entity: object, model: EntityMetadata | null): { meta: EntityMetadata; versioned: Versioned } {
+  const { __meta: own } = helper(entity);
+  const meta = model && isKindOf(own, model) ? model : own;
+  const property = versionOf(meta);
+  const version = property && versionText((entity as Record<string, unknown>)[property.name as string]);
+  return { meta, versioned: { key: helper(entity).getPrimaryKey(true), versionText: version } };
+}
+
+function named(header: string, value: string): NamedTags {
+  const tags = readTags(value);
+  if (!tags) throw problem('invalid_precondition', { header });
+  return tags;
+}
+
+function matches(tags: NamedTags, mark: string | null): boolean {
+  return tags === '*' || (mark !== null && tags.some((tag) => markIn(tag) === mark));
+}
+
+function failed(meta: EntityMetadata, tags: NamedTags, mark: string | null): Problem {
+  const model = modelName(meta);
+  if (mark === null) {
+    const reason = `the ${model} has no version, so that its tags are weak and never match; leave out If-Match, or give the model a version property`;
+    return problem('precondition_failed', { reason });
+  }
+  const isWeak = tags !== '*' && tags.every(({ weak }) => weak);
+  if (!isWeak) return stale(meta);
+  const reason =
+    'a weak tag (W/"…") never matches; send the strong one, as the server made it: proxies that compress can weaken it';
+  return problem('precondition_failed', { reason });
+}
+
+function stale(meta: EntityMetadata): Problem {
+  const reason = `the ${modelName(meta)} was changed since it had this tag; fetch it again and repeat the change`;
+  return problem('precondition_failed', { reason });
+}

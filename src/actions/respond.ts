@@ -1,0 +1,199 @@
+import { Collection, type EntityMetadata, helper, Reference } from '@mikro-orm/core';
+import type { FastifyReply } from 'fastify';
+import type { ApiRequest } from '../access/user.ts';
+import type { RequestEntityManager } from '../database/mapper.ts';
+import type { Format } from '../declaration/types.ts';
+import { chosenOf, type FieldChoice } from '../model/field-choice.ts';
+import type { FieldPlan } from '../model/field-plan.ts';
+import { isKindOf, metaOfEntity } from '../model/hierarchy.ts';
+import { keyOf } from '../model/identifier.ts';
+import { EntitySight, serializeVisible } from '../query/entity-sight.ts';
+import { byClass, populatePlan } from '../query/populate.ts';
+import { JsonReply } from '../response/json-reply.ts';
+import { targetOf } from '../response/request-target.ts';
+import { type CsvColumn, csvColumns } from '../serialization/csv.ts';
+import { contentTypes, itemsOf, rewriteJson } from '../serialization/formats.ts';
+import { isEntity, type Serializer } from '../serialization/serializer.ts';
+import { stateOf } from '../store/request-state.ts';
+import { FoundRow } from '../store/row-store.ts';
+import { ExportReply, sendExport } from './export-reply.ts';
+import { markOf, versionedEntity } from './precondition.ts';
+import type { Framework } from './runtime.ts';
+import { defaultCaching, isKnown } from './tagged.ts';
+
+/** Whose answer it is. */
+interface Responding {
+  /** The model of the API. */
+  readonly model?: EntityMetadata | null;
+  /** Whether `_index` or `_entity` answers: what it gives after a change is what can be fetched. */
+  readonly isDefault?: boolean;
+}
+
+/** An answer as it is sent. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Null where there is none. */
+  readonly body: string | null;
+}
+
+/** Sends what an action gave: serialized in its groups, or 204 where there is nothing. */
+export async function respond(
+  framework: Framework,
+  request: ApiRequest,
+  reply: FastifyReply,
+  given: unknown,
+  format: Format,
+  responding: Responding = {},
+): Promise<FastifyReply> {
+  if (given instanceof ExportReply) return sendExport(framework, request, reply, given.options);
+  const answer = await answerOf(framework, request, given, format, responding);
+  if (!writes(request.method) && 'etag' in answer.headers) defaultCaching(reply);
+  return send(reply, answer);
+}
+
+export function send(reply: FastifyReply, { body, headers, status }: Answer): FastifyReply {
+  return reply
+    .code(status)
+    .headers(headers)
+    .send(body ?? undefined);
+}
+
+/** What is answered to a request with what its action gave. */
+export async function answerOf(
+  framework: Framework,
+  request: ApiRequest,
+  given: unknown,
+  format: Format,
+  { model = null, isDefault = false }: Responding,
+): Promise<Answer> {
+  const { value, status, groups, headers } = given instanceof JsonReply ? given : new JsonReply(given);
+  if (value === undefined) return { status: status === 200 ? 204 : status, headers, body: null };
+  if (value instanceof FoundRow) {
+    const shown = written(await value.json(), format, () => csvColumns(framework.serializer().planFor(model as EntityMetadata)));
+    const answer = { status, headers: { ...headers, 'content-type': contentTypes[format] }, body: shown };
+    if (!isDefault) return answer;
+    const mark = model && markOf(framework.tags, model, value);
+    return writtenAnswer(framework, request, answer, framework.tags.of(shown, mark));
+  }
+  const serializer = framework.serializer(groups ?? undefined);
+  const { choice, em } = stateOf(request, framework.mapper);
+  for (const [meta, entities] of byClass(em, entitiesIn(value))) {
+    const plan = serializer.planFor(meta);
+    await loadRows(em, meta, entities);
+    if (writes(request.method)) await readFormulas(em, meta, entities, plan);
+    await populatePlan(em, entities, plan);
+  }
+  const sight = new EntitySight(framework.mapper, em, framework.visibilityOf(request));
+  const json = JSON.stringify(chosen(await serializeVisible(serializer, value, sight), choice));
+  const body = written(json, format, () => columnsIn(framework, value, serializer, model, choice));
+  const answer = { status, headers: { ...headers, 'content-type': contentTypes[format] }, body };
+  const isRead = !writes(request.method);
+  if (isRead ? status !== 200 : !isDefault || !isEntity(value) || (status !== 200 && status !== 201)) return answer;
+  const tag = ownTag(headers) ?? tagOf(framework, body, value, model);
+  return isRead ? taggedAnswer(request, answer, tag) : writtenAnswer(framework, request, answer, tag);
+}
+
+/** What is answered to GET and HEAD; 304 to who has it already. */
+function taggedAnswer({ headers: sent }: ApiRequest, { body, headers, status }: Answer, tag: string): Answer {
+  if (!isKnown(sent, tag)) return { status, headers: { ...headers, etag: tag }, body };
+  const { 'content-type': _, ...others } = headers;
+  return { status: 304, headers: { ...others, etag: tag }, body: null };
+}
+
+/** What is answered to who changed an entity: the tag is of what is sent, and not of what came. */
+function writtenAnswer({ declaration }: Framework, request: ApiRequest, { body, headers, status }: Answer, tag: string): Answer {
+  const location =
+    request.method === 'PUT' ? { 'content-location': declaration.server.baseUrl + targetOf(request.url).path } : {};
+  return { status, headers: { ...location, ...headers, etag: tag }, body };
+}
+
+/** A handler may know better what an answer depends on. */
+function ownTag(headers: Readonly<Record<string, string>>): string | null {
+  for (const name in headers) if (name.toLowerCase() === 'etag') return headers[name] ?? null;
+  return null;
+}
+
+function tagOf({ tags }: Framework, body: string, value: unknown, model: EntityMetadata | null): string {
+  if (!isEntity(value)) return tags.of(body, null);
+  const { meta, versioned } = versionedEntity(value as object, model);
+  return tags.of(body, markOf(tags, meta, versioned));
+}
+
+function written(json: string, format: Format, columns: () => readonly CsvColumn[] | null): string {
+  return format === 'json' ? json : rewriteJson(format, json, format === 'csv' ? columns() : null);
+}
+
+/**
+ * The columns of an entity or of a list of entities: those of the API's model where they are of it, else those of all their classes.
+ * Null where it is something else.
+ */
+function columnsIn(
+  { mapper }: Framework,
+  value: unknown,
+  serializer: Serializer,
+  model: EntityMetadata | null,
+  choice: FieldChoice | null,
+): readonly CsvColumn[] | null {
+  const items = itemsOf(value);
+  if (items.length === 0 || !items.every(isEntity)) return null;
+  const classes = new Set(items.map((item) => metaOfEntity(mapper, item as object)));
+  if (model && [...classes].every((meta) => isKindOf(meta, model))) return csvColumns(serializer.planFor(model), choice);
+  const variants = new Map([...classes].flatMap((meta) => [...serializer.planFor(meta).variants]));
+  return csvColumns({ variants }, choice);
+}
+
+/** The fields that were chosen of the items of a list. */
+function chosen(value: unknown, choice: FieldChoice | null): unknown {
+  if (!choice || typeof value !== 'object' || value === null || !('results' in value)) return value;
+  return { ...value, results: chosenOf(value.results, choice) };
+}
+
+/** A handler may give references to rows that nobody has read yet. */
+async function loadRows(em: RequestEntityManager, meta: EntityMetadata, entities: readonly object[]): Promise<void> {
+  const unread = entities.filter((entity) => !helper(entity).isInitialized());
+  if (unread.length === 0) return;
+  const keys = unread.map((entity) => helper(entity).getPrimaryKey());
+  await em.find(meta.class, { [keyOf(meta).name]: { $in: keys } } as never);
+}
+
+export function writes(method: string): boolean {
+  return method !== 'GET' && method !== 'HEAD';
+}
+
+/** What the database computes from other columns is as old as the last reading, or was never read, when these were written. */
+async function readFormulas(
+  em: RequestEntityManager,
+  meta: EntityMetadata,
+  entities: readonly object[],
+  plan: FieldPlan,
+): Promise<void> {
+  const names = (plan.variants.get(meta) ?? []).filter(({ metadata }) => metadata.formula).map(({ property }) => property);
+  const stored = entities.filter((entity) => helper(entity).__originalEntityData);
+  if (names.length === 0 || stored.length === 0) return;
+  const byKey = new Map(stored.map((entity) => [String(helper(entity).getPrimaryKey()), entity as Record<string, unknown>]));
+  const where = { [keyOf(meta).name]: { $in: stored.map((entity) => helper(entity).getPrimaryKey()) } };
+  const options = { fields: names, filters: false, disableIdentityMap: true };
+  for (const row of (await em.find(meta.class, where as never, options as never)) as Record<string, unknown>[]) {
+    const entity = byKey.get(String(helper(row).getPrimaryKey()));
+    if (entity) for (const name of names) entity[name] = row[name];
+  }
+}
+
+function entitiesIn(value: unknown): Set<object> {
+  const found = new Set<object>();
+  collect(value, found);
+  return found;
+}
+
+/** The entities of an answer, wherever in it a handler put them. */
+function collect(value: unknown, found: Set<object>): void {
+  if (typeof value !== 'object' || value === null) return;
+  if (isEntity(value)) found.add(value);
+  else if (Array.isArray(value) || value instanceof Set) for (const item of value) collect(item, found);
+  else if (value instanceof Collection) collect(value.getItems(false), found);
+  else if (value instanceof Reference) collect(value.unwrap(), found);
+  else if (value instanceof Map) collect([...value.values()], found);
+  else if (Object.getPrototypeOf(value) === Object.prototype || Object.getPrototypeOf(value) === null)
+    collect(Object.values(value), found);
+}

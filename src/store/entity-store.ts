@@ -1,0 +1,175 @@
+import { type EntityMetadata, FlushMode, helper } from '@mikro-orm/core';
+import type { ApiRequest } from '../access/user.ts';
+import { flush, stillReferenced } from '../change/conflict.ts';
+import { countLinksOf } from '../change/link-versions.ts';
+import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
+import type { SortKey } from '../declaration/types.ts';
+import { metaOfEntity } from '../model/hierarchy.ts';
+import { type Identifier, keyOf } from '../model/identifier.ts';
+import { versionOf, versionText } from '../model/version.ts';
+import { askedQuery } from '../query/asked-query.ts';
+import { fetchOne, fetchPage } from '../query/fetch.ts';
+import { countOf, orderedKeys } from '../query/keys.ts';
+import { unrestrictedQuery } from '../query/restriction.ts';
+import { isSameVersion, RowChanged, type RowVersion, readVersion } from '../query/row-version.ts';
+import { touchReferring } from './inbound-versions.ts';
+import type { Admission, Found, FoundPage, ListRequest, Restriction } from './port.ts';
+import { stateOf } from './request-state.ts';
+import { inTransaction } from './transaction.ts';
+
+/** A row as a managed entity of the request. */
+export class FoundEntity implements Found {
+  readonly entity: object;
+  readonly version: RowVersion | null;
+  readonly #meta: EntityMetadata;
+
+  constructor(entity: object, meta: EntityMetadata, version: RowVersion | null) {
+    this.entity = entity;
+    this.#meta = meta;
+    this.version = version;
+  }
+
+  get key(): unknown {
+    return helper(this.entity).getPrimaryKey(true);
+  }
+
+  get versionText(): string | null {
+    const property = versionOf(this.#meta);
+    return property && versionText((this.entity as Record<string, unknown>)[property.name as string]);
+  }
+
+  json(): null {
+    return null;
+  }
+}
+
+/** Reads and writes rows of one model as entities of MikroORM. */
+export class EntityStore {
+  readonly #mapper: Mapper;
+  readonly #meta: EntityMetadata;
+  /** Decides which rows a restriction to a number of rows lets through. */
+  readonly #sort: readonly SortKey[];
+
+  constructor(mapper: Mapper, meta: EntityMetadata, sort: readonly SortKey[]) {
+    this.#mapper = mapper;
+    this.#meta = meta;
+    this.#sort = sort;
+  }
+
+  async find(request: ApiRequest, key: Identifier, restriction: Restriction, forChange = false): Promise<FoundEntity | null> {
+    const { em } = stateOf(request, this.#mapper);
+    // read before the entity: what is changed after it is found out later
+    const version = forChange ? await readVersion(this.#mapper, em, this.#meta, key) : null;
+    if (forChange && !version) return null;
+    const entity = await fetchOne(em, this.#meta, key, restriction, this.#sort);
+    if (entity) countLinksOf(entity);
+    return entity && new FoundEntity(entity, this.#meta, version);
+  }
+
+  async page(request: ApiRequest, restriction: Restriction, { asked, plan, window }: ListRequest): Promise<FoundPage> {
+    const { em } = stateOf(request, this.#mapper);
+    const { counted, edges, rows } = await fetchPage(em, this.#meta, window, restriction, plan, asked);
+    return { counted, edges, entities: rows, json: () => null };
+  }
+
+  /** The number of rows of a list, and the statement of their keys in order. */
+  async keys(em: RequestEntityManager, restriction: Restriction, { asked, plan }: Omit<ListRequest, 'window'>) {
+    const restricted = restriction ?? (await unrestrictedQuery(em, this.#meta));
+    const query = askedQuery(em, this.#meta, restricted, asked, plan.sort);
+    const { count } = await countOf(em, this.#meta, query, 'exact');
+    return { count, keys: orderedKeys(em, this.#meta, query, plan.sort) };
+  }
+
+  /** Writes a new entity that `make` returns, all in one transaction, and gives it as it is stored. */
+  async create(request: ApiRequest, make: () => Promise<object>): Promise<object> {
+    const { em } = stateOf(request, this.#mapper);
+    return inTransaction(em, async () => {
+      const entity = await make();
+      await flush(em.persist(entity));
+      await this.#reread(em, entity);
+      return entity;
+    });
+  }
+
+  /**
+   * Changes the row that access was checked for: it is locked, must be as it was then, and is given to `edit`. What `edit` did is
+   * written, and the entity shows what is stored.
+   */
+  change<Result>(
+    request: ApiRequest,
+    admission: Admission,
+    edit: (entity: object) => Promise<Result>,
+  ): Promise<{ readonly entity: object; readonly result: Result } | null> {
+    const { em } = stateOf(request, this.#mapper);
+    return inTransaction(em, async () => {
+      const entity = await this.#hold(request, em, admission);
+      if (!entity) return null;
+      const result = await edit(entity);
+      await flush(em);
+      await this.#reread(em, entity);
+      return { entity, result };
+    });
+  }
+
+  /** Removes the row that access was checked for. False: it is gone. */
+  async remove(request: ApiRequest, admission: Admission): Promise<object | null> {
+    const { em } = stateOf(request, this.#mapper);
+    try {
+      return await inTransaction(em, async () => {
+        const entity = await this.#hold(request, em, admission);
+        if (!entity) return null;
+        await touchReferring(this.#mapper, em, this.#meta, admission.key);
+        await em.remove(entity).flush();
+        return entity;
+      });
+    } catch (error) {
+      throw await stillReferenced(error, this.#meta, admission.key, em, this.#mapper);
+    }
+  }
+
+  /** Locks the row of an admission until the transaction ends, and gives its entity; null if there is none any more. */
+  async #hold(request: ApiRequest, em: RequestEntityManager, { found, key, restriction }: Admission): Promise<object | null> {
+    const version = await readVersion(this.#mapper, em, this.#meta, key, true);
+    if (!version) return null;
+    if (found?.version && !isSameVersion(found.version, version)) throw new RowChanged();
+    if (found instanceof FoundEntity) {
+      await this.#checkCollections(em, found.entity);
+      return found.entity;
+    }
+    // the check was on the same row, read by a compiled statement; or nothing had to be checked
+    const own = found ? null : restriction;
+    return (await this.find(request, key, own))?.entity ?? null;
+  }
+
+  /** What code has loaded of to-many associations before the row was locked must be there still. */
+  async #checkCollections(em: RequestEntityManager, entity: object): Promise<void> {
+    for (const { name } of helper(entity).__meta.relations) {
+      const collection = (entity as Record<string, unknown>)[name as string] as Loaded | undefined;
+      if (typeof collection?.getItems !== 'function' || !collection.isInitialized() || collection.isDirty()) continue;
+      const before = keysIn(collection);
+      await collection.init({ refresh: true } as never);
+      if (keysIn(collection) !== before) throw new RowChanged();
+    }
+    void em;
+  }
+
+  /** Reads the row of an entity anew, in the transaction that wrote it: the response shows what is stored. */
+  async #reread(em: RequestEntityManager, entity: object): Promise<void> {
+    const meta = metaOfEntity(this.#mapper, entity);
+    // MikroORM's own refresh makes JSON of the row on the way, which not every type survives
+    const where = { [keyOf(meta).name]: helper(entity).getPrimaryKey() };
+    await em.findOne(meta.class, where as never, { refresh: true, filters: false, flushMode: FlushMode.COMMIT } as never);
+  }
+}
+
+interface Loaded {
+  isInitialized(): boolean;
+  isDirty(): boolean;
+  init(options: never): Promise<unknown>;
+  getItems(check: boolean): object[];
+}
+
+function keysIn(collection: Loaded): string {
+  const keys = collection.getItems(false).map((item) => String(helper(item).getPrimaryKey()));
+  return keys.sort().join('\n');
+}

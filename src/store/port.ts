@@ -1,0 +1,78 @@
+import type { ApiRequest } from '../access/user.ts';
+import type { Identifier } from '../model/identifier.ts';
+import type { Asked } from '../query/asked.ts';
+import type { ListPlan } from '../query/fetch.ts';
+import type { AnyQueryBuilder } from '../query/restriction.ts';
+import type { RowVersion } from '../query/row-version.ts';
+import type { Window } from '../query/window.ts';
+import type { Counted, PageEdges } from '../response/collection.ts';
+import type { ExportSource } from '../response/export-stream.ts';
+import type { CsvColumn } from '../serialization/csv.ts';
+
+/** What `customizeQuery` and the model's filters left of a query on the model; null: nothing restricts it. */
+export type Restriction = AnyQueryBuilder | null;
+
+/** A row that was found through a restriction. */
+export interface Found {
+  readonly key: unknown;
+  /** The object that application code is shown, made when first asked for. */
+  readonly entity: object;
+  /** What tells later whether the row was changed since; null if nobody asked. */
+  readonly version: RowVersion | null;
+  /** The value of the model's version property as text; null if it has none. */
+  readonly versionText: string | null;
+  /** The row as JSON; null if it is written from the entity. */
+  json(): string | Promise<string> | null;
+}
+
+/** A page of rows. */
+export interface FoundPage {
+  readonly counted: Counted;
+  readonly edges: PageEdges;
+  /** The objects that application code is shown. */
+  readonly entities: readonly object[];
+  /** The rows as JSON objects, separated by commas; null if they are written from the entities. */
+  json(): string | Promise<string> | null;
+}
+
+/** What is asked of a list. */
+export interface ListRequest {
+  readonly asked: Asked;
+  readonly plan: ListPlan;
+  readonly window: Window;
+}
+
+/** How lines of an export are written: as CSV with columns, or as JSON. */
+export interface LineFormat {
+  readonly columns: readonly CsvColumn[] | null;
+}
+
+/** Hooks that an export calls for each chunk of entities, as a page would; null if the controller has none. */
+export interface ChunkHooks {
+  fetched(entities: readonly object[]): Promise<void>;
+  serializing(chunk: object): Promise<void>;
+}
+
+/** Reads rows of one model for requests. It decides how, never whether. */
+export interface ReadStore {
+  /** Why the rows are read through MikroORM; null if compiled statements read them. */
+  readonly reason: string | null;
+  /** Whether this store can give its rows as objects to code of the application. */
+  find(request: ApiRequest, key: Identifier, restriction: Restriction, forChange?: boolean): Promise<Found | null>;
+  page(request: ApiRequest, restriction: Restriction, list: ListRequest): Promise<FoundPage>;
+  walk(
+    request: ApiRequest,
+    restriction: Restriction,
+    list: Omit<ListRequest, 'window'>,
+    format: LineFormat,
+  ): Promise<ExportSource>;
+}
+
+/** The row that a single-entity request is about, as far as it is known. */
+export interface Admission {
+  readonly action: string;
+  readonly key: Identifier;
+  readonly restriction: Restriction;
+  /** The row that was checked; null: nothing had to read it, so that the statement that writes it carries the restriction. */
+  readonly found: Found | null;
+}

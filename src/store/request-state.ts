@@ -1,0 +1,95 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { type EventSubscriber, FlushMode } from '@mikro-orm/core';
+import type { ApiRequest } from '../access/user.ts';
+import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
+import type { FieldChoice } from '../model/field-choice.ts';
+import type { RequestVisibility } from '../query/visibility.ts';
+import type { Admission } from './port.ts';
+
+/** What belongs to one attempt at one request. */
+export class RequestState {
+  readonly request: ApiRequest;
+  readonly #mapper: Mapper;
+  #em: RequestEntityManager | null = null;
+  /** The entity that was fetched and checked before a handler ran. */
+  admitted: { readonly action: string; readonly id: string; readonly entity: object } | null = null;
+
+  /** The row of the request, with what tells whether it was changed since. */
+  admission: Admission | null = null;
+
+  /** What the caller sees of rows that others refer to or embed. */
+  visibility: RequestVisibility<ApiRequest> | null = null;
+
+  /** The fields of a list that the request chose; null: all of them. */
+  choice: FieldChoice | null = null;
+
+  /** Whether the caller was found to have no entity with the id of the request. */
+  isMissing = false;
+
+  /** Whether a transaction was committed on behalf of the request. */
+  isCommitted = false;
+
+  /** Whether the row is locked before access to it is checked, because it was changed too often in between. */
+  readonly locksFirst: boolean;
+
+  /** Hooks that wait for the commit of a transaction around the whole request; null if there is none. */
+  afterCommit: (() => unknown)[] | null = null;
+
+  constructor(request: ApiRequest, mapper: Mapper, locksFirst = false) {
+    this.request = request;
+    this.#mapper = mapper;
+    this.locksFirst = locksFirst;
+  }
+
+  /** Made when first used. It writes only when it is flushed. */
+  get em(): RequestEntityManager {
+    this.#em ??= this.#mapper.em.fork({ flushMode: FlushMode.COMMIT }) as RequestEntityManager;
+    return this.#em;
+  }
+
+  /** Whether the request is in a transaction of its entity manager, so that other connections do not see what it has written. */
+  get isInTransaction(): boolean {
+    return this.#em?.isInTransaction() ?? false;
+  }
+}
+
+/** Kept on the request itself: a map of all requests would cost more than what it holds. */
+const stateKey = Symbol('state');
+const current = new AsyncLocalStorage<RequestState>();
+
+export function stateOf(request: ApiRequest, mapper: Mapper): RequestState {
+  const holder = request as { [stateKey]?: RequestState };
+  holder[stateKey] ??= new RequestState(request, mapper);
+  return holder[stateKey];
+}
+
+/** Begins the state of another attempt at a request. */
+export function renewState(request: ApiRequest, mapper: Mapper, locksFirst: boolean): void {
+  (request as { [stateKey]?: RequestState })[stateKey] = new RequestState(request, mapper, locksFirst);
+}
+
+const committing: EventSubscriber = {
+  afterTransactionCommit({ transaction }) {
+    const state = current.getStore();
+    // a savepoint within a larger transaction is not committed yet
+    if (state && !(typeof transaction === 'object' && transaction !== null && 'savepointName' in transaction))
+      state.isCommitted = true;
+  },
+};
+
+/** Tells the state of each request of every commit that is made on its behalf, by whatever entity manager. */
+export function noteCommits(mapper: Mapper): void {
+  mapper.em.getEventManager().registerSubscriber(committing);
+}
+
+/** Runs application code so that `this.em` in a controller, of which there is one for all requests, is the request's own. */
+export function withState<Result>(state: RequestState, work: () => Result): Result {
+  return current.run(state, work);
+}
+
+export function currentState(): RequestState {
+  const state = current.getStore();
+  if (!state)
+    throw new Error('this.em belongs to a request, and there is none here; use an entity manager of your own for other work');
+  return state;
+}

@@ -1,0 +1,160 @@
+import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
+import type { ColumnValue } from '../change/plain-body.ts';
+import { type DatabaseKind, databaseKindOf, type Mapper, type RequestEntityManager } from '../database/mapper.ts';
+import type { Step, Writer } from '../database/writer.ts';
+import { type Identifier, keyOf } from '../model/identifier.ts';
+import { bindable, statementOf } from '../query/bound-statement.ts';
+import type { CompiledRead } from '../query/compiled-read.ts';
+import { conditionOf } from '../query/condition-query.ts';
+import { keysOfAll, selectedKeys } from '../query/keys.ts';
+import { parametrized } from '../query/parametrized.ts';
+import { Recent } from '../query/recent.ts';
+import { isPlain } from '../query/restriction.ts';
+import { rootTableAlias } from '../query/row-plan.ts';
+import { type RowVersion, versionColumns } from '../query/row-version.ts';
+import { tableOf } from '../query/table-name.ts';
+import type { Restriction } from './port.ts';
+
+/** Statements that are kept, each for a set of columns that came together. */
+const keptStatements = 200;
+
+type MakeSteps = (parameters: readonly unknown[]) => Step[];
+
+/** What a row must be for a statement to write it. */
+export interface Condition {
+  readonly restriction: Restriction;
+  /** That of the row when access to it was checked; null if nothing was checked, and the restriction decides. */
+  readonly version: RowVersion | null;
+  readonly em: () => RequestEntityManager;
+}
+
+interface ConditionText {
+  readonly conditions: readonly string[];
+  readonly params: readonly unknown[];
+}
+
+/** Changes of one model's rows, each a short transaction of prepared statements that carry what the row must be. */
+export class RowChanges {
+  readonly #mapper: Mapper;
+  readonly #meta: EntityMetadata;
+  readonly #writer: Writer;
+  readonly #read: CompiledRead;
+  readonly #kind: DatabaseKind;
+  readonly #table: string;
+  readonly #key: string;
+  readonly #versionColumns: readonly string[];
+  readonly #steps = new Recent<MakeSteps>(keptStatements);
+
+  constructor(mapper: Mapper, meta: EntityMetadata, read: CompiledRead, writer: Writer) {
+    this.#mapper = mapper;
+    this.#meta = meta;
+    this.#writer = writer;
+    this.#read = read;
+    this.#kind = databaseKindOf(mapper);
+    this.#table = tableOf(mapper, meta);
+    this.#key = columnOf(mapper, keyOf(meta));
+    this.#versionColumns = versionColumns(mapper, meta, rootTableAlias);
+  }
+
+  /** Sets columns of a row and gives the row as it is stored then; undefined if no row fulfils the condition, or a reference is gone. */
+  async update(id: Identifier, columns: readonly ColumnValue[], condition: Condition): Promise<unknown[] | undefined> {
+    const { conditions, params } = this.#textOf(condition, 1 + columns.length);
+    const sets = columns.map(({ column }, index) => `${column} = ${this.#value(columns, index, 2)}`);
+    const where = [`${this.#keyText} = ${this.#parameter(1)}`, ...this.#references(columns, 2), ...conditions];
+    const text = `update ${this.#table} as ${rootTableAlias} set ${sets.join(', ')} where ${where.join(' and ')}`;
+    return this.#run(text, [bindable(id, this.#kind), ...columns.map(({ value }) => value), ...params]);
+  }
+
+  /** Inserts a row and gives it as it is stored; undefined if a reference is gone. */
+  insert(columns: readonly ColumnValue[]): Promise<unknown[] | undefined> {
+    const values = columns.map((_, index) => this.#value(columns, index, 1, true)).join(', ');
+    const conditions = this.#references(columns, 1);
+    const source = conditions.length > 0 ? `select ${values} where ${conditions.join(' and ')}` : `values (${values})`;
+    const text = `insert into ${this.#table} (${columns.map(({ column }) => column).join(', ')}) ${source}`;
+    return this.#run(
+      text,
+      columns.map(({ value }) => value),
+    );
+  }
+
+  /** Removes a row. False: none fulfils the condition. */
+  async remove(id: Identifier, condition: Condition): Promise<boolean> {
+    const { conditions, params } = this.#textOf(condition, 1);
+    const where = [`${this.#keyText} = ${this.#parameter(1)}`, ...conditions];
+    const text = `delete from ${this.#table} as ${rootTableAlias} where ${where.join(' and ')} returning 1`;
+    const parameters = [bindable(id, this.#kind), ...params];
+    return (await this.#writer.change([{ statement: statementOf(text), parameters }])).length > 0;
+  }
+
+  /** A statement that selects the row if it fulfils the condition, and locks it; its key is the first parameter. */
+  selecting(condition: Condition, before: number): { readonly sql: string; readonly params: readonly unknown[] } {
+    const { conditions, params } = this.#textOf(condition, before);
+    const where = [`${this.#keyText} = ${this.#parameter(1)}`, ...conditions];
+    const lock = this.#kind === 'postgresql' ? ` for no key update of ${rootTableAlias}` : '';
+    const sql = `select ${this.#keyText} as key from ${this.#table} as ${rootTableAlias} where ${where.join(' and ')}${lock}`;
+    return { sql, params };
+  }
+
+  async #run(text: string, parameters: readonly unknown[]): Promise<unknown[] | undefined> {
+    const make = this.#steps.get(text, () => this.#read.afterwards(text));
+    return (await this.#writer.change(make(parameters)))[0];
+  }
+
+  /** A version implies the restriction: the row was found through it. */
+  #textOf({ em, restriction, version }: Condition, before: number): ConditionText {
+    if (version) return this.#versionText(version, before);
+    if (!restriction) return noCondition;
+    const own = conditionOf(restriction, this.#meta);
+    if (own) {
+      const bound = parametrized(own.sql, own.params, this.#kind, before);
+      if (bound) return { conditions: bound.sql === '' ? [] : [bound.sql], params: bound.params };
+    }
+    const keys = isPlain(restriction) ? keysOfAll(this.#meta, restriction) : selectedKeys(em(), this.#meta, restriction, []);
+    const bound = parametrized(keys.sql, keys.params, this.#kind, before);
+    const sql = bound?.sql ?? this.#mapper.driver.getPlatform().formatQuery(keys.sql, keys.params);
+    return { conditions: [`${this.#keyText} in (${sql})`], params: bound?.params ?? [] };
+  }
+
+  #versionText(version: RowVersion, before: number): ConditionText {
+    if (this.#kind === 'postgresql') {
+      const conditions = this.#versionColumns.map((column, i) => `${column}::text = ${this.#parameter(before + i + 1)}::text`);
+      return { conditions, params: version };
+    }
+    const places = version.map((_, i) => this.#parameter(before + i + 1));
+    const params = version.map((value) => bindable(value, this.#kind));
+    return { conditions: [`(${this.#versionColumns.join(', ')}) is (${places.join(', ')})`], params };
+  }
+
+  /** Conditions that what the columns refer to is there. */
+  #references(columns: readonly ColumnValue[], from: number): string[] {
+    return columns.flatMap(({ refersTo }, index) =>
+      refersTo
+        ? [`exists (select 1 from ${refersTo.table} as r where r.${refersTo.key} = ${this.#value(columns, index, from)})`]
+        : [],
+    );
+  }
+
+  /** A parameter that is used more than once, or stands where no column says its type, has to say it itself. */
+  #value(columns: readonly ColumnValue[], index: number, from: number, typed = false): string {
+    const { refersTo, type } = columns[index] as ColumnValue;
+    const cast = this.#kind === 'postgresql' && (typed || refersTo) ? `::${type}` : '';
+    return this.#parameter(from + index) + cast;
+  }
+
+  get #keyText(): string {
+    return `${rootTableAlias}.${this.#key}`;
+  }
+
+  #parameter(position: number): string {
+    return this.#kind === 'postgresql' ? `$${position}` : `?${position}`;
+  }
+}
+
+const noCondition: ConditionText = Object.freeze({ conditions: [], params: [] });
+
+export function columnOf(mapper: Mapper, property: EntityProperty): string {
+  return mapper.driver
+    .getPlatform()
+    .quoteIdentifier(property.fieldNames[0] as string)
+    .toString();
+}

@@ -1,0 +1,104 @@
+import { type EntityMetadata, type EntityProperty, ReferenceKind } from '@mikro-orm/core';
+import { isPlainReference } from '../change/plain-body.ts';
+import { type DatabaseKind, databaseKindOf, type Mapper } from '../database/mapper.ts';
+import type { Step, Writer } from '../database/writer.ts';
+import { type Identifier, keyOf } from '../model/identifier.ts';
+import { bindable, statementOf } from '../query/bound-statement.ts';
+import type { CompiledRead } from '../query/compiled-read.ts';
+import { rootTableAlias } from '../query/row-plan.ts';
+import { tableOf } from '../query/table-name.ts';
+import { type Condition, columnOf, type RowChanges } from './row-changes.ts';
+
+/** The pivot table of a many-to-many association, its name and its two columns quoted. */
+export interface Pivot {
+  readonly table: string;
+  readonly owner: string;
+  readonly item: string;
+}
+
+/** The pivot table of an association in which adding and removing is nothing but rows of it; null if there is more to it. */
+export function pivotFor(mapper: Mapper, meta: EntityMetadata, property: EntityProperty): Pivot | null {
+  if (property.kind !== ReferenceKind.MANY_TO_MANY || !isPlainReference(property, [property.targetMeta as EntityMetadata]))
+    return null;
+  const { fixedOrder, inverseJoinColumns, joinColumns, pivotEntity, pivotTable, where } = property;
+  const pivot = pivotEntity && (mapper.getMetadata().find(pivotEntity as never) as EntityMetadata | undefined);
+  // a pivot table of the application's own can have further columns
+  const isPlain =
+    pivot?.pivotTable === true && pivot.props.length === 2 && joinColumns.length === 1 && inverseJoinColumns.length === 1;
+  const keys = [keyOf(meta), keyOf(property.targetMeta as EntityMetadata)];
+  if (!isPlain || !pivotTable || fixedOrder || where || keys.some(({ customType }) => customType)) return null;
+  const quote = (name: string) => mapper.driver.getPlatform().quoteIdentifier(name).toString();
+  return {
+    table: pivotTable.split('.').map(quote).join('.'),
+    owner: quote(joinColumns[0] as string),
+    item: quote(inverseJoinColumns[0] as string),
+  };
+}
+
+/** Adds to and removes from a many-to-many association by statements on its pivot table, under a lock on the owner's row. */
+export class RowLinks {
+  readonly #writer: Writer;
+  readonly #kind: DatabaseKind;
+  readonly #owners: RowChanges;
+  readonly #items: CompiledRead;
+  readonly #pivot: Pivot;
+  readonly #itemTable: string;
+  readonly #itemKey: string;
+
+  constructor(
+    mapper: Mapper,
+    target: EntityMetadata,
+    pivot: Pivot,
+    { items, owners, writer }: { owners: RowChanges; items: CompiledRead; writer: Writer },
+  ) {
+    this.#writer = writer;
+    this.#kind = databaseKindOf(mapper);
+    this.#owners = owners;
+    this.#items = items;
+    this.#pivot = pivot;
+    this.#itemTable = tableOf(mapper, target);
+    this.#itemKey = columnOf(mapper, keyOf(target));
+  }
+
+  /** Adds or removes an item and gives it as a row; undefined if it is missing, or its owner does not fulfil the condition. */
+  async change(
+    what: 'add' | 'remove',
+    owner: Identifier,
+    item: Identifier,
+    condition: Condition,
+  ): Promise<unknown[] | undefined> {
+    const held = this.#owners.selecting(condition, 2);
+    const parameters = [bindable(owner, this.#kind), bindable(item, this.#kind), ...held.params];
+    const steps = this.#kind === 'postgresql' ? this.#inOne(what, held.sql, parameters) : this.#inTwo(what, held.sql, parameters);
+    return (await this.#writer.change(steps))[0];
+  }
+
+  /** One statement: what it changes is a part of it, as is the lock. */
+  #inOne(what: 'add' | 'remove', owner: string, parameters: readonly unknown[]): Step[] {
+    const change = this.#changeText(what, '$2');
+    const text = `with _owner as (${owner}), _change as (${change}) ${this.#items.selectText(this.#itemConditions('$2'))}`;
+    return [{ statement: statementOf(text, this.#items.isWide), parameters }];
+  }
+
+  #inTwo(what: 'add' | 'remove', owner: string, parameters: readonly unknown[]): Step[] {
+    const change = `with _owner as (${owner}) ${this.#changeText(what, '?2')} returning 1`;
+    const reading = `with _owner as (${owner}) ${this.#items.selectText(this.#itemConditions('?2'))}`;
+    return [
+      { statement: statementOf(change), parameters, mayBeEmpty: true },
+      { statement: statementOf(reading, this.#items.isWide), parameters },
+    ];
+  }
+
+  #changeText(what: 'add' | 'remove', item: string): string {
+    const { item: itemColumn, owner: ownerColumn, table } = this.#pivot;
+    if (what === 'remove')
+      return `delete from ${table} where ${ownerColumn} in (select key from _owner) and ${itemColumn} = ${item}`;
+    const keys = `select o.key, i.${this.#itemKey} from _owner as o, ${this.#itemTable} as i where i.${this.#itemKey} = ${item}`;
+    // the columns are named, so that a table that would take a link twice is found out
+    return `insert into ${table} (${ownerColumn}, ${itemColumn}) ${keys} on conflict (${ownerColumn}, ${itemColumn}) do nothing`;
+  }
+
+  #itemConditions(item: string): string[] {
+    return [`${rootTableAlias}.${this.#itemKey} = ${item}`, 'exists (select 1 from _owner)'];
+  }
+}

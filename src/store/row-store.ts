@@ -1,0 +1,197 @@
+import type { EntityMetadata } from '@mikro-orm/core';
+import type { ApiRequest } from '../access/user.ts';
+import type { Cursors } from '../database/cursor.ts';
+import type { Mapper } from '../database/mapper.ts';
+import type { SortKey } from '../declaration/types.ts';
+import type { Identifier } from '../model/identifier.ts';
+import { nothingAsked } from '../query/asked.ts';
+import { askedQuery } from '../query/asked-query.ts';
+import { isSameForAll } from '../query/asked-sight.ts';
+import { CompiledExport } from '../query/compiled-export.ts';
+import type { CompiledPage, CompiledRead, Look, PageQueries, Reading } from '../query/compiled-read.ts';
+import { pageQueries } from '../query/key-query.ts';
+import { countedKeys, orderedKeys, soughtKey, windowedKeys } from '../query/keys.ts';
+import { type AnyQueryBuilder, isPlain, unrestrictedQuery } from '../query/restriction.ts';
+import { joinsFiltered } from '../query/root-filter.ts';
+import type { RowVersion } from '../query/row-version.ts';
+import type { RequestVisibility } from '../query/visibility.ts';
+import { refusedToken } from '../response/page-request.ts';
+import { lineOf } from '../serialization/formats.ts';
+import type { EntityStore } from './entity-store.ts';
+import type { Found, FoundPage, LineFormat, ListRequest, Restriction } from './port.ts';
+import { stateOf } from './request-state.ts';
+
+/** What a caller sees of the rows that others embed. */
+export type VisibilityOf = (request: ApiRequest) => RequestVisibility<ApiRequest>;
+
+/** A row as the columns that a compiled statement read. */
+export class FoundRow implements Found {
+  readonly row: unknown[];
+  readonly #read: CompiledRead;
+  readonly #look: Look | undefined;
+  readonly #makeEntity: () => object;
+  #entity: object | null = null;
+
+  constructor(row: unknown[], read: CompiledRead, look: Look | undefined, makeEntity: () => object) {
+    this.row = row;
+    this.#read = read;
+    this.#look = look;
+    this.#makeEntity = makeEntity;
+  }
+
+  get key(): unknown {
+    return this.#read.keyOf(this.row);
+  }
+
+  get entity(): object {
+    this.#entity ??= this.#makeEntity();
+    return this.#entity;
+  }
+
+  get version(): RowVersion | null {
+    return this.#read.rowVersionOf(this.row);
+  }
+
+  get versionText(): string | null {
+    return this.#read.versionOf(this.row);
+  }
+
+  json(): string | Promise<string> {
+    return this.#read.json(this.row, this.#look);
+  }
+}
+
+/** Reads rows of one model by statements that were compiled at startup. */
+export class RowStore {
+  readonly read: CompiledRead;
+  readonly #mapper: Mapper;
+  readonly #meta: EntityMetadata;
+  readonly #sort: readonly SortKey[];
+  readonly #entities: EntityStore;
+  readonly #visibilityOf: VisibilityOf;
+  readonly #cursors: Cursors;
+
+  constructor(
+    mapper: Mapper,
+    meta: EntityMetadata,
+    read: CompiledRead,
+    {
+      cursors,
+      entities,
+      sort,
+      visibilityOf,
+    }: { sort: readonly SortKey[]; entities: EntityStore; visibilityOf: VisibilityOf; cursors: Cursors },
+  ) {
+    this.#mapper = mapper;
+    this.#meta = meta;
+    this.read = read;
+    this.#sort = sort;
+    this.#entities = entities;
+    this.#visibilityOf = visibilityOf;
+    this.#cursors = cursors;
+  }
+
+  find(request: ApiRequest, key: Identifier, restriction: Restriction): Promise<Found | null> {
+    if (!restriction && !this.read.filtersPerRequest) return this.read.one(key).then(([row]) => this.#found(request, row));
+    return this.#findIn(request, key, restriction);
+  }
+
+  async #findIn(request: ApiRequest, key: Identifier, restriction: Restriction): Promise<Found | null> {
+    const { em } = stateOf(request, this.#mapper);
+    const query = restriction ?? (await unrestrictedQuery(em, this.#meta));
+    if (!this.#isTaken(query, restriction)) return this.#entities.find(request, key, restriction);
+    const rows = this.read.oneWhere(key, query) ?? this.read.oneOf(soughtKey(em, this.#meta, query, key, this.#sort));
+    const [row] = await rows;
+    return this.#found(request, row);
+  }
+
+  /** A join of the model's own filters can bring more filters with it, which only MikroORM applies. */
+  #isTaken(query: AnyQueryBuilder, restriction: Restriction): boolean {
+    return restriction !== null || !joinsFiltered(query);
+  }
+
+  #found(request: ApiRequest, row: unknown[] | undefined): Found | null {
+    return row ? this.foundRow(request, row) : null;
+  }
+
+  foundRow(request: ApiRequest, row: unknown[]): FoundRow {
+    return new FoundRow(row, this.read, this.lookFor(request), () => this.read.subjectOf(row, stateOf(request, this.#mapper).em));
+  }
+
+  lookFor(request: ApiRequest): Look | undefined {
+    if (!this.read.takesLook) return undefined;
+    return (meta, keys) => this.#visibilityOf(request).seen(meta, keys);
+  }
+
+  async page(request: ApiRequest, restriction: Restriction, list: ListRequest): Promise<FoundPage> {
+    const { asked, plan, window } = list;
+    const view = asked === nothingAsked ? undefined : this.read.viewOf(asked.sort && plan, asked.choice);
+    const reading: Reading = { look: this.lookFor(request), ...(view && { view }) };
+    const isOfCaller = asked.condition !== null && !isSameForAll(asked.condition);
+    if (!restriction && !this.read.filtersPerRequest && !isOfCaller && view !== null) {
+      const page = asked.condition ? this.read.pageAmong(asked.condition, window, reading) : this.read.page(window, reading);
+      return foundPage(await page);
+    }
+    const { em } = stateOf(request, this.#mapper);
+    const query = restriction ?? (await unrestrictedQuery(em, this.#meta));
+    if (!this.#isTaken(query, restriction)) return this.#entities.page(request, restriction, list);
+    const narrowed = askedQuery(em, this.#meta, query, asked, plan.sort);
+    const where = view === null ? null : this.read.pageWhere(narrowed, window, reading);
+    if (where) return foundPage(await where);
+    const queries = isPlain(narrowed) ? pageQueries(this.#meta, narrowed, window, plan) : this.#shapedQueries(em, narrowed, list);
+    const shown = view === null ? this.read.choiceOf(asked.choice) : reading.view;
+    return foundPage(await this.read.pageOf(queries, window, { look: reading.look, ...(shown && { view: shown }) }));
+  }
+
+  /** The queries of a page of a query that joins, groups or limits: each row once. */
+  #shapedQueries(em: Parameters<typeof orderedKeys>[0], query: AnyQueryBuilder, { plan, window }: ListRequest): PageQueries {
+    if (window.seek) throw refusedToken(window.seek.direction);
+    const limit = plan.count === 'exact' ? window.limit : window.limit + 1;
+    return {
+      keys: windowedKeys(em, this.#meta, query, { offset: window.offset, limit }, plan.sort),
+      count: countedKeys(em, this.#meta, query),
+      all: null,
+      following: null,
+      inOrder: false,
+    };
+  }
+
+  async walk(
+    request: ApiRequest,
+    restriction: Restriction,
+    { asked, plan }: Omit<ListRequest, 'window'>,
+    { columns }: LineFormat,
+  ): Promise<CompiledExport> {
+    const look = this.lookFor(request);
+    const write = asked.choice
+      ? this.read.chosenWriter(lineOf(columns, asked.choice), look)
+      : this.read.lineWriter(columns, look);
+    const isWhole = asked.condition === null && asked.sort === null;
+    if (!restriction && !this.read.filtersPerRequest && isWhole)
+      return CompiledExport.open(this.#cursors, this.read.all(), write);
+    const { em } = stateOf(request, this.#mapper);
+    const query = restriction ?? (await unrestrictedQuery(em, this.#meta));
+    const narrowed = askedQuery(em, this.#meta, query, asked, plan.sort);
+    const rows =
+      (asked.sort ? null : this.read.allWhere(narrowed)) ?? this.read.allOf(orderedKeys(em, this.#meta, narrowed, plan.sort));
+    return CompiledExport.open(this.#cursors, rows, write);
+  }
+
+  /** Whether an export of a query has to go through MikroORM: see {@link page}. */
+  async canWalk(request: ApiRequest, restriction: Restriction): Promise<boolean> {
+    if (restriction || !this.read.filtersPerRequest) return true;
+    const { em } = stateOf(request, this.#mapper);
+    return !joinsFiltered(await unrestrictedQuery(em, this.#meta));
+  }
+}
+
+function foundPage({ counted, edges, items }: CompiledPage): FoundPage {
+  return {
+    counted,
+    edges,
+    get entities(): never {
+      throw new Error('the rows of this page were not made objects');
+    },
+    json: () => items,
+  };
+}

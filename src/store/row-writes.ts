@@ -1,0 +1,118 @@
+import type { EntityMetadata } from '@mikro-orm/core';
+import type { ApiRequest } from '../access/user.ts';
+import type { AssociationReader } from '../change/associations.ts';
+import { valueProblem } from '../change/conflict.ts';
+import type { ColumnValue, PlainBody } from '../change/plain-body.ts';
+import type { Executor } from '../database/executor.ts';
+import { databaseKindOf, type Mapper } from '../database/mapper.ts';
+import type { Writer } from '../database/writer.ts';
+import type { Problem } from '../errors.ts';
+import type { Identifier } from '../model/identifier.ts';
+import { bindable, statementOf } from '../query/bound-statement.ts';
+import { RowChanged } from '../query/row-version.ts';
+import type { Admission } from './port.ts';
+import { stateOf } from './request-state.ts';
+import { type Condition, RowChanges } from './row-changes.ts';
+import type { FoundRow, RowStore } from './row-store.ts';
+
+/** What writes of rows are made with. */
+export interface RowWriteOptions {
+  readonly mapper: Mapper;
+  readonly meta: EntityMetadata;
+  /** Reads rows as the response shows them. */
+  readonly rows: RowStore;
+  readonly writer: Writer;
+  readonly executor: Executor;
+  readonly associations: AssociationReader;
+}
+
+/** A body that more than statements is needed for: nothing was written. */
+export const notPlain = Symbol('not plain');
+
+/** Writes rows of one model by statements, for bodies that no code of the application has to look at. */
+export class RowWrites {
+  readonly #options: RowWriteOptions;
+  readonly changes: RowChanges;
+
+  constructor(options: RowWriteOptions) {
+    this.#options = options;
+    this.changes = new RowChanges(options.mapper, options.meta, options.rows.read, options.writer);
+  }
+
+  async create(request: ApiRequest, plain: PlainBody): Promise<FoundRow | typeof notPlain> {
+    const columns = plain.read(request.body, true);
+    if (!columns) return notPlain;
+    await this.#checkReferences(request, columns);
+    const row = await this.#written(this.changes.insert(columns));
+    if (row) return this.#options.rows.foundRow(request, row);
+    throw (await this.#missingReference(columns)) ?? new RowChanged();
+  }
+
+  /** Null: there is no such row for the caller. */
+  async change(request: ApiRequest, admission: Admission, plain: PlainBody): Promise<FoundRow | null | typeof notPlain> {
+    const columns = plain.read(request.body, false);
+    if (!columns) return notPlain;
+    const refusal = await this.#refusedReference(request, columns);
+    if (refusal) {
+      if (await this.isThere(request, admission)) throw refusal;
+      return null;
+    }
+    const row = await this.#written(this.changes.update(admission.key, columns, this.condition(request, admission)));
+    if (row) return this.#options.rows.foundRow(request, row);
+    if (!(await this.isThere(request, admission))) return null;
+    throw (await this.#missingReference(columns)) ?? new RowChanged();
+  }
+
+  /** False: there is no such row for the caller. */
+  async remove(request: ApiRequest, admission: Admission): Promise<boolean> {
+    if (await this.changes.remove(admission.key, this.condition(request, admission))) return true;
+    if (await this.isThere(request, admission)) throw new RowChanged();
+    return false;
+  }
+
+  condition(request: ApiRequest, { found, restriction }: Admission): Condition {
+    const state = stateOf(request, this.#options.mapper);
+    return { restriction, version: found?.version ?? null, em: () => state.em };
+  }
+
+  /** Whether the row of a request can still be seen; if it was checked before, it was changed since. */
+  async isThere(request: ApiRequest, { found, key, restriction }: Admission): Promise<boolean> {
+    if (found) throw new RowChanged();
+    return (await this.#options.rows.find(request, key, restriction)) !== null;
+  }
+
+  async #checkReferences(request: ApiRequest, columns: readonly ColumnValue[]): Promise<void> {
+    const refusal = await this.#refusedReference(request, columns);
+    if (refusal) throw refusal;
+  }
+
+  /** Why the caller may not refer to a row that the body refers to; null if they may refer to all. */
+  async #refusedReference(request: ApiRequest, columns: readonly ColumnValue[]): Promise<Problem | null> {
+    for (const { refersTo } of columns) {
+      if (!refersTo || (await refersTo.mayRefer(request, refersTo.id))) continue;
+      return this.#options.associations.refusal({ missing: true }, refersTo.field.targets, refersTo.field.name);
+    }
+    return null;
+  }
+
+  async #missingReference(columns: readonly ColumnValue[]): Promise<Problem | null> {
+    const { associations, executor, mapper } = this.#options;
+    const kind = databaseKindOf(mapper);
+    for (const { refersTo } of columns) {
+      if (!refersTo) continue;
+      const place = kind === 'postgresql' ? '$1' : '?1';
+      const text = `select 1 from ${refersTo.table} where ${refersTo.key} = ${place}`;
+      if ((await executor.rows(statementOf(text), [bindable(refersTo.id as Identifier, kind)])).length > 0) continue;
+      return associations.refusal({ missing: true }, refersTo.field.targets, refersTo.field.name);
+    }
+    return null;
+  }
+
+  async #written(change: Promise<unknown[] | undefined>): Promise<unknown[] | undefined> {
+    try {
+      return await change;
+    } catch (error) {
+      throw valueProblem(error) ?? error;
+    }
+  }
+}

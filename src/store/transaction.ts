@@ -1,0 +1,21 @@
+import type { RequestEntityManager } from '../database/mapper.ts';
+
+/**
+ * Runs work in a transaction of the request's own entity manager: committed when the work is done, rolled back if it throws. Within a
+ * transaction it is a savepoint of that.
+ */
+export async function inTransaction<Result>(em: RequestEntityManager, work: () => Promise<Result>): Promise<Result> {
+  const outer = em.getTransactionContext();
+  await em.begin(outer ? { ctx: outer } : {});
+  try {
+    const result = await work();
+    await em.commit();
+    return result;
+  } catch (error) {
+    // the first error is the one to report
+    await em.rollback().catch(() => undefined);
+    throw error;
+  } finally {
+    if (outer) em.setTransactionContext(outer);
+  }
+}
