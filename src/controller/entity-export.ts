@@ -1,7 +1,7 @@
 import { IsolationLevel } from '@mikro-orm/core';
 import type { ApiRequest } from '../access/user.ts';
 import { databaseKindOf } from '../database/mapper.ts';
-import type { SqliteFileDialect } from '../database/sqlite-dialect.ts';
+import type { SqliteFileDialect } from '../dialect/sqlite/kysely-dialect.ts';
 import type { Asked } from '../query/asked.ts';
 import { askedQuery } from '../query/asked-query.ts';
 import { EntitySight, serializeInSight } from '../query/entity-sight.ts';

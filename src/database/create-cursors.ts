@@ -1,7 +1,7 @@
 import type { DatabaseDeclaration } from '../declaration/types.ts';
+import type { SqliteFileDialect } from '../dialect/sqlite/kysely-dialect.ts';
 import type { Cursor, Cursors } from './cursor.ts';
 import { databaseKindOf, type Mapper } from './mapper.ts';
-import type { SqliteFileDialect } from './sqlite-dialect.ts';
 import { awaited, type StatementWatch } from './statement-watch.ts';
 import type { OnStatement } from './statements-of.ts';
 
@@ -38,9 +38,9 @@ function heard(cursor: Cursor, onStatement: OnStatement): Cursor {
 
 async function cursorsOf(mapper: Mapper, database: DatabaseDeclaration, watch: StatementWatch): Promise<Cursors> {
   if (databaseKindOf(mapper) === 'sqlite') {
-    const { sqliteCursors } = await import('./sqlite-cursors.ts');
+    const { sqliteCursors } = await import('../dialect/sqlite/cursors.ts');
     return sqliteCursors(mapper.config.get('driverOptions') as unknown as SqliteFileDialect, watch);
   }
-  const { postgresCursors } = await import('./postgres-cursors.ts');
+  const { postgresCursors } = await import('../dialect/postgresql/cursors.ts');
   return postgresCursors(database, watch);
 }

@@ -1,7 +1,7 @@
 import type { DatabaseDeclaration } from '../declaration/types.ts';
+import type { SqliteFileDialect } from '../dialect/sqlite/kysely-dialect.ts';
 import { coalescing, type Executor } from './executor.ts';
 import { databaseKindOf, type Mapper } from './mapper.ts';
-import type { SqliteFileDialect } from './sqlite-dialect.ts';
 import { awaited, type StatementWatch } from './statement-watch.ts';
 import type { OnStatement } from './statements-of.ts';
 
@@ -25,12 +25,12 @@ export async function createExecutor(
 
 async function executorOf(mapper: Mapper, database: DatabaseDeclaration, watch: StatementWatch): Promise<Executor> {
   if (databaseKindOf(mapper) === 'sqlite') {
-    const { sqliteExecutor } = await import('./sqlite-executor.ts');
-    const { keepingCounts } = await import('./kept-counts.ts');
+    const { sqliteExecutor } = await import('../dialect/sqlite/executor.ts');
+    const { keepingCounts } = await import('../dialect/sqlite/kept-counts.ts');
     const dialect = mapper.config.get('driverOptions') as unknown as SqliteFileDialect;
     // a database in memory has one connection, whose own commits SQLite does not tell it of
     return dialect.threads ? keepingCounts(sqliteExecutor(dialect, watch), dialect) : sqliteExecutor(dialect, watch);
   }
-  const { postgresExecutor } = await import('./postgres-executor.ts');
+  const { postgresExecutor } = await import('../dialect/postgresql/executor.ts');
   return coalescing(postgresExecutor(database, watch));
 }

@@ -1,7 +1,7 @@
 import type { DatabaseDeclaration } from '../declaration/types.ts';
+import type { SqliteFileDialect } from '../dialect/sqlite/kysely-dialect.ts';
 import type { Statement } from './executor.ts';
 import { databaseKindOf, type Mapper } from './mapper.ts';
-import type { SqliteFileDialect } from './sqlite-dialect.ts';
 import { awaited, type StatementWatch } from './statement-watch.ts';
 import type { OnStatement } from './statements-of.ts';
 import type { Writer } from './writer.ts';
@@ -65,9 +65,9 @@ function awaitedBy(writer: Writer, watch: StatementWatch): Writer {
 
 async function writerOf(mapper: Mapper, database: DatabaseDeclaration, watch: StatementWatch): Promise<Writer> {
   if (databaseKindOf(mapper) === 'sqlite') {
-    const { sqliteWriter } = await import('./sqlite-writer.ts');
+    const { sqliteWriter } = await import('../dialect/sqlite/writer.ts');
     return sqliteWriter(mapper.config.get('driverOptions') as unknown as SqliteFileDialect, watch);
   }
-  const { postgresWriter } = await import('./postgres-writer.ts');
+  const { postgresWriter } = await import('../dialect/postgresql/writer.ts');
   return postgresWriter(database, watch);
 }

@@ -2,9 +2,9 @@ import { isAbsolute, resolve } from 'node:path';
 import { MikroORM, type Options } from '@mikro-orm/core';
 import type { SqlEntityManager } from '@mikro-orm/sql';
 import type { DatabaseDeclaration } from '../declaration/types.ts';
+import { type Pool, watchClients, watchPool } from '../dialect/postgresql/pool-watch.ts';
+import type { SqliteFileDialect } from '../dialect/sqlite/kysely-dialect.ts';
 import type { ConnectionCounts } from './executor.ts';
-import { type Pool, watchClients, watchPool } from './pool-watch.ts';
-import type { SqliteFileDialect } from './sqlite-dialect.ts';
 import type { StatementWatch } from './statement-watch.ts';
 import type { OnStatement } from './statements-of.ts';
 
@@ -148,7 +148,7 @@ async function sqliteOptions(
   directory: string,
 ): Promise<Partial<Options>> {
   const { SqliteDriver } = await import('@mikro-orm/sql');
-  const { SqliteFileDialect } = await import('./sqlite-dialect.ts');
+  const { SqliteFileDialect } = await import('../dialect/sqlite/kysely-dialect.ts');
   const file = sqliteFile(url, directory) ?? ':memory:';
   const driverOptions = new SqliteFileDialect(file, statementTimeout, readOnly);
   return { driver: SqliteDriver, dbName: file, driverOptions } as Partial<Options>;

@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/core';
 import type { DatabaseDeclaration } from '../declaration/types.ts';
+import { isAsCreated } from '../dialect/sqlite/schema.ts';
 import { databaseKind, type Mapper, type RequestEntityManager } from './mapper.ts';
-import { isAsCreated } from './sqlite-schema.ts';
 import { statementsOf } from './statements-of.ts';
 
 type Seed = ((em: EntityManager) => unknown) | null;

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Application, ApplicationOptions } from '../application.ts';
 import { databaseKind, sqliteFile } from '../database/mapper.ts';
-import type { SqliteFileDialect } from '../database/sqlite-dialect.ts';
+import type { SqliteFileDialect } from '../dialect/sqlite/kysely-dialect.ts';
 import { Explainer, type RequestToExplain } from './explainer.ts';
 import type { Explanation } from './explanation.ts';
 

@@ -1,6 +1,6 @@
-import { lowered, lowerFunction } from '../database/lower-case.ts';
 import type { DatabaseKind } from '../database/mapper.ts';
 import type { FilterOperator } from '../declaration/types.ts';
+import { lowered, lowerFunction } from '../dialect/sqlite/lower-case.ts';
 import { type Condition, not, value } from './condition.ts';
 import type { FilterPath, PathColumn } from './filter-path.ts';
 import { itemsIn, listParameter, patternOf, type ValueReader, valueReader } from './filter-value.ts';

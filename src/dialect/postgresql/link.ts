@@ -1,11 +1,11 @@
 import { connect } from 'node:net';
 import pg from 'pg';
-import type { DatabaseDeclaration } from '../declaration/types.ts';
-import type { Statement } from './executor.ts';
+import type { Statement } from '../../database/executor.ts';
+import type { StatementWatch } from '../../database/statement-watch.ts';
+import { closedError, lostError } from '../../database/unavailable.ts';
+import type { DatabaseDeclaration } from '../../declaration/types.ts';
 import { RowsQuery, textsOf } from './rows-query.ts';
 import { SilenceWatch, silenceOf } from './silence.ts';
-import type { StatementWatch } from './statement-watch.ts';
-import { closedError, lostError } from './unavailable.ts';
 
 /** Statements that a connection keeps prepared; those beyond are parsed each time. */
 const keptStatements = 1000;

@@ -1,11 +1,11 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { coalescing, type Executor, type Statement } from './executor.ts';
+import { coalescing, type Executor, type Statement } from '../../database/executor.ts';
+import { StatementCosts } from '../../database/statement-costs.ts';
+import type { StatementWatch } from '../../database/statement-watch.ts';
+import type { SqliteFileDialect } from './kysely-dialect.ts';
 import { isSmall, longest } from './long-reads.ts';
 import { PreparedReads } from './prepared-reads.ts';
 import { NoThreads, type ReaderThreads } from './reader-threads.ts';
-import type { SqliteFileDialect } from './sqlite-dialect.ts';
-import { StatementCosts } from './statement-costs.ts';
-import type { StatementWatch } from './statement-watch.ts';
 
 /**
  * Sends prepared statements on the connection that reads beside the writer. Those that take long are read in a thread, where

@@ -1,11 +1,11 @@
-import type { DatabaseDeclaration } from '../declaration/types.ts';
-import type { Executor, Statement } from './executor.ts';
-import { takeNext } from './next-task.ts';
-import { isStale, PostgresLink } from './postgres-link.ts';
-import { StatementCosts } from './statement-costs.ts';
-import type { StatementWatch } from './statement-watch.ts';
-import { closedError } from './unavailable.ts';
-import { Patience } from './waiting-line.ts';
+import type { Executor, Statement } from '../../database/executor.ts';
+import { takeNext } from '../../database/next-task.ts';
+import { StatementCosts } from '../../database/statement-costs.ts';
+import type { StatementWatch } from '../../database/statement-watch.ts';
+import { closedError } from '../../database/unavailable.ts';
+import { Patience } from '../../database/waiting-line.ts';
+import type { DatabaseDeclaration } from '../../declaration/types.ts';
+import { isStale, PostgresLink } from './link.ts';
 
 /** Compiled reads share a few connections, on each of which statements follow one another without waiting for answers. */
 const shortLinks = 2;

@@ -1,7 +1,7 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
-import type { Statement } from './executor.ts';
+import type { Statement } from '../../database/executor.ts';
+import { openToRead } from './functions.ts';
 import { PreparedReads } from './prepared-reads.ts';
-import { openToRead } from './sqlite-functions.ts';
 
 /** Steps through the rows of one statement after the other, each in a snapshot of its own, on a connection of its own. */
 export class StepReader {

@@ -1,13 +1,13 @@
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import type { Cursor, Cursors } from './cursor.ts';
+import type { Cursor, Cursors } from '../../database/cursor.ts';
+import type { Statement } from '../../database/executor.ts';
+import { type StatementWatch, timedAsync } from '../../database/statement-watch.ts';
+import { closedError, lostError } from '../../database/unavailable.ts';
 import type { CursorAnswer, CursorQuestion, Opened } from './cursor-thread.ts';
-import type { Statement } from './executor.ts';
+import type { SqliteFileDialect } from './kysely-dialect.ts';
 import { PreparedReads } from './prepared-reads.ts';
-import type { SqliteFileDialect } from './sqlite-dialect.ts';
-import { type StatementWatch, timedAsync } from './statement-watch.ts';
 import { StepReader } from './step-reader.ts';
-import { closedError, lostError } from './unavailable.ts';
 
 /** Threads that are kept for the next cursor. */
 const keptThreads = 2;

@@ -1,8 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { StatementCosts } from '../../database/statement-costs.ts';
 import { isSmall, longest } from './long-reads.ts';
 import { NamedReads, type Row } from './named-reads.ts';
 import { NoThreads, type ReaderThreads } from './reader-threads.ts';
-import { StatementCosts } from './statement-costs.ts';
 
 /** What the mapper reads outside of transactions: on the connection for reading, or in a thread where it takes long. */
 export class MapperReads {

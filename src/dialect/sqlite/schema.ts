@@ -1,5 +1,5 @@
-import type { Mapper } from './mapper.ts';
-import { statementsOf } from './statements-of.ts';
+import type { Mapper } from '../../database/mapper.ts';
+import { statementsOf } from '../../database/statements-of.ts';
 
 /**
  * Whether the database is, word for word, what would be made for the models in a new one. SQLite keeps the statements that

@@ -1,11 +1,11 @@
-import type { DatabaseDeclaration } from '../declaration/types.ts';
-import type { Statement } from './executor.ts';
-import { isStale, PostgresLink } from './postgres-link.ts';
-import type { StatementWatch } from './statement-watch.ts';
-import { again } from './transient.ts';
-import { closedError } from './unavailable.ts';
-import { Patience } from './waiting-line.ts';
-import type { Send, Step, Work, Writer } from './writer.ts';
+import type { Statement } from '../../database/executor.ts';
+import type { StatementWatch } from '../../database/statement-watch.ts';
+import { again } from '../../database/transient.ts';
+import { closedError } from '../../database/unavailable.ts';
+import { Patience } from '../../database/waiting-line.ts';
+import type { Send, Step, Work, Writer } from '../../database/writer.ts';
+import type { DatabaseDeclaration } from '../../declaration/types.ts';
+import { isStale, PostgresLink } from './link.ts';
 
 /** Commits that wait for the disk do so side by side; beyond that, one more connection gains little. */
 const mostLinks = 8;

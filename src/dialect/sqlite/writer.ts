@@ -1,9 +1,9 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { Statement } from './executor.ts';
+import type { Statement } from '../../database/executor.ts';
+import type { StatementWatch } from '../../database/statement-watch.ts';
+import type { Step, Writer } from '../../database/writer.ts';
+import type { SqliteFileDialect } from './kysely-dialect.ts';
 import { PreparedReads } from './prepared-reads.ts';
-import type { SqliteFileDialect } from './sqlite-dialect.ts';
-import type { StatementWatch } from './statement-watch.ts';
-import type { Step, Writer } from './writer.ts';
 
 /** Sends prepared statements on the connection that writes, in turn with everybody else who does. */
 export function sqliteWriter(dialect: Pick<SqliteFileDialect, 'write' | 'writesUnderWay'>, watch: StatementWatch = {}): Writer {

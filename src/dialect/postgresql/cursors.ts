@@ -1,9 +1,9 @@
-import type { DatabaseDeclaration } from '../declaration/types.ts';
-import type { Cursor, Cursors } from './cursor.ts';
-import type { Statement } from './executor.ts';
-import { PostgresLink } from './postgres-link.ts';
-import type { StatementWatch } from './statement-watch.ts';
-import { closedError } from './unavailable.ts';
+import type { Cursor, Cursors } from '../../database/cursor.ts';
+import type { Statement } from '../../database/executor.ts';
+import type { StatementWatch } from '../../database/statement-watch.ts';
+import { closedError } from '../../database/unavailable.ts';
+import type { DatabaseDeclaration } from '../../declaration/types.ts';
+import { PostgresLink } from './link.ts';
 
 const name = 'declarest_export';
 

@@ -3,11 +3,11 @@ import { type AddressInfo, createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import type { Executor, Statement } from '../../src/database/executor.ts';
-import { postgresExecutor } from '../../src/database/postgres-executor.ts';
-import type { DatabaseDeclaration } from '../../src/declaration/types.ts';
-import { isUnavailable } from '../../src/response/problem-document.ts';
-import { type FreshDatabase, freshDatabase } from '../support/databases.ts';
+import type { Executor, Statement } from '../../../src/database/executor.ts';
+import type { DatabaseDeclaration } from '../../../src/declaration/types.ts';
+import { postgresExecutor } from '../../../src/dialect/postgresql/executor.ts';
+import { isUnavailable } from '../../../src/response/problem-document.ts';
+import { type FreshDatabase, freshDatabase } from '../../support/databases.ts';
 
 let database: FreshDatabase;
 let admin: Client;

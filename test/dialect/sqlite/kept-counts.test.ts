@@ -1,9 +1,9 @@
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { Executor, Statement } from '../../src/database/executor.ts';
-import { keepingCounts } from '../../src/database/kept-counts.ts';
-import { SqliteFileDialect } from '../../src/database/sqlite-dialect.ts';
-import { makeTemporary, type Temporary } from '../support/temporary.ts';
+import type { Executor, Statement } from '../../../src/database/executor.ts';
+import { keepingCounts } from '../../../src/dialect/sqlite/kept-counts.ts';
+import { SqliteFileDialect } from '../../../src/dialect/sqlite/kysely-dialect.ts';
+import { makeTemporary, type Temporary } from '../../support/temporary.ts';
 
 const statement = (text: string): Statement => ({ name: text, text, wide: false });
 const all = statement('select count(*) from item');

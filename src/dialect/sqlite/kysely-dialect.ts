@@ -14,12 +14,12 @@ import {
   SqliteQueryCompiler,
   type TransactionSettings,
 } from 'kysely';
+import { patienceHere, waitsForItself } from '../../database/own-transaction.ts';
+import { awaited, type StatementWatch, timedAsync } from '../../database/statement-watch.ts';
+import { addFunctions, openToRead } from './functions.ts';
 import { MapperReads } from './mapper-reads.ts';
 import { NamedReads, type Row, withPlainNumbers } from './named-reads.ts';
-import { patienceHere, waitsForItself } from './own-transaction.ts';
 import { ReaderThreads } from './reader-threads.ts';
-import { addFunctions, openToRead } from './sqlite-functions.ts';
-import { awaited, type StatementWatch, timedAsync } from './statement-watch.ts';
 
 /** How long a statement waits for another process's write to end, in milliseconds. */
 const busyTimeout = 5000;

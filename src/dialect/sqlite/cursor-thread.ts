@@ -1,6 +1,6 @@
 // Runs in a thread of its own: steps through the rows of a SQLite file for the thread that started it, one cursor at a time.
 import { parentPort, workerData } from 'node:worker_threads';
-import type { Statement } from './executor.ts';
+import type { Statement } from '../../database/executor.ts';
 import type { ReaderThreadData } from './reader-thread.ts';
 import { StepReader } from './step-reader.ts';
 

@@ -1,9 +1,9 @@
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import type { Statement } from './executor.ts';
-import { takeNext } from './next-task.ts';
+import type { Statement } from '../../database/executor.ts';
+import { takeNext } from '../../database/next-task.ts';
+import { closedError, lostError, tooLongError } from '../../database/unavailable.ts';
 import type { Answer, Opened, Question, ReaderThreadData, RowForm } from './reader-thread.ts';
-import { closedError, lostError, tooLongError } from './unavailable.ts';
 
 /** The most threads at once; each is started when it is first needed. */
 const threadLimit = 2;

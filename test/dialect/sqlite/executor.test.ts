@@ -1,7 +1,7 @@
 import { DatabaseSync, StatementSync } from 'node:sqlite';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import type { Statement } from '../../src/database/executor.ts';
-import { sqliteExecutor } from '../../src/database/sqlite-executor.ts';
+import type { Statement } from '../../../src/database/executor.ts';
+import { sqliteExecutor } from '../../../src/dialect/sqlite/executor.ts';
 
 function statement(text: string, wide = false): Statement {
   return { name: text, text, wide };

@@ -1,6 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { type Executor, identityOf, type Statement } from './executor.ts';
-import type { SqliteFileDialect } from './sqlite-dialect.ts';
+import { type Executor, identityOf, type Statement } from '../../database/executor.ts';
+import type { SqliteFileDialect } from './kysely-dialect.ts';
 
 /** Counts that are kept; beyond that the oldest goes. */
 const keptCounts = 1000;

@@ -1,9 +1,9 @@
 // Runs in a thread of its own: reads a SQLite file for the thread that started it, one statement after the other.
 import { parentPort, workerData } from 'node:worker_threads';
-import type { Statement } from './executor.ts';
+import type { Statement } from '../../database/executor.ts';
+import { openToRead } from './functions.ts';
 import { NamedReads } from './named-reads.ts';
 import { PreparedReads } from './prepared-reads.ts';
-import { openToRead } from './sqlite-functions.ts';
 
 /** Whether rows are arrays, as compiled statements want them, or objects, as the mapper does. */
 export type RowForm = 'arrays' | 'named';

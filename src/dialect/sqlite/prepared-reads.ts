@@ -1,6 +1,6 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
-import type { Statement } from './executor.ts';
-import { type StatementWatch, timed } from './statement-watch.ts';
+import type { Statement } from '../../database/executor.ts';
+import { type StatementWatch, timed } from '../../database/statement-watch.ts';
 
 /** Prepared statements that are kept; beyond that the oldest goes. */
 const keptStatements = 500;

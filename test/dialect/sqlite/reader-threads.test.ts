@@ -3,12 +3,12 @@ import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { Statement } from '../../src/database/executor.ts';
-import { NoThreads, ReaderThreads } from '../../src/database/reader-threads.ts';
-import { SqliteFileDialect } from '../../src/database/sqlite-dialect.ts';
-import { sqliteExecutor } from '../../src/database/sqlite-executor.ts';
-import { isUnavailable } from '../../src/response/problem-document.ts';
-import { makeTemporary } from '../support/temporary.ts';
+import type { Statement } from '../../../src/database/executor.ts';
+import { sqliteExecutor } from '../../../src/dialect/sqlite/executor.ts';
+import { SqliteFileDialect } from '../../../src/dialect/sqlite/kysely-dialect.ts';
+import { NoThreads, ReaderThreads } from '../../../src/dialect/sqlite/reader-threads.ts';
+import { isUnavailable } from '../../../src/response/problem-document.ts';
+import { makeTemporary } from '../../support/temporary.ts';
 
 const temporary = makeTemporary('threads');
 let files = 0;

@@ -1,6 +1,6 @@
-import type { DatabaseDeclaration } from '../declaration/types.ts';
+import { awaited, type StatementWatch, timedAsync } from '../../database/statement-watch.ts';
+import type { DatabaseDeclaration } from '../../declaration/types.ts';
 import { silenceOf } from './silence.ts';
-import { awaited, type StatementWatch, timedAsync } from './statement-watch.ts';
 
 /** What we need to know of a pool of `pg`, which is loaded only where it is used. */
 export interface Pool {
