@@ -1,11 +1,12 @@
 import { Cascade, type EntityMetadata, type EntityProperty, type EventType } from '@mikro-orm/core';
 import type { Statement } from '../database/executor.ts';
-import { type DatabaseKind, databaseKindOf, type Mapper } from '../database/mapper.ts';
+import type { Mapper } from '../database/mapper.ts';
 import type { Step, Writer } from '../database/writer.ts';
+import { type Dialect, dialectOf } from '../dialect/dialect.ts';
 import { hasDiscriminator } from '../model/hierarchy.ts';
 import { type Identifier, keyOf } from '../model/identifier.ts';
 import { isBare } from '../model/own-code.ts';
-import { bindable, statementOf } from '../query/bound-statement.ts';
+import { statementOf } from '../query/bound-statement.ts';
 import type { CompiledRead } from '../query/compiled-read.ts';
 import { canHideRows } from '../query/filters.ts';
 import { tableOf } from '../query/row-plan.ts';
@@ -20,7 +21,7 @@ type MakeSteps = (parameters: readonly unknown[]) => Step[];
 export class CompiledChange {
   readonly #writer: Writer;
   readonly #read: CompiledRead;
-  readonly #kind: DatabaseKind;
+  readonly #dialect: Dialect;
   readonly #table: string;
   readonly #key: string;
   readonly #removal: Statement;
@@ -30,7 +31,7 @@ export class CompiledChange {
   constructor(mapper: Mapper, meta: EntityMetadata, read: CompiledRead, writer: Writer) {
     this.#writer = writer;
     this.#read = read;
-    this.#kind = databaseKindOf(mapper);
+    this.#dialect = dialectOf(mapper);
     this.#table = tableOf(mapper, meta);
     this.#key = columnOf(mapper, keyOf(meta));
     this.#removal = statementOf(`delete from ${this.#table} where ${this.#key} = ${this.#parameter(1)} returning 1`);
@@ -38,7 +39,7 @@ export class CompiledChange {
 
   /** Sets columns of a row and gives the row as it is then; undefined where there is none, or nothing that it is to refer to. */
   patch(id: Identifier, columns: readonly ColumnValue[]): Promise<unknown[] | undefined> {
-    return this.#run(this.#patches, columns, () => this.#update(columns), [bindable(id, this.#kind)]);
+    return this.#run(this.#patches, columns, () => this.#update(columns), [this.#dialect.values.bindable(id)]);
   }
 
   /** Makes a row and gives it; undefined where there is nothing that it is to refer to. */
@@ -48,7 +49,9 @@ export class CompiledChange {
 
   /** Removes a row. False: there was none. */
   async remove(id: Identifier): Promise<boolean> {
-    return (await this.#writer.change([{ statement: this.#removal, parameters: [bindable(id, this.#kind)] }])).length > 0;
+    return (
+      (await this.#writer.change([{ statement: this.#removal, parameters: [this.#dialect.values.bindable(id)] }])).length > 0
+    );
   }
 
   /** Sends the statement for a set of columns, which is made when they first come together. */
@@ -93,12 +96,11 @@ export class CompiledChange {
   /** A parameter that is used more than once, or stands where no column says its type, has to say it itself. */
   #value(columns: readonly ColumnValue[], index: number, from: number, typed = false): string {
     const { refersTo, type } = columns[index] as ColumnValue;
-    const cast = this.#kind === 'postgresql' && (typed || refersTo) ? `::${type}` : '';
-    return this.#parameter(from + index) + cast;
+    return typed || refersTo ? this.#dialect.sql.typedParameter(from + index, type) : this.#parameter(from + index);
   }
 
   #parameter(position: number): string {
-    return this.#kind === 'postgresql' ? `$${position}` : `?${position}`;
+    return this.#dialect.sql.parameter(position);
   }
 }
 

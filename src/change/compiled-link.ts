@@ -1,9 +1,10 @@
 import { type EntityMetadata, type EntityProperty, ReferenceKind } from '@mikro-orm/core';
 import type { Statement } from '../database/executor.ts';
-import { type DatabaseKind, databaseKindOf, type Mapper } from '../database/mapper.ts';
+import type { Mapper } from '../database/mapper.ts';
 import type { Writer } from '../database/writer.ts';
+import { type Dialect, dialectOf } from '../dialect/dialect.ts';
 import { type Identifier, keyOf } from '../model/identifier.ts';
-import { bindable, statementOf } from '../query/bound-statement.ts';
+import { statementOf } from '../query/bound-statement.ts';
 import type { CompiledRead } from '../query/compiled-read.ts';
 import { tableOf } from '../query/row-plan.ts';
 import { columnOf } from './compiled-change.ts';
@@ -32,7 +33,8 @@ export function pivotFor(mapper: Mapper, meta: EntityMetadata, property: EntityP
   const keys = [keyOf(meta), keyOf(property.targetMeta as EntityMetadata)];
   if (!isPlain || !pivotTable || fixedOrder || where || keys.some(({ customType }) => customType)) return null;
   const quote = (name: string) => mapper.driver.getPlatform().quoteIdentifier(name).toString();
-  const [first, second] = databaseKindOf(mapper) === 'postgresql' ? ['$1', '$2'] : ['?1', '?2'];
+  const { sql } = dialectOf(mapper);
+  const [first, second] = [sql.parameter(1), sql.parameter(2)];
   const table = pivotTable.split('.').map(quote).join('.');
   const owner = quote(joinColumns[0] as string);
   const item = quote(inverseJoinColumns[0] as string);
@@ -51,13 +53,14 @@ export function pivotFor(mapper: Mapper, meta: EntityMetadata, property: EntityP
 /** Adds to and removes from a many-to-many association by statements on its pivot table. */
 export class CompiledLink {
   readonly #writer: Writer;
-  readonly #kind: DatabaseKind;
+  readonly #dialect: Dialect;
   readonly #steps: Readonly<Record<'add' | 'remove', ReturnType<CompiledRead['besides']>>>;
 
   constructor(mapper: Mapper, meta: EntityMetadata, target: EntityMetadata, pivot: Pivot, read: CompiledRead, writer: Writer) {
     this.#writer = writer;
-    this.#kind = databaseKindOf(mapper);
-    const [first, second] = this.#kind === 'postgresql' ? ['$1', '$2'] : ['?1', '?2'];
+    this.#dialect = dialectOf(mapper);
+    const { sql } = this.#dialect;
+    const [first, second] = [sql.parameter(1), sql.parameter(2)];
     const owner = `o.${columnOf(mapper, keyOf(meta))}`;
     const item = `i.${columnOf(mapper, keyOf(target))}`;
     const both = `from ${tableOf(mapper, meta)} as o, ${tableOf(mapper, target)} as i where ${owner} = ${first} and ${item} = ${second}`;
@@ -71,7 +74,8 @@ export class CompiledLink {
 
   /** Adds or removes an item and gives it as a row; undefined where it or its owner is missing. */
   async change(what: 'add' | 'remove', owner: Identifier, item: Identifier): Promise<unknown[] | undefined> {
-    const parameters = [bindable(owner, this.#kind), bindable(item, this.#kind)];
+    const { bindable } = this.#dialect.values;
+    const parameters = [bindable(owner), bindable(item)];
     return (await this.#writer.change(this.#steps[what](parameters)))[0];
   }
 }

@@ -1,8 +1,9 @@
 import { type Collection, type EntityMetadata, type EntityProperty, helper, Reference, ReferenceKind } from '@mikro-orm/core';
-import { type DatabaseKind, databaseKindOf, type Mapper, type RequestEntityManager } from '../database/mapper.ts';
+import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
 import type { Send, Work, Writer } from '../database/writer.ts';
+import { type Dialect, dialectOf } from '../dialect/dialect.ts';
 import { type Identifier, keyOf } from '../model/identifier.ts';
-import { bindable, type statementOf } from '../query/bound-statement.ts';
+import type { statementOf } from '../query/bound-statement.ts';
 import type { CompiledRead } from '../query/compiled-read.ts';
 import { takeAsRead } from '../query/hold-row.ts';
 import { isEntity } from '../serialization/serializer.ts';
@@ -20,7 +21,7 @@ export type Linked = { readonly item: unknown[] } | 'owner';
 export class CompiledMethods {
   readonly #mapper: Mapper;
   readonly #writer: Writer;
-  readonly #kind: DatabaseKind;
+  readonly #dialect: Dialect;
   readonly #property: string;
   readonly #accessors: Accessors;
   readonly #owners: CompiledRead;
@@ -44,7 +45,7 @@ export class CompiledMethods {
   ) {
     this.#mapper = mapper;
     this.#writer = writer;
-    this.#kind = databaseKindOf(mapper);
+    this.#dialect = dialectOf(mapper);
     this.#property = property.name as string;
     this.#accessors = accessors;
     this.#owners = owners;
@@ -52,16 +53,13 @@ export class CompiledMethods {
     this.#target = property.targetMeta as EntityMetadata;
     this.#pivot = pivot;
     this.#isLoose = [meta, this.#target].some(({ props }) => props.some(isLoose));
-    const lock = this.#kind === 'postgresql' ? ' for no key update of e' : '';
-    const [first, second] = this.#kind === 'postgresql' ? ['$1', '$2'] : ['?1', '?2'];
+    const { sql } = this.#dialect;
+    const [first, second] = [sql.parameter(1), sql.parameter(2)];
     const key = `e.${columnOf(mapper, keyOf(this.#target))}`;
     const held = `select ${pivot.item} from ${pivot.table} where ${pivot.owner} = ${first}`;
-    // written so that the database looks the rows up by their keys, and does not go through all of them
-    const isWanted =
-      this.#kind === 'postgresql' ? `= any(array_append(array(${held}), ${second}))` : `in (${held} union all select ${second})`;
     this.#statements = {
-      owner: owners.statement([`e.${columnOf(mapper, keyOf(meta))} = ${first}`], lock),
-      items: items.statement([`${key} ${isWanted}`], ` order by ${key}`, [`${key} in (${held})`]),
+      owner: owners.statement([`e.${columnOf(mapper, keyOf(meta))} = ${first}`], sql.rowLock('e')),
+      items: items.statement([`${key} ${sql.amongSelected(held, second)}`], ` order by ${key}`, [`${key} in (${held})`]),
     };
   }
 
@@ -104,10 +102,10 @@ export class CompiledMethods {
     item: Identifier,
     validate: (entity: object) => Promise<void>,
   ): Promise<Work<Linked | undefined>> {
-    const ownerKey = bindable(owner, this.#kind);
+    const ownerKey = this.#dialect.values.bindable(owner);
     const [[ownerRow], itemRows] = await Promise.all([
       send(this.#statements.owner, [ownerKey]),
-      send(this.#statements.items, [ownerKey, bindable(item, this.#kind)]),
+      send(this.#statements.items, [ownerKey, this.#dialect.values.bindable(item)]),
     ]);
     const row = itemRows.find((candidate) => String(this.#items.keyOf(candidate)) === String(item));
     if (!ownerRow || !row) return nothing;
@@ -144,7 +142,7 @@ export class CompiledMethods {
       this.#doesMore = true;
       return nothing;
     }
-    const keyFor = (each: object) => bindable(helper(each).getPrimaryKey(), this.#kind);
+    const keyFor = (each: object) => this.#dialect.values.bindable(helper(each).getPrimaryKey());
     const removed = [...before].filter((each) => !after.has(each));
     return {
       result,

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Application } from '../application.ts';
 import { databaseLabel } from '../database/database-label.ts';
-import { databaseKind } from '../database/mapper.ts';
+import { dialectOf } from '../dialect/dialect.ts';
 import { isUnavailable } from '../response/problem-document.ts';
 import { ApplicationFailure, messageOf } from './failure.ts';
 
@@ -26,11 +26,9 @@ export async function reachDatabase({ mapper, declaration: { database } }: Appli
     reason = error;
   }
   const trouble = `cannot open the database ${databaseLabel(database.url)}: ${messageOf(reason)}`;
-  if (databaseKind(database.url) === 'postgresql' && mayCome(reason)) return trouble;
+  const { inProcess, remedy } = dialectOf(mapper).connections;
+  if (!inProcess && mayCome(reason)) return trouble;
   await mapper.close(true);
-  const remedy = database.url.startsWith('sqlite:')
-    ? 'check app_main.database.url, and that its directory can be written'
-    : 'start the server, or check app_main.database.url';
   throw new ApplicationFailure(`${trouble}; ${remedy}`, reason);
 }
 

@@ -1,7 +1,6 @@
 import { IsolationLevel } from '@mikro-orm/core';
 import type { ApiRequest } from '../access/user.ts';
-import { databaseKindOf } from '../database/mapper.ts';
-import type { SqliteFileDialect } from '../dialect/sqlite/kysely-dialect.ts';
+import { dialectOf } from '../dialect/dialect.ts';
 import type { Asked } from '../query/asked.ts';
 import { askedQuery } from '../query/asked-query.ts';
 import { EntitySight, serializeInSight } from '../query/entity-sight.ts';
@@ -74,7 +73,7 @@ export class EntityExport implements ExportSource {
     const { framework, meta } = this.#runtime;
     const { mapper } = framework;
     const { em } = this.#state;
-    if (hasSnapshots(framework.mapper.config.get('driverOptions'), databaseKindOf(mapper)))
+    if (dialectOf(mapper).connections.hasSnapshots)
       await em.begin({ readOnly: true, isolationLevel: IsolationLevel.REPEATABLE_READ });
     const restrict = restrictionOf(this.#runtime, '_index', this.#request);
     const restricted = await restrictedQuery(em, meta, restrict ?? (() => undefined));
@@ -110,9 +109,4 @@ export class EntityExport implements ExportSource {
     const { pagination, ...rest } = collectionOf(rows, { count: this.#count, is: 'exact' }, page, '', '');
     return { ...rest, pagination: { ...pagination, next: null, previous: null } };
   }
-}
-
-/** A database in memory has one connection: to keep a transaction open on it would be to hold up everybody else. */
-function hasSnapshots(driverOptions: unknown, kind: 'sqlite' | 'postgresql'): boolean {
-  return kind === 'postgresql' || (driverOptions as SqliteFileDialect).source !== null;
 }

@@ -1,10 +1,11 @@
 import type { EntityMetadata } from '@mikro-orm/core';
 import type { Executor } from '../database/executor.ts';
-import { type DatabaseKind, databaseKindOf, type Mapper, type RequestEntityManager } from '../database/mapper.ts';
+import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
+import { type Dialect, dialectOf } from '../dialect/dialect.ts';
 import { keyOf } from '../model/identifier.ts';
 import { valueKindOf } from '../model/value-kind.ts';
 import type { SeenKeys } from '../serialization/row-writer.ts';
-import { jsonList, statementOf } from './bound-statement.ts';
+import { statementOf } from './bound-statement.ts';
 import { ConditionReader } from './condition-query.ts';
 import { type Door, type Doors, queryThrough } from './doors.ts';
 import { keysAmong } from './keys.ts';
@@ -15,14 +16,14 @@ import { NeedsEntity, tableOf } from './row-plan.ts';
 /** Finds out for compiled reads which embedded rows a caller sees: a statement for each class and door. */
 export class RowSight<Request> {
   readonly #mapper: Mapper;
-  readonly #kind: DatabaseKind;
+  readonly #dialect: Dialect;
   readonly #doors: Doors<Request>;
   readonly #executor: Executor;
   readonly #conditions = new Map<EntityMetadata, ConditionReader>();
 
   constructor(mapper: Mapper, doors: Doors<Request>, executor: Executor) {
     this.#mapper = mapper;
-    this.#kind = databaseKindOf(mapper);
+    this.#dialect = dialectOf(mapper);
     this.#doors = doors;
     this.#executor = executor;
   }
@@ -61,18 +62,14 @@ export class RowSight<Request> {
     const reader = this.#conditions.get(meta) ?? new ConditionReader(this.#mapper, meta);
     this.#conditions.set(meta, reader);
     const condition = reader.of(query);
-    const bound = condition && parametrized(condition.sql, condition.params, this.#kind);
+    const bound = condition && parametrized(condition.sql, condition.params, this.#dialect);
     if (!bound) return null;
     const platform = this.#mapper.driver.getPlatform();
-    const position = bound.params.length + 1;
-    const isPostgres = this.#kind === 'postgresql';
-    const among = isPostgres
-      ? `${reader.key} = any($${position})`
-      : `${reader.key} in (select value from json_each(?${position}))`;
+    const { sql, values } = this.#dialect;
+    const among = sql.among([reader.key], sql.parameter(bound.params.length + 1)).join('');
     const from = `${tableOf(this.#mapper, meta)} as ${platform.quoteIdentifier(rootAlias)}`;
     const text = `select ${reader.key} from ${from} where ${bound.sql === '' ? '' : `${bound.sql} and `}${among}`;
     const isWide = valueKindOf(keyOf(meta), platform).kind === 'bigint';
-    const list = isPostgres ? [...keys.values()] : jsonList(keys.values());
-    return this.#executor.rows(statementOf(text, isWide), [...bound.params, list]);
+    return this.#executor.rows(statementOf(text, isWide), [...bound.params, values.list(keys.values())]);
   }
 }
