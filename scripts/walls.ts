@@ -2,8 +2,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, posix } from 'node:path';
 
-/** Folders and files of src from top to bottom: each may import from its own and from those further down. */
-export const layers = [
+/** Folders and files of src from top to bottom: each may import from its own layer and from those further down. */
+export const layers: readonly (string | readonly string[])[] = [
   'cli',
   'index.ts',
   'testing.ts',
@@ -23,11 +23,12 @@ export const layers = [
   'response',
   'access',
   'model',
-  'database',
+  // a dialect implements what `database` declares, and `database` asks the dialect of its mapper
+  ['database', 'dialect'],
   'declaration',
   'errors.ts',
   'package-root.ts',
-] as const;
+];
 
 /** The relative imports of every file, by path from src: `route/mount.ts` → [`route/names.ts`, `errors.ts`]. */
 export type ImportGraph = ReadonlyMap<string, readonly string[]>;
@@ -86,7 +87,7 @@ export function breaches(graph: ImportGraph): string[] {
 }
 
 function layerOf(file: string): number {
-  return layers.findIndex((layer) => file === layer || file.startsWith(`${layer}/`));
+  return layers.findIndex((layer) => [layer].flat().some((name) => file === name || file.startsWith(`${name}/`)));
 }
 
 /** Circles of imports, each as the way around: `a.ts → b.ts → a.ts`. */

@@ -21,11 +21,12 @@ import { createCursors } from './database/create-cursors.ts';
 import { createExecutor } from './database/create-executor.ts';
 import { createWriter } from './database/create-writer.ts';
 import type { ConnectionCounts, Executor } from './database/executor.ts';
-import { connectionsWanted, type Mapper, poolOf, watchMapper } from './database/mapper.ts';
+import type { Mapper } from './database/mapper.ts';
 import { prepareDatabase } from './database/prepare-database.ts';
 import type { StatementWatch } from './database/statement-watch.ts';
 import type { Writer } from './database/writer.ts';
 import type { ActionDeclaration, JwtDeclaration, RateLimitDeclaration } from './declaration/types.ts';
+import { dialectOf } from './dialect/dialect.ts';
 import { Problem, problem } from './errors.ts';
 import { metaOf } from './model/hierarchy.ts';
 import { type RootFilter, rootFilterOf } from './query/root-filter.ts';
@@ -98,10 +99,11 @@ export async function mountApplication(
     throw error;
   }
   countLinks(mapper);
-  const executor = await createExecutor(mapper, declaration.database, application.onStatement, statements);
-  const cursors = createCursors(mapper, declaration.database, application.onStatement, statements);
-  const writer = await createWriter(mapper, declaration.database, application.onStatement, statements);
-  if (statements) watchMapper(mapper, statements);
+  const executor = await createExecutor(mapper, application.onStatement, statements);
+  const cursors = createCursors(mapper, application.onStatement, statements);
+  const writer = await createWriter(mapper, application.onStatement, statements);
+  const { connections } = dialectOf(mapper);
+  if (statements) connections.watch(statements);
   app.addHook('onClose', async () => {
     await Promise.all([cursors.close(), executor.close(), writer.close()]);
     await mapper.close();
@@ -138,12 +140,17 @@ export async function mountApplication(
   return {
     executor,
     guardFor: (roles) => compileGuard(roles, application.voters, challenge),
-    statementsUnderWay: () => executor.underWay() + writer.underWay() + connectionsWanted(mapper),
+    statementsUnderWay: () => executor.underWay() + writer.underWay() + wanted(connections.pool()),
     connections: () => {
-      const counts = { mapper: poolOf(mapper), reads: executor.connections?.(), writes: writer.connections?.() };
+      const counts = { mapper: connections.pool(), reads: executor.connections?.(), writes: writer.connections?.() };
       return new Map(Object.entries(counts).flatMap(([name, count]) => (count ? [[name, count] as const] : [])));
     },
   };
+}
+
+/** Connections of a pool that are in use or waited for. */
+function wanted(pool: ConnectionCounts | null): number {
+  return pool ? pool.used + pool.waiting : 0;
 }
 
 /**

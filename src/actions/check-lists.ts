@@ -1,6 +1,7 @@
 import type { EntityMetadata } from '@mikro-orm/core';
-import { databaseKindOf, type Mapper } from '../database/mapper.ts';
+import type { Mapper } from '../database/mapper.ts';
 import type { ApiDeclaration, Path } from '../declaration/types.ts';
+import { dialectOf } from '../dialect/dialect.ts';
 import { planFields } from '../model/field-plan.ts';
 import { readGroups } from '../model/groups.ts';
 import { sameLine } from '../model/hierarchy.ts';
@@ -17,7 +18,7 @@ interface Findings {
 /** Reports filters, sorts and searches of what nobody can read, or of what makes no sense. */
 export function checkLists(apis: readonly ApiDeclaration[], mapper: Mapper, findings: Findings): void {
   const isHiding = hidingClasses(apis, mapper);
-  const matching = { database: databaseKindOf(mapper), collation: '' };
+  const matching = { dialect: dialectOf(mapper), collation: '' };
   for (const api of apis) {
     const meta = mapper.getMetadata().find(api.class.value as never) as EntityMetadata | undefined;
     if (!meta || findings.touches([...api.path, 'class'])) continue;

@@ -1,7 +1,6 @@
 import { IsolationLevel } from '@mikro-orm/core';
 import type { ApiRequest } from '../access/user.ts';
-import { databaseKindOf } from '../database/mapper.ts';
-import type { SqliteFileDialect } from '../database/sqlite-dialect.ts';
+import { dialectOf } from '../dialect/dialect.ts';
 import { EntitySight, serializeVisible } from '../query/entity-sight.ts';
 import { rowsOf } from '../query/fetch.ts';
 import { type KeySteps, stepThroughKeys } from '../query/key-steps.ts';
@@ -85,7 +84,7 @@ export class EntityExport implements ExportSource {
     const { framework, meta } = this.#runtime;
     const { mapper } = framework;
     const { em } = this.#state;
-    if (hasSnapshots(framework.mapper.config.get('driverOptions'), databaseKindOf(mapper)))
+    if (dialectOf(mapper).connections.hasSnapshots)
       await em.begin({ readOnly: true, isolationLevel: IsolationLevel.REPEATABLE_READ });
     const { count, keys } = await this.#runtime.entities.keys(em, this.#restriction, this.#list);
     this.#count = count;
@@ -117,9 +116,4 @@ export class EntityExport implements ExportSource {
     const { pagination, ...rest } = collectionOf(rows, { count: this.#count, is: 'exact' }, page, '', '');
     return { ...rest, pagination: { ...pagination, next: null, previous: null } };
   }
-}
-
-/** A database in memory has one connection: to keep a transaction open on it would be to hold up everybody else. */
-function hasSnapshots(driverOptions: unknown, kind: 'sqlite' | 'postgresql'): boolean {
-  return kind === 'postgresql' || (driverOptions as SqliteFileDialect).source !== null;
 }

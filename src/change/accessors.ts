@@ -12,9 +12,6 @@ export interface Accessors {
   readonly touches: readonly string[];
   /** Whether an entity is of a class that the association holds. */
   holds(item: object): boolean;
-  /** Whether the model's method returned the owner itself when it was last called. */
-  givesOwner(what: 'add' | 'remove'): boolean;
-  noteOwner(what: 'add' | 'remove', isOwner: boolean): void;
 }
 
 const known = new WeakMap<EntityMetadata, Map<string, Accessors | null>>();
@@ -38,14 +35,9 @@ function findAccessors(meta: EntityMetadata, property: string): Accessors | null
   const remove = methodNamed(meta, 'remove', property);
   if (!isCollection && !(add && remove)) return null;
   const targets = association ? targetsOf(association) : [];
-  const owners = { add: false, remove: false };
   return {
     property,
     holds: (item) => targets.some((target) => item instanceof target.class),
-    givesOwner: (what) => owners[what],
-    noteOwner: (what, isOwner) => {
-      owners[what] = isOwner;
-    },
     methods: [add, remove].filter((name) => name !== null),
     add: (entity, item) => (add ? call(entity, add, item) : void collectionOf(entity, property).add(item)),
     remove: (entity, item) => (remove ? call(entity, remove, item) : void collectionOf(entity, property).remove(item)),

@@ -29,11 +29,8 @@ export async function addOrRemove(
   const collection = (entity as Record<string, unknown>)[accessors.property];
   // a model's methods may keep something else in the association than the item, which only they can find
   const holdsItems = collection instanceof Collection && accessors.holds(item);
-  if (holdsItems && collection.contains(item, false) === (what === 'add')) {
-    return { returned: accessors.givesOwner(what) ? entity : item, changed: false };
-  }
+  if (holdsItems && collection.contains(item, false) === (what === 'add')) return { returned: item, changed: false };
   const returned = Reference.unwrapReference((await accessors[what](entity, item)) as object);
-  accessors.noteOwner(what, returned === entity);
   return { returned: isEntity(returned) ? (returned as object) : item, changed: true };
 }
 

@@ -11,6 +11,8 @@ import {
   ValidationError,
 } from '@mikro-orm/core';
 import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
+import type { BrokenConstraint, DatabaseError } from '../dialect/error-reader.ts';
+import { databaseErrors } from '../dialect/errors.ts';
 import { type Problem, problem, violationsProblem } from '../errors.ts';
 import { jsonName } from '../model/field-plan.ts';
 import { isKnownToCallers } from '../model/groups.ts';
@@ -18,25 +20,15 @@ import { entitiesOf, modelName } from '../model/hierarchy.ts';
 import type { Identifier } from '../model/identifier.ts';
 import { type ForeignKey, foreignKeysOf, pivotOf } from './foreign-keys.ts';
 
-/** What the two drivers tell of a broken constraint. */
-interface ConstraintError {
-  readonly message: string;
-  readonly code?: string;
-  readonly table?: string;
-  readonly column?: string;
-  readonly detail?: string;
-  readonly constraint?: string;
-}
-
 /** The answer to a write that the database refused, in terms of the model's properties. Null: the error is something else. */
 export function conflictProblem(given: unknown, mapper: Mapper): Problem | null {
   const error = translated(given, mapper);
   if (error instanceof OptimisticLockError) {
     return problem('conflict_version', { model: nameOfEntity(error.getEntity()) }, { cause: error });
   }
-  const told = error as ConstraintError;
+  const broken = () => databaseErrors.brokenConstraint(error as DatabaseError);
   if (error instanceof UniqueConstraintViolationException) {
-    const { table, columns } = brokenColumns(told);
+    const { table, columns } = broken();
     const meta = metaOfTable(mapper, table);
     const pivot = meta ? null : pivotOf(mapper, table);
     // the same item was put into a to-many by someone else after this request had read it
@@ -46,18 +38,18 @@ export function conflictProblem(given: unknown, mapper: Mapper): Problem | null 
     return problem('conflict_unique', { model, properties: properties.join(', ') || 'a unique property' }, { cause: error });
   }
   if (error instanceof NotNullConstraintViolationException) {
-    const { table, columns } = brokenColumns(told);
+    const { table, columns } = broken();
     const property = propertyOf(mapper, table, columns[0] ?? '');
     // a column that the model does not know is not the caller's to fill
     if (property === null) return null;
     return violationsProblem([{ propertyPath: nameOf(property) ?? '', title: 'is required', code: 'required', parameters: {} }]);
   }
   if (error instanceof CheckConstraintViolationException) {
-    const propertyPath = checkedProperty(told, mapper) ?? '';
+    const propertyPath = checkedProperty(broken(), mapper) ?? '';
     return violationsProblem([{ propertyPath, title: 'breaks a rule of the model', code: 'check', parameters: {} }]);
   }
   if (isReferenceConflict(error)) {
-    return problem('conflict_reference', { reason: referenceReason(told, mapper) }, { cause: error });
+    return problem('conflict_reference', { reason: referenceReason(broken(), mapper) }, { cause: error });
   }
   return error instanceof ValidationError ? orphanProblem(error, mapper) : null;
 }
@@ -74,17 +66,14 @@ function orphanProblem(error: ValidationError, mapper: Mapper): Problem | null {
 
 /** What a commit throws is the driver's own error: the mapper translates those of statements only. */
 function translated(error: unknown, mapper: Mapper): unknown {
-  const { code } = (error ?? {}) as { code?: unknown };
-  const constraint = typeof code === 'string' && (/^23\w{3}$/.test(code) || code === 'ERR_SQLITE_ERROR');
-  if (!constraint || !(error instanceof Error) || error instanceof DriverException) return error;
+  if (!databaseErrors.isTranslatable(error) || !(error instanceof Error) || error instanceof DriverException) return error;
   return mapper.driver.getPlatform().getExceptionConverter().convertException(error);
 }
 
-/** PostgreSQL 18 has a code of its own for `on delete restrict`, which the mapper does not know. */
 function isReferenceConflict(error: unknown): boolean {
   return (
     error instanceof ForeignKeyConstraintViolationException ||
-    (error instanceof DriverException && (error as ConstraintError).code === '23001')
+    (error instanceof DriverException && databaseErrors.isReferenceConflict(error))
   );
 }
 
@@ -102,7 +91,7 @@ export async function flush(em: RequestEntityManager): Promise<void> {
  * columns hold (`interval`, `inet`), and does not say which column refused its value.
  */
 export function valueProblem(error: unknown): Problem | null {
-  if (!/^22/.test(String((error as ConstraintError | null)?.code))) return null;
+  if (!databaseErrors.isMisfit(error)) return null;
   return violationsProblem([{ propertyPath: '', title: 'a value is none that its column takes', code: 'value', parameters: {} }]);
 }
 
@@ -115,7 +104,7 @@ export async function stillReferenced(
   mapper: Mapper,
 ): Promise<unknown> {
   const error = translated(given, mapper);
-  if (!(error instanceof ForeignKeyConstraintViolationException) || (error as ConstraintError).table) return error;
+  if (!(error instanceof ForeignKeyConstraintViolationException) || (error as DatabaseError).table) return error;
   const platform = mapper.driver.getPlatform();
   for (const key of foreignKeysOf(mapper)) {
     const [column, ...others] = key.columns;
@@ -128,9 +117,9 @@ export async function stillReferenced(
   return error;
 }
 
-function referenceReason({ code, detail = '', table, constraint }: ConstraintError, mapper: Mapper): string {
+function referenceReason({ constraint, isStillReferenced, table }: BrokenConstraint, mapper: Mapper): string {
   const key = foreignKeysOf(mapper).find((candidate) => candidate.table === table && candidate.constraint === constraint);
-  if (code === '23001' || detail.includes('referenced from')) {
+  if (isStillReferenced) {
     return key ? referencedBy(key) : 'it is still referenced by another entity';
   }
   return key?.holder
@@ -142,28 +131,13 @@ function referencedBy({ target, holder }: ForeignKey): string {
   return `the ${modelName(target)} is still referenced by${holder === null ? ' another entity' : `: ${holder}`}`;
 }
 
-/** PostgreSQL tells the name of the constraint; SQLite ends its message with it, or with the expression. */
-function checkedProperty({ message, constraint }: ConstraintError, mapper: Mapper): string | null {
-  const told = constraint ?? /CHECK constraint failed: (.*)$/m.exec(message)?.[1];
+function checkedProperty({ constraint }: BrokenConstraint, mapper: Mapper): string | null {
   for (const meta of entitiesOf(mapper)) {
-    const check = meta.checks.find(({ name, expression }) => name === told || expression === told);
+    const check = meta.checks.find(({ name, expression }) => name === constraint || expression === constraint);
     const property = check?.property && (meta.properties[check.property as never] as EntityProperty | undefined);
     if (property) return nameOf(property);
   }
   return null;
-}
-
-/** PostgreSQL: `Key (email)=(…) already exists.`; SQLite: `UNIQUE constraint failed: person.email, person.year` */
-function brokenColumns({ message, table, column, detail = '' }: ConstraintError): { table: string; columns: string[] } {
-  if (table) return { table, columns: column ? [column] : columnsIn(detail) };
-  const listed = /constraint failed: (.*)$/m.exec(message)?.[1] ?? '';
-  const pairs = listed.split(', ').map((pair) => pair.split('.'));
-  return { table: pairs[0]?.[0] ?? '', columns: pairs.map((pair) => pair[1] ?? '') };
-}
-
-function columnsIn(detail: string): string[] {
-  const key = /^Key \((.*?)\)=/.exec(detail)?.[1];
-  return key ? key.split(', ').map((column) => column.replace(/^"|"$/g, '')) : [];
 }
 
 function metaOfTable(mapper: Mapper, table: string): EntityMetadata | undefined {

@@ -1,11 +1,11 @@
 import { type EntityMetadata, type EntityProperty, isRaw, type Platform, ReferenceKind, type Type } from '@mikro-orm/core';
 import type { ApiRequest } from '../access/user.ts';
-import { type DatabaseKind, databaseKindOf, type Mapper } from '../database/mapper.ts';
+import type { Mapper } from '../database/mapper.ts';
+import { type Dialect, dialectOf } from '../dialect/dialect.ts';
 import { hasDiscriminator, typeOf } from '../model/hierarchy.ts';
 import { type Identifier, type IdentifierParser, identifierParser, keyOf } from '../model/identifier.ts';
 import { hasAccessor } from '../model/own-code.ts';
 import { type ValueKind, valueKindOf } from '../model/value-kind.ts';
-import { bindable } from '../query/bound-statement.ts';
 import { tableOf } from '../query/table-name.ts';
 import { longJson } from '../serialization/long-body.ts';
 import type { AssociationWrite, ScalarWrite, WritableField, WritePlan } from './write-plan.ts';
@@ -75,10 +75,10 @@ export class PlainBody {
   readonly #fields: ReadonlyMap<string, PlainField>;
   readonly #required: readonly string[];
   readonly #defaults: readonly Default[];
-  readonly #kind: DatabaseKind;
+  readonly #dialect: Dialect;
 
   constructor(mapper: Mapper, plan: WritePlan, referenceCheck: ReferenceCheck, isOpen: IsOpen) {
-    this.#kind = databaseKindOf(mapper);
+    this.#dialect = dialectOf(mapper);
     const fields = new Map<string, PlainField>();
     for (const field of plan.fields.values()) {
       const plain = plainField(mapper, plan.meta, field, referenceCheck, isOpen);
@@ -106,7 +106,7 @@ export class PlainBody {
       columns.push({
         column,
         type,
-        value: isReference ? bindable(value, this.#kind) : value,
+        value: isReference ? this.#dialect.values.bindable(value) : value,
         refersTo: isReference ? { ...refersTo, id: value as Identifier } : null,
       });
     }
@@ -173,7 +173,7 @@ interface Default {
 /** What a new row has besides what it is given; null where the mapper alone knows. */
 export function defaultsOf(mapper: Mapper, meta: EntityMetadata): Default[] | null {
   const platform = mapper.driver.getPlatform();
-  const kind = databaseKindOf(mapper);
+  const { values } = dialectOf(mapper);
   const defaults: Default[] = [];
   for (const property of meta.props as EntityProperty[]) {
     const { onCreate, default: literal } = property;
@@ -187,7 +187,7 @@ export function defaultsOf(mapper: Mapper, meta: EntityMetadata): Default[] | nu
     defaults.push({
       column: platform.quoteIdentifier(property.fieldNames[0] as string).toString(),
       type: typeText(property),
-      value: () => driverValue(toDatabase(make()), kind),
+      value: () => values.storable(toDatabase(make())),
     });
   }
   return defaults;
@@ -199,22 +199,18 @@ function typeText(property: EntityProperty): string {
   return /^(var)?char/i.test(type) ? 'text' : type;
 }
 
-function driverValue(value: unknown, kind: DatabaseKind): unknown {
-  return value instanceof Date && kind === 'postgresql' ? value.toISOString() : bindable(value, kind);
-}
-
 function scalarReader(field: ScalarWrite, mapper: Mapper): PlainField['read'] | null {
   const platform = mapper.driver.getPlatform();
   const { metadata: property } = field;
   const kind = valueKindOf(property, platform);
-  const databaseKind = databaseKindOf(mapper);
+  const { values } = dialectOf(mapper);
   if (!plainKinds.has(kind.kind) && kind.kind !== 'json') return null;
   const toDatabase = databaseValue(property, platform);
   const sent = kind.kind === 'json' ? longJson : () => undefined;
   return (json, body) => {
     const parsed = field.parse(json);
     if (!('value' in parsed)) return undefined;
-    return sent(body, parsed.value) ?? driverValue(toDatabase(parsed.value), databaseKind);
+    return sent(body, parsed.value) ?? values.storable(toDatabase(parsed.value));
   };
 }
 

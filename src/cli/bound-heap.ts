@@ -1,5 +1,6 @@
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
-import { databaseKindOf, type Mapper } from '../database/mapper.ts';
+import type { Mapper } from '../database/mapper.ts';
+import { dialectOf } from '../dialect/dialect.ts';
 
 /** Bytes of the space for what was made lately, both halves of it, from which on it is not to grow. */
 const enoughNewSpace = 33_554_432;
@@ -15,7 +16,7 @@ const beat = 1000;
  */
 export function boundHeap(mapper: Mapper): void {
   setFlagsFromString('--heap-growing-percent=50');
-  if (databaseKindOf(mapper) === 'sqlite') boundNewSpace();
+  if (dialectOf(mapper).connections.inProcess) boundNewSpace();
 }
 
 /** V8 makes it smaller when there is little to do, so it must be able to grow again. */

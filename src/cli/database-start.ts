@@ -1,15 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Application } from '../application.ts';
 import { databaseLabel } from '../database/database-label.ts';
-import { databaseKind } from '../database/mapper.ts';
+import { dialectOf } from '../dialect/dialect.ts';
+import { databaseErrors } from '../dialect/errors.ts';
 import { isUnavailable } from '../response/problem-document.ts';
 import { ApplicationFailure, messageOf } from './failure.ts';
 
 /** Milliseconds between two attempts to reach a database. */
 const pause = 500;
-
-/** PostgreSQL has these for what no waiting will change: a user or a password that it does not know, and no such database. */
-const refusals = new Set(['28000', '28P01', '3D000']);
 
 /**
  * Makes sure that the database answers, or says what to do. One that may be there in a moment is no failure: what is wrong with
@@ -26,11 +24,9 @@ export async function reachDatabase({ mapper, declaration: { database } }: Appli
     reason = error;
   }
   const trouble = `cannot open the database ${databaseLabel(database.url)}: ${messageOf(reason)}`;
-  if (databaseKind(database.url) === 'postgresql' && mayCome(reason)) return trouble;
+  const { inProcess, remedy } = dialectOf(mapper).connections;
+  if (!inProcess && mayCome(reason)) return trouble;
   await mapper.close(true);
-  const remedy = database.url.startsWith('sqlite:')
-    ? 'check app_main.database.url, and that its directory can be written'
-    : 'start the server, or check app_main.database.url';
   throw new ApplicationFailure(`${trouble}; ${remedy}`, reason);
 }
 
@@ -38,7 +34,7 @@ export async function reachDatabase({ mapper, declaration: { database } }: Appli
 function mayCome(reason: unknown): boolean {
   if (!isUnavailable(reason)) return false;
   for (let cause = reason; cause instanceof Error; cause = cause.cause) {
-    if (refusals.has(String((cause as { code?: unknown }).code))) return false;
+    if (databaseErrors.isFinal(cause)) return false;
   }
   return true;
 }

@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Application } from '../application.ts';
 import { didYouMean, listed } from '../declaration/suggest.ts';
 import { type LogLevel, logLevels } from '../declaration/types.ts';
+import { dialectOf } from '../dialect/dialect.ts';
 import type { ServerParts } from '../server.ts';
 import type { SharedMetrics } from '../telemetry/telemetry.ts';
 import { integerOption } from './arguments.ts';
@@ -98,8 +99,8 @@ function workersIn(given: Given): number {
 async function serveBy(several: Several, count: number, given: Given, io: Io): Promise<ExitCode> {
   const stopped = io.untilStopped();
   const application = await openApplication(given.positionals.dir, io);
-  const { database, server } = application.declaration;
-  if (database.url === 'sqlite::memory:') {
+  const { server } = application.declaration;
+  if (dialectOf(application.mapper).connections.memory) {
     throw new CallFailure('--workers needs a database that several processes can open, and one in memory is in one process only');
   }
   const { reachDatabase } = await import('./database-start.ts');

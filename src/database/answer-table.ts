@@ -1,6 +1,7 @@
 import { TableNotFoundException } from '@mikro-orm/core';
+import { dialectOf } from '../dialect/dialect.ts';
 import { makeTable } from './make-table.ts';
-import { databaseKindOf, type Mapper, type RequestEntityManager } from './mapper.ts';
+import type { Mapper, RequestEntityManager } from './mapper.ts';
 
 /** Where the answers to requests with an `Idempotency-Key` are kept, in the database of the application. */
 export const answerTable = 'declarest_idempotency';
@@ -81,8 +82,7 @@ export class AnswerTable {
   clean(now: number): void {
     if (now < this.#cleansAt) return;
     this.#cleansAt = now + cleaning;
-    const skip = databaseKindOf(this.#mapper) === 'postgresql' ? ' for update skip locked' : '';
-    const some = `select id from ${answerTable} where expires_at <= ? limit ${batch}${skip}`;
+    const some = `select id from ${answerTable} where expires_at <= ? limit ${batch}${dialectOf(this.#mapper).sql.skipLocked}`;
     this.#mapper.em
       .fork()
       .execute(`delete from ${answerTable} where id in (${some}) returning id`, [now])

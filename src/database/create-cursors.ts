@@ -1,21 +1,15 @@
-import type { DatabaseDeclaration } from '../declaration/types.ts';
+import { dialectOf } from '../dialect/dialect.ts';
 import type { Cursor, Cursors } from './cursor.ts';
-import { databaseKindOf, type Mapper } from './mapper.ts';
-import type { SqliteFileDialect } from './sqlite-dialect.ts';
+import type { Mapper } from './mapper.ts';
 import { awaited, type StatementWatch } from './statement-watch.ts';
 import type { OnStatement } from './statements-of.ts';
 
 /** What opens the cursors of an application's exports. It is made, and its driver loaded, when the first of them is asked for. */
-export function createCursors(
-  mapper: Mapper,
-  database: DatabaseDeclaration,
-  onStatement: OnStatement | undefined,
-  watch: StatementWatch = {},
-): Cursors {
+export function createCursors(mapper: Mapper, onStatement: OnStatement | undefined, watch: StatementWatch = {}): Cursors {
   let made: Promise<Cursors> | null = null;
   return {
     async open(statement, parameters, size) {
-      made ??= cursorsOf(mapper, database, watch);
+      made ??= dialectOf(mapper).connections.cursors(watch);
       onStatement?.(statement.text, parameters);
       const cursors = await made;
       const cursor = await awaited(watch, statement.text, () => cursors.open(statement, parameters, size));
@@ -34,13 +28,4 @@ function heard(cursor: Cursor, onStatement: OnStatement): Cursor {
     },
     close: () => cursor.close(),
   };
-}
-
-async function cursorsOf(mapper: Mapper, database: DatabaseDeclaration, watch: StatementWatch): Promise<Cursors> {
-  if (databaseKindOf(mapper) === 'sqlite') {
-    const { sqliteCursors } = await import('./sqlite-cursors.ts');
-    return sqliteCursors(mapper.config.get('driverOptions') as unknown as SqliteFileDialect, watch);
-  }
-  const { postgresCursors } = await import('./postgres-cursors.ts');
-  return postgresCursors(database, watch);
 }

@@ -1,18 +1,16 @@
-import type { DatabaseDeclaration } from '../declaration/types.ts';
-import { coalescing, type Executor } from './executor.ts';
-import { databaseKindOf, type Mapper } from './mapper.ts';
-import type { SqliteFileDialect } from './sqlite-dialect.ts';
+import { dialectOf } from '../dialect/dialect.ts';
+import type { Executor } from './executor.ts';
+import type { Mapper } from './mapper.ts';
 import { awaited, type StatementWatch } from './statement-watch.ts';
 import type { OnStatement } from './statements-of.ts';
 
 /** What sends the compiled statements of an application; only the driver in use is loaded. */
 export async function createExecutor(
   mapper: Mapper,
-  database: DatabaseDeclaration,
   onStatement: OnStatement | undefined,
   watch: StatementWatch = {},
 ): Promise<Executor> {
-  const executor = await executorOf(mapper, database, watch);
+  const executor = await dialectOf(mapper).connections.executor(watch);
   if (!onStatement && !watch.waits) return executor;
   return {
     ...executor,
@@ -21,16 +19,4 @@ export async function createExecutor(
       return awaited(watch, statement.text, () => executor.rows(statement, parameters));
     },
   };
-}
-
-async function executorOf(mapper: Mapper, database: DatabaseDeclaration, watch: StatementWatch): Promise<Executor> {
-  if (databaseKindOf(mapper) === 'sqlite') {
-    const { sqliteExecutor } = await import('./sqlite-executor.ts');
-    const { keepingCounts } = await import('./kept-counts.ts');
-    const dialect = mapper.config.get('driverOptions') as unknown as SqliteFileDialect;
-    // a database in memory has one connection, whose own commits SQLite does not tell it of
-    return dialect.threads ? keepingCounts(sqliteExecutor(dialect, watch), dialect) : sqliteExecutor(dialect, watch);
-  }
-  const { postgresExecutor } = await import('./postgres-executor.ts');
-  return coalescing(postgresExecutor(database, watch));
 }

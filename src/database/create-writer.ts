@@ -1,7 +1,6 @@
-import type { DatabaseDeclaration } from '../declaration/types.ts';
+import { dialectOf } from '../dialect/dialect.ts';
 import type { Statement } from './executor.ts';
-import { databaseKindOf, type Mapper } from './mapper.ts';
-import type { SqliteFileDialect } from './sqlite-dialect.ts';
+import type { Mapper } from './mapper.ts';
 import { awaited, type StatementWatch } from './statement-watch.ts';
 import type { OnStatement } from './statements-of.ts';
 import type { Writer } from './writer.ts';
@@ -9,11 +8,10 @@ import type { Writer } from './writer.ts';
 /** What sends the compiled changes of an application; only the driver in use is loaded. */
 export async function createWriter(
   mapper: Mapper,
-  database: DatabaseDeclaration,
   onStatement: OnStatement | undefined,
   watch: StatementWatch = {},
 ): Promise<Writer> {
-  const writer = await writerOf(mapper, database, watch);
+  const writer = await dialectOf(mapper).connections.writer(watch);
   const heard = onStatement ? heardBy(writer, onStatement) : writer;
   return watch.waits ? awaitedBy(heard, watch) : heard;
 }
@@ -61,13 +59,4 @@ function awaitedBy(writer: Writer, watch: StatementWatch): Writer {
       }
     },
   };
-}
-
-async function writerOf(mapper: Mapper, database: DatabaseDeclaration, watch: StatementWatch): Promise<Writer> {
-  if (databaseKindOf(mapper) === 'sqlite') {
-    const { sqliteWriter } = await import('./sqlite-writer.ts');
-    return sqliteWriter(mapper.config.get('driverOptions') as unknown as SqliteFileDialect, watch);
-  }
-  const { postgresWriter } = await import('./postgres-writer.ts');
-  return postgresWriter(database, watch);
 }

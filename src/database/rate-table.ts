@@ -1,6 +1,7 @@
+import { type Dialect, dialectOf } from '../dialect/dialect.ts';
 import type { Statement } from './executor.ts';
 import { makeTable } from './make-table.ts';
-import { databaseKindOf, type Mapper } from './mapper.ts';
+import type { Mapper } from './mapper.ts';
 import type { Writer } from './writer.ts';
 
 /** Requests of a caller that were counted, and when counting begins anew, in milliseconds since 1970. */
@@ -12,10 +13,9 @@ export interface Hits {
 /** What an application with several processes counts requests in. */
 export const rateTable = 'declarest_rate_limit';
 
-/** What is in it is worth nothing after a crash, and so PostgreSQL need not write it to its log. */
-export function createRateTableSql(kind: 'sqlite' | 'postgresql'): string {
-  const what = kind === 'postgresql' ? 'unlogged table' : 'table';
-  return `create ${what} if not exists ${rateTable} (caller varchar(64) primary key, hits integer not null, resets_at bigint not null)`;
+/** What is in it is worth nothing after a crash. */
+function createRateTableSql({ sql }: Dialect): string {
+  return `create ${sql.scratchTable} if not exists ${rateTable} (caller varchar(64) primary key, hits integer not null, resets_at bigint not null)`;
 }
 
 /** Counts requests in the database of the application, one statement each, so that no two processes are in each other's way. */
@@ -29,8 +29,8 @@ export class RateTable {
   constructor(mapper: Mapper, writer: Pick<Writer, 'change'>) {
     this.#mapper = mapper;
     this.#writer = writer;
-    const [caller, resetsAt, now] =
-      databaseKindOf(mapper) === 'postgresql' ? ['$1', '$2::bigint', '$3::bigint'] : ['?1', '?2', '?3'];
+    const { sql } = dialectOf(mapper);
+    const [caller, resetsAt, now] = [sql.parameter(1), sql.typedParameter(2, 'bigint'), sql.typedParameter(3, 'bigint')];
     const isOver = `${rateTable}.resets_at <= ${now}`;
     this.#count = {
       name: 'declarest_rate_count',
@@ -40,10 +40,9 @@ export class RateTable {
         `resets_at = case when ${isOver} then excluded.resets_at else ${rateTable}.resets_at end returning hits, resets_at`,
       wide: false,
     };
-    const until = databaseKindOf(mapper) === 'postgresql' ? '$1::bigint' : '?1';
     this.#clean = {
       name: 'declarest_rate_clean',
-      text: `delete from ${rateTable} where resets_at <= ${until} returning 1`,
+      text: `delete from ${rateTable} where resets_at <= ${sql.typedParameter(1, 'bigint')} returning 1`,
       wide: false,
     };
   }
@@ -72,7 +71,7 @@ export class RateTable {
     try {
       await this.#mapper.em.fork().execute(`select 1 from ${rateTable} limit 1`);
     } catch {
-      await makeTable(this.#mapper, rateTable, [createRateTableSql(databaseKindOf(this.#mapper))]);
+      await makeTable(this.#mapper, rateTable, [createRateTableSql(dialectOf(this.#mapper))]);
     }
   }
 }

@@ -1,12 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { databaseErrors } from '../dialect/errors.ts';
 
 /** How often work is done in all before its failure is told. */
 export const mostAttempts = 4;
-
-const transient = new Set(['40001', '40P01']);
-
-/** SQLite: somebody else wrote after this transaction had begun to read. */
-const busySnapshot = 517;
 
 /**
  * Whether a transaction was undone only because another one was in its way, a serialization failure or a deadlock: the same
@@ -14,9 +10,8 @@ const busySnapshot = 517;
  */
 export function isTransient(error: unknown): boolean {
   for (let cause = error, depth = 0; cause instanceof Error && depth < 8; depth++) {
-    const { code, errcode, previous } = cause as { code?: unknown; errcode?: unknown; previous?: unknown };
-    if (transient.has(code as string) || (code === 'ERR_SQLITE_ERROR' && errcode === busySnapshot)) return true;
-    cause = cause.cause ?? previous;
+    if (databaseErrors.isTransient(cause)) return true;
+    cause = cause.cause ?? (cause as { previous?: unknown }).previous;
   }
   return false;
 }

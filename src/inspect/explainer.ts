@@ -6,9 +6,9 @@ import { developmentKeyFile } from '../access/development-key.ts';
 import type { User } from '../access/user.ts';
 import { type Application, type ApplicationOptions, loadApplication } from '../application.ts';
 import { databaseLabel } from '../database/database-label.ts';
-import { databaseKind, databaseKindOf, sqliteFile } from '../database/mapper.ts';
-import type { SqliteFileDialect } from '../database/sqlite-dialect.ts';
 import type { DatabaseDeclaration } from '../declaration/types.ts';
+import { placeOf } from '../dialect/address.ts';
+import { dialectOf } from '../dialect/dialect.ts';
 import { serverOf } from '../server.ts';
 import { describe } from './describe.ts';
 import { exchange, type Received } from './exchange.ts';
@@ -60,7 +60,7 @@ export class Explainer {
     const application = Object.freeze({ ...withoutNewKey(loaded), voters: recorder.voters(loaded.voters) });
     const app = await serverOf(application, {}, { observer: recorder });
     try {
-      await refuseWrites(application);
+      await dialectOf(application.mapper).connections.refuseWrites(application.mapper);
     } catch (error) {
       await app.close();
       throw error;
@@ -107,9 +107,9 @@ export class Explainer {
 
 /** Whether there is nothing that could be read yet. */
 function isMissing({ url }: DatabaseDeclaration, directory: string): boolean {
-  if (databaseKind(url) !== 'sqlite') return false;
-  const file = sqliteFile(url, directory);
-  return file === null || !((statSync(file, { throwIfNoEntry: false })?.size ?? 0) > 0);
+  const place = placeOf(url, directory);
+  if (typeof place === 'string') return place === 'memory';
+  return !((statSync(place.file, { throwIfNoEntry: false })?.size ?? 0) > 0);
 }
 
 /** A development key that is not there yet has signed nothing, and is not made for the sake of looking. */
@@ -120,20 +120,6 @@ function withoutNewKey(application: Application): Application {
     return application;
   const security = { ...declaration.security, jwt: { ...jwt, secret: randomBytes(32).toString('base64url') } };
   return { ...application, declaration: { ...declaration, security } };
-}
-
-/** Makes the database itself refuse changes, or makes sure that it does. */
-async function refuseWrites({ mapper }: Application): Promise<void> {
-  if (databaseKindOf(mapper) === 'sqlite') {
-    await (mapper.config.get('driverOptions') as unknown as SqliteFileDialect).refuseWrites();
-    return;
-  }
-  const [row] = await mapper.em.fork().execute("select current_setting('transaction_read_only') as state");
-  if (row?.state === 'on') return;
-  throw new Error(
-    'the database did not take the setting default_transaction_read_only, without which nothing is explained; ' +
-      'a pooler in between may have dropped it: name the server itself in app_main.database.url',
-  );
 }
 
 /** The header in which an application takes a credential: as a token wherever that is possible, else as an API key. */

@@ -2,8 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Application, ApplicationOptions } from '../application.ts';
-import { databaseKind, sqliteFile } from '../database/mapper.ts';
-import type { SqliteFileDialect } from '../database/sqlite-dialect.ts';
+import { dialectOf, type MemoryDatabase } from '../dialect/dialect.ts';
 import { Explainer, type RequestToExplain } from './explainer.ts';
 import type { Explanation } from './explanation.ts';
 
@@ -43,20 +42,18 @@ export class RunningExplainer {
   }
 
   async #current(): Promise<Explainer> {
-    const { declaration, directory, mapper } = this.#application;
-    const { url } = declaration.database;
-    const isInMemory = databaseKind(url) === 'sqlite' && sqliteFile(url, directory) === null;
-    if (!isInMemory) {
+    const { declaration, mapper } = this.#application;
+    const { memory } = dialectOf(mapper).connections;
+    if (!memory) {
       this.#opened ??= await opened(this.#options);
       return this.#opened.explainer;
     }
-    const dialect = mapper.config.get('driverOptions') as unknown as SqliteFileDialect;
-    const changes = await dialect.read((db) => db.prepare('select total_changes() as changes').get()?.changes);
+    const changes = await memory.changes();
     if (this.#opened && this.#opened.changes !== changes) {
       await this.#opened.close();
       this.#opened = null;
     }
-    this.#opened ??= await openedCopy(this.#options, dialect, changes);
+    this.#opened ??= await openedCopy(this.#options, memory, declaration.database.url, changes);
     return this.#opened.explainer;
   }
 }
@@ -66,13 +63,12 @@ async function opened(options: ApplicationOptions): Promise<Opened> {
   return { explainer, changes: null, close: () => explainer.close() };
 }
 
-async function openedCopy(options: ApplicationOptions, dialect: SqliteFileDialect, changes: unknown): Promise<Opened> {
+async function openedCopy(options: ApplicationOptions, memory: MemoryDatabase, copy: string, changes: unknown): Promise<Opened> {
   const folder = mkdtempSync(join(tmpdir(), 'declarest-explain-'));
   const remove = () => rmSync(folder, { recursive: true, force: true });
   try {
-    const file = join(folder, 'copy.db');
-    await dialect.read((db) => db.prepare('vacuum into ?').run(file));
-    const explainer = await Explainer.open({ ...options, databaseUrl: `sqlite:${file}` }, { copy: 'sqlite::memory:' });
+    const databaseUrl = await memory.copyTo(join(folder, 'copy.db'));
+    const explainer = await Explainer.open({ ...options, databaseUrl }, { copy });
     return { explainer, changes, close: () => explainer.close().finally(remove) };
   } catch (error) {
     remove();

@@ -1,5 +1,7 @@
 import type { EntityMetadata, EntityProperty, Platform } from '@mikro-orm/core';
-import { isSqlite, type ValueKind, valueKindOf } from './value-kind.ts';
+import { dialectOn } from '../dialect/dialect.ts';
+import { int64, isDate, isStorableText } from '../dialect/storable.ts';
+import { type ValueKind, valueKindOf } from './value-kind.ts';
 
 /** The key of a row, as the mapper takes it. */
 export type Identifier = string | number | bigint;
@@ -8,9 +10,6 @@ export type Identifier = string | number | bigint;
 export type IdentifierParser = (value: unknown) => Identifier | undefined;
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
-/** The smallest integer of 64 bits is left out: SQLite reads its literal as a floating-point number. */
-export const int64 = { min: -(2n ** 63n) + 1n, max: 2n ** 63n - 1n };
-
 /** The primary key of a model. Its APIs need exactly one. */
 export function keyOf(meta: EntityMetadata): EntityProperty {
   return meta.getPrimaryProp();
@@ -20,7 +19,7 @@ export function keyOf(meta: EntityMetadata): EntityProperty {
 export function identifierParser(meta: EntityMetadata, platform: Platform, where: 'path' | 'json'): IdentifierParser {
   const kind = keyKind(meta, platform);
   return parserFor(
-    isSqlite(platform) && kind.kind === 'integer'
+    kind.kind === 'integer' && dialectOn(platform).values.wideIntegers
       ? { ...kind, min: Number.MIN_SAFE_INTEGER, max: Number.MAX_SAFE_INTEGER }
       : kind,
     where,
@@ -81,21 +80,9 @@ function canonicalBigint(value: unknown): bigint | undefined {
   return typeof value === 'string' && /^(?:0|-?[1-9]\d{0,18})$/.test(value) ? BigInt(value) : undefined;
 }
 
-/** Whether a text is a day of the calendar, such as `2026-11-15`. */
-export function isDate(text: string): boolean {
-  if (!/^\d{4}-\d{2}-\d{2}$/.test(text) || text.startsWith('0000')) return false;
-  const date = new Date(`${text}T00:00:00.000Z`);
-  return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(text);
-}
-
-/** Whether both databases can hold a text: NUL is refused by PostgreSQL, half a surrogate pair would be replaced by another character. */
+/** Like {@link isStorableText}, with the empty text left out. */
 export function isStorable(text: string): boolean {
   return text !== '' && isStorableText(text);
-}
-
-/** Like {@link isStorable}, with the empty text allowed. */
-export function isStorableText(text: string): boolean {
-  return !text.includes('\0') && text.isWellFormed();
 }
 
 /** The length of a text as databases count it. */

@@ -1,27 +1,8 @@
 import { type EntityProperty, type Platform, Type } from '@mikro-orm/core';
+import { dialectOn } from '../dialect/dialect.ts';
+import type { ValueKind } from '../dialect/value-kind.ts';
 
-/** What a column holds, as far as JSON is concerned. */
-export type ValueKind =
-  | { readonly kind: 'integer'; readonly min: number; readonly max: number }
-  | { readonly kind: 'bigint'; readonly as: 'bigint' | 'number' | 'string' }
-  | {
-      readonly kind: 'decimal';
-      readonly precision: number;
-      readonly scale: number;
-      readonly as: 'number' | 'string';
-      /** How many significant digits come back as they were given. */
-      readonly exact: number;
-    }
-  /** `float` has double precision, `real` single. */
-  | { readonly kind: 'float' | 'real' | 'boolean' | 'uuid' | 'date' | 'time' | 'interval' | 'blob' | 'any' }
-  /** `digits` of a second are kept. */
-  | { readonly kind: 'datetime'; readonly digits: number }
-  /** A `fixed` one is padded with blanks by the database, so blanks at its end mean nothing. */
-  | { readonly kind: 'string'; readonly length: number | null; readonly fixed?: boolean }
-  | { readonly kind: 'enum'; readonly items: readonly (string | number)[] }
-  | { readonly kind: 'json' }
-  | { readonly kind: 'array'; readonly item: ValueKind }
-  | { readonly kind: 'custom'; readonly type: Type<unknown>; readonly platform: Platform };
+export type { ValueKind };
 
 /** MikroORM's length of a string column that declares none. */
 const defaultStringLength = 255;
@@ -149,8 +130,8 @@ function integer(type: string, unsigned: boolean | undefined): ValueKind {
 
 function decimal(property: EntityProperty, as: 'number' | 'string', platform: Platform): ValueKind {
   const precision = property.precision ?? 10;
-  // SQLite keeps decimals as doubles
-  const exact = as === 'number' || isSqlite(platform) ? Math.min(precision, exactDigitsOfDouble) : precision;
+  const isDouble = as === 'number' || !dialectOn(platform).values.exactDecimals;
+  const exact = isDouble ? Math.min(precision, exactDigitsOfDouble) : precision;
   return { kind: 'decimal', precision, scale: property.scale ?? 0, as, exact };
 }
 
@@ -158,10 +139,6 @@ function decimal(property: EntityProperty, as: 'number' | 'string', platform: Pl
 function dateTime({ columnTypes }: EntityProperty): ValueKind {
   const declared = /^timestamp(?:tz)?\((\d)\)/.exec(String(columnTypes?.[0] ?? '').toLowerCase())?.[1];
   return { kind: 'datetime', digits: Math.min(declared === undefined ? mostDigits : Number(declared), mostDigits) };
-}
-
-export function isSqlite(platform: Platform): boolean {
-  return platform.getConfig().getDriver().constructor.name.startsWith('Sqlite');
 }
 
 function itemKind(property: EntityProperty): ValueKind {

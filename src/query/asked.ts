@@ -1,5 +1,5 @@
 import type { EntityMetadata } from '@mikro-orm/core';
-import { type DatabaseKind, databaseKindOf, type Mapper } from '../database/mapper.ts';
+import type { Mapper } from '../database/mapper.ts';
 import { didYouMean, listed } from '../declaration/suggest.ts';
 import type {
   FilterOperator,
@@ -9,10 +9,11 @@ import type {
   SearchDeclaration,
   SortKey,
 } from '../declaration/types.ts';
+import { dialectOf } from '../dialect/dialect.ts';
+import { isStorableText } from '../dialect/storable.ts';
 import { problem } from '../errors.ts';
 import { chooseFields, type FieldChoice, pathsIn } from '../model/field-choice.ts';
 import type { FieldPlan } from '../model/field-plan.ts';
-import { isStorableText } from '../model/identifier.ts';
 import { readableField } from '../model/readable-field.ts';
 import {
   invalid,
@@ -182,8 +183,7 @@ function makersOf(
   trouble: Trouble,
 ): ReadonlyMap<FilterOperator, ConditionMaker> {
   const { column } = path;
-  const database = databaseKindOf(mapper);
-  const allowed: readonly FilterOperator[] = column ? operatorsFor(column.kind, column.property, database) : ['exists'];
+  const allowed: readonly FilterOperator[] = column ? operatorsFor(column.kind, column.property, dialectOf(mapper)) : ['exists'];
   const makers = new Map<FilterOperator, ConditionMaker>();
   for (const [i, operator] of operators.entries()) {
     if (allowed.includes(operator)) makers.set(operator, conditionMaker(path, operator, matching));
@@ -202,7 +202,7 @@ function sortPath(model: AskedModel, field: string, trouble: (message: string) =
   const readable = readableField(model.plan, field);
   const associations = (readable?.fields ?? []).filter(({ kind }) => kind === 'to-one');
   const hidden = associations.flatMap(({ metadata }) => metadata.targetMeta ?? []).find(model.isHiding);
-  const column = path.column && operatorsFor(path.column.kind, path.column.property, databaseKindOf(model.mapper));
+  const column = path.column && operatorsFor(path.column.kind, path.column.property, dialectOf(model.mapper));
   const isOrdered = column ? column.includes('eq') : false;
   if (path.isMany) trouble(`nobody can sort by "${field}": there can be several of it`);
   else if (associations.some(({ metadata }) => metadata.polymorphic))
@@ -222,11 +222,11 @@ function searchOf(
   trouble: Trouble,
 ): ((words: readonly string[]) => Condition) | null {
   const { mapper, matching } = model;
-  const database: DatabaseKind = databaseKindOf(mapper);
+  const dialect = dialectOf(mapper);
   const paths = fields.flatMap(({ field, path: place }) => {
     const path = pathOf(model, field, (message) => trouble(place, message));
     if (!path) return [];
-    if (path.column && operatorsFor(path.column.kind, path.column.property, database).includes('contains')) {
+    if (path.column && operatorsFor(path.column.kind, path.column.property, dialect).includes('contains')) {
       if (using !== 'fulltext' || path.own) return [path];
       trouble(place, `"fulltext" searches columns of ${model.meta.className} itself, and "${field}" is another's; use trigram`);
       return [];
@@ -241,7 +241,8 @@ function searchOf(
     if (fields.length === 0) trouble(at, '"search" names no field');
     return null;
   }
-  if (using === 'fulltext' && database === 'postgresql') return (words) => fulltextCondition(paths, words);
+  const { search } = dialect.sql;
+  if (using === 'fulltext' && search) return (words) => fulltextCondition(search, paths, words);
   const found = (word: string) =>
     anyOf(paths.map((path) => path.holds((column) => matches(column, `%${patternOf(word)}%`, matching))));
   return (words) => allOf(words.map(found));

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import type { Statement } from '../database/executor.ts';
-import type { DatabaseKind } from '../database/mapper.ts';
 
 /** Prepared statements are known by their text, of which there is a bounded number. */
 const names = new Map<string, string>();
@@ -20,17 +19,4 @@ export function nameOf(text: string): string {
 /** A statement under the name by which its text is prepared. */
 export function statementOf(text: string, wide = false): Statement {
   return { name: nameOf(text), text, wide };
-}
-
-/** What the driver takes for a value of the mapper's: SQLite knows neither dates nor booleans, and Node gives it every number as a double. */
-export function bindable(value: unknown, kind: DatabaseKind): unknown {
-  if (kind === 'postgresql') return value;
-  const plain = value instanceof Date ? value.getTime() : typeof value === 'boolean' ? Number(value) : value;
-  return Number.isSafeInteger(plain) ? BigInt(plain as number) : plain;
-}
-
-/** Keys as a list in JSON, which a statement takes as one parameter. */
-export function jsonList(keys: Iterable<unknown>): string {
-  const items = [...keys].map((key) => (typeof key === 'bigint' ? key.toString() : JSON.stringify(key)));
-  return `[${items.join(',')}]`;
 }

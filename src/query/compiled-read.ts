@@ -1,8 +1,9 @@
 import type { EntityMetadata, Platform } from '@mikro-orm/core';
 import type { Executor, Statement } from '../database/executor.ts';
-import { type DatabaseKind, databaseKindOf, type Mapper, type RequestEntityManager } from '../database/mapper.ts';
+import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
 import type { Step } from '../database/writer.ts';
 import type { CountMode, SortKey } from '../declaration/types.ts';
+import { type Dialect, dialectOf } from '../dialect/dialect.ts';
 import { choiceKey, type FieldChoice } from '../model/field-choice.ts';
 import type { FieldPlan } from '../model/field-plan.ts';
 import { type Identifier, keyOf } from '../model/identifier.ts';
@@ -11,7 +12,7 @@ import { type Counted, noEdges, type PageEdges } from '../response/collection.ts
 import type { CsvColumn } from '../serialization/csv.ts';
 import { compileCsvRowWriter } from '../serialization/csv-row-writer.ts';
 import type { RowField, RowsByKey, SeenKeys } from '../serialization/row-writer.ts';
-import { bindable, jsonList, statementOf } from './bound-statement.ts';
+import { statementOf } from './bound-statement.ts';
 import { type Condition, conditionText } from './condition.ts';
 import { conditionOf } from './condition-query.ts';
 import { isFiltered } from './filters.ts';
@@ -48,6 +49,8 @@ export interface PageQueries {
   readonly following: KeyQuery | null;
   /** Whether the keys are in the order that the list declares, so that it can go on from a row of it. */
   readonly inOrder: boolean;
+  /** Whether the number is wanted before any key: the query may be one that fails where there is nothing to order. */
+  readonly countsFirst?: boolean;
 }
 
 interface CompileOptions {
@@ -93,7 +96,7 @@ export type Look = (meta: EntityMetadata, keys: ReadonlyMap<string, unknown>) =>
 /** Reads of one model and field plan whose statements and serializer were made at start. */
 export class CompiledRead {
   readonly #executor: Executor;
-  readonly #kind: DatabaseKind;
+  readonly #dialect: Dialect;
   readonly #meta: EntityMetadata;
   readonly #platform: Platform;
   readonly #plan: RowPlan;
@@ -131,7 +134,7 @@ export class CompiledRead {
     const filters = filter.kind === 'fixed' ? filter.conditions : [];
     this.filtersPerRequest = filter.kind === 'per request';
     this.#executor = executor;
-    this.#kind = databaseKindOf(mapper);
+    this.#dialect = dialectOf(mapper);
     this.#meta = meta;
     this.#platform = mapper.driver.getPlatform();
     this.#plan = plan;
@@ -147,7 +150,7 @@ export class CompiledRead {
     this.#filters = filters;
     this.#orderOf = (keys, at) => this.#makeOrder(planSort(mapper, meta, keys), at);
     this.#view = { order: this.#orderOf(sort, seek), shown: showAll(plan, executor.format) };
-    this.#counter = new RowCounter(executor, count, this.#kind);
+    this.#counter = new RowCounter(executor, count, this.#dialect);
     const from = `from ${root.table}${where([...root.conditions, ...filters])}`;
     this.#source = { all: { text: `select count(*) ${from}`, params: [] }, rows: { text: `select 1 ${from}`, params: [] } };
   }
@@ -198,7 +201,7 @@ export class CompiledRead {
   }
 
   #makeOrder(sort: SortPlan, seek: SeekPlan | null): ListOrder {
-    const text = new PageText(this.#plan.root, this.#filters, sort, seek, this.#kind);
+    const text = new PageText(this.#plan.root, this.#filters, sort, seek, this.#dialect);
     const wide = this.#wide || seek?.holdsBigints === true;
     const page = this.#statement(text.byOffset(), wide);
     const several = (size: number) => this.#statement(text.byOffsets(size), wide);
@@ -208,7 +211,7 @@ export class CompiledRead {
 
   /** One row in a list, or an empty list. */
   one(id: Identifier): Promise<unknown[][]> {
-    return this.#executor.rows(this.#one, [bindable(id, this.#kind)]);
+    return this.#executor.rows(this.#one, [this.#dialect.values.bindable(id)]);
   }
 
   /** The same among the rows that a query selects. */
@@ -227,7 +230,7 @@ export class CompiledRead {
         this.#select([`${this.#plan.root.key} = ${this.#parameter(bound.params.length + 1)}`, ...conditions]),
       );
     });
-    return this.#executor.rows(statement, [...bound.params, bindable(id, this.#kind)]);
+    return this.#executor.rows(statement, [...bound.params, this.#dialect.values.bindable(id)]);
   }
 
   /** The page of a query that is a condition and nothing else; null where it is more. */
@@ -276,7 +279,7 @@ export class CompiledRead {
 
   #boundCondition(query: AnyQueryBuilder): Narrowing | null {
     const condition = conditionOf(query, this.#meta);
-    return condition && parametrized(condition.sql, condition.params, this.#kind);
+    return condition && parametrized(condition.sql, condition.params, this.#dialect);
   }
 
   /** Why a row cannot be made an entity, where it cannot. */
@@ -301,7 +304,7 @@ export class CompiledRead {
   afterwards(change: string): (parameters: readonly unknown[]) => Step[] {
     const { columns, joins, key } = this.#plan.root;
     // what a statement changes is not seen by its other parts, so a row that can embed itself is read by another one
-    if (this.#kind === 'postgresql' && !this.#readsItself()) {
+    if (this.#dialect.sql.changesWithin && !this.#readsItself()) {
       const statement = this.#statement(
         `with _changed as (${change} returning *) select ${columns.join(', ')} from ${[`_changed as ${rootTableAlias}`, ...joins].join(' ')}`,
       );
@@ -427,7 +430,7 @@ export class CompiledRead {
 
   /** The rows that a query selects, in its own order, and what another query counts. */
   async pageOf(
-    { all, count, following: next, inOrder, keys }: PageQueries,
+    { all, count, countsFirst = false, following: next, inOrder, keys }: PageQueries,
     window: Window,
     reading: Reading = {},
   ): Promise<CompiledPage> {
@@ -436,6 +439,11 @@ export class CompiledRead {
     const page = this.#sendable(keys);
     const source = { all: this.#bound(count), rows: all && this.#bound(all) };
     const fetch = () => this.#executor.rows(this.#statement(order.text.ofSelected(page.sql), order.wide), page.params);
+    if (countsFirst) {
+      const counted = await this.#counter.count(source);
+      const isBeyond = counted.is === 'exact' && window.offset >= counted.count;
+      return this.#placedPage(isBeyond ? [] : await fetch(), counted, limit, null, reading);
+    }
     if (!seek) {
       const [rows, counted] = await this.#counter.beside(window, source, fetch);
       return this.#placedPage(rows, counted, limit, inOrder ? order.seek : null, reading);
@@ -538,12 +546,11 @@ export class CompiledRead {
     const keys = new Set<unknown>();
     for (const parent of parents) if (parent[parentColumn] !== null) keys.add(parent[parentColumn]);
     if (keys.size === 0) return [];
-    const list = this.#kind === 'postgresql' ? [...keys] : jsonList(keys);
-    return send.rows(this.#manyStatements[source] as Statement, [list]);
+    return send.rows(this.#manyStatements[source] as Statement, [this.#dialect.values.list(keys)]);
   }
 
   #manyStatement({ columns, conditions, joins, object, order, owner, table }: ManySelection): Statement {
-    const among = this.#kind === 'postgresql' ? `${owner} = any($1)` : `${owner} in (select value from json_each(?1))`;
+    const among = this.#dialect.sql.among([owner], this.#parameter(1)).join('');
     const text = `select ${columns.join(', ')} from ${[table, ...joins].join(' ')}${where([among, ...conditions])} order by ${order.sql}`;
     return this.#statement(text, this.#wide || holdsBigints(object.variants.flatMap(({ fields }) => fields)));
   }
@@ -565,11 +572,11 @@ export class CompiledRead {
   /** A query of the mapper's with its parameters apart, so that its text is the same for every request. */
   #sendable({ sql, params }: KeyQuery): KeyQuery {
     if (params.length === 0) return { sql, params };
-    return parametrized(sql, params, this.#kind) ?? { sql: this.#platform.formatQuery(sql, params), params: [] };
+    return parametrized(sql, params, this.#dialect) ?? { sql: this.#platform.formatQuery(sql, params), params: [] };
   }
 
   #parameter(position: number): string {
-    return this.#kind === 'postgresql' ? `$${position}` : `?${position}`;
+    return this.#dialect.sql.parameter(position);
   }
 
   #statement(text: string, wide = this.#wide): Statement {

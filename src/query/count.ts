@@ -1,15 +1,15 @@
-import type { DatabaseKind } from '../database/mapper.ts';
 import type { CountMode } from '../declaration/types.ts';
+import type { Dialect } from '../dialect/dialect.ts';
 import type { Counted } from '../response/collection.ts';
 import type { Window } from './window.ts';
 
 /** Fewer rows than this are counted, also where an estimate would do. */
 export const leastEstimate = 10_000;
 
-/** How far rows are counted; null: to the end. SQLite has no estimate to give, so there they are. */
-export function countLimit(mode: CountMode, database: DatabaseKind): number | null {
+/** How far rows are counted; null: to the end, as also where the database cannot estimate. */
+export function countLimit(mode: CountMode, { sql }: Dialect): number | null {
   if (mode === 'exact') return null;
-  if (mode === 'estimated') return database === 'postgresql' ? leastEstimate : null;
+  if (mode === 'estimated') return sql.estimate ? leastEstimate : null;
   return mode.capped;
 }
 
@@ -34,14 +34,8 @@ export function cappedCountText(rows: string, limit: number): string {
   return `select count(*) as n from (${rows} limit ${limit + 1}) as counted`;
 }
 
-/** Has PostgreSQL say how many rows it expects of a text, without running it. */
-export function estimateText(rows: string): string {
-  return `explain (format json) ${rows}`;
-}
-
-/** The number in the answer to that, as the driver gives it: text, or parsed already. */
-export function estimateIn(answer: unknown): Counted {
-  const [{ Plan: plan }] = (typeof answer === 'string' ? JSON.parse(answer) : answer) as [{ Plan: { 'Plan Rows': number } }];
+/** What a list says of a number of rows that was estimated. */
+export function countedAbout(estimate: number): Counted {
   // that there are more than this many is known
-  return { count: Math.max(leastEstimate + 1, Math.round(plan['Plan Rows'])), is: 'estimated' };
+  return { count: Math.max(leastEstimate + 1, estimate), is: 'estimated' };
 }

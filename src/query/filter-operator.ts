@@ -1,16 +1,15 @@
-import { lowered, lowerFunction } from '../database/lower-case.ts';
-import type { DatabaseKind } from '../database/mapper.ts';
 import type { FilterOperator } from '../declaration/types.ts';
+import type { Dialect } from '../dialect/dialect.ts';
 import { type Condition, not, value } from './condition.ts';
 import type { FilterPath, PathColumn } from './filter-path.ts';
-import { itemsIn, listParameter, patternOf, type ValueReader, valueReader } from './filter-value.ts';
+import { itemsIn, patternOf, type ValueReader, valueReader } from './filter-value.ts';
 
 /** Makes the condition of a value of a request, or says what the value should have been. */
 export type ConditionMaker = (text: string) => { readonly condition: Condition } | { readonly expected: string };
 
 /** How a database compares texts without regard to case. */
 export interface TextMatching {
-  readonly database: DatabaseKind;
+  readonly dialect: Dialect;
   /** The collation that knows upper and lower case beyond ASCII, where that of the database does not: `collate "…"`. */
   readonly collation: string;
 }
@@ -20,12 +19,12 @@ const comparisons = { eq: '=', lt: '<', lte: '<=', gt: '>', gte: '>=' } as const
 /** Prepares the condition that an operator makes of the value at the end of a path. */
 export function conditionMaker(path: FilterPath, operator: FilterOperator, matching: TextMatching): ConditionMaker {
   if (operator === 'exists') return existsMaker(path);
-  const { database } = matching;
+  const { dialect } = matching;
   const { kind } = path.column as NonNullable<FilterPath['column']>;
-  const read = valueReader(kind, database);
+  const read = valueReader(kind, dialect);
   switch (operator) {
     case 'in':
-      return (text) => inList(path, text, read, database);
+      return (text) => inList(path, text, read, dialect);
     case 'contains':
     case 'starts':
     case 'ends': {
@@ -60,7 +59,12 @@ function existsMaker({ exists }: FilterPath): ConditionMaker {
   };
 }
 
-function inList(path: FilterPath, text: string, read: ValueReader, database: DatabaseKind): ReturnType<ConditionMaker> {
+function inList(
+  path: FilterPath,
+  text: string,
+  read: ValueReader,
+  { sql: { among }, values: { listText } }: Dialect,
+): ReturnType<ConditionMaker> {
   const items = itemsIn(text);
   if (!items) return { expected: 'must have a comma or another backslash after each backslash, as in "a\\,b,c"' };
   const values = new Set<unknown>();
@@ -69,15 +73,12 @@ function inList(path: FilterPath, text: string, read: ValueReader, database: Dat
     if ('expected' in found) return { expected: `must be a list of values separated by commas, each of which ${found.expected}` };
     values.add(found.value);
   }
-  const list = value(listParameter([...values], database));
-  const [before, after] = database === 'postgresql' ? [' = any(', ')'] : [' in (select value from json_each(', '))'];
-  return { condition: path.holds(({ sql }) => [...sql, before, list, after]) };
+  const list = value(listText([...values]));
+  return { condition: path.holds(({ sql }) => among(sql, list)) };
 }
 
 /** That a column is like a pattern, whatever the case of its letters. */
-export function matches({ kind, sql }: PathColumn, pattern: string, { collation, database }: TextMatching): Condition {
-  if (database === 'sqlite') return [`${lowerFunction}(`, ...sql, ') like ', value(lowered(pattern)), " escape '\\'"];
-  // the blanks that fill up a column of a fixed length are no part of the text
-  const text: Condition = kind.kind === 'string' && kind.fixed ? ['cast(', ...sql, ' as text)'] : sql;
-  return [...text, ' ilike ', value(pattern), collation];
+export function matches({ kind, sql }: PathColumn, pattern: string, { collation, dialect }: TextMatching): Condition {
+  const isPadded = kind.kind === 'string' && kind.fixed === true;
+  return dialect.sql.matches(sql, { text: pattern, bind: value, isPadded, collation });
 }

@@ -1,5 +1,6 @@
 import { type EntityMetadata, type EntityProperty, ReferenceKind } from '@mikro-orm/core';
-import { type DatabaseKind, databaseKindOf, type Mapper } from '../database/mapper.ts';
+import type { Mapper } from '../database/mapper.ts';
+import { type Dialect, dialectOf } from '../dialect/dialect.ts';
 import type { AssociationField, FieldPlan } from '../model/field-plan.ts';
 import { targetsOf } from '../model/field-plan.ts';
 import { concreteClasses, discriminatorProperty, hasDiscriminator, isKindOf } from '../model/hierarchy.ts';
@@ -72,12 +73,12 @@ interface Place {
 
 class Follower {
   readonly #mapper: Mapper;
-  readonly #database: DatabaseKind;
+  readonly #dialect: Dialect;
   readonly #isHiding: IsHiding;
 
   constructor(mapper: Mapper, isHiding: IsHiding) {
     this.#mapper = mapper;
-    this.#database = databaseKindOf(mapper);
+    this.#dialect = dialectOf(mapper);
     this.#isHiding = isHiding;
   }
 
@@ -114,16 +115,11 @@ class Follower {
     const { fields } = readable(place.plan, place.names);
     if (!fields.some(({ kind }) => kind === 'to-many')) {
       const step = this.#step(place);
-      if ('column' in step) return this.#isNot(leaf(step.column));
+      if ('column' in step) return this.#dialect.sql.isNotTrue(leaf(step.column));
       return not(this.condition(place, leaf));
     }
     const step = this.#step(place) as Hop;
     return this.#through(step, place, (inner) => (inner ? this.negated(inner, leaf) : []));
-  }
-
-  /** What is not known to hold does not hold. */
-  #isNot(condition: Condition): Condition {
-    return this.#database === 'postgresql' ? ['(', ...condition, ') is not true'] : ['not coalesce((', ...condition, '), 0)'];
   }
 
   /** The next column or association. What is embedded in the row is passed through. */

@@ -1,10 +1,9 @@
 import type { EntityProperty } from '@mikro-orm/core';
-import type { DatabaseKind } from '../database/mapper.ts';
 import type { FilterOperator } from '../declaration/types.ts';
-import { isDate } from '../model/identifier.ts';
+import type { Dialect } from '../dialect/dialect.ts';
+import { isDate } from '../dialect/storable.ts';
 import type { ValueKind } from '../model/value-kind.ts';
 import { fromJson } from '../serialization/from-json.ts';
-import { bindable } from './bound-statement.ts';
 import { seekValueCheck } from './seek-value.ts';
 
 /** What a value of a request became: what the driver takes, or what it should have been. */
@@ -18,10 +17,10 @@ const named: readonly FilterOperator[] = ['eq', 'ne', 'in', 'exists'];
 const textual: readonly FilterOperator[] = ['contains', 'starts', 'ends'];
 
 /** The operators that make sense of what a column holds. */
-export function operatorsFor(kind: ValueKind, property: EntityProperty, database: DatabaseKind): readonly FilterOperator[] {
+export function operatorsFor(kind: ValueKind, property: EntityProperty, dialect: Dialect): readonly FilterOperator[] {
   // what only the mapper reads can be compared by nobody else
-  const isComparable = seekValueCheck(kind, property, database) !== null && !property.hasConvertToJSValueSQL;
-  if (!isComparable || isDateOfMapper(kind, property, database)) return ['exists'];
+  const isComparable = seekValueCheck(kind, property, dialect) !== null && !property.hasConvertToJSValueSQL;
+  if (!isComparable || isDateOfMapper(kind, property, dialect)) return ['exists'];
   switch (kind.kind) {
     case 'integer':
     case 'bigint':
@@ -44,9 +43,9 @@ export function operatorsFor(kind: ValueKind, property: EntityProperty, database
   }
 }
 
-/** SQLite keeps a day as text, but as a number where the model has a `Date` for it. */
-function isDateOfMapper({ kind }: ValueKind, property: EntityProperty, database: DatabaseKind): boolean {
-  return kind === 'date' && database === 'sqlite' && property.customType?.constructor.name !== 'DateType';
+/** A day that stands as a number among others that are text. */
+function isDateOfMapper({ kind }: ValueKind, property: EntityProperty, { values }: Dialect): boolean {
+  return kind === 'date' && values.datesAsNumbers && property.customType?.constructor.name !== 'DateType';
 }
 
 /** What a column holds, in words for a message. */
@@ -69,16 +68,15 @@ export function kindName({ kind }: ValueKind): string {
 }
 
 /** Makes the reader of values of a column, which takes what the column can hold and nothing else. */
-export function valueReader(kind: ValueKind, database: DatabaseKind): ValueReader {
+export function valueReader(kind: ValueKind, { values }: Dialect): ValueReader {
   // what is compared need not be as coarse as what is kept, and others may have kept it less coarse
   const parse = fromJson(kind.kind === 'datetime' ? { ...kind, digits: 3 } : kind);
-  const bind = database === 'postgresql' ? postgresText : (value: unknown) => sqliteValue(kind, value);
-  const isAsGiven = kind.kind === 'real' && database === 'sqlite';
+  const isAsGiven = kind.kind === 'real' && !values.singleReals;
   return (text) => {
     const json = jsonOf(kind, text);
     const parsed = parse(json === undefined ? null : json);
     if ('refused' in parsed) return { expected: parsed.refused.title };
-    return { value: bind(isAsGiven ? json : parsed.value) };
+    return { value: values.comparable(isAsGiven ? json : parsed.value, kind) };
   };
 }
 
@@ -99,22 +97,6 @@ function jsonOf(kind: ValueKind, text: string): unknown {
     default:
       return text;
   }
-}
-
-/** PostgreSQL is given text, and takes it for the type of the column beside it. */
-function postgresText(value: unknown): string {
-  return value instanceof Date ? value.toISOString() : String(value);
-}
-
-function sqliteValue(kind: ValueKind, value: unknown): unknown {
-  if (kind.kind === 'bigint') return BigInt(value as string | number | bigint);
-  return bindable(kind.kind === 'decimal' ? Number(value) : value, 'sqlite');
-}
-
-/** Values as one parameter, so that their number does not make another statement. */
-export function listParameter(values: readonly unknown[], database: DatabaseKind): string {
-  if (database === 'postgresql') return `{${values.map((value) => `"${String(value).replace(/["\\]/g, '\\$&')}"`).join(',')}}`;
-  return `[${values.map((value) => (typeof value === 'bigint' ? value.toString() : JSON.stringify(value))).join(',')}]`;
 }
 
 /** The items of `1,2`. A comma that belongs to an item has a backslash before it, and so has a backslash; null where one stands alone. */

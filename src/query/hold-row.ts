@@ -1,5 +1,6 @@
 import { type EntityMetadata, helper } from '@mikro-orm/core';
 import type { RequestEntityManager } from '../database/mapper.ts';
+import { dialectOn } from '../dialect/dialect.ts';
 import { keyOf } from '../model/identifier.ts';
 import { versionOf, versionText } from '../model/version.ts';
 import { versionReader } from './version-reader.ts';
@@ -12,7 +13,7 @@ export interface HeldRow {
 
 /**
  * Holds an entity's row until the transaction ends, against those who would change or remove it, and not against those who
- * only refer to it. Null: it is gone. SQLite has one writer at a time, so that being there is enough.
+ * only refer to it. Null: it is gone.
  */
 export async function holdRow(em: RequestEntityManager, entity: object): Promise<HeldRow | null> {
   const platform = em.getPlatform();
@@ -24,9 +25,8 @@ export async function holdRow(em: RequestEntityManager, entity: object): Promise
     .map((part) => quote(part as string))
     .join('.');
   const column = quote(keyOf(root as EntityMetadata).fieldNames[0] as string);
-  const lock = platform.supportsSchemas() ? ' for no key update' : '';
   const selected = version ? `${quote(version.fieldNames[0] as string)} as version` : '1';
-  const sql = `select ${selected} from ${table} where ${column} = ?${lock}`;
+  const sql = `select ${selected} from ${table} where ${column} = ?${dialectOn(platform).sql.rowLock()}`;
   const [row] = await em.execute(sql, [helper(entity).getPrimaryKey(true)]);
   if (!row || !version) return row ? { isAsRead: true } : null;
   const read = versionText((entity as Record<string, unknown>)[version.name as string]);

@@ -1,5 +1,6 @@
 import type { EntityMetadata } from '@mikro-orm/core';
-import { databaseKindOf, type Mapper, type RequestEntityManager } from '../database/mapper.ts';
+import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
+import { dialectOf } from '../dialect/dialect.ts';
 import type { QueryText } from './condition-query.ts';
 import { keyReader } from './keys.ts';
 
@@ -9,8 +10,6 @@ export interface KeySteps {
   close(): void;
 }
 
-const cursorName = 'declarest_export';
-
 /** Steps through the keys of a query in the transaction of an entity manager; without one they are all read at once. */
 export async function stepThroughKeys(
   mapper: Mapper,
@@ -18,31 +17,10 @@ export async function stepThroughKeys(
   meta: EntityMetadata,
   { sql, params }: QueryText,
 ): Promise<KeySteps> {
-  const platform = em.getPlatform();
   const keyIn = keyReader(em, meta);
-  const connection = em.isInTransaction() ? await connectionOf(em) : null;
-  if (!connection) return stepThroughAll((await em.execute(sql, [...params])).map(keyIn));
-  if (databaseKindOf(mapper) === 'postgresql') {
-    await em.execute('set local cursor_tuple_fraction = 1');
-    await em.execute(`declare ${cursorName} no scroll cursor for ${sql}`, [...params]);
-    return {
-      next: async (size) => (await em.execute(`fetch forward ${size} from ${cursorName}`)).map(keyIn),
-      close: () => undefined,
-    };
-  }
-  const steps = connection.steps(platform.formatQuery(sql, params));
-  return {
-    async next(size) {
-      const keys: unknown[] = [];
-      while (keys.length < size) {
-        const { done, value } = steps.next();
-        if (done) break;
-        keys.push(keyIn(value));
-      }
-      return keys;
-    },
-    close: () => void steps.return?.(),
-  };
+  if (!em.isInTransaction()) return stepThroughAll(await em.execute(sql, [...params]).then((rows) => rows.map(keyIn)));
+  const steps = await dialectOf(mapper).connections.rowSteps(em, sql, params);
+  return { next: async (size) => (await steps.next(size)).map(keyIn), close: () => steps.close() };
 }
 
 function stepThroughAll(keys: readonly unknown[]): KeySteps {
@@ -54,18 +32,4 @@ function stepThroughAll(keys: readonly unknown[]): KeySteps {
     },
     close: () => undefined,
   };
-}
-
-/** The connection of SQLite's dialect that a transaction takes place on. */
-interface StepConnection {
-  steps(sql: string): Iterator<object>;
-}
-
-interface TransactionContext {
-  getExecutor(): { provideConnection<Result>(work: (connection: StepConnection) => Promise<Result>): Promise<Result> };
-}
-
-function connectionOf(em: RequestEntityManager): Promise<StepConnection> {
-  const context = em.getTransactionContext() as unknown as TransactionContext;
-  return context.getExecutor().provideConnection(async (connection) => connection);
 }

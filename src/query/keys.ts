@@ -1,10 +1,11 @@
 import { type EntityMetadata, QueryFlag, type QueryOrderMap, raw } from '@mikro-orm/core';
 import type { RequestEntityManager } from '../database/mapper.ts';
 import type { CountMode, SortKey } from '../declaration/types.ts';
+import { dialectOn } from '../dialect/dialect.ts';
 import { type Identifier, keyOf } from '../model/identifier.ts';
 import type { Counted } from '../response/collection.ts';
 import { clausesOf } from './condition-query.ts';
-import { cappedCountText, countedFrom, countedTo, countLimit, estimateIn, estimateText } from './count.ts';
+import { cappedCountText, countedAbout, countedFrom, countedTo, countLimit } from './count.ts';
 import { type AnyQueryBuilder, isPlain } from './restriction.ts';
 import type { Window } from './window.ts';
 
@@ -20,14 +21,16 @@ export async function countOf(
   query: AnyQueryBuilder,
   mode: CountMode,
 ): Promise<Counted> {
-  const limit = countLimit(mode, em.getPlatform().supportsSchemas() ? 'postgresql' : 'sqlite');
+  const dialect = dialectOn(em.getPlatform());
+  const limit = countLimit(mode, dialect);
   if (limit === null || !isPlain(query)) return countedFrom(await countKeys(em, meta, query), mode);
   const { sql, params } = keysOfAll(meta, query);
   const [row] = await em.execute(cappedCountText(sql, limit), [...params]);
   const found = Number((row as { n: number | string }).n);
-  if (mode !== 'estimated' || found <= limit) return countedTo(found, limit);
-  const [plan] = await em.execute(estimateText(sql), [...params]);
-  return estimateIn((plan as { 'QUERY PLAN': unknown })['QUERY PLAN']);
+  const { estimate } = dialect.sql;
+  if (mode !== 'estimated' || !estimate || found <= limit) return countedTo(found, limit);
+  const [result] = await em.execute(estimate.statement(sql), [...params]);
+  return countedAbout(estimate.rowsIn(Object.values(result as object)[0]));
 }
 
 /** The keys of a plain query, in no order. */

@@ -1,4 +1,4 @@
-import type { DatabaseKind } from '../database/mapper.ts';
+import type { Dialect } from '../dialect/dialect.ts';
 import { Recent } from './recent.ts';
 import type { RowPlan } from './row-plan.ts';
 import { rootTableAlias } from './row-plan.ts';
@@ -30,7 +30,7 @@ export class PageText {
   readonly #own: readonly string[];
   readonly #sort: SortPlan;
   readonly #seek: SeekPlan | null;
-  readonly #kind: DatabaseKind;
+  readonly #dialect: Dialect;
   /** Which columns of a row its token is made of. */
   readonly edgeColumns: readonly number[];
   /** Of the rows that a query selects. */
@@ -39,12 +39,12 @@ export class PageText {
   /** Texts of what is sought, by which of the values are null: the conditions differ in that. */
   readonly #sought = new Recent<string>(keptTexts);
 
-  constructor(root: RowPlan['root'], filters: readonly string[], sort: SortPlan, seek: SeekPlan | null, kind: DatabaseKind) {
+  constructor(root: RowPlan['root'], filters: readonly string[], sort: SortPlan, seek: SeekPlan | null, dialect: Dialect) {
     this.#root = root;
     this.#own = [...root.conditions, ...filters];
     this.#sort = sort;
     this.#seek = seek;
-    this.#kind = kind;
+    this.#dialect = dialect;
     const columns = [...root.columns];
     const columnsOfSelected = [...root.columns];
     this.edgeColumns = (seek?.columns ?? []).map((column) => {
@@ -68,23 +68,16 @@ export class PageText {
     return this.#page(conditionsOf(sql), 'after', `limit ${this.#parameter(taken + 1)} offset ${this.#parameter(taken + 2)}`);
   }
 
-  /** Whether several pages can be found at once: on PostgreSQL, where the key alone is what the list is ordered by. */
+  /** Whether several pages can be found at once: where the key alone is what the list is ordered by. */
   get canShareWalks(): boolean {
-    return this.#kind === 'postgresql' && this.#sort.columns.length === 1;
+    return this.#dialect.sql.pagesAtOffsets !== null && this.#sort.columns.length === 1;
   }
 
-  /**
-   * Several pages of one size by their places. The parameter are the offsets, in ascending order; each is looked for from the
-   * one before. The size is no parameter: the planner would take it for a tenth of the table, and read all of it.
-   */
+  /** Several pages of one size by their places. The parameter are the offsets, in ascending order. */
   byOffsets(size: number): string {
     const { joins, key, table } = this.#root;
-    const keyAt = (from: readonly string[], offset: string) =>
-      `(select ${key} from ${table}${where([...this.#own, ...from])} order by ${key} offset ${offset} limit 1)`;
-    const next = keyAt([`${key} >= hop.key`], '($1::int8[])[hop.n + 1] - ($1::int8[])[hop.n]');
-    const hops = `select 1, ${keyAt([], '($1::int8[])[1]')} union all select hop.n + 1, ${next} from _hop as hop where hop.n < cardinality($1::int8[]) and hop.key is not null`;
-    const page = `select ${key} as key from ${table}${where([...this.#own, `${key} >= hop.key`])} order by ${key} limit ${size}`;
-    return `with recursive _hop(n, key) as (${hops}) select ${this.#columns}, hop.n from _hop as hop cross join lateral (${page}) as page inner join ${table} on ${key} = page.key ${joins.join(' ')} order by hop.n, ${key}`;
+    const select = this.#dialect.sql.pagesAtOffsets as NonNullable<Dialect['sql']['pagesAtOffsets']>;
+    return select({ columns: this.#columns, conditions: this.#own, joins, key, table, size });
   }
 
   /** All rows that fulfil the conditions, in order. */
@@ -158,7 +151,7 @@ export class PageText {
   }
 
   #parameter(position: number): string {
-    return this.#kind === 'postgresql' ? `$${position}` : `?${position}`;
+    return this.#dialect.sql.parameter(position);
   }
 }
 

@@ -1,9 +1,9 @@
 import type { Executor } from '../database/executor.ts';
-import type { DatabaseKind } from '../database/mapper.ts';
 import type { CountMode } from '../declaration/types.ts';
+import type { Dialect, RowEstimate } from '../dialect/dialect.ts';
 import type { Counted } from '../response/collection.ts';
 import { nameOf } from './bound-statement.ts';
-import { cappedCountText, countedFrom, countedTo, countLimit, estimateIn, estimateText, numberTold } from './count.ts';
+import { cappedCountText, countedAbout, countedFrom, countedTo, countLimit, numberTold } from './count.ts';
 import type { BoundText } from './page-text.ts';
 import type { Window } from './window.ts';
 
@@ -21,13 +21,15 @@ export class RowCounter {
   readonly #executor: Executor;
   readonly #mode: CountMode;
   readonly #limit: number | null;
+  readonly #estimate: RowEstimate | null;
   /** How many rows a statement had last. It decides what is asked for first, and is never an answer. */
   readonly #last = new Map<string, number>();
 
-  constructor(executor: Executor, mode: CountMode, kind: DatabaseKind) {
+  constructor(executor: Executor, mode: CountMode, dialect: Dialect) {
     this.#executor = executor;
     this.#mode = mode;
-    this.#limit = countLimit(mode, kind);
+    this.#limit = countLimit(mode, dialect);
+    this.#estimate = mode === 'estimated' ? dialect.sql.estimate : null;
   }
 
   /** Whether the number does not say if rows follow a page, so that one row more has to be asked for. */
@@ -38,9 +40,9 @@ export class RowCounter {
   async count({ all, rows }: CountSource): Promise<Counted> {
     if (this.#limit === null || !rows) return countedFrom(await this.#number(all), this.#mode);
     const found = await this.#number({ text: cappedCountText(rows.text, this.#limit), params: rows.params });
-    if (this.#mode !== 'estimated' || found <= this.#limit) return countedTo(found, this.#limit);
-    const [plan] = await this.#send({ text: estimateText(rows.text), params: rows.params });
-    return estimateIn(plan?.[0]);
+    if (!this.#estimate || found <= this.#limit) return countedTo(found, this.#limit);
+    const [result] = await this.#send({ text: this.#estimate.statement(rows.text), params: rows.params });
+    return countedAbout(this.#estimate.rowsIn(result?.[0]));
   }
 
   /**

@@ -1,5 +1,6 @@
 import { ArrayType, DateType, type EntityMetadata, type EntityProperty, ReferenceKind, type Type } from '@mikro-orm/core';
-import { type DatabaseKind, databaseKindOf, type Mapper } from '../database/mapper.ts';
+import type { Mapper } from '../database/mapper.ts';
+import { type Dialect, dialectOf } from '../dialect/dialect.ts';
 import {
   type AssociationField,
   type EmbeddedField,
@@ -84,7 +85,7 @@ export function planRows(
   const selection = new Selection(planner, planner.rootTable(meta), rootTableAlias);
   const object = selection.object(plan, meta, rootTableAlias, null);
   const subject = withSubject
-    ? subjectColumns({ mapper, kind: planner.kind, meta, alias: rootTableAlias, add: (sql) => selection.add(sql) })
+    ? subjectColumns({ mapper, dialect: planner.dialect, meta, alias: rootTableAlias, add: (sql) => selection.add(sql) })
     : 'nobody asked for one';
   const version = withVersion ? versionOf(meta) : null;
   const root = {
@@ -106,7 +107,7 @@ interface PendingMany {
 
 class RowPlanner {
   readonly mapper: Mapper;
-  readonly kind: DatabaseKind;
+  readonly dialect: Dialect;
   readonly many: ManySelection[] = [];
   readonly limited: EntityMetadata[] = [];
   readonly #isLimited: (meta: EntityMetadata) => boolean;
@@ -115,7 +116,7 @@ class RowPlanner {
 
   constructor(mapper: Mapper, isLimited: (meta: EntityMetadata) => boolean) {
     this.mapper = mapper;
-    this.kind = databaseKindOf(mapper);
+    this.dialect = dialectOf(mapper);
     this.#isLimited = isLimited;
   }
 
@@ -349,9 +350,9 @@ class Selection {
     return this.#value(name, value, `${alias}.${this.#planner.quote(property.fieldNames[0] as string)}`, property);
   }
 
-  /** What the database computes. PostgreSQL's rows are text, which tells nothing of what else it could be. */
+  /** What the database computes. Rows that are text tell nothing of what else it could be. */
   #formula({ metadata: property, name, value }: ScalarField, meta: EntityMetadata, alias: string): RowField {
-    if (this.#planner.kind === 'postgresql' && value.kind !== 'string')
+    if (this.#planner.dialect.values.readsText && value.kind !== 'string')
       throw new NeedsEntity(
         `${meta.className}.${String(property.name)} is computed by the database, in a type of its own choice`,
       );
@@ -362,23 +363,23 @@ class Selection {
   }
 
   #value(name: string, value: ValueKind, sql: string, property: EntityProperty): RowField {
-    const { kind, mapper } = this.#planner;
+    const { mapper } = this.#planner;
+    const { sql: syntax, values } = this.#planner.dialect;
     const custom = property.customType as Type<unknown> | undefined;
     if (value.kind === 'custom' || value.kind === 'any' || property.hasConvertToJSValueSQL)
       throw new NeedsEntity(`${String(property.name)} has a type that only JavaScript converts`);
     const isList = custom instanceof ArrayType;
-    if (kind === 'postgresql' && !property.formula) refuseOtherColumn(value, property, isList);
+    if (values.readsText && !property.formula) refuseOtherColumn(value, property, isList);
     if (isList) {
       const read = mapperRead(value, property, mapper);
-      if (kind === 'sqlite') return { kind: 'value', name, column: this.add(sql), value, convert: read };
-      const column = this.add(`array_to_json(${sql})`);
+      const column = this.add(syntax.listColumn(sql));
+      if (!values.readsText) return { kind: 'value', name, column, value, convert: read };
       return { kind: 'value', name, column, value, convert: (given) => read(JSON.parse(given as string)) };
     }
     if (value.kind === 'decimal' || value.kind === 'interval' || (value.kind === 'date' && !(custom instanceof DateType)))
       return { kind: 'value', name, column: this.add(sql), value, convert: mapperRead(value, property, mapper) };
-    const isMoment =
-      value.kind === 'datetime' && kind === 'postgresql' && /^timestamp(tz|.* with time zone)/.test(columnType(property));
-    return { kind: 'value', name, column: this.add(isMoment ? `(${sql} at time zone 'UTC')` : sql), value };
+    const column = value.kind === 'datetime' ? syntax.timeColumn(sql, columnType(property)) : sql;
+    return { kind: 'value', name, column: this.add(column), value };
   }
 
   #embedded(field: EmbeddedField, meta: EntityMetadata, alias: string): RowField {

@@ -1,5 +1,6 @@
 import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
-import { databaseKindOf, type Mapper, type RequestEntityManager } from '../database/mapper.ts';
+import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
+import { dialectOf } from '../dialect/dialect.ts';
 import { type Identifier, keyOf } from '../model/identifier.ts';
 import { tableOf } from './table-name.ts';
 
@@ -16,16 +17,14 @@ export class RowChanged extends Error {
 /** The columns of a row that tell whether it was changed, as they stand in SQL. */
 export function versionColumns(mapper: Mapper, meta: EntityMetadata, alias: string): readonly string[] {
   const quote = (name: string) => mapper.driver.getPlatform().quoteIdentifier(name).toString();
-  const [root, ...further] = tablesOf(meta);
-  if (databaseKindOf(mapper) === 'postgresql') {
-    return [`${alias}.xmin`, ...further.map((own) => subselect(mapper, meta, own, alias, 'part.xmin::text'))];
-  }
-  const columns = columnsOf(root as EntityMetadata).map((name) => `${alias}.${quote(name)}`);
-  const parts = further.map((own) => {
-    const texts = columnsOf(own).map((name) => `quote(part.${quote(name)})`);
-    return subselect(mapper, meta, own, alias, texts.join(" || ',' || "));
-  });
-  return [...columns, ...parts];
+  const [root, ...further] = tablesOf(meta) as [EntityMetadata, ...EntityMetadata[]];
+  const { rowVersion, textOf } = dialectOf(mapper).sql;
+  const columnsIn = (own: EntityMetadata, from: string) =>
+    rowVersion ? [`${from}.${rowVersion}`] : columnsOf(own).map((name) => `${from}.${quote(name)}`);
+  return [
+    ...columnsIn(root, alias),
+    ...further.map((own) => subselect(mapper, meta, own, alias, textOf(columnsIn(own, 'part')))),
+  ];
 }
 
 /** The tables that hold a row: one, or one for each class of its line. */
@@ -62,7 +61,7 @@ export async function readVersion(
   const key = keyOf(meta.root);
   const columns = versionColumns(mapper, meta, 'e').map((sql, i) => `${sql} as v${i}`);
   // whoever only refers to the row is not kept from it
-  const locking = lock && databaseKindOf(mapper) === 'postgresql' ? ' for no key update of e' : '';
+  const locking = lock ? dialectOf(mapper).sql.rowLock('e') : '';
   const from = `${tableOf(mapper, meta.root)} as e`;
   const sql = `select ${columns.join(', ')} from ${from} where e.${platform.quoteIdentifier(key.fieldNames[0] as string)} = ?${locking}`;
   const value = key.customType ? key.customType.convertToDatabaseValue(id, platform, { mode: 'query' }) : id;

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
-import { databaseKindOf, type Mapper } from '../database/mapper.ts';
+import type { Mapper } from '../database/mapper.ts';
 import type { ApiDeclaration, SearchDeclaration } from '../declaration/types.ts';
+import { dialectOf, type SearchSyntax } from '../dialect/dialect.ts';
 import { type Field, type FieldPlan, planFields, targetsOf } from '../model/field-plan.ts';
 import { readGroups } from '../model/groups.ts';
 import { type ReadableField, readableField } from '../model/readable-field.ts';
@@ -9,17 +10,10 @@ import { type Condition, value } from './condition.ts';
 import type { FilterPath } from './filter-path.ts';
 import { tableOf } from './table-name.ts';
 
-/** The columns of a full-text search as one document. An index is made of the same words. */
-export function documentOf(columns: readonly Condition[]): Condition {
-  const texts = columns.flatMap((sql, i) => [...(i === 0 ? [] : [" || ' ' || "]), 'coalesce(', ...sql, ", '')"]);
-  return ["to_tsvector('simple', ", ...texts, ')'];
-}
-
 /** That every word is the beginning of a word in one of the columns. */
-export function fulltextCondition(paths: readonly FilterPath[], words: readonly string[]): Condition {
-  const document = documentOf(paths.flatMap(({ own }) => (own ? [own] : [])));
-  const query = words.map((word) => `'${word.replaceAll('\\', '\\\\').replaceAll("'", "''")}':*`).join(' & ');
-  return [...document, " @@ to_tsquery('simple', ", value(query), ')'];
+export function fulltextCondition(search: SearchSyntax, paths: readonly FilterPath[], words: readonly string[]): Condition {
+  const document = search.document(paths.flatMap(({ own }) => (own ? [own] : [])));
+  return search.holdsWords(document, words, value);
 }
 
 /** An index that a search makes use of. */
@@ -29,16 +23,17 @@ interface SearchIndex {
   readonly sql: string;
 }
 
-/** Adds to the models what PostgreSQL needs for the searches that ask for it: the schema tool makes indexes of it, and the extensions are given back. */
+/** Adds to the models what the database needs for the searches that ask for it: the schema tool makes indexes of it, and the extensions are given back. */
 export function addSearchIndexes(mapper: Mapper, apis: readonly ApiDeclaration[]): readonly string[] {
-  if (databaseKindOf(mapper) !== 'postgresql') return [];
+  const syntax = dialectOf(mapper).sql.search;
+  if (!syntax) return [];
   const extensions = new Set<string>();
   for (const api of apis) {
     const meta = mapper.getMetadata().get(api.class.value as never) as EntityMetadata;
     for (const { list } of [api, ...api.actions]) {
       if (!list?.search || list.search.using === 'like') continue;
-      if (list.search.using === 'trigram') extensions.add('pg_trgm');
-      for (const { meta: owner, name, sql } of indexesOf(mapper, meta, list.search)) {
+      if (list.search.using === 'trigram') extensions.add(syntax.trigramExtension);
+      for (const { meta: owner, name, sql } of indexesOf(mapper, meta, list.search, syntax)) {
         const known = owner.indexes.some((index) => index.name === name);
         if (!known) owner.indexes.push({ name, expression: sql } as never);
       }
@@ -47,7 +42,12 @@ export function addSearchIndexes(mapper: Mapper, apis: readonly ApiDeclaration[]
   return [...extensions];
 }
 
-function indexesOf(mapper: Mapper, meta: EntityMetadata, { fields, using }: SearchDeclaration): SearchIndex[] {
+function indexesOf(
+  mapper: Mapper,
+  meta: EntityMetadata,
+  { fields, using }: SearchDeclaration,
+  syntax: SearchSyntax,
+): SearchIndex[] {
   const plan = planFields(mapper, meta, readGroups);
   const quote = (name: string) => mapper.driver.getPlatform().quoteIdentifier(name).toString();
   const columns = fields.map(({ field }) => columnAt(plan, meta, field.split('.')));
@@ -57,11 +57,11 @@ function indexesOf(mapper: Mapper, meta: EntityMetadata, { fields, using }: Sear
       .digest('hex')
       .slice(0, 8);
     const name = `${owner.tableName.slice(0, 40)}_${using}_${hash}`;
-    return { meta: owner.root, name, sql: `create index ${quote(name)} on ${tableOf(mapper, owner)} using gin (${expression})` };
+    return { meta: owner.root, name, sql: syntax.createIndex(quote(name), tableOf(mapper, owner), expression) };
   };
-  if (using === 'trigram') return columns.map(({ column, owner }) => indexOf(owner, [column], `${quote(column)} gin_trgm_ops`));
+  if (using === 'trigram') return columns.map(({ column, owner }) => indexOf(owner, [column], syntax.trigrams(quote(column))));
   const names = columns.map(({ column }) => column);
-  const document = documentOf(names.map((name) => [quote(name)])).join('');
+  const document = syntax.document(names.map((name) => [quote(name)])).join('');
   return [indexOf(meta, names, `(${document})`)];
 }
 

@@ -1,4 +1,4 @@
-import type { DatabaseKind } from '../database/mapper.ts';
+import type { Dialect } from '../dialect/dialect.ts';
 
 /** A column of an order, as it is compared with the same column of another row. */
 export interface SeekTerm {
@@ -12,21 +12,23 @@ export interface SeekTerm {
   readonly value: string | null;
 }
 
+type NullsLast = Dialect['sql']['nullsLast'];
+
 /**
  * The condition for rows that come after another row in a total order whose last column is the key; `inclusive`: that row too.
- * Null stands where the database puts it: PostgreSQL takes it for the greatest of values, SQLite for the least.
+ * Null stands where the database puts it.
  */
-export function seekCondition(terms: readonly SeekTerm[], database: DatabaseKind, inclusive = false): string {
+export function seekCondition(terms: readonly SeekTerm[], { sql: { nullsLast } }: Dialect, inclusive = false): string {
   const row = rowComparison(terms, inclusive);
   if (row) return row;
   const last = terms.length - 1;
   const branches = terms.map((term, i) => {
     const equal = terms.slice(0, i).map(equality);
-    const after = afterOf(term, database, inclusive && i === last);
+    const after = afterOf(term, nullsLast, inclusive && i === last);
     return after && [...equal, after].join(' and ');
   });
   const condition = branches.flatMap((branch) => (branch === null ? [] : [`(${branch})`])).join(' or ');
-  const bound = boundOf(terms[0] as SeekTerm, database);
+  const bound = boundOf(terms[0] as SeekTerm, nullsLast);
   // the database does not see by itself that the first column bounds the whole, and walks its index from the start
   return bound && terms.length > 1 ? `(${bound} and (${condition}))` : `(${condition})`;
 }
@@ -40,25 +42,21 @@ function rowComparison(terms: readonly SeekTerm[], inclusive: boolean): string |
   return `((${terms.map(({ sql }) => sql).join(', ')}) ${operator} (${terms.map(({ value }) => value).join(', ')}))`;
 }
 
-function afterOf({ direction, nullable, sql, value }: SeekTerm, database: DatabaseKind, inclusive: boolean): string | null {
-  const nullsLast = putsNullsLast(direction, database);
+function afterOf({ direction, nullable, sql, value }: SeekTerm, nullsLast: NullsLast, inclusive: boolean): string | null {
+  const isNullLast = nullsLast(direction);
   if (value === null) {
-    if (!nullsLast) return inclusive ? '1 = 1' : `${sql} is not null`;
+    if (!isNullLast) return inclusive ? '1 = 1' : `${sql} is not null`;
     return inclusive ? `${sql} is null` : null;
   }
   const compared = `${sql} ${direction === 'asc' ? '>' : '<'}${inclusive ? '=' : ''} ${value}`;
-  return nullable && nullsLast ? `(${compared} or ${sql} is null)` : compared;
+  return nullable && isNullLast ? `(${compared} or ${sql} is null)` : compared;
 }
 
 function equality({ sql, value }: SeekTerm): string {
   return value === null ? `${sql} is null` : `${sql} = ${value}`;
 }
 
-function boundOf({ direction, nullable, sql, value }: SeekTerm, database: DatabaseKind): string | null {
-  if (value === null || (nullable && putsNullsLast(direction, database))) return null;
+function boundOf({ direction, nullable, sql, value }: SeekTerm, nullsLast: NullsLast): string | null {
+  if (value === null || (nullable && nullsLast(direction))) return null;
   return `${sql} ${direction === 'asc' ? '>=' : '<='} ${value}`;
-}
-
-function putsNullsLast(direction: SeekTerm['direction'], database: DatabaseKind): boolean {
-  return (database === 'postgresql') === (direction === 'asc');
 }

@@ -1,15 +1,16 @@
 import { createHash } from 'node:crypto';
 import { type EntityMetadata, helper, ReferenceKind } from '@mikro-orm/core';
 import type { Executor, Statement } from '../database/executor.ts';
-import { type DatabaseKind, databaseKindOf, type Mapper } from '../database/mapper.ts';
+import type { Mapper } from '../database/mapper.ts';
 import type { SortKey } from '../declaration/types.ts';
+import { type Dialect, dialectOf } from '../dialect/dialect.ts';
 import { type FieldPlan, targetsOf } from '../model/field-plan.ts';
 import { hasDiscriminator } from '../model/hierarchy.ts';
 import { keyOf } from '../model/identifier.ts';
 import { readableProperty } from '../model/readable-field.ts';
 import { type ValueKind, valueKindOf } from '../model/value-kind.ts';
 import { noEdges, type PageEdges } from '../response/collection.ts';
-import { bindable, nameOf } from './bound-statement.ts';
+import { nameOf } from './bound-statement.ts';
 import { isFiltered } from './filters.ts';
 import { NeedsEntity, rootTableAlias } from './row-plan.ts';
 import { seekCondition } from './seek-condition.ts';
@@ -46,7 +47,7 @@ const inclusiveMark = true;
 /** How a list goes on from a row of it: the sort keys of rows as tokens for links, and the conditions that tokens become. */
 export class SeekPlan {
   readonly columns: readonly SeekColumn[];
-  readonly #database: DatabaseKind;
+  readonly #dialect: Dialect;
   /** Tokens of another list, or of another order, begin otherwise. */
   readonly #tag: string;
   readonly #edges: Statement;
@@ -57,8 +58,8 @@ export class SeekPlan {
   private constructor(mapper: Mapper, meta: EntityMetadata, list: string, columns: readonly SeekColumn[], executor: Executor) {
     this.quoted = (name) => mapper.driver.getPlatform().quoteIdentifier(name).toString();
     this.columns = columns;
-    this.#database = databaseKindOf(mapper);
-    const identity = [this.#database, list, ...columns.map(({ direction, kind, sql }) => `${sql} ${direction} ${kind.kind}`)];
+    this.#dialect = dialectOf(mapper);
+    const identity = [this.#dialect.name, list, ...columns.map(({ direction, kind, sql }) => `${sql} ${direction} ${kind.kind}`)];
     this.#tag = createHash('sha256').update(JSON.stringify(identity)).digest('base64url').slice(0, 6);
     this.#executor = executor;
     this.#edges = this.#edgeStatement(mapper, meta);
@@ -135,13 +136,12 @@ export class SeekPlan {
         value: value === null ? null : parameter(this.bound(value, i), i),
       };
     });
-    return seekCondition(terms, this.#database, inclusive);
+    return seekCondition(terms, this.#dialect, inclusive);
   }
 
   /** A value of a token as the driver takes it. */
   bound(value: SeekValue, position: number): unknown {
-    const isBig = this.#database === 'sqlite' && this.columns[position]?.kind.kind === 'bigint';
-    return isBig && typeof value === 'string' ? BigInt(value) : bindable(value, this.#database);
+    return this.#dialect.values.sortKey(value, (this.columns[position] as SeekColumn).kind);
   }
 
   /** The tokens of a page of entities. What it is ordered by is asked for anew: an entity need not have it, or not exactly. */
@@ -149,10 +149,10 @@ export class SeekPlan {
     if (rows.length === 0) return noEdges;
     const ends = [rows[0] as object, rows[rows.length - 1] as object];
     if (this.#isKeyAlone) {
-      const tokenOf = (entity: object) => this.token([this.#keyText(helper(entity).getPrimaryKey())]);
+      const tokenOf = (entity: object) => this.token([this.#dialect.values.keyAsRead(helper(entity).getPrimaryKey())]);
       return { first: tokenOf(ends[0] as object), last: tokenOf(ends[1] as object) };
     }
-    const keys = ends.map((entity) => bindable(helper(entity).getPrimaryKey(true), this.#database));
+    const keys = ends.map((entity) => this.#dialect.values.bindable(helper(entity).getPrimaryKey(true)));
     const found = await this.#executor.rows(this.#edges, keys);
     const place = this.columns.length;
     const tokenAt = (position: string) => {
@@ -170,17 +170,14 @@ export class SeekPlan {
     return this.columns.length === 1 && isExact;
   }
 
-  #keyText(key: unknown): unknown {
-    return this.#database === 'postgresql' ? String(key) : key;
-  }
-
   #edgeStatement(mapper: Mapper, meta: EntityMetadata): Statement {
-    const parameter = this.#database === 'postgresql' ? '$' : '?';
+    const { sql } = this.#dialect;
+    const [first, second] = [sql.parameter(1), sql.parameter(2)];
     const key = (this.columns.at(-1) as SeekColumn).valueOf(rootTableAlias);
     const values = this.columns.map((column) => column.valueOf(rootTableAlias));
     const from = `from ${tableOf(mapper, meta)} as ${rootTableAlias}`;
-    const place = `case when ${key} = ${parameter}1 then 1 else 2 end`;
-    const text = `select ${values.join(', ')}, ${place} ${from} where ${key} = ${parameter}1 or ${key} = ${parameter}2`;
+    const place = `case when ${key} = ${first} then 1 else 2 end`;
+    const text = `select ${values.join(', ')}, ${place} ${from} where ${key} = ${first} or ${key} = ${second}`;
     return { name: nameOf(text), text, wide: this.holdsBigints };
   }
 
@@ -203,7 +200,7 @@ export class SeekPlan {
 
 function seekColumn(mapper: Mapper, meta: EntityMetadata, column: SortColumn): SeekColumn | null {
   const { property, through } = column;
-  const database = databaseKindOf(mapper);
+  const dialect = dialectOf(mapper);
   // the mapper joins these in ways of its own
   const isPlain = through.every(
     ({ filters, targetMeta, targetKey, where }) =>
@@ -216,9 +213,8 @@ function seekColumn(mapper: Mapper, meta: EntityMetadata, column: SortColumn): S
       !targetKey,
   );
   const kind = valueKindOf(property, mapper.driver.getPlatform());
-  const isValid = seekValueCheck(kind, property, database);
-  // SQLite forgets the collation of a column that is looked up
-  const isCollated = database === 'sqlite' && through.length > 0 && property.collation !== undefined;
+  const isValid = seekValueCheck(kind, property, dialect);
+  const isCollated = !dialect.sql.keepsCollation && through.length > 0 && property.collation !== undefined;
   if (!isPlain || !isValid || isCollated || property.kind !== ReferenceKind.SCALAR || property.hasConvertToJSValueSQL)
     return null;
   const isOwn = through.length === 0 && !property.embedded && !hasDiscriminator(meta);

@@ -1,6 +1,5 @@
 import type { EntityProperty } from '@mikro-orm/core';
-import type { DatabaseKind } from '../database/mapper.ts';
-import { int64, isDate, isStorableText } from '../model/identifier.ts';
+import type { Dialect } from '../dialect/dialect.ts';
 import type { ValueKind } from '../model/value-kind.ts';
 
 /** A sort key of a row as a token holds it: PostgreSQL's text of it, or SQLite's own value. */
@@ -9,116 +8,7 @@ export type SeekValue = string | number | null;
 /** Whether a value is one that a column can be compared with. */
 export type SeekValueCheck = (value: string | number) => boolean;
 
-/**
- * Tells the values that rows of a column have, so that nothing else is ever compared with it: PostgreSQL refuses a text that
- * is none of the column's type. Null where that cannot be told.
- */
-export function seekValueCheck(kind: ValueKind, property: EntityProperty, database: DatabaseKind): SeekValueCheck | null {
-  if (database === 'sqlite') return sqliteCheck(kind);
-  const column = String(property.columnTypes?.[0] ?? '').toLowerCase();
-  const check = textCheck(kind, column);
-  return check && ((value) => typeof value === 'string' && check(value));
-}
-
-/** SQLite compares whatever it is given, so it is enough that it is what the column holds as a rule, and can stand in SQL. */
-function sqliteCheck(kind: ValueKind): SeekValueCheck | null {
-  switch (kind.kind) {
-    case 'bigint':
-      return (value) => typeof value === 'string' && isInt64(value);
-    case 'integer':
-    case 'boolean':
-    case 'float':
-    case 'real':
-    case 'decimal':
-      return (value) => typeof value === 'number' && Number.isFinite(value);
-    case 'date':
-    case 'datetime':
-    case 'enum':
-      return (value) => (typeof value === 'string' ? isStorableText(value) : Number.isFinite(value));
-    case 'string':
-    case 'uuid':
-    case 'time':
-      return (value) => typeof value === 'string' && isStorableText(value);
-    default:
-      return null;
-  }
-}
-
-const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
-const time = /^(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,6})?$/;
-const offset = /^(?:[+-](?:0\d|1[0-5])(?::[0-5]\d){0,2})?$/;
-
-function textCheck(kind: ValueKind, column: string): ((value: string) => boolean) | null {
-  switch (kind.kind) {
-    case 'integer':
-      return ifColumn(
-        /^(int|integer|int4|int2|smallint|serial|smallserial)$/,
-        column,
-        isIntegerOf(/2|small/.test(column) ? 15n : 31n),
-      );
-    case 'bigint':
-      return ifColumn(/^(bigint|int8|bigserial)$/, column, isInt64);
-    case 'decimal':
-      return ifColumn(/^(numeric|decimal)/, column, (value) => /^-?\d{1,100}(\.\d{1,100})?$/.test(value));
-    case 'float':
-    case 'real': {
-      const round = /^(real|float4)/.test(column) ? Math.fround : Number;
-      return ifColumn(/^(double|float|real)/, column, (value) => isFloat(value, round));
-    }
-    case 'boolean':
-      return ifColumn(/^bool/, column, (value) => value === 't' || value === 'f');
-    case 'string':
-      return ifColumn(/^(text|varchar|character|char|bpchar|citext)/, column, isStorableText);
-    case 'uuid':
-      return ifColumn(/^uuid$/, column, (value) => uuid.test(value));
-    case 'enum': {
-      const items = new Set(kind.items.map(String));
-      return (value) => items.has(value);
-    }
-    case 'date':
-      return ifColumn(/^date$/, column, isDate);
-    case 'time':
-      return ifColumn(/^time(?!stamp|tz|.* with time)/, column, (value) => time.test(value));
-    case 'datetime':
-      return ifColumn(/^timestamp/, column, isTimestamp);
-    default:
-      return null;
-  }
-}
-
-function ifColumn<Check>(type: RegExp, column: string, check: Check): Check | null {
-  return type.test(column) ? check : null;
-}
-
-function isIntegerOf(bits: bigint): (value: string) => boolean {
-  const half = 2n ** bits;
-  return (value) => isInteger(value) && BigInt(value) >= -half && BigInt(value) < half;
-}
-
-function isInt64(value: string): boolean {
-  return isInteger(value) && BigInt(value) >= int64.min && BigInt(value) <= int64.max;
-}
-
-function isInteger(value: string): boolean {
-  return /^(?:0|-?[1-9]\d{0,18})$/.test(value);
-}
-
-/** PostgreSQL refuses what is too great for the column, and what would become zero in it. */
-function isFloat(value: string, round: (value: number) => number): boolean {
-  if (!/^-?\d{1,400}(\.\d{1,400})?(e[+-]\d{1,3})?$/.test(value)) return false;
-  const rounded = round(Number(value));
-  return Number.isFinite(rounded) && (rounded !== 0 || !/[1-9]/.test(value.split('e', 1)[0] as string));
-}
-
-/** `2026-11-15 03:29:00.099123+00` */
-function isTimestamp(value: string): boolean {
-  const [day, clock = ''] = value.split(' ', 2);
-  const zone = clock.search(/[+-]/);
-  return (
-    value.charAt(10) === ' ' &&
-    value.split(' ').length === 2 &&
-    isDate(day as string) &&
-    time.test(zone < 0 ? clock : clock.slice(0, zone)) &&
-    offset.test(zone < 0 ? '' : clock.slice(zone))
-  );
+/** Tells the values that rows of a column have, so that nothing else is ever compared with it. Null where that cannot be told. */
+export function seekValueCheck(kind: ValueKind, property: EntityProperty, { values }: Dialect): SeekValueCheck | null {
+  return values.sortKeyCheck(kind, String(property.columnTypes?.[0] ?? '').toLowerCase());
 }

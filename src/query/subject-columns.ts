@@ -1,5 +1,6 @@
 import { type EntityMetadata, type EntityProperty, ReferenceKind } from '@mikro-orm/core';
-import type { DatabaseKind, Mapper } from '../database/mapper.ts';
+import type { Mapper } from '../database/mapper.ts';
+import type { Dialect } from '../dialect/dialect.ts';
 import { keyOf } from '../model/identifier.ts';
 import { type ValueKind, valueKindOf } from '../model/value-kind.ts';
 
@@ -13,7 +14,7 @@ export interface SubjectColumn {
 /** Whose columns are wanted, and where they are put. */
 interface Subject {
   readonly mapper: Mapper;
-  readonly kind: DatabaseKind;
+  readonly dialect: Dialect;
   readonly meta: EntityMetadata;
   readonly alias: string;
   /** Adds a column to a statement, and gives its place. */
@@ -21,7 +22,7 @@ interface Subject {
 }
 
 /** All columns of the root's own table, as the mapper would have read them. */
-export function subjectColumns({ add, alias, kind, mapper, meta }: Subject): readonly SubjectColumn[] | string {
+export function subjectColumns({ add, alias, dialect, mapper, meta }: Subject): readonly SubjectColumn[] | string {
   const platform = mapper.driver.getPlatform();
   const columns: SubjectColumn[] = [];
   for (const property of Object.values(meta.root.properties) as EntityProperty[]) {
@@ -45,7 +46,7 @@ export function subjectColumns({ add, alias, kind, mapper, meta }: Subject): rea
       columns.push({
         field,
         column: add(sql),
-        convert: kind === 'sqlite' ? fromSqlite(type) : fromText(type, property, index),
+        convert: dialect.values.readsText ? fromText(type, property, index) : fromNative(type),
       });
     }
   }
@@ -57,7 +58,7 @@ function isPlainType({ kind }: ValueKind): boolean {
 }
 
 /** SQLite gives BigInts where any column of the statement may need them. */
-function fromSqlite(type: ValueKind | null): SubjectColumn['convert'] {
+function fromNative(type: ValueKind | null): SubjectColumn['convert'] {
   return type?.kind === 'bigint' ? null : (value) => (typeof value === 'bigint' ? Number(value) : value);
 }
 

@@ -1,12 +1,13 @@
 import type { EntityMetadata } from '@mikro-orm/core';
 import type { Executor } from '../database/executor.ts';
-import { type DatabaseKind, databaseKindOf, type Mapper, type RequestEntityManager } from '../database/mapper.ts';
+import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
 import type { SortKey } from '../declaration/types.ts';
+import { type Dialect, dialectOf } from '../dialect/dialect.ts';
 import { Problem } from '../errors.ts';
 import { isKindOf, sameLine } from '../model/hierarchy.ts';
 import { type Identifier, keyOf } from '../model/identifier.ts';
 import { valueKindOf } from '../model/value-kind.ts';
-import { jsonList, statementOf } from './bound-statement.ts';
+import { statementOf } from './bound-statement.ts';
 import { conditionOf } from './condition-query.ts';
 import { keysAmong } from './keys.ts';
 import { parametrized } from './parametrized.ts';
@@ -85,7 +86,7 @@ const keptKeys = 10_000;
 /** What one caller sees, found out once per API and request. */
 export class RequestVisibility<Request> {
   readonly #options: VisibilityOptions<Request>;
-  readonly #kind: DatabaseKind;
+  readonly #dialect: Dialect;
   readonly #open = new Map<EntityMetadata, Promise<boolean>>();
   readonly #queries = new Map<VisibilityRule<Request>, Promise<AnyQueryBuilder | null>>();
   /** By class and key: voters that read a row are asked once for it. */
@@ -93,7 +94,7 @@ export class RequestVisibility<Request> {
 
   constructor(options: VisibilityOptions<Request>) {
     this.#options = options;
-    this.#kind = databaseKindOf(options.mapper);
+    this.#dialect = dialectOf(options.mapper);
   }
 
   /** Whether rows of a class can be hidden from somebody. */
@@ -207,18 +208,16 @@ export class RequestVisibility<Request> {
     // only the connection of a transaction sees what it has written
     if (!executor || em().isInTransaction()) return null;
     const condition = conditionOf(query, meta);
-    const bound = condition && parametrized(condition.sql, condition.params, this.#kind);
+    const bound = condition && parametrized(condition.sql, condition.params, this.#dialect);
     if (!bound) return null;
     const platform = mapper.driver.getPlatform();
     const key = `${platform.quoteIdentifier(rootAlias)}.${platform.quoteIdentifier(keyOf(meta).fieldNames[0] as string)}`;
-    const position = bound.params.length + 1;
-    const isPostgres = this.#kind === 'postgresql';
-    const among = isPostgres ? `${key} = any($${position})` : `${key} in (select value from json_each(?${position}))`;
+    const { sql, values } = this.#dialect;
+    const among = sql.among([key], sql.parameter(bound.params.length + 1)).join('');
     const from = `${tableOf(mapper, meta)} as ${platform.quoteIdentifier(rootAlias)}`;
     const text = `select ${key} from ${from} where ${bound.sql === '' ? '' : `${bound.sql} and `}${among}`;
     const isWide = valueKindOf(keyOf(meta), platform).kind === 'bigint';
-    const list = isPostgres ? [...keys.values()] : jsonList(keys.values());
-    return executor.rows(statementOf(text, isWide), [...bound.params, list]);
+    return executor.rows(statementOf(text, isWide), [...bound.params, values.list(keys.values())]);
   }
 
   /** The query of a rule, made once per request. */

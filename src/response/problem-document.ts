@@ -1,4 +1,5 @@
 import { ConnectionException, DeadlockException, DriverException, LockWaitTimeoutException } from '@mikro-orm/core';
+import { databaseErrors } from '../dialect/errors.ts';
 import { Problem, problem } from '../errors.ts';
 import { targetOf } from './request-target.ts';
 
@@ -70,7 +71,8 @@ class OtherProblem extends Problem {
   }
 }
 
-const unavailableCodes = new Set([
+/** What Node says of a server that is out of reach. */
+const unreachable = new Set<unknown>([
   'ECONNREFUSED',
   'ECONNRESET',
   'EPIPE',
@@ -79,25 +81,10 @@ const unavailableCodes = new Set([
   'EAI_AGAIN',
   'EHOSTUNREACH',
   'ENETUNREACH',
-  '57014', // statement timeout
-  '57P01',
-  '57P02',
-  '57P03',
-  '53200', // out of memory
-  '53300', // too many connections
-  '25006', // read only, as a server is that takes the place of another
-  '55P03',
-  '40001', // one of two transactions in each other's way has to be repeated
-  '40P01',
 ]);
 
-/** What SQLite says when it cannot read or write now: busy, locked, read only, input or output, cannot open, protocol. */
-const sqliteUnavailable = new Set([5, 6, 8, 10, 14, 15]);
-const sqliteFull = 13;
-const postgresFull = '53100';
-
 /** An error with what led to it, one after the other; the mapper has a place of its own for that. */
-function causesOf(error: unknown): (Error & { code?: unknown; errcode?: unknown; severity?: unknown })[] {
+function causesOf(error: unknown): (Error & { code?: unknown })[] {
   const causes: Error[] = [];
   for (let cause = error; cause instanceof Error && !causes.includes(cause); ) {
     causes.push(cause);
@@ -106,31 +93,17 @@ function causesOf(error: unknown): (Error & { code?: unknown; errcode?: unknown;
   return causes;
 }
 
-/** The code of SQLite itself, without what it says more exactly; -1 where it is none. */
-function sqliteCode({ code, errcode }: { code?: unknown; errcode?: unknown }): number {
-  return code === 'ERR_SQLITE_ERROR' && typeof errcode === 'number' ? errcode & 0xff : -1;
-}
-
 /** Whether there is no room left for what was to be written. */
 function isFull(error: unknown): boolean {
-  return causesOf(error).some((cause) => cause.code === postgresFull || sqliteCode(cause) === sqliteFull);
+  return causesOf(error).some(databaseErrors.isFull);
 }
 
 /** Whether the database was out of reach, too slow or too busy: the same request may succeed later. */
 export function isUnavailable(error: unknown): boolean {
   if ([ConnectionException, LockWaitTimeoutException, DeadlockException].some((type) => error instanceof type)) return true;
   return causesOf(error).some((cause) => {
-    const { code, message, severity } = cause;
-    // PostgreSQL ended the session, or did not begin it: no such database, no connections allowed, wrong password
-    if (severity === 'FATAL' || severity === 'PANIC') return true;
-    if (typeof code === 'string' && (unavailableCodes.has(code) || code.startsWith('08'))) return true;
-    if (sqliteUnavailable.has(sqliteCode(cause))) return true;
-    if (lostMessages.test(message)) return true;
+    if (databaseErrors.isUnavailable(cause) || unreachable.has(cause.code)) return true;
     // a connection refused on every address of a host
     return cause instanceof AggregateError && cause.errors.some(isUnavailable);
   });
 }
-
-/** `pg` has no codes for these. */
-const lostMessages =
-  /timeout exceeded when trying to connect|Connection terminated|connection error and is not queryable|Query read timeout|database is locked/;

@@ -1,5 +1,6 @@
+import { int64, isDate, isStorableText } from '../dialect/storable.ts';
 import type { Violation } from '../errors.ts';
-import { codePoints, int64, isDate, isStorableText } from '../model/identifier.ts';
+import { codePoints } from '../model/identifier.ts';
 import type { ValueKind } from '../model/value-kind.ts';
 
 /** A value read from JSON, or why it was refused. */

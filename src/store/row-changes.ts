@@ -1,9 +1,10 @@
 import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
 import type { ColumnValue } from '../change/plain-body.ts';
-import { type DatabaseKind, databaseKindOf, type Mapper, type RequestEntityManager } from '../database/mapper.ts';
+import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
 import type { Step, Writer } from '../database/writer.ts';
+import { type Dialect, dialectOf } from '../dialect/dialect.ts';
 import { type Identifier, keyOf } from '../model/identifier.ts';
-import { bindable, statementOf } from '../query/bound-statement.ts';
+import { statementOf } from '../query/bound-statement.ts';
 import type { CompiledRead } from '../query/compiled-read.ts';
 import { conditionOf } from '../query/condition-query.ts';
 import { keysOfAll, selectedKeys } from '../query/keys.ts';
@@ -39,7 +40,7 @@ export class RowChanges {
   readonly #meta: EntityMetadata;
   readonly #writer: Writer;
   readonly #read: CompiledRead;
-  readonly #kind: DatabaseKind;
+  readonly #dialect: Dialect;
   readonly #table: string;
   readonly #key: string;
   readonly #versionColumns: readonly string[];
@@ -50,7 +51,7 @@ export class RowChanges {
     this.#meta = meta;
     this.#writer = writer;
     this.#read = read;
-    this.#kind = databaseKindOf(mapper);
+    this.#dialect = dialectOf(mapper);
     this.#table = tableOf(mapper, meta);
     this.#key = columnOf(mapper, keyOf(meta));
     this.#versionColumns = versionColumns(mapper, meta, rootTableAlias);
@@ -62,7 +63,7 @@ export class RowChanges {
     const sets = columns.map(({ column }, index) => `${column} = ${this.#value(columns, index, 2)}`);
     const where = [`${this.#keyText} = ${this.#parameter(1)}`, ...this.#references(columns, 2), ...conditions];
     const text = `update ${this.#table} as ${rootTableAlias} set ${sets.join(', ')} where ${where.join(' and ')}`;
-    return this.#run(text, [bindable(id, this.#kind), ...columns.map(({ value }) => value), ...params]);
+    return this.#run(text, [this.#dialect.values.bindable(id), ...columns.map(({ value }) => value), ...params]);
   }
 
   /** Inserts a row and gives it as it is stored; undefined if a reference is gone. */
@@ -82,7 +83,7 @@ export class RowChanges {
     const { conditions, params } = this.#textOf(condition, 1);
     const where = [`${this.#keyText} = ${this.#parameter(1)}`, ...conditions];
     const text = `delete from ${this.#table} as ${rootTableAlias} where ${where.join(' and ')} returning 1`;
-    const parameters = [bindable(id, this.#kind), ...params];
+    const parameters = [this.#dialect.values.bindable(id), ...params];
     return (await this.#writer.change([{ statement: statementOf(text), parameters }])).length > 0;
   }
 
@@ -90,7 +91,7 @@ export class RowChanges {
   selecting(condition: Condition, before: number): { readonly sql: string; readonly params: readonly unknown[] } {
     const { conditions, params } = this.#textOf(condition, before);
     const where = [`${this.#keyText} = ${this.#parameter(1)}`, ...conditions];
-    const lock = this.#kind === 'postgresql' ? ` for no key update of ${rootTableAlias}` : '';
+    const lock = this.#dialect.sql.rowLock(rootTableAlias);
     const sql = `select ${this.#keyText} as key from ${this.#table} as ${rootTableAlias} where ${where.join(' and ')}${lock}`;
     return { sql, params };
   }
@@ -106,23 +107,19 @@ export class RowChanges {
     if (!restriction) return noCondition;
     const own = conditionOf(restriction, this.#meta);
     if (own) {
-      const bound = parametrized(own.sql, own.params, this.#kind, before);
+      const bound = parametrized(own.sql, own.params, this.#dialect, before);
       if (bound) return { conditions: bound.sql === '' ? [] : [bound.sql], params: bound.params };
     }
     const keys = isPlain(restriction) ? keysOfAll(this.#meta, restriction) : selectedKeys(em(), this.#meta, restriction, []);
-    const bound = parametrized(keys.sql, keys.params, this.#kind, before);
+    const bound = parametrized(keys.sql, keys.params, this.#dialect, before);
     const sql = bound?.sql ?? this.#mapper.driver.getPlatform().formatQuery(keys.sql, keys.params);
     return { conditions: [`${this.#keyText} in (${sql})`], params: bound?.params ?? [] };
   }
 
   #versionText(version: RowVersion, before: number): ConditionText {
-    if (this.#kind === 'postgresql') {
-      const conditions = this.#versionColumns.map((column, i) => `${column}::text = ${this.#parameter(before + i + 1)}::text`);
-      return { conditions, params: version };
-    }
+    const { sql, values } = this.#dialect;
     const places = version.map((_, i) => this.#parameter(before + i + 1));
-    const params = version.map((value) => bindable(value, this.#kind));
-    return { conditions: [`(${this.#versionColumns.join(', ')}) is (${places.join(', ')})`], params };
+    return { conditions: [sql.areSame(this.#versionColumns, places)], params: version.map((value) => values.bindable(value)) };
   }
 
   /** Conditions that what the columns refer to is there. */
@@ -137,8 +134,8 @@ export class RowChanges {
   /** A parameter that is used more than once, or stands where no column says its type, has to say it itself. */
   #value(columns: readonly ColumnValue[], index: number, from: number, typed = false): string {
     const { refersTo, type } = columns[index] as ColumnValue;
-    const cast = this.#kind === 'postgresql' && (typed || refersTo) ? `::${type}` : '';
-    return this.#parameter(from + index) + cast;
+    const { sql } = this.#dialect;
+    return typed || refersTo ? sql.typedParameter(from + index, type) : sql.parameter(from + index);
   }
 
   get #keyText(): string {
@@ -146,7 +143,7 @@ export class RowChanges {
   }
 
   #parameter(position: number): string {
-    return this.#kind === 'postgresql' ? `$${position}` : `?${position}`;
+    return this.#dialect.sql.parameter(position);
   }
 }
 

@@ -1,9 +1,10 @@
 import { type EntityMetadata, type EntityProperty, ReferenceKind } from '@mikro-orm/core';
 import { isPlainReference } from '../change/plain-body.ts';
-import { type DatabaseKind, databaseKindOf, type Mapper } from '../database/mapper.ts';
+import type { Mapper } from '../database/mapper.ts';
 import type { Step, Writer } from '../database/writer.ts';
+import { type Dialect, dialectOf } from '../dialect/dialect.ts';
 import { type Identifier, keyOf } from '../model/identifier.ts';
-import { bindable, statementOf } from '../query/bound-statement.ts';
+import { statementOf } from '../query/bound-statement.ts';
 import type { CompiledRead } from '../query/compiled-read.ts';
 import { rootTableAlias } from '../query/row-plan.ts';
 import { tableOf } from '../query/table-name.ts';
@@ -38,7 +39,7 @@ export function pivotFor(mapper: Mapper, meta: EntityMetadata, property: EntityP
 /** Adds to and removes from a many-to-many association by statements on its pivot table, under a lock on the owner's row. */
 export class RowLinks {
   readonly #writer: Writer;
-  readonly #kind: DatabaseKind;
+  readonly #dialect: Dialect;
   readonly #owners: RowChanges;
   readonly #items: CompiledRead;
   readonly #pivot: Pivot;
@@ -52,7 +53,7 @@ export class RowLinks {
     { items, owners, writer }: { owners: RowChanges; items: CompiledRead; writer: Writer },
   ) {
     this.#writer = writer;
-    this.#kind = databaseKindOf(mapper);
+    this.#dialect = dialectOf(mapper);
     this.#owners = owners;
     this.#items = items;
     this.#pivot = pivot;
@@ -68,21 +69,27 @@ export class RowLinks {
     condition: Condition,
   ): Promise<unknown[] | undefined> {
     const held = this.#owners.selecting(condition, 2);
-    const parameters = [bindable(owner, this.#kind), bindable(item, this.#kind), ...held.params];
-    const steps = this.#kind === 'postgresql' ? this.#inOne(what, held.sql, parameters) : this.#inTwo(what, held.sql, parameters);
+    const parameters = [this.#dialect.values.bindable(owner), this.#dialect.values.bindable(item), ...held.params];
+    const steps = this.#dialect.sql.changesWithin
+      ? this.#inOne(what, held.sql, parameters)
+      : this.#inTwo(what, held.sql, parameters);
     return (await this.#writer.change(steps))[0];
+  }
+
+  get #item(): string {
+    return this.#dialect.sql.parameter(2);
   }
 
   /** One statement: what it changes is a part of it, as is the lock. */
   #inOne(what: 'add' | 'remove', owner: string, parameters: readonly unknown[]): Step[] {
-    const change = this.#changeText(what, '$2');
-    const text = `with _owner as (${owner}), _change as (${change}) ${this.#items.selectText(this.#itemConditions('$2'))}`;
+    const change = this.#changeText(what, this.#item);
+    const text = `with _owner as (${owner}), _change as (${change}) ${this.#items.selectText(this.#itemConditions(this.#item))}`;
     return [{ statement: statementOf(text, this.#items.isWide), parameters }];
   }
 
   #inTwo(what: 'add' | 'remove', owner: string, parameters: readonly unknown[]): Step[] {
-    const change = `with _owner as (${owner}) ${this.#changeText(what, '?2')} returning 1`;
-    const reading = `with _owner as (${owner}) ${this.#items.selectText(this.#itemConditions('?2'))}`;
+    const change = `with _owner as (${owner}) ${this.#changeText(what, this.#item)} returning 1`;
+    const reading = `with _owner as (${owner}) ${this.#items.selectText(this.#itemConditions(this.#item))}`;
     return [
       { statement: statementOf(change), parameters, mayBeEmpty: true },
       { statement: statementOf(reading, this.#items.isWide), parameters },

@@ -115,7 +115,12 @@ export class RowStore {
   }
 
   foundRow(request: ApiRequest, row: unknown[]): FoundRow {
-    return new FoundRow(row, this.read, this.lookFor(request), () => this.read.subjectOf(row, stateOf(request, this.#mapper).em));
+    return new FoundRow(row, this.read, this.lookFor(request), () => {
+      const { em } = stateOf(request, this.#mapper);
+      // whoever only watches a request is shown which row it is about
+      if (this.read.subjectRefusal !== null) return em.getReference(this.#meta.class, this.read.keyOf(row) as never) as object;
+      return this.read.subjectOf(row, em);
+    });
   }
 
   lookFor(request: ApiRequest): Look | undefined {
@@ -153,6 +158,7 @@ export class RowStore {
       all: null,
       following: null,
       inOrder: false,
+      countsFirst: true,
     };
   }
 

@@ -4,11 +4,11 @@ import type { AssociationReader } from '../change/associations.ts';
 import { valueProblem } from '../change/conflict.ts';
 import type { ColumnValue, PlainBody } from '../change/plain-body.ts';
 import type { Executor } from '../database/executor.ts';
-import { databaseKindOf, type Mapper } from '../database/mapper.ts';
+import type { Mapper } from '../database/mapper.ts';
 import type { Writer } from '../database/writer.ts';
+import { dialectOf } from '../dialect/dialect.ts';
 import type { Problem } from '../errors.ts';
-import type { Identifier } from '../model/identifier.ts';
-import { bindable, statementOf } from '../query/bound-statement.ts';
+import { statementOf } from '../query/bound-statement.ts';
 import { RowChanged } from '../query/row-version.ts';
 import type { Admission } from './port.ts';
 import { stateOf } from './request-state.ts';
@@ -97,12 +97,11 @@ export class RowWrites {
 
   async #missingReference(columns: readonly ColumnValue[]): Promise<Problem | null> {
     const { associations, executor, mapper } = this.#options;
-    const kind = databaseKindOf(mapper);
+    const { sql, values } = dialectOf(mapper);
     for (const { refersTo } of columns) {
       if (!refersTo) continue;
-      const place = kind === 'postgresql' ? '$1' : '?1';
-      const text = `select 1 from ${refersTo.table} where ${refersTo.key} = ${place}`;
-      if ((await executor.rows(statementOf(text), [bindable(refersTo.id as Identifier, kind)])).length > 0) continue;
+      const text = `select 1 from ${refersTo.table} where ${refersTo.key} = ${sql.parameter(1)}`;
+      if ((await executor.rows(statementOf(text), [values.bindable(refersTo.id)])).length > 0) continue;
       return associations.refusal({ missing: true }, refersTo.field.targets, refersTo.field.name);
     }
     return null;

@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import type { AccessWatch } from '../access/access-watch.ts';
 import type { StatementWatch } from '../database/statement-watch.ts';
 import type { ServerDeclaration } from '../declaration/types.ts';
+import { dialectName } from '../dialect/address.ts';
 import type { Problem } from '../errors.ts';
 import type { TrafficWatch } from '../traffic/gate.ts';
 import type { RequestIds } from '../traffic/request-id.ts';
@@ -91,5 +92,5 @@ export async function tracingOf(directory: string, databaseUrl: string): Promise
   const api = await loadOpenTelemetry(directory);
   if (!api) return null;
   const { Tracing: Spans } = await import('./tracing.ts');
-  return new Spans(api, databaseUrl.startsWith('sqlite:') ? 'sqlite' : 'postgresql');
+  return new Spans(api, dialectName(databaseUrl));
 }

@@ -54,6 +54,8 @@ describe.each(databases)('API1:2023 broken object level authorization, of embedd
     test.each(doors)('%s', async (...[, method, path, json]: Door) => {
       const before = await links();
       const ask = async (id: number, as: typeof ann) => {
+        // an item that is there is not added again, and is the response itself
+        if (method === 'POST') await target.send('DELETE', path(id), { as: admin, json });
         const answer = await target.send(method, path(id), { as, ...(json !== undefined && { json }) });
         expect(answer.status, answer.whole).toBeLessThan(300);
         return answer;

@@ -1,7 +1,7 @@
 import { PostgreSqlPlatform } from '@mikro-orm/postgresql';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createMapper } from '../../src/database/mapper.ts';
+import { createMapper } from '../../src/database/create-mapper.ts';
 import type { DatabaseDeclaration } from '../../src/declaration/types.ts';
 
 interface Escaping {

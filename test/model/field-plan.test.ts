@@ -1,6 +1,6 @@
 import { defineEntity, type EntityMetadata, p } from '@mikro-orm/core';
 import { afterAll, describe, expect, test } from 'vitest';
-import { createMapper } from '../../src/database/mapper.ts';
+import { createMapper } from '../../src/database/create-mapper.ts';
 import type { DatabaseDeclaration } from '../../src/declaration/types.ts';
 import {
   embeddedTargets,

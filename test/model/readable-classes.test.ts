@@ -1,6 +1,6 @@
 import { defineEntity, type EntityMetadata, p } from '@mikro-orm/core';
 import { afterAll, describe, expect, test } from 'vitest';
-import { createMapper } from '../../src/database/mapper.ts';
+import { createMapper } from '../../src/database/create-mapper.ts';
 import type { DatabaseDeclaration } from '../../src/declaration/types.ts';
 import { planFields } from '../../src/model/field-plan.ts';
 import { readableField } from '../../src/model/readable-field.ts';

@@ -1,0 +1,38 @@
+import { MikroORM, type Options } from '@mikro-orm/core';
+import type { DatabaseDeclaration } from '../declaration/types.ts';
+import { chooseDialect } from '../dialect/choose.ts';
+import { setDialect } from '../dialect/dialect.ts';
+import type { Mapper } from './mapper.ts';
+import type { OnStatement } from './statements-of.ts';
+
+export interface MapperOptions {
+  readonly entities: readonly unknown[];
+  /** The application's directory, which relative file names start from. */
+  readonly directory: string;
+  readonly onStatement?: OnStatement | undefined;
+}
+
+/** Makes the mapper of an application: reads its models and chooses the dialect, without opening a connection. */
+export async function createMapper(database: DatabaseDeclaration, options: MapperOptions): Promise<Mapper> {
+  const common: Partial<Options> = {
+    entities: [...options.entities] as NonNullable<Options['entities']>,
+    discovery: { warnWhenNoEntities: false },
+    loadStrategy: 'balanced',
+    onQuery: (sql: string, parameters: readonly unknown[]) => {
+      options.onStatement?.(sql, parameters);
+      return database.readOnly ? withoutLock(sql) : sql;
+    },
+  };
+  const { adapt, dialect, options: connecting } = await chooseDialect(database, options.directory);
+  // MikroORM.init would look for migrations, seeders and generators as well, and load what it finds.
+  const mapper = new MikroORM({ ...common, ...connecting } as Options) as unknown as Mapper;
+  const platform = mapper.driver.getPlatform();
+  adapt(platform);
+  setDialect(platform, dialect);
+  return mapper;
+}
+
+/** Who cannot change a row has no need to hold it, and would not be allowed to. */
+function withoutLock(sql: string): string {
+  return sql.replace(/ for (?:no key update|update|key share|share)(?: of \S+)?(?: nowait| skip locked)?\s*$/i, '');
+}

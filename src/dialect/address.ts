@@ -1,0 +1,14 @@
+import { isAbsolute, resolve } from 'node:path';
+
+/** The name of the dialect for a database URL. */
+export function dialectName(url: string): 'sqlite' | 'postgresql' {
+  return url.startsWith('sqlite:') ? 'sqlite' : 'postgresql';
+}
+
+/** Where the database of a URL is: in a file, in the memory of this process, or on a server. */
+export function placeOf(url: string, directory: string): { readonly file: string } | 'memory' | 'server' {
+  if (dialectName(url) !== 'sqlite') return 'server';
+  const name = url.slice('sqlite:'.length);
+  if (name === ':memory:') return 'memory';
+  return { file: isAbsolute(name) ? name : resolve(directory, name) };
+}

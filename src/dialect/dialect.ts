@@ -1,0 +1,212 @@
+import type { EntityManager, Options, Platform } from '@mikro-orm/core';
+import type { Cursors } from '../database/cursor.ts';
+import type { ConnectionCounts, Executor } from '../database/executor.ts';
+import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
+import type { StatementWatch } from '../database/statement-watch.ts';
+import type { Writer } from '../database/writer.ts';
+import type { ValueKind } from './value-kind.ts';
+
+/** Everything that differs between databases. A mapper has one of these, and no other code asks which database it runs on. */
+export interface Dialect {
+  /** The name of the database system in telemetry and page tokens. Nothing else may depend on it. */
+  readonly name: string;
+  readonly sql: SqlSyntax;
+  readonly values: ColumnValues;
+  readonly connections: Connections;
+  readonly schema: SchemaTools;
+}
+
+/** Pieces of SQL: texts, or texts mixed with parts that become text later. */
+export type Pieces<Part> = readonly (Part | string)[];
+
+/** How a piece of SQL is written. Identifiers are quoted by MikroORM's platform. */
+export interface SqlSyntax {
+  /** The parameter at a position, counted from 1. */
+  parameter(position: number): string;
+  /** The same where no column beside it says its type. */
+  typedParameter(position: number, type: string): string;
+  /** The cast that a parameter needs in place of a literal, often empty; null if no parameter can take its place. */
+  literalCast(value: unknown): string | null;
+  /** True for rows whose column is in a list: one parameter, made by {@link ColumnValues.list} or {@link ColumnValues.listText}. */
+  among<Part>(column: Pieces<Part>, list: Part | string): Pieces<Part>;
+  /** To be put after a column: its value is selected by the query, or equal to the parameter. Uses an index of the column. */
+  amongSelected(query: string, parameter: string): string;
+  /** True if the condition is false or unknown. */
+  isNotTrue<Part>(condition: Pieces<Part>): Pieces<Part>;
+  /** True if a column is like a pattern, ignoring case; the backslash escapes. */
+  matches<Part>(column: Pieces<Part>, pattern: Pattern<Part>): Pieces<Part>;
+  /** Whether `order by` puts null after all values. */
+  nullsLast(direction: 'asc' | 'desc'): boolean;
+  /** Ends a `select` that locks rows against change and removal, not against references; empty if writers are alone anyway. */
+  rowLock(alias?: string): string;
+  /** The system column that changes with its row; null if there is none, and all columns of the row are compared. */
+  readonly rowVersion: string | null;
+  /** Columns as one text, which differs if a value differs. */
+  textOf(columns: readonly string[]): string;
+  /** True if the columns hold the values of the parameters; null equals null. */
+  areSame(columns: readonly string[], parameters: readonly string[]): string;
+  /** Ends a `select` of rows to be removed: skips rows that others have locked. */
+  readonly skipLocked: string;
+  /** What follows on `create` for a table whose rows need not survive a crash. */
+  readonly scratchTable: string;
+  /** Whether a statement that changes rows can be a part (`with … as`) of one that reads. */
+  readonly changesWithin: boolean;
+  /** Whether a column keeps its collation if its table is joined. */
+  readonly keepsCollation: boolean;
+  /** A list in a column as {@link ColumnValues.readsText} needs it. */
+  listColumn(column: string): string;
+  /** A time in a column of a type, in UTC. */
+  timeColumn(column: string, type: string): string;
+  /** Selects pages of one size at several offsets in one statement; null if there is no such statement. */
+  readonly pagesAtOffsets: ((pages: PagesAtOffsets) => string) | null;
+  /** Estimates numbers of rows; null if the database cannot. */
+  readonly estimate: RowEstimate | null;
+  /** Indexes for searches; null if searches are done without. */
+  readonly search: SearchSyntax | null;
+}
+
+/** What a text is compared with. */
+export interface Pattern<Part> {
+  readonly text: string;
+  /** Makes a parameter of the text. */
+  readonly bind: (text: string) => Part;
+  /** Whether the database pads the column with blanks. */
+  readonly isPadded: boolean;
+  /** What {@link SchemaTools.collation} returned. */
+  readonly collation: string;
+}
+
+/** A list in the order of its key, whose pages are selected by the offsets in the first parameter. */
+export interface PagesAtOffsets {
+  readonly columns: string;
+  readonly table: string;
+  readonly key: string;
+  readonly joins: readonly string[];
+  readonly conditions: readonly string[];
+  readonly size: number;
+}
+
+export interface RowEstimate {
+  /** The statement that estimates the rows of another. */
+  statement(rows: string): string;
+  /** The number in the first column of its result, as text or parsed. */
+  rowsIn(result: unknown): number;
+}
+
+export interface SearchSyntax {
+  /** Columns as one document. The index is made of the same text. */
+  document<Part>(columns: readonly Pieces<Part>[]): Pieces<Part>;
+  /** True if each word begins a word of the document. */
+  holdsWords<Part>(document: Pieces<Part>, words: readonly string[], bind: (text: string) => Part): Pieces<Part>;
+  /** What an index for parts of words is made of. */
+  trigrams(column: string): string;
+  readonly trigramExtension: string;
+  createIndex(name: string, table: string, expression: string): string;
+}
+
+/** How values go to the database and come back. */
+export interface ColumnValues {
+  /** Whether an executor returns every value as text; otherwise as JavaScript values. */
+  readonly readsText: boolean;
+  /** Whether decimals keep more digits than a double has. */
+  readonly exactDecimals: boolean;
+  /** Whether a `real` column has single precision. */
+  readonly singleReals: boolean;
+  /** Whether an integer column holds 64 bits, whatever its declared type. */
+  readonly wideIntegers: boolean;
+  /** Whether a date that the model has as a `Date` is stored as a number. */
+  readonly datesAsNumbers: boolean;
+  /** Whether JSON comes back with its keys in the order in which they were sent. */
+  readonly keepsJsonOrder: boolean;
+  /** A value of the mapper as the driver takes it in a condition. */
+  bindable(value: unknown): unknown;
+  /** The same to be stored in a column. */
+  storable(value: unknown): unknown;
+  /** A value of a filter, parsed for a column of this kind. */
+  comparable(value: unknown, kind: ValueKind): unknown;
+  /** Values as one parameter of an executor. */
+  list(values: Iterable<unknown>): unknown;
+  /** Values as one text, which the mapper can also write into a statement. */
+  listText(values: readonly unknown[]): string;
+  /** Checks that a sort key of a page token can be compared with a column of this kind and type; null if the column cannot be sought. */
+  sortKeyCheck(kind: ValueKind, columnType: string): ((value: string | number) => boolean) | null;
+  /** A sort key of a page token as the driver takes it. */
+  sortKey(value: string | number | null, kind: ValueKind): unknown;
+  /** The key of an entity as an executor would have returned it. */
+  keyAsRead(key: unknown): unknown;
+}
+
+/** Sends statements, each kind over connections of its own. */
+export interface Connections {
+  /** Whether the database runs in this process; otherwise it is a server, which may be down for a while. */
+  readonly inProcess: boolean;
+  /** How to get a database that can be opened. */
+  readonly remedy: string;
+  executor(watch: StatementWatch): Promise<Executor>;
+  writer(watch: StatementWatch): Promise<Writer>;
+  cursors(watch: StatementWatch): Promise<Cursors>;
+  /** Watches from now on what is sent over the connections of the mapper. */
+  watch(watch: StatementWatch): void;
+  /** The connections of the mapper's own pool; null if there is none. */
+  pool(): ConnectionCounts | null;
+  /** Whether a transaction can stay open for reading without holding up anybody. */
+  readonly hasSnapshots: boolean;
+  /** Steps through the rows of a query in the transaction that the entity manager is in. */
+  rowSteps(em: RequestEntityManager, sql: string, params: readonly unknown[]): Promise<RowSteps>;
+  /** Makes the database refuse changes, or throws if it does not. */
+  refuseWrites(mapper: Mapper): Promise<void>;
+  /** Of a database that only this process can open; null for any other. */
+  readonly memory: MemoryDatabase | null;
+}
+
+/** Rows that are fetched some at a time. */
+export interface RowSteps {
+  next(size: number): Promise<object[]>;
+  close(): void;
+}
+
+export interface MemoryDatabase {
+  /** Another value after each change. */
+  changes(): Promise<unknown>;
+  /** Writes a copy to a new file and returns its URL. */
+  copyTo(file: string): Promise<string>;
+}
+
+/** Fills a new database. */
+export type Seed = ((em: EntityManager) => unknown) | null;
+
+/** What is done to the database as a whole. */
+export interface SchemaTools {
+  /** Brings the tables to the models, in one transaction, and seeds a new database. Processes that start together wait for each other. */
+  prepare(mapper: Mapper, seed: Seed, extensions: readonly string[]): Promise<void>;
+  /** Keeps others from creating the same table until the transaction ends. */
+  lockTable(em: RequestEntityManager, table: string): Promise<void>;
+  /** The collation in which upper and lower case of all letters are known, as it is put after a comparison; empty if none is needed. */
+  collation(em: RequestEntityManager): Promise<string>;
+}
+
+/** A dialect, and what a mapper is created with for it. */
+export interface DialectSetup {
+  readonly dialect: Dialect;
+  readonly options: Partial<Options>;
+  /** Corrects what the mapper does otherwise than Declarest promises. */
+  adapt(platform: Platform): void;
+}
+
+const dialects = new WeakMap<Platform, Dialect>();
+
+/** Sets the dialect of a mapper, once. */
+export function setDialect(platform: Platform, dialect: Dialect): void {
+  dialects.set(platform, dialect);
+}
+
+export function dialectOf(mapper: Mapper): Dialect {
+  return dialectOn(mapper.driver.getPlatform());
+}
+
+/** The dialect of the mapper, or of the entity manager, that a platform belongs to. */
+export function dialectOn(platform: Platform): Dialect {
+  const dialect = dialects.get(platform);
+  if (!dialect) throw new Error('this mapper has no dialect; create it with createMapper');
+  return dialect;
+}

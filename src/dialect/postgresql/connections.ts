@@ -1,0 +1,70 @@
+import { coalescing } from '../../database/executor.ts';
+import type { Mapper, RequestEntityManager } from '../../database/mapper.ts';
+import type { StatementWatch } from '../../database/statement-watch.ts';
+import type { DatabaseDeclaration } from '../../declaration/types.ts';
+import type { Connections, RowSteps } from '../dialect.ts';
+import { type Pool, reclaimLost, watchClients, watchPool } from './pool-watch.ts';
+
+/** Connections to a PostgreSQL server: the pool of the mapper, and those for compiled statements. */
+export function postgresConnections(database: DatabaseDeclaration): {
+  readonly connections: Connections;
+  /** Takes the pool of the mapper, which is created with its first connection. */
+  readonly onPoolCreated: (pool: Pool) => void;
+} {
+  let pool: Pool | null = null;
+  let mapperWatch: StatementWatch | undefined;
+  const connections = Object.freeze<Connections>({
+    inProcess: false,
+    remedy: 'start the server, or check app_main.database.url',
+    async executor(watch) {
+      const { postgresExecutor } = await import('./executor.ts');
+      return coalescing(postgresExecutor(database, watch));
+    },
+    async writer(watch) {
+      const { postgresWriter } = await import('./writer.ts');
+      return postgresWriter(database, watch);
+    },
+    async cursors(watch) {
+      const { postgresCursors } = await import('./cursors.ts');
+      return postgresCursors(database, watch);
+    },
+    watch(watch) {
+      mapperWatch = watch;
+    },
+    pool: () => pool && { open: pool.totalCount, used: pool.totalCount - pool.idleCount, waiting: pool.waitingCount },
+    hasSnapshots: true,
+    rowSteps,
+    refuseWrites,
+    memory: null,
+  });
+  return {
+    connections,
+    onPoolCreated(created) {
+      pool = created;
+      watchPool(created, database);
+      reclaimLost(created);
+      watchClients(created, () => mapperWatch);
+    },
+  };
+}
+
+const cursorName = 'declarest_export';
+
+async function rowSteps(em: RequestEntityManager, sql: string, params: readonly unknown[]): Promise<RowSteps> {
+  await em.execute('set local cursor_tuple_fraction = 1');
+  await em.execute(`declare ${cursorName} no scroll cursor for ${sql}`, [...params]);
+  return {
+    next: (size) => em.execute(`fetch forward ${size} from ${cursorName}`),
+    close: () => undefined,
+  };
+}
+
+/** The mapper connects with a setting for this, see `options` in dialect.ts. */
+async function refuseWrites(mapper: Mapper): Promise<void> {
+  const [row] = await mapper.em.fork().execute("select current_setting('transaction_read_only') as state");
+  if (row?.state === 'on') return;
+  throw new Error(
+    'the database did not take the setting default_transaction_read_only, without which nothing is explained; ' +
+      'a pooler in between may have dropped it: name the server itself in app_main.database.url',
+  );
+}

@@ -1,0 +1,61 @@
+import type { DatabaseError, ErrorReader } from '../error-reader.ts';
+
+/** Serialization failure, deadlock. */
+const transient = new Set<unknown>(['40001', '40P01']);
+
+const unavailable = new Set<unknown>([
+  '57014', // statement timeout
+  '57P01',
+  '57P02',
+  '57P03',
+  '53200', // out of memory
+  '53300', // too many connections
+  '25006', // read only, as a server is that takes the place of another
+  '55P03',
+  ...transient,
+]);
+
+/** An unknown user, a wrong password, an unknown database. */
+const final = new Set<unknown>(['28000', '28P01', '3D000']);
+
+/** `pg` has no codes for these. */
+const lost =
+  /timeout exceeded when trying to connect|Connection terminated|connection error and is not queryable|Query read timeout/;
+
+/** PostgreSQL 18 has a code of its own for `on delete restrict`. */
+const restricted = '23001';
+
+export const postgresErrors: ErrorReader = Object.freeze<ErrorReader>({
+  isTransient: ({ code }) => transient.has(code),
+  isUnavailable({ code, message = '', severity }) {
+    // the session was ended, or refused: no such database, no connections allowed, wrong password
+    if (severity === 'FATAL' || severity === 'PANIC') return true;
+    return unavailable.has(code) || startsWith(code, '08') || lost.test(message);
+  },
+  isFinal: ({ code }) => final.has(String(code)),
+  isFull: ({ code }) => code === '53100',
+  isReadOnly: ({ code }) => code === '25006',
+  isRefusal: ({ code }) => startsWith(code, '23') || code === '42P10',
+  isMisfit: ({ code }) => startsWith(code, '22'),
+  isTranslatable: ({ code }) => typeof code === 'string' && /^23\w{3}$/.test(code),
+  isReferenceConflict: ({ code }) => code === restricted,
+  brokenConstraint({ code, column, constraint, detail = '', table }) {
+    if (table === undefined && constraint === undefined) return null;
+    return {
+      table: table ?? '',
+      columns: column ? [column] : columnsIn(detail),
+      constraint,
+      isStillReferenced: code === restricted || detail.includes('referenced from'),
+    };
+  },
+});
+
+/** `Key (email)=(…) already exists.` */
+function columnsIn(detail: string): string[] {
+  const key = /^Key \((.*?)\)=/.exec(detail)?.[1];
+  return key ? key.split(', ').map((column) => column.replace(/^"|"$/g, '')) : [];
+}
+
+function startsWith(code: DatabaseError['code'], start: string): boolean {
+  return typeof code === 'string' && code.startsWith(start);
+}

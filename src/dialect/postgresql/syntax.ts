@@ -1,0 +1,52 @@
+import type { RowEstimate, SqlSyntax } from '../dialect.ts';
+import { pagesAtOffsets } from './pages-at-offsets.ts';
+import { postgresSearch } from './search.ts';
+
+const estimate: RowEstimate = {
+  statement: (rows) => `explain (format json) ${rows}`,
+  rowsIn(result) {
+    const [{ Plan: plan }] = (typeof result === 'string' ? JSON.parse(result) : result) as [{ Plan: { 'Plan Rows': number } }];
+    return Math.round(plan['Plan Rows']);
+  },
+};
+
+export const postgresSyntax: SqlSyntax = Object.freeze<SqlSyntax>({
+  parameter: (position) => `$${position}`,
+  typedParameter: (position, type) => `$${position}::${type}`,
+  literalCast,
+  among: (column, list) => [...column, ' = any(', list, ')'],
+  // with `in`, all rows would be scanned
+  amongSelected: (query, parameter) => `= any(array_append(array(${query}), ${parameter}))`,
+  isNotTrue: (condition) => ['(', ...condition, ') is not true'],
+  matches(column, { bind, collation, isPadded, text }) {
+    // the blanks that pad a column are not part of the text
+    const unpadded = isPadded ? ['cast(', ...column, ' as text)'] : column;
+    return [...unpadded, ' ilike ', bind(text), collation];
+  },
+  // null is the greatest of values
+  nullsLast: (direction) => direction === 'asc',
+  rowLock: (alias) => ` for no key update${alias === undefined ? '' : ` of ${alias}`}`,
+  rowVersion: 'xmin',
+  textOf: (columns) => columns.map((column) => `${column}::text`).join(" || ',' || "),
+  areSame: (columns, parameters) => columns.map((column, i) => `${column}::text = ${parameters[i]}::text`).join(' and '),
+  skipLocked: ' for update skip locked',
+  // not written to the log
+  scratchTable: 'unlogged table',
+  changesWithin: true,
+  keepsCollation: true,
+  listColumn: (column) => `array_to_json(${column})`,
+  timeColumn: (column, type) => (/^timestamp(tz|.* with time zone)/.test(type) ? `(${column} at time zone 'UTC')` : column),
+  pagesAtOffsets,
+  estimate,
+  search: postgresSearch,
+});
+
+/** The type of a number is known; a quoted literal takes its type from its context, and so does a parameter. */
+function literalCast(value: unknown): string | null {
+  if (typeof value === 'boolean') return '::bool';
+  if (typeof value !== 'number') return '';
+  if (!Number.isFinite(value)) return null;
+  // a sign is an operator, which a number in parentheses would not be
+  if (!Number.isInteger(value) || Math.abs(value) > Number.MAX_SAFE_INTEGER) return '::numeric';
+  return Math.abs(value) <= 2147483647 ? '::int4' : '::int8';
+}

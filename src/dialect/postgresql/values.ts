@@ -1,0 +1,20 @@
+import type { ColumnValues } from '../dialect.ts';
+import { sortKeyCheck } from './sort-keys.ts';
+
+export const postgresValues: ColumnValues = Object.freeze<ColumnValues>({
+  readsText: true,
+  exactDecimals: true,
+  singleReals: true,
+  wideIntegers: false,
+  datesAsNumbers: false,
+  keepsJsonOrder: false,
+  bindable: (value) => value,
+  storable: (value) => (value instanceof Date ? value.toISOString() : value),
+  // text takes the type of the column beside it
+  comparable: (value) => (value instanceof Date ? value.toISOString() : String(value)),
+  list: (values) => [...values],
+  listText: (values) => `{${values.map((value) => `"${String(value).replace(/["\\]/g, '\\$&')}"`).join(',')}}`,
+  sortKeyCheck,
+  sortKey: (value) => value,
+  keyAsRead: String,
+});

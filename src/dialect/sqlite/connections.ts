@@ -1,0 +1,70 @@
+import type { RequestEntityManager } from '../../database/mapper.ts';
+import type { Connections, MemoryDatabase, RowSteps } from '../dialect.ts';
+import type { SqliteFileDialect } from './kysely-dialect.ts';
+
+/** Connections to a SQLite database, which all belong to the Kysely dialect of the mapper. */
+export function sqliteConnections(kysely: SqliteFileDialect): Connections {
+  return Object.freeze<Connections>({
+    inProcess: true,
+    remedy: 'check app_main.database.url, and that its directory can be written',
+    async executor(watch) {
+      const { sqliteExecutor } = await import('./executor.ts');
+      const { keepingCounts } = await import('./kept-counts.ts');
+      const executor = sqliteExecutor(kysely, watch);
+      // a database in memory has one connection, and SQLite does not report its own commits to it
+      return kysely.threads ? keepingCounts(executor, kysely) : executor;
+    },
+    async writer(watch) {
+      const { sqliteWriter } = await import('./writer.ts');
+      return sqliteWriter(kysely, watch);
+    },
+    async cursors(watch) {
+      const { sqliteCursors } = await import('./cursors.ts');
+      return sqliteCursors(kysely, watch);
+    },
+    watch: (watch) => kysely.watch(watch),
+    pool: () => null,
+    // a database in memory has one connection: an open transaction would hold up everybody else
+    hasSnapshots: kysely.source !== null,
+    rowSteps,
+    refuseWrites: () => kysely.refuseWrites(),
+    memory: kysely.source === null ? memoryOf(kysely) : null,
+  });
+}
+
+/** The connection of the Kysely dialect that a transaction takes place on. */
+interface StepConnection {
+  steps(sql: string): Iterator<object>;
+}
+
+interface TransactionContext {
+  getExecutor(): { provideConnection<Result>(work: (connection: StepConnection) => Promise<Result>): Promise<Result> };
+}
+
+async function rowSteps(em: RequestEntityManager, sql: string, params: readonly unknown[]): Promise<RowSteps> {
+  const context = em.getTransactionContext() as unknown as TransactionContext;
+  const connection = await context.getExecutor().provideConnection(async (provided) => provided);
+  const steps = connection.steps(em.getPlatform().formatQuery(sql, params));
+  return {
+    async next(size) {
+      const rows: object[] = [];
+      while (rows.length < size) {
+        const { done, value } = steps.next();
+        if (done) break;
+        rows.push(value);
+      }
+      return rows;
+    },
+    close: () => void steps.return?.(),
+  };
+}
+
+function memoryOf(kysely: SqliteFileDialect): MemoryDatabase {
+  return {
+    changes: () => kysely.read((db) => db.prepare('select total_changes() as changes').get()?.changes),
+    async copyTo(file) {
+      await kysely.read((db) => db.prepare('vacuum into ?').run(file));
+      return `sqlite:${file}`;
+    },
+  };
+}

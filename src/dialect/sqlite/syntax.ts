@@ -1,0 +1,28 @@
+import type { SqlSyntax } from '../dialect.ts';
+import { lowered, lowerFunction } from './lower-case.ts';
+
+export const sqliteSyntax: SqlSyntax = Object.freeze<SqlSyntax>({
+  parameter: (position) => `?${position}`,
+  typedParameter: (position) => `?${position}`,
+  literalCast: () => '',
+  among: (column, list) => [...column, ' in (select value from json_each(', list, '))'],
+  amongSelected: (query, parameter) => `in (${query} union all select ${parameter})`,
+  isNotTrue: (condition) => ['not coalesce((', ...condition, '), 0)'],
+  matches: (column, { bind, text }) => [`${lowerFunction}(`, ...column, ') like ', bind(lowered(text)), " escape '\\'"],
+  // null is the least of values
+  nullsLast: (direction) => direction === 'desc',
+  // there is one writer at a time
+  rowLock: () => '',
+  rowVersion: null,
+  textOf: (columns) => columns.map((column) => `quote(${column})`).join(" || ',' || "),
+  areSame: (columns, parameters) => `(${columns.join(', ')}) is (${parameters.join(', ')})`,
+  skipLocked: '',
+  scratchTable: 'table',
+  changesWithin: false,
+  keepsCollation: false,
+  listColumn: (column) => column,
+  timeColumn: (column) => column,
+  pagesAtOffsets: null,
+  estimate: null,
+  search: null,
+});

@@ -1,0 +1,39 @@
+import type { DatabaseSync } from 'node:sqlite';
+import type { Statement } from '../../database/executor.ts';
+import type { StatementWatch } from '../../database/statement-watch.ts';
+import type { Step, Writer } from '../../database/writer.ts';
+import type { SqliteFileDialect } from './kysely-dialect.ts';
+import { PreparedReads } from './prepared-reads.ts';
+
+/** Sends prepared statements on the connection that writes, in turn with everybody else who does. */
+export function sqliteWriter(dialect: Pick<SqliteFileDialect, 'write' | 'writesUnderWay'>, watch: StatementWatch = {}): Writer {
+  let prepared: PreparedReads | null = null;
+
+  function preparedOn(db: DatabaseSync): PreparedReads {
+    if (prepared?.db !== db) prepared = new PreparedReads(db, watch);
+    return prepared;
+  }
+
+  return {
+    change: (steps: readonly Step[]) =>
+      dialect.write((db) => {
+        const connection = preparedOn(db);
+        let rows: unknown[][] = [];
+        for (const { statement, parameters, mayBeEmpty } of steps) {
+          rows = connection.rows(statement, typeof parameters === 'function' ? parameters(rows) : parameters);
+          if (rows.length === 0 && !mayBeEmpty) break;
+        }
+        return rows;
+      }),
+    transaction: (work) =>
+      dialect.write(async (db) => {
+        const send = async (statement: Statement, parameters: readonly unknown[]) => preparedOn(db).rows(statement, parameters);
+        const { result, changes } = await work(send);
+        for (const { statement, parameters } of changes) await send(statement, parameters);
+        return result;
+      }),
+    underWay: () => dialect.writesUnderWay,
+    // the connection is the mapper's, which closes it
+    close: async () => undefined,
+  };
+}
