@@ -367,7 +367,7 @@ describe.each(databases)('application code on %s', (database) => {
             [step]: calls.of(step),
             validate: calls.of('model.validate'),
             constraint: calls.of('constraint'),
-            amount: Number(row.amount),
+            amount: Number(row?.amount),
           }).toEqual({
             name,
             status: 200,
