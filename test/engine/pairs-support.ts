@@ -7,13 +7,6 @@ import { Client } from 'pg';
 import { type DatabaseKind, type FreshDatabase, freshDatabase } from '../support/databases.ts';
 import { type Kind, kinds, type PairForm } from './pairs-app.ts';
 
-/** How many server processes share which database. */
-export const deployments = [
-  { title: 'SQLite with one process', database: 'sqlite', processes: 1 },
-  { title: 'SQLite with two processes', database: 'sqlite', processes: 2 },
-  { title: 'PostgreSQL with two processes', database: 'postgresql', processes: 2 },
-] as const;
-
 /** The content of a row and its links. */
 export interface State {
   title: string;
@@ -403,8 +396,15 @@ export class SerialOrders {
       }
       serial.push(`${order.join()}: ${project(expected)}`);
     }
-    if (shown) return { of: 'bodies', text: `got ${bodies(outcome)}, in serial order ${bodies(shown)}` };
-    return { of: 'effect', text: `got ${outcome.statuses.join()} ${project(outcome)}, in serial order ${serial.join(' or ')}` };
+    if (shown)
+      return {
+        of: 'bodies',
+        text: `responses: got ${outcome.statuses.join()} ${bodies(outcome)}, in serial order ${bodies(shown)}`,
+      };
+    return {
+      of: 'effect',
+      text: `effect: got ${outcome.statuses.join()} ${project(outcome)}, in serial order ${serial.join(' or ')}`,
+    };
   }
 }
 
