@@ -471,3 +471,76 @@ export async function startCounted(url: string): Promise<CountedApplication> {
     },
   };
 }
+
+export type NestedApplication = TestApplication & { readonly calls: Calls };
+
+/** Nodes that refer to nodes, and shelves with books, a class with two APIs: one restricts its rows, the other asks a voter. */
+export async function startNested(url: string): Promise<NestedApplication> {
+  const calls = new Calls();
+  const Node = defineEntity({
+    name: 'Node',
+    properties: {
+      id: p.integer().primary().groups('read'),
+      open: p.boolean().default(true),
+      parent: () =>
+        p
+          .manyToOne(Node as never)
+          .nullable()
+          .groups('read', 'write'),
+    },
+  } as Any) as Any;
+  const Book = defineEntity({
+    name: 'Book',
+    properties: { id: p.integer().primary().groups('read'), open: p.boolean().default(true) },
+  } as Any) as Any;
+  const Shelf = defineEntity({
+    name: 'Shelf',
+    properties: {
+      id: p.integer().primary().groups('read'),
+      first: () => p.manyToOne(Book).nullable().groups('read', 'write'),
+      books: () => p.manyToMany(Book).groups('read', 'write'),
+    },
+  } as Any) as Any;
+  const controllerFor = (name: string, model: Any) =>
+    class NestedController extends ApiController {
+      override customizeQuery(action: string, request: ApiRequest, query: Any) {
+        calls.count(`${name}.customizeQuery ${action}`);
+        const another = () => this.em.createQueryBuilder(model, 'e');
+        return restrict(request, { query, another, toOne: 'parent', toMany: 'parent', table: name });
+      }
+    };
+  const NodeController = controllerFor('node', Node);
+  const BookController = controllerFor('book', Book);
+
+  class ShopVoter extends Voter<Any> {
+    static override roles = ['SHOP'];
+    override vote(_role: string, subject: Any) {
+      calls.count(`voter SHOP for ${subject?.id ?? null}`);
+      return 'deny' as const;
+    }
+  }
+
+  const writes = { _index: { methods: { GET: true, POST: true } }, _entity: { methods: { GET: true, PATCH: true, PUT: true } } };
+  const app = await startApplication({
+    app_main: {
+      apis: {
+        node: { class: Node, base_path: '/node', controller: NodeController, actions: writes },
+        book: { class: Book, base_path: '/book', controller: BookController, actions: { _index: null, _entity: null } },
+        shop: { class: Book, base_path: '/shop', base_role: 'SHOP', actions: { _entity: null } },
+        shelf: { class: Shelf, base_path: '/shelf', actions: writes },
+      },
+      database: { url, schema: 'update' },
+    } as Any,
+    models: [Node, Book, Shelf],
+    controllers: [NodeController, BookController],
+    voters: [ShopVoter],
+    seed: (em: Any) => {
+      const nodes = [1, 2, 3, 4].map((id) => em.create(Node, { open: id !== 4 }));
+      nodes[1].parent = nodes[0];
+      nodes[2].parent = nodes[1];
+      const books = [1, 2, 3].map((id) => em.create(Book, { open: id !== 3 }));
+      for (let i = 0; i < 2; i++) em.create(Shelf, { first: books[i] }).books.add(...books);
+    },
+  });
+  return { ...app, calls };
+}

@@ -331,8 +331,10 @@ async function startServer(databaseUrl: string): Promise<{ child: ChildProcess; 
 
 /** Keys in alphabetical order: databases keep them in orders of their own. */
 function sorted(value: unknown): unknown {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
-  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== 'object' || value === null) return value;
+  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+  return Object.fromEntries(entries.map(([key, each]) => [key, sorted(each)]));
 }
 
 function bodyOf(response: RowResponse | undefined): unknown {
