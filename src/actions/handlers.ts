@@ -314,6 +314,7 @@ function planRead(
     withVersion: !isIndex,
     filter: filters.get(meta),
     isLimited: (embedded) => framework.visibility.limitsOf(embedded).length > 0,
+    embed: framework.serializer().embed,
   });
   if (!(read instanceof CompiledRead)) return read.needsEntity;
   if (judged && read.subjectRefusal !== null) return read.subjectRefusal;

@@ -123,7 +123,11 @@ function responseRead({ framework }: ApiRuntime, meta: EntityMetadata, executor:
   if (read === undefined) {
     const isLimited = (embedded: EntityMetadata) => framework.visibility.limitsOf(embedded).length > 0;
     const plan = framework.serializer().planFor(meta);
-    const compiled = CompiledRead.compile(framework.mapper, meta, plan, [], executor, { isLimited, withVersion: true });
+    const compiled = CompiledRead.compile(framework.mapper, meta, plan, [], executor, {
+      isLimited,
+      withVersion: true,
+      embed: framework.serializer().embed,
+    });
     read = compiled instanceof CompiledRead ? compiled : compiled.needsEntity;
     known.set(meta, read);
   }

@@ -1,6 +1,6 @@
 import type { EntityMetadata, Platform } from '@mikro-orm/core';
 import type { Executor, Statement } from '../database/executor.ts';
-import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
+import type { Mapper, } from '../database/mapper.ts';
 import type { Step } from '../database/writer.ts';
 import type { CountMode, SortKey } from '../declaration/types.ts';
 import { type Dialect, dialectOf } from '../dialect/dialect.ts';
@@ -22,14 +22,14 @@ import { Recent } from './recent.ts';
 import type { AnyQueryBuilder } from './restriction.ts';
 import { noFilter, type RootFilter } from './root-filter.ts';
 import { type CountSource, RowCounter } from './row-counter.ts';
-import { type ManySelection, NeedsEntity, planRows, type RowPlan, rootTableAlias } from './row-plan.ts';
+import type { InstanceContext, MakeInstance } from './row-instance.ts';
+import { type Embed, type ManySelection, NeedsEntity, planRows, type RowPlan, rootTableAlias } from './row-plan.ts';
 import type { Seek, SeekPlan } from './seek-plan.ts';
 import { cutSought, sidesOf } from './seek-query.ts';
 import { SharedWalk } from './shared-walk.ts';
 import { type ShownRows, showAll, showSome } from './shown-rows.ts';
 import { gather, isSeen, pointsOf, pointsWithin, type SightPoint } from './sight-points.ts';
 import { planSort, type SortPlan } from './sort-plan.ts';
-import type { SubjectColumn } from './subject-columns.ts';
 import { versionReader } from './version-reader.ts';
 import type { Window } from './window.ts';
 
@@ -61,6 +61,7 @@ interface CompileOptions {
   readonly withVersion?: boolean;
   /** Whether it is wanted what tells later whether a row was changed. */
   readonly withRowVersion?: boolean;
+  readonly embed?: Embed | undefined;
   readonly filter?: RootFilter | undefined;
   readonly count?: CountMode;
   /** Whether rows of a class can be out of a caller's sight, so that it takes a look to embed them. */
@@ -84,9 +85,10 @@ interface ListOrder {
   readonly narrowed: Recent<NarrowedStatements>;
 }
 
-/** How one request reads a list: whether it looks at what rows embed, and in which view. */
+/** How one request reads rows: what it sees of embedded ones, what instances of models need, and in which view. */
 export interface Reading {
   readonly look?: Look | undefined;
+  readonly context?: InstanceContext | undefined;
   readonly view?: ListView;
 }
 
@@ -287,17 +289,11 @@ export class CompiledRead {
     return typeof this.#plan.subject === 'string' ? this.#plan.subject : null;
   }
 
-  /** The entity that a row is, for code that judges it; nothing more is fetched. */
-  subjectOf(row: unknown[], em: RequestEntityManager): object {
-    const columns = this.#plan.subject as readonly SubjectColumn[];
-    const data: Record<string, unknown> = {};
-    for (const { field, column, convert } of columns) {
-      const value = row[column];
-      data[field] = value === null || convert === null ? value : convert(value);
-    }
-    // as the mapper does with the rows that it reads itself
-    const mapped = em.getDriver().mapResult(data as never, this.#meta) as never;
-    return em.getEntityFactory().create(this.#meta.class, mapped, { merge: true, convertCustomTypes: true }) as object;
+  /** The object that a row is for code of the application; nothing more is fetched. */
+  subjectOf(row: unknown[], context: InstanceContext): object {
+    const instance = (this.#plan.subject as MakeInstance)(row, [], context);
+    if (!instance) throw new Error(`a row of ${this.#meta.className} is of none of its classes`);
+    return instance;
   }
 
   /** Makes the steps that change one row and then read it. `change` is a statement that can be followed by `returning`. */
@@ -367,13 +363,13 @@ export class CompiledRead {
   }
 
   /** Makes what writes rows as lines: of CSV with the columns, or of JSON. What they embed is read by the statements that `send` sends. */
-  lineWriter(columns: readonly CsvColumn[] | null, look?: Look): LineWriter {
+  lineWriter(columns: readonly CsvColumn[] | null, { context, look }: Reading = {}): LineWriter {
     const { shown } = this.#view;
     const write = columns ? compileCsvRowWriter(this.#plan.root.object, columns, this.#executor.format) : shown.writer;
     const end = columns ? '' : '\n';
     const lines = (rows: unknown[][], { many, seen }: Embedded): string => {
       let text = '';
-      for (const row of rows) text += write(row, many, shown.manyWriters, seen) + end;
+      for (const row of rows) text += write(row, many, shown.manyWriters, seen, context) + end;
       return text;
     };
     if (!this.takesLook && this.#plan.many.length === 0) return (rows) => lines(rows, nothingEmbedded);
@@ -381,8 +377,8 @@ export class CompiledRead {
   }
 
   /** The same where something is made of each row first, which is given as it stands in JSON. */
-  chosenWriter(write: (value: unknown) => string, look?: Look): LineWriter {
-    const all = this.lineWriter(null, look);
+  chosenWriter(write: (value: unknown) => string, reading: Reading = {}): LineWriter {
+    const all = this.lineWriter(null, reading);
     const chosen = (lines: string) =>
       lines
         .trimEnd()
@@ -401,8 +397,8 @@ export class CompiledRead {
   }
 
   /** A row as JSON, with what it embeds. */
-  json(row: unknown[], look?: Look): string | Promise<string> {
-    return this.#write([row], { look });
+  json(row: unknown[], reading: Reading = {}): string | Promise<string> {
+    return this.#write([row], reading);
   }
 
   /** Whether the number of rows does not say if any follow a page, so that one more than it takes has to be asked for. */
@@ -494,10 +490,10 @@ export class CompiledRead {
     return { first: tokenOf(first), last: tokenOf(last) };
   }
 
-  #write(rows: unknown[][], { look, view = this.#view }: Reading): string | Promise<string> {
+  #write(rows: unknown[][], { context, look, view = this.#view }: Reading): string | Promise<string> {
     const { shown } = view;
-    if (!this.takesLook && this.#plan.many.length === 0) return written(rows, nothingEmbedded, shown);
-    return this.#embedded(rows, look, shown).then((embedded) => written(rows, embedded, shown));
+    if (!this.takesLook && this.#plan.many.length === 0) return written(rows, nothingEmbedded, shown, context);
+    return this.#embedded(rows, look, shown).then((embedded) => written(rows, embedded, shown, context));
   }
 
   /** What rows embed: it is fetched first, and then its visibility is decided, all of it at once. */
@@ -618,9 +614,15 @@ const nothingEmbedded: Embedded = Object.freeze({ many: [] });
 const nothing: Promise<unknown[][]> = Promise.resolve([]);
 const noKeys: SeenKeys = new Set();
 
-function written(rows: unknown[][], { many, seen }: Embedded, { manyWriters, writer }: ShownRows): string {
+function written(
+  rows: unknown[][],
+  { many, seen }: Embedded,
+  { manyWriters, writer }: ShownRows,
+  context: InstanceContext | undefined,
+): string {
   let text = '';
-  for (let i = 0; i < rows.length; i++) text += (i === 0 ? '' : ',') + writer(rows[i] as unknown[], many, manyWriters, seen);
+  for (let i = 0; i < rows.length; i++)
+    text += (i === 0 ? '' : ',') + writer(rows[i] as unknown[], many, manyWriters, seen, context);
   return text;
 }
 

@@ -1,4 +1,13 @@
-import { ArrayType, DateType, type EntityMetadata, type EntityProperty, ReferenceKind, type Type } from '@mikro-orm/core';
+import {
+  ArrayType,
+  DateType,
+  type EntityMetadata,
+  type EntityProperty,
+  helper,
+  Reference,
+  ReferenceKind,
+  type Type,
+} from '@mikro-orm/core';
 import type { Mapper } from '../database/mapper.ts';
 import { type Dialect, dialectOf } from '../dialect/dialect.ts';
 import {
@@ -9,16 +18,18 @@ import {
   type ScalarField,
   targetsOf,
 } from '../model/field-plan.ts';
-import { hasDiscriminator, isKindOf } from '../model/hierarchy.ts';
+import { hasDiscriminator, isKindOf, metaOfEntity } from '../model/hierarchy.ts';
 import { keyOf } from '../model/identifier.ts';
 import { type ValueKind, valueKindOf } from '../model/value-kind.ts';
 import { versionOf } from '../model/version.ts';
-import type { RowField, RowObject, RowVariant } from '../serialization/row-writer.ts';
+import type { ReadComputed, RowField, RowObject, RowVariant, SeenKeys } from '../serialization/row-writer.ts';
+import type { Sight } from '../serialization/serializer.ts';
 import { integerToJson, toJson } from '../serialization/to-json.ts';
 import { dateOf, parsedJson } from '../serialization/value-expression.ts';
 import { filtersMore, isFiltered } from './filters.ts';
+import { type InstanceColumns, planInstance } from './instance-plan.ts';
+import { columnReader, type InstanceValue, type MakeInstance, NoInstance } from './row-instance.ts';
 import { versionColumns } from './row-version.ts';
-import { type SubjectColumn, subjectColumns } from './subject-columns.ts';
 import { tableOf } from './table-name.ts';
 
 /** Thrown while a plan is made: what it shows can only be had from an entity. */
@@ -50,8 +61,8 @@ export interface ManySelection extends RowSelection {
 export interface RowPlan {
   readonly root: RowSelection & { readonly key: string; readonly conditions: readonly string[] };
   readonly many: readonly ManySelection[];
-  /** What an entity is made of that judges or hooks are shown; a text says why none can be made. */
-  readonly subject: readonly SubjectColumn[] | string;
+  /** Makes the object that voters and hooks are shown; a text says why none can be made. */
+  readonly subject: MakeInstance | string;
   /** The column that holds the version of the root's rows; null where they have none, or nobody asked for it. */
   readonly version: number | null;
   /** The columns that tell later whether a row of the root was changed; null where nobody asked for them. */
@@ -68,9 +79,14 @@ export interface RowPlanOptions {
   readonly withVersion?: boolean;
   /** Whether it is wanted what tells later whether a row was changed. */
   readonly withRowVersion?: boolean;
-  /** Whether rows of exactly this class can be out of a caller's sight. */
+  /** Whether rows of exactly this class can be hidden from a caller. */
   readonly isLimited?: (meta: EntityMetadata) => boolean;
+  /** Serializes what code of a model gives; without it, such fields need entities. */
+  readonly embed?: Embed | undefined;
 }
+
+/** Makes what stands in JSON of a value of any kind. */
+export type Embed = (value: unknown, sight: Sight) => unknown;
 
 export const rootTableAlias = 'e';
 
@@ -79,14 +95,12 @@ export function planRows(
   mapper: Mapper,
   meta: EntityMetadata,
   plan: FieldPlan,
-  { isLimited = () => false, withRowVersion = false, withSubject = false, withVersion = false }: RowPlanOptions = {},
+  { embed, isLimited = () => false, withRowVersion = false, withSubject = false, withVersion = false }: RowPlanOptions = {},
 ): RowPlan {
-  const planner = new RowPlanner(mapper, isLimited);
+  const planner = new RowPlanner(mapper, isLimited, embed ?? null);
   const selection = new Selection(planner, planner.rootTable(meta), rootTableAlias);
   const object = selection.object(plan, meta, rootTableAlias, null);
-  const subject = withSubject
-    ? subjectColumns({ mapper, dialect: planner.dialect, meta, alias: rootTableAlias, add: (sql) => selection.add(sql) })
-    : 'nobody asked for one';
+  const subject = withSubject ? selection.subject(meta) : 'nobody asked for one';
   const version = withVersion ? versionOf(meta) : null;
   const root = {
     ...selection.done(object),
@@ -111,13 +125,28 @@ class RowPlanner {
   readonly many: ManySelection[] = [];
   readonly limited: EntityMetadata[] = [];
   readonly #isLimited: (meta: EntityMetadata) => boolean;
+  readonly embed: Embed | null;
+  /** Makes the items of to-many associations that code of a model is shown, by their number. */
+  readonly items = new Map<number, MakeInstance | null>();
   #sources = 0;
   #aliases = 0;
 
-  constructor(mapper: Mapper, isLimited: (meta: EntityMetadata) => boolean) {
+  constructor(mapper: Mapper, isLimited: (meta: EntityMetadata) => boolean, embed: Embed | null) {
+    this.embed = embed;
     this.mapper = mapper;
     this.dialect = dialectOf(mapper);
     this.#isLimited = isLimited;
+  }
+
+  /** What code of a model gives is shown as far as the caller sees it: `seen` are the keys of the limited classes. */
+  sightOf(seen: readonly SeenKeys[] | undefined): Sight {
+    const shows = (meta: EntityMetadata, key: unknown) => seen?.[this.limited.indexOf(meta)]?.has(String(key)) === true;
+    return {
+      isLimited: (meta) => this.#isLimited(meta),
+      shows: (entity) => shows(metaOfEntity(this.mapper, entity), helper(entity).getPrimaryKey()),
+      showsKey: shows,
+      computed: (_entity, _property, compute) => compute(),
+    };
   }
 
   /** Marks a variant whose rows are embedded only where they are seen. */
@@ -176,7 +205,7 @@ class RowPlanner {
     }
   }
 
-  #planMany({ field, parentColumn }: PendingMany, parent: number | null): { selection: Selection; many: ManySelection } {
+  #planMany({ field, parentColumn, source }: PendingMany, parent: number | null): { selection: Selection; many: ManySelection } {
     const { metadata: property, plan } = field;
     const target = property.targetMeta as EntityMetadata;
     refuseUnusual(property);
@@ -189,6 +218,7 @@ class RowPlanner {
     inner.column(null, owner);
     const object = inner.embeddedObject(plan, target, alias, null);
     const order = property.orderBy ? this.#ownOrder(property, target, alias) : this.#keyOrder(target, alias, inner);
+    if (this.items.has(source)) this.items.set(source, inner.instance(target, alias, plan));
     const done = inner.done(object);
     return {
       selection: inner,
@@ -293,9 +323,89 @@ class Selection {
         ([concrete, fields]): RowVariant => ({
           type: several ? String(concrete.discriminatorValue) : null,
           fields: fields.map((field) => this.#field(field, concrete, alias)),
+          ...this.#instanceOf(fields, concrete, alias),
         }),
       ),
     };
+  }
+
+  /** Makes the objects that voters are shown, from all columns of the root's own table; a text says why there are none. */
+  subject(meta: EntityMetadata): MakeInstance | string {
+    try {
+      return planInstance(meta, this.#instanceColumns(rootTableAlias, null));
+    } catch (error) {
+      if (error instanceof NoInstance) return error.message;
+      throw error;
+    }
+  }
+
+  /** Makes instances of a class that go by an alias, with what a plan shows of their associations. */
+  instance(meta: EntityMetadata, alias: string, plan: FieldPlan): MakeInstance {
+    try {
+      return planInstance(meta, this.#instanceColumns(alias, plan));
+    } catch (error) {
+      throw error instanceof NoInstance ? new NeedsEntity(error.message) : error;
+    }
+  }
+
+  /** The instance that code of the model is called on, if a field is made by such code. */
+  #instanceOf(fields: readonly Field[], concrete: EntityMetadata, alias: string): Pick<RowVariant, 'instance'> {
+    if (!fields.some((field) => field.metadata.serializer || (field.kind === 'scalar' && isComputed(field)))) return {};
+    return { instance: this.instance(concrete, alias, { variants: new Map([[concrete, fields]]) }) };
+  }
+
+  #instanceColumns(alias: string, plan: FieldPlan | null): InstanceColumns {
+    return {
+      mapper: this.#planner.mapper,
+      alias,
+      add: (sql) => this.add(sql),
+      quote: (name) => this.#planner.quote(name),
+      loaded: (property, concrete) => {
+        const field = plan?.variants.get(concrete)?.find((candidate) => candidate.metadata === property);
+        if (field?.kind === 'to-one') return this.#loadedOne(field, concrete, alias);
+        return field?.kind === 'to-many' ? this.#loadedMany(field, concrete, alias) : null;
+      },
+    };
+  }
+
+  /** An associated row that the plan shows is joined already; of one that shows only its key, nothing more is read. */
+  #loadedOne({ metadata: property, plan }: AssociationField, meta: EntityMetadata, alias: string): InstanceValue | null {
+    const showsMore = [...plan.variants.values()].some((fields) => fields.some(({ metadata }) => !metadata.primary));
+    if (!showsMore || property.mapToPk) return null;
+    const makers = targetsOf(property).map((target) => {
+      const joined = this.#join(property, target, meta, alias);
+      const presence = this.add(`${joined}.${this.#planner.quote(keyColumn(target))}`);
+      return { presence, make: this.instance(target, joined, plan) };
+    });
+    const wrap = property.ref ? (entity: object) => Reference.create(entity as never) : (entity: object) => entity;
+    const make: MakeInstance = (row, many, context) => {
+      const found = makers.find(({ presence }) => row[presence] !== null && row[presence] !== undefined);
+      const instance = found?.make(row, many, context) ?? null;
+      return instance && wrap(instance);
+    };
+    return { kind: 'made', property, make };
+  }
+
+  #loadedMany(field: AssociationField, meta: EntityMetadata, alias: string): InstanceValue {
+    const column = this.add(`${alias}.${this.#planner.quote(keyColumn(meta))}`);
+    const source = this.#source(field, column);
+    const { items } = this.#planner;
+    if (!items.has(source)) items.set(source, null);
+    return { kind: 'many', property: field.metadata, source, column, items: () => items.get(source) as MakeInstance };
+  }
+
+  /** A field that code of the model makes: a getter, or a serializer of its own. */
+  #computed(field: Field, meta: EntityMetadata): RowField {
+    const { embed } = this.#planner;
+    if (!embed) throw new NeedsEntity(`${meta.className}.${field.property} is computed by the model`);
+    const own = field.metadata.serializer;
+    const { name, property } = field;
+    const computedBy = own
+      ? (entity: Record<string, unknown>) => own(entity[property] ?? null)
+      : (entity: Record<string, unknown>) => entity[property];
+    const read: ReadComputed = (entity, seen) =>
+      embed(computedBy(entity as Record<string, unknown>), this.#planner.sightOf(seen)) ?? null;
+    return { kind: 'computed', name, read };
   }
 
   /** The same for what stands in another object. */
@@ -308,7 +418,7 @@ class Selection {
   }
 
   #field(field: Field, meta: EntityMetadata, alias: string): RowField {
-    if (field.metadata.serializer) throw new NeedsEntity(`${meta.className}.${field.property} has a serializer of its own`);
+    if (field.metadata.serializer || (field.kind === 'scalar' && isComputed(field))) return this.#computed(field, meta);
     switch (field.kind) {
       case 'scalar':
         return this.#scalar(field, meta, alias);
@@ -343,8 +453,6 @@ class Selection {
 
   #scalar(field: ScalarField, meta: EntityMetadata, alias: string): RowField {
     const { metadata: property, name, value } = field;
-    if (field.computed || property.hydrate === false)
-      throw new NeedsEntity(`${meta.className}.${field.property} is computed by the model`);
     if (property.formula) return this.#formula(field, meta, alias);
     if (property.fieldNames?.length !== 1) throw new NeedsEntity(`${meta.className}.${field.property} is no single column`);
     return this.#value(name, value, `${alias}.${this.#planner.quote(property.fieldNames[0] as string)}`, property);
@@ -366,8 +474,9 @@ class Selection {
     const { mapper } = this.#planner;
     const { sql: syntax, values } = this.#planner.dialect;
     const custom = property.customType as Type<unknown> | undefined;
-    if (value.kind === 'custom' || value.kind === 'any' || property.hasConvertToJSValueSQL)
-      throw new NeedsEntity(`${String(property.name)} has a type that only JavaScript converts`);
+    if (value.kind === 'any' || property.hasConvertToJSValueSQL)
+      throw new NeedsEntity(`${String(property.name)} has a type that only MikroORM converts`);
+    if (value.kind === 'custom') return this.#customValue(name, value, sql, property);
     const isList = custom instanceof ArrayType;
     if (values.readsText && !property.formula) refuseOtherColumn(value, property, isList);
     if (isList) {
@@ -380,6 +489,17 @@ class Selection {
       return { kind: 'value', name, column: this.add(sql), value, convert: mapperRead(value, property, mapper) };
     const column = value.kind === 'datetime' ? syntax.timeColumn(sql, columnType(property)) : sql;
     return { kind: 'value', name, column: this.add(column), value };
+  }
+
+  /** A type of the application's own converts the value to JavaScript, and that to JSON. */
+  #customValue(name: string, value: ValueKind, column: string, property: EntityProperty): RowField {
+    try {
+      const { read, sql } = columnReader(this.#planner.mapper, property, column);
+      const write = toJson(value);
+      return { kind: 'value', name, column: this.add(sql), value, convert: (given) => write(read ? read(given) : given) };
+    } catch (error) {
+      throw error instanceof NoInstance ? new NeedsEntity(error.message) : error;
+    }
   }
 
   #embedded(field: EmbeddedField, meta: EntityMetadata, alias: string): RowField {
@@ -486,6 +606,10 @@ class Selection {
     if (inverse.fieldNames?.length !== 1) throw new NeedsEntity(`${String(property.name)} has more than one column`);
     return `${joined}.${quote(inverse.fieldNames[0] as string)} = ${alias}.${quote(keyColumn(meta))}`;
   }
+}
+
+function isComputed({ computed, metadata }: ScalarField): boolean {
+  return computed || metadata.hydrate === false;
 }
 
 /** Whether two plans show the same: that of a class may be cut where that of another is not. */

@@ -36,10 +36,12 @@ export function showSome({ many, root }: RowPlan, choice: FieldChoice, format: R
 }
 
 function chosenObject(object: RowObject, choice: FieldChoice | null, wanted: Map<number, FieldChoice | null>): RowObject {
-  const variants = object.variants.map((variant) => ({
-    ...variant,
-    fields: variant.fields.flatMap((field) => chosenField(field, choice, wanted)),
-  }));
+  const variants = object.variants.map((variant) => {
+    const fields = variant.fields.flatMap((field) => chosenField(field, choice, wanted));
+    const { instance, ...rest } = variant;
+    const isMade = instance && fields.some(({ kind }) => kind === 'computed');
+    return { ...rest, fields, ...(isMade && { instance }) };
+  });
   return { ...object, variants };
 }
 
@@ -55,6 +57,10 @@ function chosenField(field: RowField, choice: FieldChoice | null, wanted: Map<nu
       return [{ ...field, objects: field.objects.map((object) => chosenObject(object, inner, wanted)) }];
     case 'embedded':
       return [{ ...field, fields: field.fields.flatMap((part) => chosenField(part, inner, wanted)) }];
+    case 'computed': {
+      const { read } = field;
+      return inner ? [{ ...field, read: (entity, seen) => chosenOf(read(entity, seen), inner) }] : [field];
+    }
     default: {
       // an embeddable that is kept as JSON is one value
       const { convert } = field;

@@ -21,7 +21,7 @@ export function compileCsvRowWriter(object: RowObject, columns: readonly CsvColu
   const source = new CsvSource(format);
   const cells = columns.map((column) => source.object(object, column));
   const line = cells.length === 1 ? `h.line([${cells[0]}])` : `${cells.join(` + ',' + `) || `''`} + '\\r\\n'`;
-  const make = new Function('h', 'k', 'p', `return (r, m, w, s) => ${line};`) as (
+  const make = new Function('h', 'k', 'p', `return (r, m, w, s, c) => ${line};`) as (
     helpers: typeof helpersOf,
     converters: readonly Converter[],
     paths: readonly CsvColumn[],
@@ -48,10 +48,11 @@ const helpersOf = {
     many: readonly RowsByKey[],
     writers: readonly RowWriter[],
     seen: readonly SeenKeys[] | undefined,
+    context: unknown,
   ): string => {
     const rows = many[source]?.get(String(row[column]));
     const write = writers[source];
-    return rows && write ? csvText(`[${rows.map((item) => write(item, many, writers, seen)).join()}]`) : '[]';
+    return rows && write ? csvText(`[${rows.map((item) => write(item, many, writers, seen, context)).join()}]`) : '[]';
   },
 };
 
@@ -68,9 +69,11 @@ class CsvSource {
   object({ presence, discriminator, key, variants }: RowObject, column: CsvColumn): string {
     const present = (cell: string) => (presence === null ? cell : `(r[${presence}] === null ? '' : ${cell})`);
     // a row that the caller does not see is as empty as none
-    const visible = ({ fields, seen }: RowVariant) => {
+    const visible = ({ fields, instance, seen }: RowVariant) => {
       const cell = this.#among(fields, column);
-      return seen === undefined || cell === `''` ? cell : `(s[${seen}].has('' + r[${key}]) ? ${cell} : '')`;
+      const made = instance ? `((i) => ${cell})(k[${this.converters.push(instance as never) - 1}](r, m, c))` : cell;
+      if (cell === `''`) return cell;
+      return seen === undefined ? made : `(s[${seen}].has('' + r[${key}]) ? ${made} : '')`;
     };
     if (discriminator === null) return present(variants[0] ? visible(variants[0]) : `''`);
     const choice = variants.reduceRight((rest, variant) => {
@@ -105,8 +108,12 @@ class CsvSource {
         );
         return `(${choice})`;
       }
+      case 'computed': {
+        const value = `k[${this.converters.push(field.read as never) - 1}](i, s)`;
+        return rest.length === 0 ? `h.cell(${value})` : `h.at(${value}, p[${this.paths.push(rest) - 1}])`;
+      }
       case 'to-many':
-        return rest.length === 0 ? `h.many(r, ${field.column}, ${field.source}, m, w, s)` : `''`;
+        return rest.length === 0 ? `h.many(r, ${field.column}, ${field.source}, m, w, s, c)` : `''`;
     }
   }
 

@@ -19,7 +19,15 @@ export interface RowVariant {
   readonly fields: readonly RowField[];
   /** Which set of keys holds those that go out; all do where there is none. */
   readonly seen?: number;
+  /** Makes the object that code of the model is called on, if a field needs it. */
+  readonly instance?: InstanceMaker;
 }
+
+/** Makes an instance of a model from a row. */
+export type InstanceMaker = (row: unknown[], many: readonly RowsByKey[], context: never) => object | null;
+
+/** Makes what stands in JSON for a field that code of the model makes. */
+export type ReadComputed = (entity: object, seen: readonly SeenKeys[] | undefined) => unknown;
 
 export type RowField = { readonly name: string } & (
   | {
@@ -33,6 +41,8 @@ export type RowField = { readonly name: string } & (
   | { readonly kind: 'embedded'; readonly columns: readonly number[] | null; readonly fields: readonly RowField[] }
   /** The first of the objects that is present, or null. */
   | { readonly kind: 'to-one'; readonly objects: readonly RowObject[] }
+  /** What code of the model makes. */
+  | { readonly kind: 'computed'; readonly read: ReadComputed }
   /** The rows that another statement found for the key in a column. */
   | { readonly kind: 'to-many'; readonly source: number; readonly column: number }
 );
@@ -44,14 +54,15 @@ export type RowsByKey = ReadonlyMap<unknown, readonly unknown[][]>;
 export type SeenKeys = ReadonlySet<string>;
 
 /**
- * Writes one row as JSON. `many` are the rows of the to-many associations, `writers` what writes them, and `seen` the keys of
- * what may be embedded.
+ * Writes one row as JSON. `many` are the rows of the to-many associations, `writers` what writes them, `seen` the keys of
+ * what may be embedded, and `context` what instances of models need.
  */
 export type RowWriter = (
   row: unknown[],
   many: readonly RowsByKey[],
   writers: readonly RowWriter[],
   seen?: readonly SeenKeys[],
+  context?: unknown,
 ) => string;
 
 /**
@@ -111,15 +122,17 @@ class SourceBuilder {
   object({ presence, discriminator, key, variants }: RowObject): string {
     const lines: string[] = [];
     if (presence !== null) lines.push(`if (r[${presence}] === null) return 'null';`);
-    for (const { type, fields, seen } of variants) {
+    for (const { type, fields, instance, seen } of variants) {
       const whole = this.#fields(fields);
-      const body = seen === undefined ? whole : `s[${seen}].has('' + r[${key}]) ? ${whole} : 'null'`;
-      if (type === null || discriminator === null) lines.push(`return ${body};`);
-      else lines.push(`if (r[${discriminator}] === ${JSON.stringify(type)}) return ${body};`);
+      const hidden = seen === undefined ? '' : `if (!s[${seen}].has('' + r[${key}])) return 'null'; `;
+      const made = instance ? `const i = k[${this.converters.push(instance as never) - 1}](r, m, c); ` : '';
+      const body = `${hidden}${made}return ${whole};`;
+      if (type === null || discriminator === null) lines.push(body);
+      else lines.push(`if (r[${discriminator}] === ${JSON.stringify(type)}) { ${body} }`);
     }
     lines.push(`return 'null';`);
     const name = `o${this.#functions.length}`;
-    this.#functions.push(`function ${name}(r, m, w, s) {\n  ${lines.join('\n  ')}\n}`);
+    this.#functions.push(`function ${name}(r, m, w, s, c) {\n  ${lines.join('\n  ')}\n}`);
     return name;
   }
 
@@ -143,11 +156,13 @@ class SourceBuilder {
       case 'to-one': {
         const objects = field.objects.map((object) => ({ name: this.object(object), presence: object.presence }));
         const choice = objects.reduceRight(
-          (rest, { name, presence }) => `r[${presence}] !== null ? ${name}(r, m, w, s) : ${rest}`,
+          (rest, { name, presence }) => `r[${presence}] !== null ? ${name}(r, m, w, s, c) : ${rest}`,
           `'null'`,
         );
         return `(${choice})`;
       }
+      case 'computed':
+        return `h.any(k[${this.converters.push(field.read as never) - 1}](i, s))`;
       case 'to-many':
         return this.#many(field.source, field.column);
     }
@@ -156,16 +171,16 @@ class SourceBuilder {
   #many(source: number, column: number): string {
     const name = `l${this.#functions.length}`;
     this.#functions.push(
-      `function ${name}(r, m, w, s) {
+      `function ${name}(r, m, w, s, c) {
   const rows = m[${source}].get('' + r[${column}]);
   if (rows === undefined) return '[]';
   const write = w[${source}];
-  let text = '[' + write(rows[0], m, w, s);
-  for (let i = 1; i < rows.length; i++) text += ',' + write(rows[i], m, w, s);
+  let text = '[' + write(rows[0], m, w, s, c);
+  for (let i = 1; i < rows.length; i++) text += ',' + write(rows[i], m, w, s, c);
   return text + ']';
 }`,
     );
-    return `${name}(r, m, w, s)`;
+    return `${name}(r, m, w, s, c)`;
   }
 
   /** The expression that writes a value that is not null. */

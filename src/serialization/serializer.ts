@@ -11,6 +11,8 @@ export interface Serializer {
   planFor(meta: EntityMetadata): FieldPlan;
   /** What goes out for a value that an action gave. Of what its entities embed, only what is in sight. */
   serialize(value: unknown, sight?: Sight): unknown;
+  /** The same for a value that stands in an entity: rows that the caller does not see are left out. */
+  embed(value: unknown, sight: Sight): unknown;
 }
 
 /** What a caller sees of the rows that others embed. */
@@ -110,7 +112,11 @@ export function createSerializer(mapper: Mapper, groups: readonly string[]): Ser
     return { variants: new Map([[embeddable, planProperties(mapper, ownProperties(embeddable), groups, [embeddable])]]) };
   }
 
-  return { planFor: (meta) => compile(meta).plan, serialize: (value, sight = unlimited) => asGiven(value, sight) };
+  return {
+    planFor: (meta) => compile(meta).plan,
+    serialize: (value, sight = unlimited) => asGiven(value, sight),
+    embed: embedded,
+  };
 }
 
 function isInSight(entity: object, meta: EntityMetadata, sight: Sight): boolean {

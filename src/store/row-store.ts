@@ -13,6 +13,7 @@ import { pageQueries } from '../query/key-query.ts';
 import { countedKeys, orderedKeys, soughtKey, windowedKeys } from '../query/keys.ts';
 import { type AnyQueryBuilder, isPlain, unrestrictedQuery } from '../query/restriction.ts';
 import { joinsFiltered } from '../query/root-filter.ts';
+import type { InstanceContext } from '../query/row-instance.ts';
 import type { RowVersion } from '../query/row-version.ts';
 import type { RequestVisibility } from '../query/visibility.ts';
 import { refusedToken } from '../response/page-request.ts';
@@ -28,14 +29,14 @@ export type VisibilityOf = (request: ApiRequest) => RequestVisibility<ApiRequest
 export class FoundRow implements Found {
   readonly row: unknown[];
   readonly #read: CompiledRead;
-  readonly #look: Look | undefined;
+  readonly #reading: Reading;
   readonly #makeEntity: () => object;
   #entity: object | null = null;
 
-  constructor(row: unknown[], read: CompiledRead, look: Look | undefined, makeEntity: () => object) {
+  constructor(row: unknown[], read: CompiledRead, reading: Reading, makeEntity: () => object) {
     this.row = row;
     this.#read = read;
-    this.#look = look;
+    this.#reading = reading;
     this.#makeEntity = makeEntity;
   }
 
@@ -57,7 +58,7 @@ export class FoundRow implements Found {
   }
 
   json(): string | Promise<string> {
-    return this.#read.json(this.row, this.#look);
+    return this.#read.json(this.row, this.#reading);
   }
 }
 
@@ -115,23 +116,27 @@ export class RowStore {
   }
 
   foundRow(request: ApiRequest, row: unknown[]): FoundRow {
-    return new FoundRow(row, this.read, this.lookFor(request), () => {
+    const reading = this.readingFor(request);
+    return new FoundRow(row, this.read, reading, () => {
       const { em } = stateOf(request, this.#mapper);
       // whoever only watches a request is shown which row it is about
       if (this.read.subjectRefusal !== null) return em.getReference(this.#meta.class, this.read.keyOf(row) as never) as object;
-      return this.read.subjectOf(row, em);
+      return this.read.subjectOf(row, reading.context as InstanceContext);
     });
   }
 
-  lookFor(request: ApiRequest): Look | undefined {
-    if (!this.read.takesLook) return undefined;
-    return (meta, keys) => this.#visibilityOf(request).seen(meta, keys);
+  /** What a request reads rows with: what it sees of embedded ones, and its entity manager for what needs one. */
+  readingFor(request: ApiRequest): Reading {
+    const context: InstanceContext = { em: () => stateOf(request, this.#mapper).em };
+    if (!this.read.takesLook) return { context };
+    const look: Look = (meta, keys) => this.#visibilityOf(request).seen(meta, keys);
+    return { context, look };
   }
 
   async page(request: ApiRequest, restriction: Restriction, list: ListRequest): Promise<FoundPage> {
     const { asked, plan, window } = list;
     const view = asked === nothingAsked ? undefined : this.read.viewOf(asked.sort && plan, asked.choice);
-    const reading: Reading = { look: this.lookFor(request), ...(view && { view }) };
+    const reading: Reading = { ...this.readingFor(request), ...(view && { view }) };
     const isOfCaller = asked.condition !== null && !isSameForAll(asked.condition);
     if (!restriction && !this.read.filtersPerRequest && !isOfCaller && view !== null) {
       const page = asked.condition ? this.read.pageAmong(asked.condition, window, reading) : this.read.page(window, reading);
@@ -145,7 +150,7 @@ export class RowStore {
     if (where) return foundPage(await where);
     const queries = isPlain(narrowed) ? pageQueries(this.#meta, narrowed, window, plan) : this.#shapedQueries(em, narrowed, list);
     const shown = view === null ? this.read.choiceOf(asked.choice) : reading.view;
-    return foundPage(await this.read.pageOf(queries, window, { look: reading.look, ...(shown && { view: shown }) }));
+    return foundPage(await this.read.pageOf(queries, window, { ...reading, ...(shown && { view: shown }) }));
   }
 
   /** The queries of a page of a query that joins, groups or limits: each row once. */
@@ -168,10 +173,10 @@ export class RowStore {
     { asked, plan }: Omit<ListRequest, 'window'>,
     { columns }: LineFormat,
   ): Promise<CompiledExport> {
-    const look = this.lookFor(request);
+    const reading = this.readingFor(request);
     const write = asked.choice
-      ? this.read.chosenWriter(lineOf(columns, asked.choice), look)
-      : this.read.lineWriter(columns, look);
+      ? this.read.chosenWriter(lineOf(columns, asked.choice), reading)
+      : this.read.lineWriter(columns, reading);
     const isWhole = asked.condition === null && asked.sort === null;
     if (!restriction && !this.read.filtersPerRequest && isWhole)
       return CompiledExport.open(this.#cursors, this.read.all(), write);

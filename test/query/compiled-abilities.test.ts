@@ -26,6 +26,17 @@ const named = { name: 'b' };
 
 /** What is read without entities. */
 const compiled: Record<string, Case> = {
+  'a getter': { properties: () => ({ shout: p.string().nullable().persist(false).getter().groups('read') }) },
+  'a serializer of its own': {
+    properties: () => ({
+      other: p
+        .string()
+        .serializer((value: string) => `<${value}>`)
+        .groups('read'),
+    }),
+    row: { other: 'x' },
+  },
+  'a type of its own': { properties: () => ({ other: p.type(ShoutType).groups('read') }), row: { other: 'x' } },
   'a formula that gives text': {
     properties: () => ({
       twice: p
@@ -70,17 +81,6 @@ const compiled: Record<string, Case> = {
 
 /** What is left to entities. */
 const refused: Record<string, Case> = {
-  'a getter': { properties: () => ({ shout: p.string().nullable().persist(false).getter().groups('read') }) },
-  'a serializer of its own': {
-    properties: () => ({
-      other: p
-        .string()
-        .serializer((value: string) => `<${value}>`)
-        .groups('read'),
-    }),
-    row: { other: 'x' },
-  },
-  'a type of its own': { properties: () => ({ other: p.type(ShoutType).groups('read') }), row: { other: 'x' } },
   'a formula that gives a number, on PostgreSQL': {
     only: 'postgresql',
     properties: () => ({
