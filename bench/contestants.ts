@@ -39,8 +39,8 @@ const quickWorks: Readonly<Record<string, readonly WorkName[]>> = {
   'http-sqlite': ['E', 'LF', 'W'],
   'declarest-sqlite': ['E', 'W'],
   'declarest-sqlite-members': ['LF'],
-  'example-by-hand-pg': ['XE', 'XLC', 'XW'],
-  'declarest-example-pg': ['XE', 'XLC', 'XW'],
+  'example-by-hand-pg': ['XE', 'XC', 'XW'],
+  'declarest-example-pg': ['XE', 'XC', 'XW'],
   'tenant-by-hand-pg': ['TE', 'TLM', 'TW'],
   'declarest-tenant-pg': ['TE', 'TLM', 'TW'],
 };
