@@ -36,6 +36,25 @@ export async function checkAgreement(participants: readonly Participant[]): Prom
       }
     }
   }
+  return compared + (await checkRejections(participants));
+}
+
+/** Sends every contestant what it must reject, and throws unless all reject it with the same status. */
+async function checkRejections(participants: readonly Participant[]): Promise<number> {
+  const statuses = new Map<string, { readonly name: string; readonly status: number }>();
+  let compared = 0;
+  for (const { contestant, port } of participants) {
+    for (const [title, request] of Object.entries(contestant.dialect.rejected ?? {})) {
+      const { status } = await send(port, request);
+      const key = `${contestant.data}: ${title}`;
+      const first = statuses.get(key) ?? { name: contestant.name, status };
+      statuses.set(key, first);
+      compared++;
+      if (status < 400 || status !== first.status) {
+        throw new Error(`${key}: ${contestant.name} returns ${status}, and ${first.name} returns ${first.status}`);
+      }
+    }
+  }
   return compared;
 }
 
@@ -50,6 +69,9 @@ async function answerOf({ name: who, dialect }: Contestant, port: number, work: 
   }
   if (refused) return answers.map(({ status }) => status).join();
   if (silent[who]?.includes(work)) return null;
+  if (dialect.isExact) {
+    return JSON.stringify(answers.map(({ status, body }) => ({ status, body: comparable(body, works[work].creates === true) })));
+  }
   const { items, count } = dialect.read(answers.map(({ body }) => body));
   return JSON.stringify({ count, items: items.map(normalized) });
 }
@@ -64,7 +86,21 @@ async function send(port: number, { method, path, token, body }: LoadRequest): P
     body: body === undefined ? null : JSON.stringify(body),
   });
   const text = await response.text();
+  if (response.headers.get('content-type') === 'application/x-ndjson') {
+    const lines = text.trimEnd().split('\n');
+    return { status: response.status, body: lines.map((line) => JSON.parse(line)) };
+  }
   return { status: response.status, body: text === '' ? undefined : JSON.parse(text) };
+}
+
+/** A whole body without what may differ: paths and tokens of links, and what the database gives to a new row. */
+function comparable(body: unknown, isNew: boolean): unknown {
+  const { pagination, ...rest } = body as { pagination?: { next: string | null; previous: string | null } };
+  if (pagination) {
+    const pageOf = (link: string | null) => link && new URL(link, 'http://localhost').searchParams.get('page');
+    return { ...rest, pagination: { ...pagination, next: pageOf(pagination.next), previous: pageOf(pagination.previous) } };
+  }
+  return isNew ? { ...rest, id: null, created_at: null } : body;
 }
 
 /** An item with the fields that all must give, in one form of dates, whatever else there is. */

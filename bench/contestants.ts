@@ -1,17 +1,23 @@
 import { join } from 'node:path';
+import type { Dataset } from './data/datasets.ts';
 import type { Dialect } from './dialects.ts';
 import * as dialects from './dialects.ts';
+import { exampleDirectory } from './install.ts';
 import type { Options } from './options.ts';
 import type { ServerCommand } from './server-process.ts';
 import { secret, tokenWith } from './tokens.ts';
-import { type WorkName, works } from './works.ts';
+import { type Task, tasksOf, type WorkName, works } from './works.ts';
 
 export type Database = 'postgresql' | 'sqlite';
+
+/** The databases that were filled. */
+export type Urls = Readonly<Record<Dataset, Readonly<Partial<Record<Database, string>>>>>;
 
 export interface Contestant {
   readonly name: string;
   readonly title: string;
   readonly database: Database;
+  readonly data: Dataset;
   readonly dialect: Dialect;
   /** The folder below peers whose packages it needs. */
   readonly peer?: string;
@@ -24,7 +30,7 @@ export interface Contestant {
 
 const here = import.meta.dirname;
 
-/** As much as fits into three minutes. */
+/** The main ratios, in a few minutes. */
 const quickWorks: Readonly<Record<string, readonly WorkName[]>> = {
   'fastify-pg': ['E', 'LF', 'LFU', 'LS', 'L', 'W', 'P'],
   'declarest-pg': ['E', 'LS', 'L', 'W', 'P'],
@@ -33,6 +39,10 @@ const quickWorks: Readonly<Record<string, readonly WorkName[]>> = {
   'http-sqlite': ['E', 'LF', 'W'],
   'declarest-sqlite': ['E', 'W'],
   'declarest-sqlite-members': ['LF'],
+  'example-by-hand-pg': ['XE', 'XC', 'XW'],
+  'declarest-example-pg': ['XE', 'XC', 'XW'],
+  'tenant-by-hand-pg': ['TE', 'TLM', 'TW'],
+  'declarest-tenant-pg': ['TE', 'TLM', 'TW'],
 };
 
 function byHand(name: string, title: string, database: Database, file: string, env = {}): Contestant {
@@ -40,6 +50,7 @@ function byHand(name: string, title: string, database: Database, file: string, e
     name,
     title,
     database,
+    data: 'people',
     quick: quickWorks[name] ?? [],
     env,
     kind: 'by hand',
@@ -59,6 +70,7 @@ function framework(name: string, title: string, database: Database, peer: string
     name,
     title,
     database,
+    data: 'people',
     dialect,
     peer,
     quick: [],
@@ -101,6 +113,7 @@ function declarest(options: Options, database: Database, app: 'people' | 'member
     name,
     title: `${title}, ${database === 'sqlite' ? 'SQLite' : 'PostgreSQL'}`,
     database,
+    data: 'people',
     dialect,
     quick: quickWorks[name] ?? [],
     kind: 'declarest',
@@ -110,6 +123,63 @@ function declarest(options: Options, database: Database, app: 'people' | 'member
       probe: { path, headers: { authorization: `Bearer ${token}` } },
     },
   };
+}
+
+/** What sets of contestants are asked with a token: the example application, and one of many tenants. */
+const sets = {
+  example: {
+    title: 'example',
+    probed: 'XE',
+    directory: exampleDirectory,
+    byHand: dialects.exampleByHand,
+    declarest: dialects.declarestExample,
+  },
+  tenant: {
+    title: 'tenant',
+    probed: 'TE',
+    directory: join(here, 'apps', 'tenant'),
+    byHand: dialects.tenantByHand,
+    declarest: dialects.declarestTenant,
+  },
+} as const;
+
+/** Hand-written code and Declarest over the same rows with the same checks. */
+function pair(options: Options, data: keyof typeof sets, database: Database): Contestant[] {
+  const { title, probed, directory, byHand, declarest } = sets[data];
+  const short = database === 'sqlite' ? 'sqlite' : 'pg';
+  const handWritten = `${data}-by-hand-${short}`;
+  const ours = `declarest-${data}-${short}`;
+  return [
+    {
+      name: handWritten,
+      title: `Fastify + ${short === 'pg' ? 'pg' : 'node:sqlite'} by hand, ${title}`,
+      database,
+      data,
+      dialect: byHand,
+      quick: quickWorks[handWritten] ?? [],
+      kind: 'by hand',
+      env: { PIPELINED: '4' },
+      peer: 'by-hand',
+      command: { args: [join(data, 'server.ts')], cwd: join(here, 'peers', 'by-hand'), probe: probeOf(byHand, probed) },
+    },
+    {
+      name: ours,
+      title: `Declarest, ${title}, ${short === 'pg' ? 'PostgreSQL' : 'SQLite'}`,
+      database,
+      data,
+      dialect: declarest,
+      quick: quickWorks[ours] ?? [],
+      kind: 'declarest',
+      command: { args: serveCommand(directory, options), cwd: directory, probe: probeOf(declarest, probed) },
+    },
+  ];
+}
+
+/** The first request of a work. */
+function probeOf({ ask }: Dialect, work: WorkName): ServerCommand['probe'] {
+  const [task] = tasksOf(works[work], 1);
+  const [request] = ask[work]?.(task as Task) ?? [];
+  return { path: request?.path ?? '/', headers: { authorization: `Bearer ${request?.token}` } };
 }
 
 export function contestantsFor(options: Options): Contestant[] {
@@ -129,7 +199,14 @@ export function contestantsFor(options: Options): Contestant[] {
     framework('feathers', 'Feathers + knex', 'postgresql', 'feathers', 'app.ts', dialects.feathers),
     framework('loopback', 'LoopBack 4', 'postgresql', 'loopback', 'dist/app.js', dialects.loopback),
     framework('mikro-orm-sqlite', 'Fastify + MikroORM, SQLite', 'sqlite', 'mikro-orm', 'app.ts', withoutUsers),
-  ].filter(({ name, quick }) => isChosen(options, name, contestantNames, quick.length > 0));
+    ...pair(options, 'example', 'postgresql'),
+    ...pair(options, 'example', 'sqlite'),
+    ...pair(options, 'tenant', 'postgresql'),
+    ...pair(options, 'tenant', 'sqlite'),
+  ].filter((contestant) => {
+    const { name, quick } = contestant;
+    return isChosen(options, name, contestantNames, quick.length > 0) && worksFor(options, contestant).length > 0;
+  });
 }
 
 /** Tells the names of contestants from those of works in --only. */
@@ -150,6 +227,12 @@ function isChosen({ only, quick }: Options, name: string, kind: RegExp, isQuick:
 }
 
 /** What every server is told. */
-export function environmentFor(urls: Readonly<Record<Database, string>>, { database, env }: Contestant): Record<string, string> {
-  return { DATABASE_URL: urls[database], JWT_SECRET: secret, ...env };
+export function environmentFor(urls: Urls, { data, database, env }: Contestant): Record<string, string> {
+  return { DATABASE_URL: urlOf(urls, data, database), JWT_SECRET: secret, ...env };
+}
+
+export function urlOf(urls: Urls, data: Dataset, database: Database): string {
+  const url = urls[data][database];
+  if (url === undefined) throw new Error(`no ${database} database was filled for the dataset "${data}"`);
+  return url;
 }

@@ -1,5 +1,7 @@
+import * as example from './data/example.ts';
+import * as tenant from './data/tenant.ts';
 import type { LoadRequest } from './load/request.ts';
-import type { Task, WorkName } from './works.ts';
+import { exampleToken, type Task, tenantToken, type WorkName } from './works.ts';
 
 /** How a contestant is asked, and how its answers are read. */
 export interface Dialect {
@@ -8,6 +10,10 @@ export interface Dialect {
   read(answers: readonly unknown[]): { readonly items: readonly unknown[]; readonly count?: number };
   /** Lists are answered in two requests, page and count, which count as one. */
   readonly asksTwice?: readonly WorkName[];
+  /** Whole responses are compared: status, every field in its order, count and pagination. */
+  readonly isExact?: true;
+  /** Requests that must be rejected, with the same status by every contestant that has one of this name. */
+  readonly rejected?: Readonly<Record<string, LoadRequest>>;
 }
 
 const get = (path: string, token?: string): LoadRequest[] => [{ method: 'GET', path, token }];
@@ -145,3 +151,156 @@ export const loopback: Dialect = {
     return { items: answer, count: (counted as { count: number }).count };
   },
 };
+
+interface Paths {
+  person(id: number): string;
+  persons(query: string): string;
+  course(id: number): string;
+  courses(query: string): string;
+}
+
+function exampleDialect({ person, persons, course, courses }: Paths, participations: (course: number) => string): Dialect {
+  const user = 1;
+  const token = exampleToken(user);
+  const [center] = example.centersOfUser(user);
+  const coursesOfCenter = Array.from({ length: 100 }, (_, index) => example.inCenter(center, index));
+  const isOwn = (id: number) => example.referrerOf(id) === user;
+  const ownCourse = coursesOfCenter.find((id) => isOwn(id) && !example.isClosed(id)) ?? 0;
+  const closedCourse = coursesOfCenter.find((id) => isOwn(id) && example.isClosed(id)) ?? 0;
+  const othersCourse = coursesOfCenter.find((id) => !isOwn(id) && !example.isConfidential(id)) ?? 0;
+  const confidentialCourse = coursesOfCenter.find((id) => !isOwn(id) && example.isConfidential(id)) ?? 0;
+  const colleague = example.inCenter(center, 7);
+  const stranger = example.inCenter(center + 1, 7);
+  const add = (id: number, participant: number): LoadRequest => {
+    return { method: 'POST', path: participations(id), token, body: { id: participant } };
+  };
+  return {
+    ask: {
+      XE: ({ id, token }) => get(person(id), token),
+      XL: ({ page, token }) => get(persons(`?page=${page}`), token),
+      XC: ({ settledCourse, token }) => get(course(settledCourse), token),
+      XLC: ({ page, token }) => get(courses(`?page=${page}`), token),
+      XP: ({ id, email, token }) => [{ method: 'PATCH', path: person(id), token, body: { email } }],
+      XW: ({ course, id, token }) => addAndRemove(participations(course), id, token),
+    },
+    read: readEnvelope,
+    isExact: true,
+    rejected: {
+      // of one row Declarest returns 404: its query hides the row before a voter is asked
+      'no token': { method: 'GET', path: persons('') },
+      'token of another issuer': { method: 'GET', path: person(colleague), token: exampleToken(user, { iss: 'others' }) },
+      'caller without centers': { method: 'GET', path: persons(''), token: exampleToken(user, { centers: [] }) },
+      'person of another center': { method: 'GET', path: person(stranger), token },
+      'patch of a person of another center': {
+        method: 'PATCH',
+        path: person(stranger),
+        token,
+        body: { email: 'p@example.org' },
+      },
+      'invalid e-mail address': { method: 'PATCH', path: person(colleague), token, body: { email: 'nowhere' } },
+      'confidential course': { method: 'GET', path: course(confidentialCourse), token },
+      'participation in a confidential course': add(confidentialCourse, colleague),
+      'participation in a course of another referrer': add(othersCourse, colleague),
+      'participation of a person of another center': add(ownCourse, stranger),
+      'participation in a closed course': add(closedCourse, colleague),
+    },
+  };
+}
+
+function tenantDialect(
+  { person, persons, course, courses }: Paths,
+  participants: (owner: 'course' | 'team', id: number) => string,
+  exported: string,
+): Dialect {
+  const token = tenantToken({ tenant: 1 });
+  const own = tenant.inTenant(1, 7);
+  const stranger = tenant.inTenant(2, 7);
+  const strangeCourse = tenant.inTenant(2, 77);
+  const create = (center: number, email: string, token: string): LoadRequest => {
+    const body = {
+      kind: 'student',
+      first_name: 'New',
+      last_name: 'Person',
+      email,
+      birthdate: '2001-02-03',
+      center: { id: center },
+    };
+    return { method: 'POST', path: persons(''), token, body };
+  };
+  return {
+    ask: {
+      TE: ({ id, token }) => get(person(id), token),
+      TLF: ({ page, token }) => get(persons(`?page=${page}`), token),
+      TLM: ({ page, token }) => get(courses(`?page=${page}`), token),
+      TX: ({ token }) => get(exported, token),
+      TP: ({ id, email, token }) => [{ method: 'PATCH', path: person(id), token, body: { email } }],
+      TW: ({ course, id, token }) => addAndRemove(participants('course', course), id, token),
+      TWO: ({ course, id, token }) => addAndRemove(participants('team', course), id, token),
+      TC: ({ center, email, token }) => [create(center, email, token)],
+    },
+    read: readEnvelope,
+    isExact: true,
+    rejected: {
+      'no token': { method: 'GET', path: persons('') },
+      'export without a token': { method: 'GET', path: exported },
+      'caller without a tenant': { method: 'GET', path: persons(''), token: tenantToken({}) },
+      'person of another tenant': { method: 'GET', path: person(stranger), token },
+      'course of another tenant': { method: 'GET', path: course(strangeCourse), token },
+      'patch of a person of another tenant': {
+        method: 'PATCH',
+        path: person(stranger),
+        token,
+        body: { email: 'p@example.org' },
+      },
+      'participant of another tenant': {
+        method: 'POST',
+        path: participants('course', tenant.inTenant(1, 77)),
+        token,
+        body: { id: stranger },
+      },
+      'team member of another tenant': {
+        method: 'POST',
+        path: participants('team', tenant.inTenant(1, 77)),
+        token,
+        body: { id: stranger },
+      },
+      'participant in a course of another tenant': {
+        method: 'POST',
+        path: participants('course', strangeCourse),
+        token,
+        body: { id: own },
+      },
+      'member of a team of another tenant': {
+        method: 'POST',
+        path: participants('team', strangeCourse),
+        token,
+        body: { id: own },
+      },
+      'creation in a center of another tenant': create(tenant.inTenant(2, 0), 'p@example.org', token),
+    },
+  };
+}
+
+const declarestPaths: Paths = {
+  person: (id) => `/api/person/${id}.json`,
+  persons: (query) => `/api/person.json${query}`,
+  course: (id) => `/api/course/${id}.json`,
+  courses: (query) => `/api/course.json${query}`,
+};
+
+const handWrittenPaths: Paths = {
+  person: (id) => `/persons/${id}`,
+  persons: (query) => `/persons${query}`,
+  course: (id) => `/courses/${id}`,
+  courses: (query) => `/courses${query}`,
+};
+
+export const declarestExample = exampleDialect(declarestPaths, (course) => `/api/course/${course}/participation.json`);
+export const exampleByHand = exampleDialect(handWrittenPaths, (course) => `/courses/${course}/participations`);
+
+export const declarestTenant = tenantDialect(
+  declarestPaths,
+  (owner, id) => `/api/${owner}/${id}/participants.json`,
+  '/api/person.ndjson',
+);
+export const tenantByHand = tenantDialect(handWrittenPaths, (owner, id) => `/${owner}s/${id}/participants`, '/persons.ndjson');

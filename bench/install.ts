@@ -1,4 +1,4 @@
-import { cpSync, existsSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { installFolder, runIn, runNpm } from '../scripts/install-folder.ts';
 
@@ -23,4 +23,21 @@ export function installDeclarest(built: string | undefined): void {
     return;
   }
   runIn(root, process.execPath, [join(root, 'scripts', 'build.ts'), target]);
+}
+
+const generated = join(import.meta.dirname, '.generated');
+
+export const exampleDirectory = join(generated, 'courses');
+
+/** Copies the example application to a folder of its own, with the package installed beside it. */
+export function installExample(): void {
+  rmSync(exampleDirectory, { recursive: true, force: true });
+  mkdirSync(exampleDirectory, { recursive: true });
+  for (const name of ['config', 'src']) {
+    cpSync(join(root, 'examples', 'courses', name), join(exampleDirectory, name), { recursive: true });
+  }
+  writeFileSync(join(exampleDirectory, 'package.json'), '{ "private": true, "type": "module" }\n');
+  const installed = join(generated, 'node_modules', 'declarest');
+  rmSync(installed, { recursive: true, force: true });
+  cpSync(join(import.meta.dirname, 'apps', 'node_modules', 'declarest'), installed, { recursive: true });
 }

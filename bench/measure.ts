@@ -54,14 +54,15 @@ export interface Load {
   /** Requests that make one task. */
   readonly requestsPerTask?: number;
   readonly refused?: boolean;
+  readonly connections?: number | undefined;
 }
 
 /** Puts a server under load for so many seconds. */
 export async function measure(server: ServerProcess, load: Load, round: number, seconds: number): Promise<Measurement> {
-  const { contestant, work, file, requestsPerTask = 1, refused = false } = load;
+  const { contestant, work, file, requestsPerTask = 1, refused = false, connections } = load;
   const before = cpuSeconds(server.pid);
   // writes come in pairs, so every load begins with the first of one
-  const result = await applyLoad(server.port, file, seconds, 2 * Math.floor((Math.random() * tasks) / 2));
+  const result = await applyLoad(server.port, file, seconds, 2 * Math.floor((Math.random() * tasks) / 2), connections);
   const used = cpuSeconds(server.pid) - before;
   const done = result.requests / requestsPerTask;
   return {
@@ -83,6 +84,7 @@ export function loadOf(directory: string, { name, dialect }: Contestant, work: W
     file: requestFile(directory, `${name}.${work}`, requestsOf(dialect, work)),
     requestsPerTask: dialect.asksTwice?.includes(work) ? 2 : 1,
     refused: works[work].refused ?? false,
+    connections: works[work].connections,
   };
 }
 

@@ -20,7 +20,7 @@ export interface Options {
 
 export const help = `npm run bench -- [options]
 
-  --quick            hand-written Fastify + pg, hand-written node:http + node:sqlite and Declarest only; under three minutes
+  --quick            hand-written code and Declarest only, and of their works the main ones; a few minutes
   --full             adds paging through 2,000,000 rows and an application with 200 APIs
   --only a,b         only contestants or works whose names begin so; ratios need both sides of them
   --rounds N         default 5

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { checkAgreement } from './agreement.ts';
-import { type Contestant, type Database, environmentFor, worksFor } from './contestants.ts';
-import { tidyPostgres } from './data/postgres.ts';
+import { type Contestant, environmentFor, type Urls, worksFor } from './contestants.ts';
+import { resetDataset, tidyDatasets } from './data/datasets.ts';
 import { type Latency, type Load, loadOf, type Measurement, measure, measureLatency } from './measure.ts';
 import type { Options } from './options.ts';
 import { residentMegabytes, type ServerProcess, startServer } from './server-process.ts';
@@ -35,7 +35,7 @@ interface Running {
  */
 export async function runRounds(
   contestants: readonly Contestant[],
-  urls: Readonly<Record<Database, string>>,
+  urls: Urls,
   directory: string,
   options: Options,
 ): Promise<Rounds> {
@@ -57,12 +57,13 @@ export async function runRounds(
         if (round === 1) compared = await agree(running);
         for (const { server, loads } of running) await warm(server, loads);
       }
-      await tidyPostgres(urls.postgresql);
+      await tidyDatasets(urls);
       const order = rotated(running, round);
       for (const name of names) {
-        for (const { server, loads } of order) {
+        for (const { contestant, server, loads } of order) {
           const load = loads.get(name);
           if (!load) continue;
+          if (works[name].creates) await resetDataset(urls, contestant.data, contestant.database);
           const measured = await measure(server, load, round, options.seconds);
           measurements.push(measured);
           say(measured);
@@ -82,12 +83,7 @@ export async function runRounds(
   return { measurements, latencies, starts, compared };
 }
 
-async function startAll(
-  contestants: readonly Contestant[],
-  urls: Readonly<Record<Database, string>>,
-  directory: string,
-  options: Options,
-): Promise<Running[]> {
+async function startAll(contestants: readonly Contestant[], urls: Urls, directory: string, options: Options): Promise<Running[]> {
   const running: Running[] = [];
   try {
     for (const contestant of contestants) {

@@ -2,14 +2,12 @@
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { join } from 'node:path';
-import { contestantsFor } from './contestants.ts';
+import { contestantsFor, urlOf } from './contestants.ts';
 import { pinning } from './cores.ts';
-import { fillPostgres } from './data/postgres.ts';
-import { amounts } from './data/shape.ts';
-import { fillSqlite } from './data/sqlite.ts';
+import { fillDatasets } from './data/datasets.ts';
 import { measureDeepPaging } from './deep-paging.ts';
 import { exportTable, measureExports } from './exports.ts';
-import { installDeclarest, installPeer } from './install.ts';
+import { installDeclarest, installExample, installPeer } from './install.ts';
 import { connections, generator } from './load/closed-loop.ts';
 import { measureManyApis } from './many-apis.ts';
 import { help, type Options, readOptions } from './options.ts';
@@ -19,7 +17,7 @@ import { figureTable, startTable, verdictTable } from './report/table.ts';
 import { runRounds } from './rounds.ts';
 import { measureStarts } from './starts.ts';
 import { judge } from './targets.ts';
-import { type WorkName, works } from './works.ts';
+import { worksOn } from './works.ts';
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 
@@ -43,6 +41,7 @@ async function run(options: Options): Promise<void> {
   ];
   for (const peer of new Set(peers)) installPeer(peer);
   installDeclarest(options.package);
+  if (contestants.some(({ data }) => data === 'example')) installExample();
 
   // the account that runs PostgreSQL must get through to its folder
   const directory = mkdtempSync('/tmp/declarest-bench-');
@@ -50,15 +49,12 @@ async function run(options: Options): Promise<void> {
   process.once('exit', () => rmSync(directory, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 }));
   const postgres = await startPostgres(directory);
   try {
-    const urls = {
-      postgresql: await fillPostgres(postgres.url, 'people', amounts.people),
-      sqlite: fillSqlite(join(directory, 'people.db')),
-    };
+    const urls = await fillDatasets(contestants, postgres.url, directory);
     const conditions = `${cpus()[0]?.model ?? 'unknown CPU'}, ${cpus().length} cores; Node ${process.versions.node}; ${postgres.version}; ${generator}, ${connections} connections; ${pinning}`;
     console.log(conditions);
     const rounds = await runRounds(contestants, urls, directory, options);
     const isWhole = options.only.length === 0;
-    const starts = isWhole ? await measureStarts(urls.postgresql, directory, options) : [];
+    const starts = isWhole ? await measureStarts(urlOf(urls, 'people', 'postgresql'), directory, options) : [];
     const many = options.full ? await measureManyApis(directory, options) : { starts: [], measurements: [] };
     const deep = options.full ? await measureDeepPaging(postgres.url, directory, options) : [];
 
@@ -68,7 +64,10 @@ async function run(options: Options): Promise<void> {
     const verdicts = judge({ measurements, starts: [...starts, ...many.starts], startsOfRounds: rounds.starts });
     const minutes = ((performance.now() - begun) / 60_000).toFixed(1);
     const note = `${options.rounds} rounds of ${options.seconds} s; reads: ${options.reads}; ${rounds.compared} answers compared and found equal; ${minutes} minutes`;
-    console.log(`\n${figureTable(contestants, rounds.measurements, Object.keys(works) as WorkName[])}`);
+    for (const data of new Set(contestants.map((contestant) => contestant.data))) {
+      const own = contestants.filter((contestant) => contestant.data === data);
+      console.log(`\n${figureTable(own, rounds.measurements, worksOn(data))}`);
+    }
     console.log(`\n${startTable(contestants, rounds.starts, rounds.latencies)}`);
     if (exported.length > 0) console.log(`\n${exportTable(exported)}`);
     console.log(`\n${verdictTable(verdicts)}\n\n${note}`);

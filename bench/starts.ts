@@ -1,18 +1,17 @@
-import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { serveCommand } from './contestants.ts';
+import { exampleDirectory, installExample } from './install.ts';
 import { measure, requestFile } from './measure.ts';
 import type { Options } from './options.ts';
 import type { Start } from './rounds.ts';
 import { residentMegabytes, type ServerCommand, startServer } from './server-process.ts';
 
 const here = import.meta.dirname;
-const example = join(here, '.generated', 'courses');
 const handWritten = join(here, 'peers', 'by-hand');
 
 /** Starts the example application and the hand-written server in turn, and looks at what they hold after some load. */
 export async function measureStarts(postgres: string, directory: string, options: Options): Promise<Start[]> {
-  copyExample();
+  installExample();
   const log = join(directory, 'starts.log');
   const commands: Record<string, { readonly command: ServerCommand; readonly path: string }> = {
     'fastify-pg': {
@@ -28,8 +27,8 @@ export async function measureStarts(postgres: string, directory: string, options
     example: {
       path: '/api/center.json',
       command: {
-        args: serveCommand(example, { reads: 'default', profile: undefined }),
-        cwd: example,
+        args: serveCommand(exampleDirectory, { reads: 'default', profile: undefined }),
+        cwd: exampleDirectory,
         env: { DATABASE_URL: `sqlite:${join(directory, 'example.db')}`, NODE_ENV: 'development' },
         probe: { path: '/api/center.json' },
         log,
@@ -52,16 +51,4 @@ export async function measureStarts(postgres: string, directory: string, options
     }
   }
   return starts;
-}
-
-/** The example as a user has it: in a folder of its own, with the package installed. */
-function copyExample(): void {
-  rmSync(example, { recursive: true, force: true });
-  mkdirSync(example, { recursive: true });
-  for (const name of ['config', 'src'])
-    cpSync(join(here, '..', 'examples', 'courses', name), join(example, name), { recursive: true });
-  writeFileSync(join(example, 'package.json'), '{ "private": true, "type": "module" }\n');
-  const modules = join(here, '.generated', 'node_modules');
-  mkdirSync(modules, { recursive: true });
-  cpSync(join(here, 'apps', 'node_modules', 'declarest'), join(modules, 'declarest'), { recursive: true });
 }

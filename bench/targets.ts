@@ -1,6 +1,7 @@
 import type { Measurement } from './measure.ts';
 import type { Start } from './rounds.ts';
 import { pairedRatios, type Spread, spreadOf } from './statistics.ts';
+import { type WorkName, works } from './works.ts';
 
 type Figure = 'rate' | 'cpu' | 'boot' | 'memory';
 
@@ -46,6 +47,16 @@ function peers(ours: Target['ours'], work: string): Target {
   };
 }
 
+/** Declarest against hand-written code that does the same checks, on both databases. */
+function pairs(data: 'example' | 'tenant', names: readonly WorkName[], least: number): Target[] {
+  return names.flatMap((work) =>
+    ['pg', 'sqlite'].map((short) => {
+      const title = `${short === 'sqlite' ? 'SQLite ' : ''}${work}: ${works[work].title}`;
+      return against(title, [`declarest-${data}-${short}`, work], work, least, `${data}-by-hand-${short}`);
+    }),
+  );
+}
+
 export const targets: readonly Target[] = [
   against('E: one entity with an embedded to-one', [onPg, 'E'], 'E', 1.1),
   cpu('E', [onPg, 'E'], 'E', 0.85),
@@ -78,6 +89,8 @@ export const targets: readonly Target[] = [
   ...['E', 'L', 'LM', 'W', 'P'].map((work) =>
     against(`SQLite ${work}: Fastify + MikroORM`, [onSqlite, work], work, 3, 'mikro-orm-sqlite'),
   ),
+  ...pairs('example', ['XE', 'XL', 'XC', 'XLC', 'XP', 'XW'], 0.6),
+  ...pairs('tenant', ['TE', 'TLF', 'TLM', 'TX', 'TP', 'TW', 'TWO', 'TC'], 0.8),
   { title: 'start to first answer, example application', figure: 'boot', ours: ['example', ''], theirs: [[hand, '']], most: 1.5 },
   { title: 'memory after load, example application', figure: 'memory', ours: ['example', ''], theirs: [[hand, '']], most: 1.3 },
   { title: 'memory after all works', figure: 'memory', ours: [onPg, 'rounds'], theirs: [[hand, 'rounds']], most: 1.3 },

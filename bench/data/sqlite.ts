@@ -1,5 +1,8 @@
 import { DatabaseSync } from 'node:sqlite';
+import type { TableRows, Value } from './rows.ts';
 import { amounts, indexes, tables } from './shape.ts';
+
+export const sqliteTypes = { id: 'integer primary key', moment: 'datetime' };
 
 const day = 86_400_000;
 
@@ -8,7 +11,7 @@ export function fillSqlite(file: string): string {
   const database = new DatabaseSync(file);
   database.exec('pragma journal_mode = wal');
   database.exec('begin');
-  for (const table of tables({ id: 'integer primary key', moment: 'datetime' })) database.exec(table);
+  for (const table of tables(sqliteTypes)) database.exec(table);
   const center = database.prepare('insert into center values (?, ?)');
   for (let n = 1; n <= amounts.centers; n++) center.run(n, `Center ${n}`);
   const person = database.prepare('insert into person values (?, ?, ?, ?, ?, ?, ?, ?)');
@@ -38,4 +41,32 @@ export function fillSqlite(file: string): string {
   database.exec('pragma wal_checkpoint(truncate)');
   database.close();
   return `sqlite:${file}`;
+}
+
+/** Replaces what is in the tables of a file. */
+export function insertIntoSqlite(file: string, tables: readonly TableRows[]): void {
+  const database = new DatabaseSync(file);
+  // rows are removed and inserted table by table
+  database.exec('pragma journal_mode = wal; pragma foreign_keys = off; begin');
+  for (const { table, columns, rows } of tables) {
+    database.exec(`delete from ${table}`);
+    const names = columns.map((name) => `"${name}"`).join(', ');
+    const insert = database.prepare(`insert into ${table} (${names}) values (${columns.map(() => '?').join(', ')})`);
+    for (const row of rows) insert.run(...row.map(toSqlite));
+  }
+  database.exec('commit; analyze; pragma wal_checkpoint(truncate)');
+  database.close();
+}
+
+/** Values as the mapper stores them: moments in milliseconds. */
+function toSqlite(value: Value): string | number | null {
+  if (value instanceof Date) return value.getTime();
+  return typeof value === 'boolean' ? Number(value) : value;
+}
+
+export function runOnSqlite(url: string, statements: readonly string[]): void {
+  const database = new DatabaseSync(url.replace(/^sqlite:/, ''));
+  database.exec('pragma busy_timeout = 5000');
+  for (const statement of statements) database.exec(statement);
+  database.close();
 }

@@ -21,14 +21,17 @@ const hasWrk = spawnSync('wrk', ['--version']).error === undefined;
 export const generator = hasWrk ? 'wrk' : 'autocannon';
 
 /** Sends the requests of a file over and over for so many seconds, each connection one at a time. */
-export async function applyLoad(port: number, file: string, seconds: number, offset: number): Promise<LoadResult> {
+export async function applyLoad(
+  port: number,
+  file: string,
+  seconds: number,
+  offset: number,
+  busy = connections,
+): Promise<LoadResult> {
   const url = `http://127.0.0.1:${port}`;
   const [command, args]: [string, string[]] = hasWrk
-    ? [
-        'wrk',
-        ['-t1', `-c${connections}`, `-d${seconds}s`, '--timeout', '10s', '-s', join(import.meta.dirname, 'requests.lua'), url],
-      ]
-    : [process.execPath, [join(import.meta.dirname, 'autocannon-client.ts'), url, String(connections), String(seconds)]];
+    ? ['wrk', ['-t1', `-c${busy}`, `-d${seconds}s`, '--timeout', '10s', '-s', join(import.meta.dirname, 'requests.lua'), url]]
+    : [process.execPath, [join(import.meta.dirname, 'autocannon-client.ts'), url, String(busy), String(seconds)]];
   const output = await outputOf(...pinned('load', command, args), { REQUESTS: file, OFFSET: String(offset) });
   const result = /^RESULT (\{.*\})$/m.exec(output)?.[1];
   if (result === undefined) throw new Error(`${command} failed: ${output}`);

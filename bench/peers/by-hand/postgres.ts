@@ -1,39 +1,5 @@
-import pg from 'pg';
+import { read, write } from './connections.ts';
 import { columns, coursesOf, joined, type Person, type PersonRow, pageSize, personOf } from './people.ts';
-
-// A date is a day, not a moment: its text is what belongs in the answer.
-pg.types.setTypeParser(pg.types.builtins.DATE, (text) => text);
-
-const connectionString = process.env.DATABASE_URL ?? '';
-const pool = new pg.Pool({ connectionString, max: 10 });
-
-/** Reads go over a few pipelined connections where that was asked for, else through the pool like everything else. */
-const pipelined = await Promise.all(
-  Array.from({ length: Number(process.env.PIPELINED ?? 0) }, async () => {
-    const client = new pg.Client({ connectionString, pipeline: true } as pg.ClientConfig);
-    await client.connect();
-    return client;
-  }),
-);
-let turn = 0;
-
-type Rows<Row> = Promise<Row[]>;
-
-async function send<Row>(target: pg.Pool | pg.Client, name: string, text: string, values: unknown[]): Rows<Row> {
-  return (await target.query({ name, text, values })).rows as Row[];
-}
-
-function read<Row>(name: string, text: string): (...values: unknown[]) => Rows<Row> {
-  if (pipelined.length === 0) return (...values) => send(pool, name, text, values);
-  return (...values) => {
-    turn = (turn + 1) % pipelined.length;
-    return send(pipelined[turn] as pg.Client, name, text, values);
-  };
-}
-
-function write<Row>(name: string, text: string): (...values: unknown[]) => Rows<Row> {
-  return (...values) => send(pool, name, text, values);
-}
 
 type Count = { count: number };
 const one = read<PersonRow>('one', `select ${columns} ${joined} where p.id = $1`);

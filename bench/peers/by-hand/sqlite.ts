@@ -1,8 +1,7 @@
-import { DatabaseSync } from 'node:sqlite';
 import { columns, coursesOf, joined, type Person, type PersonRow, pageSize, personOf } from './people.ts';
+import { connect } from './sqlite-connection.ts';
 
-const database = new DatabaseSync((process.env.DATABASE_URL ?? '').replace(/^sqlite:/, ''));
-database.exec('pragma journal_mode = wal; pragma synchronous = full; pragma foreign_keys = on; pragma busy_timeout = 5000');
+const database = connect();
 
 const one = database.prepare(`select ${columns} ${joined} where p.id = ?`);
 const page = database.prepare(`select ${columns} ${joined} order by p.id limit ${pageSize} offset ?`);

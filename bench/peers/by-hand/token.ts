@@ -1,7 +1,12 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
-interface Claims {
+export interface Claims {
+  iss?: string;
+  sub: string;
+  roles?: string[];
   center?: number;
+  centers?: number[];
+  tenant?: number;
   exp: number;
 }
 

@@ -1,0 +1,26 @@
+// A connection to SQLite, as careful as Declarest's.
+import { DatabaseSync } from 'node:sqlite';
+
+export function connect(): DatabaseSync {
+  const database = new DatabaseSync((process.env.DATABASE_URL ?? '').replace(/^sqlite:/, ''));
+  database.exec('pragma journal_mode = wal; pragma synchronous = full; pragma foreign_keys = on; pragma busy_timeout = 5000');
+  return database;
+}
+
+/** Makes functions that run in one transaction with the right to write. */
+export function transactions(database: DatabaseSync) {
+  const begin = database.prepare('begin immediate');
+  const commit = database.prepare('commit');
+  const rollback = database.prepare('rollback');
+  return <Result>(work: () => Result): Result => {
+    begin.run();
+    try {
+      const result = work();
+      commit.run();
+      return result;
+    } catch (error) {
+      rollback.run();
+      throw error;
+    }
+  };
+}
