@@ -19,6 +19,9 @@ export interface Guard {
   check(subject: unknown, user: User | null, request: FastifyRequest): void | Promise<void>;
 }
 
+/** Makes the guard of some roles. */
+export type GuardFor = (roles: readonly string[]) => Guard;
+
 const publicGuard: Guard = Object.freeze({
   roles: Object.freeze([]),
   public: true,

@@ -1,4 +1,4 @@
-import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
+import { type EntityMetadata, type EntityProperty, raw } from '@mikro-orm/core';
 import type { SelectQueryBuilder } from '@mikro-orm/sql';
 import type { ApiRequest } from '../access/user.ts';
 import { isObject } from '../change/body-reader.ts';
@@ -6,15 +6,16 @@ import type { RequestEntityManager } from '../database/mapper.ts';
 import { problem, type Violation, violationsProblem } from '../errors.ts';
 import { targetsOf } from '../model/field-plan.ts';
 import { isKindOf, modelName } from '../model/hierarchy.ts';
-import type { Identifier } from '../model/identifier.ts';
+import { type Identifier, keyOf } from '../model/identifier.ts';
 import { pageOf } from '../query/fetch.ts';
-import type { AnyQueryBuilder } from '../query/restriction.ts';
+import { keysSelected } from '../query/keys.ts';
+import { type AnyQueryBuilder, unrestrictedQuery } from '../query/restriction.ts';
 import { type CollectionModel, collectionOf } from '../response/collection.ts';
 import { JsonReply } from '../response/json-reply.ts';
 import { checkParameters, readPageRequest } from '../response/page-request.ts';
 import { FoundEntity } from '../store/entity-store.ts';
 import { holdEntity } from '../store/hold-entity.ts';
-import type { Admission } from '../store/port.ts';
+import type { Admission, Restriction } from '../store/port.ts';
 import { currentState, stateOf } from '../store/request-state.ts';
 import { inTransaction } from '../store/transaction.ts';
 import { checkAccess, missing } from './admission.ts';
@@ -41,6 +42,9 @@ export type Model<T extends object = object> =
 
 /** The query that `customizeQuery` narrows: MikroORM's query builder on the model, whose alias is `e`. */
 export type ModelQuery<T extends object> = SelectQueryBuilder<T, 'e'>;
+
+/** Queries that were made by `query()`, and are not restricted again. */
+const restrictedQueries = new WeakSet<object>();
 
 let underConstruction: ApiRuntime | null = null;
 
@@ -203,6 +207,7 @@ export class ApiController<T extends object = any> implements ControllerHooks {
     const state = currentState();
     const { admitted, em, request } = state;
     const api = this.#runtime;
+    state.rereads = true;
     return untilCommit(state, () =>
       inTransaction(em, async () => {
         const held = await holdEntity(api.framework.mapper, em, entity);
@@ -257,12 +262,27 @@ export class ApiController<T extends object = any> implements ControllerHooks {
     return this.addRemove(action.name, id, request, type.length > 0 ? { property, type } : { property });
   }
 
-  /** A page of any query of MikroORM's query builder, in the collection model. */
+  /** A query on the model that `customizeQuery` has restricted for the action: for statistics and handlers of your own. */
+  async query(action: string, request: ApiRequest): Promise<ModelQuery<T>> {
+    const api = this.#runtime;
+    const { em } = stateOf(request, api.framework.mapper);
+    const query = (await this.#restrictionFor(action, request)) ?? (await unrestrictedQuery(em, api.meta));
+    const own = query.clone();
+    restrictedQueries.add(own);
+    return own as never;
+  }
+
+  /**
+   * A page of any query of MikroORM's query builder, in the collection model. A query on the API's own model is restricted by
+   * `customizeQuery`, unless `restricted: false` says that it must not be.
+   */
   async paginate<Item extends object>(
     action: string,
     request: ApiRequest,
-    query: AnyQueryBuilder,
+    given: AnyQueryBuilder,
+    { restricted = true }: { restricted?: boolean } = {},
   ): Promise<CollectionModel<Item>> {
+    const query = restricted ? await this.#restricted(action, request, given) : given;
     const { api, framework } = this.#runtime;
     const parameters = request.query as Record<string, unknown>;
     const meta = query.mainAlias.meta as EntityMetadata;
@@ -278,7 +298,26 @@ export class ApiController<T extends object = any> implements ControllerHooks {
     return collectionOf(rows as Item[], counted, page, request.url, framework.declaration.server.baseUrl, edges);
   }
 
-  /** An answer with a status and groups of its own. */
+  /** The restriction of an action, made once per request. */
+  #restrictionFor(action: string, request: ApiRequest): Promise<Restriction> {
+    const { restrictions } = stateOf(request, this.#runtime.framework.mapper);
+    const known = restrictions.get(action) ?? Promise.resolve(restrictionOf(this.#runtime, action, request));
+    restrictions.set(action, known);
+    return known;
+  }
+
+  /** A query of the API's own model, narrowed to what `customizeQuery` leaves. */
+  async #restricted(action: string, request: ApiRequest, query: AnyQueryBuilder): Promise<AnyQueryBuilder> {
+    const { framework, meta } = this.#runtime;
+    const isOwn = isKindOf(query.mainAlias.meta as EntityMetadata, meta);
+    const restriction = isOwn && !restrictedQueries.has(query) ? await this.#restrictionFor(action, request) : null;
+    if (!restriction) return query;
+    const { em } = stateOf(request, framework.mapper);
+    const { params, sql } = keysSelected(em, meta, restriction, []);
+    return query.clone().andWhere({ [keyOf(meta).name]: { $in: raw(sql, [...params]) } } as never) as AnyQueryBuilder;
+  }
+
+  /** A response with a status and groups of its own. */
   json(
     value: unknown,
     options: { status?: number; groups?: readonly string[]; headers?: Record<string, string> } = {},

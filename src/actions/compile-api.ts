@@ -1,6 +1,6 @@
 import type { EntityMetadata } from '@mikro-orm/core';
 import type { AccessWatch } from '../access/access-watch.ts';
-import type { Guard } from '../access/guard.ts';
+import type { GuardFor } from '../access/guard.ts';
 import type { Cursors } from '../database/cursor.ts';
 import type { Executor } from '../database/executor.ts';
 import type { Writer } from '../database/writer.ts';
@@ -20,6 +20,7 @@ import { type ControllerHooks, type HookName, hookNames, needsOf, overriddenHook
 import { ListRuntime } from './list-runtime.ts';
 import type { Observer } from './observer.ts';
 import type { ApiRuntime, Framework } from './runtime.ts';
+import { visibilityRuleOf } from './visibility-rule.ts';
 
 /** What compiled reads and writes are made with. */
 export interface Compilers {
@@ -34,9 +35,6 @@ export interface Compilers {
   /** Watches every access check. */
   readonly access?: AccessWatch | undefined;
 }
-
-/** Makes what checks some roles. */
-export type GuardFor = (roles: readonly string[]) => Guard;
 
 /** Everything that the actions of an API need, and the controller that they are methods of. */
 export function compileApi(
@@ -66,6 +64,7 @@ export function compileApi(
     meta,
     parseId: identifierParser(meta, mapper.driver.getPlatform(), 'path'),
     controller: () => controller,
+    rule: () => rule,
     get hooks() {
       return hooks;
     },
@@ -87,6 +86,7 @@ export function compileApi(
   };
   const controller: ApiController = constructController(type, runtime);
   hooks = observer?.hooks(api, controller) ?? controller;
+  const rule = visibilityRuleOf(runtime, guardFor);
   // tokens in links would tell of rows what code of the application may hide of them
   const isShownAsStored =
     controller.indexApi === ApiController.prototype.indexApi &&

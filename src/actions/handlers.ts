@@ -1,7 +1,7 @@
 import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
 import type { FastifyRequest } from 'fastify';
 import { watchedGuard } from '../access/access-watch.ts';
-import { compileGuard, type Guard } from '../access/guard.ts';
+import { compileGuard, type Guard, type GuardFor } from '../access/guard.ts';
 import type { ApiRequest } from '../access/user.ts';
 import type { VoterRegistry } from '../access/voter-registry.ts';
 import type { Denormalizers } from '../change/associations.ts';
@@ -11,19 +11,23 @@ import { problem } from '../errors.ts';
 import { targetsOf } from '../model/field-plan.ts';
 import { CompiledRead } from '../query/compiled-read.ts';
 import { Visibility } from '../query/visibility.ts';
+import { JsonReply } from '../response/json-reply.ts';
 import { checkParameters } from '../response/page-request.ts';
 import type { HandlerFor, RouteHandler } from '../route/mount.ts';
 import type { RouteRecord } from '../route/record.ts';
+import { isEntity } from '../serialization/serializer.ts';
+import { inHandlerTransaction } from '../store/handler-transaction.ts';
 import type { LinkStore } from '../store/link-store.ts';
 import type { Found } from '../store/port.ts';
 import { stateOf } from '../store/request-state.ts';
 import { RowStore } from '../store/row-store.ts';
 import type { WriteStore } from '../store/write-store.ts';
 import { admitCollection, admitSingle, type RowReader } from './admission.ts';
+import { untilCommit } from './after-commit.ts';
 import { ApiController } from './api-controller.ts';
 import { withBody } from './body-check.ts';
 import { change, remove } from './change.ts';
-import { type Compilers, compileApi, type GuardFor } from './compile-api.ts';
+import { type Compilers, compileApi } from './compile-api.ts';
 import { create } from './create.ts';
 import { type Acting, type Around, actionHandler, directly } from './dispatch.ts';
 import { exportAction } from './export.ts';
@@ -38,7 +42,6 @@ import { planLink, planWrite, type WritePlanning } from './plan-writes.ts';
 import { checkPrecondition } from './precondition.ts';
 import { respond, writes } from './respond.ts';
 import { type ApiRuntime, Framework, userOf } from './runtime.ts';
-import { visibilityRuleOf } from './visibility-rule.ts';
 
 /** What an application's handlers are made of. */
 interface Compiled {
@@ -78,7 +81,7 @@ export function compileHandlers(
   for (const api of declaration.apis) {
     const made = compileApi(api, recordsByApi.get(api) ?? [], framework, guardFor, compilers);
     controllers.set(api, made);
-    visibility.add(visibilityRuleOf(made.runtime, guardFor));
+    visibility.add(made.runtime.rule());
   }
 
   let loading: Promise<KeptAnswers> | null = null;
@@ -237,13 +240,32 @@ function customParts(
       return admission;
     },
     act: (request, admission) => {
-      if (admission?.found && writes(request.method)) checkPrecondition(api, request, admission.found);
-      return call([idOf(request), request, format]);
+      const handle = () => call([idOf(request), request, format]);
+      if (!admission?.found || !writes(request.method)) return handle();
+      checkPrecondition(api, request, admission.found);
+      const { framework, meta } = api;
+      const state = stateOf(request, framework.mapper);
+      // what the default action does is a transaction of its own
+      if (defaultHandlers.includes(handler)) return handle();
+      return untilCommit(state, () =>
+        inHandlerTransaction({ mapper: framework.mapper, meta, state, admission, isFailure }, handle),
+      );
     },
   };
 }
 
 type Method = (...args: unknown[]) => unknown;
+
+/** Whether what a handler returned says that the request failed: an error status, or a list of violations. */
+function isFailure(result: unknown): boolean {
+  const { status, value } = result instanceof JsonReply ? result : { status: 200, value: result };
+  const isViolation = (item: unknown) =>
+    typeof item === 'object' && item !== null && 'propertyPath' in item && 'title' in item && !isEntity(item);
+  return status >= 400 || (Array.isArray(value) && value.length > 0 && value.every(isViolation));
+}
+
+/** The handlers that the framework brings. */
+const defaultHandlers: readonly string[] = ['indexApi', 'entityApi', 'addRemoveApi'];
 
 /** Whether the framework handles an action, and no override of the controller takes part in it. */
 function isDefaultHandler(controller: ApiController, handler: string): boolean {

@@ -7,6 +7,12 @@ import type { ApiRuntime } from './runtime.ts';
 /** The restriction of an action for one request: `customizeQuery` is called here and nowhere else. */
 export function restrictionOf(api: ApiRuntime, action: string, request: ApiRequest): Restriction | Promise<Restriction> {
   if (!api.restricts) return null;
-  const state = stateOf(request, api.framework.mapper);
-  return withState(state, () => restrictedQuery(state.em, api.meta, (query) => api.hooks.customizeQuery(action, request, query)));
+  const { framework, hooks, meta, rule } = api;
+  const state = stateOf(request, framework.mapper);
+  return withState(state, async () => {
+    const query = await restrictedQuery(state.em, meta, (given) => hooks.customizeQuery(action, request, given));
+    // the same decides which rows of the model are visible where others refer to them or embed them
+    if (action === '_entity') framework.visibilityOf(request).know(rule(), query);
+    return query;
+  });
 }

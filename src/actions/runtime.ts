@@ -15,7 +15,7 @@ import type { Asked } from '../query/asked.ts';
 import { isSameForAll, withSight } from '../query/asked-sight.ts';
 import type { ListPlan } from '../query/fetch.ts';
 import { ReferenceResolver } from '../query/reference.ts';
-import { RequestVisibility, type Visibility } from '../query/visibility.ts';
+import { RequestVisibility, type Visibility, type VisibilityRule } from '../query/visibility.ts';
 import type { Window } from '../query/window.ts';
 import { EntityTags } from '../response/entity-tag.ts';
 import { type PageRequest, type PageToken, refusedToken } from '../response/page-request.ts';
@@ -128,6 +128,8 @@ export interface ApiRuntime {
   /** The same as what actions write through. */
   readonly entityWrites: WriteStore;
   readonly entityLinks: LinkStore;
+  /** What the API says about the visibility of its rows. */
+  rule(): VisibilityRule<ApiRequest>;
   /** The controller itself, as the application wrote it. */
   controller(): ControllerHooks;
   /** The list of an action whose path has no id. */

@@ -1,11 +1,10 @@
-import { rolesFor } from '../access/guard.ts';
+import { type GuardFor, rolesFor } from '../access/guard.ts';
 import type { ApiRequest } from '../access/user.ts';
 import type { ApiDeclaration } from '../declaration/types.ts';
 import { Problem } from '../errors.ts';
 import type { Restrict } from '../query/restriction.ts';
 import type { VisibilityRule } from '../query/visibility.ts';
 import { stateOf, withState } from '../store/request-state.ts';
-import type { GuardFor } from './compile-api.ts';
 import { type ApiRuntime, userOf } from './runtime.ts';
 
 /** What an API says about the visibility of its model's rows, for a caller of any route. */

@@ -17,6 +17,7 @@ export type BaseMethod =
   | 'onPostCheckAccess'
   | 'onPostFetchEntity'
   | 'paginate'
+  | 'query'
   | 'transactional'
   | 'validate';
 

@@ -4,8 +4,7 @@ import { concreteClasses, hasDiscriminator } from '../model/hierarchy.ts';
 import { keyOf } from '../model/identifier.ts';
 import type { Asked } from './asked.ts';
 import { type Condition, type ConditionText, hiddenIn } from './condition.ts';
-import { keysOfAll, selectedKeys } from './keys.ts';
-import { isPlain } from './restriction.ts';
+import { keysSelected } from './keys.ts';
 import type { RequestVisibility } from './visibility.ts';
 
 /**
@@ -45,9 +44,7 @@ async function keysSeen<Request>(
   own: EntityMetadata,
 ): Promise<ClassSight['keys']> {
   if (await visibility.isOpen(own)) return null;
-  return (await visibility.queriesOf(own)).map(({ query, rule }) =>
-    isPlain(query) ? keysOfAll(rule.meta, query) : selectedKeys(em, rule.meta, query, rule.sort),
-  );
+  return (await visibility.queriesOf(own)).map(({ query, rule }) => keysSelected(em, rule.meta, query, rule.sort));
 }
 
 function sightText(

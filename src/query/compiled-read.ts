@@ -1,6 +1,6 @@
 import type { EntityMetadata, Platform } from '@mikro-orm/core';
 import type { Executor, Statement } from '../database/executor.ts';
-import type { Mapper, } from '../database/mapper.ts';
+import type { Mapper } from '../database/mapper.ts';
 import type { Step } from '../database/writer.ts';
 import type { CountMode, SortKey } from '../declaration/types.ts';
 import { type Dialect, dialectOf } from '../dialect/dialect.ts';

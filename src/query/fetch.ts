@@ -1,4 +1,4 @@
-import { type EntityMetadata, helper } from '@mikro-orm/core';
+import { type EntityMetadata, helper, raw } from '@mikro-orm/core';
 import type { RequestEntityManager } from '../database/mapper.ts';
 import type { CountMode, SortKey } from '../declaration/types.ts';
 import { type Identifier, keyOf } from '../model/identifier.ts';
@@ -7,7 +7,7 @@ import { refusedToken } from '../response/page-request.ts';
 import { type Asked, nothingAsked } from './asked.ts';
 import { askedQuery } from './asked-query.ts';
 import { countedFrom, numberTold } from './count.ts';
-import { countOf, hasKey, keyOrder, keysOf, orderOf } from './keys.ts';
+import { countOf, keyOrder, keysOf, keysSelected, orderOf } from './keys.ts';
 import { type AnyQueryBuilder, filteredQuery, unrestrictedQuery } from './restriction.ts';
 import { complementOf, type Seek, type SeekPlan } from './seek-plan.ts';
 import { canSeek, cutSought, seekIn, sidesOf } from './seek-query.ts';
@@ -34,8 +34,12 @@ export async function fetchOne(
   restriction: AnyQueryBuilder | null,
   sort: readonly SortKey[] = [],
 ): Promise<object | null> {
-  if (restriction && !(await hasKey(em, meta, restriction, id, sort))) return null;
-  return em.findOne(meta.class, { [keyOf(meta).name]: id } as never);
+  const { name } = keyOf(meta);
+  if (!restriction) return em.findOne(meta.class, { [name]: id } as never);
+  // one statement: a row that moves out of the restriction meanwhile is not shown
+  const { params, sql } = keysSelected(em, meta, restriction, sort);
+  const where = { $and: [{ [name]: id }, { [name]: { $in: raw(sql, [...params]) } }] };
+  return em.findOne(meta.class, where as never);
 }
 
 /** Fetches a window of the model's rows, totally ordered, and the number of all of them. */
@@ -87,7 +91,7 @@ async function windowOf(
   if (counted.is === 'exact' && offset >= counted.count) return { rows: [], counted, edges: noEdges };
   // one more than the page takes, to know whether there is more where the count does not say
   const found = await keysOf(em, meta, query, { offset, limit: count === 'exact' ? limit : limit + 1 }, sort);
-  const rows = await rowsOf(em, meta, found.slice(0, limit));
+  const rows = await rowsOf(em, meta, found.slice(0, limit), { query, sort });
   const edges = seek ? await seek.edgesOf(rows) : noEdges;
   if (count === 'exact') return { rows, counted, edges };
   const told = numberTold(found.length, { offset, limit }, count);
@@ -113,19 +117,26 @@ async function soughtOf(
     ? await keysOf(em, meta, seekIn(query.clone(), plan, complementOf(seek)), { offset: 0, limit: 1 }, sort)
     : [];
   const { rows: keys, beyond } = cutSought(found, seek, limit);
-  const rows = await rowsOf(em, meta, keys);
+  const rows = await rowsOf(em, meta, keys, { query, sort });
   const edges = rows.length > 0 ? await plan.edgesOf(rows) : plan.edgesOfNone(seek);
   return { rows, counted, edges: { ...edges, ...sidesOf(seek, beyond, following.length > 0) } };
 }
 
-/** The rows of keys, in the order of these. */
+/** The rows of keys, in the order of these, as far as a query still selects them: a row may have moved out of it since. */
 export async function rowsOf(
   em: RequestEntityManager,
   meta: EntityMetadata,
   keys: readonly unknown[],
+  among: { readonly query: AnyQueryBuilder; readonly sort: readonly SortKey[] } | null = null,
 ): Promise<readonly object[]> {
   if (keys.length === 0) return [];
-  const rows = (await em.find(meta.class, { [keyOf(meta).name]: { $in: keys } } as never)) as object[];
+  const { name } = keyOf(meta);
+  const selected = among && keysSelected(em, meta, among.query, among.sort);
+  const conditions = [
+    { [name]: { $in: keys } },
+    ...(selected ? [{ [name]: { $in: raw(selected.sql, [...selected.params]) } }] : []),
+  ];
+  const rows = (await em.find(meta.class, { $and: conditions } as never)) as object[];
   const position = new Map(keys.map((key, index) => [String(key), index]));
   const placeOf = (row: object) => position.get(String(helper(row).getPrimaryKey())) ?? 0;
   return rows.sort((a, b) => placeOf(a) - placeOf(b));

@@ -117,6 +117,16 @@ export function selectedKeys(
   return { sql: `select row_key from (${keys.sql}) as placed`, params: keys.params };
 }
 
+/** The keys that any query selects, to be put after `in`. */
+export function keysSelected(
+  em: RequestEntityManager,
+  meta: EntityMetadata,
+  query: AnyQueryBuilder,
+  sort: readonly SortKey[],
+): Statement {
+  return isPlain(query) ? keysOfAll(meta, query) : selectedKeys(em, meta, query, sort);
+}
+
 /** The statement of all keys of a query, each once, in the order of {@link keysOf}. */
 export function orderedKeys(
   em: RequestEntityManager,

@@ -220,6 +220,11 @@ export class RequestVisibility<Request> {
     return executor.rows(statementOf(text, isWide), [...bound.params, values.list(keys.values())]);
   }
 
+  /** Takes over the query of a rule that was made for the request already. */
+  know(rule: VisibilityRule<Request>, query: AnyQueryBuilder): void {
+    if (!this.#queries.has(rule)) this.#queries.set(rule, Promise.resolve(query));
+  }
+
   /** The query of a rule, made once per request. */
   #query(rule: VisibilityRule<Request>): Promise<AnyQueryBuilder | null> {
     const query = this.#queries.get(rule) ?? this.#restricted(rule);

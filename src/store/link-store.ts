@@ -82,12 +82,8 @@ export class LinkStore {
     }
     const row = await links.change(what, admission.key, item, writes.condition(request, admission));
     if (row) return { entity: null, result: items.foundRow(request, row) };
-    if (!(await this.#isItem(request, items, item))) {
-      if (admission.found || (await writes.isThere(request, admission))) throw refusal;
-      return null;
-    }
     if (!(await writes.isThere(request, admission))) return null;
-    throw new RowChanged();
+    throw (await this.#isItem(request, items, item)) ? new RowChanged() : refusal;
   }
 
   async #isItem(request: ApiRequest, items: RowStore, item: Identifier): Promise<boolean> {

@@ -4,7 +4,7 @@ import type { ApiRequest } from '../access/user.ts';
 import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
 import type { FieldChoice } from '../model/field-choice.ts';
 import type { RequestVisibility } from '../query/visibility.ts';
-import type { Admission } from './port.ts';
+import type { Admission, Restriction } from './port.ts';
 
 /** What belongs to one attempt at one request. */
 export class RequestState {
@@ -17,6 +17,9 @@ export class RequestState {
   /** The row of the request, with what tells whether it was changed since. */
   admission: Admission | null = null;
 
+  /** The restrictions that a handler asked for, by action. */
+  readonly restrictions = new Map<string, Promise<Restriction>>();
+
   /** What the caller sees of rows that others refer to or embed. */
   visibility: RequestVisibility<ApiRequest> | null = null;
 
@@ -25,6 +28,9 @@ export class RequestState {
 
   /** Whether the caller was found to have no entity with the id of the request. */
   isMissing = false;
+
+  /** Whether the handler reads the row anew once it is locked. */
+  rereads = false;
 
   /** Whether a transaction was committed on behalf of the request. */
   isCommitted = false;

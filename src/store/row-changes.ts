@@ -7,10 +7,9 @@ import { type Identifier, keyOf } from '../model/identifier.ts';
 import { statementOf } from '../query/bound-statement.ts';
 import type { CompiledRead } from '../query/compiled-read.ts';
 import { conditionOf } from '../query/condition-query.ts';
-import { keysOfAll, selectedKeys } from '../query/keys.ts';
+import { keysSelected } from '../query/keys.ts';
 import { parametrized } from '../query/parametrized.ts';
 import { Recent } from '../query/recent.ts';
-import { isPlain } from '../query/restriction.ts';
 import { rootTableAlias } from '../query/row-plan.ts';
 import { type RowVersion, versionColumns } from '../query/row-version.ts';
 import { tableOf } from '../query/table-name.ts';
@@ -110,7 +109,7 @@ export class RowChanges {
       const bound = parametrized(own.sql, own.params, this.#dialect, before);
       if (bound) return { conditions: bound.sql === '' ? [] : [bound.sql], params: bound.params };
     }
-    const keys = isPlain(restriction) ? keysOfAll(this.#meta, restriction) : selectedKeys(em(), this.#meta, restriction, []);
+    const keys = keysSelected(em(), this.#meta, restriction, []);
     const bound = parametrized(keys.sql, keys.params, this.#dialect, before);
     const sql = bound?.sql ?? this.#mapper.driver.getPlatform().formatQuery(keys.sql, keys.params);
     return { conditions: [`${this.#keyText} in (${sql})`], params: bound?.params ?? [] };

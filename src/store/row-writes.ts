@@ -59,8 +59,9 @@ export class RowWrites {
     }
     const row = await this.#written(this.changes.update(admission.key, columns, this.condition(request, admission)));
     if (row) return this.#options.rows.foundRow(request, row);
+    const reference = await this.#missingReference(columns);
     if (!(await this.isThere(request, admission))) return null;
-    throw (await this.#missingReference(columns)) ?? new RowChanged();
+    throw reference ?? new RowChanged();
   }
 
   /** False: there is no such row for the caller. */
@@ -75,9 +76,9 @@ export class RowWrites {
     return { restriction, version: found?.version ?? null, em: () => state.em };
   }
 
-  /** Whether the row of a request can still be seen; if it was checked before, it was changed since. */
+  /** Whether there is such a row for the caller: one that was found and checked was there then. */
   async isThere(request: ApiRequest, { found, key, restriction }: Admission): Promise<boolean> {
-    if (found) throw new RowChanged();
+    if (found) return true;
     return (await this.#options.rows.find(request, key, restriction)) !== null;
   }
 

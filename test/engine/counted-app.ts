@@ -247,7 +247,7 @@ function controllerOf(name: string, { hooks, restricts }: Variant, model: Any, c
       item.name = 'touched';
       if (request.headers['x-handler'] === 'throw') throw problem('bad_request', { reason: 'the handler threw' });
       await this.em.flush();
-      if (request.headers['x-handler'] === 'status') return this.json({ failed: true }, { status: 409 });
+      if (request.headers['x-handler'] === 'status') return this.json([{ propertyPath: 'name', title: 'must not be touched' }]);
       return item;
     }
 
