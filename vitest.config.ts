@@ -1,6 +1,8 @@
 import { availableParallelism } from 'node:os';
 import { configDefaults, defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
+import { selectedDatabases } from './test/support/selected-databases.ts';
+import { notUnitTests, unitTests } from './test/support/unit-tests.ts';
 
 /** What waits most comes first, so that the last file is not waited for alone. By themselves files are ordered by their size. */
 class LongestFirst extends BaseSequencer {
@@ -17,19 +19,28 @@ class LongestFirst extends BaseSequencer {
  */
 const together = ['attacks', 'change', 'query', 'route', 'serialization', 'spec'].map((name) => `test/${name}/**/*.test.ts`);
 
+/** Every test, in two projects that differ in how files share processes. */
+const projects = [
+  { extends: true as const, test: { name: 'together', include: together, isolate: false } },
+  {
+    extends: true as const,
+    test: {
+      name: 'alone',
+      include: ['test/**/*.test.ts', 'examples/*/test/**/*.test.ts'],
+      exclude: [...configDefaults.exclude, ...together],
+    },
+  },
+];
+
+/** What is left without any database. */
+const unit = {
+  extends: true as const,
+  test: { name: 'unit', include: [...unitTests], exclude: [...configDefaults.exclude, ...notUnitTests] },
+};
+
 export default defineConfig({
   test: {
-    projects: [
-      { extends: true, test: { name: 'together', include: together, isolate: false } },
-      {
-        extends: true,
-        test: {
-          name: 'alone',
-          include: ['test/**/*.test.ts', 'examples/*/test/**/*.test.ts'],
-          exclude: [...configDefaults.exclude, ...together],
-        },
-      },
-    ],
+    projects: selectedDatabases().length === 0 ? [unit] : projects,
     globalSetup: ['test/support/sqlite.ts', 'test/support/postgres.ts'],
     setupFiles: ['test/support/documents/watch-answers.ts'],
     pool: 'forks',

@@ -39,3 +39,48 @@ export function summarize(run: { checked: boolean; tested: boolean; report: Repo
 function brokeOutsideTests(file: Report['testResults'][number]): boolean {
   return file.status === 'failed' && !file.assertionResults.some(({ status }) => status === 'failed');
 }
+
+/** What is read of the report about a part of the tests. */
+export interface PartReport {
+  numPassedTests: number;
+  numFailedTests: number;
+  testResults: readonly { name: string; assertionResults: readonly { status: string; fullName: string }[] }[];
+}
+
+/** The closing lines of a run of a part of the tests: what passed, and what was left out. */
+export function summarizePart(run: {
+  name: string;
+  /** The databases that were left out. */
+  without: string;
+  tested: boolean;
+  report: PartReport | undefined;
+  /** The number of all test files. */
+  files: number;
+  /** The test files that were not run, by their paths from the root. */
+  leftOut: readonly string[];
+}): { lines: string[]; isPassed: boolean } {
+  const { name, without, tested, report, files, leftOut } = run;
+  const passed = report?.numPassedTests ?? 0;
+  const failed = report?.numFailedTests ?? 0;
+  const tests = report?.testResults.flatMap(({ assertionResults }) => assertionResults) ?? [];
+  const skipped = tests.filter(({ status }) => status !== 'passed' && status !== 'failed');
+  const isPassed = tested && failed === 0 && passed > 0;
+  const lines = [
+    '',
+    `${name}: ${passed} passed, ${failed} failed${isPassed || failed > 0 ? '' : '; the run failed: see the output above'}`,
+    `Left out: ${without}; ${leftOut.length} of ${files} test files; ${skipped.length} skipped tests; coverage; npm run check.`,
+    ...placesOf(leftOut).map((place) => `  ${place}`),
+    ...skipped.map(({ fullName }) => `  skipped: ${fullName}`),
+    'npm test runs everything.',
+  ];
+  return { lines, isPassed };
+}
+
+/** The folders of test files, each with the number of its files, a line for some of them. */
+function placesOf(files: readonly string[]): string[] {
+  const folders = Map.groupBy(files, (file) => file.split('/').slice(0, -1).join('/'));
+  const places = [...folders].map(([folder, own]) => `${folder} (${own.length})`).sort();
+  const lines: string[] = [];
+  while (places.length > 0) lines.push(places.splice(0, 6).join(', '));
+  return lines;
+}

@@ -2,6 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { databasesVariable } from '../test/support/selected-databases.ts';
 import { summarize } from './summary.ts';
 
 const root = join(import.meta.dirname, '..');
@@ -27,5 +28,7 @@ console.log(`\n${passed} passed, ${failed} failed`);
 process.exitCode = failed === 0 ? 0 : 1;
 
 function run(command: string, args: string[]): boolean {
-  return spawnSync(command, args, { cwd: root, stdio: 'inherit' }).status === 0;
+  return (
+    spawnSync(command, args, { cwd: root, stdio: 'inherit', env: { ...process.env, [databasesVariable]: 'all' } }).status === 0
+  );
 }

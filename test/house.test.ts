@@ -58,9 +58,9 @@ describe('the reader of imports', () => {
 describe('the walls', () => {
   test('let a file import from its own folder and from below', () => {
     const graph = new Map([
-      ['plugin.ts', ['controller/index.ts', 'errors.ts']],
-      ['controller/index.ts', ['controller/hooks.ts', 'model/plan.ts']],
-      ['controller/hooks.ts', []],
+      ['plugin.ts', ['actions/list.ts', 'errors.ts']],
+      ['actions/list.ts', ['actions/hooks.ts', 'model/plan.ts']],
+      ['actions/hooks.ts', []],
       ['model/plan.ts', ['errors.ts']],
       ['errors.ts', []],
     ]);

@@ -170,7 +170,7 @@ const action = object('action', {
   repeatable: optional(
     nullable(boolean()),
     null,
-    'Whether it is done again where the database undid it because other transactions were in its way; null means that a handler of your own is not.',
+    'Whether Declarest retries a request after a deadlock, a serialization failure or a concurrent change of its row; null means that only default actions and declared associations are retried.',
   ),
   association: optional(nullable(association), null, 'Adds to and removes from a to-many property without a controller.'),
   filters: dependent(filters, undefined, 'those of the API', listDocs.filters),

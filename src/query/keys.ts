@@ -9,7 +9,7 @@ import { cappedCountText, countedAbout, countedFrom, countedTo, countLimit } fro
 import { type AnyQueryBuilder, isPlain } from './restriction.ts';
 import type { Window } from './window.ts';
 
-interface Statement {
+export interface Statement {
   readonly sql: string;
   readonly params: readonly unknown[];
 }

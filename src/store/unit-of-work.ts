@@ -4,6 +4,7 @@ import type { Mapper } from '../database/mapper.ts';
 import { hasDiscriminator } from '../model/hierarchy.ts';
 import { isBare } from '../model/own-code.ts';
 import { canHideRows } from '../query/filters.ts';
+import { referringTo } from './inbound-versions.ts';
 
 type Change = 'create' | 'update' | 'delete';
 
@@ -28,6 +29,8 @@ export function needsUnitOfWork(mapper: Mapper, meta: EntityMetadata, change: Ch
     case 'update':
       return properties.some(({ onUpdate }) => onUpdate);
     case 'delete':
+      // rows that refer to the removed one get a new version in the same transaction
+      if (referringTo(mapper, meta).length > 0) return true;
       return (meta.relations as EntityProperty[]).some(
         ({ cascade, orphanRemoval }) =>
           orphanRemoval ||

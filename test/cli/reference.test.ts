@@ -14,7 +14,7 @@ test('the JSON Schema is printed when asked for', async () => {
   expect(await call(['reference', '--schema'])).toEqual({ code: 0, out: jsonSchemaText(), err: '' });
 });
 
-test('the schema of the package is up to date: node scripts/write-schema.ts', () => {
+test('the schema of the package is up to date; otherwise: npm run generate', () => {
   const shipped = readFileSync(join(import.meta.dirname, '..', '..', 'schema', 'app-main.schema.json'), 'utf8');
   expect(JSON.parse(shipped)).toEqual(JSON.parse(JSON.stringify(jsonSchema())));
 });

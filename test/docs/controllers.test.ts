@@ -11,7 +11,7 @@ const hooks = tableBelow(page, 'Hooks').map(([cell]) => nameIn(cell) as string);
 
 describe('docs/controllers.md', () => {
   test('has the hooks in calling order, and no others', () => {
-    const source = readFileSync(join(root, 'src', 'controller', 'hooks.ts'), 'utf8');
+    const source = readFileSync(join(root, 'src', 'actions', 'hooks.ts'), 'utf8');
     const body = /interface ControllerHooks \{\n([\s\S]*?)\n\}/.exec(source)?.[1] ?? '';
     const declared = [...body.matchAll(/^ {2}(\w+)\(/gm)].map((match) => match[1]);
     expect(declared.length).toBeGreaterThan(0);

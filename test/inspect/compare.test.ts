@@ -520,7 +520,7 @@ describe('a baseline', () => {
 });
 
 describe('the baseline of the example', () => {
-  test('is what the example does; else: node bin/declarest.js access examples/courses --save', async () => {
+  test('is what the example does; otherwise: npm run generate', async () => {
     const matrix = accessMatrix(await loadApplication({ directory: example, env: {} }));
     const saved = readFileSync(join(example, 'access.baseline'), 'utf8');
     expect(compareAccess(readBaseline(saved), matrix)).toEqual({ opened: [], closed: [] });

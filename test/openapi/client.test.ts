@@ -8,7 +8,7 @@ import { databases, type FreshDatabase, freshDatabase } from '../support/databas
 
 const directory = join(import.meta.dirname, '../../examples/courses');
 
-test('the client of the example is what the command makes of it', async () => {
+test('the client of the example is up to date; otherwise: npm run generate', async () => {
   const { code, out, err } = await call(['client', directory]);
   expect({ code, err }).toEqual({ code: 0, err: '' });
   expect(out).toBe(readFileSync(join(directory, 'client.ts'), 'utf8'));

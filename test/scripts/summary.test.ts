@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type Report, summarize } from '../../scripts/summary.ts';
+import { type PartReport, type Report, summarize, summarizePart } from '../../scripts/summary.ts';
 
 const report = (changes: Partial<Report> = {}): Report => ({
   numPassedTests: 12,
@@ -44,5 +44,48 @@ describe('the closing count', () => {
     const { failed, reasons } = summarize(run);
     expect(failed).toBe(1);
     expect(reasons).toEqual([expect.stringMatching(reason)]);
+  });
+});
+
+describe('the closing lines of a part', () => {
+  const partReport = (changes: Partial<PartReport> = {}): PartReport => ({
+    numPassedTests: 3,
+    numFailedTests: 0,
+    testResults: [{ name: 'a', assertionResults: [{ status: 'skipped', fullName: 'a lock on PostgreSQL' }] }],
+    ...changes,
+  });
+  const part = (changes: Partial<Parameters<typeof summarizePart>[0]> = {}) =>
+    summarizePart({
+      name: 'spec',
+      without: 'PostgreSQL',
+      tested: true,
+      report: partReport(),
+      files: 4,
+      leftOut: ['test/cli/a.test.ts', 'test/house.test.ts', 'test/cli/b.test.ts'],
+      ...changes,
+    });
+
+  test('name databases, files and tests that were left out', () => {
+    expect(part()).toEqual({
+      isPassed: true,
+      lines: [
+        '',
+        'spec: 3 passed, 0 failed',
+        'Left out: PostgreSQL; 3 of 4 test files; 1 skipped tests; coverage; npm run check.',
+        '  test (1), test/cli (2)',
+        '  skipped: a lock on PostgreSQL',
+        'npm test runs everything.',
+      ],
+    });
+  });
+
+  test.each([
+    ['a test failed', { report: partReport({ numFailedTests: 1 }), tested: false }, '3 passed, 1 failed'],
+    ['the run failed outside of tests', { tested: false }, '3 passed, 0 failed; the run failed: see the output above'],
+    ['no test ran', { report: undefined }, '0 passed, 0 failed; the run failed: see the output above'],
+  ])('report a failure if %s', (_, changes, text) => {
+    const { isPassed, lines } = part(changes);
+    expect(isPassed).toBe(false);
+    expect(lines[1]).toBe(`spec: ${text}`);
   });
 });

@@ -2,12 +2,13 @@ import { randomBytes } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from 'pg';
-import { inject } from 'vitest';
+import { inject, type RunnerTestCase, TestRunner } from 'vitest';
+import { type DatabaseKind, databasesVariable, selectedDatabases } from './selected-databases.ts';
+
+export type { DatabaseKind } from './selected-databases.ts';
 
 /** Every database that suites run on: `describe.each(databases)('… on %s', (database) => { … })`. */
-export const databases = ['sqlite', 'postgresql'] as const;
-
-export type DatabaseKind = (typeof databases)[number];
+export const databases: readonly DatabaseKind[] = selectedDatabases();
 
 /** A new empty database, and the way to remove it. */
 export interface FreshDatabase {
@@ -15,10 +16,21 @@ export interface FreshDatabase {
   drop(): Promise<void>;
 }
 
-/** Makes a new empty database that nothing else uses; call `drop` after closing every connection of your own. */
+/**
+ * Makes a new empty database that nothing else uses; call `drop` after closing every connection of your own. A test that asks for a
+ * database which this run leaves out is reported as skipped.
+ */
 export async function freshDatabase(kind: DatabaseKind): Promise<FreshDatabase> {
+  if (!databases.includes(kind)) throw leaveOut(kind);
   const name = `test_${randomBytes(8).toString('hex')}`;
   return kind === 'sqlite' ? sqlite(name) : postgresql(name);
+}
+
+/** Skips the current test. Outside of a test nothing can be skipped, and the error is thrown. */
+function leaveOut(kind: DatabaseKind): Error {
+  const reason = `${databasesVariable}=${process.env[databasesVariable]} leaves out ${kind}`;
+  TestRunner.getCurrentTest<RunnerTestCase | undefined>()?.context.skip(reason);
+  return new Error(`${reason}; unset it to run this test`);
 }
 
 function sqlite(name: string): FreshDatabase {

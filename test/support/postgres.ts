@@ -6,6 +6,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { TestProject } from 'vitest/node';
+import { databasesVariable, selectedDatabases } from './selected-databases.ts';
 import { makeTemporary } from './temporary.ts';
 
 declare module 'vitest' {
@@ -26,6 +27,10 @@ const attempts = 3;
  * `DECLAREST_TEST_POSTGRES_URL` names a server to use instead, for platforms that have no embedded binaries.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  if (!selectedDatabases().includes('postgresql')) {
+    console.log(`${databasesVariable}=${process.env[databasesVariable]}: PostgreSQL is not started, and its tests are left out`);
+    return async () => {};
+  }
   const given = process.env.DECLAREST_TEST_POSTGRES_URL;
   if (given) {
     project.provide('postgresUrl', given);
