@@ -8,7 +8,7 @@ import { targetsOf } from '../model/field-plan.ts';
 import { isKindOf, modelName } from '../model/hierarchy.ts';
 import { type Identifier, keyOf } from '../model/identifier.ts';
 import { pageOf } from '../query/fetch.ts';
-import { keysSelected } from '../query/keys.ts';
+import { hasKey, keysSelected } from '../query/keys.ts';
 import { type AnyQueryBuilder, unrestrictedQuery } from '../query/restriction.ts';
 import { type CollectionModel, collectionOf } from '../response/collection.ts';
 import { JsonReply } from '../response/json-reply.ts';
@@ -214,7 +214,7 @@ export class ApiController<T extends object = any> implements ControllerHooks {
         if (!held) throw problem('entity_not_found', { model: modelName(api.meta) });
         if (entity === admitted?.entity && writes(request.method)) {
           // access was granted to the row as it was before somebody else changed it
-          if (held === 'changed') await this.checkAccess(admitted.action, request, entity);
+          if (held === 'changed') await this.#admitAgain(admitted, request);
           checkPrecondition(api, request, new FoundEntity(entity, api.meta, null));
         }
         const result = await work();
@@ -296,6 +296,15 @@ export class ApiController<T extends object = any> implements ControllerHooks {
     const { rows, counted, edges } = await pageOf(state.em, meta, query, window, plan, seen);
     if (asked) state.choice = asked.choice;
     return collectionOf(rows as Item[], counted, page, request.url, framework.declaration.server.baseUrl, edges);
+  }
+
+  /** Checks a row once more that was changed after access to it had been granted: it may be hidden now, or denied. */
+  async #admitAgain({ action, entity }: { action: string; entity: object }, request: ApiRequest): Promise<void> {
+    const { admission, em } = stateOf(request, this.#runtime.framework.mapper);
+    const { api, meta } = this.#runtime;
+    const isVisible = !admission?.restriction || (await hasKey(em, meta, admission.restriction, admission.key, api.defaultSort));
+    if (!isVisible) throw missing(this.#runtime, request);
+    await this.checkAccess(action, request, entity);
   }
 
   /** The restriction of an action, made once per request. */

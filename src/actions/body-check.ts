@@ -8,11 +8,8 @@ export type BodyCheck = (request: FastifyRequest) => unknown;
 
 /** Holds a body to what was declared of it, once access was granted and before the handler runs. */
 export function withBody(check: BodyCheck, around: Around): Around {
-  // a request whose work is done again has been checked, and its body may have been made into something else
-  const checked = new WeakSet<ApiRequest>();
   return async (request, run) => {
-    if (!checked.has(request) && hasBody(request)) (request as { body: unknown }).body = await check(request);
-    checked.add(request);
+    if (hasBody(request)) (request as { body: unknown }).body = await check(request);
     return around(request, run);
   };
 }

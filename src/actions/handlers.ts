@@ -11,11 +11,9 @@ import { problem } from '../errors.ts';
 import { targetsOf } from '../model/field-plan.ts';
 import { CompiledRead } from '../query/compiled-read.ts';
 import { Visibility } from '../query/visibility.ts';
-import { JsonReply } from '../response/json-reply.ts';
 import { checkParameters } from '../response/page-request.ts';
 import type { HandlerFor, RouteHandler } from '../route/mount.ts';
 import type { RouteRecord } from '../route/record.ts';
-import { isEntity } from '../serialization/serializer.ts';
 import { inHandlerTransaction } from '../store/handler-transaction.ts';
 import type { LinkStore } from '../store/link-store.ts';
 import type { Found } from '../store/port.ts';
@@ -32,6 +30,7 @@ import { create } from './create.ts';
 import { type Acting, type Around, actionHandler, directly } from './dispatch.ts';
 import { exportAction } from './export.ts';
 import { isExport } from './export-reply.ts';
+import { isFailure } from './failure.ts';
 import { fetchAction } from './fetch.ts';
 import { needsOf, overriddenHooks } from './hooks.ts';
 import type { KeptAnswers } from './kept-answers.ts';
@@ -123,7 +122,10 @@ export function compileHandlers(
     const made = actionHandler({
       ...common,
       admit: parts.admit,
-      act: (request, admission) => around(request, () => parts.act(request, admission)),
+      act: (request, admission) => {
+        if (admission?.found && !reads) checkPrecondition(runtime, request, admission.found);
+        return around(request, () => parts.act(request, admission));
+      },
     });
     return single || observer ? made : guardedEarly(made, runtime.guardOf(action.name, method), method);
   };
@@ -168,7 +170,6 @@ function defaultParts(
     },
     act: (request, admission) => {
       if (!admission) throw new Error(`${api.api.name} has no row for "${name}"`);
-      if (admission.found) checkPrecondition(api, request, admission.found);
       if (association) {
         checkParameters(request.query as Record<string, unknown>, []);
         return link(api, store as LinkStore, request, admission, association);
@@ -242,7 +243,6 @@ function customParts(
     act: (request, admission) => {
       const handle = () => call([idOf(request), request, format]);
       if (!admission?.found || !writes(request.method)) return handle();
-      checkPrecondition(api, request, admission.found);
       const { framework, meta } = api;
       const state = stateOf(request, framework.mapper);
       // what the default action does is a transaction of its own
@@ -255,14 +255,6 @@ function customParts(
 }
 
 type Method = (...args: unknown[]) => unknown;
-
-/** Whether what a handler returned says that the request failed: an error status, or a list of violations. */
-function isFailure(result: unknown): boolean {
-  const { status, value } = result instanceof JsonReply ? result : { status: 200, value: result };
-  const isViolation = (item: unknown) =>
-    typeof item === 'object' && item !== null && 'propertyPath' in item && 'title' in item && !isEntity(item);
-  return status >= 400 || (Array.isArray(value) && value.length > 0 && value.every(isViolation));
-}
 
 /** The handlers that the framework brings. */
 const defaultHandlers: readonly string[] = ['indexApi', 'entityApi', 'addRemoveApi'];

@@ -7,6 +7,7 @@ import { WholeTransaction } from '../database/whole-transaction.ts';
 import { type Problem, problem } from '../errors.ts';
 import { retryLater } from '../response/problem-document.ts';
 import { type RequestState, stateOf } from '../store/request-state.ts';
+import { isFailure } from './failure.ts';
 import { EarlyReply, runHook } from './hooks.ts';
 import { type KeyedRequest, keyedRequest } from './idempotency-key.ts';
 import { type Answer, send } from './respond.ts';
@@ -111,8 +112,9 @@ export class KeptAnswers {
       if (!(await claimed(this.#table.claim(em, id, fingerprint, now + this.#ttl, now)))) return null;
       return await withinTransaction(async () => {
         state.afterCommit = [];
-        const answer = await exchange.render(await exchange.act());
-        if (answer.status >= 400) throw new Refusal(answer);
+        const given = await exchange.act();
+        const answer = await exchange.render(given);
+        if (isFailure(given) || answer.status >= 400) throw new Refusal(answer);
         await this.#table.keep(em, id, this.#written(answer));
         await transaction.commit();
         return answer;

@@ -133,7 +133,7 @@ export class EntityStore {
     if (!version) return null;
     if (found?.version && !isSameVersion(found.version, version)) throw new RowChanged();
     if (found instanceof FoundEntity) {
-      await this.#checkCollections(em, found.entity);
+      await this.#checkCollections(found.entity);
       return found.entity;
     }
     // the check was on the same row, read by a compiled statement; or nothing had to be checked
@@ -142,7 +142,7 @@ export class EntityStore {
   }
 
   /** What code has loaded of to-many associations before the row was locked must be there still. */
-  async #checkCollections(em: RequestEntityManager, entity: object): Promise<void> {
+  async #checkCollections(entity: object): Promise<void> {
     for (const { name } of helper(entity).__meta.relations) {
       const collection = (entity as Record<string, unknown>)[name as string] as Loaded | undefined;
       if (typeof collection?.getItems !== 'function' || !collection.isInitialized() || collection.isDirty()) continue;
@@ -150,7 +150,6 @@ export class EntityStore {
       await collection.init({ refresh: true } as never);
       if (keysIn(collection) !== before) throw new RowChanged();
     }
-    void em;
   }
 
   /** Reads the row of an entity anew, in the transaction that wrote it: the response shows what is stored. */

@@ -47,17 +47,11 @@ export interface LineFormat {
   readonly columns: readonly CsvColumn[] | null;
 }
 
-/** Hooks that an export calls for each chunk of entities, as a page would; null if the controller has none. */
-export interface ChunkHooks {
-  fetched(entities: readonly object[]): Promise<void>;
-  serializing(chunk: object): Promise<void>;
-}
-
 /** Reads rows of one model for requests. It decides how, never whether. */
 export interface ReadStore {
   /** Why the rows are read through MikroORM; null if compiled statements read them. */
   readonly reason: string | null;
-  /** Whether this store can give its rows as objects to code of the application. */
+  /** The row with a key, if the restriction lets it through. For a change, it comes with its version. */
   find(request: ApiRequest, key: Identifier, restriction: Restriction, forChange?: boolean): Promise<Found | null>;
   page(request: ApiRequest, restriction: Restriction, list: ListRequest): Promise<FoundPage>;
   walk(

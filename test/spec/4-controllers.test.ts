@@ -478,7 +478,8 @@ describe.each(databases)('a controller on %s', (kind) => {
         ['onPostFetchEntity', '_entity', 'ward North'],
         ['onPostCheckAccess', '_entity', 'ward North'],
         ['onBeforeSerialize', '_entity', 'ward North'],
-        ...looks,
+        // its own was made for the entity
+        ...looks.slice(1),
       ]);
     });
     test('on a change', async () => {
@@ -491,7 +492,7 @@ describe.each(databases)('a controller on %s', (kind) => {
         'onAfterValidation _entity',
         'onAfterFlush _entity',
         'onBeforeSerialize _entity',
-        ...looks.map((look) => look.join(' ')),
+        ...looks.slice(1).map((look) => look.join(' ')),
       ]);
     });
     test('on a creation and a removal', async () => {

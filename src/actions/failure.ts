@@ -1,0 +1,10 @@
+import { JsonReply } from '../response/json-reply.ts';
+import { isEntity } from '../serialization/serializer.ts';
+
+/** Whether what a handler returned says that the request failed: an error status, or a list of violations. */
+export function isFailure(result: unknown): boolean {
+  const { status, value } = result instanceof JsonReply ? result : { status: 200, value: result };
+  const isViolation = (item: unknown) =>
+    typeof item === 'object' && item !== null && 'propertyPath' in item && 'title' in item && !isEntity(item);
+  return status >= 400 || (Array.isArray(value) && value.length > 0 && value.every(isViolation));
+}
