@@ -22,9 +22,12 @@ export async function change(
   requirePrecondition(api, request);
   const { framework, hooks, overrides } = api;
   const state = stateOf(request, framework.mapper);
-  const changed = await store.change(request, admission, async (entity) => {
-    const { violations } = await framework.deserializer().update(entity, bodyOf(request), mode, { em: state.em, request });
-    await validated(api, '_entity', request, entity, violations);
+  const changed = await store.change(request, admission, {
+    apply: async (entity) => {
+      const { violations } = await framework.deserializer().update(entity, bodyOf(request), mode, { em: state.em, request });
+      await validated(api, '_entity', request, entity, violations);
+    },
+    check: (entity) => validated(api, '_entity', request, entity),
   });
   if (!changed) throw missing(api, request);
   if (overrides.has('onAfterFlush')) await runAfterCommit(state, () => hooks.onAfterFlush('_entity', request, changed));

@@ -45,16 +45,23 @@ export function planWrite(
   if (needsOf(api.overrides, 'changes')) return inEntities('the controller has a hook that takes part in changes');
   // PUT sets what was not sent to defaults that MikroORM knows
   if (method === 'PUT') return inEntities('PUT replaces all fields');
-  if (write !== 'delete' && hasRules(meta)) return inEntities(`${meta.className} has rules of its own`);
+  const isRuled = write !== 'delete' && hasRules(meta);
+  if (isRuled && write === 'create') return inEntities(`${meta.className} has rules that a new entity is held against`);
+  if (isRuled && meta.props.some(({ lazy }) => lazy)) return inEntities(`${meta.className} has columns that are loaded later`);
   if (needsUnitOfWork(mapper, meta, write)) return inEntities(`changes of ${meta.className} are more than statements`);
   const shown = responseRead(api, meta, planning.executor);
-  const checked = checkedRead(api, action, method, planning.executor);
+  const checked = checkedRead(api, action, method, planning.executor, isRuled);
   if (typeof shown === 'string') return inEntities(shown);
   if (typeof checked === 'string') return inEntities(checked);
   const { associations } = framework;
   const rows = rowStore(api, meta, shown, planning);
   const writes = new RowWrites({ mapper, meta, rows, writer: planning.writer, executor: planning.executor, associations });
-  const writing: RowWriting = { writes, plain: plainBody(api), checked: rowStore(api, meta, checked, planning) };
+  const writing: RowWriting = {
+    writes,
+    plain: plainBody(api),
+    checked: rowStore(api, meta, checked, planning),
+    hasRules: isRuled,
+  };
   return { store: new WriteStore(mapper, meta, entities, writing), reason: null };
 }
 
@@ -135,9 +142,15 @@ function responseRead({ framework }: ApiRuntime, meta: EntityMetadata, executor:
 }
 
 /** The read of the row that access is checked for: nothing of it goes out. */
-function checkedRead(api: ApiRuntime, action: string, method: HttpMethod, executor: Executor): CompiledRead | string {
+function checkedRead(
+  api: ApiRuntime,
+  action: string,
+  method: HttpMethod,
+  executor: Executor,
+  isJudged = false,
+): CompiledRead | string {
   const { framework, meta } = api;
-  const withSubject = api.guardOf(action, method).readsSubject;
+  const withSubject = isJudged || api.guardOf(action, method).readsSubject;
   const nothing: FieldPlan = { variants: new Map([[meta, []]]) };
   const compiled = CompiledRead.compile(framework.mapper, meta, nothing, [], executor, {
     withSubject,

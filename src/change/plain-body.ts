@@ -6,6 +6,7 @@ import { hasDiscriminator, typeOf } from '../model/hierarchy.ts';
 import { type Identifier, type IdentifierParser, identifierParser, keyOf } from '../model/identifier.ts';
 import { hasAccessor } from '../model/own-code.ts';
 import { type ValueKind, valueKindOf } from '../model/value-kind.ts';
+import { compileReference, type InstanceContext } from '../query/row-instance.ts';
 import { tableOf } from '../query/table-name.ts';
 import { longJson } from '../serialization/long-body.ts';
 import type { AssociationWrite, ScalarWrite, WritableField, WritePlan } from './write-plan.ts';
@@ -18,6 +19,14 @@ export interface ColumnValue {
   readonly type: string;
   readonly value: unknown;
   readonly refersTo: Referred | null;
+  /** The property of the model, and what it is set to there; null for what only the column has. */
+  readonly property: PropertyValue | null;
+}
+
+/** What a body sets a property of an instance to. */
+interface PropertyValue {
+  readonly name: string;
+  valueFor(context: InstanceContext): unknown;
 }
 
 /** The row that a value refers to, and whether a caller may refer to it. */
@@ -49,6 +58,9 @@ interface PlainField {
   readonly merges: boolean;
   /** What the driver takes for the value, or undefined where there is more to it. */
   read(json: unknown, body: object): unknown;
+  readonly property: string;
+  /** What the model's property holds then. */
+  propertyValue(json: unknown, context: InstanceContext): unknown;
 }
 
 /** Kinds of values that one statement can write as they are. */
@@ -108,12 +120,17 @@ export class PlainBody {
         type,
         value: isReference ? this.#dialect.values.bindable(value) : value,
         refersTo: isReference ? { ...refersTo, id: value as Identifier } : null,
+        property: {
+          name: field.property,
+          valueFor: (context) => (json === null ? null : field.propertyValue(json, context)),
+        },
       });
     }
     if (isNew) {
       if (!this.#required.every((name) => Object.hasOwn(body, name))) return null;
       for (const { column, type, value } of this.#defaults) {
-        if (!columns.some((given) => given.column === column)) columns.push({ column, type, value: value(), refersTo: null });
+        if (!columns.some((given) => given.column === column))
+          columns.push({ column, type, value: value(), refersTo: null, property: null });
       }
     }
     // the same columns make the same statement, in whatever order they were sent
@@ -137,11 +154,13 @@ function plainField(
     column: platform.quoteIdentifier(property.fieldNames[0] as string).toString(),
     type: typeText(property),
     nullable,
+    property: field.property,
   };
   if (common.type === '') return null;
   if (field.kind === 'scalar') {
     const read = scalarReader(field, mapper);
-    return read && { ...common, refersTo: null, canHide: false, merges: field.merges, read };
+    const propertyValue = (json: unknown) => (field.parse(json) as { value: unknown }).value;
+    return read && { ...common, refersTo: null, canHide: false, merges: field.merges, read, propertyValue };
   }
   const mayRefer = field.kind === 'to-one' && isPlainReference(property, field.targets) ? referenceCheck(field) : null;
   if (field.kind !== 'to-one' || !mayRefer) return null;
@@ -149,8 +168,10 @@ function plainField(
   const key = keyOf(target);
   if (key.customType || key.targetMeta || target.compositePK) return null;
   const parseId = identifierParser(target, platform, 'json');
+  const refer = compileReference(target);
   return {
     ...common,
+    propertyValue: (json, context) => refer(readReference(json, target, parseId), context),
     canHide: !isOpen(target),
     merges: false,
     refersTo: {

@@ -144,7 +144,10 @@ function pathText(meta: EntityMetadata, keys: readonly PropertyKey[]): string {
 function snapshot(meta: EntityMetadata, entity: Record<string, unknown>): Record<string, unknown> {
   const values: Record<string, unknown> = {};
   for (const property of ownProperties(meta)) {
-    const value = plain(entity[property.name as string]);
+    const name = property.name as string;
+    const isMany = property.kind === ReferenceKind.ONE_TO_MANY || property.kind === ReferenceKind.MANY_TO_MANY;
+    // a collection that nobody has loaded has no items yet
+    const value = isMany && !Object.hasOwn(entity, name) ? [] : plain(entity[name]);
     if (value !== undefined) values[property.name as string] = value;
   }
   return values;

@@ -48,8 +48,13 @@ export class RowWrites {
     throw (await this.#missingReference(columns)) ?? new RowChanged();
   }
 
-  /** Null: there is no such row for the caller. */
-  async change(request: ApiRequest, admission: Admission, plain: PlainBody): Promise<FoundRow | null | typeof notPlain> {
+  /** `check` holds the changed row against the rules of the model, if it has any. Null: there is no such row for the caller. */
+  async change(
+    request: ApiRequest,
+    admission: Admission,
+    plain: PlainBody,
+    check: ((entity: object) => Promise<void>) | null,
+  ): Promise<FoundRow | null | typeof notPlain> {
     const columns = plain.read(request.body, false);
     if (!columns) return notPlain;
     const refusal = await this.#refusedReference(request, columns);
@@ -57,6 +62,7 @@ export class RowWrites {
       if (await this.isThere(request, admission)) throw refusal;
       return null;
     }
+    if (check && admission.found) await this.#checkRules(request, admission.found.entity, columns, check);
     const row = await this.#written(this.changes.update(admission.key, columns, this.condition(request, admission)));
     if (row) return this.#options.rows.foundRow(request, row);
     const reference = await this.#missingReference(columns);
@@ -80,6 +86,24 @@ export class RowWrites {
   async isThere(request: ApiRequest, { found, key, restriction }: Admission): Promise<boolean> {
     if (found) return true;
     return (await this.#options.rows.find(request, key, restriction)) !== null;
+  }
+
+  /** Sets on the object of the row what the body sets, and has its rules checked. Rules judge a row, and do not change it. */
+  async #checkRules(
+    request: ApiRequest,
+    entity: object,
+    columns: readonly ColumnValue[],
+    check: (entity: object) => Promise<void>,
+  ): Promise<void> {
+    const instance = entity as Record<string, unknown>;
+    const context = { em: () => stateOf(request, this.#options.mapper).em };
+    for (const { property } of columns) if (property) instance[property.name] = property.valueFor(context);
+    const before = { ...instance };
+    await check(instance);
+    for (const name of Object.keys(before)) {
+      if (instance[name] === before[name]) continue;
+      throw new Error(`the rules of ${this.#options.meta.className} changed "${name}"; change it in a hook instead`);
+    }
   }
 
   async #checkReferences(request: ApiRequest, columns: readonly ColumnValue[]): Promise<void> {

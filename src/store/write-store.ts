@@ -17,6 +17,16 @@ export interface RowWriting {
   readonly plain: PlainBody;
   /** Reads the row that access is checked for. */
   readonly checked: RowStore;
+  /** Whether the model has rules that a changed row is held against. */
+  readonly hasRules: boolean;
+}
+
+/** What code of the application has to say about a change. */
+export interface Edit {
+  /** Changes the entity, and throws if that breaks a rule. */
+  apply(entity: object): Promise<void>;
+  /** Holds a row that was changed already against the rules. */
+  check(entity: object): Promise<void>;
 }
 
 /** What was written: a row that a statement returned, or an entity. */
@@ -39,9 +49,9 @@ export class WriteStore {
     this.#rows = rows;
   }
 
-  /** Whether statements write what they can. */
+  /** Whether a statement can write a row that nothing has read before. */
   get isByStatements(): boolean {
-    return this.#rows !== null;
+    return this.#rows !== null && !this.#rows.hasRules;
   }
 
   /** Reads the row that is to be written. */
@@ -57,12 +67,13 @@ export class WriteStore {
     return created === notPlain ? this.#entities.create(request, make) : created;
   }
 
-  /** `edit` changes the entity, and throws if that breaks a rule. Null: there is no such row any more. */
-  async change(request: ApiRequest, admission: Admission, edit: (entity: object) => Promise<void>): Promise<Written | null> {
+  /** Null: there is no such row any more. */
+  async change(request: ApiRequest, admission: Admission, { apply, check }: Edit): Promise<Written | null> {
     const rows = this.#rowsFor(request);
-    const changed = rows ? await rows.writes.change(request, admission, rows.plain) : notPlain;
+    const rules = rows?.hasRules ? check : null;
+    const changed = rows ? await rows.writes.change(request, admission, rows.plain, rules) : notPlain;
     if (changed !== notPlain) return changed;
-    return (await this.#entities.change(request, await this.#read(request, admission), edit))?.entity ?? null;
+    return (await this.#entities.change(request, await this.#read(request, admission), apply))?.entity ?? null;
   }
 
   /** What was removed, as an entity if there is one; null: there is no such row any more. */
