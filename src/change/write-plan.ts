@@ -5,7 +5,8 @@ import { inGroups, readGroups } from '../model/groups.ts';
 import { discriminatorProperty } from '../model/hierarchy.ts';
 import { type IdentifierParser, identifierParser } from '../model/identifier.ts';
 import { valueKindOf } from '../model/value-kind.ts';
-import { fromJson, type Parsed } from '../serialization/from-json.ts';
+import type { Parsed } from '../serialization/from-json.ts';
+import { fromJson } from '../serialization/kind-conversions.ts';
 
 /** One field that a body may hold. */
 export type WritableField = ScalarWrite | EmbeddedWrite | AssociationWrite;

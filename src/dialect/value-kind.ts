@@ -1,6 +1,7 @@
 import type { Platform, Type } from '@mikro-orm/core';
+import type { Filtering } from '../declaration/filter-operators.ts';
 
-/** What a column holds, as far as JSON is concerned. */
+/** What a column holds, as far as JSON is concerned. What is known of each kind stands in {@link columnKinds}. */
 export type ValueKind =
   | { readonly kind: 'integer'; readonly min: number; readonly max: number }
   | { readonly kind: 'bigint'; readonly as: 'bigint' | 'number' | 'string' }
@@ -13,7 +14,7 @@ export type ValueKind =
       readonly exact: number;
     }
   /** `float` has double precision, `real` single. */
-  | { readonly kind: 'float' | 'real' | 'boolean' | 'uuid' | 'date' | 'time' | 'interval' | 'blob' | 'any' }
+  | Bare<'float' | 'real' | 'boolean' | 'uuid' | 'date' | 'time' | 'interval' | 'blob' | 'any'>
   /** `digits` of a second are kept. */
   | { readonly kind: 'datetime'; readonly digits: number }
   /** A `fixed` one is padded with blanks by the database, so blanks at its end mean nothing. */
@@ -22,3 +23,73 @@ export type ValueKind =
   | { readonly kind: 'json' }
   | { readonly kind: 'array'; readonly item: ValueKind }
   | { readonly kind: 'custom'; readonly type: Type<unknown>; readonly platform: Platform };
+
+type Bare<Name extends string> = Name extends string ? { readonly kind: Name } : never;
+
+export type KindName = ValueKind['kind'];
+
+export type KindOf<Name extends KindName> = Extract<ValueKind, { kind: Name }>;
+
+/** How a database compares a column with a value from outside. Each dialect checks such values by comparison. */
+export type Comparison =
+  | 'integer'
+  | 'bigint'
+  | 'decimal'
+  | 'number'
+  | 'boolean'
+  | 'text'
+  | 'uuid'
+  /** One of the `items` of the kind. */
+  | 'item'
+  | 'date'
+  | 'time'
+  | 'datetime';
+
+interface KindTraits {
+  /** What the column holds, in words for a message. */
+  readonly words: string;
+  readonly filtering: Filtering;
+  /** Null if the column cannot be compared with a value from outside. */
+  readonly comparison: Comparison | null;
+  /** Whether a path can name a row by it: every value has exactly one spelling. */
+  readonly isAddressable: boolean;
+  /** Whether a statement can write the value without the mapper. */
+  readonly isPlain: boolean;
+  /** Whether an entity can be made of the column without the mapper. */
+  readonly isReadable: boolean;
+}
+
+const incomparable = { words: 'a value that cannot be compared', filtering: 'none', comparison: null } as const;
+const plain = { isPlain: true, isReadable: true } as const;
+const mapped = { isPlain: false, isReadable: false } as const;
+
+/** What is known of each kind of column, apart from its JSON: see `kindConversions` in serialization. */
+export const columnKinds = {
+  integer: { words: 'an integer', filtering: 'ordered', comparison: 'integer', isAddressable: true, ...plain },
+  bigint: { words: 'an integer', filtering: 'ordered', comparison: 'bigint', isAddressable: true, ...plain },
+  decimal: { words: 'a decimal number', filtering: 'ordered', comparison: 'decimal', isAddressable: false, ...plain },
+  float: { words: 'a number', filtering: 'ordered', comparison: 'number', isAddressable: false, ...plain },
+  real: { words: 'a number', filtering: 'ordered', comparison: 'number', isAddressable: false, ...plain },
+  boolean: { words: 'true or false', filtering: 'boolean', comparison: 'boolean', isAddressable: false, ...plain },
+  uuid: { words: 'a UUID', filtering: 'named', comparison: 'uuid', isAddressable: true, ...plain },
+  date: { words: 'a date', filtering: 'ordered', comparison: 'date', isAddressable: true, ...plain },
+  datetime: { words: 'a date and time', filtering: 'ordered', comparison: 'datetime', isAddressable: false, ...plain },
+  time: { words: 'a time', filtering: 'ordered', comparison: 'time', isAddressable: false, ...plain },
+  string: { words: 'a text', filtering: 'textual', comparison: 'text', isAddressable: true, ...plain },
+  enum: { words: 'one of a few values', filtering: 'named', comparison: 'item', isAddressable: true, ...plain },
+  interval: { ...incomparable, isAddressable: false, ...mapped },
+  blob: { ...incomparable, isAddressable: false, ...mapped },
+  json: { ...incomparable, isAddressable: false, isPlain: false, isReadable: true },
+  array: { ...incomparable, isAddressable: false, ...mapped },
+  any: { ...incomparable, isAddressable: false, ...mapped },
+  custom: { ...incomparable, isAddressable: false, ...mapped },
+} as const satisfies Record<KindName, KindTraits>;
+
+/** A kind that a path can name. */
+export type AddressableKind = {
+  [Name in KindName]: (typeof columnKinds)[Name]['isAddressable'] extends true ? KindOf<Name> : never;
+}[KindName];
+
+export function isAddressable(kind: ValueKind): kind is AddressableKind {
+  return columnKinds[kind.kind].isAddressable;
+}

@@ -1,6 +1,7 @@
 import { type EntityMetadata, type EntityProperty, ReferenceKind } from '@mikro-orm/core';
 import type { Mapper } from '../database/mapper.ts';
 import type { Dialect } from '../dialect/dialect.ts';
+import { columnKinds } from '../dialect/value-kind.ts';
 import { keyOf } from '../model/identifier.ts';
 import { type ValueKind, valueKindOf } from '../model/value-kind.ts';
 
@@ -54,7 +55,7 @@ export function subjectColumns({ add, alias, dialect, mapper, meta }: Subject): 
 }
 
 function isPlainType({ kind }: ValueKind): boolean {
-  return !['custom', 'any', 'interval', 'array', 'blob'].includes(kind);
+  return columnKinds[kind].isReadable;
 }
 
 /** SQLite gives BigInts where any column of the statement may need them. */
