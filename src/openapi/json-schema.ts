@@ -1,8 +1,8 @@
 import type { ValueKind } from '../model/value-kind.ts';
 import { schemaOfKind } from '../serialization/kind-conversions.ts';
+import { type JsonSchema, visitSchema } from './schema-visitor.ts';
 
-/** A JSON Schema (2020-12), as OpenAPI 3.1 has it. */
-export type JsonSchema = { readonly [keyword: string]: unknown };
+export type { JsonSchema };
 
 /** The schema of a column's values: as they go out, or as they are taken. */
 export function valueSchema(kind: ValueKind, direction: 'read' | 'write'): JsonSchema {
@@ -11,15 +11,21 @@ export function valueSchema(kind: ValueKind, direction: 'read' | 'write'): JsonS
 
 /** The schema that takes null as well. */
 export function orNull(schema: JsonSchema): JsonSchema {
-  const { type, enum: items } = schema as { type?: string | readonly string[]; enum?: readonly unknown[] };
-  if (type !== undefined) {
-    const types = [...new Set([type, 'null'].flat())];
-    return { ...schema, type: types, ...(items && { enum: [...items, null] }) };
-  }
-  // what takes anything takes null already
-  if (Object.keys(schema).every((keyword) => keyword === 'description')) return schema;
-  const { anyOf } = schema as { anyOf?: readonly JsonSchema[] };
-  return { anyOf: [...(anyOf ?? [schema]), { type: 'null' }] };
+  const beside = () => ({ anyOf: [schema, { type: 'null' }] });
+  return visitSchema(schema, {
+    reference: beside,
+    constant: beside,
+    choice: (values) => (schema.type === undefined ? beside() : { ...withNullType(schema), enum: [...values, null] }),
+    union: (options, keyword) => (keyword === 'anyOf' ? { anyOf: [...options, { type: 'null' }] } : beside()),
+    intersection: beside,
+    typed: () => withNullType(schema),
+    // what takes anything takes null already
+    anything: () => schema,
+  });
+}
+
+function withNullType(schema: JsonSchema): JsonSchema {
+  return { ...schema, type: [...new Set([schema.type, 'null'].flat())] };
 }
 
 /** An object that holds these properties and no others. */
