@@ -171,8 +171,7 @@ const kindConversions: { readonly [Name in KindName]: KindConversions<KindOf<Nam
     fromText: sameText,
     toJson: unchanged,
     expression: textExpression,
-    // as the database gives it: PostgreSQL in its parts
-    schema: (_kind, isWritten) => (isWritten ? { type: 'string', maxLength: longestInterval } : { type: ['string', 'object'] }),
+    schema: (_kind, isWritten) => (isWritten ? { type: 'string', maxLength: longestInterval } : { type: 'string' }),
   },
   enum: {
     parser: (kind) => (json) => parseEnum(json, kind),
