@@ -55,34 +55,89 @@ interface KindTraits {
   readonly isAddressable: boolean;
   /** Whether a statement can write the value without the mapper. */
   readonly isPlain: boolean;
-  /** Whether an entity can be made of the column without the mapper. */
-  readonly isReadable: boolean;
+  /** What MikroORM hydrates an entity from, if a row came as text; `mapper`: no entity can be made of it without MikroORM. */
+  readonly hydratedFrom: 'text' | 'number' | 'boolean' | 'json' | 'item' | 'mapper';
 }
 
 const incomparable = { words: 'a value that cannot be compared', filtering: 'none', comparison: null } as const;
-const plain = { isPlain: true, isReadable: true } as const;
-const mapped = { isPlain: false, isReadable: false } as const;
+const mapped = { isAddressable: false, isPlain: false, hydratedFrom: 'mapper' } as const;
 
 /** What is known of each kind of column, apart from its JSON: see `kindConversions` in serialization. */
 export const columnKinds = {
-  integer: { words: 'an integer', filtering: 'ordered', comparison: 'integer', isAddressable: true, ...plain },
-  bigint: { words: 'an integer', filtering: 'ordered', comparison: 'bigint', isAddressable: true, ...plain },
-  decimal: { words: 'a decimal number', filtering: 'ordered', comparison: 'decimal', isAddressable: false, ...plain },
-  float: { words: 'a number', filtering: 'ordered', comparison: 'number', isAddressable: false, ...plain },
-  real: { words: 'a number', filtering: 'ordered', comparison: 'number', isAddressable: false, ...plain },
-  boolean: { words: 'true or false', filtering: 'boolean', comparison: 'boolean', isAddressable: false, ...plain },
-  uuid: { words: 'a UUID', filtering: 'named', comparison: 'uuid', isAddressable: true, ...plain },
-  date: { words: 'a date', filtering: 'ordered', comparison: 'date', isAddressable: true, ...plain },
-  datetime: { words: 'a date and time', filtering: 'ordered', comparison: 'datetime', isAddressable: false, ...plain },
-  time: { words: 'a time', filtering: 'ordered', comparison: 'time', isAddressable: false, ...plain },
-  string: { words: 'a text', filtering: 'textual', comparison: 'text', isAddressable: true, ...plain },
-  enum: { words: 'one of a few values', filtering: 'named', comparison: 'item', isAddressable: true, ...plain },
-  interval: { ...incomparable, isAddressable: false, ...mapped },
-  blob: { ...incomparable, isAddressable: false, ...mapped },
-  json: { ...incomparable, isAddressable: false, isPlain: false, isReadable: true },
-  array: { ...incomparable, isAddressable: false, ...mapped },
-  any: { ...incomparable, isAddressable: false, ...mapped },
-  custom: { ...incomparable, isAddressable: false, ...mapped },
+  integer: {
+    words: 'an integer',
+    filtering: 'ordered',
+    comparison: 'integer',
+    isAddressable: true,
+    isPlain: true,
+    hydratedFrom: 'number',
+  },
+  bigint: {
+    words: 'an integer',
+    filtering: 'ordered',
+    comparison: 'bigint',
+    isAddressable: true,
+    isPlain: true,
+    hydratedFrom: 'text',
+  },
+  decimal: {
+    words: 'a decimal number',
+    filtering: 'ordered',
+    comparison: 'decimal',
+    isAddressable: false,
+    isPlain: true,
+    hydratedFrom: 'text',
+  },
+  float: {
+    words: 'a number',
+    filtering: 'ordered',
+    comparison: 'number',
+    isAddressable: false,
+    isPlain: true,
+    hydratedFrom: 'number',
+  },
+  real: {
+    words: 'a number',
+    filtering: 'ordered',
+    comparison: 'number',
+    isAddressable: false,
+    isPlain: true,
+    hydratedFrom: 'number',
+  },
+  boolean: {
+    words: 'true or false',
+    filtering: 'boolean',
+    comparison: 'boolean',
+    isAddressable: false,
+    isPlain: true,
+    hydratedFrom: 'boolean',
+  },
+  uuid: { words: 'a UUID', filtering: 'named', comparison: 'uuid', isAddressable: true, isPlain: true, hydratedFrom: 'text' },
+  date: { words: 'a date', filtering: 'ordered', comparison: 'date', isAddressable: true, isPlain: true, hydratedFrom: 'text' },
+  datetime: {
+    words: 'a date and time',
+    filtering: 'ordered',
+    comparison: 'datetime',
+    isAddressable: false,
+    isPlain: true,
+    hydratedFrom: 'text',
+  },
+  time: { words: 'a time', filtering: 'ordered', comparison: 'time', isAddressable: false, isPlain: true, hydratedFrom: 'text' },
+  string: { words: 'a text', filtering: 'textual', comparison: 'text', isAddressable: true, isPlain: true, hydratedFrom: 'text' },
+  enum: {
+    words: 'one of a few values',
+    filtering: 'named',
+    comparison: 'item',
+    isAddressable: true,
+    isPlain: true,
+    hydratedFrom: 'item',
+  },
+  interval: { ...incomparable, ...mapped },
+  blob: { ...incomparable, ...mapped },
+  json: { ...incomparable, isAddressable: false, isPlain: false, hydratedFrom: 'json' },
+  array: { ...incomparable, ...mapped },
+  any: { ...incomparable, ...mapped },
+  custom: { ...incomparable, ...mapped },
 } as const satisfies Record<KindName, KindTraits>;
 
 /** A kind that a path can name. */

@@ -55,7 +55,7 @@ export function subjectColumns({ add, alias, dialect, mapper, meta }: Subject): 
 }
 
 function isPlainType({ kind }: ValueKind): boolean {
-  return columnKinds[kind].isReadable;
+  return columnKinds[kind].hydratedFrom !== 'mapper';
 }
 
 /** SQLite gives BigInts where any column of the statement may need them. */
@@ -64,26 +64,26 @@ function fromNative(type: ValueKind | null): SubjectColumn['convert'] {
 }
 
 function fromText(type: ValueKind | null, property: EntityProperty, index: number): SubjectColumn['convert'] {
-  switch (type?.kind) {
-    case 'integer':
-    case 'float':
+  if (type === null) {
+    // a foreign key is read as the key it points to; of a polymorphic one, the first column is the type
+    const key = property.polymorphic
+      ? index === 0
+        ? 'string'
+        : property.polymorphTargets?.[0] && keyOf(property.polymorphTargets[0]).runtimeType
+      : property.targetMeta && keyOf(property.targetMeta).runtimeType;
+    return key === 'number' ? Number : null;
+  }
+  switch (columnKinds[type.kind].hydratedFrom) {
+    case 'number':
       return Number;
     case 'boolean':
       return (value) => value === 't';
     case 'json':
       return (value) => JSON.parse(value as string);
-    case 'enum':
-      return type.items.every((item) => typeof item === 'number') ? Number : null;
-    case undefined: {
-      // a foreign key is read as the key it points to; of a polymorphic one, the first column is the type
-      const key = property.polymorphic
-        ? index === 0
-          ? 'string'
-          : property.polymorphTargets?.[0] && keyOf(property.polymorphTargets[0]).runtimeType
-        : property.targetMeta && keyOf(property.targetMeta).runtimeType;
-      return key === 'number' ? Number : null;
-    }
-    default:
+    case 'item':
+      return 'items' in type && type.items.every((item) => typeof item === 'number') ? Number : null;
+    case 'text':
+    case 'mapper':
       return null;
   }
 }
