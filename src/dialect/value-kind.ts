@@ -62,8 +62,7 @@ interface KindTraits {
 const incomparable = { words: 'a value that cannot be compared', filtering: 'none', comparison: null } as const;
 const mapped = { isAddressable: false, isPlain: false, hydratedFrom: 'mapper' } as const;
 
-/** What is known of each kind of column, apart from its JSON: see `kindConversions` in serialization. */
-export const columnKinds = {
+const traits = {
   integer: {
     words: 'an integer',
     filtering: 'ordered',
@@ -140,9 +139,12 @@ export const columnKinds = {
   custom: { ...incomparable, ...mapped },
 } as const satisfies Record<KindName, KindTraits>;
 
+/** What is known of each kind of column, apart from its JSON: see `kindConversions` in serialization. */
+export const columnKinds: Readonly<Record<KindName, KindTraits>> = traits;
+
 /** A kind that a path can name. */
 export type AddressableKind = {
-  [Name in KindName]: (typeof columnKinds)[Name]['isAddressable'] extends true ? KindOf<Name> : never;
+  [Name in KindName]: (typeof traits)[Name]['isAddressable'] extends true ? KindOf<Name> : never;
 }[KindName];
 
 export function isAddressable(kind: ValueKind): kind is AddressableKind {
