@@ -1,18 +1,12 @@
 import type { FastifyReply } from 'fastify';
 import type { ApiRequest } from '../access/user.ts';
-import type { Format } from '../declaration/types.ts';
 import { type ExportSource, ExportStream, leaveToOwnPace, StalledExport } from '../response/export-stream.ts';
 import { loggableError } from '../response/loggable-error.ts';
 import { type CsvColumn, csvHeader } from '../serialization/csv.ts';
-import { contentTypes } from '../serialization/formats.ts';
+import { contentTypes, type ExportFormat, isExport } from '../serialization/formats.ts';
 import type { Framework } from './runtime.ts';
 
-/** Formats in which a list is given whole, and not as a page. */
-export type ExportFormat = Extract<Format, 'csv' | 'ndjson'>;
-
-export function isExport(format: string): format is ExportFormat {
-  return format === 'csv' || format === 'ndjson';
-}
+export { type ExportFormat, isExport };
 
 /** What is to be exported, and how. */
 export interface ExportOptions {

@@ -1,7 +1,7 @@
 import type { ApiRequest } from '../access/user.ts';
 import type { HttpMethod } from '../declaration/types.ts';
 import type { RouteHandler } from '../route/mount.ts';
-import { lineOf } from '../serialization/formats.ts';
+import { hasColumns, lineOf } from '../serialization/formats.ts';
 import type { RowStore } from '../store/row-store.ts';
 import { admitCollection } from './admission.ts';
 import { leavable } from './dispatch.ts';
@@ -19,7 +19,7 @@ export async function exportList(
 ): Promise<ExportReply> {
   const list = api.listOf('_index');
   const asked = list.readWhole(request.query as Record<string, unknown>);
-  const columns = format === 'csv' ? columnsOf(api, asked.choice) : null;
+  const columns = hasColumns(format) ? columnsOf(api, asked.choice) : null;
   const restriction = await restrictionOf(api, '_index', request);
   const plan = list.planOf(asked);
   const isCompiled = rows !== null && (await rows.canWalk(request, restriction));

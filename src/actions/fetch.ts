@@ -3,7 +3,7 @@ import type { ApiRequest } from '../access/user.ts';
 import type { Format, HttpMethod } from '../declaration/types.ts';
 import { checkParameters } from '../response/page-request.ts';
 import type { RouteHandler } from '../route/mount.ts';
-import { contentTypes, rewriteJson } from '../serialization/formats.ts';
+import { contentTypes, hasColumns, rewriteJson } from '../serialization/formats.ts';
 import type { Found, ReadStore } from '../store/port.ts';
 import { admitFound, missing } from './admission.ts';
 import { leavable } from './dispatch.ts';
@@ -20,7 +20,7 @@ const noParameters: readonly string[] = [];
 export function fetchAction(api: ApiRuntime, store: Pick<ReadStore, 'find'>, method: HttpMethod, format: Format): RouteHandler {
   const { framework, hooks, meta, overrides, parseId } = api;
   const { tags } = framework;
-  const columns = format === 'csv' ? columnsOf(api) : null;
+  const columns = hasColumns(format) ? columnsOf(api) : null;
   const guard = api.guardOf('_entity', method);
 
   const written = (found: Found, json: string, request: ApiRequest, reply: FastifyReply): string | undefined => {

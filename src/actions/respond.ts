@@ -12,7 +12,7 @@ import { byClass, populatePlan } from '../query/populate.ts';
 import { JsonReply } from '../response/json-reply.ts';
 import { targetOf } from '../response/request-target.ts';
 import { type CsvColumn, csvColumns } from '../serialization/csv.ts';
-import { contentTypes, itemsOf, rewriteJson } from '../serialization/formats.ts';
+import { contentTypes, hasColumns, itemsOf, rewriteJson } from '../serialization/formats.ts';
 import { isEntity, type Serializer } from '../serialization/serializer.ts';
 import { stateOf } from '../store/request-state.ts';
 import { FoundRow } from '../store/row-store.ts';
@@ -121,7 +121,7 @@ function tagOf({ tags }: Framework, body: string, value: unknown, model: EntityM
 }
 
 function written(json: string, format: Format, columns: () => readonly CsvColumn[] | null): string {
-  return format === 'json' ? json : rewriteJson(format, json, format === 'csv' ? columns() : null);
+  return format === 'json' ? json : rewriteJson(format, json, hasColumns(format) ? columns() : null);
 }
 
 /**

@@ -7,6 +7,7 @@ import { concreteClasses, type ModelClass } from '../model/hierarchy.ts';
 import type { ReferenceResolver, Resolution } from '../query/reference.ts';
 import { type Denormalizer, isDenormalizerClass } from '../serialization/denormalizer.ts';
 import type { ResolveAssociation } from './body-reader.ts';
+import type { AssociationWrite } from './write-plan.ts';
 
 /** The application's denormalizers, by the `Model.property` they serve. */
 export type Denormalizers = ReadonlyMap<string, Denormalizer>;
@@ -60,10 +61,13 @@ export class AssociationReader {
 
   /** For the fields of a class: a reference that does not resolve is a 400 that names the field. */
   forFieldsOf(owner: EntityMetadata): ResolveAssociation {
+    // the association of an embeddable can have the name of another one of the class
+    const denormalizerFor = ({ metadata, property }: AssociationWrite) =>
+      owner.properties[property as never] === metadata ? denormalizerOf(this.#denormalizers, owner, property) : undefined;
     return {
-      takesAnything: (field) => this.#denormalizers.has(`${owner.className}.${field.property}`),
+      denormalizes: (field) => denormalizerFor(field) !== undefined,
       entity: async (field, json, path, scope) => {
-        const resolution = await this.#read(owner, field.property, field.targets, json, scope);
+        const resolution = await this.#read(denormalizerFor(field), field.targets, json, scope);
         return entityOf(resolution, () => this.refusal(resolution, field.targets, path));
       },
     };
@@ -77,7 +81,7 @@ export class AssociationReader {
     json: unknown,
     scope: Scope,
   ): Promise<object> {
-    const entity = await this.#read(owner, property, targets, json, scope);
+    const entity = await this.#read(denormalizerOf(this.#denormalizers, owner, property), targets, json, scope);
     return entityOf(entity, () => this.itemRefusal(entity as Resolution, targets));
   }
 
@@ -88,13 +92,11 @@ export class AssociationReader {
   }
 
   async #read(
-    owner: EntityMetadata,
-    property: string,
+    denormalizer: Denormalizer | undefined,
     targets: readonly EntityMetadata[],
     json: unknown,
     { em, request }: Scope,
   ): Promise<Resolution> {
-    const denormalizer = denormalizerOf(this.#denormalizers, owner, property);
     if (!denormalizer) return this.#resolver.resolve(em, request, targets, json);
     const types = targets.map((meta) => meta.class as unknown as ModelClass);
     const entity = await denormalizer.denormalize(json, types, {

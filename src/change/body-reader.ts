@@ -23,7 +23,7 @@ export type WriteMode = 'create' | 'patch' | 'replace';
 /** Finds the entities that the JSON of associations stands for. */
 export interface ResolveAssociation {
   /** Whether the association is read by a denormalizer, which takes whatever it likes, and not only objects. */
-  takesAnything(field: AssociationWrite): boolean;
+  denormalizes(field: AssociationWrite): boolean;
   /** The entity, or throws the 400 that says why there is none. */
   entity(
     field: AssociationWrite,
@@ -44,8 +44,6 @@ interface Scope {
   readonly request: ApiRequest;
   readonly mode: WriteMode;
   readonly resolve: ResolveAssociation;
-  /** Whether the application itself reads the association. */
-  readonly denormalizes: (field: AssociationWrite) => boolean;
   /** Those of the entities, or of the keys, in an association that the caller cannot see. */
   readonly hiddenAmong: (field: AssociationWrite, associated: readonly unknown[]) => Promise<readonly unknown[]>;
   readonly violations: Violation[];
@@ -158,7 +156,7 @@ async function readField(
     case 'embedded':
       return readEmbedded(field, json, current, scope, path);
     case 'to-one':
-      if (isObject(json) || scope.resolve.takesAnything(field)) return scope.resolve.entity(field, json, path, scope);
+      if (isObject(json) || scope.resolve.denormalizes(field)) return scope.resolve.entity(field, json, path, scope);
       scope.violations.push(wrongType(path, 'an object with the id of the associated entity'));
       return undefined;
     case 'to-many':
@@ -202,7 +200,7 @@ async function readToMany(
     const text = referenceText(item);
     if (text !== null && seen.has(text)) continue;
     if (text !== null) seen.add(text);
-    if (isObject(item) || scope.resolve.takesAnything(field)) items.add(await scope.resolve.entity(field, item, at, scope));
+    if (isObject(item) || scope.resolve.denormalizes(field)) items.add(await scope.resolve.entity(field, item, at, scope));
     else scope.violations.push(wrongType(at, 'an object with the id of an associated entity'));
   }
   for (const kept of await keptItems(field, current, scope)) items.add(kept);
@@ -285,7 +283,7 @@ async function readEmbeddable(
   // what is not there yet has nothing to be merged with
   const mode: WriteMode = scope.mode === 'patch' && current === null ? 'create' : scope.mode;
   const values = await readFields(plan.fields, json, current, { ...scope, mode }, `${path}.`, keys);
-  return plan.discriminator ? { ...values, [plan.discriminator.key]: plan.discriminator.value } : values;
+  return plan.discriminator ? { ...values, [plan.discriminator.property]: plan.discriminator.value } : values;
 }
 
 function chooseEmbeddable(plans: readonly EmbeddedPlan[], json: Record<string, unknown>, path: string): EmbeddedPlan {

@@ -71,14 +71,12 @@ export class Deserializer {
 
   #read(plan: WritePlan, body: Record<string, unknown>, entity: object | null, mode: WriteMode, { em, request }: Scope) {
     const resolve = this.#associations.forFieldsOf(plan.meta);
-    const denormalizes = ({ property }: { property: string }) => this.#associations.denormalizes(plan.meta, property);
     const sight = new EntitySight(this.#mapper, em, this.#associations.references.visibilityOf(request));
     return readBody(plan, body, entity, {
       em,
       request,
       mode,
       resolve,
-      denormalizes,
       hiddenAmong: ({ targets }, associated) => sight.hiddenAmong(targets, associated),
     });
   }

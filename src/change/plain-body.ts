@@ -2,10 +2,11 @@ import { type EntityMetadata, type EntityProperty, isRaw, type Platform, Referen
 import type { ApiRequest } from '../access/user.ts';
 import type { Mapper } from '../database/mapper.ts';
 import { type Dialect, dialectOf } from '../dialect/dialect.ts';
+import { columnKinds } from '../dialect/value-kind.ts';
 import { hasDiscriminator, typeOf } from '../model/hierarchy.ts';
 import { type Identifier, type IdentifierParser, identifierParser, keyOf } from '../model/identifier.ts';
 import { hasAccessor } from '../model/own-code.ts';
-import { type ValueKind, valueKindOf } from '../model/value-kind.ts';
+import { valueKindOf } from '../model/value-kind.ts';
 import { compileReference, type InstanceContext } from '../query/row-instance.ts';
 import { tableOf } from '../query/table-name.ts';
 import { longJson } from '../serialization/long-body.ts';
@@ -62,22 +63,6 @@ interface PlainField {
   /** What the model's property holds then. */
   propertyValue(json: unknown, context: InstanceContext): unknown;
 }
-
-/** Kinds of values that one statement can write as they are. */
-const plainKinds = new Set<ValueKind['kind']>([
-  'integer',
-  'bigint',
-  'decimal',
-  'float',
-  'real',
-  'boolean',
-  'string',
-  'uuid',
-  'date',
-  'datetime',
-  'time',
-  'enum',
-]);
 
 /**
  * Reads bodies that hold nothing but right values of plain columns, and references that anybody may make. Everything else,
@@ -202,7 +187,7 @@ export function defaultsOf(mapper: Mapper, meta: EntityMetadata): Default[] | nu
     const isPlain = property.kind === ReferenceKind.SCALAR && property.fieldNames?.length === 1 && !property.embedded;
     // what takes no argument does not look at the entity
     if (!isPlain || (onCreate && onCreate.length > 0) || property.hasConvertToDatabaseValueSQL) return null;
-    if (!plainKinds.has(valueKindOf(property, platform).kind)) return null;
+    if (!columnKinds[valueKindOf(property, platform).kind].isPlain) return null;
     const toDatabase = databaseValue(property, platform);
     const make = (onCreate ?? (() => literal)) as () => unknown;
     defaults.push({
@@ -225,7 +210,7 @@ function scalarReader(field: ScalarWrite, mapper: Mapper): PlainField['read'] | 
   const { metadata: property } = field;
   const kind = valueKindOf(property, platform);
   const { values } = dialectOf(mapper);
-  if (!plainKinds.has(kind.kind) && kind.kind !== 'json') return null;
+  if (!columnKinds[kind.kind].isPlain && kind.kind !== 'json') return null;
   const toDatabase = databaseValue(property, platform);
   const sent = kind.kind === 'json' ? longJson : () => undefined;
   return (json, body) => {

@@ -1,11 +1,12 @@
 import { type EntityMetadata, type EntityProperty, ReferenceKind } from '@mikro-orm/core';
 import type { Mapper } from '../database/mapper.ts';
-import { embeddedTargets, jsonName, ownProperties, targetsOf } from '../model/field-plan.ts';
+import { discriminatorKey, embeddedTargets, jsonName, ownProperties, targetsOf } from '../model/field-plan.ts';
 import { inGroups, readGroups } from '../model/groups.ts';
 import { discriminatorProperty } from '../model/hierarchy.ts';
 import { type IdentifierParser, identifierParser } from '../model/identifier.ts';
 import { valueKindOf } from '../model/value-kind.ts';
-import { fromJson, type Parsed } from '../serialization/from-json.ts';
+import type { Parsed } from '../serialization/from-json.ts';
+import { fromJson } from '../serialization/kind-conversions.ts';
 
 /** One field that a body may hold. */
 export type WritableField = ScalarWrite | EmbeddedWrite | AssociationWrite;
@@ -37,7 +38,12 @@ export interface EmbeddedWrite extends NamedWrite {
 
 export interface EmbeddedPlan {
   readonly meta: EntityMetadata;
-  readonly discriminator: { readonly key: string; readonly value: string | number } | null;
+  readonly discriminator: {
+    /** In JSON. */
+    readonly key: string;
+    readonly property: string;
+    readonly value: string | number;
+  } | null;
   readonly fields: ReadonlyMap<string, WritableField>;
 }
 
@@ -72,7 +78,7 @@ export function planWrites(mapper: Mapper, meta: EntityMetadata, groups: readonl
     fields: planFields(mapper, writable, groups, [meta]),
     visible: new Set(properties.filter((property) => inGroups(property, readGroups)).map(jsonName)),
     showsType: !discriminator || inGroups(meta.properties[discriminator as never] as EntityProperty, readGroups),
-    typeKey: discriminator ? jsonName(meta.properties[discriminator as never] as EntityProperty) : 'type',
+    typeKey: discriminatorKey(meta) ?? 'type',
     idKey: meta.compositePK ? 'id' : jsonName(meta.getPrimaryProp()),
     parseId: identifierParser(meta, mapper.driver.getPlatform(), 'json'),
   };
@@ -130,11 +136,12 @@ function planEmbedded(
   ancestors: readonly EntityMetadata[],
 ): readonly EmbeddedPlan[] {
   return embeddedTargets(mapper, property).map((meta) => {
-    const key = meta.root.discriminatorColumn;
-    const own = ownProperties(meta).filter((candidate) => candidate.name !== key);
+    const { discriminatorValue: value } = meta;
+    const property = discriminatorProperty(meta);
+    const own = ownProperties(meta).filter((candidate) => candidate.name !== property);
     return {
       meta,
-      discriminator: key && meta.discriminatorValue !== undefined ? { key: String(key), value: meta.discriminatorValue } : null,
+      discriminator: property && value !== undefined ? { key: discriminatorKey(meta) ?? property, property, value } : null,
       fields: ancestors.includes(meta) ? new Map() : planFields(mapper, own, groups, [...ancestors, meta]),
     };
   });

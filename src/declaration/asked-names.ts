@@ -1,3 +1,4 @@
+import { filterParameter } from './filter-operators.ts';
 import type { ListDeclaration } from './types.ts';
 
 /** What can be asked of a list, by name. */
@@ -13,9 +14,7 @@ export interface AskedNames {
 export function askedNames(list: ListDeclaration | null): AskedNames | null {
   if (!list || (list.filters.length === 0 && list.sort.length === 0 && !list.search)) return null;
   return {
-    filters: list.filters.flatMap(({ field, operators }) =>
-      operators.map((operator) => (operator === 'eq' ? field : `${field}[${operator}]`)),
-    ),
+    filters: list.filters.flatMap(({ field, operators }) => operators.map((operator) => filterParameter(field, operator))),
     sort: list.sort.map(({ field }) => field),
     search: (list.search?.fields ?? []).map(({ field }) => field),
   };

@@ -1,6 +1,7 @@
 import type { CheckedApis } from './checked-apis.ts';
+import type { FilterOperator } from './filter-operators.ts';
 import type { RolesOf, WithRoles } from './role-names.ts';
-import type { FilterOperator, Format, HttpMethod, LogLevel, SearchMethod, StandardSchema } from './types.ts';
+import type { Format, HttpMethod, LogLevel, SearchMethod, StandardSchema } from './types.ts';
 
 /** A model: its class, or the MikroORM schema that describes it. */
 export type ModelClass = (abstract new (...args: never[]) => object) | { readonly meta: object; readonly class: unknown };

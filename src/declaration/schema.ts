@@ -1,3 +1,4 @@
+import { filterOperators } from './filter-operators.ts';
 import {
   anything,
   boolean,
@@ -16,7 +17,7 @@ import {
   required,
   text,
 } from './shape.ts';
-import { filterOperators, type HttpMethod, httpMethods, knownFormats, logLevels, searchMethods } from './types.ts';
+import { type HttpMethod, httpMethods, knownFormats, logLevels, searchMethods } from './types.ts';
 
 /** The service that makes the routes of all APIs, and the entry of config/routes.yaml that calls it. */
 export const crudLoader = { entry: 'app_cruds', service: 'app_main_crud_route_loader', method: 'load' } as const;

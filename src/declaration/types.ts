@@ -1,3 +1,5 @@
+import type { FilterOperator } from './filter-operators.ts';
+
 /** The HTTP methods an action can enable, in the order they are shown. */
 export const httpMethods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 export type HttpMethod = (typeof httpMethods)[number];
@@ -73,10 +75,6 @@ export interface SortKey {
   readonly property: string;
   readonly direction: 'asc' | 'desc';
 }
-
-/** How a field can be compared with what a request gives, in the order they are shown. */
-export const filterOperators = ['eq', 'ne', 'lt', 'lte', 'gt', 'gte', 'in', 'contains', 'starts', 'ends', 'exists'] as const;
-export type FilterOperator = (typeof filterOperators)[number];
 
 /** What a search in a list makes use of. On SQLite all of them are `like`. */
 export const searchMethods = ['like', 'trigram', 'fulltext'] as const;

@@ -155,6 +155,13 @@ function isComputed(property: EntityProperty): boolean {
   return property.persist === false && !property.formula;
 }
 
+/** The key of the discriminator in JSON, where the model has one. */
+export function discriminatorKey(meta: EntityMetadata): string | null {
+  const property = discriminatorProperty(meta);
+  const metadata = property === null ? undefined : (meta.properties[property as never] as EntityProperty | undefined);
+  return metadata ? jsonName(metadata) : property;
+}
+
 /** The key of a property in JSON. */
 export function jsonName(property: EntityProperty): string {
   return property.serializedName ?? (property.name as string);

@@ -1,6 +1,7 @@
 import type { EntityMetadata, EntityProperty, Platform } from '@mikro-orm/core';
 import { dialectOn } from '../dialect/dialect.ts';
 import { int64, isDate, isStorableText } from '../dialect/storable.ts';
+import { type AddressableKind, isAddressable } from '../dialect/value-kind.ts';
 import { type ValueKind, valueKindOf } from './value-kind.ts';
 
 /** The key of a row, as the mapper takes it. */
@@ -33,15 +34,17 @@ export function keyKind(meta: EntityMetadata, platform: Platform): ValueKind {
   return valueKindOf(key, platform);
 }
 
-const addressable = ['integer', 'bigint', 'uuid', 'enum', 'string', 'date'];
-
 /** The kind of a model's key, if no path can name it exactly: a time or a decimal has many spellings. */
 export function unaddressableKey(meta: EntityMetadata, platform: Platform): string | null {
-  const { kind } = keyKind(meta, platform);
-  return addressable.includes(kind) ? null : kind;
+  const kind = keyKind(meta, platform);
+  return isAddressable(kind) ? null : kind.kind;
 }
 
 function parserFor(kind: ValueKind, where: 'path' | 'json'): IdentifierParser {
+  return isAddressable(kind) ? addressParser(kind, where) : textParser(null);
+}
+
+function addressParser(kind: AddressableKind, where: 'path' | 'json'): IdentifierParser {
   switch (kind.kind) {
     case 'integer':
       return (value) => {
@@ -63,11 +66,14 @@ function parserFor(kind: ValueKind, where: 'path' | 'json'): IdentifierParser {
       return (value) => kind.items.find((item) => item === value || (where === 'path' && String(item) === value));
     case 'date':
       return (value) => (typeof value === 'string' && isDate(value) ? value : undefined);
-    default: {
-      const longest = kind.kind === 'string' && kind.length !== null ? kind.length : Number.POSITIVE_INFINITY;
-      return (value) => (typeof value === 'string' && isStorable(value) && codePoints(value) <= longest ? value : undefined);
-    }
+    case 'string':
+      return textParser(kind.length);
   }
+}
+
+function textParser(length: number | null): IdentifierParser {
+  const longest = length ?? Number.POSITIVE_INFINITY;
+  return (value) => (typeof value === 'string' && isStorable(value) && codePoints(value) <= longest ? value : undefined);
 }
 
 /** `007` and `1e3` are other names for a row: a row has one. */

@@ -1,18 +1,5 @@
 import type { JsonSchema } from './json-schema.ts';
-
-interface Shape {
-  readonly $ref?: string;
-  readonly anyOf?: readonly JsonSchema[];
-  readonly oneOf?: readonly JsonSchema[];
-  readonly const?: unknown;
-  readonly enum?: readonly unknown[];
-  readonly type?: string | readonly string[];
-  readonly items?: JsonSchema;
-  readonly properties?: Readonly<Record<string, JsonSchema>>;
-  readonly required?: readonly string[];
-  readonly additionalProperties?: boolean | JsonSchema;
-  readonly description?: string;
-}
+import { type JsonType, type KnownSchema, visitSchema } from './schema-visitor.ts';
 
 /** The declarations of named schemas: an interface for each object, a type for everything else. */
 export function typeDeclarations(schemas: Readonly<Record<string, JsonSchema>>): string {
@@ -22,16 +9,16 @@ export function typeDeclarations(schemas: Readonly<Record<string, JsonSchema>>):
 }
 
 function declarationOf(name: string, schema: JsonSchema): string {
-  const { description, properties, type } = schema as Shape;
+  const { description, properties, type } = schema as KnownSchema;
   const comment = commentOf(description, '');
   if (type !== 'object' || !properties) return `${comment}export type ${identifier(name)} = ${typeOf(schema)};`;
   return `${comment}export interface ${identifier(name)} ${bodyOf(schema, '')}`;
 }
 
-function bodyOf({ properties = {}, required = [] }: Shape, indent: string): string {
+function bodyOf({ properties = {}, required = [] }: KnownSchema, indent: string): string {
   const lines = Object.entries(properties).map(([name, schema]) => {
     const optional = required.includes(name) ? '' : '?';
-    const comment = commentOf((schema as Shape).description, `${indent}  `);
+    const comment = commentOf((schema as KnownSchema).description, `${indent}  `);
     return `${comment}${indent}  ${keyText(name)}${optional}: ${typeOf(schema, `${indent}  `)};`;
   });
   return lines.length === 0 ? 'Record<string, never>' : `{\n${lines.join('\n')}\n${indent}}`;
@@ -39,31 +26,33 @@ function bodyOf({ properties = {}, required = [] }: Shape, indent: string): stri
 
 /** A schema as a TypeScript type. */
 export function typeOf(schema: JsonSchema, indent = ''): string {
-  const { $ref, anyOf, oneOf, const: constant, enum: items, type } = schema as Shape;
-  if ($ref !== undefined) return identifier($ref.slice($ref.lastIndexOf('/') + 1));
-  if (constant !== undefined) return JSON.stringify(constant);
-  if (items) return items.map((item) => JSON.stringify(item)).join(' | ');
-  const options = anyOf ?? oneOf;
-  if (options) return [...new Set(options.map((option) => typeOf(option, indent)))].join(' | ');
-  if (type === undefined) return 'unknown';
-  return [...new Set([type].flat().map((one) => plainType(one, schema as Shape, indent)))].join(' | ');
+  const typesOf = (schemas: readonly JsonSchema[]) => [...new Set(schemas.map((option) => typeOf(option, indent)))];
+  return visitSchema(schema, {
+    reference: identifier,
+    constant: (value) => JSON.stringify(value),
+    choice: (values) => values.map((value) => JSON.stringify(value)).join(' | '),
+    union: (options) => typesOf(options).join(' | '),
+    intersection: (parts) =>
+      typesOf(parts)
+        .map((part) => (part.includes('|') ? `(${part})` : part))
+        .join(' & '),
+    typed: (types, known) => [...new Set(types.map((type) => plainTypes[type](known, indent)))].join(' | '),
+    anything: () => 'unknown',
+  });
 }
 
-function plainType(type: string, schema: Shape, indent: string): string {
-  switch (type) {
-    case 'integer':
-    case 'number':
-      return 'number';
-    case 'array': {
-      const item = schema.items ? typeOf(schema.items, indent) : 'unknown';
-      return /[ |{]/.test(item) ? `Array<${item}>` : `${item}[]`;
-    }
-    case 'object':
-      return schema.properties ? bodyOf(schema, indent) : 'Record<string, unknown>';
-    default:
-      return type;
-  }
-}
+const plainTypes: Readonly<Record<JsonType, (schema: KnownSchema, indent: string) => string>> = {
+  integer: () => 'number',
+  number: () => 'number',
+  boolean: () => 'boolean',
+  string: () => 'string',
+  null: () => 'null',
+  array({ items }, indent) {
+    const item = items ? typeOf(items, indent) : 'unknown';
+    return /[ |{]/.test(item) ? `Array<${item}>` : `${item}[]`;
+  },
+  object: (schema, indent) => (schema.properties ? bodyOf(schema, indent) : 'Record<string, unknown>'),
+};
 
 export function keyText(name: string): string {
   return /^[A-Za-z_$][\w$]*$/.test(name) ? name : JSON.stringify(name);

@@ -1,6 +1,6 @@
-import { isExport } from '../actions/export-reply.ts';
 import type { HttpMethod } from '../declaration/types.ts';
 import type { RouteRecord } from '../route/record.ts';
+import { isExport } from '../serialization/formats.ts';
 import type { JsonSchema } from './json-schema.ts';
 
 /** `*`, or tags as `ETag` has them. */

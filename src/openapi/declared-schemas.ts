@@ -7,6 +7,7 @@ import { concreteClasses, metaOf } from '../model/hierarchy.ts';
 import type { Components } from './components.ts';
 import type { JsonSchema } from './json-schema.ts';
 import { collectionSchema, type ReadSchemas } from './read-schemas.ts';
+import { mapRefs } from './schema-visitor.ts';
 import type { WriteSchemas } from './write-schemas.ts';
 
 /** The schemas of what handlers of the application's own take and give, as far as it was declared. */
@@ -54,8 +55,9 @@ export class DeclaredSchemas {
       kept: this.#components.reserve([`${name}${capital(key)}`]),
     }));
     const refs = new Map([['#', own.ref.$ref], ...parts.map(({ pointer, kept }) => [pointer, kept.ref.$ref] as const)]);
-    for (const { part, kept } of parts) kept.define(withRefs(part, refs) as JsonSchema);
-    own.define(withRefs(schema, refs) as JsonSchema);
+    const inDocument = (part: JsonSchema) => mapRefs(part, (ref) => String(refs.get(ref) ?? ref)) as JsonSchema;
+    for (const { part, kept } of parts) kept.define(inDocument(part));
+    own.define(inDocument(schema));
     return own.ref;
   }
 }
@@ -66,17 +68,6 @@ function nameOf(api: ApiDeclaration, action: ActionDeclaration): string {
 
 function capital(text: string): string {
   return text.replace(/(?:^|[^A-Za-z0-9]+)([A-Za-z0-9])/g, (_, first: string) => first.toUpperCase());
-}
-
-function withRefs(value: unknown, refs: ReadonlyMap<string, unknown>): unknown {
-  if (Array.isArray(value)) return value.map((item) => withRefs(item, refs));
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(
-    Object.entries(value).map(([key, item]) => [
-      key,
-      key === '$ref' && typeof item === 'string' ? (refs.get(item) ?? item) : withRefs(item, refs),
-    ]),
-  );
 }
 
 interface SelfDescribing extends StandardSchema {

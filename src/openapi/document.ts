@@ -1,6 +1,5 @@
 import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
 import { hasHooks } from '../actions/api-controller.ts';
-import { isExport } from '../actions/export-reply.ts';
 import { accessorsFor } from '../change/accessors.ts';
 import { planWrites } from '../change/write-plan.ts';
 import type { ActionDeclaration, ApiDeclaration, AssociationDeclaration, Format, HttpMethod } from '../declaration/types.ts';
@@ -14,7 +13,7 @@ import { orderRecords } from '../route/order.ts';
 import { parsePath, placeholdersOf } from '../route/pattern.ts';
 import { defaultIdRequirement, isHidden, type RouteRecord } from '../route/record.ts';
 import { maxValueLength } from '../route/requirement.ts';
-import { contentTypes } from '../serialization/formats.ts';
+import { contentTypes, isExport } from '../serialization/formats.ts';
 import { type AnswerHeader, AnswerHeaders, type HeadersOf } from './answer-headers.ts';
 import type { Components } from './components.ts';
 import { type ConditionParameter, conditionParameters, isTagged, needsIfMatch, notModified, takesIfMatch } from './conditions.ts';

@@ -1,81 +1,53 @@
 import type { JsonSchema } from './json-schema.ts';
+import { type JsonType, type KnownSchema, nameOfRef, visitSchema } from './schema-visitor.ts';
 
 /** How deep an example goes, whatever it is of. */
 const deepest = 30;
+
+type Schemas = Readonly<Record<string, JsonSchema>>;
 
 /**
  * A value that a schema allows, the same each time. What refers to itself ends where it may: in an empty list, or in null.
  *
  * @param within - the names of the schemas that the value is part of
  */
-export function exampleOf(
-  schema: JsonSchema,
-  schemas: Readonly<Record<string, JsonSchema>>,
-  within: readonly string[] = [],
-): unknown {
-  const { $ref, anyOf, oneOf, allOf, const: constant, enum: items, examples, default: standard } = schema as Shape;
-  if ($ref !== undefined) {
-    const name = nameIn($ref);
-    const named = schemas[name];
-    return named === undefined || within.length > deepest ? null : exampleOf(named, schemas, [...within, name]);
-  }
-  if (examples?.[0] !== undefined) return examples[0];
-  if (constant !== undefined) return constant;
-  if (standard !== undefined) return standard;
-  if (items) return items[0];
-  const options = anyOf ?? oneOf ?? allOf ?? [];
-  const chosen = options.find((option) => !isWithin(option, within)) ?? options[0];
-  return chosen ? exampleOf(chosen, schemas, within) : plainExample(schema as Shape, schemas, within);
+export function exampleOf(schema: JsonSchema, schemas: Schemas, within: readonly string[] = []): unknown {
+  const { $ref, const: constant, default: standard, examples } = schema as KnownSchema;
+  if ($ref === undefined && examples?.[0] !== undefined) return examples[0];
+  if ($ref === undefined && constant === undefined && standard !== undefined) return standard;
+  const firstOf = (options: readonly JsonSchema[]) =>
+    exampleOf(options.find((option) => !isWithin(option, within)) ?? (options[0] as JsonSchema), schemas, within);
+  return visitSchema(schema, {
+    reference(name) {
+      const named = schemas[name];
+      return named === undefined || within.length > deepest ? null : exampleOf(named, schemas, [...within, name]);
+    },
+    constant: (value) => value,
+    choice: (values) => values[0],
+    union: firstOf,
+    intersection: firstOf,
+    typed(types, known) {
+      const type = types.find((one) => one !== 'null') ?? 'null';
+      return plainExamples[type](known, schemas, within);
+    },
+    anything: () => null,
+  });
 }
 
-function nameIn(ref: string): string {
-  return ref.slice('#/components/schemas/'.length);
+function isWithin({ $ref }: KnownSchema, within: readonly string[]): boolean {
+  return $ref !== undefined && within.includes(nameOfRef($ref));
 }
 
-function isWithin({ $ref }: Shape, within: readonly string[]): boolean {
-  return $ref !== undefined && within.includes(nameIn($ref));
-}
-
-interface Shape {
-  readonly $ref?: string;
-  readonly anyOf?: readonly JsonSchema[];
-  readonly oneOf?: readonly JsonSchema[];
-  readonly allOf?: readonly JsonSchema[];
-  readonly const?: unknown;
-  readonly enum?: readonly unknown[];
-  readonly examples?: readonly unknown[];
-  readonly default?: unknown;
-  readonly type?: string | readonly string[];
-  readonly format?: string;
-  readonly pattern?: string;
-  readonly contentEncoding?: string;
-  readonly minimum?: number;
-  readonly maxLength?: number;
-  readonly properties?: Readonly<Record<string, JsonSchema>>;
-  readonly items?: JsonSchema;
-}
-
-function plainExample(schema: Shape, schemas: Readonly<Record<string, JsonSchema>>, within: readonly string[]): unknown {
-  const type = [schema.type].flat().find((one) => one !== 'null');
-  switch (type) {
-    case 'object': {
-      const properties = Object.entries(schema.properties ?? {});
-      return Object.fromEntries(properties.map(([name, property]) => [name, exampleOf(property, schemas, within)]));
-    }
-    case 'array':
-      return schema.items && !isWithin(schema.items, within) ? [exampleOf(schema.items, schemas, within)] : [];
-    case 'integer':
-      return Math.max(1, schema.minimum ?? 1);
-    case 'number':
-      return 1.5;
-    case 'boolean':
-      return true;
-    case 'string':
-      return textExample(schema);
-    default:
-      return null;
-  }
-}
+const plainExamples: Readonly<Record<JsonType, (schema: KnownSchema, schemas: Schemas, within: readonly string[]) => unknown>> = {
+  object: ({ properties = {} }, schemas, within) =>
+    Object.fromEntries(Object.entries(properties).map(([name, property]) => [name, exampleOf(property, schemas, within)])),
+  array: ({ items }, schemas, within) => (items && !isWithin(items, within) ? [exampleOf(items, schemas, within)] : []),
+  integer: ({ minimum = 1 }) => Math.max(1, minimum),
+  number: () => 1.5,
+  boolean: () => true,
+  string: textExample,
+  null: () => null,
+};
 
 const byFormat: Readonly<Record<string, string>> = {
   date: '2026-11-15',
@@ -85,7 +57,7 @@ const byFormat: Readonly<Record<string, string>> = {
   decimal: '1',
 };
 
-function textExample({ format = '', pattern, contentEncoding, maxLength = 20 }: Shape): string {
+function textExample({ format = '', pattern, contentEncoding, maxLength = 20 }: KnownSchema): string {
   if (byFormat[format] !== undefined) return byFormat[format];
   if (contentEncoding === 'base64') return 'AQID';
   if (pattern === undefined) return 'text'.slice(0, maxLength);

@@ -1,4 +1,5 @@
-import type { FilterOperator, ListDeclaration, PaginationDeclaration } from '../declaration/types.ts';
+import { type FilterOperator, filterParameter, operatorTraits } from '../declaration/filter-operators.ts';
+import type { ListDeclaration, PaginationDeclaration } from '../declaration/types.ts';
 import type { FieldPlan } from '../model/field-plan.ts';
 import { readableField } from '../model/readable-field.ts';
 import { type JsonSchema, valueSchema } from './json-schema.ts';
@@ -50,29 +51,9 @@ export function listParameters(
     ...(search
       ? [parameter('q', { type: 'string' }, `Words to search for in ${search.fields.map(({ field }) => field).join(', ')}.`)]
       : []),
-    ...filters.flatMap(({ field, operators }) =>
-      operators.map((operator) => {
-        const name = operator === 'eq' ? field : `${field}[${operator}]`;
-        const make = operator === 'in' ? listed : parameter;
-        return make(name, operandSchema(plan, field, operator), `${field} ${meanings[operator]}.`);
-      }),
-    ),
+    ...filters.flatMap(({ field, operators }) => operators.map((operator) => filterParameterOf(field, operator, plan))),
   ];
 }
-
-const meanings: Readonly<Record<FilterOperator, string>> = {
-  eq: 'is this',
-  ne: 'is not this',
-  lt: 'is less than this',
-  lte: 'is this or less',
-  gt: 'is more than this',
-  gte: 'is this or more',
-  in: 'is one of these, separated by commas; within a value, a comma or backslash has a backslash before it',
-  contains: 'contains this',
-  starts: 'begins with this',
-  ends: 'ends with this',
-  exists: 'is there, or is not',
-};
 
 function parameter(name: string, schema: JsonSchema, description: string): JsonSchema {
   return { name, in: 'query', description, schema };
@@ -83,9 +64,14 @@ function listed(name: string, items: JsonSchema, description: string, further: J
   return { ...parameter(name, { type: 'array', items, minItems: 1, ...further }, description), style: 'form', explode: false };
 }
 
-function operandSchema(plan: FieldPlan, field: string, operator: FilterOperator): JsonSchema {
-  if (operator === 'exists') return { type: 'boolean' };
+function filterParameterOf(field: string, operator: FilterOperator, plan: FieldPlan): JsonSchema {
+  const { meaning, operand } = operatorTraits[operator];
   const found = readableField(plan, field)?.field;
-  const isText = operator === 'contains' || operator === 'starts' || operator === 'ends';
-  return isText || found?.kind !== 'scalar' ? { type: 'string' } : valueSchema(found.value, 'write');
+  const value: JsonSchema = found?.kind === 'scalar' ? valueSchema(found.value, 'write') : { type: 'string' };
+  const schemas = { value, list: value, text: { type: 'string' }, boolean: { type: 'boolean' } } satisfies Record<
+    typeof operand,
+    JsonSchema
+  >;
+  const make = operand === 'list' ? listed : parameter;
+  return make(filterParameter(field, operator), schemas[operand], `${field} ${meaning}.`);
 }

@@ -1,10 +1,10 @@
 import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
 import { restrictsQueries } from '../actions/api-controller.ts';
+import { denormalizerOf, denormalizersOf } from '../change/associations.ts';
 import type { Mapper } from '../database/mapper.ts';
 import type { ApiDeclaration, Catalog, Declaration } from '../declaration/types.ts';
 import { metaOf, sameLine } from '../model/hierarchy.ts';
 import type { RouteRecord } from '../route/record.ts';
-import { isDenormalizerClass } from '../serialization/denormalizer.ts';
 import { Components } from './components.ts';
 import { DeclaredSchemas } from './declared-schemas.ts';
 import { ReadSchemas } from './read-schemas.ts';
@@ -23,16 +23,14 @@ export interface Described {
 
 /** What makes the schemas of an application, and where they are kept. */
 export function schemasOf({ catalog, declaration, directory, mapper }: Omit<Described, 'records'>) {
-  const denormalized = new Set(
-    catalog.denormalizers.flatMap(({ value }) => (isDenormalizerClass(value) ? value.properties : [])),
-  );
+  const denormalizers = denormalizersOf(catalog.denormalizers);
   const restricted = declaration.apis.filter(restricts).map(({ class: model }) => metaOf(mapper, model.value));
   const saidInSource = sourceComments(directory, catalog);
   const describe = (meta: EntityMetadata, property?: string) => commentOf(meta, property) ?? saidInSource(meta, property);
   const around = {
     hides: (meta: EntityMetadata) => restricted.some((other) => sameLine(meta, other)),
     describe,
-    denormalizes: (meta: EntityMetadata, property: string) => denormalized.has(`${meta.className}.${property}`),
+    denormalizes: (meta: EntityMetadata, property: string) => denormalizerOf(denormalizers, meta, property) !== undefined,
   };
   const components = new Components();
   const read = new ReadSchemas(components, around);

@@ -1,14 +1,8 @@
 import type { EntityMetadata } from '@mikro-orm/core';
 import type { Mapper } from '../database/mapper.ts';
+import { type FilterOperator, operatorsSuiting } from '../declaration/filter-operators.ts';
 import { didYouMean, listed } from '../declaration/suggest.ts';
-import type {
-  FilterOperator,
-  ListDeclaration,
-  PaginationDeclaration,
-  Path,
-  SearchDeclaration,
-  SortKey,
-} from '../declaration/types.ts';
+import type { ListDeclaration, PaginationDeclaration, Path, SearchDeclaration, SortKey } from '../declaration/types.ts';
 import { dialectOf } from '../dialect/dialect.ts';
 import { isStorableText } from '../dialect/storable.ts';
 import { problem } from '../errors.ts';
@@ -183,7 +177,7 @@ function makersOf(
   trouble: Trouble,
 ): ReadonlyMap<FilterOperator, ConditionMaker> {
   const { column } = path;
-  const allowed: readonly FilterOperator[] = column ? operatorsFor(column.kind, column.property, dialectOf(mapper)) : ['exists'];
+  const allowed = column ? operatorsFor(column.kind, column.property, dialectOf(mapper)) : operatorsSuiting('none');
   const makers = new Map<FilterOperator, ConditionMaker>();
   for (const [i, operator] of operators.entries()) {
     if (allowed.includes(operator)) makers.set(operator, conditionMaker(path, operator, matching));

@@ -1,4 +1,4 @@
-import type { FilterOperator } from '../declaration/types.ts';
+import { type FilterOperator, type OperatorCondition, operatorTraits } from '../declaration/filter-operators.ts';
 import type { Dialect } from '../dialect/dialect.ts';
 import { type Condition, not, value } from './condition.ts';
 import type { FilterPath, PathColumn } from './filter-path.ts';
@@ -14,33 +14,29 @@ export interface TextMatching {
   readonly collation: string;
 }
 
-const comparisons = { eq: '=', lt: '<', lte: '<=', gt: '>', gte: '>=' } as const;
-
 /** Prepares the condition that an operator makes of the value at the end of a path. */
 export function conditionMaker(path: FilterPath, operator: FilterOperator, matching: TextMatching): ConditionMaker {
-  if (operator === 'exists') return existsMaker(path);
+  const traits: OperatorCondition = operatorTraits[operator];
+  if (traits.operand === 'boolean') return existsMaker(path);
   const { dialect } = matching;
   const { kind } = path.column as NonNullable<FilterPath['column']>;
   const read = valueReader(kind, dialect);
-  switch (operator) {
-    case 'in':
+  switch (traits.operand) {
+    case 'value': {
+      const sign = ` ${traits.sign} `;
+      const holds = traits.negated ? path.holdsNot : path.holds;
+      return withValue(read, (given) => holds(({ sql }) => [...sql, sign, value(given)]));
+    }
+    case 'list':
       return (text) => inList(path, text, read, dialect);
-    case 'contains':
-    case 'starts':
-    case 'ends': {
-      const before = operator === 'starts' ? '' : '%';
-      const after = operator === 'ends' ? '' : '%';
+    case 'text': {
+      const before = traits.before ? '%' : '';
+      const after = traits.after ? '%' : '';
       return (text) => {
         const found = read(text);
         if ('expected' in found) return found;
         return { condition: path.holds((column) => matches(column, `${before}${patternOf(text)}${after}`, matching)) };
       };
-    }
-    case 'ne':
-      return withValue(read, (given) => path.holdsNot(({ sql }) => [...sql, ' = ', value(given)]));
-    default: {
-      const sign = ` ${comparisons[operator]} `;
-      return withValue(read, (given) => path.holds(({ sql }) => [...sql, sign, value(given)]));
     }
   }
 }

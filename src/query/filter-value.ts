@@ -1,9 +1,9 @@
 import type { EntityProperty } from '@mikro-orm/core';
-import type { FilterOperator } from '../declaration/types.ts';
+import { type FilterOperator, operatorsSuiting } from '../declaration/filter-operators.ts';
 import type { Dialect } from '../dialect/dialect.ts';
-import { isDate } from '../dialect/storable.ts';
+import { columnKinds } from '../dialect/value-kind.ts';
 import type { ValueKind } from '../model/value-kind.ts';
-import { fromJson } from '../serialization/from-json.ts';
+import { fromJson, jsonOfText } from '../serialization/kind-conversions.ts';
 import { seekValueCheck } from './seek-value.ts';
 
 /** What a value of a request became: what the driver takes, or what it should have been. */
@@ -12,35 +12,12 @@ export type ReadValue = { readonly value: unknown } | { readonly expected: strin
 /** Reads the text of a parameter as a value of a column. */
 export type ValueReader = (text: string) => ReadValue;
 
-const ordered: readonly FilterOperator[] = ['eq', 'ne', 'lt', 'lte', 'gt', 'gte', 'in', 'exists'];
-const named: readonly FilterOperator[] = ['eq', 'ne', 'in', 'exists'];
-const textual: readonly FilterOperator[] = ['contains', 'starts', 'ends'];
-
 /** The operators that make sense of what a column holds. */
 export function operatorsFor(kind: ValueKind, property: EntityProperty, dialect: Dialect): readonly FilterOperator[] {
   // what only the mapper reads can be compared by nobody else
   const isComparable = seekValueCheck(kind, property, dialect) !== null && !property.hasConvertToJSValueSQL;
-  if (!isComparable || isDateOfMapper(kind, property, dialect)) return ['exists'];
-  switch (kind.kind) {
-    case 'integer':
-    case 'bigint':
-    case 'decimal':
-    case 'float':
-    case 'real':
-    case 'date':
-    case 'datetime':
-    case 'time':
-      return ordered;
-    case 'string':
-      return [...ordered.slice(0, -1), ...textual, 'exists'];
-    case 'uuid':
-    case 'enum':
-      return named;
-    case 'boolean':
-      return ['eq', 'ne', 'exists'];
-    default:
-      return ['exists'];
-  }
+  const isAsked = isComparable && !isDateOfMapper(kind, property, dialect);
+  return operatorsSuiting(isAsked ? columnKinds[kind.kind].filtering : 'none');
 }
 
 /** A day that stands as a number among others that are text. */
@@ -50,21 +27,7 @@ function isDateOfMapper({ kind }: ValueKind, property: EntityProperty, { values 
 
 /** What a column holds, in words for a message. */
 export function kindName({ kind }: ValueKind): string {
-  const names: Partial<Record<ValueKind['kind'], string>> = {
-    integer: 'an integer',
-    bigint: 'an integer',
-    decimal: 'a decimal number',
-    float: 'a number',
-    real: 'a number',
-    boolean: 'true or false',
-    uuid: 'a UUID',
-    date: 'a date',
-    datetime: 'a date and time',
-    time: 'a time',
-    string: 'a text',
-    enum: 'one of a few values',
-  };
-  return names[kind] ?? 'a value that cannot be compared';
+  return columnKinds[kind].words;
 }
 
 /** Makes the reader of values of a column, which takes what the column can hold and nothing else. */
@@ -73,30 +36,11 @@ export function valueReader(kind: ValueKind, { values }: Dialect): ValueReader {
   const parse = fromJson(kind.kind === 'datetime' ? { ...kind, digits: 3 } : kind);
   const isAsGiven = kind.kind === 'real' && !values.singleReals;
   return (text) => {
-    const json = jsonOf(kind, text);
+    const json = jsonOfText(kind, text);
     const parsed = parse(json === undefined ? null : json);
     if ('refused' in parsed) return { expected: parsed.refused.title };
     return { value: values.comparable(isAsGiven ? json : parsed.value, kind) };
   };
-}
-
-/** What would stand in JSON for a text that stands in an address; undefined where nothing would. */
-function jsonOf(kind: ValueKind, text: string): unknown {
-  switch (kind.kind) {
-    case 'integer':
-      return /^(?:0|-?[1-9]\d{0,15})$/.test(text) ? Number(text) : undefined;
-    case 'float':
-    case 'real':
-      return /^-?\d{1,400}(?:\.\d{1,400})?(?:[eE][+-]?\d{1,3})?$/.test(text) ? Number(text) : undefined;
-    case 'boolean':
-      return text === 'true' ? true : text === 'false' ? false : undefined;
-    case 'datetime':
-      return isDate(text) ? `${text}T00:00:00.000Z` : text;
-    case 'enum':
-      return kind.items.find((item) => String(item) === text);
-    default:
-      return text;
-  }
 }
 
 /** The items of `1,2`. A comma that belongs to an item has a backslash before it, and so has a backslash; null where one stands alone. */

@@ -4,7 +4,7 @@ import { targetsOf } from '../model/field-plan.ts';
 import { concreteClasses, hasDiscriminator } from '../model/hierarchy.ts';
 import { keyOf } from '../model/identifier.ts';
 import { valueKindOf } from '../model/value-kind.ts';
-import { dateOf, parsedJson } from '../serialization/value-expression.ts';
+import { dateOf, parsedJson } from '../serialization/to-json.ts';
 import {
   columnReader,
   compileInstance,

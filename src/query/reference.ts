@@ -1,7 +1,7 @@
 import { type EntityMetadata, helper } from '@mikro-orm/core';
 import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
-import { jsonName } from '../model/field-plan.ts';
-import { concreteClasses, discriminatorProperty, isKindOf, modelName, typeOf } from '../model/hierarchy.ts';
+import { discriminatorKey, jsonName } from '../model/field-plan.ts';
+import { concreteClasses, isKindOf, modelName, typeOf } from '../model/hierarchy.ts';
 import { type Identifier, type IdentifierParser, identifierParser, keyOf } from '../model/identifier.ts';
 import { takeAsRead } from './hold-row.ts';
 import type { RequestVisibility } from './visibility.ts';
@@ -97,7 +97,7 @@ function keysOf(metas: readonly EntityMetadata[]): { id: Set<string>; type: Set<
   const type = new Set(['type']);
   for (const meta of metas) {
     if (!meta.compositePK) id.add(jsonName(keyOf(meta)));
-    const discriminator = discriminatorProperty(meta);
+    const discriminator = discriminatorKey(meta);
     if (discriminator) type.add(discriminator);
   }
   return { id, type };

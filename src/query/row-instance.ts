@@ -11,11 +11,11 @@ import {
 } from '@mikro-orm/core';
 import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
 import { type Dialect, dialectOf } from '../dialect/dialect.ts';
+import { columnKinds } from '../dialect/value-kind.ts';
 import { keyOf } from '../model/identifier.ts';
 import { hasAccessor } from '../model/own-code.ts';
 import { type ValueKind, valueKindOf } from '../model/value-kind.ts';
-import { integerToJson } from '../serialization/to-json.ts';
-import { dateOf, parsedJson } from '../serialization/value-expression.ts';
+import { dateOf, integerToJson, parsedJson } from '../serialization/to-json.ts';
 
 /** What an instance needs of its request. */
 export interface InstanceContext {
@@ -209,26 +209,26 @@ function driverReader(
     if (kind.kind === 'blob') return (value) => Buffer.from(value as Uint8Array);
     return (value) => (typeof value === 'bigint' ? integerToJson(value) : value);
   }
-  if (custom instanceof ArrayType) return (value) => JSON.parse(value as string);
-  switch (kind.kind) {
-    case 'integer':
-    case 'float':
-    case 'real':
+  switch (columnKinds[kind.kind].hydratedFrom) {
+    case 'text':
+      return null;
+    case 'number':
       return Number;
     case 'boolean':
       return (value) => value === 't';
     case 'json':
       return parsedJson;
-    case 'blob':
+    case 'bytes':
       return (value) => Buffer.from((value as string).slice(2), 'hex');
-    case 'enum':
-      return kind.items.every((item) => typeof item === 'number') ? Number : null;
-    case 'custom':
+    case 'item':
+      return kind.kind === 'enum' && kind.items.every((item) => typeof item === 'number') ? Number : null;
+    case 'column':
       return columnTypeReader(columnType(property), String(property.name));
-    case 'array':
+    case 'list':
+      if (custom instanceof ArrayType) return (value) => JSON.parse(value as string);
       throw new NoInstance(`${String(property.name)} is a list of a type of its own`);
-    default:
-      return null;
+    case 'mapper':
+      throw new NoInstance(`${String(property.name)} has a type that only MikroORM reads`);
   }
 }
 

@@ -22,10 +22,10 @@ import { hasDiscriminator, isKindOf, metaOfEntity } from '../model/hierarchy.ts'
 import { keyOf } from '../model/identifier.ts';
 import { type ValueKind, valueKindOf } from '../model/value-kind.ts';
 import { versionOf } from '../model/version.ts';
+import { toJson } from '../serialization/kind-conversions.ts';
 import type { ReadComputed, RowField, RowObject, RowVariant, SeenKeys } from '../serialization/row-writer.ts';
 import type { Sight } from '../serialization/serializer.ts';
-import { integerToJson, toJson } from '../serialization/to-json.ts';
-import { dateOf, parsedJson } from '../serialization/value-expression.ts';
+import { dateOf, integerToJson, parsedJson } from '../serialization/to-json.ts';
 import { filtersMore, isFiltered } from './filters.ts';
 import { type InstanceColumns, planInstance } from './instance-plan.ts';
 import { columnReader, type InstanceValue, type MakeInstance, NoInstance } from './row-instance.ts';

@@ -1,6 +1,6 @@
 import { chosenOf, type FieldChoice } from '../model/field-choice.ts';
+import type { RowFormat } from '../serialization/kind-conversions.ts';
 import { compileRowWriter, type RowField, type RowObject, type RowWriter } from '../serialization/row-writer.ts';
-import type { RowFormat } from '../serialization/value-expression.ts';
 import type { RowPlan } from './row-plan.ts';
 
 /** What writes the rows of a plan, or a choice of their fields. */

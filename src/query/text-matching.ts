@@ -1,4 +1,5 @@
 import type { Mapper } from '../database/mapper.ts';
+import { operatorTraits } from '../declaration/filter-operators.ts';
 import type { ApiDeclaration, ListDeclaration } from '../declaration/types.ts';
 import { dialectOf } from '../dialect/dialect.ts';
 import type { TextMatching } from './filter-operator.ts';
@@ -12,6 +13,6 @@ export async function textMatching(mapper: Mapper, apis: readonly ApiDeclaration
 }
 
 function matchesText({ filters, search }: ListDeclaration): boolean {
-  const textual = ['contains', 'starts', 'ends'];
-  return search !== null || filters.some(({ operators }) => operators.some((operator) => textual.includes(operator)));
+  const operators = filters.flatMap((filter) => filter.operators);
+  return search !== null || operators.some((operator) => operatorTraits[operator].operand === 'text');
 }

@@ -1,7 +1,7 @@
 import type { EntityMetadata, Platform } from '@mikro-orm/core';
 import { valueKindOf } from '../model/value-kind.ts';
 import { versionOf, versionText } from '../model/version.ts';
-import { dateOf } from '../serialization/value-expression.ts';
+import { dateOf } from '../serialization/to-json.ts';
 
 /** Makes what reads the version of a row from its column, whichever way the column was read. */
 export function versionReader(meta: EntityMetadata, platform: Platform): (value: unknown) => string | null {

@@ -1,4 +1,4 @@
-import { type FilterOperator, filterOperators } from '../declaration/types.ts';
+import { type FilterOperator, filterOperators, filterParameter, plainOperator } from '../declaration/filter-operators.ts';
 import { problem } from '../errors.ts';
 import { pageParameters } from './page-request.ts';
 
@@ -43,7 +43,7 @@ export const reservedParameters: readonly string[] = Object.freeze([...pageParam
 
 /** Names of parameters for a message: `lastName, lastName[contains], sort`. */
 export function allowedParameters({ filters, hasSearch, hasSort, maxOrDepth, others }: ListParameters): string[] {
-  const conditions = [...filters].flatMap(([field, operators]) => operators.map((operator) => nameOf(field, operator)));
+  const conditions = [...filters].flatMap(([field, operators]) => operators.map((operator) => filterParameter(field, operator)));
   return [
     ...others,
     'fields',
@@ -120,7 +120,7 @@ function addCondition(
       throw problem('too_many_groups', { name, expected: `must not be one of more than ${maxOrGroups} groups` });
     group = known ?? group.add(index);
   }
-  const [field, operator = 'eq', ...further] = steps.slice(position);
+  const [field, operator = plainOperator, ...further] = steps.slice(position);
   const operators = field === undefined ? undefined : filters.get(field);
   if (field === undefined || !operators) throw unknown(name, parameters);
   if (
@@ -128,12 +128,13 @@ function addCondition(
     !(filterOperators as readonly string[]).includes(operator) ||
     !operators.includes(operator as never)
   ) {
-    const allowed = operators.map((known) => prefixed(name, position, nameOf(field, known))).join(', ');
+    const allowed = operators.map((known) => prefixed(name, position, filterParameter(field, known))).join(', ');
     throw problem('operator_not_allowed', { name, allowed });
   }
   if (typeof value !== 'string') throw invalid(name, 'must be given once');
   const key = `${field} ${operator}`;
-  if (group.conditions.has(key)) throw invalid(name, `must be given once, and "${nameOf(field, 'eq')}" means the same`);
+  if (group.conditions.has(key))
+    throw invalid(name, `must be given once, and "${filterParameter(field, plainOperator)}" means the same`);
   group.conditions.set(key, { name, field, operator: operator as FilterOperator, value });
 }
 
@@ -150,10 +151,6 @@ class GroupBuilder {
   done(): WrittenGroup {
     return { conditions: [...this.conditions.values()], or: [...this.groups.values()].map((group) => group.done()) };
   }
-}
-
-function nameOf(field: string, operator: FilterOperator): string {
-  return operator === 'eq' ? field : `${field}[${operator}]`;
 }
 
 /** A parameter as it would be written in the same group: `or[0][lastName][contains]`. */

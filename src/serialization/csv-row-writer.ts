@@ -1,4 +1,5 @@
 import { type CsvColumn, csvCell, csvLine, csvText, valueAt } from './csv.ts';
+import { type RowFormat, valueExpression } from './kind-conversions.ts';
 import {
   type RowField,
   type RowObject,
@@ -8,8 +9,7 @@ import {
   type SeenKeys,
   timestampToJson,
 } from './row-writer.ts';
-import { integerToJson } from './to-json.ts';
-import { type Converter, parsedJson, type RowFormat, valueExpression } from './value-expression.ts';
+import { type Converter, integerToJson, parsedJson } from './to-json.ts';
 
 const zero = 48;
 

@@ -3,37 +3,61 @@ import { chosenOf, type FieldChoice } from '../model/field-choice.ts';
 import { type CsvColumn, columnsOfValues, csvHeader, csvRowWriter } from './csv.ts';
 import { xmlDocument } from './xml.ts';
 
+interface FormatTraits {
+  /** What a response says it is. */
+  readonly contentType: string;
+  /** How an export writes the items of a list: as rows with columns or as objects; null if lists are sent by the page. */
+  readonly lines: 'rows' | 'objects' | null;
+  /**
+   * Writes a value of JSON; `columns` are those of rows, if they are known. A list becomes a line for each of its items, if lines are
+   * written, and the collection model one for each of its results. Null: JSON itself.
+   */
+  readonly write: ((value: unknown, columns: readonly CsvColumn[] | null) => string) | null;
+}
+
+/** Every format of responses. */
+const formats = {
+  json: { contentType: 'application/json; charset=utf-8', lines: null, write: null },
+  ndjson: { contentType: 'application/x-ndjson', lines: 'objects', write: ndjsonText },
+  csv: { contentType: 'text/csv; charset=utf-8; header=present', lines: 'rows', write: csvFile },
+  xml: { contentType: 'application/xml; charset=utf-8', lines: null, write: xmlDocument },
+} as const satisfies Readonly<Record<Format, FormatTraits>>;
+
 /** What a response of a format says it is. */
-export const contentTypes: Readonly<Record<Format, string>> = Object.freeze({
-  json: 'application/json; charset=utf-8',
-  ndjson: 'application/x-ndjson',
-  csv: 'text/csv; charset=utf-8; header=present',
-  xml: 'application/xml; charset=utf-8',
-});
+export const contentTypes = Object.freeze(
+  Object.fromEntries(Object.entries(formats).map(([name, { contentType }]) => [name, contentType])),
+) as Readonly<Record<Format, string>>;
+
+/** Formats in which a list is given whole, and not as a page. */
+export type ExportFormat = {
+  [Name in Format]: (typeof formats)[Name]['lines'] extends null ? never : Name;
+}[Format];
+
+export function isExport(format: string): format is ExportFormat {
+  return Object.hasOwn(formats, format) && formats[format as Format].lines !== null;
+}
+
+/** Whether a format has a column for each field. */
+export function hasColumns(format: Format): boolean {
+  return formats[format].lines === 'rows';
+}
 
 /** Writes JSON in another format; `columns` are those of CSV, where they are known. */
 export function rewriteJson(format: Format, json: string, columns: readonly CsvColumn[] | null): string {
-  return format === 'json' ? json : writeFormat(format, JSON.parse(json), columns);
+  const { write }: FormatTraits = formats[format];
+  return write ? write(JSON.parse(json), columns) : json;
 }
 
-/**
- * Writes a value of JSON in a format. Where lines are written, a list has one for each of its items and the collection model
- * one for each of its results.
- */
-function writeFormat(format: Exclude<Format, 'json'>, value: unknown, columns: readonly CsvColumn[] | null): string {
-  switch (format) {
-    case 'ndjson':
-      return itemsOf(value)
-        .map((item) => `${JSON.stringify(item)}\n`)
-        .join('');
-    case 'csv': {
-      const items = itemsOf(value);
-      const shown = columns ?? columnsOfValues(items);
-      return shown.length === 0 ? '' : csvHeader(shown) + items.map(csvRowWriter(shown)).join('');
-    }
-    case 'xml':
-      return xmlDocument(value);
-  }
+function ndjsonText(value: unknown): string {
+  return itemsOf(value)
+    .map((item) => `${JSON.stringify(item)}\n`)
+    .join('');
+}
+
+function csvFile(value: unknown, columns: readonly CsvColumn[] | null): string {
+  const items = itemsOf(value);
+  const shown = columns ?? columnsOfValues(items);
+  return shown.length === 0 ? '' : csvHeader(shown) + items.map(csvRowWriter(shown)).join('');
 }
 
 /** Makes what writes an object as a line: of CSV with the columns, or of JSON. */

@@ -1,12 +1,12 @@
 import { int64, isDate, isStorableText } from '../dialect/storable.ts';
+import type { KindOf } from '../dialect/value-kind.ts';
 import type { Violation } from '../errors.ts';
 import { codePoints } from '../model/identifier.ts';
-import type { ValueKind } from '../model/value-kind.ts';
 
 /** A value read from JSON, or why it was refused. */
 export type Parsed = { readonly value: unknown } | { readonly refused: Omit<Violation, 'propertyPath'> };
 
-type Parser = (json: unknown) => Parsed;
+export type Parser = (json: unknown) => Parsed;
 
 /** How deep a value of a JSON column may be nested. */
 const maxDepth = 100;
@@ -15,68 +15,22 @@ const maxDepth = 100;
 const maxContainers = 20_000;
 
 const patterns = {
-  uuid: /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i,
   dateTime: /^(\d{4}-\d{2}-\d{2})T([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{1,9})?)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/,
-  time: /^([01]\d|2[0-3]):[0-5]\d(:[0-5]\d)?$/,
   integer: /^-?\d{1,19}$/,
   decimal: /^(-?)(\d+)(?:\.(\d+))?$/,
-  base64: /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/,
 };
 
-/** Makes the reader of a column's values: it takes the right JSON type within the column's limits, and nothing else. */
-export function fromJson(kind: ValueKind): Parser {
-  switch (kind.kind) {
-    case 'integer':
-      return (json) => {
-        if (typeof json !== 'number' || !Number.isInteger(json)) return wrongType('an integer');
-        return json < kind.min || json > kind.max ? outOfRange(kind.min, kind.max) : { value: json };
-      };
-    case 'bigint':
-      return (json) => parseBigint(json, kind.as);
-    case 'decimal':
-      return (json) => parseDecimal(json, kind);
-    case 'float':
-      return (json) => (typeof json === 'number' && Number.isFinite(json) ? { value: json } : wrongType('a number'));
-    case 'real':
-      return parseReal;
-    case 'boolean':
-      return (json) => (typeof json === 'boolean' ? { value: json } : wrongType('true or false'));
-    case 'string':
-      return (json) => parseString(kind.fixed && typeof json === 'string' ? json.replace(/ +$/, '') : json, kind.length);
-    case 'uuid':
-      return textLike(patterns.uuid, 'a UUID', (text) => text.toLowerCase());
-    case 'date':
-      return (json) => (typeof json === 'string' && isDate(json) ? { value: json } : wrongType('a date such as "2026-11-15"'));
-    case 'datetime':
-      return (json) => parseDateTime(json, kind.digits);
-    case 'time':
-      return textLike(patterns.time, 'a time such as "13:45:00"', (text) => (text.length === 5 ? `${text}:00` : text));
-    case 'interval':
-      return (json) => parseString(json, 100);
-    case 'enum':
-      return (json) =>
-        kind.items.includes(json as string | number)
-          ? { value: json }
-          : {
-              refused: {
-                title: `must be one of: ${kind.items.join(', ')}`,
-                code: 'enum',
-                parameters: { allowed: [...kind.items] },
-              },
-            };
-    case 'blob':
-      return textLike(patterns.base64, 'bytes in base64', (text) => Buffer.from(text, 'base64'));
-    case 'json':
-    case 'any':
-      return parseAnything;
-    case 'array':
-      return arrayParser(fromJson(kind.item));
-    case 'custom':
-      return (json) => parseCustom(json, kind);
-  }
+export function parseInteger(json: unknown, { max, min }: KindOf<'integer'>): Parsed {
+  if (typeof json !== 'number' || !Number.isInteger(json)) return wrongType('an integer');
+  return json < min || json > max ? outOfRange(min, max) : { value: json };
 }
 
-function wrongType(expected: string): Parsed {
+export function parseEnum(json: unknown, { items }: KindOf<'enum'>): Parsed {
+  if (items.includes(json as string | number)) return { value: json };
+  return { refused: { title: `must be one of: ${items.join(', ')}`, code: 'enum', parameters: { allowed: [...items] } } };
+}
+
+export function wrongType(expected: string): Parsed {
   return { refused: { title: `must be ${expected}`, code: 'type', parameters: { expected } } };
 }
 
@@ -84,11 +38,11 @@ function outOfRange(min: number | string, max: number | string): Parsed {
   return { refused: { title: `must be between ${min} and ${max}`, code: 'range', parameters: { min, max } } };
 }
 
-function textLike(pattern: RegExp, expected: string, convert: (text: string) => unknown = (text) => text): Parser {
+export function textLike(pattern: RegExp, expected: string, convert: (text: string) => unknown = (text) => text): Parser {
   return (json) => (typeof json === 'string' && pattern.test(json) ? { value: convert(json) } : wrongType(expected));
 }
 
-function parseString(json: unknown, longest: number | null): Parsed {
+export function parseString(json: unknown, longest: number | null): Parsed {
   if (typeof json !== 'string') return wrongType('a string');
   if (!isStorableText(json))
     return { refused: { title: 'must be well-formed text without NUL characters', code: 'text', parameters: {} } };
@@ -100,7 +54,7 @@ function parseString(json: unknown, longest: number | null): Parsed {
   return { value: json };
 }
 
-function parseBigint(json: unknown, as: 'bigint' | 'number' | 'string'): Parsed {
+export function parseBigint(json: unknown, as: 'bigint' | 'number' | 'string'): Parsed {
   const isInteger =
     typeof json === 'number' ? Number.isSafeInteger(json) : typeof json === 'string' && patterns.integer.test(json);
   if (!isInteger) return wrongType('an integer, as a string where it is beyond 2^53');
@@ -109,7 +63,7 @@ function parseBigint(json: unknown, as: 'bigint' | 'number' | 'string'): Parsed 
   return { value: as === 'bigint' ? big : as === 'string' ? big.toString() : Number(big) };
 }
 
-function parseDecimal(json: unknown, { precision, scale, as, exact }: Extract<ValueKind, { kind: 'decimal' }>): Parsed {
+export function parseDecimal(json: unknown, { precision, scale, as, exact }: KindOf<'decimal'>): Parsed {
   const text = typeof json === 'number' ? String(json) : json;
   const parts = typeof text === 'string' ? patterns.decimal.exec(text) : null;
   if (!parts) return wrongType('a decimal number such as "12.50"');
@@ -129,7 +83,7 @@ function parseDecimal(json: unknown, { precision, scale, as, exact }: Extract<Va
 }
 
 /** PostgreSQL keeps single precision and refuses what is beyond it; the number is rounded here, so that it is the same everywhere. */
-function parseReal(json: unknown): Parsed {
+export function parseReal(json: unknown): Parsed {
   if (typeof json !== 'number' || !Number.isFinite(json)) return wrongType('a number');
   const single = Math.fround(json);
   if (!Number.isFinite(single) || (single === 0 && json !== 0)) {
@@ -164,7 +118,7 @@ function halfEven(value: number, digits: number): number {
   return Number(isBetween && /[02468]\.?$/.test(lower) ? lower + exponent : value.toExponential(digits - 1));
 }
 
-function parseDateTime(json: unknown, digits: number): Parsed {
+export function parseDateTime(json: unknown, digits: number): Parsed {
   const parts = typeof json === 'string' ? patterns.dateTime.exec(json) : null;
   if (!parts || !isDate(parts[1] as string)) return wrongType('a date and time with its offset, such as "2026-11-15T13:45:00Z"');
   const unit = 10 ** (3 - digits);
@@ -174,7 +128,7 @@ function parseDateTime(json: unknown, digits: number): Parsed {
   return year < 1 || year > 9999 ? outOfRange('0001-01-01T00:00:00.000Z', '9999-12-31T23:59:59.999Z') : { value };
 }
 
-function parseAnything(json: unknown): Parsed {
+export function parseAnything(json: unknown): Parsed {
   const trouble = troubleIn(json, 0, { containers: 0 });
   return trouble ? { refused: { title: trouble, code: 'json', parameters: {} } } : { value: json };
 }
@@ -193,7 +147,7 @@ function troubleIn(json: unknown, depth: number, seen: { containers: number }): 
   return null;
 }
 
-function arrayParser(item: Parser): Parser {
+export function parseList(item: Parser): Parser {
   return (json) => {
     if (!Array.isArray(json)) return wrongType('a list');
     const values: unknown[] = [];
@@ -210,7 +164,7 @@ function arrayParser(item: Parser): Parser {
  * A type of the application's own says itself, by throwing, what it does not take. Where its values are objects of a class,
  * the model is given such an object.
  */
-function parseCustom(json: unknown, { type, platform }: Extract<ValueKind, { kind: 'custom' }>): Parsed {
+export function parseCustom(json: unknown, { type, platform }: KindOf<'custom'>): Parsed {
   const anything = parseAnything(json);
   if ('refused' in anything) return anything;
   try {

@@ -1,6 +1,6 @@
 import type { ValueKind } from '../model/value-kind.ts';
-import { integerToJson } from './to-json.ts';
-import { type Converter, dateOf, type RowFormat, valueExpression } from './value-expression.ts';
+import { type RowFormat, valueExpression } from './kind-conversions.ts';
+import { type Converter, dateOf, integerToJson } from './to-json.ts';
 
 /** Where in a row of columns the parts of a JSON object stand. */
 export interface RowObject {

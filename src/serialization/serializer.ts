@@ -3,7 +3,8 @@ import type { Mapper } from '../database/mapper.ts';
 import { type Field, type FieldPlan, ownProperties, planFields, planProperties, targetsOf } from '../model/field-plan.ts';
 import { metaOfEntity } from '../model/hierarchy.ts';
 import { keyOf } from '../model/identifier.ts';
-import { dateTimeToJson, integerToJson, toJson } from './to-json.ts';
+import { toJson } from './kind-conversions.ts';
+import { dateTimeToJson, integerToJson } from './to-json.ts';
 
 /** Turns entities, lists and plain values into what JSON can hold, showing of each entity the fields in the active groups only. */
 export interface Serializer {

@@ -1,31 +1,5 @@
-import type { ValueKind } from '../model/value-kind.ts';
-
-/** Turns a column's value into what stands in JSON. */
-export function toJson(kind: ValueKind): (value: unknown) => unknown {
-  switch (kind.kind) {
-    case 'bigint':
-      return integerToJson;
-    case 'decimal':
-      return (value) => decimalToJson(value, kind.scale);
-    case 'datetime':
-      return (value) => (value instanceof Date ? dateTimeToJson(value) : value);
-    case 'date':
-      return dateToJson;
-    case 'string':
-      if (!kind.fixed) return (value) => value;
-      return (value) => (typeof value === 'string' ? value.replace(/ +$/, '') : value);
-    case 'blob':
-      return (value) => (value instanceof Uint8Array ? Buffer.from(value).toString('base64') : value);
-    case 'array': {
-      const item = toJson(kind.item);
-      return (value) => (Array.isArray(value) ? value.map(item) : value);
-    }
-    case 'custom':
-      return (value) => kind.type.toJSON(value, kind.platform);
-    default:
-      return (value) => value;
-  }
-}
+/** Makes what stands in JSON of a column's value. */
+export type Converter = (value: unknown) => unknown;
 
 /** An integer that a number cannot hold exactly is a string. */
 export function integerToJson(value: unknown): unknown {
@@ -35,7 +9,7 @@ export function integerToJson(value: unknown): unknown {
 }
 
 /** SQLite keeps decimals as numbers and so forgets their trailing zeros; the column's scale restores them. */
-function decimalToJson(value: unknown, scale: number): unknown {
+export function decimalToJson(value: unknown, scale: number): unknown {
   if (value === null || value === undefined) return value;
   const text = typeof value === 'number' ? value.toFixed(scale) : withoutExponent(String(value), scale);
   if (scale === 0 || !/^-?\d+(\.\d+)?$/.test(text)) return text;
@@ -57,4 +31,31 @@ export function dateToJson(value: unknown): unknown {
 /** ISO 8601 in UTC; a date that is none has no name and is null. */
 export function dateTimeToJson(value: Date): string | null {
   return Number.isNaN(value.getTime()) ? null : value.toISOString();
+}
+
+export function bytesToJson(value: unknown): unknown {
+  return value instanceof Uint8Array ? Buffer.from(value).toString('base64') : value;
+}
+
+/** As the mapper reads it: a text without an offset is in UTC. */
+export function dateOf(value: unknown): Date {
+  if (typeof value !== 'string') return new Date(Number(value));
+  const hasOffset = value.includes('+') || value.lastIndexOf('-') > 10 || value.endsWith('Z');
+  return new Date(hasOffset ? value : `${value}Z`);
+}
+
+/** As the mapper reads it: what is no JSON is a text. SQLite keeps a JSON number as a number. */
+export function parsedJson(value: unknown): unknown {
+  if (typeof value === 'bigint') return Number(value);
+  if (typeof value !== 'string') return value;
+  try {
+    return JSON.parse(value);
+  } catch {
+    return value;
+  }
+}
+
+/** PostgreSQL writes bytes as `\x6869`. */
+export function bytesOfRow(value: unknown): string {
+  return (typeof value === 'string' ? Buffer.from(value.slice(2), 'hex') : Buffer.from(value as Uint8Array)).toString('base64');
 }

@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { ValueKind } from '../../src/model/value-kind.ts';
+import type { RowFormat } from '../../src/serialization/kind-conversions.ts';
 import { compileRowWriter, type RowField, type RowObject } from '../../src/serialization/row-writer.ts';
-import { dateOf, parsedJson, type RowFormat } from '../../src/serialization/value-expression.ts';
+import { dateOf, parsedJson } from '../../src/serialization/to-json.ts';
 
 function objectOf(fields: RowField[], presence: number | null = null): RowObject {
   return { presence, discriminator: null, variants: [{ type: null, fields }] };

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { Client } from 'pg';
 import { expect, inject, test } from 'vitest';
-import { fromJson } from '../../src/serialization/from-json.ts';
+import { fromJson } from '../../src/serialization/kind-conversions.ts';
 
 test('numbers of single precision become those that PostgreSQL writes', async () => {
   const client = new Client({ connectionString: inject('postgresUrl') });

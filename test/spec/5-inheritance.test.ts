@@ -1,7 +1,9 @@
 import { defineEntity, p } from '@mikro-orm/core';
-import { describe, expect, test } from 'vitest';
-import { startApplication } from '../../src/testing.ts';
-import { databases, freshDatabase } from '../support/databases.ts';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type DenormalizationContext, Denormalizer } from '../../src/index.ts';
+import { openApiDocument } from '../../src/openapi/document.ts';
+import { startApplication, type TestApplication } from '../../src/testing.ts';
+import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
 
 const Vehicle = defineEntity({
   name: 'Vehicle',
@@ -56,4 +58,143 @@ describe.each(databases)('classes of one table on %s', (kind) => {
       }
     },
   );
+});
+
+const Owner = defineEntity({
+  name: 'Owner',
+  properties: { id: p.integer().primary().groups('read'), name: p.string().groups('read') },
+});
+const Pet = defineEntity({
+  name: 'Pet',
+  abstract: true,
+  discriminator: 'species',
+  properties: {
+    id: p.integer().primary().groups('read'),
+    species: p.string().serializedName('pet_species').groups('read'),
+    name: p.string().groups('read', 'write'),
+    owner: () => p.manyToOne(Owner).nullable().groups('read', 'write'),
+    keepers: () => p.manyToMany(Owner).groups('read', 'write'),
+    friend: () => p.manyToOne(Pet).nullable().groups('read', 'write'),
+    home: () => p.embedded([Cage, Basket]).nullable().groups('read', 'write'),
+  },
+});
+const Dog = defineEntity({ name: 'Dog', extends: Pet, discriminatorValue: 'dog', properties: {} });
+const Cat = defineEntity({ name: 'Cat', extends: Pet, discriminatorValue: 'cat', properties: {} });
+const Home = defineEntity({
+  name: 'Home',
+  embeddable: true,
+  abstract: true,
+  discriminatorColumn: 'sort',
+  properties: {
+    sort: p.enum(['cage', 'basket']).serializedName('home_sort').groups('read'),
+    owner: () => p.manyToOne(Owner).nullable().groups('read', 'write'),
+  },
+});
+const Cage = defineEntity({
+  name: 'Cage',
+  embeddable: true,
+  extends: Home,
+  discriminatorValue: 'cage',
+  properties: { bars: p.integer().groups('read', 'write') },
+});
+const Basket = defineEntity({
+  name: 'Basket',
+  embeddable: true,
+  extends: Home,
+  discriminatorValue: 'basket',
+  properties: { cushion: p.string().groups('read', 'write') },
+});
+
+class OwnerDenormalizer extends Denormalizer {
+  static override readonly properties = ['Pet.owner', 'Pet.keepers'];
+
+  override async denormalize(value: unknown, _types: unknown, { em }: DenormalizationContext): Promise<object | null> {
+    return typeof value === 'string' ? ((await em.findOne(Owner, { name: value })) as object | null) : null;
+  }
+}
+
+describe.each(databases)('subclasses on %s', (kind) => {
+  let database: FreshDatabase;
+  let app: TestApplication;
+
+  beforeAll(async () => {
+    database = await freshDatabase(kind);
+    app = await startApplication({
+      app_main: {
+        apis: {
+          pet: {
+            class: Pet,
+            base_path: '/pets',
+            actions: {
+              _index: { methods: { GET: true, POST: true } },
+              _entity: { methods: { GET: true, PATCH: true, PUT: true } },
+            },
+          },
+        },
+      },
+      models: [Owner, Pet, Dog, Cat, Home, Cage, Basket],
+      denormalizers: [OwnerDenormalizer],
+      databaseUrl: database.url,
+      seed: async (em) => {
+        em.create(Owner, { name: 'ann' });
+        em.create(Dog, { name: 'rex' });
+        em.create(Cat, { name: 'tom' });
+      },
+    });
+  });
+  afterAll(async () => {
+    await app?.close();
+    await database?.drop();
+  });
+
+  const ann = { id: 1, name: 'ann' };
+
+  test('have associations read by the denormalizer of the parent class, whatever the JSON', async () => {
+    const json = { pet_species: 'cat', name: 'kit', owner: 'ann', keepers: ['ann'] };
+    const created = await app.request('POST', '/pets.json', { json });
+    expect([created.status, created.json.owner, created.json.keepers]).toEqual([201, ann, [ann]]);
+    const patched = await app.request('PATCH', '/pets/1.json', { json: { owner: 'ann' } });
+    expect([patched.status, patched.json.owner]).toEqual([200, ann]);
+  });
+
+  test('are described with the denormalizer of the parent class', () => {
+    const { components } = openApiDocument(app.application, { title: 'pets', version: '1' });
+    const { schemas } = components as { schemas: Record<string, { properties: Record<string, object> }> };
+    const read = { description: 'Read by the application itself.' };
+    expect(schemas.DogPatch?.properties).toMatchObject({ owner: read, keepers: { items: read } });
+  });
+
+  test('leave an association of an embeddable to references, even if it has the name of a denormalized one', async () => {
+    const home = { home_sort: 'cage', bars: 3, owner: { id: 1 } };
+    const patched = await app.request('PATCH', '/pets/2.json', { json: { home } });
+    expect([patched.status, patched.json.home?.owner]).toEqual([200, ann]);
+    const refused = await app.request('PATCH', '/pets/2.json', { json: { home: { ...home, owner: 'ann' } } });
+    expect(refused.status).toBe(422);
+  });
+
+  test('are named by the JSON name of the discriminator in references', async () => {
+    const { json } = await app.request('GET', '/pets/2.json');
+    expect(json).toMatchObject({ id: 2, pet_species: 'cat' });
+    const friend = { id: json.id, pet_species: json.pet_species };
+    const patched = await app.request('PATCH', '/pets/1.json', { json: { friend } });
+    expect([patched.status, patched.json.friend]).toMatchObject([200, friend]);
+    const other = await app.request('PATCH', '/pets/1.json', { json: { friend: { ...friend, pet_species: 'dog' } } });
+    expect(other.status).toBe(400);
+    const renamed = await app.request('PATCH', '/pets/1.json', { json: { friend: { id: 2, species: 'cat' } } });
+    expect([renamed.status, renamed.json.detail]).toEqual([400, expect.stringContaining('"species"')]);
+  });
+
+  test.each([
+    { home_sort: 'cage', bars: 3, owner: null },
+    { home_sort: 'basket', cushion: 'soft', owner: null },
+  ])('of embeddables are chosen by the JSON name of the discriminator: %j', async (home) => {
+    const patched = await app.request('PATCH', '/pets/1.json', { json: { home } });
+    expect([patched.status, patched.json.home]).toEqual([200, home]);
+    expect((await app.request('GET', '/pets/1.json')).json.home).toEqual(home);
+    const { home_sort: sort, ...rest } = home;
+    expect((await app.request('PATCH', '/pets/1.json', { json: { home: { ...rest, sort } } })).status).toBe(400);
+    const { components } = openApiDocument(app.application, { title: 'pets', version: '1' });
+    const { schemas } = components as { schemas: Record<string, { required: string[] }> };
+    expect(schemas[sort === 'cage' ? 'CageCreate' : 'BasketCreate']?.required).toContain('home_sort');
+  });
 });

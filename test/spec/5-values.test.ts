@@ -28,6 +28,7 @@ const Thing = defineEntity({
       .onCreate(() => new Date(0))
       .groups('read', 'write'),
     big: p.bigint().nullable().groups('read', 'write'),
+    span: p.interval().nullable().groups('read', 'write'),
   },
 });
 const Holiday = defineEntity({
@@ -42,10 +43,11 @@ const actions = {
 describe.each(databases)('values on %s', (kind) => {
   let database: FreshDatabase;
   let app: TestApplication;
+  let byEntities: TestApplication;
 
   beforeAll(async () => {
     database = await freshDatabase(kind);
-    app = await startApplication({
+    const options = {
       app_main: {
         apis: {
           thing: { class: Thing, base_path: '/things', actions },
@@ -58,13 +60,18 @@ describe.each(databases)('values on %s', (kind) => {
       },
       models: [Tag, Slot, Thing, Holiday],
       databaseUrl: database.url,
+    };
+    app = await startApplication({
+      ...options,
       seed: async (em) => {
         em.create(Tag, { name: 'red' });
         em.create(Holiday, { day: '2026-12-25', name: 'Christmas' });
       },
     });
+    byEntities = await startApplication({ ...options, compiledReads: false });
   });
   afterAll(async () => {
+    await byEntities.close();
     await app.close();
     await database.drop();
   });
@@ -106,6 +113,22 @@ describe.each(databases)('values on %s', (kind) => {
     const response = await app.request('POST', '/things.json', { json: { big: '-9223372036854775808' } });
     expect([response.status, response.json.violations[0].propertyPath]).toEqual([422, 'big']);
   });
+
+  test.each(['1 day 02:00:00', '1e5', '5', '1.5', '-3 days', '00:00:00.25', '9007199254740993', 'P1Y2M'])(
+    'the interval %j is a string, the same through entities as through compiled rows',
+    async (span) => {
+      const created = await app.request('POST', '/things.json', { json: { span } });
+      if (created.status === 422) return;
+      const { id } = created.json;
+      const compiled = await app.request('GET', `/things/${id}.json`);
+      const entity = await byEntities.request('GET', `/things/${id}.json`);
+      expect([typeof created.json.span, typeof compiled.json.span]).toEqual(['string', 'string']);
+      expect(entity.text).toBe(compiled.text);
+      const patched = await byEntities.request('PATCH', `/things/${id}.json`, { json: { counted: 8 } });
+      expect(patched.json.span).toBe(compiled.json.span);
+      expect((await byEntities.request('GET', `/things/${id}.json`)).json.span).toBe(compiled.json.span);
+    },
+  );
 
   test('an integer key given as a string is no reference and no identity', async () => {
     const id = await create({});

@@ -23,6 +23,7 @@ export function setUpPostgres(database: DatabaseDeclaration): DialectSetup {
     options: mapperOptions(database, onPoolCreated),
     adapt(platform) {
       keepLists(platform);
+      keepIntervals(platform);
       escapeAtOnce(platform);
     },
   };
@@ -52,6 +53,11 @@ function mapperOptions(database: DatabaseDeclaration, onPoolCreated: (pool: Pool
 function keepLists(platform: Platform): void {
   const quoted = (item: unknown) => (item === null ? 'NULL' : `"${String(item).replace(/["\\]/g, '\\$&')}"`);
   platform.marshallArray = (items: unknown[]) => `{${items.map(quoted).join(',')}}`;
+}
+
+/** An interval is the text that the server writes, as the models declare it; the mapper would take it apart. */
+function keepIntervals(platform: Platform): void {
+  platform.convertIntervalToJSValue = (text) => text;
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { ColumnValues } from '../dialect.ts';
 import { isDate, isInt64, isInteger, isStorableText } from '../storable.ts';
-import type { ValueKind } from '../value-kind.ts';
+import { type Comparison, columnKinds, type ValueKind } from '../value-kind.ts';
 
 /** PostgreSQL refuses to compare a column with a text that does not fit the type of the column. */
 export function sortKeyCheck(kind: ValueKind, columnType: string): ReturnType<ColumnValues['sortKeyCheck']> {
@@ -12,45 +12,35 @@ const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const time = /^(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,6})?$/;
 const offset = /^(?:[+-](?:0\d|1[0-5])(?::[0-5]\d){0,2})?$/;
 
-function textCheck(kind: ValueKind, column: string): ((value: string) => boolean) | null {
-  switch (kind.kind) {
-    case 'integer':
-      return ifColumn(
-        /^(int|integer|int4|int2|smallint|serial|smallserial)$/,
-        column,
-        isIntegerOf(/2|small/.test(column) ? 15n : 31n),
-      );
-    case 'bigint':
-      return ifColumn(/^(bigint|int8|bigserial)$/, column, isInt64);
-    case 'decimal':
-      return ifColumn(/^(numeric|decimal)/, column, (value) => /^-?\d{1,100}(\.\d{1,100})?$/.test(value));
-    case 'float':
-    case 'real': {
-      const round = /^(real|float4)/.test(column) ? Math.fround : Number;
-      return ifColumn(/^(double|float|real)/, column, (value) => isFloat(value, round));
-    }
-    case 'boolean':
-      return ifColumn(/^bool/, column, (value) => value === 't' || value === 'f');
-    case 'string':
-      return ifColumn(/^(text|varchar|character|char|bpchar|citext)/, column, isStorableText);
-    case 'uuid':
-      return ifColumn(/^uuid$/, column, (value) => uuid.test(value));
-    case 'enum': {
-      const items = new Set(kind.items.map(String));
-      return (value) => items.has(value);
-    }
-    case 'date':
-      return ifColumn(/^date$/, column, isDate);
-    case 'time':
-      return ifColumn(/^time(?!stamp|tz|.* with time)/, column, (value) => time.test(value));
-    case 'datetime':
-      return ifColumn(/^timestamp/, column, isTimestamp);
-    default:
-      return null;
-  }
+type TextCheck = (value: string) => boolean;
+
+function textCheck(kind: ValueKind, column: string): TextCheck | null {
+  const { comparison } = columnKinds[kind.kind];
+  return comparison && checks[comparison](column, kind);
 }
 
-function ifColumn<Check>(type: RegExp, column: string, check: Check): Check | null {
+const checks: Readonly<Record<Comparison, (column: string, kind: ValueKind) => TextCheck | null>> = {
+  integer: (column) =>
+    ifColumn(/^(int|integer|int4|int2|smallint|serial|smallserial)$/, column, isIntegerOf(/2|small/.test(column) ? 15n : 31n)),
+  bigint: (column) => ifColumn(/^(bigint|int8|bigserial)$/, column, isInt64),
+  decimal: (column) => ifColumn(/^(numeric|decimal)/, column, (value) => /^-?\d{1,100}(\.\d{1,100})?$/.test(value)),
+  number(column) {
+    const round = /^(real|float4)/.test(column) ? Math.fround : Number;
+    return ifColumn(/^(double|float|real)/, column, (value) => isFloat(value, round));
+  },
+  boolean: (column) => ifColumn(/^bool/, column, (value) => value === 't' || value === 'f'),
+  text: (column) => ifColumn(/^(text|varchar|character|char|bpchar|citext)/, column, isStorableText),
+  uuid: (column) => ifColumn(/^uuid$/, column, (value) => uuid.test(value)),
+  item(_column, kind) {
+    const items = new Set('items' in kind ? kind.items.map(String) : []);
+    return (value) => items.has(value);
+  },
+  date: (column) => ifColumn(/^date$/, column, isDate),
+  time: (column) => ifColumn(/^time(?!stamp|tz|.* with time)/, column, (value) => time.test(value)),
+  datetime: (column) => ifColumn(/^timestamp/, column, isTimestamp),
+};
+
+function ifColumn(type: RegExp, column: string, check: TextCheck): TextCheck | null {
   return type.test(column) ? check : null;
 }
 

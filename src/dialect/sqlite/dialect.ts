@@ -25,6 +25,7 @@ export function setUpSqlite({ readOnly, statementTimeout, url }: DatabaseDeclara
     options: { driver: SqliteDriver, dbName: file, driverOptions: kysely } as unknown as Partial<Options>,
     adapt(platform) {
       keepLists(platform);
+      keepIntervals(platform);
       keepMilliseconds(platform);
     },
   };
@@ -44,6 +45,12 @@ function listIn(text: string): string[] | null {
   } catch {
     return null;
   }
+}
+
+/** SQLite takes the type `interval` for a sort of integer, and returns a text such as `1e5` as a number. */
+function keepIntervals(platform: Platform): void {
+  platform.convertIntervalToJSValue = (value: unknown) =>
+    (typeof value === 'number' || typeof value === 'bigint' ? String(value) : value) as string;
 }
 
 /** A version that is a time tells changes of the same second apart, which SQLite's own default does not. */

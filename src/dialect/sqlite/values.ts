@@ -1,6 +1,6 @@
 import type { ColumnValues } from '../dialect.ts';
 import { isInt64, isStorableText } from '../storable.ts';
-import type { ValueKind } from '../value-kind.ts';
+import { type Comparison, columnKinds, type ValueKind } from '../value-kind.ts';
 
 export const sqliteValues: ColumnValues = Object.freeze<ColumnValues>({
   readsText: false,
@@ -12,13 +12,15 @@ export const sqliteValues: ColumnValues = Object.freeze<ColumnValues>({
   bindable,
   storable: bindable,
   comparable(value, { kind }) {
-    if (kind === 'bigint') return BigInt(value as string | number | bigint);
-    return bindable(kind === 'decimal' ? Number(value) : value);
+    const { comparison } = columnKinds[kind];
+    if (comparison === 'bigint') return BigInt(value as string | number | bigint);
+    return bindable(comparison === 'decimal' ? Number(value) : value);
   },
   list: jsonList,
   listText: jsonList,
   sortKeyCheck,
-  sortKey: (value, { kind }) => (kind === 'bigint' && typeof value === 'string' ? BigInt(value) : bindable(value)),
+  sortKey: (value, { kind }) =>
+    columnKinds[kind].comparison === 'bigint' && typeof value === 'string' ? BigInt(value) : bindable(value),
   keyAsRead: (key) => key,
 });
 
@@ -33,26 +35,28 @@ function jsonList(values: Iterable<unknown>): string {
   return `[${items.join(',')}]`;
 }
 
+type SortKeyCheck = (value: string | number) => boolean;
+
+const isNumber: SortKeyCheck = (value) => typeof value === 'number' && Number.isFinite(value);
+const isText: SortKeyCheck = (value) => typeof value === 'string' && isStorableText(value);
+const isEither: SortKeyCheck = (value) => isText(value) || isNumber(value);
+
 /** SQLite compares any two values, so it is enough that the value is of a type that the column usually holds. */
-function sortKeyCheck({ kind }: ValueKind): ReturnType<ColumnValues['sortKeyCheck']> {
-  switch (kind) {
-    case 'bigint':
-      return (value) => typeof value === 'string' && isInt64(value);
-    case 'integer':
-    case 'boolean':
-    case 'float':
-    case 'real':
-    case 'decimal':
-      return (value) => typeof value === 'number' && Number.isFinite(value);
-    case 'date':
-    case 'datetime':
-    case 'enum':
-      return (value) => (typeof value === 'string' ? isStorableText(value) : Number.isFinite(value));
-    case 'string':
-    case 'uuid':
-    case 'time':
-      return (value) => typeof value === 'string' && isStorableText(value);
-    default:
-      return null;
-  }
+const checks: Readonly<Record<Comparison, SortKeyCheck>> = {
+  bigint: (value) => typeof value === 'string' && isInt64(value),
+  integer: isNumber,
+  boolean: isNumber,
+  number: isNumber,
+  decimal: isNumber,
+  date: isEither,
+  datetime: isEither,
+  item: isEither,
+  text: isText,
+  uuid: isText,
+  time: isText,
+};
+
+function sortKeyCheck({ kind }: ValueKind): SortKeyCheck | null {
+  const { comparison } = columnKinds[kind];
+  return comparison && checks[comparison];
 }

@@ -1,0 +1,278 @@
+import { isDate } from '../dialect/storable.ts';
+import type { KindName, KindOf, ValueKind } from '../dialect/value-kind.ts';
+import {
+  type Parser,
+  parseAnything,
+  parseBigint,
+  parseCustom,
+  parseDateTime,
+  parseDecimal,
+  parseEnum,
+  parseInteger,
+  parseList,
+  parseReal,
+  parseString,
+  textLike,
+  wrongType,
+} from './from-json.ts';
+import {
+  bytesOfRow,
+  bytesToJson,
+  type Converter,
+  dateOf,
+  dateTimeToJson,
+  dateToJson,
+  decimalToJson,
+  integerToJson,
+  parsedJson,
+} from './to-json.ts';
+
+/** How values come from the database: PostgreSQL's as text, SQLite's as JavaScript values. */
+export type RowFormat = 'text' | 'native';
+
+/** How a row writer writes what needs more than a text. */
+interface Writing {
+  /** The expression for a value of any type. */
+  readonly any: (value: string) => string;
+  /** The expression for what a function makes of a value. */
+  readonly converted: (convert: Converter, value: string) => string;
+}
+
+/** How values of a kind of column become JSON and back. */
+interface KindConversions<Kind extends ValueKind> {
+  /** Makes the parser of a value in a body: it takes the right JSON type within the column's limits, and nothing else. */
+  readonly parser: (kind: Kind) => Parser;
+  /** What would stand in JSON for a text in an address; undefined if nothing would. */
+  readonly fromText: (text: string, kind: Kind) => unknown;
+  /** Makes what turns a value of an entity into JSON. */
+  readonly toJson: (kind: Kind) => Converter;
+  /** The source that writes a value of a row, which is not null. `h.text` and `h.timestamp` are those of the row writer. */
+  readonly expression: (value: string, kind: Kind, isText: boolean, writing: Writing) => string;
+  /** The JSON Schema (2020-12) of values in bodies (`isWritten`), or in responses. */
+  readonly schema: (kind: Kind, isWritten: boolean) => Readonly<Record<string, unknown>>;
+}
+
+const asItIs: Converter = (value) => value;
+const unchanged = () => asItIs;
+const sameText = (text: string) => text;
+const textExpression = (value: string) => `h.text(${value})`;
+const anything = () => ({});
+
+const patterns = {
+  uuid: /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i,
+  time: /^([01]\d|2[0-3]):[0-5]\d(:[0-5]\d)?$/,
+  base64: /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/,
+};
+
+const longestInterval = 100;
+
+/** Each kind of column in JSON: the only list of its sort, so that parsers, writers and schemas of a kind agree. */
+const kindConversions: { readonly [Name in KindName]: KindConversions<KindOf<Name>> } = {
+  integer: {
+    parser: (kind) => (json) => parseInteger(json, kind),
+    fromText: (text) => (/^(?:0|-?[1-9]\d{0,15})$/.test(text) ? Number(text) : undefined),
+    toJson: unchanged,
+    expression: (value, _kind, isText, { any }) => (isText ? value : any(value)),
+    schema: ({ max, min }, isWritten) => (isWritten ? { type: 'integer', minimum: min, maximum: max } : { type: 'integer' }),
+  },
+  bigint: {
+    parser:
+      ({ as }) =>
+      (json) =>
+        parseBigint(json, as),
+    fromText: sameText,
+    toJson: () => integerToJson,
+    expression: (value, { as }, _isText, { converted }) =>
+      converted(as === 'number' ? (given) => integerToJson(Number(given)) : integerToJson, value),
+    schema: (_kind, isWritten) => ({
+      type: ['integer', 'string'],
+      format: 'int64',
+      pattern: '^-?[0-9]{1,19}$',
+      ...(isWritten && { minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER }),
+      description: 'A string where it is beyond 2^53; from -9223372036854775807 to 9223372036854775807.',
+    }),
+  },
+  decimal: {
+    parser: (kind) => (json) => parseDecimal(json, kind),
+    fromText: sameText,
+    toJson:
+      ({ scale }) =>
+      (value) =>
+        decimalToJson(value, scale),
+    expression: (value, kind, _isText, { converted }) => converted(toJson(kind), value),
+    schema: ({ precision, scale }) => ({ type: 'string', format: 'decimal', pattern: decimalPattern(precision, scale) }),
+  },
+  float: {
+    parser: () => (json) => (typeof json === 'number' && Number.isFinite(json) ? { value: json } : wrongType('a number')),
+    fromText: numberIn,
+    toJson: unchanged,
+    expression: (value, _kind, _isText, { converted }) => converted(Number, value),
+    schema: () => ({ type: 'number', format: 'double' }),
+  },
+  real: {
+    parser: () => parseReal,
+    fromText: numberIn,
+    toJson: unchanged,
+    expression: (value, _kind, _isText, { converted }) => converted(Number, value),
+    schema: () => ({ type: 'number', format: 'float' }),
+  },
+  boolean: {
+    parser: () => (json) => (typeof json === 'boolean' ? { value: json } : wrongType('true or false')),
+    fromText: (text) => (text === 'true' ? true : text === 'false' ? false : undefined),
+    toJson: unchanged,
+    expression: (value, _kind, isText) => (isText ? `(${value} === 't' ? 'true' : 'false')` : `(${value} ? 'true' : 'false')`),
+    schema: () => ({ type: 'boolean' }),
+  },
+  string: {
+    parser:
+      ({ fixed, length }) =>
+      (json) =>
+        parseString(fixed && typeof json === 'string' ? withoutPadding(json) : json, length),
+    fromText: sameText,
+    toJson: ({ fixed }) => (fixed ? (value) => (typeof value === 'string' ? withoutPadding(value) : value) : asItIs),
+    expression: (value, kind, _isText, { converted }) => (kind.fixed ? converted(toJson(kind), value) : textExpression(value)),
+    schema: ({ length }, isWritten) =>
+      isWritten && length !== null ? { type: 'string', maxLength: length } : { type: 'string' },
+  },
+  uuid: {
+    parser: () => textLike(patterns.uuid, 'a UUID', (text) => text.toLowerCase()),
+    fromText: sameText,
+    toJson: unchanged,
+    expression: textExpression,
+    schema: () => ({ type: 'string', format: 'uuid' }),
+  },
+  date: {
+    parser: () => (json) =>
+      typeof json === 'string' && isDate(json) ? { value: json } : wrongType('a date such as "2026-11-15"'),
+    fromText: sameText,
+    toJson: () => dateToJson,
+    expression: (value, _kind, isText, { converted }) => (isText ? textExpression(value) : converted(dateToJson, value)),
+    schema: () => ({ type: 'string', format: 'date' }),
+  },
+  datetime: {
+    parser:
+      ({ digits }) =>
+      (json) =>
+        parseDateTime(json, digits),
+    fromText: (text) => (isDate(text) ? `${text}T00:00:00.000Z` : text),
+    toJson: () => (value) => (value instanceof Date ? dateTimeToJson(value) : value),
+    expression: (value, _kind, isText, { converted }) => (isText ? `h.timestamp(${value})` : converted(dateOf, value)),
+    schema: () => ({ type: 'string', format: 'date-time' }),
+  },
+  time: {
+    parser: () => textLike(patterns.time, 'a time such as "13:45:00"', (text) => (text.length === 5 ? `${text}:00` : text)),
+    fromText: sameText,
+    toJson: unchanged,
+    expression: textExpression,
+    schema: () => ({ type: 'string', pattern: '^([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]$' }),
+  },
+  interval: {
+    parser: () => (json) => parseString(json, longestInterval),
+    fromText: sameText,
+    toJson: unchanged,
+    expression: textExpression,
+    schema: (_kind, isWritten) => (isWritten ? { type: 'string', maxLength: longestInterval } : { type: 'string' }),
+  },
+  enum: {
+    parser: (kind) => (json) => parseEnum(json, kind),
+    fromText: (text, { items }) => items.find((item) => String(item) === text),
+    toJson: unchanged,
+    expression: (value, { items }, isText) =>
+      isText && items.every((item) => typeof item === 'number') ? value : textExpression(value),
+    schema: ({ items }) => ({ type: typesOf(items), enum: [...items] }),
+  },
+  blob: {
+    parser: () => textLike(patterns.base64, 'bytes in base64', (text) => Buffer.from(text, 'base64')),
+    fromText: sameText,
+    toJson: () => bytesToJson,
+    expression: (value, _kind, _isText, { converted }) => converted(bytesOfRow, value),
+    schema: () => ({ type: 'string', contentEncoding: 'base64' }),
+  },
+  json: {
+    parser: () => parseAnything,
+    fromText: sameText,
+    toJson: unchanged,
+    expression: (value, _kind, _isText, { converted }) => converted(parsedJson, value),
+    schema: anything,
+  },
+  any: {
+    parser: () => parseAnything,
+    fromText: sameText,
+    toJson: unchanged,
+    expression: (value, _kind, _isText, { converted }) => converted(asItIs, value),
+    schema: anything,
+  },
+  array: {
+    parser: ({ item }) => parseList(fromJson(item)),
+    fromText: sameText,
+    toJson: ({ item }) => {
+      const convert = toJson(item);
+      return (value) => (Array.isArray(value) ? value.map(convert) : value);
+    },
+    expression: (value, kind, _isText, { converted }) => converted(toJson(kind), value),
+    schema: ({ item }, isWritten) => ({ type: 'array', items: schemaOfKind(item, isWritten) }),
+  },
+  custom: {
+    parser: (kind) => (json) => parseCustom(json, kind),
+    fromText: sameText,
+    toJson:
+      ({ platform, type }) =>
+      (value) =>
+        type.toJSON(value, platform),
+    expression: (value, kind, _isText, { converted }) => converted(toJson(kind), value),
+    schema: anything,
+  },
+};
+
+function conversionsOf(kind: ValueKind): KindConversions<ValueKind> {
+  return kindConversions[kind.kind] as unknown as KindConversions<ValueKind>;
+}
+
+/** Makes the parser of a column's values in bodies: it takes the right JSON type within the column's limits, and nothing else. */
+export function fromJson(kind: ValueKind): Parser {
+  return conversionsOf(kind).parser(kind);
+}
+
+/** What would stand in JSON for a text that stands in an address; undefined if nothing would. */
+export function jsonOfText(kind: ValueKind, text: string): unknown {
+  return conversionsOf(kind).fromText(text, kind);
+}
+
+/** Turns a column's value into what stands in JSON. */
+export function toJson(kind: ValueKind): Converter {
+  return conversionsOf(kind).toJson(kind);
+}
+
+/** The source that writes a column's value, which is not null. `convert` takes the place of what the kind says. */
+export function valueExpression(
+  { value: kind, convert }: { readonly value: ValueKind; readonly convert?: Converter },
+  value: string,
+  format: RowFormat,
+  writing: Writing,
+): string {
+  if (convert) return writing.converted(convert, value);
+  return conversionsOf(kind).expression(value, kind, format === 'text', writing);
+}
+
+/** The JSON Schema (2020-12) of a column's values in bodies (`isWritten`), or in responses. */
+export function schemaOfKind(kind: ValueKind, isWritten: boolean): Readonly<Record<string, unknown>> {
+  return conversionsOf(kind).schema(kind, isWritten);
+}
+
+function numberIn(text: string): number | undefined {
+  return /^-?\d{1,400}(?:\.\d{1,400})?(?:[eE][+-]?\d{1,3})?$/.test(text) ? Number(text) : undefined;
+}
+
+function withoutPadding(text: string): string {
+  return text.replace(/ +$/, '');
+}
+
+function typesOf(values: readonly (string | number)[]): string | string[] {
+  const types = [...new Set(values.map((value) => typeof value))];
+  return types.length === 1 ? (types[0] as string) : types;
+}
+
+function decimalPattern(precision: number, scale: number): string {
+  const whole = precision - scale;
+  return `^-?[0-9]{1,${Math.max(1, whole)}}${scale > 0 ? `(\\.[0-9]{1,${scale}})?` : ''}$`;
+}
