@@ -2,6 +2,7 @@ import { Collection, type EntityMetadata, helper, Reference, raw } from '@mikro-
 import type { ApiRequest } from '../access/user.ts';
 import type { RequestEntityManager } from '../database/mapper.ts';
 import { mostViolations, problem, type Violation } from '../errors.ts';
+import { ownProperties } from '../model/field-plan.ts';
 import { typeOf } from '../model/hierarchy.ts';
 import { takeAsRead } from '../query/hold-row.ts';
 import {
@@ -144,7 +145,7 @@ async function readField(
   path: string,
 ): Promise<unknown> {
   if (json === null && field.kind !== 'to-many') {
-    const kept = await keptToOne(field, current, scope);
+    const kept = (await keptToOne(field, current, scope)) ?? keptParts(field, current);
     if (kept !== undefined) return kept;
     if (field.nullable) return null;
     scope.violations.push(missing(path));
@@ -221,6 +222,26 @@ async function keptToOne(field: WritableField, current: Record<string, unknown> 
   return hidden;
 }
 
+/**
+ * What an embedded object holds beyond the fields that bodies can set. They stay, whatever is sent: null is about what the caller can set.
+ * Undefined if nothing of it is left.
+ */
+function keptParts(field: WritableField, current: Record<string, unknown> | null): unknown {
+  const embedded = field.kind === 'embedded' && !field.array ? current?.[field.property] : null;
+  if (field.kind !== 'embedded' || typeof embedded !== 'object' || embedded === null) return undefined;
+  const plan = field.plans.length === 1 ? field.plans[0] : undefined;
+  const hidden = plan && hiddenParts(plan, embedded as Record<string, unknown>);
+  if (!plan || !hidden || Object.values(hidden).every((part) => part === null || part === undefined)) return undefined;
+  const cleared = Object.fromEntries([...plan.fields.values()].map(({ property }) => [property, null]));
+  return { ...cleared, ...hidden };
+}
+
+function hiddenParts({ fields, meta }: EmbeddedPlan, embedded: Record<string, unknown>): Record<string, unknown> {
+  const settable = new Set([...fields.values()].map(({ property }) => property));
+  const parts = ownProperties(meta).filter((part) => part.persist !== false && !settable.has(part.name as string));
+  return Object.fromEntries(parts.map(({ name }) => [name as string, embedded[name as string]]));
+}
+
 /** A list is not about the items that the caller cannot see: they stay. What it leaves out otherwise can be removed once it is known. */
 async function keptItems(
   field: AssociationWrite,
@@ -283,6 +304,7 @@ async function readEmbeddable(
   // what is not there yet has nothing to be merged with
   const mode: WriteMode = scope.mode === 'patch' && current === null ? 'create' : scope.mode;
   const values = await readFields(plan.fields, json, current, { ...scope, mode }, `${path}.`, keys);
+  if (mode === 'replace' && current) Object.assign(values, hiddenParts(plan, current));
   return plan.discriminator ? { ...values, [plan.discriminator.property]: plan.discriminator.value } : values;
 }
 
@@ -307,7 +329,7 @@ async function valueOfAbsent(
   path: string,
 ): Promise<unknown> {
   if (field.kind === 'to-many') return keptItems(field, current, scope);
-  const kept = await keptToOne(field, current, scope);
+  const kept = (await keptToOne(field, current, scope)) ?? keptParts(field, current);
   if (kept !== undefined) return kept;
   const { default: literal, defaultRaw, onCreate } = field.metadata;
   if (literal !== undefined && literal !== null) return literal;

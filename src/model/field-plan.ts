@@ -125,6 +125,17 @@ function planEmbedded(
   return { variants };
 }
 
+/**
+ * Whether an embedded object that may be null has parts that the plan does not show. Then it is shown as null if all that is shown of it
+ * is null: otherwise callers could tell whether a hidden part is set.
+ */
+export function hidesParts({ metadata, plan }: EmbeddedField): boolean {
+  if (metadata.nullable !== true) return false;
+  return [...plan.variants].some(([meta, fields]) =>
+    ownProperties(meta).some((part) => part.persist !== false && !fields.some(({ metadata: shown }) => shown === part)),
+  );
+}
+
 /** The models that an association can hold. */
 export function targetsOf(property: EntityProperty): readonly EntityMetadata[] {
   if (property.polymorphTargets) return property.polymorphTargets;

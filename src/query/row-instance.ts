@@ -3,7 +3,6 @@ import {
   Collection,
   type EntityMetadata,
   type EntityProperty,
-  helper,
   type Platform,
   Reference,
   ReferenceKind,
@@ -120,14 +119,18 @@ function managedTwin(meta: EntityMetadata, instance: object): object {
   for (const [name, value] of Object.entries(instance)) {
     const property = meta.properties[name as never] as EntityProperty | undefined;
     if (!property || value instanceof Collection) continue;
-    data[name] = property.targetMeta && !property.targetMeta.embeddable && value !== null ? keyIn(value) : value;
+    const target = property.targetMeta?.embeddable ? undefined : property.targetMeta;
+    data[name] = target && value !== null ? keyIn(value, property) : value;
   }
   return context.em().merge(meta.class, data as never, { refresh: false } as never) as object;
 }
 
-function keyIn(value: unknown): unknown {
-  const entity = Reference.unwrapReference(value as object);
-  return typeof entity === 'object' ? helper(entity).getPrimaryKey() : entity;
+/** The key of an associated instance, read from it: MikroORM is not asked, and so does not take it over. */
+function keyIn(value: unknown, { polymorphic, targetMeta }: EntityProperty): unknown {
+  const entity = Reference.unwrapReference(value as object) as Record<string, unknown>;
+  if (typeof entity !== 'object') return entity;
+  if (polymorphic) return entity;
+  return entity[keyOf(targetMeta as EntityMetadata).name as string];
 }
 
 /**
@@ -137,7 +140,6 @@ function keyIn(value: unknown): unknown {
 export function compileReference(meta: EntityMetadata): (key: unknown, context: InstanceContext) => object {
   const key = keyOf(meta);
   const make = compileInstance(meta, [{ kind: 'value', property: key, column: 0, read: null }]);
-  const wrappedOf = Object.getOwnPropertyDescriptor(meta.class.prototype, '__helper')?.get;
   const unused: InstanceContext = {
     em: () => {
       throw new Error('this reference belongs to no request');
@@ -146,10 +148,15 @@ export function compileReference(meta: EntityMetadata): (key: unknown, context: 
   const shadow = Object.getPrototypeOf(make([null], [], unused)) as object;
   Object.defineProperty(shadow, '__helper', {
     configurable: true,
-    get(this: { [contextKey]: InstanceContext }) {
-      const wrapped = wrappedOf?.call(this) as { __initialized: boolean; __managed: boolean; __em: unknown };
-      const em = this[contextKey].em();
+    get(this: { [contextKey]?: InstanceContext; __helper: Wrapped }) {
+      const em = this[contextKey]?.em();
+      // from now on it is what MikroORM itself would have made
+      delete this[contextKey];
+      Object.setPrototypeOf(this, meta.class.prototype);
+      const wrapped = this.__helper;
       wrapped.__initialized = false;
+      if (!em || em.getUnitOfWork().getById(meta.class, (this as Record<string, unknown>)[key.name as string] as never))
+        return wrapped;
       wrapped.__managed = true;
       wrapped.__em = em;
       em.getUnitOfWork().getIdentityMap().store(this);
@@ -157,6 +164,12 @@ export function compileReference(meta: EntityMetadata): (key: unknown, context: 
     },
   });
   return (given, context) => make([given], [], context) as object;
+}
+
+interface Wrapped {
+  __initialized: boolean;
+  __managed: boolean;
+  __em: unknown;
 }
 
 /** Finds how a column's value becomes what MikroORM would have put into an entity; `sql` is the column as it is selected. */

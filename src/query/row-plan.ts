@@ -15,6 +15,7 @@ import {
   type EmbeddedField,
   type Field,
   type FieldPlan,
+  hidesParts,
   type ScalarField,
   targetsOf,
 } from '../model/field-plan.ts';
@@ -507,12 +508,14 @@ class Selection {
   }
 
   /** `property` is the embeddable's place in the table, which knows the names of its columns. */
-  #embeddedAs({ name, plan }: EmbeddedField, property: EntityProperty, path: string, alias: string): RowField {
+  #embeddedAs(embedded: EmbeddedField, property: EntityProperty, path: string, alias: string): RowField {
+    const { name, plan } = embedded;
+    const hides = hidesParts(embedded);
     const variants = [...plan.variants.values()];
     const fields = variants[0];
     if (variants.length !== 1 || !fields) throw new NeedsEntity(`${path} can be one of several classes`);
     if (property.object || property.array) {
-      const read = embeddedReader(fields, property, this.#planner.mapper, path);
+      const read = embeddedReader(fields, property, this.#planner.mapper, path, hides);
       const column = this.add(`${alias}.${this.#planner.quote(property.fieldNames[0] as string)}`);
       return { kind: 'value', name, column, value: { kind: 'json' }, convert: (given) => read(parsedJson(given)) };
     }
@@ -524,7 +527,8 @@ class Selection {
       if (field.kind !== 'scalar' || place.fieldNames?.length !== 1) throw new NeedsEntity(`${path} holds more than columns`);
       return this.#value(field.name, field.value, `${alias}.${this.#planner.quote(place.fieldNames[0] as string)}`, place);
     });
-    const columns = decidingColumns(property)?.map((column) => this.add(`${alias}.${this.#planner.quote(column)}`)) ?? null;
+    const deciding = hides ? shownColumns(fields, property) : decidingColumns(property);
+    const columns = deciding?.map((column) => this.add(`${alias}.${this.#planner.quote(column)}`)) ?? null;
     return { kind: 'embedded', name, columns, fields: inner };
   }
 
@@ -706,12 +710,26 @@ function decidingColumns(property: EntityProperty): string[] | null {
   return columns;
 }
 
-/** Reads an embeddable that is kept as JSON, or a list of them, as far as the plan shows it. */
+/** The columns of what is shown of an embedded object. */
+function shownColumns(fields: readonly Field[], property: EntityProperty): string[] {
+  return fields.flatMap((field) => {
+    const place = property.embeddedProps[field.property] as EntityProperty | undefined;
+    if (!place) return [];
+    const inner = field.kind === 'embedded' && !place.object && !place.array ? [...field.plan.variants.values()][0] : null;
+    return inner ? shownColumns(inner, place) : (place.fieldNames ?? []);
+  });
+}
+
+/**
+ * Reads an embeddable that is kept as JSON, or a list of them, as far as the plan shows it. With `hides`, one of which all that is shown
+ * is null is null.
+ */
 function embeddedReader(
   fields: readonly Field[],
   property: EntityProperty,
   mapper: Mapper,
   path: string,
+  hides: boolean,
 ): (json: unknown) => unknown {
   const readers = fields.map((field) => {
     const place = property.embeddedProps[field.property] as EntityProperty | undefined;
@@ -730,7 +748,7 @@ function embeddedReader(
       const given = members[keys[0] as string] ?? members[keys[1] as string];
       target[name] = given === null || given === undefined ? null : (read(given) ?? null);
     }
-    return target;
+    return hides && !property.array && Object.values(target).every((value) => value === null) ? null : target;
   };
   return (json) => (Array.isArray(json) ? json.map(one) : json === null ? null : one(json));
 }
@@ -739,7 +757,7 @@ function memberReader(field: Field, place: EntityProperty, mapper: Mapper, path:
   if (field.kind === 'embedded') {
     const variants = [...field.plan.variants.values()];
     if (variants.length !== 1 || !variants[0]) throw new NeedsEntity(`${path}.${field.property} can be one of several classes`);
-    return embeddedReader(variants[0], place, mapper, `${path}.${field.property}`);
+    return embeddedReader(variants[0], place, mapper, `${path}.${field.property}`, hidesParts(field));
   }
   if (field.kind !== 'scalar' || field.value.kind === 'any' || field.value.kind === 'custom')
     throw new NeedsEntity(`${path} holds more than plain values`);

@@ -1,6 +1,14 @@
 import { Collection, type EntityMetadata, type EntityProperty, helper, Reference, ScalarReference, Utils } from '@mikro-orm/core';
 import type { Mapper } from '../database/mapper.ts';
-import { type Field, type FieldPlan, ownProperties, planFields, planProperties, targetsOf } from '../model/field-plan.ts';
+import {
+  type Field,
+  type FieldPlan,
+  hidesParts,
+  ownProperties,
+  planFields,
+  planProperties,
+  targetsOf,
+} from '../model/field-plan.ts';
 import { metaOfEntity } from '../model/hierarchy.ts';
 import { keyOf } from '../model/identifier.ts';
 import { toJson } from './kind-conversions.ts';
@@ -195,7 +203,12 @@ function compileValue(field: Field, serialize: WriteValue): WriteValue {
     }
     case 'embedded': {
       const write = compileEmbedded(field.plan, serialize);
-      return (value, sight) => (Array.isArray(value) ? value.map((item) => write(item, sight)) : write(value, sight));
+      const hides = hidesParts(field);
+      return (value, sight) => {
+        if (Array.isArray(value)) return value.map((item) => write(item, sight));
+        const shown = write(value, sight) as Record<string, unknown>;
+        return hides && Object.values(shown).every((part) => part === null) ? null : shown;
+      };
     }
     case 'to-one': {
       const write = compileAssociated(field.plan, serialize);
