@@ -1,5 +1,4 @@
 import { channel } from 'node:diagnostics_channel';
-import type { EntityMetadata } from '@mikro-orm/core';
 import type { FastifyInstance, FastifyPluginAsync, FastifyRequest, onRequestHookHandler } from 'fastify';
 import { type AccessWatch, watchedCall } from './access/access-watch.ts';
 import { createApiKeyAuthenticator } from './access/api-keys.ts';
@@ -28,8 +27,7 @@ import type { Writer } from './database/writer.ts';
 import type { ActionDeclaration, JwtDeclaration, RateLimitDeclaration } from './declaration/types.ts';
 import { dialectOf } from './dialect/dialect.ts';
 import { Problem, problem } from './errors.ts';
-import { metaOf } from './model/hierarchy.ts';
-import { type RootFilter, rootFilterOf } from './query/root-filter.ts';
+import { rootFiltersOf } from './query/root-filter.ts';
 import { addSearchIndexes } from './query/search-index.ts';
 import { textMatching } from './query/text-matching.ts';
 import { toProblem } from './response/problem-document.ts';
@@ -118,7 +116,7 @@ export async function mountApplication(
   acceptJson(app, declaration.server);
   const challenge = challengeOf(authenticators);
   answerErrors(app, application, challenge, observer, onProblem);
-  const filters = await rootFilters(application);
+  const filters = application.compiledReads ? await rootFiltersOf(mapper, declaration.apis) : new Map();
   const asked = {
     isHiding: hidingClasses(declaration.apis, mapper),
     matching: await textMatching(mapper, declaration.apis),
@@ -219,21 +217,6 @@ async function authenticatorsOf({
     ...(security.apiKeys.length > 0 ? [createApiKeyAuthenticator(security.apiKeys)] : []),
     ...instancesOf(own, isAuthenticatorClass),
   ];
-}
-
-/** What the models of the APIs filter by default, for those who compile reads of them. */
-async function rootFilters({
-  compiledReads,
-  declaration,
-  mapper,
-}: Application): Promise<ReadonlyMap<EntityMetadata, RootFilter>> {
-  const filters = new Map<EntityMetadata, RootFilter>();
-  if (!compiledReads) return filters;
-  for (const { class: model } of declaration.apis) {
-    const meta = metaOf(mapper, model.value);
-    if (!filters.has(meta)) filters.set(meta, await rootFilterOf(mapper, meta));
-  }
-  return filters;
 }
 
 /** What looks into bodies is loaded where some are declared. */

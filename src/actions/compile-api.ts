@@ -4,7 +4,7 @@ import type { GuardFor } from '../access/guard.ts';
 import type { Cursors } from '../database/cursor.ts';
 import type { Executor } from '../database/executor.ts';
 import type { Writer } from '../database/writer.ts';
-import type { ActionDeclaration, ApiDeclaration, SortKey } from '../declaration/types.ts';
+import type { ActionDeclaration, ApiDeclaration, HttpMethod, SortKey } from '../declaration/types.ts';
 import { metaOf } from '../model/hierarchy.ts';
 import { identifierParser } from '../model/identifier.ts';
 import { Askable, type AskedModel } from '../query/asked.ts';
@@ -34,6 +34,8 @@ export interface Compilers {
   readonly bodies: ReadonlyMap<ActionDeclaration, BodyCheck>;
   /** Watches every access check. */
   readonly access?: AccessWatch | undefined;
+  /** Is told for each route and method why its rows go through MikroORM; null if compiled statements read or write them. */
+  readonly onPlanned?: ((record: RouteRecord, method: HttpMethod, reason: string | null) => void) | undefined;
 }
 
 /** Everything that the actions of an API need, and the controller that they are methods of. */

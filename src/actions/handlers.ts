@@ -116,8 +116,10 @@ export function compileHandlers(
     };
     // whoever watches is told of a check once, and nothing may be written
     const planning = compiledReads && !observer && action.repeatable !== false ? compilers : null;
+    const planned = (reason: string | null) => compilers.onPlanned?.(record, method, reason);
+    if (!isDefault) planned('a method of the controller handles it');
     const parts = isDefault
-      ? defaultParts(runtime, action, method, format, planning)
+      ? defaultParts(runtime, action, method, format, planning, planned)
       : customParts(runtime, controller, record, format);
     const made = actionHandler({
       ...common,
@@ -141,10 +143,13 @@ function defaultParts(
   method: HttpMethod,
   format: string,
   planning: WritePlanning | null,
+  planned: (reason: string | null) => void,
 ): Parts {
   const { name } = action;
   if (action.kind === 'index') {
-    const store = planning && method === 'POST' ? planWrite(api, name, method, planning).store : api.entityWrites;
+    const plan = planning && method === 'POST' ? planWrite(api, name, method, planning) : null;
+    if (plan) planned(plan.reason);
+    const store = plan?.store ?? api.entityWrites;
     return {
       admit: async (request) => {
         await admitCollection(api, name, request);
@@ -157,7 +162,8 @@ function defaultParts(
     };
   }
   const association = action.association ? linkOf(api, action) : null;
-  const store = storeOf(api, action, method, planning);
+  const { reason, store } = storeOf(api, action, method, planning);
+  planned(reason);
   const guard = api.guardOf(name, method);
   // nothing has to read the row before it is written
   const isDeferred = !guard.readsSubject && !needsOf(api.overrides, 'changes') && store.isByStatements;
@@ -193,13 +199,13 @@ function storeOf(
   action: ActionDeclaration,
   method: HttpMethod,
   planning: WritePlanning | null,
-): WriteStore | LinkStore {
+): { readonly store: WriteStore | LinkStore; readonly reason: string | null } {
   if (action.association) {
     const isLink = method === 'POST' || method === 'DELETE';
-    return planning && isLink ? planLink(api, action, method, planning).store : api.entityLinks;
+    return planning && isLink ? planLink(api, action, method, planning) : { store: api.entityLinks, reason: null };
   }
   const isWrite = method === 'PATCH' || method === 'PUT' || method === 'DELETE';
-  return planning && isWrite ? planWrite(api, action.name, method, planning).store : api.entityWrites;
+  return planning && isWrite ? planWrite(api, action.name, method, planning) : { store: api.entityWrites, reason: null };
 }
 
 function linkOf({ framework, meta }: ApiRuntime, { association }: ActionDeclaration): Link {
@@ -303,6 +309,7 @@ function readingHandler(record: RouteRecord, method: HttpMethod, format: Format,
   const isIndex = record.action?.kind === 'index';
   const planned = reading.compiledReads ? planRead(isIndex, method, reading) : 'compiled reads are switched off';
   if (reading.compiledReads) observer?.planned(record, typeof planned === 'string' ? planned : null);
+  reading.onPlanned?.(record, method, typeof planned === 'string' ? planned : null);
   const rows = typeof planned === 'string' ? null : planned;
   if (!isIndex) return fetchAction(runtime, rows ?? runtime.entities, method, format);
   return isExport(format)

@@ -3,8 +3,15 @@ import { targetsOf } from '../model/field-plan.ts';
 
 /** Whether a filter of the model itself, or of one it inherits from, is on by default. */
 export function isFiltered(meta: EntityMetadata): boolean {
-  return defaultFilters(meta).length > 0;
+  let filtered = known.get(meta);
+  if (filtered === undefined) {
+    filtered = defaultFilters(meta).length > 0;
+    known.set(meta, filtered);
+  }
+  return filtered;
 }
+
+const known = new WeakMap<EntityMetadata, boolean>();
 
 /** The names of the filters that are on by default. */
 export function defaultFilters(meta: EntityMetadata): string[] {

@@ -2,6 +2,7 @@ import { type EntityMetadata, type EntityProperty, ReferenceKind, raw } from '@m
 import { QueryBuilder } from '@mikro-orm/sql';
 import type { RequestEntityManager } from '../database/mapper.ts';
 import { keyOf } from '../model/identifier.ts';
+import { isFiltered } from './filters.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: the builder of whatever model a declaration names
 export type AnyQueryBuilder = QueryBuilder<any, any, any, any, any, any, any>;
@@ -24,8 +25,10 @@ export async function restrictedQuery(
   const isOwn = returned instanceof QueryBuilder && returned !== fresh;
   if (isOwn || fresh.state.finalized || fresh.state.unionQuery)
     return filteredQuery(em, meta, isOwn ? (returned as AnyQueryBuilder) : fresh);
-  const condition = await em.applyFilters(meta.class, {}, {}, 'read');
-  if (isCondition(condition)) fresh.andWhere(condition as never);
+  if (isFiltered(meta)) {
+    const condition = await em.applyFilters(meta.class, {}, {}, 'read');
+    if (isCondition(condition)) fresh.andWhere(condition as never);
+  }
   return withoutHidden(em, meta, fresh);
 }
 
@@ -49,6 +52,7 @@ export async function filteredQuery(
 async function withoutHidden(em: RequestEntityManager, meta: EntityMetadata, query: AnyQueryBuilder): Promise<AnyQueryBuilder> {
   for (const property of meta.relations as EntityProperty[]) {
     if (!isToOne(property.kind) || !property.owner || property.nullable || !property.targetMeta) continue;
+    if (!property.filters && !isFiltered(property.targetMeta)) continue;
     const condition = await em.applyFilters(property.targetMeta.class, {}, property.filters ?? {}, 'read');
     if (isCondition(condition)) query.andWhere({ [property.name]: condition } as never);
   }

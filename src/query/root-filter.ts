@@ -1,5 +1,7 @@
 import type { EntityMetadata, FilterDef } from '@mikro-orm/core';
 import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
+import type { ApiDeclaration } from '../declaration/types.ts';
+import { metaOf } from '../model/hierarchy.ts';
 import { keyOf } from '../model/identifier.ts';
 import { conditionOf } from './condition-query.ts';
 import { isFiltered, isFixedCondition } from './filters.ts';
@@ -15,6 +17,19 @@ export type RootFilter =
   | { readonly kind: 'entities'; readonly reason: string };
 
 export const noFilter: RootFilter = Object.freeze({ kind: 'fixed', conditions: Object.freeze([]) });
+
+/** The filters of the models of APIs. */
+export async function rootFiltersOf(
+  mapper: Mapper,
+  apis: readonly Pick<ApiDeclaration, 'class'>[],
+): Promise<ReadonlyMap<EntityMetadata, RootFilter>> {
+  const filters = new Map<EntityMetadata, RootFilter>();
+  for (const { class: model } of apis) {
+    const meta = metaOf(mapper, model.value);
+    if (!filters.has(meta)) filters.set(meta, await rootFilterOf(mapper, meta));
+  }
+  return filters;
+}
 
 /** Finds out about the filters of a model, and has the mapper write what is known of them at start. */
 export async function rootFilterOf(mapper: Mapper, meta: EntityMetadata): Promise<RootFilter> {

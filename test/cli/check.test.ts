@@ -20,6 +20,15 @@ test('a check opens no database and writes no file', async () => {
   expect(readdirSync(application, { recursive: true })).toEqual(before);
 });
 
+test('--verbose lists the methods that need entities, with the reason', async () => {
+  const { code, out } = await run(['check', 'examples/courses', '--verbose']);
+  expect(code).toBe(0);
+  expect(out).toMatch(/^\d+ of \d+ methods use compiled statements$/m);
+  expect(out).toContain('entities: PUT /api/person/{id}.{_format}: PUT replaces all fields\n');
+  // code on a model does not cost its reads the compiled path
+  expect(out).not.toMatch(/^entities: GET \/api\/(person|course)(\/\{id\})?\./m);
+});
+
 test('every error is told at once, one a line, with their number at the end', async () => {
   const application = smallApplication({
     'config/app_main.yaml': `app_main:
