@@ -9,7 +9,7 @@ export interface Outcome {
   readonly headers: IncomingHttpHeaders;
 }
 
-export interface Asked {
+export interface ListQuery {
   readonly method?: string;
   readonly path: string;
   readonly json?: unknown;
@@ -17,7 +17,7 @@ export interface Asked {
 }
 
 /** Sends a request and never fails. */
-export function ask(url: string, { method = 'GET', path, json, headers = {} }: Asked, agent?: Agent): Promise<Outcome> {
+export function ask(url: string, { method = 'GET', path, json, headers = {} }: ListQuery, agent?: Agent): Promise<Outcome> {
   let start = performance.now();
   const body = json === undefined ? undefined : JSON.stringify(json);
   return new Promise((resolve) => {
@@ -65,7 +65,7 @@ export function percentile(outcomes: readonly Outcome[], part: number): number {
 export function clients(
   count: number,
   url: string,
-  next: (n: number) => Asked,
+  next: (n: number) => ListQuery,
 ): { stop(): Promise<Outcome[]>; readonly outcomes: Outcome[] } {
   const outcomes: Outcome[] = [];
   let isOver = false;
@@ -93,7 +93,7 @@ export async function atRate(
   rate: number,
   { connections, seconds }: { connections: number; seconds: number },
   url: string,
-  next: (n: number) => Asked,
+  next: (n: number) => ListQuery,
 ): Promise<Outcome[]> {
   // connections are there before, as those of a proxy are
   const agent = new Agent({ keepAlive: true, maxSockets: connections });

@@ -1,6 +1,6 @@
 import { writeApplication } from './application.ts';
 import { type FreshDatabase, freshDatabase } from './database.ts';
-import type { Asked } from './load.ts';
+import type { ListQuery } from './load.ts';
 import type { Seen, Surroundings } from './row.ts';
 import { type ServedApplication, serve } from './server.ts';
 
@@ -21,7 +21,7 @@ export async function withServer(
 }
 
 /** Reads and writes of every kind. */
-export function mixed(n: number): Asked {
+export function mixed(n: number): ListQuery {
   const id = (n % 200) + 1;
   switch (n % 5) {
     case 0:

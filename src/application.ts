@@ -7,14 +7,14 @@ import { checkLoadedRoutes, checkPublic, checkRole, checkRoles } from './access/
 import { rolesFor } from './access/guard.ts';
 import { isVoterClass } from './access/voter.ts';
 import { createVoterRegistry, type VoterRegistry } from './access/voter-registry.ts';
-import { checkControllers, checkDenormalizers } from './actions/check-controllers.ts';
-import { checkLists } from './actions/check-lists.ts';
+import { checkControllers, checkDenormalizers } from './actions/start/check-controllers.ts';
+import { checkLists } from './actions/start/check-lists.ts';
 import { createMapper } from './database/create-mapper.ts';
 import type { Mapper } from './database/mapper.ts';
 import type { OnStatement } from './database/statements-of.ts';
 import type { AppMain, Routes } from './declaration/define-apis.ts';
 import { catalogFromCode, loadCatalog, loadConfigModules } from './declaration/modules.ts';
-import { readDeclaration } from './declaration/read-declaration.ts';
+import { readDeclaration } from './declaration/read/read-declaration.ts';
 import { type ModuleFault, Report } from './declaration/report.ts';
 import { crudLoader } from './declaration/schema.ts';
 import { codeSource, type Source } from './declaration/source.ts';

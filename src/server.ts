@@ -2,7 +2,7 @@ import type { IncomingMessage, Server } from 'node:http';
 import { createRequire } from 'node:module';
 import type { Socket } from 'node:net';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, type FastifyServerOptions } from 'fastify';
-import type { Observer } from './actions/observer.ts';
+import type { Observer } from './actions/start/observer.ts';
 import { type Application, type ApplicationOptions, loadApplication } from './application.ts';
 import type { HealthDeclaration, MetricsDeclaration, ServerDeclaration } from './declaration/types.ts';
 import { tellsOfItself } from './openapi/places.ts';

@@ -4,10 +4,9 @@ import type { User } from './access/user.ts';
 import { type Application, type ApplicationOptions, loadApplication } from './application.ts';
 import type { Explanation } from './inspect/explanation.ts';
 import type { RunningExplainer } from './inspect/running-explainer.ts';
-import { sendRequest, type TestRequest, type TestResponse, type TestUser, tokenFor } from './inspect/test-client.ts';
+import { sendRequest, type TestRequest, type TestResponse, type TestUser, tokenFor } from './inspect/suite/test-client.ts';
 import { serverOf } from './server.ts';
 
-export { type AccessSuiteOptions, accessSuite, type SuiteDatabase } from './inspect/access-suite.ts';
 export type {
   CallStep,
   CastVote,
@@ -18,7 +17,8 @@ export type {
   StatementStep,
   Step,
 } from './inspect/explanation.ts';
-export type { TestRequest, TestResponse, TestUser } from './inspect/test-client.ts';
+export { type AccessSuiteOptions, accessSuite, type SuiteDatabase } from './inspect/suite/access-suite.ts';
+export type { TestRequest, TestResponse, TestUser } from './inspect/suite/test-client.ts';
 
 /** A request that a test wants explained. */
 export interface TestExplainRequest {

@@ -1,10 +1,10 @@
 import { Agent } from 'node:http';
-import { type Asked, ask, type Outcome, shown, tally } from '../load.ts';
+import { ask, type ListQuery, type Outcome, shown, tally } from '../load.ts';
 import { both, type Row } from '../row.ts';
 import { withServer } from '../with-server.ts';
 
 /** Sends requests all at once, each on a connection of its own. */
-async function atOnce(url: string, count: number, asked: (n: number) => Asked): Promise<Outcome[]> {
+async function atOnce(url: string, count: number, asked: (n: number) => ListQuery): Promise<Outcome[]> {
   const agent = new Agent({ keepAlive: true, maxSockets: count });
   const outcomes = await Promise.all(Array.from({ length: count }, (_, n) => ask(url, asked(n), agent)));
   agent.destroy();
@@ -56,7 +56,7 @@ export const concurrencyRows: readonly Row[] = [
             const isPatch = Math.random() < 0.3;
             const entity = isPatch ? own : any;
             const tag = client + 1;
-            const asked: Asked = isPatch
+            const asked: ListQuery = isPatch
               ? { method: 'PATCH', path: `${own}.json`, json: { name: `${client} ${n}` } }
               : { method: Math.random() < 0.6 ? 'POST' : 'DELETE', path: `${any}/tags.json`, json: { id: tag } };
             const { status } = await ask(url, asked);

@@ -3,11 +3,11 @@ import { Agent } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { writeApplication } from '../application.ts';
 import { freshDatabase } from '../database.ts';
-import { type Asked, ask, shown, tally } from '../load.ts';
+import { ask, type ListQuery, shown, tally } from '../load.ts';
 import { both, type Row } from '../row.ts';
 import { serve } from '../server.ts';
 
-function keyed(name: string, path = '/thing.json', headers: Record<string, string> = {}): Asked {
+function keyed(name: string, path = '/thing.json', headers: Record<string, string> = {}): ListQuery {
   return { method: 'POST', path, json: { name }, headers: { 'idempotency-key': name, ...headers } };
 }
 

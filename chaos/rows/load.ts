@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { leftOpen } from '../database.ts';
-import { type Asked, ask, atRate, clients, percentile, shown, tally } from '../load.ts';
+import { ask, atRate, clients, type ListQuery, percentile, shown, tally } from '../load.ts';
 import { allowed, both, type Row } from '../row.ts';
 import { mixed, withServer } from '../with-server.ts';
 
@@ -14,7 +14,7 @@ export const loadRows: readonly Row[] = [
       withServer(surroundings, { database: { pool: 1 } }, async ({ url }) => {
         const held = ask(url, { path: '/thing/hold.json?wait=1500' });
         await sleep(300);
-        const asked: Asked[] = [
+        const asked: ListQuery[] = [
           { path: '/nothing.json' },
           { method: 'PUT', path: '/thing.json' },
           { path: '/guarded.json' },
@@ -38,7 +38,7 @@ export const loadRows: readonly Row[] = [
     run: (surroundings) =>
       withServer(surroundings, {}, async ({ url }) => {
         const { quick } = surroundings;
-        const work = (): Asked => ({ path: '/work.json?busy=2' });
+        const work = (): ListQuery => ({ path: '/work.json?busy=2' });
         const warm = clients(64, url, work);
         await sleep(quick ? 500 : 2000);
         await warm.stop();
@@ -73,7 +73,7 @@ export const loadRows: readonly Row[] = [
         const { quick } = surroundings;
         const [count, busy] = quick ? [100, 2] : [500, 8];
         const { hostname, port } = new URL(url);
-        const read = (n: number): Asked => ({ path: `/thing/${(n % 200) + 1}.json` });
+        const read = (n: number): ListQuery => ({ path: `/thing/${(n % 200) + 1}.json` });
         const warm = clients(busy, url, read);
         await sleep(quick ? 500 : 1500);
         await warm.stop();

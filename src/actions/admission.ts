@@ -10,7 +10,7 @@ import { stateOf } from '../store/request-state.ts';
 import { runHook } from './hooks.ts';
 import { isConditional } from './precondition.ts';
 import { restrictionOf } from './restriction.ts';
-import { type ApiRuntime, userOf } from './runtime.ts';
+import { type ApiRuntime, userOf } from './start/runtime.ts';
 
 /** For an action without an id: access is checked before anything is read. */
 export async function admitCollection(api: ApiRuntime, action: string, request: ApiRequest): Promise<void> {

@@ -7,9 +7,9 @@ import { problem, type Violation, violationsProblem } from '../errors.ts';
 import { targetsOf } from '../model/field-plan.ts';
 import { isKindOf, modelName } from '../model/hierarchy.ts';
 import { type Identifier, keyOf } from '../model/identifier.ts';
-import { pageOf } from '../query/fetch.ts';
-import { hasKey, keysSelected } from '../query/keys.ts';
-import { type AnyQueryBuilder, unrestrictedQuery } from '../query/restriction.ts';
+import { pageOf } from '../query/entities/fetch.ts';
+import { hasKey, keysSelected } from '../query/entities/keys.ts';
+import { type AnyQueryBuilder, unrestrictedQuery } from '../query/entities/restriction.ts';
 import { type CollectionModel, collectionOf } from '../response/collection.ts';
 import { JsonReply } from '../response/json-reply.ts';
 import { checkParameters, readPageRequest } from '../response/page-request.ts';
@@ -27,11 +27,11 @@ import { isExport } from './export-reply.ts';
 import { type ControllerHooks, EarlyReply, needsOf, overriddenHooks } from './hooks.ts';
 import { link } from './link.ts';
 import { listEntities } from './list.ts';
-import type { ListRuntime } from './list-runtime.ts';
 import { checkPrecondition } from './precondition.ts';
 import { writes } from './respond.ts';
 import { restrictionOf } from './restriction.ts';
-import { type ApiRuntime, seenBy } from './runtime.ts';
+import type { ListRuntime } from './start/list-runtime.ts';
+import { type ApiRuntime, seenBy } from './start/runtime.ts';
 
 /** A model: its class, or what `defineEntity` returned. */
 export type Model<T extends object = object> =

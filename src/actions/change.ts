@@ -8,7 +8,7 @@ import { missing } from './admission.ts';
 import { runAfterCommit } from './after-commit.ts';
 import { bodyOf, validated } from './create.ts';
 import { requirePrecondition } from './precondition.ts';
-import type { ApiRuntime } from './runtime.ts';
+import type { ApiRuntime } from './start/runtime.ts';
 
 /** `_entity` PATCH and PUT, once access was granted: deserialize → validate → write, on the row that was checked. */
 export async function change(

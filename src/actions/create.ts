@@ -11,7 +11,7 @@ import type { WriteStore } from '../store/write-store.ts';
 import { runAfterCommit } from './after-commit.ts';
 import { runHook } from './hooks.ts';
 import { refusePrecondition } from './precondition.ts';
-import type { ApiRuntime } from './runtime.ts';
+import type { ApiRuntime } from './start/runtime.ts';
 
 /** `_index` POST, once access was granted: deserialize → validate → write in one transaction → 201 with `Location`. */
 export async function create(api: ApiRuntime, store: Pick<WriteStore, 'create'>, request: ApiRequest, format: string) {

@@ -1,8 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ApiRequest } from '../access/user.ts';
 import type { Format, HttpMethod } from '../declaration/types.ts';
-import { canHideRows } from '../query/filters.ts';
-import { readVersion } from '../query/row-version.ts';
+import { canHideRows } from '../query/entities/filters.ts';
+import { readVersion } from '../query/rows/row-version.ts';
 import type { RouteHandler } from '../route/mount.ts';
 import type { Admission } from '../store/port.ts';
 import { stateOf, withState } from '../store/request-state.ts';
@@ -10,10 +10,10 @@ import { inTransaction } from '../store/transaction.ts';
 import { untilCommit } from './after-commit.ts';
 import { ExportReply, isExport } from './export-reply.ts';
 import { EarlyReply, runHook } from './hooks.ts';
-import type { Exchange, KeptAnswers } from './kept-answers.ts';
+import type { Exchange, IdempotencyStore } from './idempotency/idempotency-store.ts';
 import { withAttempts } from './repeat.ts';
 import { type Answer, answerOf, respond } from './respond.ts';
-import { type ApiRuntime, userOf } from './runtime.ts';
+import { type ApiRuntime, userOf } from './start/runtime.ts';
 
 /** Is called with what runs the action. */
 export type Around = (request: ApiRequest, run: () => unknown) => unknown;
@@ -46,14 +46,14 @@ export interface Acting {
   /** Whether it is retried after the database rolled it back because of another request. */
   readonly isRepeatable: boolean;
   /** Gives what answers requests with an `Idempotency-Key`; null: such keys mean nothing. */
-  readonly keptAnswers: (() => Promise<KeptAnswers>) | null;
+  readonly idempotencyStore: (() => Promise<IdempotencyStore>) | null;
   /** Finds the row and checks access; null for an action without an id. */
   admit(request: ApiRequest): Promise<Admission | null>;
   act(request: ApiRequest, admission: Admission | null): unknown;
 }
 
 /** The handler of an action that may write, or that a method of the controller handles. */
-export function actionHandler({ act, action, admit, api, format, isRepeatable, keptAnswers }: Acting): RouteHandler {
+export function actionHandler({ act, action, admit, api, format, isRepeatable, idempotencyStore }: Acting): RouteHandler {
   const { framework, hooks, meta, overrides } = api;
   const { mapper } = framework;
   const responding = { model: meta, isDefault: action === '_index' || action === '_entity' };
@@ -74,7 +74,7 @@ export function actionHandler({ act, action, admit, api, format, isRepeatable, k
         return respond(framework, request, reply, error.reply, 'json');
       });
     });
-  const answerOnce = async (answers: KeptAnswers, request: ApiRequest, reply: FastifyReply) => {
+  const answerOnce = async (answers: IdempotencyStore, request: ApiRequest, reply: FastifyReply) => {
     const keyed = answers.read(request);
     let admission: Admission | null = null;
     const exchange: Exchange = {
@@ -93,7 +93,7 @@ export function actionHandler({ act, action, admit, api, format, isRepeatable, k
     withAttempts(api, request, reply, work, isRepeatable);
   return async (incoming: FastifyRequest, reply: FastifyReply) => {
     const request = incoming as ApiRequest;
-    if (keptAnswers && hasKey(request)) return answerOnce(await keptAnswers(), request, reply);
+    if (idempotencyStore && hasKey(request)) return answerOnce(await idempotencyStore(), request, reply);
     return attempt(request, reply, () => answer(request, reply));
   };
 }

@@ -1,16 +1,16 @@
 import { IsolationLevel } from '@mikro-orm/core';
 import type { ApiRequest } from '../access/user.ts';
 import { dialectOf } from '../dialect/dialect.ts';
-import { EntitySight, serializeVisible } from '../query/entity-sight.ts';
-import { rowsOf } from '../query/fetch.ts';
-import { type KeySteps, stepThroughKeys } from '../query/key-steps.ts';
-import { populatePlan } from '../query/populate.ts';
+import { rowsOf } from '../query/entities/fetch.ts';
+import { type KeySteps, stepThroughKeys } from '../query/entities/key-steps.ts';
+import { populatePlan } from '../query/entities/populate.ts';
+import { EntityVisibility, serializeVisible } from '../query/visibility/entity-visibility.ts';
 import { type CollectionModel, collectionOf } from '../response/collection.ts';
 import type { ExportSource } from '../response/export-stream.ts';
 import type { ListRequest, Restriction } from '../store/port.ts';
 import { type RequestState, stateOf, withState } from '../store/request-state.ts';
 import { runHook } from './hooks.ts';
-import type { ApiRuntime } from './runtime.ts';
+import type { ApiRuntime } from './start/runtime.ts';
 
 /** Entities that are in memory at a time. */
 const chunkSize = 200;
@@ -102,7 +102,7 @@ export class EntityExport implements ExportSource {
     await populatePlan(em, rows, serializer.planFor(meta));
     const chunk = this.#collection(rows);
     if (overrides.has('onBeforeSerialize')) await runHook(hooks.onBeforeSerialize('_index', this.#request, chunk));
-    const sight = new EntitySight(framework.mapper, em, framework.visibilityOf(this.#request));
+    const sight = new EntityVisibility(framework.mapper, em, framework.visibilityOf(this.#request));
     const shown = (await serializeVisible(serializer, chunk.results, sight)) as unknown[];
     const text = shown.map((row) => this.#write(row)).join('');
     em.clear();

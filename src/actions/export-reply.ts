@@ -4,7 +4,7 @@ import { type ExportSource, ExportStream, leaveToOwnPace, StalledExport } from '
 import { loggableError } from '../response/loggable-error.ts';
 import { type CsvColumn, csvHeader } from '../serialization/csv.ts';
 import { contentTypes, type ExportFormat, isExport } from '../serialization/formats.ts';
-import type { Framework } from './runtime.ts';
+import type { Framework } from './start/runtime.ts';
 
 export { type ExportFormat, isExport };
 

@@ -8,7 +8,7 @@ import { leavable } from './dispatch.ts';
 import { EntityExport } from './entity-export.ts';
 import { type ExportFormat, ExportReply, sendExport } from './export-reply.ts';
 import { restrictionOf } from './restriction.ts';
-import { type ApiRuntime, columnsOf, seenBy } from './runtime.ts';
+import { type ApiRuntime, columnsOf, seenBy } from './start/runtime.ts';
 
 /** The whole list, of which nothing is read before it is sent: by a compiled statement, or as entities in chunks. */
 export async function exportList(

@@ -11,7 +11,7 @@ import { runHook } from './hooks.ts';
 import { markOf } from './precondition.ts';
 import { respond } from './respond.ts';
 import { restrictionOf } from './restriction.ts';
-import { type ApiRuntime, columnsOf } from './runtime.ts';
+import { type ApiRuntime, columnsOf } from './start/runtime.ts';
 import { taggedAnswer } from './tagged.ts';
 
 const noParameters: readonly string[] = [];

@@ -1,6 +1,6 @@
 import type { ApiRequest } from '../access/user.ts';
 import type { Violation } from '../errors.ts';
-import type { AnyQueryBuilder } from '../query/restriction.ts';
+import type { AnyQueryBuilder } from '../query/entities/restriction.ts';
 import { JsonReply } from '../response/json-reply.ts';
 
 /** What a controller can hook into, in calling order. A hook that returns a reply ends the request with it. */

@@ -11,7 +11,7 @@ import { missing } from './admission.ts';
 import { runAfterCommit } from './after-commit.ts';
 import { bodyOf, validated } from './create.ts';
 import { requirePrecondition } from './precondition.ts';
-import type { ApiRuntime } from './runtime.ts';
+import type { ApiRuntime } from './start/runtime.ts';
 
 export interface Link {
   readonly property: string;

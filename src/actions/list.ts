@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import type { ApiRequest } from '../access/user.ts';
 import type { Format, HttpMethod } from '../declaration/types.ts';
-import { populatePlan } from '../query/populate.ts';
+import { populatePlan } from '../query/entities/populate.ts';
 import { type CollectionModel, collectionOf } from '../response/collection.ts';
 import { type PageRequest, readPageRequest, readPageToken } from '../response/page-request.ts';
 import type { RouteHandler } from '../route/mount.ts';
@@ -13,7 +13,7 @@ import { leavable } from './dispatch.ts';
 import { runHook } from './hooks.ts';
 import { respond } from './respond.ts';
 import { restrictionOf } from './restriction.ts';
-import { type ApiRuntime, seenBy, userOf, windowOf } from './runtime.ts';
+import { type ApiRuntime, seenBy, userOf, windowOf } from './start/runtime.ts';
 import { taggedAnswer } from './tagged.ts';
 
 type Pages = Pick<ReadStore, 'page'>;

@@ -5,7 +5,7 @@ import { isKindOf, modelName } from '../model/hierarchy.ts';
 import { versionOf, versionText } from '../model/version.ts';
 import { type EntityTags, markIn, type NamedTags, readTags } from '../response/entity-tag.ts';
 import type { Found } from '../store/port.ts';
-import type { ApiRuntime } from './runtime.ts';
+import type { ApiRuntime } from './start/runtime.ts';
 
 /**
  * Refuses a change of an entity that is not, or no longer, what the caller wants to change (RFC 9110, 13.1.1 and 13.1.2).

@@ -1,10 +1,10 @@
 import type { FastifyReply } from 'fastify';
 import type { ApiRequest } from '../access/user.ts';
 import { isTransient, mostAttempts, pauseAfter } from '../database/transient.ts';
-import { RowChanged } from '../query/row-version.ts';
+import { RowChanged } from '../query/rows/row-version.ts';
 import { renewState, stateOf } from '../store/request-state.ts';
 import { outdated } from './precondition.ts';
-import type { ApiRuntime } from './runtime.ts';
+import type { ApiRuntime } from './start/runtime.ts';
 
 /**
  * Answers a request, and starts again if the database rolled all of it back because of another request, or if its row was changed after

@@ -7,8 +7,8 @@ import { chosenOf, type FieldChoice } from '../model/field-choice.ts';
 import type { FieldPlan } from '../model/field-plan.ts';
 import { isKindOf, metaOfEntity } from '../model/hierarchy.ts';
 import { keyOf } from '../model/identifier.ts';
-import { EntitySight, serializeVisible } from '../query/entity-sight.ts';
-import { byClass, populatePlan } from '../query/populate.ts';
+import { byClass, populatePlan } from '../query/entities/populate.ts';
+import { EntityVisibility, serializeVisible } from '../query/visibility/entity-visibility.ts';
 import { JsonReply } from '../response/json-reply.ts';
 import { targetOf } from '../response/request-target.ts';
 import { type CsvColumn, csvColumns } from '../serialization/csv.ts';
@@ -18,7 +18,7 @@ import { stateOf } from '../store/request-state.ts';
 import { FoundRow } from '../store/row-store.ts';
 import { ExportReply, sendExport } from './export-reply.ts';
 import { markOf, versionedEntity } from './precondition.ts';
-import type { Framework } from './runtime.ts';
+import type { Framework } from './start/runtime.ts';
 import { defaultCaching, isKnown } from './tagged.ts';
 
 /** Whose answer it is. */
@@ -84,7 +84,7 @@ export async function answerOf(
     if (writes(request.method)) await readFormulas(em, meta, entities, plan);
     await populatePlan(em, entities, plan);
   }
-  const sight = new EntitySight(framework.mapper, em, framework.visibilityOf(request));
+  const sight = new EntityVisibility(framework.mapper, em, framework.visibilityOf(request));
   const json = JSON.stringify(chosen(await serializeVisible(serializer, value, sight), choice));
   const body = written(json, format, () => columnsIn(framework, value, serializer, model, choice));
   const answer = { status, headers: { ...headers, 'content-type': contentTypes[format] }, body };

@@ -1,8 +1,8 @@
 import type { ApiRequest } from '../access/user.ts';
-import { restrictedQuery } from '../query/restriction.ts';
+import { restrictedQuery } from '../query/entities/restriction.ts';
 import type { Restriction } from '../store/port.ts';
 import { stateOf, withState } from '../store/request-state.ts';
-import type { ApiRuntime } from './runtime.ts';
+import type { ApiRuntime } from './start/runtime.ts';
 
 /** The restriction of an action for one request: `customizeQuery` is called here and nowhere else. */
 export function restrictionOf(api: ApiRuntime, action: string, request: ApiRequest): Restriction | Promise<Restriction> {

@@ -1,6 +1,6 @@
 import { Collection, Reference } from '@mikro-orm/core';
 import type { RequestEntityManager } from '../database/mapper.ts';
-import { takeAsRead } from '../query/hold-row.ts';
+import { takeAsRead } from '../query/entities/hold-row.ts';
 import { isEntity } from '../serialization/serializer.ts';
 import type { Accessors } from './accessors.ts';
 

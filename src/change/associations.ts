@@ -4,7 +4,7 @@ import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
 import type { Catalog } from '../declaration/types.ts';
 import { type Problem, problem } from '../errors.ts';
 import { concreteClasses, type ModelClass } from '../model/hierarchy.ts';
-import type { ReferenceResolver, Resolution } from '../query/reference.ts';
+import type { ReferenceResolver, Resolution } from '../query/entities/reference.ts';
 import { type Denormalizer, isDenormalizerClass } from '../serialization/denormalizer.ts';
 import type { ResolveAssociation } from './body-reader.ts';
 import type { AssociationWrite } from './write-plan.ts';

@@ -4,7 +4,7 @@ import type { RequestEntityManager } from '../database/mapper.ts';
 import { mostViolations, problem, type Violation } from '../errors.ts';
 import { ownProperties } from '../model/field-plan.ts';
 import { typeOf } from '../model/hierarchy.ts';
-import { takeAsRead } from '../query/hold-row.ts';
+import { takeAsRead } from '../query/entities/hold-row.ts';
 import {
   type AssociationWrite,
   type EmbeddedPlan,

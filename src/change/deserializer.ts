@@ -3,7 +3,7 @@ import type { ApiRequest } from '../access/user.ts';
 import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
 import { type Violation, violationsProblem } from '../errors.ts';
 import { concreteClasses, metaOfEntity } from '../model/hierarchy.ts';
-import { EntitySight } from '../query/entity-sight.ts';
+import { EntityVisibility } from '../query/visibility/entity-visibility.ts';
 import type { AssociationReader } from './associations.ts';
 import { chooseClass, readBody, type WriteMode } from './body-reader.ts';
 import { planWrites, type WritePlan } from './write-plan.ts';
@@ -71,7 +71,7 @@ export class Deserializer {
 
   #read(plan: WritePlan, body: Record<string, unknown>, entity: object | null, mode: WriteMode, { em, request }: Scope) {
     const resolve = this.#associations.forFieldsOf(plan.meta);
-    const sight = new EntitySight(this.#mapper, em, this.#associations.references.visibilityOf(request));
+    const sight = new EntityVisibility(this.#mapper, em, this.#associations.references.visibilityOf(request));
     return readBody(plan, body, entity, {
       em,
       request,

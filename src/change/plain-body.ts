@@ -7,8 +7,8 @@ import { hasDiscriminator, typeOf } from '../model/hierarchy.ts';
 import { type Identifier, type IdentifierParser, identifierParser, keyOf } from '../model/identifier.ts';
 import { hasAccessor } from '../model/own-code.ts';
 import { valueKindOf } from '../model/value-kind.ts';
-import { compileReference, type InstanceContext } from '../query/row-instance.ts';
-import { tableOf } from '../query/table-name.ts';
+import { compileReference, type InstanceContext } from '../query/rows/instance.ts';
+import { tableOf } from '../query/rows/table-name.ts';
 import { longJson } from '../serialization/long-body.ts';
 import type { AssociationWrite, ScalarWrite, WritableField, WritePlan } from './write-plan.ts';
 

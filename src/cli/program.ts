@@ -3,8 +3,8 @@ import { packageVersion } from '../package-root.ts';
 import { readArguments } from './arguments.ts';
 import { type CommandEntry, commands } from './commands.ts';
 import { CallFailure, type ExitCode, tell } from './failure.ts';
-import { commandHelp, programHelp } from './help.ts';
 import { type Io, say } from './io.ts';
+import { commandHelp, programHelp } from './text/help.ts';
 
 /** Runs one command line in a given world; whatever goes wrong is told there. */
 export async function run(argv: readonly string[], io: Io): Promise<ExitCode> {

@@ -13,7 +13,7 @@ export const createAnswerTableSql: readonly string[] = Object.freeze([
 ]);
 
 /** An answer as it is kept, and what it was the answer to. */
-export interface KeptAnswer {
+export interface KeptResponse {
   readonly fingerprint: string;
   readonly answer: string;
 }
@@ -53,9 +53,9 @@ export class AnswerTable {
   }
 
   /** The answer that is kept under an id. */
-  async find(em: RequestEntityManager, id: string, now: number): Promise<KeptAnswer | null> {
+  async find(em: RequestEntityManager, id: string, now: number): Promise<KeptResponse | null> {
     const sql = `select fingerprint, answer from ${answerTable} where id = ? and expires_at > ? and answer is not null`;
-    const [row] = await em.execute<KeptAnswer[]>(sql, [id, now]);
+    const [row] = await em.execute<KeptResponse[]>(sql, [id, now]);
     return row ?? null;
   }
 

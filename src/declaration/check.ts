@@ -1,4 +1,4 @@
-import { classWords, resolveClass } from './class-names.ts';
+import { classWords, resolveClass } from './names/class-names.ts';
 import { unreadable } from './placeholders.ts';
 import type { Report } from './report.ts';
 import {

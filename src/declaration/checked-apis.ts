@@ -1,7 +1,7 @@
-import type { CheckedAssociation } from './association-names.ts';
-import type { CheckedList, ModelName, PropertiesOf } from './field-names.ts';
-import type { CheckedController, CheckedHandler, ControllerOf } from './handler-names.ts';
 import type { Listed, Mistake } from './mistake.ts';
+import type { CheckedAssociation } from './names/association-names.ts';
+import type { CheckedList, ModelName, PropertiesOf } from './names/field-names.ts';
+import type { CheckedController, CheckedHandler, ControllerOf } from './names/handler-names.ts';
 
 /**
  * Declarations whose keys are known, and whose names of fields, associations and methods are those of their models and controllers, as

@@ -1,6 +1,6 @@
 import type { CheckedApis } from './checked-apis.ts';
 import type { FilterOperator } from './filter-operators.ts';
-import type { RolesOf, WithRoles } from './role-names.ts';
+import type { RolesOf, WithRoles } from './names/role-names.ts';
 import type { Format, HttpMethod, LogLevel, SearchMethod, StandardSchema } from './types.ts';
 
 /** A model: its class, or the MikroORM schema that describes it. */

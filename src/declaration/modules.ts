@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative, resolve, sep } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { identityOf as classIdentity, nameOf as className } from './class-names.ts';
 import type { ConfigModule } from './config-module.ts';
 import { resolveFromHere } from './module-resolution.ts';
+import { identityOf as classIdentity, nameOf as className } from './names/class-names.ts';
 import type { ModuleFault } from './report.ts';
 import type { Catalog, Exported, Place } from './types.ts';
 

@@ -3,7 +3,7 @@ import type { User } from '../access/user.ts';
 import { ApiController } from '../actions/api-controller.ts';
 import type { Application } from '../application.ts';
 import { planWrites } from '../change/write-plan.ts';
-import { askedNames } from '../declaration/asked-names.ts';
+import { askedNames } from '../declaration/names/list-names.ts';
 import type { HttpMethod } from '../declaration/types.ts';
 import { Problem } from '../errors.ts';
 import { readGroups, writeGroups } from '../model/groups.ts';

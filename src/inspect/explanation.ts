@@ -1,5 +1,5 @@
 import type { Vote } from '../access/voter.ts';
-import type { AskedNames } from '../declaration/asked-names.ts';
+import type { AskedNames } from '../declaration/names/list-names.ts';
 
 /** What becomes of a request, and why. Plain data: `declarest explain --json` prints it as it is. */
 export interface Explanation {

@@ -3,7 +3,7 @@ import type { Mapper } from '../database/mapper.ts';
 import { jsonName, ownProperties } from '../model/field-plan.ts';
 import { inGroups } from '../model/groups.ts';
 import { entitiesOf } from '../model/hierarchy.ts';
-import { defaultFilters } from '../query/filters.ts';
+import { defaultFilters } from '../query/entities/filters.ts';
 import type { Places } from './places.ts';
 
 /** What a model has in each of its groups, whoever shows it. */

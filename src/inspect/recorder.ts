@@ -8,7 +8,7 @@ import type { Vote, Voter } from '../access/voter.ts';
 import type { VoterRegistry } from '../access/voter-registry.ts';
 import { ApiController } from '../actions/api-controller.ts';
 import type { ControllerHooks } from '../actions/hooks.ts';
-import type { Find, Observer } from '../actions/observer.ts';
+import type { Find, Observer } from '../actions/start/observer.ts';
 import type { ApiDeclaration } from '../declaration/types.ts';
 import { Problem } from '../errors.ts';
 import { JsonReply } from '../response/json-reply.ts';

@@ -1,10 +1,10 @@
-import { hidingClasses } from '../actions/check-lists.ts';
-import { compileHandlers } from '../actions/handlers.ts';
+import { hidingClasses } from '../actions/start/check-lists.ts';
+import { compileHandlers } from '../actions/start/handlers.ts';
 import type { Application } from '../application.ts';
 import { denormalizersOf } from '../change/associations.ts';
 import type { HttpMethod } from '../declaration/types.ts';
 import { dialectOf } from '../dialect/dialect.ts';
-import { rootFiltersOf } from '../query/root-filter.ts';
+import { rootFiltersOf } from '../query/rows/root-filter.ts';
 import type { RouteRecord } from '../route/record.ts';
 
 /** How the rows of one route and method are read or written. */

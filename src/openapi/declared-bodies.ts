@@ -1,6 +1,6 @@
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
-import type { BodyCheck } from '../actions/body-check.ts';
+import type { BodyCheck } from '../actions/start/body-check.ts';
 import type { ActionDeclaration, ApiDeclaration, DescribedDeclaration, Path, StandardSchema } from '../declaration/types.ts';
 import { type Violation, violationsProblem } from '../errors.ts';
 import type { JsonSchema } from './json-schema.ts';

@@ -19,13 +19,13 @@ export interface Serializer {
   /** The plan of an entity's class, made once. */
   planFor(meta: EntityMetadata): FieldPlan;
   /** What goes out for a value that an action gave. Of what its entities embed, only what is in sight. */
-  serialize(value: unknown, sight?: Sight): unknown;
+  serialize(value: unknown, sight?: VisibleRows): unknown;
   /** The same for a value that stands in an entity: rows that the caller does not see are left out. */
-  embed(value: unknown, sight: Sight): unknown;
+  embed(value: unknown, sight: VisibleRows): unknown;
 }
 
 /** What a caller sees of the rows that others embed. */
-export interface Sight {
+export interface VisibleRows {
   /** Whether rows of a class can be out of sight. */
   isLimited(meta: EntityMetadata): boolean;
   /** Whether a row of such a class is in sight. */
@@ -36,16 +36,16 @@ export interface Sight {
   computed(entity: object, property: string, compute: () => unknown): unknown;
 }
 
-const unlimited: Sight = Object.freeze({
+const unlimited: VisibleRows = Object.freeze({
   isLimited: () => false,
   shows: () => true,
   showsKey: () => true,
   computed: (_entity: object, _property: string, compute: () => unknown) => compute(),
 });
 
-type Write = (target: Record<string, unknown>, entity: Record<string, unknown>, sight: Sight) => void;
-type WriteEntity = (entity: object, sight: Sight) => Record<string, unknown> | null;
-type WriteValue = (value: unknown, sight: Sight) => unknown;
+type Write = (target: Record<string, unknown>, entity: Record<string, unknown>, sight: VisibleRows) => void;
+type WriteEntity = (entity: object, sight: VisibleRows) => Record<string, unknown> | null;
+type WriteValue = (value: unknown, sight: VisibleRows) => unknown;
 
 /** Makes the serializer of a set of groups. Everything it knows of a class is compiled when the class is first met. */
 export function createSerializer(mapper: Mapper, groups: readonly string[]): Serializer {
@@ -68,8 +68,8 @@ export function createSerializer(mapper: Mapper, groups: readonly string[]): Ser
   }
 
   /** Makes what serializes any value, with its own way for entities. What it leaves out is undefined. */
-  function valueSerializer(writeEntity: (entity: object, sight: Sight) => unknown): WriteValue {
-    function serialize(value: unknown, sight: Sight): unknown {
+  function valueSerializer(writeEntity: (entity: object, sight: VisibleRows) => unknown): WriteValue {
+    function serialize(value: unknown, sight: VisibleRows): unknown {
       if (value === null || value === undefined) return null;
       switch (typeof value) {
         case 'bigint':
@@ -84,7 +84,7 @@ export function createSerializer(mapper: Mapper, groups: readonly string[]): Ser
       }
     }
 
-    function serializeItems(items: Iterable<unknown>, sight: Sight): unknown[] {
+    function serializeItems(items: Iterable<unknown>, sight: VisibleRows): unknown[] {
       const written: unknown[] = [];
       for (const item of items) {
         const json = serialize(item, sight);
@@ -93,7 +93,7 @@ export function createSerializer(mapper: Mapper, groups: readonly string[]): Ser
       return written;
     }
 
-    function serializeObject(value: object, sight: Sight): unknown {
+    function serializeObject(value: object, sight: VisibleRows): unknown {
       if (Array.isArray(value)) return serializeItems(value, sight);
       if (isEntity(value)) return writeEntity(value, sight);
       if (value instanceof Collection) return serializeItems(value.getItems(false), sight);
@@ -128,7 +128,7 @@ export function createSerializer(mapper: Mapper, groups: readonly string[]): Ser
   };
 }
 
-function isInSight(entity: object, meta: EntityMetadata, sight: Sight): boolean {
+function isInSight(entity: object, meta: EntityMetadata, sight: VisibleRows): boolean {
   return !sight.isLimited(meta) || sight.shows(entity);
 }
 

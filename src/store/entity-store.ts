@@ -7,11 +7,11 @@ import type { SortKey } from '../declaration/types.ts';
 import { metaOfEntity } from '../model/hierarchy.ts';
 import { type Identifier, keyOf } from '../model/identifier.ts';
 import { versionOf, versionText } from '../model/version.ts';
-import { askedQuery } from '../query/asked-query.ts';
-import { fetchOne, fetchPage } from '../query/fetch.ts';
-import { countOf, orderedKeys } from '../query/keys.ts';
-import { unrestrictedQuery } from '../query/restriction.ts';
-import { isSameVersion, RowChanged, type RowVersion, readVersion } from '../query/row-version.ts';
+import { fetchOne, fetchPage } from '../query/entities/fetch.ts';
+import { countOf, orderedKeys } from '../query/entities/keys.ts';
+import { unrestrictedQuery } from '../query/entities/restriction.ts';
+import { applyListQuery } from '../query/list/apply-list-query.ts';
+import { isSameVersion, RowChanged, type RowVersion, readVersion } from '../query/rows/row-version.ts';
 import { touchReferring } from './inbound-versions.ts';
 import type { Admission, Found, FoundPage, ListRequest, Restriction } from './port.ts';
 import { stateOf } from './request-state.ts';
@@ -75,7 +75,7 @@ export class EntityStore {
   /** The number of rows of a list, and the statement of their keys in order. */
   async keys(em: RequestEntityManager, restriction: Restriction, { asked, plan }: Omit<ListRequest, 'window'>) {
     const restricted = restriction ?? (await unrestrictedQuery(em, this.#meta));
-    const query = askedQuery(em, this.#meta, restricted, asked, plan.sort);
+    const query = applyListQuery(em, this.#meta, restricted, asked, plan.sort);
     const { count } = await countOf(em, this.#meta, query, 'exact');
     return { count, keys: orderedKeys(em, this.#meta, query, plan.sort) };
   }

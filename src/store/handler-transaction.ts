@@ -4,7 +4,7 @@ import { withinTransaction } from '../database/own-transaction.ts';
 import { WholeTransaction } from '../database/whole-transaction.ts';
 import { problem } from '../errors.ts';
 import { modelName } from '../model/hierarchy.ts';
-import { isSameVersion, RowChanged, readVersion } from '../query/row-version.ts';
+import { isSameVersion, RowChanged, readVersion } from '../query/rows/row-version.ts';
 import type { Admission } from './port.ts';
 import type { RequestState } from './request-state.ts';
 

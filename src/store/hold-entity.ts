@@ -2,7 +2,7 @@ import { FlushMode, helper } from '@mikro-orm/core';
 import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
 import { metaOfEntity } from '../model/hierarchy.ts';
 import { type Identifier, keyOf } from '../model/identifier.ts';
-import { isSameVersion, readVersion } from '../query/row-version.ts';
+import { isSameVersion, readVersion } from '../query/rows/row-version.ts';
 
 /**
  * Locks an entity's row until the transaction ends and reads it anew: `same` or `changed`, compared with the entity as it was. Null: it

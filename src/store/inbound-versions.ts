@@ -3,7 +3,7 @@ import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
 import { entitiesOf } from '../model/hierarchy.ts';
 import { type Identifier, keyOf } from '../model/identifier.ts';
 import { versionOf } from '../model/version.ts';
-import { tableOf } from '../query/table-name.ts';
+import { tableOf } from '../query/rows/table-name.ts';
 
 /** A foreign key of a model with a version that the database sets to null when the row it points to is removed. */
 interface Referring {

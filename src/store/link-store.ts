@@ -4,7 +4,7 @@ import type { AssociationReader } from '../change/associations.ts';
 import { type MayRefer, readReference } from '../change/plain-body.ts';
 import type { Mapper } from '../database/mapper.ts';
 import type { Identifier, IdentifierParser } from '../model/identifier.ts';
-import { RowChanged } from '../query/row-version.ts';
+import { RowChanged } from '../query/rows/row-version.ts';
 import type { EntityStore } from './entity-store.ts';
 import type { Admission, Found, Restriction } from './port.ts';
 import { stateOf } from './request-state.ts';

@@ -1,10 +1,10 @@
 import type { ApiRequest } from '../access/user.ts';
 import type { Identifier } from '../model/identifier.ts';
-import type { Asked } from '../query/asked.ts';
-import type { ListPlan } from '../query/fetch.ts';
-import type { AnyQueryBuilder } from '../query/restriction.ts';
-import type { RowVersion } from '../query/row-version.ts';
-import type { Window } from '../query/window.ts';
+import type { ListPlan } from '../query/entities/fetch.ts';
+import type { AnyQueryBuilder } from '../query/entities/restriction.ts';
+import type { ListQuery } from '../query/list/list-query.ts';
+import type { RowVersion } from '../query/rows/row-version.ts';
+import type { Window } from '../query/rows/window.ts';
 import type { Counted, PageEdges } from '../response/collection.ts';
 import type { ExportSource } from '../response/export-stream.ts';
 import type { CsvColumn } from '../serialization/csv.ts';
@@ -37,7 +37,7 @@ export interface FoundPage {
 
 /** What is asked of a list. */
 export interface ListRequest {
-  readonly asked: Asked;
+  readonly asked: ListQuery;
   readonly plan: ListPlan;
   readonly window: Window;
 }

@@ -3,7 +3,7 @@ import { type EventSubscriber, FlushMode } from '@mikro-orm/core';
 import type { ApiRequest } from '../access/user.ts';
 import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
 import type { FieldChoice } from '../model/field-choice.ts';
-import type { RequestVisibility } from '../query/visibility.ts';
+import type { RequestVisibility } from '../query/visibility/visibility.ts';
 import type { Admission, Restriction } from './port.ts';
 
 /** What belongs to one attempt at one request. */

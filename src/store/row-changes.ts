@@ -1,18 +1,18 @@
 import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
 import type { ColumnValue } from '../change/plain-body.ts';
+import { LruCache } from '../database/lru-cache.ts';
 import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
 import type { Step, Writer } from '../database/writer.ts';
 import { type Dialect, dialectOf } from '../dialect/dialect.ts';
 import { type Identifier, keyOf } from '../model/identifier.ts';
-import { statementOf } from '../query/bound-statement.ts';
-import type { CompiledRead } from '../query/compiled-read.ts';
-import { conditionOf } from '../query/condition-query.ts';
-import { keysSelected } from '../query/keys.ts';
-import { parametrized } from '../query/parametrized.ts';
-import { Recent } from '../query/recent.ts';
-import { rootTableAlias } from '../query/row-plan.ts';
-import { type RowVersion, versionColumns } from '../query/row-version.ts';
-import { tableOf } from '../query/table-name.ts';
+import { conditionOf } from '../query/entities/condition-query.ts';
+import { keysSelected } from '../query/entities/keys.ts';
+import { statementOf } from '../query/rows/bound-statement.ts';
+import type { CompiledRead } from '../query/rows/compiled-read.ts';
+import { parametrized } from '../query/rows/parametrized.ts';
+import { rootTableAlias } from '../query/rows/row-plan.ts';
+import { type RowVersion, versionColumns } from '../query/rows/row-version.ts';
+import { tableOf } from '../query/rows/table-name.ts';
 import type { Restriction } from './port.ts';
 
 /** Statements that are kept, each for a set of columns that came together. */
@@ -43,7 +43,7 @@ export class RowChanges {
   readonly #table: string;
   readonly #key: string;
   readonly #versionColumns: readonly string[];
-  readonly #steps = new Recent<MakeSteps>(keptStatements);
+  readonly #steps = new LruCache<MakeSteps>(keptStatements);
 
   constructor(mapper: Mapper, meta: EntityMetadata, read: CompiledRead, writer: Writer) {
     this.#mapper = mapper;

@@ -4,10 +4,10 @@ import type { Mapper } from '../database/mapper.ts';
 import type { Step, Writer } from '../database/writer.ts';
 import { type Dialect, dialectOf } from '../dialect/dialect.ts';
 import { type Identifier, keyOf } from '../model/identifier.ts';
-import { statementOf } from '../query/bound-statement.ts';
-import type { CompiledRead } from '../query/compiled-read.ts';
-import { rootTableAlias } from '../query/row-plan.ts';
-import { tableOf } from '../query/table-name.ts';
+import { statementOf } from '../query/rows/bound-statement.ts';
+import type { CompiledRead } from '../query/rows/compiled-read.ts';
+import { rootTableAlias } from '../query/rows/row-plan.ts';
+import { tableOf } from '../query/rows/table-name.ts';
 import { type Condition, columnOf, type RowChanges } from './row-changes.ts';
 
 /** The pivot table of a many-to-many association, its name and its two columns quoted. */

@@ -4,18 +4,18 @@ import type { Cursors } from '../database/cursor.ts';
 import type { Mapper } from '../database/mapper.ts';
 import type { SortKey } from '../declaration/types.ts';
 import type { Identifier } from '../model/identifier.ts';
-import { nothingAsked } from '../query/asked.ts';
-import { askedQuery } from '../query/asked-query.ts';
-import { isSameForAll } from '../query/asked-sight.ts';
-import { CompiledExport } from '../query/compiled-export.ts';
-import type { CompiledPage, CompiledRead, Look, PageQueries, Reading } from '../query/compiled-read.ts';
-import { pageQueries } from '../query/key-query.ts';
-import { countedKeys, orderedKeys, soughtKey, windowedKeys } from '../query/keys.ts';
-import { type AnyQueryBuilder, isPlain, unrestrictedQuery } from '../query/restriction.ts';
-import { joinsFiltered } from '../query/root-filter.ts';
-import type { InstanceContext } from '../query/row-instance.ts';
-import type { RowVersion } from '../query/row-version.ts';
-import type { RequestVisibility } from '../query/visibility.ts';
+import { pageQueries } from '../query/entities/key-query.ts';
+import { countedKeys, orderedKeys, soughtKey, windowedKeys } from '../query/entities/keys.ts';
+import { type AnyQueryBuilder, isPlain, unrestrictedQuery } from '../query/entities/restriction.ts';
+import { applyListQuery } from '../query/list/apply-list-query.ts';
+import { emptyListQuery } from '../query/list/list-query.ts';
+import { CompiledExport } from '../query/rows/compiled-export.ts';
+import type { CompiledPage, CompiledRead, FindVisible, PageQueries, Reading } from '../query/rows/compiled-read.ts';
+import type { InstanceContext } from '../query/rows/instance.ts';
+import { joinsFiltered } from '../query/rows/root-filter.ts';
+import type { RowVersion } from '../query/rows/row-version.ts';
+import { isSameForAll } from '../query/visibility/list-visibility.ts';
+import type { RequestVisibility } from '../query/visibility/visibility.ts';
 import { refusedToken } from '../response/page-request.ts';
 import { lineOf } from '../serialization/formats.ts';
 import type { EntityStore } from './entity-store.ts';
@@ -128,14 +128,14 @@ export class RowStore {
   /** What a request reads rows with: what it sees of embedded ones, and its entity manager for what needs one. */
   readingFor(request: ApiRequest): Reading {
     const context: InstanceContext = { em: () => stateOf(request, this.#mapper).em };
-    if (!this.read.takesLook) return { context };
-    const look: Look = (meta, keys) => this.#visibilityOf(request).seen(meta, keys);
-    return { context, look };
+    if (!this.read.embedsLimitedRows) return { context };
+    const findVisible: FindVisible = (meta, keys) => this.#visibilityOf(request).seen(meta, keys);
+    return { context, findVisible };
   }
 
   async page(request: ApiRequest, restriction: Restriction, list: ListRequest): Promise<FoundPage> {
     const { asked, plan, window } = list;
-    const view = asked === nothingAsked ? undefined : this.read.viewOf(asked.sort && plan, asked.choice);
+    const view = asked === emptyListQuery ? undefined : this.read.viewOf(asked.sort && plan, asked.choice);
     const reading: Reading = { ...this.readingFor(request), ...(view && { view }) };
     const isOfCaller = asked.condition !== null && !isSameForAll(asked.condition);
     if (!restriction && !this.read.filtersPerRequest && !isOfCaller && view !== null) {
@@ -145,7 +145,7 @@ export class RowStore {
     const { em } = stateOf(request, this.#mapper);
     const query = restriction ?? (await unrestrictedQuery(em, this.#meta));
     if (!this.#isTaken(query, restriction)) return this.#entities.page(request, restriction, list);
-    const narrowed = askedQuery(em, this.#meta, query, asked, plan.sort);
+    const narrowed = applyListQuery(em, this.#meta, query, asked, plan.sort);
     const where = view === null ? null : this.read.pageWhere(narrowed, window, reading);
     if (where) return foundPage(await where);
     const queries = isPlain(narrowed) ? pageQueries(this.#meta, narrowed, window, plan) : this.#shapedQueries(em, narrowed, list);
@@ -182,7 +182,7 @@ export class RowStore {
       return CompiledExport.open(this.#cursors, this.read.all(), write);
     const { em } = stateOf(request, this.#mapper);
     const query = restriction ?? (await unrestrictedQuery(em, this.#meta));
-    const narrowed = askedQuery(em, this.#meta, query, asked, plan.sort);
+    const narrowed = applyListQuery(em, this.#meta, query, asked, plan.sort);
     const rows =
       (asked.sort ? null : this.read.allWhere(narrowed)) ?? this.read.allOf(orderedKeys(em, this.#meta, narrowed, plan.sort));
     return CompiledExport.open(this.#cursors, rows, write);

@@ -3,7 +3,7 @@ import { defaultsOf } from '../change/plain-body.ts';
 import type { Mapper } from '../database/mapper.ts';
 import { hasDiscriminator } from '../model/hierarchy.ts';
 import { isBare } from '../model/own-code.ts';
-import { canHideRows } from '../query/filters.ts';
+import { canHideRows } from '../query/entities/filters.ts';
 import { referringTo } from './inbound-versions.ts';
 
 type Change = 'create' | 'update' | 'delete';

@@ -3,9 +3,9 @@ import type { ServerDeclaration } from '../declaration/types.ts';
 import { type Problem, problem } from '../errors.ts';
 import { hasOwnPace } from '../response/export-stream.ts';
 import { retryLater } from '../response/problem-document.ts';
+import { LoadMonitor } from './load-monitor.ts';
 import { answerProblem } from './raw-answer.ts';
 import type { RequestIds } from './request-id.ts';
-import { Strain } from './strain.ts';
 import { type TargetLimits, targetTrouble } from './target-limits.ts';
 
 /** Milliseconds between two looks at what is going on. */
@@ -58,7 +58,7 @@ export interface GateOptions {
 export class Gate {
   readonly #limits: GateLimits;
   readonly #options: GateOptions;
-  readonly #strain: Strain;
+  readonly #strain: LoadMonitor;
   /** Requests that have no whole answer yet, in the order they came, with the time. */
   readonly #inFlight = new Map<ServerResponse, number>();
   readonly #onClose: (this: ServerResponse) => void;
@@ -86,7 +86,7 @@ export class Gate {
     this.#limits = limits;
     this.#options = options;
     this.#room = limits.maxConcurrent;
-    this.#strain = new Strain(options.statementsUnderWay);
+    this.#strain = new LoadMonitor(options.statementsUnderWay);
     this.#onClose = onClose(this.#inFlight, options.watch);
   }
 

@@ -104,13 +104,13 @@ const body = fc
   .tuple(fc.array(columnValue, { maxLength: 4 }), fc.array(further, { maxLength: 2 }))
   .map(([columns, others]) => Object.assign({}, Object.fromEntries(columns), ...others));
 
-interface Asked {
+interface ListQuery {
   readonly method: 'POST' | 'PATCH' | 'PUT' | 'DELETE';
   readonly url: string;
   readonly payload?: unknown;
 }
 
-const request: fc.Arbitrary<Asked> = fc.oneof(
+const request: fc.Arbitrary<ListQuery> = fc.oneof(
   fc.record({
     method: fc.constant('POST' as const),
     url: fc.constant('/item.json'),
@@ -134,7 +134,7 @@ const request: fc.Arbitrary<Asked> = fc.oneof(
 
 const taken = { answers: 0, compiled: 0, succeeded: 0 };
 
-async function answer({ app, statements }: TestApplication, { method, payload, url }: Asked) {
+async function answer({ app, statements }: TestApplication, { method, payload, url }: ListQuery) {
   statements.length = 0;
   const hasBody = payload !== undefined;
   const response = await app.inject({
@@ -155,12 +155,12 @@ async function answer({ app, statements }: TestApplication, { method, payload, u
   };
 }
 
-async function compare(database: DatabaseKind, requests: readonly Asked[]): Promise<void> {
+async function compare(database: DatabaseKind, requests: readonly ListQuery[]): Promise<void> {
   const fresh = [await freshDatabase(database), await freshDatabase(database)] as const;
   const plain = await startApplication(options(fresh[0].url, false) as Any);
   const compiled = await startApplication(options(fresh[1].url, true) as Any);
   try {
-    for (const asked of [...requests, { method: 'GET', url: '/item.json' } as unknown as Asked]) {
+    for (const asked of [...requests, { method: 'GET', url: '/item.json' } as unknown as ListQuery]) {
       const expected = await answer(plain, asked);
       const given = await answer(compiled, asked);
       expect(given).toEqual(expected);

@@ -55,7 +55,7 @@ describe('help', () => {
       stdio: 'pipe',
     });
     const loaded: string[] = JSON.parse(/^LOADED (.*)$/m.exec(out)?.[1] as string);
-    expect(loaded.some((url) => url.endsWith('/src/cli/serve.ts'))).toBe(true);
+    expect(loaded.some((url) => url.endsWith('/src/cli/commands/serve.ts'))).toBe(true);
     expect(loaded.filter((url) => url.includes('/node_modules/'))).toEqual([]);
   });
 });

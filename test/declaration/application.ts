@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll } from 'vitest';
 import { catalogFromCode } from '../../src/declaration/modules.ts';
-import { readDeclaration } from '../../src/declaration/read-declaration.ts';
+import { readDeclaration } from '../../src/declaration/read/read-declaration.ts';
 import { DeclarationErrors, Report } from '../../src/declaration/report.ts';
 import { codeSource, type Source } from '../../src/declaration/source.ts';
 import type { Catalog, Declaration } from '../../src/declaration/types.ts';

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { type EntityManager, type EntityMetadata, helper } from '@mikro-orm/core';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { accessMatrix, type FieldAccess } from '../../src/inspect/matrix.ts';
+import { accessMatrix, type FieldAccess } from '../../src/inspect/compare/matrix.ts';
 import { startApplication, type TestApplication } from '../../src/testing.ts';
 import { className, modelsOf, rowsOf, type Universe, universe } from '../query/random-model.ts';
 import { databases, freshDatabase } from '../support/databases.ts';

@@ -4,9 +4,9 @@ import { defineEntity, p } from '@mikro-orm/core';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { type CodeOptions, loadApplication } from '../../src/application.ts';
 import { ApiController, Denormalizer, Voter } from '../../src/index.ts';
-import { baselineText, readBaseline } from '../../src/inspect/baseline.ts';
-import { compareAccess } from '../../src/inspect/compare.ts';
-import { type AccessMatrix, accessMatrix } from '../../src/inspect/matrix.ts';
+import { baselineText, readBaseline } from '../../src/inspect/compare/baseline.ts';
+import { compareAccess } from '../../src/inspect/compare/compare.ts';
+import { type AccessMatrix, accessMatrix } from '../../src/inspect/compare/matrix.ts';
 
 const example = join(import.meta.dirname, '..', '..', 'examples', 'courses');
 

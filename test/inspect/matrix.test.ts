@@ -3,7 +3,7 @@ import { defineEntity, p } from '@mikro-orm/core';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { type CodeOptions, loadApplication } from '../../src/application.ts';
 import { ApiController, Denormalizer, type User, Voter } from '../../src/index.ts';
-import { type AccessMatrix, accessMatrix, type RouteAccess } from '../../src/inspect/matrix.ts';
+import { type AccessMatrix, accessMatrix, type RouteAccess } from '../../src/inspect/compare/matrix.ts';
 
 const example = join(import.meta.dirname, '..', '..', 'examples', 'courses');
 

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { decide, strategies } from '../../src/access/decision.ts';
 import type { Vote } from '../../src/access/voter.ts';
-import type { RouteAccess } from '../../src/inspect/matrix.ts';
-import { leaksOf, outside, shapeOfPaths, shapeOfRoute } from '../../src/inspect/suite-fields.ts';
-import { decides } from '../../src/inspect/suite-judge.ts';
+import type { RouteAccess } from '../../src/inspect/compare/matrix.ts';
+import { leaksOf, outside, shapeOfPaths, shapeOfRoute } from '../../src/inspect/suite/suite-fields.ts';
+import { decides } from '../../src/inspect/suite/suite-judge.ts';
 
 describe('the judge of a suite', () => {
   const votes: readonly Vote[] = ['grant', 'deny', 'abstain'];

@@ -1,13 +1,13 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { Recent } from '../../src/query/recent.ts';
+import { LruCache } from '../../src/database/lru-cache.ts';
 import { startApplication, type TestApplication } from '../../src/testing.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
 
 type Any = any;
 
 test('what was used last is kept, and the rest is made again', () => {
-  const recent = new Recent<number>(2);
+  const recent = new LruCache<number>(2);
   let made = 0;
   const get = (key: string) => recent.get(key, () => ++made);
   expect([get('a'), get('b'), get('a'), get('c'), get('a'), get('b')]).toEqual([1, 2, 1, 3, 1, 4]);

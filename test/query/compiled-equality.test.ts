@@ -1,8 +1,8 @@
 import type { EntityMetadata } from '@mikro-orm/core';
 import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
-import { CompiledRead } from '../../src/query/compiled-read.ts';
-import { rootFilterOf } from '../../src/query/root-filter.ts';
+import { CompiledRead } from '../../src/query/rows/compiled-read.ts';
+import { rootFilterOf } from '../../src/query/rows/root-filter.ts';
 import { createSerializer } from '../../src/serialization/serializer.ts';
 import { startApplication, type TestApplication } from '../../src/testing.ts';
 import { parseCsv, withoutMark } from '../support/csv.ts';

@@ -1,6 +1,6 @@
 import type { Server } from 'node:http';
 import Fastify, { type FastifyHttpOptions, type FastifyInstance } from 'fastify';
-import { emptyList } from '../../src/declaration/read-list.ts';
+import { emptyList } from '../../src/declaration/read/read-list.ts';
 import type { ActionDeclaration, ApiDeclaration, Format, HttpMethod } from '../../src/declaration/types.ts';
 import { Problem } from '../../src/errors.ts';
 import { type MountOptions, mountRoutes } from '../../src/route/mount.ts';

@@ -433,16 +433,19 @@ describe.each(databases)('a listing on %s', (kind) => {
     const withdrawn = counts.books + 1;
 
     test('in rows and count, with a restriction and without', async () => {
-      for (const path of [
-        '/api/books.json',
-        '/api/views/all/books.json',
-        '/api/views/tagged/books.json',
-        '/api/branches/north/books/search.json',
-      ]) {
+      for (const path of ['/api/books.json', '/api/views/all/books.json', '/api/views/tagged/books.json']) {
         const { count, results } = await list(`${path}?items_per_page=200`);
         expect([path, count, results.length]).toEqual([path, counts.books, counts.books]);
         expect(ids(results)).not.toContain(withdrawn);
       }
+      // a handler that pages through a query of its own sees what customizeQuery leaves
+      const [listed, searched] = await Promise.all(
+        ['/api/branches/north/books.json', '/api/branches/north/books/search.json'].map((path) =>
+          list(`${path}?items_per_page=200`),
+        ),
+      );
+      expect(ids(searched?.results ?? [])).toEqual(ids(listed?.results ?? []));
+      expect(ids(searched?.results ?? [])).not.toContain(withdrawn);
       expect(Number((await app.rows('select count(*) n from book'))[0]?.n)).toBe(counts.books + counts.withdrawn);
     });
 

@@ -40,12 +40,12 @@ const reportSchema = defineEntity({
 class Report extends reportSchema.class {}
 reportSchema.setClass(Report);
 
-interface Asked {
+interface ListQuery {
   readonly role: string;
   readonly subject: unknown;
   readonly user: unknown;
 }
-const asked: Asked[] = [];
+const asked: ListQuery[] = [];
 
 /** Only an owner sees a report; a list is for everybody who is known. */
 class ReportVoter extends Voter<Report> {

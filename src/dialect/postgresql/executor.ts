@@ -1,9 +1,9 @@
 import type { Executor, Statement } from '../../database/executor.ts';
 import { takeNext } from '../../database/next-task.ts';
+import { QueueTimeout } from '../../database/queue-timeout.ts';
 import { StatementCosts } from '../../database/statement-costs.ts';
 import type { StatementWatch } from '../../database/statement-watch.ts';
 import { closedError } from '../../database/unavailable.ts';
-import { Patience } from '../../database/waiting-line.ts';
 import type { DatabaseDeclaration } from '../../declaration/types.ts';
 import { isStale, PostgresLink } from './link.ts';
 
@@ -33,7 +33,7 @@ export function postgresExecutor(database: DatabaseDeclaration, watch: Statement
   const costs = new StatementCosts();
   const links: (PostgresLink | undefined)[] = Array(shortLinks + longLinks).fill(undefined);
   const waiting: Task[] = [];
-  const patience = new Patience(waiting, database.statementTimeout);
+  const patience = new QueueTimeout(waiting, database.statementTimeout);
   /** What runs on each of the connections for what takes long. */
   const running: (Task | null)[] = Array(longLinks).fill(null);
   let next = 0;

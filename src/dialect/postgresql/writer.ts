@@ -1,8 +1,8 @@
 import type { Statement } from '../../database/executor.ts';
+import { QueueTimeout } from '../../database/queue-timeout.ts';
 import type { StatementWatch } from '../../database/statement-watch.ts';
 import { again } from '../../database/transient.ts';
 import { closedError } from '../../database/unavailable.ts';
-import { Patience } from '../../database/waiting-line.ts';
 import type { Send, Step, Work, Writer } from '../../database/writer.ts';
 import type { DatabaseDeclaration } from '../../declaration/types.ts';
 import { isStale, PostgresLink } from './link.ts';
@@ -27,7 +27,7 @@ export function postgresWriter(database: DatabaseDeclaration, watch: StatementWa
   const idle: PostgresLink[] = [];
   const links = new Set<PostgresLink>();
   const waiting: Task[] = [];
-  const patience = new Patience(waiting, database.connectTimeout);
+  const patience = new QueueTimeout(waiting, database.connectTimeout);
   let closed = false;
 
   function open(): PostgresLink {

@@ -25,7 +25,7 @@ export function sqliteCursors(dialect: Pick<SqliteFileDialect, 'read' | 'source'
     else thread.end();
   }
 
-  async function inThread(data: { file: string; busyTimeout: number }): Promise<Asked | null> {
+  async function inThread(data: { file: string; busyTimeout: number }): Promise<RowSource | null> {
     const thread = idle.pop() ?? new CursorThread(data);
     busy.add(thread);
     if (await thread.opened) {
@@ -45,7 +45,7 @@ export function sqliteCursors(dialect: Pick<SqliteFileDialect, 'read' | 'source'
       const data = dialect.source;
       if (!data) return inMemory(dialect, statement, parameters);
       const asked = (threadsArePossible ? await inThread(data) : null) ?? inSlices(data);
-      const cursor = new AskedCursor(asked, size);
+      const cursor = new SourceCursor(asked, size);
       await cursor.open(statement, parameters);
       return cursor;
     },
@@ -57,14 +57,14 @@ export function sqliteCursors(dialect: Pick<SqliteFileDialect, 'read' | 'source'
 }
 
 /** Who steps through the rows, be it another thread or this one. */
-interface Asked {
+interface RowSource {
   ask(question: NonNullable<CursorQuestion>): Promise<unknown[][]>;
   /** Whether everything asked for was answered, so that another cursor can follow. */
   release(reusable: boolean): void;
 }
 
-class AskedCursor implements Cursor {
-  readonly #asked: Asked;
+class SourceCursor implements Cursor {
+  readonly #asked: RowSource;
   readonly #size: number;
   /** Rows that were asked for before anybody wants them. */
   #ahead: Promise<unknown[][]> | null = null;
@@ -72,7 +72,7 @@ class AskedCursor implements Cursor {
   #isOver = false;
   #isClosed = false;
 
-  constructor(asked: Asked, size: number) {
+  constructor(asked: RowSource, size: number) {
     this.#asked = asked;
     this.#size = size;
   }
@@ -180,7 +180,7 @@ class CursorThread {
 }
 
 /** The same in this thread, some rows at a time, where no other can be had. */
-function inSlices({ file, busyTimeout }: { readonly file: string; readonly busyTimeout: number }): Asked {
+function inSlices({ file, busyTimeout }: { readonly file: string; readonly busyTimeout: number }): RowSource {
   const reader = new StepReader(file, busyTimeout);
   return {
     async ask(question) {

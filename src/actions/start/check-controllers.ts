@@ -1,0 +1,141 @@
+import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
+import { accessorNames, accessorsFor } from '../../change/accessors.ts';
+import type { Mapper } from '../../database/mapper.ts';
+import { didYouMean, listed } from '../../declaration/suggest.ts';
+import type { ActionDeclaration, ApiDeclaration, Catalog, Path } from '../../declaration/types.ts';
+import { ownProperties, targetsOf } from '../../model/field-plan.ts';
+import { concreteClasses, entitiesOf, isKindOf } from '../../model/hierarchy.ts';
+import { handlerName } from '../../route/record.ts';
+import { type Denormalizer, isDenormalizerClass } from '../../serialization/denormalizer.ts';
+import { ApiController, isControllerClass } from '../api-controller.ts';
+
+interface Findings {
+  add(path: Path, message: string): void;
+  /** Whether something at the path was reported before. */
+  touches(path: Path): boolean;
+}
+
+/** Reports controllers that are none, handlers that do not exist, and associations that the model does not have. */
+export function checkControllers(apis: readonly ApiDeclaration[], mapper: Mapper, findings: Findings): void {
+  for (const api of apis) {
+    if (findings.touches([...api.path, 'controller'])) continue;
+    if (api.controller && !isControllerClass(api.controller.value)) {
+      findings.add([...api.path, 'controller'], `${api.controller.name} must extend ApiController`);
+      continue;
+    }
+    const meta = metaOf(mapper, api);
+    for (const action of api.actions) {
+      const inAssociation = findings.touches([...action.path, 'association']);
+      if (!inAssociation) checkHandler(api, action, findings);
+      if (meta && action.association && !inAssociation) checkAssociation(meta, action, mapper, findings);
+    }
+  }
+}
+
+function checkHandler(api: ApiDeclaration, action: ActionDeclaration, findings: Findings): void {
+  const name = handlerName(action);
+  const type = (api.controller?.value ?? ApiController) as { readonly name: string; readonly prototype: Record<string, unknown> };
+  const known = methodsOf(type.prototype);
+  if (known.includes(name) || (defaultHandlers.includes(name) && isDefaultFor(name, action))) return;
+  const path = action.controllerAction === null ? action.path : [...action.path, 'controller_action'];
+  const remedy = api.controller
+    ? `write ${name}(${action.single ? 'id, ' : ''}request, format) on ${type.name}`
+    : 'name a controller that has it, or declare an association';
+  findings.add(
+    path,
+    `the action "${action.name}" is handled by ${name}, which ${type.name} does not have;${didYouMean(name, known)} ${remedy}`,
+  );
+}
+
+/** What the base controller itself handles. None of its other methods is a handler. */
+const defaultHandlers = ['indexApi', 'entityApi', 'addRemoveApi'];
+
+function isDefaultFor(name: string, { association, kind }: ActionDeclaration): boolean {
+  if (name === 'addRemoveApi') return association !== null;
+  return name === (kind === 'index' ? 'indexApi' : 'entityApi') && kind !== 'custom';
+}
+
+/** The methods that an application's controller brings itself. */
+function methodsOf(prototype: object): string[] {
+  const names = new Set<string>();
+  for (
+    let type = prototype;
+    type && type !== ApiController.prototype && type !== Object.prototype;
+    type = Object.getPrototypeOf(type)
+  ) {
+    for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(type))) {
+      if (name !== 'constructor' && typeof value === 'function') names.add(name);
+    }
+  }
+  return [...names];
+}
+
+function checkAssociation(meta: EntityMetadata, action: ActionDeclaration, mapper: Mapper, findings: Findings): void {
+  const { property, types } = action.association as NonNullable<ActionDeclaration['association']>;
+  const path = [...action.path, 'association', 'property'];
+  const missing = concreteClasses(mapper, meta).find((concrete) => !accessorsFor(concrete, property));
+  if (missing) {
+    const known = ownProperties(meta)
+      .filter((candidate) => candidate.kind === '1:m' || candidate.kind === 'm:n')
+      .map(({ name }) => name as string)
+      .filter((name) => !name.endsWith('__inverse'));
+    const names = accessorNames(property);
+    findings.add(
+      path,
+      `${missing.className} has no to-many association "${property}";${didYouMean(property, known)} associations: ${listed(known)}. ` +
+        `Or give the model the methods add${names.at(-1)}(item) and remove${names.at(-1)}(item)`,
+    );
+  } else if (!types.every(({ value }) => isAssignable(mapper, value, meta, property))) {
+    const targets = targetsOf(meta.properties[property as never] as EntityProperty).map(({ className }) => className);
+    findings.add(
+      [...action.path, 'association', 'types'],
+      `"${property}" of ${meta.className} holds ${listed(targets)}; its types must be that, or inherit from it`,
+    );
+  } else if (types.length === 0 && !(meta.properties[property as never] as EntityProperty | undefined)?.targetMeta) {
+    findings.add(path, `"${property}" is no association of ${meta.className}, so its types must be declared: types: [Person]`);
+  }
+}
+
+/** Whether entities of a type can stand in an association; where methods of the model take them, only the model knows. */
+function isAssignable(mapper: Mapper, type: unknown, meta: EntityMetadata, property: string): boolean {
+  const association = meta.properties[property as never] as EntityProperty | undefined;
+  const target = mapper.getMetadata().find(type as never) as EntityMetadata | undefined;
+  if (!association?.targetMeta || !target) return true;
+  return targetsOf(association).some((allowed) => isKindOf(target, allowed));
+}
+
+/** Reports denormalizers for associations that do not exist, and associations that two of them claim. */
+export function checkDenormalizers(catalog: Catalog, mapper: Mapper, findings: Findings): void {
+  const claimed = new Map<string, string>();
+  for (const { name, qualifiedName, value } of catalog.denormalizers) {
+    if (!isDenormalizerClass(value)) continue;
+    const properties = (value as unknown as typeof Denormalizer).properties;
+    const at: Path = [qualifiedName];
+    if (!Array.isArray(properties) || properties.length === 0) {
+      findings.add(at, `${name} must say which associations it serves: static properties = ['Course.requestor']`);
+      continue;
+    }
+    for (const property of properties as string[]) {
+      const other = claimed.get(property);
+      if (other) findings.add(at, `${name} and ${other} both serve ${property}; only one can`);
+      claimed.set(property, name);
+      if (!isAssociation(mapper, property)) {
+        findings.add(
+          at,
+          `${name} serves "${property}", which is no association of a model; write Model.property, such as Course.requestor`,
+        );
+      }
+    }
+  }
+}
+
+function isAssociation(mapper: Mapper, path: string): boolean {
+  const [model, property] = path.split('.');
+  const meta = entitiesOf(mapper).find(({ className }) => className === model);
+  if (!meta || !property) return false;
+  return accessorsFor(meta, property) !== null || (meta.relations as EntityProperty[]).some(({ name }) => name === property);
+}
+
+function metaOf(mapper: Mapper, api: ApiDeclaration): EntityMetadata | undefined {
+  return api.class.value ? (mapper.getMetadata().find(api.class.value as never) as EntityMetadata | undefined) : undefined;
+}

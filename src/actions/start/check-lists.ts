@@ -1,0 +1,46 @@
+import type { EntityMetadata } from '@mikro-orm/core';
+import type { Mapper } from '../../database/mapper.ts';
+import type { ApiDeclaration, Path } from '../../declaration/types.ts';
+import { dialectOf } from '../../dialect/dialect.ts';
+import { planFields } from '../../model/field-plan.ts';
+import { readGroups } from '../../model/groups.ts';
+import { sameLine } from '../../model/hierarchy.ts';
+import type { IsHiding } from '../../query/list/filter-path.ts';
+import { ListQueryReader } from '../../query/list/list-query.ts';
+import { isControllerClass, restrictsQueries } from '../api-controller.ts';
+
+interface Findings {
+  add(path: Path, message: string, of?: 'key'): void;
+  /** Whether something at the path was reported before. */
+  touches(path: Path): boolean;
+}
+
+/** Reports filters, sorts and searches of what nobody can read, or of what makes no sense. */
+export function checkLists(apis: readonly ApiDeclaration[], mapper: Mapper, findings: Findings): void {
+  const isHiding = hidingClasses(apis, mapper);
+  const matching = { dialect: dialectOf(mapper), collation: '' };
+  for (const api of apis) {
+    const meta = mapper.getMetadata().find(api.class.value as never) as EntityMetadata | undefined;
+    if (!meta || findings.touches([...api.path, 'class'])) continue;
+    const plan = planFields(mapper, meta, readGroups);
+    const told = new Set<string>();
+    for (const { list } of [api, ...api.actions]) {
+      if (!list) continue;
+      new ListQueryReader({ mapper, meta, plan, isHiding, matching }, list, api.pagination, (path, message, of) => {
+        // what actions have from their API is told once
+        if (told.has(path.join('\n'))) return;
+        told.add(path.join('\n'));
+        findings.add(path, message, of);
+      });
+    }
+  }
+}
+
+/** Tells the classes of which an API hides rows from some callers. */
+export function hidingClasses(apis: readonly ApiDeclaration[], mapper: Mapper): IsHiding {
+  const hiding = apis.filter(
+    ({ controller }) => controller && isControllerClass(controller.value) && restrictsQueries(controller.value),
+  );
+  const metas = hiding.flatMap(({ class: model }) => mapper.getMetadata().find(model.value as never) ?? []) as EntityMetadata[];
+  return (meta) => metas.some((other) => sameLine(meta, other));
+}

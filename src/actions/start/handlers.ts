@@ -1,0 +1,361 @@
+import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
+import type { FastifyRequest } from 'fastify';
+import { watchedGuard } from '../../access/access-watch.ts';
+import { compileGuard, type Guard, type GuardFor } from '../../access/guard.ts';
+import type { ApiRequest } from '../../access/user.ts';
+import type { VoterRegistry } from '../../access/voter-registry.ts';
+import type { Denormalizers } from '../../change/associations.ts';
+import type { Mapper } from '../../database/mapper.ts';
+import type { ActionDeclaration, ApiDeclaration, Declaration, Format, HttpMethod } from '../../declaration/types.ts';
+import { problem } from '../../errors.ts';
+import { targetsOf } from '../../model/field-plan.ts';
+import { CompiledRead } from '../../query/rows/compiled-read.ts';
+import { Visibility } from '../../query/visibility/visibility.ts';
+import { checkParameters } from '../../response/page-request.ts';
+import type { HandlerFor, RouteHandler } from '../../route/mount.ts';
+import type { RouteRecord } from '../../route/record.ts';
+import { inHandlerTransaction } from '../../store/handler-transaction.ts';
+import type { LinkStore } from '../../store/link-store.ts';
+import type { Found } from '../../store/port.ts';
+import { stateOf } from '../../store/request-state.ts';
+import { RowStore } from '../../store/row-store.ts';
+import type { WriteStore } from '../../store/write-store.ts';
+import { admitCollection, admitSingle, type RowReader } from '../admission.ts';
+import { untilCommit } from '../after-commit.ts';
+import { ApiController } from '../api-controller.ts';
+import { change, remove } from '../change.ts';
+import { create } from '../create.ts';
+import { type Acting, type Around, actionHandler, directly } from '../dispatch.ts';
+import { exportAction } from '../export.ts';
+import { isExport } from '../export-reply.ts';
+import { isFailure } from '../failure.ts';
+import { fetchAction } from '../fetch.ts';
+import { needsOf, overriddenHooks } from '../hooks.ts';
+import type { IdempotencyStore } from '../idempotency/idempotency-store.ts';
+import { type Link, link } from '../link.ts';
+import { listAction } from '../list.ts';
+import { checkPrecondition } from '../precondition.ts';
+import { respond, writes } from '../respond.ts';
+import { withBody } from './body-check.ts';
+import { type Compilers, compileApi } from './compile-api.ts';
+import type { Observer } from './observer.ts';
+import { planLink, planWrite, type WritePlanning } from './plan-writes.ts';
+import { type ApiRuntime, Framework, userOf } from './runtime.ts';
+
+/** What an application's handlers are made of. */
+interface Compiled {
+  readonly declaration: Declaration;
+  readonly records: readonly RouteRecord[];
+  readonly mapper: Mapper;
+  readonly voters: VoterRegistry;
+  readonly denormalizers: Denormalizers;
+  /** Where the application is mounted. */
+  readonly prefix: string;
+  /** What is sent in `WWW-Authenticate`. */
+  readonly challenge: string;
+  /** Whether what needs no entity is read and written without one. */
+  readonly compiledReads: boolean;
+}
+
+/** Makes the handler of each route and method, with everything resolved that can be known before a request comes. */
+export function compileHandlers(
+  { challenge, compiledReads, declaration, denormalizers, mapper, prefix, records, voters }: Compiled,
+  compilers: Compilers,
+): HandlerFor {
+  const { access, executor, observer } = compilers;
+  const guardFor: GuardFor = (roles) => {
+    const made = compileGuard(roles, voters, challenge);
+    const guard = access ? watchedGuard(made, access) : made;
+    return observer?.guard(guard) ?? guard;
+  };
+  const visibility = new Visibility<ApiRequest>();
+  const framework = new Framework(mapper, declaration, {
+    visibility,
+    denormalizers,
+    prefix,
+    executor: compiledReads ? executor : null,
+  });
+  const controllers = new Map<ApiDeclaration, { controller: ApiController; runtime: ApiRuntime }>();
+  const recordsByApi = Map.groupBy(records, ({ api }) => api);
+  for (const api of declaration.apis) {
+    const made = compileApi(api, recordsByApi.get(api) ?? [], framework, guardFor, compilers);
+    controllers.set(api, made);
+    visibility.add(made.runtime.rule());
+  }
+
+  let loading: Promise<IdempotencyStore> | null = null;
+  // loaded with the first request that has a key
+  const load = () => {
+    loading ??= import('../idempotency/idempotency-store.ts').then((loaded) => new loaded.IdempotencyStore(framework));
+    return loading;
+  };
+  // what is only watched changes nothing, and so is told as if there were no key
+  const idempotencyStore = declaration.server.idempotency && !observer ? load : null;
+
+  const handlerFor = (record: RouteRecord, method: HttpMethod, format: string): RouteHandler => {
+    const { api, action, handler, single } = record;
+    if (!api || !action) {
+      const guard = guardFor(record.roles[method] ?? []);
+      const defined = definedHandler(record, framework, guard, format, observer);
+      return observer ? defined : guardedEarly(defined, guard, method);
+    }
+    const { controller, runtime } = controllers.get(api) as { controller: ApiController; runtime: ApiRuntime };
+    const isDefault = isDefaultHandler(controller, handler);
+    const reads = method === 'GET' || method === 'HEAD';
+    if (isDefault && reads && action.kind !== 'custom')
+      return readingHandler(record, method, format as Format, { ...compilers, runtime, compiledReads });
+    const watched: Around = observer ? (request, run) => observer.handle(record, controller, request, run) : directly;
+    const check = compilers.bodies.get(action);
+    const around = check ? withBody(check, watched) : watched;
+    const common = {
+      api: runtime,
+      action: action.name,
+      format: format as Format,
+      isRepeatable: action.repeatable ?? isDefault,
+      idempotencyStore,
+    };
+    // whoever watches is told of a check once, and nothing may be written
+    const planning = compiledReads && !observer && action.repeatable !== false ? compilers : null;
+    const planned = (reason: string | null) => compilers.onPlanned?.(record, method, reason);
+    if (!isDefault) planned('a method of the controller handles it');
+    const parts = isDefault
+      ? defaultParts(runtime, action, method, format, planning, planned)
+      : customParts(runtime, controller, record, format);
+    const made = actionHandler({
+      ...common,
+      admit: parts.admit,
+      act: (request, admission) => {
+        if (admission?.found && !reads) checkPrecondition(runtime, request, admission.found);
+        return around(request, () => parts.act(request, admission));
+      },
+    });
+    return single || observer ? made : guardedEarly(made, runtime.guardOf(action.name, method), method);
+  };
+  return sharedByMethods(handlerFor);
+}
+
+type Parts = Pick<Acting, 'admit' | 'act'>;
+
+/** `_index`, `_entity` and declared associations, for methods that write. */
+function defaultParts(
+  api: ApiRuntime,
+  action: ActionDeclaration,
+  method: HttpMethod,
+  format: string,
+  planning: WritePlanning | null,
+  planned: (reason: string | null) => void,
+): Parts {
+  const { name } = action;
+  if (action.kind === 'index') {
+    const plan = planning && method === 'POST' ? planWrite(api, name, method, planning) : null;
+    if (plan) planned(plan.reason);
+    const store = plan?.store ?? api.entityWrites;
+    return {
+      admit: async (request) => {
+        await admitCollection(api, name, request);
+        return null;
+      },
+      act: (request) => {
+        if (method !== 'POST') throw problem('method_not_supported');
+        return create(api, store, request, format);
+      },
+    };
+  }
+  const association = action.association ? linkOf(api, action) : null;
+  const { reason, store } = storeOf(api, action, method, planning);
+  planned(reason);
+  const guard = api.guardOf(name, method);
+  // nothing has to read the row before it is written
+  const isDeferred = !guard.readsSubject && !needsOf(api.overrides, 'changes') && store.isByStatements;
+  const reader = { find: store.find.bind(store), isDeferred } satisfies RowReader;
+  return {
+    admit: async (request) => {
+      const admission = await admitSingle(api, name, request, reader);
+      stateOf(request, api.framework.mapper).admission = admission;
+      return admission;
+    },
+    act: (request, admission) => {
+      if (!admission) throw new Error(`${api.api.name} has no row for "${name}"`);
+      if (association) {
+        checkParameters(request.query as Record<string, unknown>, []);
+        return link(api, store as LinkStore, request, admission, association);
+      }
+      switch (method) {
+        case 'PATCH':
+          return change(api, store as WriteStore, request, admission, 'patch');
+        case 'PUT':
+          return change(api, store as WriteStore, request, admission, 'replace');
+        case 'DELETE':
+          return remove(api, store as WriteStore, request, admission);
+        default:
+          throw problem('method_not_supported');
+      }
+    },
+  };
+}
+
+function storeOf(
+  api: ApiRuntime,
+  action: ActionDeclaration,
+  method: HttpMethod,
+  planning: WritePlanning | null,
+): { readonly store: WriteStore | LinkStore; readonly reason: string | null } {
+  if (action.association) {
+    const isLink = method === 'POST' || method === 'DELETE';
+    return planning && isLink ? planLink(api, action, method, planning) : { store: api.entityLinks, reason: null };
+  }
+  const isWrite = method === 'PATCH' || method === 'PUT' || method === 'DELETE';
+  return planning && isWrite ? planWrite(api, action.name, method, planning) : { store: api.entityWrites, reason: null };
+}
+
+function linkOf({ framework, meta }: ApiRuntime, { association }: ActionDeclaration): Link {
+  const { property, types } = association as NonNullable<ActionDeclaration['association']>;
+  const declared = meta.properties[property as never] as EntityProperty | undefined;
+  const metadata = framework.mapper.getMetadata();
+  const named = types.map(({ value }) => metadata.get(value as never) as EntityMetadata);
+  return { property, targets: named.length > 0 ? named : declared ? targetsOf(declared) : [] };
+}
+
+/** An action that a method of the controller handles: access is checked before it runs, whatever it does then. */
+function customParts(
+  api: ApiRuntime,
+  controller: ApiController,
+  { action, handler, single }: RouteRecord,
+  format: string,
+): Parts {
+  const { name } = action as ActionDeclaration;
+  const call = (args: unknown[]) => (controller as unknown as Record<string, Method>)[handler]?.(...args);
+  if (!single) {
+    return {
+      admit: async (request) => {
+        await admitCollection(api, name, request);
+        return null;
+      },
+      act: (request) => call([request, format]),
+    };
+  }
+  const idOf = (request: ApiRequest) => api.parseId((request.params as { id: string }).id);
+  return {
+    admit: async (request) => {
+      const find: RowReader['find'] = (asked, key, restriction) =>
+        api.entities.find(asked, key, restriction, writes(asked.method));
+      const admission = await admitSingle(api, name, request, { find, isDeferred: false });
+      const found = admission.found as Found;
+      const state = stateOf(request, api.framework.mapper);
+      state.admitted = { action: name, id: String(admission.key), entity: found.entity };
+      state.admission = admission;
+      return admission;
+    },
+    act: (request, admission) => {
+      const handle = () => call([idOf(request), request, format]);
+      if (!admission?.found || !writes(request.method)) return handle();
+      const { framework, meta } = api;
+      const state = stateOf(request, framework.mapper);
+      // what the default action does is a transaction of its own
+      if (defaultHandlers.includes(handler)) return handle();
+      return untilCommit(state, () =>
+        inHandlerTransaction({ mapper: framework.mapper, meta, state, admission, isFailure }, handle),
+      );
+    },
+  };
+}
+
+type Method = (...args: unknown[]) => unknown;
+
+/** The handlers that the framework brings. */
+const defaultHandlers: readonly string[] = ['indexApi', 'entityApi', 'addRemoveApi'];
+
+/** Whether the framework handles an action, and no override of the controller takes part in it. */
+function isDefaultHandler(controller: ApiController, handler: string): boolean {
+  const base = ApiController.prototype;
+  const isBase = (name: 'indexApi' | 'entityApi' | 'addRemoveApi' | 'addRemove' | 'getEntity') => controller[name] === base[name];
+  if (handler === 'indexApi') return isBase('indexApi');
+  if (handler === 'entityApi') return isBase('entityApi') && isBase('getEntity');
+  return handler === 'addRemoveApi' && isBase('addRemoveApi') && isBase('addRemove') && isBase('getEntity');
+}
+
+/**
+ * The same handler, with a first check before the body is read: nobody makes us parse what they may not send. Only where the
+ * roles are judged by the user's own: a voter of the application may look at the body.
+ */
+function guardedEarly(handler: RouteHandler, guard: Guard, method: HttpMethod): RouteHandler {
+  if (guard.public || guard.readsSubject || method === 'GET' || method === 'HEAD') return handler;
+  const beforeBody = (request: FastifyRequest) => void guard.check(null, userOf(request as ApiRequest), request);
+  return Object.assign(((request, reply) => handler(request, reply)) as RouteHandler, { beforeBody });
+}
+
+/** GET and HEAD differ at most in their roles, so that one handler can be for both. */
+function sharedByMethods(make: HandlerFor): HandlerFor {
+  const made = new Map<RouteRecord, Map<string, RouteHandler>>();
+  return (record, method, format) => {
+    const known = made.get(record) ?? new Map<string, RouteHandler>();
+    made.set(record, known);
+    const key = JSON.stringify([format, method === 'HEAD' ? 'GET' : method, record.roles[method] ?? []]);
+    const handler = known.get(key) ?? make(record, method, format);
+    known.set(key, handler);
+    return handler;
+  };
+}
+
+/** What reads are compiled with. */
+interface Reading extends Compilers {
+  readonly runtime: ApiRuntime;
+  readonly compiledReads: boolean;
+}
+
+/** GET and HEAD of a default action: by compiled statements, or through entities if something on the way needs them. */
+function readingHandler(record: RouteRecord, method: HttpMethod, format: Format, reading: Reading): RouteHandler {
+  const { observer, runtime } = reading;
+  const isIndex = record.action?.kind === 'index';
+  const planned = reading.compiledReads ? planRead(isIndex, method, reading) : 'compiled reads are switched off';
+  if (reading.compiledReads) observer?.planned(record, typeof planned === 'string' ? planned : null);
+  reading.onPlanned?.(record, method, typeof planned === 'string' ? planned : null);
+  const rows = typeof planned === 'string' ? null : planned;
+  if (!isIndex) return fetchAction(runtime, rows ?? runtime.entities, method, format);
+  return isExport(format)
+    ? exportAction(runtime, rows, method, format)
+    : listAction(runtime, rows ?? runtime.entities, method, format);
+}
+
+/** The store of rows for a read, or why it needs entities. */
+function planRead(
+  isIndex: boolean,
+  method: HttpMethod,
+  { cursors, executor, filters, observer, runtime }: Reading,
+): RowStore | string {
+  const { api, entities, framework, meta, overrides } = runtime;
+  const own = observer ? overriddenHooks(runtime.controller(), ApiController.prototype) : overrides;
+  const judged = !isIndex && (runtime.guardOf('_entity', method).readsSubject || own.has('onPostCheckAccess'));
+  if (needsOf(own, 'rows')) return 'the controller has a hook that takes entities';
+  const sort = isIndex ? runtime.listOf('_index').plan.sort : api.defaultSort;
+  const read = CompiledRead.compile(framework.mapper, meta, framework.serializer().planFor(meta), sort, executor, {
+    seek: isIndex ? runtime.listOf('_index').plan.seek : null,
+    count: api.pagination.count,
+    withSubject: judged,
+    withVersion: !isIndex,
+    filter: filters.get(meta),
+    isLimited: (embedded) => framework.visibility.limitsOf(embedded).length > 0,
+    embed: framework.serializer().embed,
+  });
+  if (!(read instanceof CompiledRead)) return read.needsEntity;
+  if (judged && read.subjectRefusal !== null) return read.subjectRefusal;
+  const visibilityOf = (request: ApiRequest) => framework.visibilityOf(request);
+  return new RowStore(framework.mapper, meta, read, { sort: api.defaultSort, entities, visibilityOf, cursors });
+}
+
+/** The handler of a route that an application's own service brought. */
+function definedHandler(
+  record: RouteRecord,
+  framework: Framework,
+  guard: Guard,
+  format: string,
+  observer: Observer | undefined,
+): RouteHandler {
+  return async (incoming, reply) => {
+    const request = incoming as ApiRequest;
+    await guard.check(null, userOf(request), request);
+    const run = () => record.definition?.handler(request, format);
+    const given = await (observer ? observer.handle(record, null, request, run) : run());
+    return respond(framework, request, reply, given, format as Format);
+  };
+}

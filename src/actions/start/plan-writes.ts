@@ -1,0 +1,179 @@
+import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
+import { accessorsFor } from '../../change/accessors.ts';
+import { type MayRefer, PlainBody } from '../../change/plain-body.ts';
+import type { Cursors } from '../../database/cursor.ts';
+import type { Executor } from '../../database/executor.ts';
+import type { Writer } from '../../database/writer.ts';
+import type { ActionDeclaration, HttpMethod } from '../../declaration/types.ts';
+import type { FieldPlan } from '../../model/field-plan.ts';
+import { identifierParser } from '../../model/identifier.ts';
+import { hasRules } from '../../model/own-code.ts';
+import { canHideRows } from '../../query/entities/filters.ts';
+import { CompiledRead } from '../../query/rows/compiled-read.ts';
+import { EntityStore } from '../../store/entity-store.ts';
+import { LinkStore, type RowLinking } from '../../store/link-store.ts';
+import { pivotFor, RowLinks } from '../../store/row-links.ts';
+import { RowStore } from '../../store/row-store.ts';
+import { RowWrites } from '../../store/row-writes.ts';
+import { needsUnitOfWork } from '../../store/unit-of-work.ts';
+import { type RowWriting, WriteStore } from '../../store/write-store.ts';
+import { needsOf } from '../hooks.ts';
+import type { ApiRuntime } from './runtime.ts';
+
+/** What writes are compiled with. */
+export interface WritePlanning {
+  readonly executor: Executor;
+  readonly writer: Writer;
+  readonly cursors: Cursors;
+}
+
+type Write = 'create' | 'update' | 'delete';
+
+const writeOf: Readonly<Record<string, Write>> = { POST: 'create', PATCH: 'update', PUT: 'update', DELETE: 'delete' };
+
+/** The store that a writing method of `_index` or `_entity` writes through. A reason says why statements alone cannot. */
+export function planWrite(
+  api: ApiRuntime,
+  action: string,
+  method: HttpMethod,
+  planning: WritePlanning,
+): { readonly store: WriteStore; readonly reason: string | null } {
+  const { entities, framework, meta } = api;
+  const { mapper } = framework;
+  const write = writeOf[method] as Write;
+  const inEntities = (reason: string) => ({ store: new WriteStore(mapper, meta, entities, null), reason });
+  if (needsOf(api.overrides, 'changes')) return inEntities('the controller has a hook that takes part in changes');
+  // PUT sets what was not sent to defaults that MikroORM knows
+  if (method === 'PUT') return inEntities('PUT replaces all fields');
+  const isRuled = write !== 'delete' && hasRules(meta);
+  if (isRuled && write === 'create') return inEntities(`${meta.className} has rules that a new entity is held against`);
+  if (isRuled && meta.props.some(({ lazy }) => lazy)) return inEntities(`${meta.className} has columns that are loaded later`);
+  if (needsUnitOfWork(mapper, meta, write)) return inEntities(`changes of ${meta.className} are more than statements`);
+  const shown = responseRead(api, meta, planning.executor);
+  const checked = checkedRead(api, action, method, planning.executor, isRuled);
+  if (typeof shown === 'string') return inEntities(shown);
+  if (typeof checked === 'string') return inEntities(checked);
+  const { associations } = framework;
+  const rows = rowStore(api, meta, shown, planning);
+  const writes = new RowWrites({ mapper, meta, rows, writer: planning.writer, executor: planning.executor, associations });
+  const writing: RowWriting = {
+    writes,
+    plain: plainBody(api),
+    checked: rowStore(api, meta, checked, planning),
+    hasRules: isRuled,
+  };
+  return { store: new WriteStore(mapper, meta, entities, writing), reason: null };
+}
+
+/** The store that a declared association is changed through. */
+export function planLink(
+  api: ApiRuntime,
+  { association, name }: ActionDeclaration,
+  method: HttpMethod,
+  planning: WritePlanning,
+): { readonly store: LinkStore; readonly reason: string | null } {
+  const { entities, framework, meta } = api;
+  const { associations, mapper } = framework;
+  const inEntities = (reason: string) => ({ store: new LinkStore(mapper, entities, associations, null), reason });
+  const property = meta.properties[association?.property as never] as EntityProperty | undefined;
+  const pivot = property && pivotFor(mapper, meta, property);
+  if (needsOf(api.overrides, 'changes')) return inEntities('the controller has a hook that takes part in changes');
+  if (!pivot) return inEntities(`${association?.property} is more than a plain pivot table`);
+  if (hasRules(meta)) return inEntities(`${meta.className} has rules of its own`);
+  if ((accessorsFor(meta, property.name as string)?.methods.length ?? 0) > 0)
+    return inEntities(`${meta.className} has methods to add and remove`);
+  if (needsUnitOfWork(mapper, meta, 'update')) return inEntities(`changes of ${meta.className} are more than statements`);
+  const target = property.targetMeta as EntityMetadata;
+  const named = association?.types.map(({ value }) => mapper.getMetadata().get(value as never).class) ?? [];
+  const mayRefer = referenceCheck(api, property.name as string, target);
+  if (!mayRefer || named.some((type) => type !== target.class)) return inEntities('its items need more than a key');
+  const items = responseRead(api, target, planning.executor);
+  const owners = responseRead(api, meta, planning.executor);
+  const checked = checkedRead(api, name, method, planning.executor);
+  if (typeof items === 'string') return inEntities(items);
+  if (typeof owners === 'string') return inEntities(owners);
+  if (typeof checked === 'string') return inEntities(checked);
+  const { executor, writer } = planning;
+  const writes = new RowWrites({ mapper, meta, rows: rowStore(api, meta, owners, planning), writer, executor, associations });
+  const linking: RowLinking = {
+    target,
+    mayRefer,
+    parseId: identifierParser(target, mapper.driver.getPlatform(), 'json'),
+    links: new RowLinks(mapper, target, pivot, { owners: writes.changes, items, writer }),
+    items: rowStore(api, target, items, planning),
+    writes,
+    checked: rowStore(api, meta, checked, planning),
+  };
+  return { store: new LinkStore(mapper, entities, associations, linking), reason: null };
+}
+
+function rowStore(api: ApiRuntime, meta: EntityMetadata, read: CompiledRead, { cursors }: WritePlanning): RowStore {
+  const { framework } = api;
+  const { mapper } = framework;
+  const sort = meta === api.meta ? api.api.defaultSort : [];
+  const entities = meta === api.meta ? api.entities : new EntityStore(mapper, meta, sort);
+  return new RowStore(mapper, meta, read, {
+    sort,
+    entities,
+    visibilityOf: (request) => framework.visibilityOf(request),
+    cursors,
+  });
+}
+
+/** The read of what a write is answered with, shared by all writes of a model; a text says why there is none. */
+const responseReads = new WeakMap<Executor, Map<EntityMetadata, CompiledRead | string>>();
+
+function responseRead({ framework }: ApiRuntime, meta: EntityMetadata, executor: Executor): CompiledRead | string {
+  const known = responseReads.get(executor) ?? new Map<EntityMetadata, CompiledRead | string>();
+  responseReads.set(executor, known);
+  let read = known.get(meta);
+  if (read === undefined) {
+    const isLimited = (embedded: EntityMetadata) => framework.visibility.limitsOf(embedded).length > 0;
+    const plan = framework.serializer().planFor(meta);
+    const compiled = CompiledRead.compile(framework.mapper, meta, plan, [], executor, {
+      isLimited,
+      withVersion: true,
+      embed: framework.serializer().embed,
+    });
+    read = compiled instanceof CompiledRead ? compiled : compiled.needsEntity;
+    known.set(meta, read);
+  }
+  return read;
+}
+
+/** The read of the row that access is checked for: nothing of it goes out. */
+function checkedRead(
+  api: ApiRuntime,
+  action: string,
+  method: HttpMethod,
+  executor: Executor,
+  isJudged = false,
+): CompiledRead | string {
+  const { framework, meta } = api;
+  const withSubject = isJudged || api.guardOf(action, method).readsSubject;
+  const nothing: FieldPlan = { variants: new Map([[meta, []]]) };
+  const compiled = CompiledRead.compile(framework.mapper, meta, nothing, [], executor, {
+    withSubject,
+    withVersion: true,
+    withRowVersion: true,
+  });
+  if (!(compiled instanceof CompiledRead)) return compiled.needsEntity;
+  return withSubject ? (compiled.subjectRefusal ?? compiled) : compiled;
+}
+
+function plainBody(api: ApiRuntime): PlainBody {
+  const { framework, meta } = api;
+  return new PlainBody(
+    framework.mapper,
+    framework.deserializer().planFor(meta),
+    ({ property, targets }) => referenceCheck(api, property, targets[0] as EntityMetadata),
+    (target) => framework.visibility.isOpen(target),
+  );
+}
+
+/** Whether a caller may put rows of the target into an association; null if that needs more than a key. */
+function referenceCheck({ framework, meta }: ApiRuntime, property: string, target: EntityMetadata): MayRefer | null {
+  if (framework.associations.denormalizes(meta, property) || canHideRows(target)) return null;
+  if (framework.visibility.isOpen(target)) return () => true;
+  return (request, id) => framework.visibilityOf(request).sees(target, id);
+}

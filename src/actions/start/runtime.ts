@@ -1,0 +1,165 @@
+import type { EntityMetadata } from '@mikro-orm/core';
+import type { Guard } from '../../access/guard.ts';
+import type { ApiRequest, User } from '../../access/user.ts';
+import { AssociationReader, type Denormalizers } from '../../change/associations.ts';
+import { Deserializer } from '../../change/deserializer.ts';
+import { Validator } from '../../change/validation.ts';
+import type { Executor } from '../../database/executor.ts';
+import type { Mapper } from '../../database/mapper.ts';
+import type { ApiDeclaration, Declaration, HttpMethod } from '../../declaration/types.ts';
+import type { FieldChoice } from '../../model/field-choice.ts';
+import { readGroups, writeGroups } from '../../model/groups.ts';
+import { metaOfEntity } from '../../model/hierarchy.ts';
+import type { IdentifierParser } from '../../model/identifier.ts';
+import type { ListPlan } from '../../query/entities/fetch.ts';
+import { ReferenceResolver } from '../../query/entities/reference.ts';
+import type { ListQuery } from '../../query/list/list-query.ts';
+import type { Window } from '../../query/rows/window.ts';
+import { isSameForAll, withVisibility } from '../../query/visibility/list-visibility.ts';
+import { RequestVisibility, type Visibility, type VisibilityRule } from '../../query/visibility/visibility.ts';
+import { EntityTags } from '../../response/entity-tag.ts';
+import { type PageRequest, type PageToken, refusedToken } from '../../response/page-request.ts';
+import { type CsvColumn, csvColumns } from '../../serialization/csv.ts';
+import { createSerializer, type Serializer } from '../../serialization/serializer.ts';
+import type { EntityStore } from '../../store/entity-store.ts';
+import type { LinkStore } from '../../store/link-store.ts';
+import { noteCommits, stateOf, withState } from '../../store/request-state.ts';
+import type { WriteStore } from '../../store/write-store.ts';
+import { ExportPlaces } from '../export-places.ts';
+import type { ControllerHooks, HookName } from '../hooks.ts';
+import type { ListRuntime } from './list-runtime.ts';
+
+/** What all APIs of an application share. */
+export class Framework {
+  readonly mapper: Mapper;
+  readonly declaration: Declaration;
+  /** Where the application is mounted. */
+  readonly prefix: string;
+  /** Decides which rows a caller can see, whatever leads to them. */
+  readonly visibility: Visibility<ApiRequest>;
+  readonly #executor: Executor | null;
+  readonly associations: AssociationReader;
+  readonly validator: Validator;
+  readonly tags: EntityTags;
+  /** Where exports take turns. */
+  readonly places: ExportPlaces;
+  readonly #serializers = new Map<string, Serializer>();
+  readonly #deserializers = new Map<string, Deserializer>();
+
+  constructor(
+    mapper: Mapper,
+    declaration: Declaration,
+    {
+      denormalizers,
+      executor,
+      prefix,
+      visibility,
+    }: { visibility: Visibility<ApiRequest>; executor: Executor | null; denormalizers: Denormalizers; prefix: string },
+  ) {
+    this.visibility = visibility;
+    this.#executor = executor;
+    this.mapper = mapper;
+    this.declaration = declaration;
+    this.prefix = prefix;
+    const references = new ReferenceResolver<ApiRequest>(mapper, (request) => this.visibilityOf(request));
+    this.associations = new AssociationReader(mapper, references, denormalizers);
+    this.validator = new Validator(mapper);
+    noteCommits(mapper);
+    this.tags = new EntityTags(secretsOf(declaration));
+    this.places = new ExportPlaces(declaration.exports.atOnce, declaration.database.connectTimeout);
+  }
+
+  /** What the mapper knows of an entity's class. */
+  metaOf(entity: object): EntityMetadata {
+    return metaOfEntity(this.mapper, entity);
+  }
+
+  /** What the caller of a request sees, found out once per API and request. */
+  visibilityOf(request: ApiRequest): RequestVisibility<ApiRequest> {
+    const state = stateOf(request, this.mapper);
+    state.visibility ??= new RequestVisibility({
+      visibility: this.visibility,
+      mapper: this.mapper,
+      executor: this.#executor,
+      request,
+      em: () => state.em,
+    });
+    return state.visibility;
+  }
+
+  serializer(groups: readonly string[] = readGroups): Serializer {
+    return remembered(this.#serializers, groups, () => createSerializer(this.mapper, groups));
+  }
+
+  deserializer(groups: readonly string[] = writeGroups): Deserializer {
+    return remembered(this.#deserializers, groups, () => new Deserializer(this.mapper, this.associations, groups));
+  }
+}
+
+/** Everything that only the application's own processes know, so that the same is known to all of them. */
+function secretsOf({ database, security }: Declaration): string {
+  return JSON.stringify([security.jwt?.secret ?? null, security.apiKeys.map(({ key }) => key), database.url]);
+}
+
+/** The sets of groups are those that an application's code names: a handful. */
+function remembered<Value>(known: Map<string, Value>, groups: readonly string[], make: () => Value): Value {
+  const key = JSON.stringify(groups);
+  let value = known.get(key);
+  if (value === undefined) {
+    value = make();
+    known.set(key, value);
+  }
+  return value;
+}
+
+/** Everything that the actions of one API need, resolved at start. */
+export interface ApiRuntime {
+  readonly framework: Framework;
+  readonly api: ApiDeclaration;
+  readonly meta: EntityMetadata;
+  readonly parseId: IdentifierParser;
+  readonly hooks: ControllerHooks;
+  /** The hooks that have to be called. */
+  readonly overrides: ReadonlySet<HookName>;
+  /** Whether the controller restricts queries at all. */
+  readonly restricts: boolean;
+  /** Reads and writes the model's rows as entities. */
+  readonly entities: EntityStore;
+  /** The same as what actions write through. */
+  readonly entityWrites: WriteStore;
+  readonly entityLinks: LinkStore;
+  /** What the API says about the visibility of its rows. */
+  rule(): VisibilityRule<ApiRequest>;
+  /** The controller itself, as the application wrote it. */
+  controller(): ControllerHooks;
+  /** The list of an action whose path has no id. */
+  listOf(action: string): ListRuntime;
+  guardOf(action: string, method: HttpMethod): Guard;
+}
+
+/** The columns of a model in CSV: all that can be read of it, or what was chosen of that. */
+export function columnsOf({ framework, meta }: ApiRuntime, choice: FieldChoice | null = null): readonly CsvColumn[] {
+  return csvColumns(framework.serializer().planFor(meta), choice);
+}
+
+/** What a request asks of the list of an action, as far as the caller sees what it leads through. */
+export async function seenBy({ framework }: ApiRuntime, request: ApiRequest, asked: ListQuery): Promise<ListQuery> {
+  if (!asked.condition || isSameForAll(asked.condition)) return asked;
+  const { mapper } = framework;
+  const state = stateOf(request, mapper);
+  const visibility = framework.visibilityOf(request);
+  return withState(state, () => withVisibility(asked, { mapper, visibility, em: () => state.em }));
+}
+
+/** The window that a request asks for, by place or, following a link, by the row next to it. */
+export function windowOf({ seek }: ListPlan, { itemsPerPage, offset }: PageRequest, token: PageToken | null): Window {
+  if (!token) return { offset, limit: itemsPerPage };
+  const from = seek?.read(token.text);
+  if (!from) throw refusedToken(token.name);
+  return { offset, limit: itemsPerPage, seek: { direction: token.name, ...from } };
+}
+
+/** Who is calling, as the authenticators found out before the request reached the action. */
+export function userOf(request: ApiRequest): User | null {
+  return (request as { user?: User | null }).user ?? null;
+}

@@ -1,0 +1,52 @@
+import { type GuardFor, rolesFor } from '../../access/guard.ts';
+import type { ApiRequest } from '../../access/user.ts';
+import type { ApiDeclaration } from '../../declaration/types.ts';
+import { Problem } from '../../errors.ts';
+import type { Restrict } from '../../query/entities/restriction.ts';
+import type { VisibilityRule } from '../../query/visibility/visibility.ts';
+import { stateOf, withState } from '../../store/request-state.ts';
+import { type ApiRuntime, userOf } from './runtime.ts';
+
+/** What an API says about the visibility of its model's rows, for a caller of any route. */
+export function visibilityRuleOf(runtime: ApiRuntime, guardFor: GuardFor): VisibilityRule<ApiRequest> {
+  return {
+    meta: runtime.meta,
+    restrict: runtime.restricts ? (request) => entityRestriction(runtime, request) : null,
+    sort: runtime.api.defaultSort,
+    ...admission(runtime.api, guardFor),
+  };
+}
+
+/** The restriction of an API's `_entity`, whatever route the request came by. */
+function entityRestriction({ framework, hooks }: ApiRuntime, request: ApiRequest): Restrict {
+  const state = stateOf(request, framework.mapper);
+  return (query) => withState(state, () => hooks.customizeQuery('_entity', request, query));
+}
+
+/** Whether a caller has the roles to be shown a row of an API: by fetching it, else by changing it, else in the list. */
+function admission(api: ApiDeclaration, guardFor: GuardFor): Pick<VisibilityRule<ApiRequest>, 'admits' | 'readsSubject'> {
+  const entity = api.actions.find(({ kind }) => kind === 'entity');
+  const index = api.actions.find(({ kind }) => kind === 'index');
+  const method = (['GET', 'PATCH', 'PUT'] as const).find((candidate) => entity?.methods.includes(candidate));
+  const showing =
+    entity && method
+      ? { action: entity, method }
+      : index?.methods.includes('GET')
+        ? { action: index, method: 'GET' as const }
+        : null;
+  if (!showing) return { readsSubject: false, admits: async () => false };
+  const guard = guardFor(rolesFor(showing.action, api.baseRole, showing.method));
+  const isList = showing.action === index;
+  return {
+    readsSubject: guard.readsSubject && !isList,
+    async admits(request, subject) {
+      try {
+        await guard.check(isList ? null : subject, userOf(request), request);
+        return true;
+      } catch (error) {
+        if (error instanceof Problem) return false;
+        throw error;
+      }
+    },
+  };
+}

@@ -1,0 +1,127 @@
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import type { AccessMatrix } from '../../inspect/compare/matrix.ts';
+import { type Command, directoryPositional, type Given, isGiven, optionValue } from '../command.ts';
+import { ApplicationFailure, CallFailure, Failure, messageOf } from '../failure.ts';
+import { coloured, type Io, say } from '../io.ts';
+import { openApplication } from '../open-application.ts';
+import { comparisonMarkdown, matrixMarkdown } from '../text/access-markdown.ts';
+import { comparisonLines, matrixLines } from '../text/access-text.ts';
+
+const formats = ['text', 'markdown', 'json'] as const;
+type Format = (typeof formats)[number];
+
+export const access: Command = {
+  details: [
+    'Roles that are joined by "+" must all be granted, each by the voters in brackets; PUBLIC means that nothing is asked.',
+    'FILE is access.baseline in the directory of the application, unless another is named. It belongs under version control:',
+    'whoever changes what is open saves it again, and whoever reviews the change sees the lines.',
+    'No database is opened. Colours appear on a terminal only; NO_COLOR=1 and FORCE_COLOR=1 say otherwise.',
+  ],
+  positionals: [directoryPositional],
+  options: {
+    json: { doc: 'Print JSON, the same as --format json.' },
+    format: { value: 'FORMAT', doc: 'How to print it: text, markdown or json. Default: text.' },
+    save: { value: 'FILE', optional: true, doc: 'Write the baseline that --diff compares with: sorted, one fact a line.' },
+    diff: { value: 'FILE', optional: true, doc: 'Print what was opened and what was closed since the baseline was saved.' },
+  },
+  exitCodes: {
+    0: 'done; with --diff, nothing was opened',
+    1: 'with --diff, something was opened; or the application is at fault',
+    2: 'the call is at fault, or there is no baseline to compare with',
+  },
+  example: 'declarest access my-application --diff',
+
+  async run(given, io) {
+    const format = formatOf(given);
+    const baseline = baselineOf(given, io);
+    const { directory, ...application } = await openApplication(baseline.dir, io);
+    const { accessMatrix } = await import('../../inspect/compare/matrix.ts');
+    const matrix = accessMatrix({ directory, ...application });
+    const { baselineName } = await import('../../inspect/compare/baseline.ts');
+    const file = baseline.file === '' ? join(directory, baselineName) : resolve(io.cwd, baseline.file);
+    const shown = baseline.file || join(baseline.dir ?? '', baselineName);
+    if (isGiven(given, 'save')) return save(matrix, file, shown, io);
+    const remedy = ['declarest access', baseline.dir, '--save', baseline.file].filter(Boolean).join(' ');
+    if (isGiven(given, 'diff')) return diff(matrix, { file, shown, remedy }, format, io);
+    if (format === 'json') say(io.stdout, JSON.stringify(matrix, null, 2));
+    else if (format === 'markdown') io.stdout.write(matrixMarkdown(matrix));
+    else for (const line of matrixLines(matrix, lookOf(io))) say(io.stdout, line);
+    return 0;
+  },
+};
+
+function formatOf(given: Given): Format {
+  const asked = optionValue(given, 'format') ?? (isGiven(given, 'json') ? 'json' : 'text');
+  const format = formats.find((name) => name === asked);
+  if (!format) throw new CallFailure(`--format must be one of ${formats.join(', ')}, not "${asked}"`);
+  if (isGiven(given, 'json') && format !== 'json')
+    throw new CallFailure('--json and --format exclude each other; give one of them');
+  return format;
+}
+
+/** Which application, and which file. A directory after `--diff` or `--save` is the application's. */
+function baselineOf(given: Given, { cwd }: Io): { dir: string | undefined; file: string } {
+  if (isGiven(given, 'save') && isGiven(given, 'diff'))
+    throw new CallFailure('--save and --diff exclude each other; give one of them');
+  const file = optionValue(given, 'save') ?? optionValue(given, 'diff') ?? '';
+  const { dir } = given.positionals;
+  const isDirectory = file !== '' && statSync(resolve(cwd, file), { throwIfNoEntry: false })?.isDirectory() === true;
+  if (isDirectory && dir !== undefined) throw new CallFailure(`${file} is a directory; name the file of the baseline`);
+  return isDirectory ? { dir: file, file: '' } : { dir, file };
+}
+
+function lookOf({ env, stdout }: Io) {
+  const columns = stdout.isTTY ? (stdout.columns ?? 80) : null;
+  return { colour: coloured(stdout, env), columns };
+}
+
+async function save(matrix: AccessMatrix, file: string, shown: string, io: Io): Promise<0> {
+  const { baselineText } = await import('../../inspect/compare/baseline.ts');
+  const text = baselineText(matrix);
+  try {
+    writeFileSync(file, text);
+  } catch (error) {
+    throw new ApplicationFailure(`the baseline ${shown} cannot be written: ${messageOf(error)}`, error);
+  }
+  say(io.stdout, `saved ${text.split('\n').filter((line) => line !== '' && !line.startsWith('#')).length} facts to ${shown}`);
+  return 0;
+}
+
+async function diff(
+  matrix: AccessMatrix,
+  { file, shown, remedy }: { file: string; shown: string; remedy: string },
+  format: Format,
+  io: Io,
+): Promise<0 | 1> {
+  const { compareAccess } = await import('../../inspect/compare/compare.ts');
+  const baseline = await readBaselineFile(file, shown, remedy);
+  const comparison = compareAccess(baseline, matrix);
+  if (baseline.production !== matrix.settings.production) {
+    say(
+      io.stderr,
+      `note: ${shown} was saved ${baseline.production ? 'in' : 'outside'} production (NODE_ENV=production), and this is ${matrix.settings.production ? 'in' : 'outside'} it`,
+    );
+  }
+  if (format === 'json') say(io.stdout, JSON.stringify(comparison, null, 2));
+  else if (format === 'markdown') io.stdout.write(comparisonMarkdown(comparison, shown, remedy));
+  else for (const line of comparisonLines(comparison, shown, remedy, lookOf(io))) say(io.stdout, line);
+  return comparison.opened.length > 0 ? 1 : 0;
+}
+
+async function readBaselineFile(file: string, shown: string, remedy: string) {
+  const { readBaseline } = await import('../../inspect/compare/baseline.ts');
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    const missing = (error as NodeJS.ErrnoException).code === 'ENOENT';
+    const what = missing ? `there is no baseline ${shown}` : `the baseline ${shown} cannot be read: ${messageOf(error)}`;
+    throw new Failure(2, `${what}; make one with: ${remedy}`);
+  }
+  try {
+    return readBaseline(text);
+  } catch (error) {
+    throw new Failure(2, `${shown} is no baseline: ${messageOf(error)}; restore it, or make a new one with: ${remedy}`);
+  }
+}

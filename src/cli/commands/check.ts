@@ -1,0 +1,37 @@
+import type { Application } from '../../application.ts';
+import { type Command, directoryPositional } from '../command.ts';
+import { say } from '../io.ts';
+import { openApplication } from '../open-application.ts';
+
+export const check: Command = {
+  details: ['Errors go to stderr, one a line, as file:line:column: message. No database is opened and no file is written.'],
+  positionals: [directoryPositional],
+  options: {
+    verbose: {
+      doc: 'Also list the routes whose rows go through MikroORM entities instead of compiled statements, with the reason.',
+    },
+  },
+  exitCodes: { 0: 'the declaration is sound', 1: 'it has errors', 2: 'the call is at fault' },
+  example: 'declarest check my-application',
+
+  async run({ options, positionals }, io) {
+    const application = await openApplication(positionals.dir, io);
+    const { declaration, records } = application;
+    say(io.stdout, `ok: ${counted(declaration.apis.length, 'API')}, ${counted(records.length, 'route')}`);
+    if (options.verbose) for (const line of await storeLines(application)) say(io.stdout, line);
+    return 0;
+  },
+};
+
+/** The routes that are not compiled, each with the reason. */
+async function storeLines(application: Application): Promise<string[]> {
+  const { routeStores } = await import('../../inspect/stores.ts');
+  const stores = await routeStores(application);
+  const slow = stores.filter(({ reason }) => reason !== null);
+  const summary = `${stores.length - slow.length} of ${counted(stores.length, 'method')} use compiled statements`;
+  return [summary, ...slow.map(({ method, reason, record }) => `entities: ${method} ${record.path}: ${reason}`)];
+}
+
+function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}

@@ -1,0 +1,109 @@
+import { isUser } from '../../access/authenticator.ts';
+import type { User } from '../../access/user.ts';
+import type { Explainer } from '../../inspect/explainer.ts';
+import { askedRequest, requestPositionals } from '../asked-request.ts';
+import { type Command, directoryPositional, type Given, isGiven, optionValue } from '../command.ts';
+import { ApplicationFailure, CallFailure, messageOf } from '../failure.ts';
+import { coloured, type Io, say } from '../io.ts';
+import { applicationDirectory } from '../open-application.ts';
+import { explanationLines } from '../text/explanation-text.ts';
+
+export const explain: Command = {
+  details: [
+    'The request is run by the code that serves it, on a database that refuses every change. Reads are run to their end. A write is',
+    'stopped before it changes anything, and a handler of your own for a writing method is not run at all.',
+    'Where the SQLite database does not exist yet, a fresh one in memory is used, with the schema and the seed.',
+    'Colours appear on a terminal only; NO_COLOR=1 and FORCE_COLOR=1 say otherwise.',
+  ],
+  positionals: [...requestPositionals, directoryPositional],
+  options: {
+    as: { value: 'TOKEN', doc: 'Call with this token, or with this API key where the application has keys. It is not printed.' },
+    user: { value: 'JSON', doc: 'Call as this user, without a credential: \'{"id": 1, "roles": ["ROLE_USER"]}\'.' },
+    header: { value: 'NAME:VALUE', doc: 'Send a further header. Repeatable.', repeatable: true },
+    body: { value: 'JSON', doc: 'Send this body: it is read and validated, and nothing is written.' },
+    json: { doc: 'Print the explanation as JSON.' },
+  },
+  exitCodes: {
+    0: 'it would be answered, or a write would go ahead',
+    1: 'it would be refused, or the application is at fault',
+    2: 'the call is at fault',
+  },
+  example: 'declarest explain GET /api/person/1.json my-application --user \'{"id": 1, "roles": ["ROLE_USER"]}\'',
+
+  async run(given, io) {
+    const { method, path } = askedRequest(given);
+    const request = {
+      method,
+      path: sendable(path),
+      user: userOf(given),
+      credential: credentialOf(given),
+      headers: headersOf(given),
+      body: optionValue(given, 'body'),
+    };
+    const explainer = await open(given, io);
+    try {
+      const explanation = await explainer.explain(request);
+      if (isGiven(given, 'json')) say(io.stdout, JSON.stringify(explanation, null, 2));
+      else for (const line of explanationLines(explanation, coloured(io.stdout, io.env))) say(io.stdout, line);
+      return explanation.outcome === 'answered' || explanation.outcome === 'stopped' ? 0 : 1;
+    } finally {
+      await explainer.close();
+    }
+  },
+};
+
+async function open({ positionals }: Given, io: Io): Promise<Explainer> {
+  const directory = applicationDirectory(positionals.dir, io);
+  const { Explainer } = await import('../../inspect/explainer.ts');
+  const { DeclarationErrors } = await import('../../declaration/report.ts');
+  try {
+    return await Explainer.open({ directory, env: io.env });
+  } catch (error) {
+    if (error instanceof DeclarationErrors) throw error;
+    throw new ApplicationFailure(`cannot explain: ${messageOf(error)}`, error);
+  }
+}
+
+/** What a request line cannot hold is encoded, as any client would. */
+function sendable(path: string): string {
+  try {
+    return path.replace(/[^\x21-\x7e]+/g, encodeURIComponent).replace(/#.*$/s, '');
+  } catch {
+    throw new CallFailure(`the path ${JSON.stringify(path)} is no text that could be sent`);
+  }
+}
+
+function credentialOf(given: Given): string | undefined {
+  const token = optionValue(given, 'as');
+  if (token === undefined) return undefined;
+  if (isGiven(given, 'user')) throw new CallFailure('--as and --user exclude each other: give a token, or a user without one');
+  if (!/^[\x21-\x7e]+$/.test(token)) throw new CallFailure('--as must be a token or an API key, which holds no spaces');
+  return token;
+}
+
+function userOf(given: Given): User | undefined {
+  const text = optionValue(given, 'user');
+  if (text === undefined) return undefined;
+  const written = parsed(text);
+  // whoever has no roles need not say so
+  const user: unknown = typeof written === 'object' && written !== null ? { roles: [], ...written } : null;
+  if (isUser(user)) return user;
+  throw new CallFailure('--user must be a JSON object with an id and a list of roles: \'{"id": 1, "roles": ["ROLE_USER"]}\'');
+}
+
+function headersOf({ options }: Given): Record<string, string> {
+  const headers = (options.header ?? []).map((text) => {
+    const [, name, value] = /^([!#$%&'*+.^_`|~\w-]+):\s*([\x20-\x7e]*)$/.exec(text) ?? [];
+    if (name === undefined || value === undefined) throw new CallFailure("--header must be NAME:VALUE, as in 'X-Session: abc'");
+    return [name.toLowerCase(), value] as const;
+  });
+  return Object.fromEntries(headers);
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,246 @@
+import type { AddressInfo } from 'node:net';
+import type { FastifyInstance } from 'fastify';
+import type { Application } from '../../application.ts';
+import { didYouMean, listed } from '../../declaration/suggest.ts';
+import { type LogLevel, logLevels } from '../../declaration/types.ts';
+import { dialectOf } from '../../dialect/dialect.ts';
+import type { ServerParts } from '../../server.ts';
+import type { SharedMetrics } from '../../telemetry/telemetry.ts';
+import { integerOption } from '../arguments.ts';
+import { type Command, directoryPositional, type Given, isGiven, optionValue } from '../command.ts';
+import { ApplicationFailure, CallFailure, type ExitCode, Failure, messageOf } from '../failure.ts';
+import { type Io, say } from '../io.ts';
+import { listenOn, listenOptions } from '../listen-options.ts';
+import { applicationDirectory, openApplication } from '../open-application.ts';
+import { publicMethods } from '../text/route-text.ts';
+
+export const serve: Command = {
+  details: [
+    'Prints "listening on http://127.0.0.1:N" on stdout once it is ready. Before that, routes that anybody may call are listed as',
+    'PUBLIC on stderr, and so is where the docs page is. Logs go to stderr as JSON, one object a line, and without secrets:',
+    'LOG_LEVEL=info logs every request; the default is app_main.server.log.level, which is warn unless declared.',
+    'SIGTERM and SIGINT let requests under way end, for app_main.server.shutdown_timeout at most; a second signal stops at once.',
+    '--workers N runs N processes, and starts another where one ends; a signal to this process ends them all.',
+    'A database that is out of reach is waited for: requests are answered with 503 until it is there.',
+  ],
+  positionals: [directoryPositional],
+  options: {
+    ...listenOptions,
+    timing: { doc: 'Answers tell in Server-Timing what their time was spent on, whatever is declared; never in production.' },
+    workers: { value: 'N', doc: 'The number of processes that serve behind the port. Default: 1, which is this one.' },
+  },
+  exitCodes: { 0: 'stopped when asked to', 1: 'the application is at fault, or cannot be served', 2: 'the call is at fault' },
+  example: 'declarest serve my-application --port 8080 --host 0.0.0.0',
+
+  async run(given, io) {
+    const asked = listenOn(given);
+    const level = logLevel(io.env);
+    const workers = workersIn(given);
+    // what several processes need is loaded where there are several
+    const several = workers > 1 ? await import('../workers.ts') : null;
+    if (several && !several.isWorker()) return serveBy(several, workers, given, io);
+    return serveHere(given, asked, level, several, io);
+  },
+};
+
+type Several = typeof import('../workers.ts');
+
+/** Serves in this process, be it one of several. */
+async function serveHere(
+  given: Given,
+  asked: ReturnType<typeof listenOn>,
+  level: LogLevel | undefined,
+  several: Several | null,
+  io: Io,
+): Promise<ExitCode> {
+  const { dir } = given.positionals;
+  const stopped = several ? several.untilWorkerStopped() : io.untilStopped();
+  applicationDirectory(dir, io);
+  // Before the modules of the application: once theirs are looked for in other places too, each later one takes longer.
+  await import('../../server.ts');
+  const application = await openApplication(dir, io);
+  const { server } = application.declaration;
+  let place = { host: server.host, port: server.port, ...asked };
+  const { reachDatabase } = await import('../database-start.ts');
+  const away = await reachDatabase(application);
+  if (away !== null) {
+    const port = await answerUntilReached(application, place, away, stopped, io);
+    if (port === null) return 0;
+    place = { ...place, port };
+  }
+  const parts = {
+    ...(isGiven(given, 'timing') && { timing: true }),
+    ...(several && server.metrics && { sharedMetrics: await metricsOf(several) }),
+  };
+  const app = await start(application, level, parts, io);
+  const { prepareClose } = await import('../close-server.ts');
+  const { boundHeap } = await import('../bound-heap.ts');
+  const close = prepareClose(app, server.shutdownTimeout);
+  try {
+    if (!several) await announcePublic(application, io);
+    await listen(place, () => app.listen(place));
+    boundHeap(application.mapper);
+    const address = addressOf(app.server.address() as AddressInfo);
+    if (several) several.tellListening(address);
+    else await announceListening(application, address, io);
+    await stopped;
+  } finally {
+    await close();
+  }
+  return 0;
+}
+
+function workersIn(given: Given): number {
+  const text = optionValue(given, 'workers');
+  return text === undefined ? 1 : integerOption('workers', text, { min: 1, max: 256 });
+}
+
+/** Looks after processes that serve, once everything is done that only one may do. */
+async function serveBy(several: Several, count: number, given: Given, io: Io): Promise<ExitCode> {
+  const stopped = io.untilStopped();
+  const application = await openApplication(given.positionals.dir, io);
+  const { server } = application.declaration;
+  if (dialectOf(application.mapper).connections.memory) {
+    throw new CallFailure('--workers needs a database that several processes can open, and one in memory is in one process only');
+  }
+  const { reachDatabase } = await import('../database-start.ts');
+  // one that is away is left to the workers, who wait for each other when they make tables
+  if ((await reachDatabase(application)) === null) await prepareOnce(application, io);
+  await application.mapper.close(true);
+  await announcePublic(application, io);
+  const options = Object.entries(given.options).flatMap(([name, values]) =>
+    values.map((value) => (value === '' ? `--${name}` : `--${name}=${value}`)),
+  );
+  const args = [applicationDirectory(given.positionals.dir, io), ...options];
+  const onListening = (address: string) => announceListening(application, address, io);
+  const relay = server.metrics ? new (await import('../shared-metrics.ts')).MetricsRelay() : null;
+  const onStart = relay ? relay.add.bind(relay) : undefined;
+  const told = { onListening, onStart };
+  await several.runWorkers({ count, args, shutdownTimeout: server.shutdownTimeout, ...told }, stopped, io);
+  return 0;
+}
+
+/** Brings the database to the models, and fills a new one. */
+async function prepareOnce(application: Application, io: Io): Promise<void> {
+  const { prepareDatabase } = await import('../../database/prepare-database.ts');
+  const { withDatabaseNews } = await import('../database-start.ts');
+  const { declaration, mapper, seed } = withDatabaseNews(application, (line) => say(io.stderr, line));
+  try {
+    await prepareDatabase(mapper, declaration.database, seed);
+  } catch (error) {
+    await mapper.close(true);
+    throw error instanceof Failure ? error : new ApplicationFailure(`cannot start: ${messageOf(error)}`, error);
+  }
+}
+
+/** What the environment says; undefined where that is nothing, and the declaration has it. */
+function logLevel(env: NodeJS.ProcessEnv): LogLevel | undefined {
+  if (!env.LOG_LEVEL) return undefined;
+  const level = env.LOG_LEVEL.toLowerCase();
+  const known = logLevels.find((one) => one === level);
+  if (known) return known;
+  throw new CallFailure(`LOG_LEVEL is "${env.LOG_LEVEL}";${didYouMean(level, logLevels)} use one of: ${listed(logLevels)}`);
+}
+
+async function start(
+  application: Application,
+  level: LogLevel | undefined,
+  parts: ServerParts,
+  io: Io,
+): Promise<FastifyInstance> {
+  const { serverOf } = await import('../../server.ts');
+  const { withDatabaseNews } = await import('../database-start.ts');
+  const news: string[] = [];
+  try {
+    const app = await serverOf(
+      withDatabaseNews(application, (line) => news.push(line)),
+      { logger: { stream: io.stderr, ...(level && { level }) } },
+      parts,
+    );
+    for (const line of news) say(io.stderr, line);
+    return app;
+  } catch (error) {
+    await application.mapper.close(true);
+    throw error instanceof Failure ? error : new ApplicationFailure(`cannot start: ${messageOf(error)}`, error);
+  }
+}
+
+async function metricsOf(several: Several): Promise<SharedMetrics> {
+  const { workerMetrics } = await import('../shared-metrics.ts');
+  return workerMetrics(several.workerName());
+}
+
+async function announcePublic({ declaration, records }: Application, { stderr }: Io): Promise<void> {
+  const { describeRecords } = await import('../../route/describe.ts');
+  const lines = describeRecords(records).flatMap((route) => {
+    const methods = publicMethods(route);
+    return methods.length > 0 ? [`PUBLIC  ${methods.join(',')} ${route.path}  ${route.name}`] : [];
+  });
+  const { metrics } = declaration.server;
+  if (metrics?.role === null) lines.push(`PUBLIC  GET,HEAD ${metrics.path}  metrics`);
+  // in one go: each write to a terminal or a pipe holds up the start
+  if (lines.length > 0) say(stderr, lines.join('\n'));
+}
+
+async function announceListening(application: Application, address: string, { stderr, stdout }: Io): Promise<void> {
+  const docs = await docsPathOf(application);
+  if (docs !== null) say(stderr, `docs on ${address}${docs}`);
+  say(stdout, `listening on ${address}`);
+}
+
+/** Where the docs page is, if there is one. */
+async function docsPathOf(application: Application): Promise<string | null> {
+  const { placesOf, tellsOfItself } = await import('../../openapi/places.ts');
+  if (!tellsOfItself(application)) return null;
+  return placesOf(application.declaration, application.records).docs;
+}
+
+/** Answers 503 until the database is there, and gives the port; null where it is not waited for any more. */
+async function answerUntilReached(
+  application: Application,
+  place: { readonly host: string; readonly port: number },
+  away: string,
+  stopped: Promise<void>,
+  io: Io,
+): Promise<number | null> {
+  const { startWaiting } = await import('../waiting-server.ts');
+  const { untilReached } = await import('../database-start.ts');
+  const waiting = await listen(place, () => startWaiting(application.declaration.server, place));
+  try {
+    say(io.stderr, `${away}; waiting for it, and answering 503 on ${addressOf(waiting.address)} until then`);
+    if (await untilReached(application, stopped)) return waiting.address.port;
+    await application.mapper.close(true);
+    return null;
+  } finally {
+    await waiting.close();
+  }
+}
+
+async function listen<Result>({ host, port }: { host: string; port: number }, begin: () => Promise<Result>): Promise<Result> {
+  try {
+    return await begin();
+  } catch (error) {
+    throw new ApplicationFailure(`cannot listen on ${host}:${port}: ${listenRemedy(error, port)}`, error);
+  }
+}
+
+function listenRemedy(error: unknown, port: number): string {
+  switch ((error as NodeJS.ErrnoException).code) {
+    case 'EADDRINUSE':
+      return 'the port is in use; stop the program that uses it, or choose another port with --port (0 for any free one)';
+    case 'EACCES':
+      return `this user may not open port ${port}; choose one above 1023 with --port`;
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+      return 'this machine has no such address; use --host 127.0.0.1, or --host 0.0.0.0 for every address it has';
+    default:
+      return messageOf(error);
+  }
+}
+
+/** The address to call: where the server listens on every one, the loopback address. */
+function addressOf({ address, family, port }: AddressInfo): string {
+  const host = address === '0.0.0.0' || address === '::' ? '127.0.0.1' : family === 'IPv6' ? `[${address}]` : address;
+  return `http://${host}:${port}`;
+}

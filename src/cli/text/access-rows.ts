@@ -1,0 +1,87 @@
+import type { AccessMatrix, RoleAccess, RouteAccess, RouteFields } from '../../inspect/compare/matrix.ts';
+import { fieldsText } from '../../inspect/field-text.ts';
+
+/** The methods of a route that ask for the same, show the same and take the same. */
+export interface AccessRow {
+  readonly methods: string;
+  readonly path: string;
+  readonly roles: string;
+  /** What restricts the rows; empty where nothing does. */
+  readonly restricted: string;
+  readonly read: string;
+  readonly write: string;
+  readonly hooks: string;
+  /** What callers may ask of a list. */
+  readonly questions: string;
+}
+
+/** The table for people, in matching order. What was listed at length before is referred to. */
+export function accessRows({ routes }: AccessMatrix): readonly AccessRow[] {
+  const alike = Map.groupBy(routes, (route) => JSON.stringify([route.path, ...Object.values(factsOf(route))]));
+  const listedBy = new Map<string, string>();
+  return [...alike.values()].map((those) => {
+    const route = those[0] as RouteAccess;
+    const methods = those.map(({ method }) => method).join(',');
+    const { read, write, ...facts } = factsOf(route);
+    const refer = (text: string, kind: string) => {
+      const key = `${kind} ${text}`;
+      const before = listedBy.get(key);
+      if (before === undefined && text.length > 60) listedBy.set(key, `as ${route.method} ${route.path}`);
+      return before ?? text;
+    };
+    return { methods, path: route.path, ...facts, read: refer(read, 'read'), write: refer(write, 'write') };
+  });
+}
+
+function factsOf(route: RouteAccess): Omit<AccessRow, 'methods' | 'path'> {
+  return {
+    roles: rolesText(route.roles),
+    restricted: [...(route.restricted ? [route.restricted.value] : []), ...route.filters.map((name) => `filter ${name}`)].join(
+      ', ',
+    ),
+    read: route.action === 'unsupported' ? 'nothing: the action does not support the method' : partText(route.read),
+    write: partText(route.write),
+    questions: questionsText(route),
+    hooks: route.hooks.map(({ value }) => value).join(', '),
+  };
+}
+
+/** `PERSON_SEE + PERSON_UPDATE (PersonVoter) + ROLE_ADMIN (RoleVoter)` */
+function rolesText(roles: readonly RoleAccess[]): string {
+  if (roles.length === 0) return 'PUBLIC';
+  return roles
+    .map(({ role, voters }, index) => {
+      const judges = voters.join(', ');
+      return roles[index + 1]?.voters.join(', ') === judges ? role : `${role} (${judges})`;
+    })
+    .join(' + ');
+}
+
+/** `filter lastName (eq contains), email (exists); sort lastName; search email; formats json, csv` */
+function questionsText({ formats, questions }: RouteAccess): string {
+  const kinds = [...Map.groupBy(questions, ({ kind }) => kind)];
+  const asked = kinds.map(([kind, those]) => {
+    const fields = [...Map.groupBy(those, ({ field }) => field)].map(([field, each]) => {
+      const operators = each.flatMap(({ operator }) => operator ?? []);
+      return operators.length > 0 ? `${field} (${operators.join(' ')})` : field;
+    });
+    return `${kind} ${fields.join(', ')}`;
+  });
+  return [...asked, ...(formats.length > 1 ? [`formats ${formats.join(', ')}`] : [])].join('; ');
+}
+
+function partText({ decidedBy, fields }: RouteFields): string {
+  return decidedBy === null ? fieldsText(fields) : `what ${decidedBy} decides`;
+}
+
+/** What has to be known to read the table. */
+export function accessNotes({ routes, settings }: AccessMatrix): string[] {
+  const open = routes.filter((route) => route.public);
+  const own = routes.some(({ read, write }) => read.decidedBy !== null || write.decidedBy !== null);
+  const methods = open.length === 1 ? '1 method is' : `${open.length} methods are`;
+  return [
+    ...(open.length > 0 ? [`${methods} PUBLIC: nothing is asked.`] : []),
+    ...(own ? ['Where code decides, its models are shown in the group read, unless the code names other groups.'] : []),
+    `Votes are combined by the strategy ${settings.strategy.value}.`,
+  ];
+}

@@ -1,0 +1,61 @@
+import { didYouMean, listed } from '../suggest.ts';
+import type { Catalog, Exported } from '../types.ts';
+
+/** What a declaration can name a class of. */
+export type ClassKind = 'models' | 'controllers' | 'authenticators';
+
+/** What a kind of class is called in an error. */
+export const classWords: Readonly<Record<ClassKind, string>> = {
+  models: 'model class',
+  controllers: 'controller class',
+  authenticators: 'authenticator class',
+};
+
+/** A MikroORM schema and the class it describes are the same thing: both are known by the class. */
+export function identityOf(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  const { class: described } = value as { class?: unknown };
+  return typeof described === 'function' ? described : value;
+}
+
+/** The name of a class, or of the class that a MikroORM schema describes; null where there is none. */
+export function nameOf(value: unknown): string | null {
+  if (typeof value !== 'function' && (typeof value !== 'object' || value === null)) return null;
+  const { name } = value as { name?: unknown };
+  return typeof name === 'string' && name !== '' ? name : null;
+}
+
+/** Finds the class that a declaration names, or in code gives. Reports and returns undefined where that is not exactly one. */
+export function resolveClass(
+  kind: ClassKind,
+  given: unknown,
+  catalog: Catalog,
+  fail: (message: string) => void,
+): Exported | undefined {
+  const known = catalog[kind];
+  const what = classWords[kind];
+  if (typeof given !== 'string') {
+    const identity = identityOf(given);
+    const found = known.find(({ value }) => value === given || identityOf(value) === identity);
+    if (!found)
+      fail(
+        `the ${what} ${nameOf(given) ?? 'without a name'} is not one of the ${kind} of the application; known: ${names(known)}`,
+      );
+    return found;
+  }
+  const matching = known.filter(({ name, qualifiedName }) => name === given || qualifiedName === given);
+  if (matching.length === 1) return matching[0];
+  if (matching.length > 1) {
+    fail(`the ${what} "${given}" is ambiguous; write one of: ${listed(matching.map(({ qualifiedName }) => qualifiedName))}`);
+  } else {
+    const candidates = known.flatMap(({ name, qualifiedName }) => (given.includes('#') ? [qualifiedName] : [name]));
+    fail(`there is no ${what} "${given}";${didYouMean(given, candidates)} known: ${names(known)}`);
+  }
+  return undefined;
+}
+
+/** Bare names where they are unique, else qualified ones. */
+function names(known: readonly Exported[]): string {
+  const count = (name: string) => known.filter((other) => other.name === name).length;
+  return listed(known.map(({ name, qualifiedName }) => (count(name) > 1 ? qualifiedName : name)));
+}

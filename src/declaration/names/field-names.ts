@@ -1,0 +1,137 @@
+import type { IndexHints } from '@mikro-orm/core';
+import type { Listed, Told } from '../mistake.ts';
+
+// The mapper forgets in its types which name a property has in JSON. These overloads keep it.
+declare module '@mikro-orm/core' {
+  interface PropertyChain<Value, Options> {
+    serializedName<const Name extends string>(name: Name): PropertyChain<Value, Options & { serializedName: Name }>;
+  }
+  interface UniversalPropertyOptionsBuilder<Value, Options, IncludeKeys> {
+    serializedName<const Name extends string>(
+      name: Name,
+    ): Pick<UniversalPropertyOptionsBuilder<Value, Options & { serializedName: Name }, IncludeKeys>, IncludeKeys>;
+  }
+}
+
+/** The properties of a model that nothing is known of: any name may be one. */
+export interface Anything {
+  readonly [name: string]: unknown;
+}
+
+/** The properties that an entity was defined with. */
+type DefinedIn<Entity> = 0 extends 1 & Entity
+  ? Anything
+  : typeof IndexHints extends keyof Entity
+    ? Entity extends { readonly [IndexHints]?: readonly [infer Properties] }
+      ? Properties
+      : Anything
+    : Anything;
+
+/**
+ * The properties of a model, given as its class or its schema. Nothing is known of one that is given by its name, of a class that the mapper
+ * learns of in another way than by `defineEntity`, and of a class whose discriminator says that others add to it.
+ */
+export type PropertiesOf<Model> = Model extends { readonly '~discriminatorColumn'?: infer Column }
+  ? [Extract<Column, string>] extends [never]
+    ? DefinedIn<EntityOf<Model>>
+    : Anything
+  : DefinedIn<EntityOf<Model>>;
+
+export type EntityOf<Model> = Model extends { readonly '~entity': infer Entity }
+  ? Entity
+  : Model extends abstract new (
+        ...args: never[]
+      ) => infer Entity
+    ? Entity
+    : unknown;
+
+/** What a model is called in messages. */
+export type ModelName<Model> = Model extends { readonly '~entityName'?: infer Name extends string }
+  ? Name
+  : Model extends { readonly name: infer Name extends string }
+    ? string extends Name
+      ? 'the model'
+      : Name
+    : 'the model';
+
+/** What a property was defined with; those that refer to models do it by a function. */
+export type Definition<Property> = Property extends (...args: never[]) => infer Made ? Made : Property;
+
+/** What was said of a property, to a builder or in an object. */
+export type OptionsOf<Defined> = Defined extends { readonly '~options': infer Options } ? Options : Defined;
+
+/** The name that a property has in JSON. */
+type JsonName<Name, Property> =
+  OptionsOf<Definition<Property>> extends { readonly serializedName: infer Given extends string } ? Given : Name;
+
+/** The properties of a model by their names in JSON. */
+type Fields<Properties> = { readonly [Name in keyof Properties as JsonName<Name, Properties[Name]>]: Properties[Name] };
+
+/** Where an association may hold several models, what one of them has will do. */
+type NamesIn<Known> = Known extends unknown ? keyof Known : never;
+
+type In<Known, Name> = Known extends unknown ? (Name extends keyof Known ? Known[Name] : never) : never;
+
+/** By which names a path leads from model to model: those that callers see, or those that the model has. */
+type Naming = 'json' | 'property';
+
+type Named<Properties, By extends Naming> = By extends 'json' ? Fields<Properties> : Properties;
+
+/** What there is behind a property, by its names; nothing where it is a single value. */
+type Behind<Defined, By extends Naming> = Defined extends {
+  readonly '~options': infer Options;
+  readonly '~type'?: { value: infer Value };
+}
+  ? Options extends { readonly kind: string }
+    ? NamedIn<Value, By>
+    : Record<never, never>
+  : Anything;
+
+type NamedIn<Value, By extends Naming> = Value extends unknown ? Named<DefinedIn<Value>, By> : never;
+
+/** What is wrong with a path in words; never, where nothing is. */
+type PathTrouble<
+  Known,
+  Path extends string,
+  By extends Naming,
+  Where extends string,
+> = Path extends `${infer First}.${infer Rest}`
+  ? First extends NamesIn<Known>
+    ? PathTrouble<Behind<Definition<In<Known, First>>, By>, Rest, By, `'${First}' of ${Where}`>
+    : NoField<Known, First, Where>
+  : Path extends NamesIn<Known>
+    ? never
+    : NoField<Known, Path, Where>;
+
+type NoField<Known, Name extends string, Where extends string> = [NamesIn<Known>] extends [never]
+  ? `${Where} is a single value, and has no field '${Name}'`
+  : `${Where} has no field '${Name}'; it has: ${Listed<NamesIn<Known>>}`;
+
+type CheckedPath<Known, Path, By extends Naming, Where extends string> = Path extends string
+  ? string extends Path
+    ? unknown
+    : Told<PathTrouble<Known, Path, By, Where>>
+  : unknown;
+
+type CheckedPaths<Known, Paths, Where extends string> = Paths extends readonly unknown[]
+  ? { readonly [I in keyof Paths]: CheckedPath<Known, Paths[I], 'json', Where> }
+  : Paths extends { readonly fields: infer Inner }
+    ? { readonly fields: CheckedPaths<Known, Inner, Where> }
+    : unknown;
+
+type CheckedOrder<Properties, Paths, Where extends string> = {
+  readonly [I in keyof Paths]: CheckedPath<Properties, Paths[I] extends `-${infer Path}` ? Path : Paths[I], 'property', Where>;
+};
+
+type ListKey = 'filters' | 'sort' | 'search' | 'default_sort';
+
+/** The names of fields in what can be asked of a list. */
+export type CheckedList<Properties, List, Where extends string> = [keyof List & ListKey] extends [never]
+  ? unknown
+  : {
+      readonly [Key in keyof List as Key & ListKey]: Key extends 'filters'
+        ? { readonly [Path in keyof List[Key]]: CheckedPath<Fields<Properties>, Path, 'json', Where> }
+        : Key extends 'default_sort'
+          ? CheckedOrder<Properties, List[Key], Where>
+          : CheckedPaths<Fields<Properties>, List[Key], Where>;
+    };

@@ -1,0 +1,93 @@
+import type { Listed, Mistake } from '../mistake.ts';
+
+/** What the base controller has: an application's controller has these too, but they handle nothing of its own. */
+export type BaseMethod =
+  | 'addRemove'
+  | 'addRemoveApi'
+  | 'checkAccess'
+  | 'customizeQuery'
+  | 'deserialize'
+  | 'entityApi'
+  | 'getEntity'
+  | 'indexApi'
+  | 'json'
+  | 'onAfterFlush'
+  | 'onAfterValidation'
+  | 'onBeforeSerialize'
+  | 'onPostCheckAccess'
+  | 'onPostFetchEntity'
+  | 'paginate'
+  | 'query'
+  | 'transactional'
+  | 'validate';
+
+/** The names of all methods of a controller. */
+export type MethodsOf<Controller> = {
+  [Name in keyof Controller]: Controller[Name] extends (...args: never[]) => unknown ? Name : never;
+}[keyof Controller];
+
+/** The names of what a controller brings to handle actions with. */
+type HandlersOf<Controller> = Exclude<MethodsOf<Controller>, BaseMethod>;
+
+/** What the controller of an API is, where it is given itself; unknown where it is given by its name. */
+export type ControllerOf<Api> = Api extends { readonly controller: abstract new (...args: never[]) => infer Controller }
+  ? Controller
+  : Api extends { readonly controller: string }
+    ? unknown
+    : 'controller' extends keyof Api
+      ? Api extends { readonly controller: null }
+        ? null
+        : unknown
+      : null;
+
+/** The method that an action names. */
+export type CheckedHandler<Controller, Action> = unknown extends Controller
+  ? unknown
+  : Action extends { readonly controller_action: infer Name extends string }
+    ? Name extends MethodsOf<Controller>
+      ? unknown
+      : string extends Name
+        ? unknown
+        : { readonly controller_action: Mistake<NoMethod<Controller, Name>> }
+    : unknown;
+
+type NoMethod<Controller, Name extends string> = Controller extends null
+  ? `without a controller there is no method '${Name}'; name one that has it`
+  : `the controller has no method '${Name}'; it has: ${Listed<HandlersOf<Controller>>}`;
+
+/** The methods that are named by nobody, because they are called as their actions: `close` is handled by `closeApi`. */
+export type CheckedController<Controller, Actions> = unknown extends Controller
+  ? unknown
+  : [MissingHandler<Controller, Actions>] extends [never]
+    ? unknown
+    : Controller extends null
+      ? { readonly actions: Mistake<NoController<Listed<MissingHandler<Controller, Actions>>>> }
+      : { readonly controller: Mistake<NoHandler<Controller, Listed<MissingHandler<Controller, Actions>>>> };
+
+type MissingHandler<Controller, Actions> = {
+  [Name in Exclude<keyof Actions, '_index' | '_entity'>]: Name extends string
+    ? string extends Name
+      ? never
+      : `${Name}Api` extends MethodsOf<Controller>
+        ? never
+        : NeedsHandler<Actions[Name]> extends true
+          ? `${Name}Api`
+          : never
+    : never;
+}[Exclude<keyof Actions, '_index' | '_entity'>];
+
+type NeedsHandler<Action> = [Action] extends [null]
+  ? true
+  : [Given<Action, 'association'> | Given<Action, 'controller_action'>] extends [null | undefined]
+    ? true
+    : false;
+
+type Given<Action, Key> = Key extends keyof Action ? Action[Key] : null;
+
+type NoController<Names extends string> =
+  `actions are handled by ${Names}, and no controller is named that has it; name one, or declare an association`;
+
+type NoHandler<
+  Controller,
+  Names extends string,
+> = `actions are handled by ${Names}, which the controller does not have; it has: ${Listed<HandlersOf<Controller>>}`;

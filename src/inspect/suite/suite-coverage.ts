@@ -1,0 +1,76 @@
+import type { RouteAccess } from '../compare/matrix.ts';
+import type { Judgement } from './suite-judge.ts';
+
+interface Seen {
+  readonly actors: Set<string>;
+  granted: boolean;
+  refused: boolean;
+  rows: boolean;
+}
+
+interface CoverageOptions {
+  readonly sameForEveryRow?: readonly string[];
+  readonly neverRefused?: readonly string[];
+}
+
+/** What the tests of a suite have seen, so that none of it is green because it has seen nothing. */
+export class SuiteCoverage {
+  readonly #sameForEveryRow: readonly string[];
+  readonly #neverRefused: readonly string[];
+  readonly #actors: number;
+  readonly #seen = new Map<string, Seen>();
+  /** The roles that voters were asked about rows for, and whether any of them got different answers for two rows. */
+  readonly #told = new Map<string, boolean>();
+
+  constructor(actors: number, { sameForEveryRow = [], neverRefused = [] }: CoverageOptions) {
+    this.#sameForEveryRow = sameForEveryRow;
+    this.#neverRefused = neverRefused;
+    this.#actors = actors;
+  }
+
+  /** Notes what an actor could expect of a route, row by row; nothing at all where there is no row. */
+  note(route: RouteAccess, actor: string, judged: readonly Judgement[]): void {
+    const seen = this.#seen.get(keyOf(route)) ?? { actors: new Set(), granted: false, refused: false, rows: false };
+    this.#seen.set(keyOf(route), seen);
+    seen.actors.add(actor);
+    seen.rows ||= judged.length > 0;
+    seen.granted ||= judged.some(({ verdict }) => verdict === 'granted');
+    seen.refused ||= judged.some(({ verdict }) => verdict !== 'granted');
+    const subjects = judged.filter(({ key }) => key !== null);
+    for (const role of new Set(subjects.flatMap(({ own }) => [...own.keys()]))) {
+      const answers = new Set(subjects.flatMap(({ own }) => own.get(role) ?? []));
+      this.#told.set(role, (this.#told.get(role) ?? false) || answers.size > 1);
+    }
+  }
+
+  /** Fails for routes that were never granted, or never refused. Those whose tests were not all run are left out. */
+  checkRoutes(routes: readonly RouteAccess[]): void {
+    const faults = routes.flatMap((route) => {
+      const seen = this.#seen.get(keyOf(route));
+      if (!seen || seen.actors.size < this.#actors) return [];
+      const title = `${route.method} ${route.path}`;
+      if (!seen.rows) return [`${title}: there is no row of ${route.model}; add one in the seed, or by prepare: (em) => …`];
+      const roles = route.roles.map(({ role, voters }) => `${role} (${voters.join(', ')})`).join(' and ');
+      if (!seen.granted) return [`${title}: nobody was granted ${roles || 'it'}; give actors: { … } a user who is`];
+      if (route.public || seen.refused || this.#neverRefused.includes(keyOf(route))) return [];
+      return [
+        `${title}: nobody was refused ${roles}; give actors: { … } a user who is, or say that all may: neverRefused: ['${keyOf(route)}']`,
+      ];
+    });
+    if (faults.length > 0) throw new Error(`these tests have proven too little:\n${faults.join('\n')}`);
+  }
+
+  /** Fails for roles that every caller has for all rows or for none: the voter does not look at the row, or no row is to be told apart. */
+  checkVoters(): void {
+    const roles = [...this.#told].filter(([role, told]) => !told && !this.#sameForEveryRow.includes(role)).map(([role]) => role);
+    if (roles.length === 0) return;
+    throw new Error(
+      `whoever was asked about, ${roles.join(', ')} was the same for every row: give actors who have a right to one row and not to ` +
+        `another, or say that the row does not matter: sameForEveryRow: ${JSON.stringify(roles)}`,
+    );
+  }
+}
+
+function keyOf({ method, name }: RouteAccess): string {
+  return `${method} ${name}`;
+}

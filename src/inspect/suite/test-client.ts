@@ -1,0 +1,66 @@
+import { jwtSecret } from '../../access/jwt-keys.ts';
+import { signToken } from '../../access/sign-token.ts';
+import type { Application } from '../../application.ts';
+
+/** What a test sends. */
+export interface TestRequest {
+  /** Sent as a JSON body. */
+  readonly json?: unknown;
+  /** Sent as it is. */
+  readonly body?: string | Uint8Array;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Calls as this user, with a token that the application itself would accept. */
+  readonly as?: TestUser;
+}
+
+export interface TestUser {
+  readonly id: string | number;
+  readonly roles?: readonly string[];
+  readonly [claim: string]: unknown;
+}
+
+/** What came back. */
+export interface TestResponse {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  /** The body as JSON, or undefined where it is none. */
+  // biome-ignore lint/suspicious/noExplicitAny: a test says what it expects by asserting it
+  readonly json: any;
+}
+
+/** A token for a user, signed as the application expects it. */
+export async function tokenFor(application: Application, { id, roles = [], ...claims }: TestUser): Promise<string> {
+  const { directory, production, declaration } = application;
+  if (!declaration.security.jwt) throw new Error('the application takes no tokens: declare security.jwt');
+  const secret = await jwtSecret(declaration.security.jwt, { directory, production });
+  return signToken({ secret, declaration: declaration.security.jwt, sub: String(id), roles, claims });
+}
+
+/** Sends a request to an application that listens at an address. */
+export async function sendRequest(
+  application: Application,
+  url: string,
+  method: string,
+  { json, body, headers = {}, as }: TestRequest = {},
+): Promise<TestResponse> {
+  const response = await fetch(url, {
+    method,
+    headers: {
+      ...(json !== undefined && { 'content-type': 'application/json' }),
+      ...(as && { authorization: `Bearer ${await tokenFor(application, as)}` }),
+      ...headers,
+    },
+    body: json !== undefined ? JSON.stringify(json) : ((body ?? null) as string | null),
+  });
+  const text = await response.text();
+  return { status: response.status, headers: response.headers, text, json: parsed(text) };
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,138 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { packageRoot } from '../../package-root.ts';
+import { orderRecords } from '../../route/order.ts';
+import { isHidden, type RouteRecord } from '../../route/record.ts';
+import type { Info } from '../info.ts';
+import { escapeHtml, pageHeaders } from './html.ts';
+
+/** What there is to greet with. */
+export interface Greeting {
+  readonly info: Info;
+  readonly records: readonly RouteRecord[];
+  /** Paths, or null for nowhere. */
+  readonly links: Readonly<Record<'docs' | 'path' | 'live' | 'ready', string | null>>;
+  /** What goes before every path. */
+  readonly base: string;
+}
+
+interface GreetedApi {
+  readonly name: string;
+  readonly description?: string;
+  readonly routes: readonly { readonly path: string; readonly methods: readonly string[]; readonly formats: readonly string[] }[];
+}
+
+/** Tells a browser with a page, and a program with JSON, what the application is called and what it has. */
+export function greet(greeting: Greeting, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  reply.header('vary', 'accept');
+  if (wantsPage(request.headers.accept)) return reply.headers(pageHeaders(policy)).send(pageOf(greeting));
+  const headers = { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-cache' };
+  return reply.headers(headers).send(JSON.stringify(told(greeting)));
+}
+
+/** Browsers ask for HTML by name; programs take anything, or JSON. */
+function wantsPage(accept: string | undefined): boolean {
+  return /\btext\/html\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/i.test(accept ?? '');
+}
+
+function told({ info, records, links, base }: Greeting) {
+  const { title, version, description } = info;
+  const { docs, path, ready } = links;
+  return {
+    name: title,
+    version,
+    ...(description !== undefined && { description }),
+    apis: apisOf(records, base),
+    links: {
+      ...(docs !== null && { docs: `${base}${docs}` }),
+      ...(path !== null && { openapi: `${base}${path}` }),
+      ...(ready !== null && { health: `${base}${ready}` }),
+    },
+  };
+}
+
+/** Each API with its routes, and at the end the routes that are of none, by who handles them. */
+function apisOf(records: readonly RouteRecord[], base: string): GreetedApi[] {
+  const shown = orderRecords(records).filter((record) => !isHidden(record));
+  const grouped = Map.groupBy(shown, ({ api, controller }) => api?.name ?? controller);
+  // in the order of declaration, as the document has them
+  const names = new Set(records.map(({ api, controller }) => api?.name ?? controller));
+  return [...names].flatMap((name) => {
+    const [first, ...others] = grouped.get(name) ?? [];
+    if (!first) return [];
+    const description = first.api?.description ?? null;
+    const routes = [first, ...others].map(({ path, methods, formats }) => ({ path: `${base}${path}`, methods, formats }));
+    return [{ name, ...(description !== null && { description }), routes: routes.sort(byPath) }];
+  });
+}
+
+function byPath(a: { path: string }, b: { path: string }): number {
+  return a.path.length - b.path.length || (a.path < b.path ? -1 : 1);
+}
+
+const style = readFileSync(join(packageRoot, 'assets', 'greeting.css'), 'utf8');
+const policy = `default-src 'none'; style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'; img-src data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'`;
+
+function pageOf({ info, records, links, base }: Greeting): string {
+  const { title, version, description } = info;
+  const apis = apisOf(records, base);
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${escapeHtml(title)}</title>
+<link rel="icon" href="data:,">
+<style>${style}</style>
+</head>
+<body>
+<main>
+<header>
+<h1>${escapeHtml(title)} <span class="version">${escapeHtml(version)}</span></h1>
+${description === undefined ? '' : `<p class="about">${escapeHtml(description)}</p>\n`}<nav aria-label="Links">
+${linksOf(links, base)}
+</nav>
+</header>
+${apis.map(sectionOf).join('\n')}
+</main>
+<footer>Served by Declarest</footer>
+</body>
+</html>
+`;
+}
+
+function linksOf({ docs, path, live, ready }: Greeting['links'], base: string): string {
+  const links = [
+    [docs, 'Docs', 'read and try out'],
+    [path, 'OpenAPI document', 'for programs and generators'],
+    [ready ?? live, 'Health', 'is it ready?'],
+  ] as const;
+  return links
+    .flatMap(([to, name, about]) =>
+      to === null ? [] : [`<a href="${escapeHtml(base + to)}"><b>${name}</b> <span>${about}</span></a>`],
+    )
+    .join('\n');
+}
+
+function sectionOf({ name, description, routes }: GreetedApi, position: number): string {
+  const rows = routes.map(({ path, methods, formats }) => {
+    const badges = methods.map((method) => `<span class="method ${method.toLowerCase()}">${method}</span>`).join(' ');
+    return `<li><code>${pathText(path, formats)}</code> <span class="methods">${badges}</span></li>`;
+  });
+  return `<section aria-labelledby="api-${position}">
+<h2 id="api-${position}">${escapeHtml(name)}</h2>
+${description === undefined ? '' : `<p>${escapeHtml(description)}</p>\n`}<ul>
+${rows.join('\n')}
+</ul>
+</section>`;
+}
+
+/** A path with its placeholders set off, and the formats there are. */
+function pathText(path: string, formats: readonly string[]): string {
+  const [first = 'json'] = formats;
+  const whole = path.replace('{_format}', formats.length === 1 ? first : `{${formats.join(',')}}`);
+  return escapeHtml(whole).replace(/\{[^}]*\}/g, '<i>$&</i>');
+}

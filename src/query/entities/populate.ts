@@ -1,0 +1,100 @@
+import { Collection, type EntityMetadata, helper, Reference } from '@mikro-orm/core';
+import type { RequestEntityManager } from '../../database/mapper.ts';
+import type { AssociationField, Field, FieldPlan } from '../../model/field-plan.ts';
+
+/**
+ * Loads what a plan shows beyond the entities' own rows: one statement for each association of the plan, however many
+ * entities there are and whichever of the model's classes they have.
+ */
+export async function populatePlan(em: RequestEntityManager, entities: readonly object[], plan: FieldPlan): Promise<void> {
+  for (const { property, plans, owners } of wanted(em, entities, plan)) {
+    await load(em, owners, property);
+    if (plans.length > 0) await populatePlan(em, associated(owners, property), union(plans));
+  }
+}
+
+interface Wanted {
+  readonly property: string;
+  /** What to go on with: one plan for each class that has the association. */
+  readonly plans: FieldPlan[];
+  readonly owners: object[];
+}
+
+/** The properties that have to be loaded. What classes inherit from one another is one property. */
+function wanted(em: RequestEntityManager, entities: readonly object[], plan: FieldPlan): Iterable<Wanted> {
+  const found = new Map<string, Wanted>();
+  for (const [meta, group] of byClass(em, entities)) {
+    for (const { field, property } of withinEmbeddables(plan.variants.get(meta) ?? [], '')) {
+      const isAssociation = field.kind === 'to-one' || field.kind === 'to-many';
+      if (isAssociation ? !needsRows(field) : !(field.kind === 'scalar' && field.metadata.lazy)) continue;
+      const { targetMeta, fieldNames, pivotTable } = field.metadata;
+      // the mapper loads lazy columns for entities of one class at a time
+      const owner = isAssociation ? meta.root : meta;
+      const key = JSON.stringify([owner.uniqueName, property, targetMeta?.uniqueName, fieldNames, pivotTable]);
+      const same = found.get(key) ?? { property, plans: [], owners: [] };
+      found.set(key, same);
+      same.owners.push(...group);
+      if (isAssociation) same.plans.push(field.plan);
+    }
+  }
+  return found.values();
+}
+
+/** The fields and those of what is embedded in the row, each with the path to it: `address.country`. */
+function* withinEmbeddables(fields: readonly Field[], prefix: string): Generator<{ field: Field; property: string }> {
+  for (const field of fields) {
+    const property = prefix + field.property;
+    if (field.kind !== 'embedded') yield { field, property };
+    else for (const inner of field.plan.variants.values()) yield* withinEmbeddables(inner, `${property}.`);
+  }
+}
+
+/** All that any of the plans shows: they differ at most in where they are cut. */
+function union(plans: readonly FieldPlan[]): FieldPlan {
+  const variants = new Map<EntityMetadata, readonly Field[]>();
+  for (const plan of plans) {
+    for (const [meta, fields] of plan.variants) {
+      if (fields.length > (variants.get(meta)?.length ?? -1)) variants.set(meta, fields);
+    }
+  }
+  return { variants };
+}
+
+async function load(em: RequestEntityManager, entities: object[], property: string): Promise<void> {
+  await em.populate(entities, [property] as never);
+}
+
+/** A reference that shows nothing but its key is there already. */
+function needsRows(field: AssociationField): boolean {
+  return (
+    field.kind === 'to-many' ||
+    [...field.plan.variants.values()].some((fields) => fields.some(({ metadata }) => !metadata.primary))
+  );
+}
+
+/** Entities by their class, as the mapper of the entity manager knows it. */
+export function byClass(em: RequestEntityManager, entities: Iterable<object>): Map<EntityMetadata, object[]> {
+  const groups = new Map<EntityMetadata, object[]>();
+  for (const entity of entities) {
+    const meta = em.getMetadata().get(helper(entity).__meta.class as never) as EntityMetadata;
+    const group = groups.get(meta);
+    if (group) group.push(entity);
+    else groups.set(meta, [entity]);
+  }
+  return groups;
+}
+
+function associated(entities: readonly object[], path: string): object[] {
+  const found = new Set<object>();
+  for (const value of valuesAt(entities, path.split('.'))) {
+    const items = value instanceof Collection ? value.getItems(false) : [Reference.unwrapReference(value as object)];
+    for (const item of items) if (item && typeof item === 'object' && helper(item).isInitialized()) found.add(item);
+  }
+  return [...found];
+}
+
+function valuesAt(owners: readonly unknown[], [first, ...rest]: readonly string[]): unknown[] {
+  if (first === undefined) return [...owners];
+  const values = owners.flatMap((owner) => (owner as Record<string, unknown> | null)?.[first] ?? []);
+  return valuesAt(values, rest);
+}

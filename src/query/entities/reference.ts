@@ -1,0 +1,109 @@
+import { type EntityMetadata, helper } from '@mikro-orm/core';
+import type { Mapper, RequestEntityManager } from '../../database/mapper.ts';
+import { discriminatorKey, jsonName } from '../../model/field-plan.ts';
+import { concreteClasses, isKindOf, modelName, typeOf } from '../../model/hierarchy.ts';
+import { type Identifier, type IdentifierParser, identifierParser, keyOf } from '../../model/identifier.ts';
+import type { RequestVisibility } from '../visibility/visibility.ts';
+import { takeAsRead } from './hold-row.ts';
+
+/** What a reference in a body was found to be. */
+export type Resolution =
+  | { readonly entity: object }
+  /** It has the form of a reference, but there is no such row, or none that the caller could see. */
+  | { readonly missing: true }
+  | { readonly unknownKey: string }
+  | { readonly noObject: true };
+
+interface Target {
+  readonly meta: EntityMetadata;
+  readonly parseId: IdentifierParser;
+}
+
+/** Finds the rows that bodies refer to by `{id}` or `{type, id}`, as far as the caller may see them. */
+export class ReferenceResolver<Request> {
+  readonly #mapper: Mapper;
+  readonly #visibilityOf: (request: Request) => RequestVisibility<Request>;
+  readonly #targets = new Map<EntityMetadata, Target>();
+
+  constructor(mapper: Mapper, visibilityOf: (request: Request) => RequestVisibility<Request>) {
+    this.#mapper = mapper;
+    this.#visibilityOf = visibilityOf;
+  }
+
+  /** What the caller of a request sees. */
+  visibilityOf(request: Request): RequestVisibility<Request> {
+    return this.#visibilityOf(request);
+  }
+
+  /** The values of `type` that choose among the classes. */
+  typesOf(metas: readonly EntityMetadata[]): string[] {
+    return metas.flatMap((meta) => concreteClasses(this.#mapper, meta)).map(typeOf);
+  }
+
+  /** What to call the classes in a message: `person`, `person or third_party`. */
+  nameOf(metas: readonly EntityMetadata[]): string {
+    return metas.map(modelName).join(' or ');
+  }
+
+  async resolve(
+    em: RequestEntityManager,
+    request: Request,
+    metas: readonly EntityMetadata[],
+    value: unknown,
+  ): Promise<Resolution> {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return { noObject: true };
+    const keys = keysOf(metas);
+    const unknownKey = Object.keys(value).find((key) => !keys.id.has(key) && !keys.type.has(key));
+    if (unknownKey !== undefined) return { unknownKey };
+    const target = this.#choose(metas, pick(value, keys.type));
+    const id = target?.parseId(pick(value, keys.id));
+    if (!target || id === undefined) return { missing: true };
+    const entity = await this.find(em, request, target.meta, id);
+    return entity ? { entity } : { missing: true };
+  }
+
+  /** The row with this key, if the caller's request could see it through a declared API of its class, where it has any. */
+  async find(em: RequestEntityManager, request: Request, meta: EntityMetadata, id: Identifier): Promise<object | null> {
+    const known = em.getUnitOfWork().getById(meta.class as never, id as never);
+    const entity = (await em.findOne(meta.class, { [keyOf(meta).name]: id } as never)) as object | null;
+    if (!entity) return null;
+    // a link never alters what it points to
+    if (!known) takeAsRead(em, [entity]);
+    const own = helper(entity).__meta;
+    // a row that was loaded before is given whatever class was asked for
+    if (!isKindOf(own, meta)) return null;
+    return (await this.#visibilityOf(request).sees(own, id, entity)) ? entity : null;
+  }
+
+  #choose(metas: readonly EntityMetadata[], type: unknown): Target | undefined {
+    if (type === undefined) return metas.length === 1 ? this.#target(metas[0] as EntityMetadata) : undefined;
+    const chosen = metas.flatMap((meta) => concreteClasses(this.#mapper, meta)).find((meta) => typeOf(meta) === type);
+    return chosen && this.#target(chosen);
+  }
+
+  #target(meta: EntityMetadata): Target {
+    let target = this.#targets.get(meta);
+    if (!target) {
+      target = { meta, parseId: identifierParser(meta, this.#mapper.driver.getPlatform(), 'json') };
+      this.#targets.set(meta, target);
+    }
+    return target;
+  }
+}
+
+/** `id` and `type` always do; so do the names that the model itself gives to its key and its discriminator. */
+function keysOf(metas: readonly EntityMetadata[]): { id: Set<string>; type: Set<string> } {
+  const id = new Set(['id']);
+  const type = new Set(['type']);
+  for (const meta of metas) {
+    if (!meta.compositePK) id.add(jsonName(keyOf(meta)));
+    const discriminator = discriminatorKey(meta);
+    if (discriminator) type.add(discriminator);
+  }
+  return { id, type };
+}
+
+function pick(value: object, keys: Set<string>): unknown {
+  for (const key of keys) if (Object.hasOwn(value, key)) return (value as Record<string, unknown>)[key];
+  return undefined;
+}

@@ -1,0 +1,93 @@
+import { type EntityMetadata, type EntityProperty, ReferenceKind, raw } from '@mikro-orm/core';
+import { QueryBuilder } from '@mikro-orm/sql';
+import type { RequestEntityManager } from '../../database/mapper.ts';
+import { keyOf } from '../../model/identifier.ts';
+import { isFiltered } from './filters.ts';
+
+// biome-ignore lint/suspicious/noExplicitAny: the builder of whatever model a declaration names
+export type AnyQueryBuilder = QueryBuilder<any, any, any, any, any, any, any>;
+
+/** Narrows a query for one request. What it returns, where it returns a query, takes the place of what it was given. */
+export type Restrict = (query: AnyQueryBuilder) => unknown;
+
+/** The alias of the model in every query that an application is handed. */
+export const rootAlias = 'e';
+
+/** A query on the model as the application restricts it, with the filters that the model switches on by default. */
+export async function restrictedQuery(
+  em: RequestEntityManager,
+  meta: EntityMetadata,
+  restrict: Restrict,
+): Promise<AnyQueryBuilder> {
+  const fresh = em.createQueryBuilder(meta.class, rootAlias) as AnyQueryBuilder;
+  const returned = await restrict(fresh);
+  // what the application has made itself, or has sent already, must not be touched
+  const isOwn = returned instanceof QueryBuilder && returned !== fresh;
+  if (isOwn || fresh.state.finalized || fresh.state.unionQuery)
+    return filteredQuery(em, meta, isOwn ? (returned as AnyQueryBuilder) : fresh);
+  if (isFiltered(meta)) {
+    const condition = await em.applyFilters(meta.class, {}, {}, 'read');
+    if (isCondition(condition)) fresh.andWhere(condition as never);
+  }
+  return withoutHidden(em, meta, fresh);
+}
+
+/** A query on the model that nothing restricts but the filters that the model switches on by default. */
+export function unrestrictedQuery(em: RequestEntityManager, meta: EntityMetadata): Promise<AnyQueryBuilder> {
+  return restrictedQuery(em, meta, () => undefined);
+}
+
+/** The same query with the filters that are switched on by default: those that the mapper itself would heed when it loads the rows. */
+export async function filteredQuery(
+  em: RequestEntityManager,
+  meta: EntityMetadata,
+  query: AnyQueryBuilder,
+): Promise<AnyQueryBuilder> {
+  const filtered = query.state.unionQuery ? unionQuery(em, meta, query) : (query.clone() as AnyQueryBuilder);
+  await filtered.applyFilters();
+  return withoutHidden(em, meta, filtered);
+}
+
+/** A row is not loaded if a filter hides what it cannot do without. */
+async function withoutHidden(em: RequestEntityManager, meta: EntityMetadata, query: AnyQueryBuilder): Promise<AnyQueryBuilder> {
+  for (const property of meta.relations as EntityProperty[]) {
+    if (!isToOne(property.kind) || !property.owner || property.nullable || !property.targetMeta) continue;
+    if (!property.filters && !isFiltered(property.targetMeta)) continue;
+    const condition = await em.applyFilters(property.targetMeta.class, {}, property.filters ?? {}, 'read');
+    if (isCondition(condition)) query.andWhere({ [property.name]: condition } as never);
+  }
+  return query;
+}
+
+function isCondition(condition: object | undefined): boolean {
+  return condition !== undefined && Reflect.ownKeys(condition).length > 0;
+}
+
+/** A union can be given no further condition, so its keys become one. */
+function unionQuery(em: RequestEntityManager, meta: EntityMetadata, query: AnyQueryBuilder): AnyQueryBuilder {
+  const { name, fieldNames } = keyOf(meta);
+  const { sql, params } = query.toQuery();
+  const column = em
+    .getPlatform()
+    .quoteIdentifier(fieldNames[0] as string)
+    .toString();
+  const outer = em.createQueryBuilder(meta.class, rootAlias) as AnyQueryBuilder;
+  return outer.where({ [name]: { $in: raw(`select ${column} from (${sql}) as united`, [...params]) } } as never);
+}
+
+/** Whether the query selects each row once, so that conditions, an order and a page can simply be added to it. */
+export function isPlain({ state, mainAlias }: AnyQueryBuilder): boolean {
+  return (
+    state.limit === undefined &&
+    state.offset === undefined &&
+    state.groupBy.length === 0 &&
+    Object.keys(state.having ?? {}).length === 0 &&
+    !state.distinctOn &&
+    mainAlias.subQuery === undefined &&
+    Object.values(state.joins).every(({ prop, subquery }) => subquery === undefined && isToOne(prop.kind))
+  );
+}
+
+function isToOne(kind: ReferenceKind): boolean {
+  return kind === ReferenceKind.MANY_TO_ONE || kind === ReferenceKind.ONE_TO_ONE;
+}

@@ -1,0 +1,80 @@
+import { type FilterOperator, type OperatorCondition, operatorTraits } from '../../declaration/filter-operators.ts';
+import type { Dialect } from '../../dialect/dialect.ts';
+import { type Condition, not, value } from './condition.ts';
+import type { FilterPath, PathColumn } from './filter-path.ts';
+import { itemsIn, patternOf, type ValueReader, valueReader } from './filter-value.ts';
+
+/** Makes the condition of a value of a request, or says what the value should have been. */
+export type ConditionMaker = (text: string) => { readonly condition: Condition } | { readonly expected: string };
+
+/** How a database compares texts without regard to case. */
+export interface TextMatching {
+  readonly dialect: Dialect;
+  /** The collation that knows upper and lower case beyond ASCII, where that of the database does not: `collate "…"`. */
+  readonly collation: string;
+}
+
+/** Prepares the condition that an operator makes of the value at the end of a path. */
+export function conditionMaker(path: FilterPath, operator: FilterOperator, matching: TextMatching): ConditionMaker {
+  const traits: OperatorCondition = operatorTraits[operator];
+  if (traits.operand === 'boolean') return existsMaker(path);
+  const { dialect } = matching;
+  const { kind } = path.column as NonNullable<FilterPath['column']>;
+  const read = valueReader(kind, dialect);
+  switch (traits.operand) {
+    case 'value': {
+      const sign = ` ${traits.sign} `;
+      const holds = traits.negated ? path.holdsNot : path.holds;
+      return withValue(read, (given) => holds(({ sql }) => [...sql, sign, value(given)]));
+    }
+    case 'list':
+      return (text) => inList(path, text, read, dialect);
+    case 'text': {
+      const before = traits.before ? '%' : '';
+      const after = traits.after ? '%' : '';
+      return (text) => {
+        const found = read(text);
+        if ('expected' in found) return found;
+        return { condition: path.holds((column) => matches(column, `${before}${patternOf(text)}${after}`, matching)) };
+      };
+    }
+  }
+}
+
+function withValue(read: ValueReader, conditionOf: (given: unknown) => Condition): ConditionMaker {
+  return (text) => {
+    const found = read(text);
+    return 'expected' in found ? found : { condition: conditionOf(found.value) };
+  };
+}
+
+function existsMaker({ exists }: FilterPath): ConditionMaker {
+  return (text) => {
+    if (text === 'true') return { condition: exists };
+    return text === 'false' ? { condition: not(exists) } : { expected: 'must be true or false' };
+  };
+}
+
+function inList(
+  path: FilterPath,
+  text: string,
+  read: ValueReader,
+  { sql: { among }, values: { listText } }: Dialect,
+): ReturnType<ConditionMaker> {
+  const items = itemsIn(text);
+  if (!items) return { expected: 'must have a comma or another backslash after each backslash, as in "a\\,b,c"' };
+  const values = new Set<unknown>();
+  for (const item of items) {
+    const found = read(item);
+    if ('expected' in found) return { expected: `must be a list of values separated by commas, each of which ${found.expected}` };
+    values.add(found.value);
+  }
+  const list = value(listText([...values]));
+  return { condition: path.holds(({ sql }) => among(sql, list)) };
+}
+
+/** That a column is like a pattern, whatever the case of its letters. */
+export function matches({ kind, sql }: PathColumn, pattern: string, { collation, dialect }: TextMatching): Condition {
+  const isPadded = kind.kind === 'string' && kind.fixed === true;
+  return dialect.sql.matches(sql, { text: pattern, bind: value, isPadded, collation });
+}

@@ -1,0 +1,243 @@
+import type { EntityMetadata } from '@mikro-orm/core';
+import type { Mapper } from '../../database/mapper.ts';
+import { type FilterOperator, operatorsSuiting } from '../../declaration/filter-operators.ts';
+import { didYouMean, listed } from '../../declaration/suggest.ts';
+import type { ListDeclaration, PaginationDeclaration, Path, SearchDeclaration, SortKey } from '../../declaration/types.ts';
+import { dialectOf } from '../../dialect/dialect.ts';
+import { isStorableText } from '../../dialect/storable.ts';
+import { problem } from '../../errors.ts';
+import { chooseFields, type FieldChoice, pathsIn } from '../../model/field-choice.ts';
+import type { FieldPlan } from '../../model/field-plan.ts';
+import { readableField } from '../../model/readable-field.ts';
+import {
+  invalid,
+  type ListParameters,
+  type ListRequest,
+  readListRequest,
+  reservedParameters,
+  type WrittenGroup,
+} from '../../response/list-request.ts';
+import { allOf, anyOf, type Condition, type VisibleRows } from './condition.ts';
+import { type ConditionMaker, conditionMaker, matches, type TextMatching } from './filter-operator.ts';
+import { type FilterPath, filterPath, type IsHiding, NotAskable } from './filter-path.ts';
+import { kindName, operatorsFor, patternOf } from './filter-value.ts';
+import { fulltextCondition } from './search-index.ts';
+
+/** What a request asks of a list: which rows, in which order, and what to show of them. */
+export interface ListQuery {
+  /** Null: all that the caller sees. */
+  readonly condition: Condition | null;
+  /** Null: as the list is ordered anyway. */
+  readonly sort: readonly SortKey[] | null;
+  /** Null: all that the caller may read. */
+  readonly choice: FieldChoice | null;
+  /** What the caller sees of the classes that the condition leads through; null: nothing that others may not see. */
+  readonly sight: VisibleRows | null;
+}
+
+export const emptyListQuery: ListQuery = Object.freeze({ condition: null, sort: null, choice: null, sight: null });
+
+/** What a list and its model are to those who ask. */
+export interface ListQueryModel {
+  readonly mapper: Mapper;
+  readonly meta: EntityMetadata;
+  /** What callers read of a row. */
+  readonly plan: FieldPlan;
+  readonly isHiding: IsHiding;
+  readonly matching: TextMatching;
+}
+
+/** Told of what is wrong with a declaration. */
+export type Trouble = (path: Path, message: string, of?: 'key') => void;
+
+/** Words of one search. */
+const mostWords = 8;
+
+/** Everything that can be asked of one list, as it was declared, made ready at start. */
+export class ListQueryReader {
+  readonly #filters = new Map<string, ReadonlyMap<FilterOperator, ConditionMaker>>();
+  readonly #sort = new Map<string, string>();
+  readonly #search: ((words: readonly string[]) => Condition) | null;
+  readonly #plan: FieldPlan;
+  readonly #parameters: ListParameters;
+
+  /** Whatever cannot be asked for is told to `trouble` and left out. */
+  constructor(model: ListQueryModel, declared: ListDeclaration, limits: PaginationDeclaration, trouble: Trouble = neverMind) {
+    this.#plan = model.plan;
+    for (const filter of declared.filters) {
+      const path = pathOf(model, filter.field, (message) => trouble(filter.path, message, 'key'));
+      if (reservedParameters.includes(filter.field))
+        trouble(filter.path, `"${filter.field}" is a parameter of every list, and cannot be a filter`, 'key');
+      else if (path) this.#filters.set(filter.field, makersOf(model, path, filter, trouble));
+    }
+    for (const { field, path } of declared.sort) {
+      const property = sortPath(model, field, (message) => trouble(path, message));
+      if (property !== null) this.#sort.set(field, property);
+    }
+    this.#search = declared.search ? searchOf(model, declared.search, trouble) : null;
+    this.#parameters = {
+      filters: new Map([...this.#filters].map(([field, makers]) => [field, [...makers.keys()]])),
+      hasSort: this.#sort.size > 0,
+      hasSearch: this.#search !== null,
+      maxOrDepth: limits.maxOrDepth,
+      maxOrGroups: limits.maxOrGroups,
+      others: [],
+    };
+  }
+
+  /**
+   * Reads what a request asks, or throws the 400 that says what it may ask. `others` are further parameters of the list;
+   * where it is not closed, unknown ones are left to whoever knows them.
+   */
+  read(query: Readonly<Record<string, unknown>>, others: readonly string[], isClosed = true): ListQuery {
+    if (asksNothing(query, others)) return emptyListQuery;
+    const request = readListRequest(query, { ...this.#parameters, others }, isClosed);
+    const conditions = [...this.#groupOf(request.filter), ...this.#searchOf(request.q)];
+    const condition = conditions.length === 0 ? null : allOf(conditions);
+    const sort = request.sort && this.#sortOf(request.sort);
+    const choice = request.fields && this.#choiceOf(request.fields);
+    return condition || sort || choice ? { condition, sort, choice, sight: null } : emptyListQuery;
+  }
+
+  #groupOf({ conditions, or }: WrittenGroup): Condition[] {
+    const own = conditions.map(({ field, name, operator, value }) => {
+      const maker = this.#filters.get(field)?.get(operator) as ConditionMaker;
+      const made = maker(value);
+      if ('expected' in made) throw invalid(name, made.expected);
+      return made.condition;
+    });
+    const groups = or.map((group) => allOf(this.#groupOf(group)));
+    return groups.length === 0 ? own : [...own, anyOf(groups)];
+  }
+
+  #searchOf(q: ListRequest['q']): Condition[] {
+    if (q === null || !this.#search) return [];
+    if (!isStorableText(q)) throw invalid('q', 'must be well-formed text without NUL characters');
+    const words = [...new Set(q.split(/\s+/).filter((word) => word !== ''))];
+    if (words.length > mostWords) throw invalid('q', `must not have more than ${mostWords} words`);
+    return words.length === 0 ? [] : [this.#search(words)];
+  }
+
+  #sortOf(items: readonly string[]): readonly SortKey[] {
+    const keys = new Map<string, SortKey>();
+    for (const item of items) {
+      const isDown = item.startsWith('-');
+      const property = this.#sort.get(isDown ? item.slice(1) : item);
+      if (property === undefined) throw problem('sort_not_allowed', { given: item, allowed: listed(this.#sort.keys()) });
+      if (keys.has(property)) throw invalid('sort', `must name each field once, and names "${item.replace(/^-/, '')}" twice`);
+      keys.set(property, { property, direction: isDown ? 'desc' : 'asc' });
+    }
+    return [...keys.values()];
+  }
+
+  #choiceOf(paths: readonly string[]): FieldChoice {
+    const choice = chooseFields(this.#plan, paths);
+    if ('unknown' in choice) {
+      const allowed = listed(pathsIn(this.#plan));
+      throw problem('field_not_readable', { given: choice.unknown as string, allowed });
+    }
+    return choice;
+  }
+}
+
+/** Most requests ask for a page and nothing else. */
+function asksNothing(query: Readonly<Record<string, unknown>>, others: readonly string[]): boolean {
+  for (const name in query) if (!others.includes(name)) return false;
+  return true;
+}
+
+const neverMind: Trouble = () => undefined;
+
+/** The path of a field, or null with a word on why nobody can ask for it. */
+function pathOf(
+  { isHiding, mapper, meta, plan }: ListQueryModel,
+  field: string,
+  trouble: (message: string) => void,
+): FilterPath | null {
+  if (!readableField(plan, field)) {
+    const known = pathsIn(plan);
+    trouble(
+      `"${field}" is nothing that the group "read" of ${meta.className} shows;${didYouMean(field, known)} it shows: ${listed(known)}`,
+    );
+    return null;
+  }
+  try {
+    return filterPath(mapper, meta, plan, field, isHiding);
+  } catch (error) {
+    if (!(error instanceof NotAskable)) throw error;
+    trouble(`nobody can ask for "${field}": ${error.message}`);
+    return null;
+  }
+}
+
+function makersOf(
+  { mapper, matching }: ListQueryModel,
+  path: FilterPath,
+  { field, operators, path: at }: ListDeclaration['filters'][number],
+  trouble: Trouble,
+): ReadonlyMap<FilterOperator, ConditionMaker> {
+  const { column } = path;
+  const allowed = column ? operatorsFor(column.kind, column.property, dialectOf(mapper)) : operatorsSuiting('none');
+  const makers = new Map<FilterOperator, ConditionMaker>();
+  for (const [i, operator] of operators.entries()) {
+    if (allowed.includes(operator)) makers.set(operator, conditionMaker(path, operator, matching));
+    else {
+      const what = column ? kindName(column.kind) : 'an association';
+      trouble([...at, i], `"${operator}" makes no sense of "${field}", which is ${what}; allowed: ${listed(allowed)}`);
+    }
+  }
+  return makers;
+}
+
+/** The path of properties that a list is ordered by for a field. */
+function sortPath(model: ListQueryModel, field: string, trouble: (message: string) => void): string | null {
+  const path = pathOf(model, field, trouble);
+  if (!path) return null;
+  const readable = readableField(model.plan, field);
+  const associations = (readable?.fields ?? []).filter(({ kind }) => kind === 'to-one');
+  const hidden = associations.flatMap(({ metadata }) => metadata.targetMeta ?? []).find(model.isHiding);
+  const column = path.column && operatorsFor(path.column.kind, path.column.property, dialectOf(model.mapper));
+  const isOrdered = column ? column.includes('eq') : false;
+  if (path.isMany) trouble(`nobody can sort by "${field}": there can be several of it`);
+  else if (associations.some(({ metadata }) => metadata.polymorphic))
+    trouble(`nobody can sort by "${field}": it can be in one of several tables`);
+  else if (hidden)
+    trouble(
+      `nobody can sort by "${field}": an API hides rows of ${hidden.className} from some callers, and the order would tell of them`,
+    );
+  else if (!isOrdered) trouble(`nobody can sort by "${field}": it has no order`);
+  else return (readable?.fields ?? []).map(({ property }) => property).join('.');
+  return null;
+}
+
+function searchOf(
+  model: ListQueryModel,
+  { fields, path: at, using }: SearchDeclaration,
+  trouble: Trouble,
+): ((words: readonly string[]) => Condition) | null {
+  const { mapper, matching } = model;
+  const dialect = dialectOf(mapper);
+  const paths = fields.flatMap(({ field, path: place }) => {
+    const path = pathOf(model, field, (message) => trouble(place, message));
+    if (!path) return [];
+    if (path.column && operatorsFor(path.column.kind, path.column.property, dialect).includes('contains')) {
+      if (using !== 'fulltext' || path.own) return [path];
+      trouble(place, `"fulltext" searches columns of ${model.meta.className} itself, and "${field}" is another's; use trigram`);
+      return [];
+    }
+    trouble(
+      place,
+      `nobody can search in "${field}": it is ${path.column ? kindName(path.column.kind) : 'an association'}, not a text`,
+    );
+    return [];
+  });
+  if (paths.length === 0) {
+    if (fields.length === 0) trouble(at, '"search" names no field');
+    return null;
+  }
+  const { search } = dialect.sql;
+  if (using === 'fulltext' && search) return (words) => fulltextCondition(search, paths, words);
+  const found = (word: string) =>
+    anyOf(paths.map((path) => path.holds((column) => matches(column, `%${patternOf(word)}%`, matching))));
+  return (words) => allOf(words.map(found));
+}

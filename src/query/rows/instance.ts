@@ -1,0 +1,268 @@
+import {
+  ArrayType,
+  Collection,
+  type EntityMetadata,
+  type EntityProperty,
+  type Platform,
+  Reference,
+  ReferenceKind,
+  type Type,
+} from '@mikro-orm/core';
+import type { Mapper, RequestEntityManager } from '../../database/mapper.ts';
+import { type Dialect, dialectOf } from '../../dialect/dialect.ts';
+import { columnKinds } from '../../dialect/value-kind.ts';
+import { keyOf } from '../../model/identifier.ts';
+import { hasAccessor } from '../../model/own-code.ts';
+import { type ValueKind, valueKindOf } from '../../model/value-kind.ts';
+import { dateOf, integerToJson, parsedJson } from '../../serialization/to-json.ts';
+
+/** What an instance needs of its request. */
+export interface InstanceContext {
+  em(): RequestEntityManager;
+}
+
+/** Rows of to-many associations, by the number of the association and the key of the owner. */
+type ManyRows = readonly ReadonlyMap<unknown, readonly unknown[][]>[];
+
+/** Makes an instance of a model from a row; null if there is no row. */
+export type MakeInstance = (row: unknown[], many: ManyRows, context: InstanceContext) => object | null;
+
+/** A property of an instance, and how it is made of a row. */
+export type InstanceValue = { readonly property: EntityProperty } & (
+  | { readonly kind: 'value'; readonly column: number; readonly read: ((value: unknown) => unknown) | null }
+  | { readonly kind: 'made'; readonly make: MakeInstance }
+  | { readonly kind: 'many'; readonly items: () => MakeInstance; readonly source: number; readonly column: number }
+);
+
+/** Thrown while an instance is planned: why the model's rows can only be entities of MikroORM. */
+export class NoInstance extends Error {}
+
+const contextKey = Symbol('context');
+
+/**
+ * Makes instances of a class without MikroORM: ordinary objects that have the class as their prototype, so that its methods and getters
+ * work, and that cost next to nothing. MikroORM puts accessors for every property on the prototype, which would make each assignment
+ * slow; a prototype between the two shadows them. What was not read throws when it is looked at, and a collection comes from a managed
+ * entity, so that missing data is never taken for data.
+ */
+export function compileInstance(meta: EntityMetadata, values: readonly InstanceValue[]): MakeInstance {
+  const shadow = shadowOf(meta, values);
+  const lines = values.flatMap((value, i) => {
+    const target = `this[${JSON.stringify(value.property.name)}]`;
+    if (value.kind === 'value') {
+      const given = `r[${value.column}]`;
+      return [`${target} = ${value.read ? `${given} === null ? null : v[${i}].read(${given})` : given};`];
+    }
+    return value.kind === 'made' ? [`${target} = v[${i}].make(r, m, c);`] : [`${target} = h(this, v[${i}], r, m, c);`];
+  });
+  const source = `return function Row(r, m, c) { this[k] = c; ${lines.join(' ')} }`;
+  const Row = new Function('v', 'k', 'h', source)(values, contextKey, collectionOf) as new (
+    ...given: Parameters<MakeInstance>
+  ) => object;
+  Row.prototype = shadow;
+  return (row, many, context) => new Row(row, many, context);
+}
+
+function collectionOf(
+  owner: object,
+  { column, items, property, source }: Extract<InstanceValue, { kind: 'many' }>,
+  row: unknown[],
+  many: ManyRows,
+  context: InstanceContext,
+): Collection<object> {
+  const rows = many[source]?.get(String(row[column])) ?? [];
+  const make = items();
+  const collection = new Collection<object>(owner as never, rows.map((item) => make(item, many, context)) as never, true);
+  collection.property = property as never;
+  return collection;
+}
+
+function shadowOf(meta: EntityMetadata, values: readonly InstanceValue[]): object {
+  const read = new Set(values.map(({ property }) => property.name));
+  const descriptors: PropertyDescriptorMap = {};
+  for (const property of Object.values(meta.properties) as EntityProperty[]) {
+    const name = property.name as string;
+    if (property.embedded || property.inherited || (property.persist === false && !property.formula)) continue;
+    descriptors[name] = read.has(property.name)
+      ? { value: undefined, writable: true, enumerable: true, configurable: true }
+      : missingProperty(meta, property);
+  }
+  return Object.create(meta.class.prototype, descriptors);
+}
+
+function missingProperty(meta: EntityMetadata, { kind, name }: EntityProperty): PropertyDescriptor {
+  const isMany = kind === ReferenceKind.ONE_TO_MANY || kind === ReferenceKind.MANY_TO_MANY;
+  return {
+    configurable: true,
+    enumerable: false,
+    get(this: object) {
+      if (!isMany) throw notLoaded(meta, name as string);
+      return (managedTwin(meta, this) as Record<string, unknown>)[name as string];
+    },
+    set(this: object, value: unknown) {
+      Object.defineProperty(this, name as string, { value, writable: true, enumerable: true, configurable: true });
+    },
+  };
+}
+
+function notLoaded(meta: EntityMetadata, name: string): Error {
+  return new Error(
+    `${meta.className}.${name} was not loaded: name the association in the voter (static loads = ['…']), put it into the group "read", or load it with the entity manager of the request`,
+  );
+}
+
+/** The managed entity of an instance, whose collections can be loaded. */
+function managedTwin(meta: EntityMetadata, instance: object): object {
+  const context = (instance as { [contextKey]?: InstanceContext })[contextKey];
+  if (!context) throw notLoaded(meta, 'a collection');
+  const data: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(instance)) {
+    const property = meta.properties[name as never] as EntityProperty | undefined;
+    if (!property || value instanceof Collection) continue;
+    const target = property.targetMeta?.embeddable ? undefined : property.targetMeta;
+    data[name] = target && value !== null ? keyIn(value, property) : value;
+  }
+  return context.em().merge(meta.class, data as never, { refresh: false } as never) as object;
+}
+
+/** The key of an associated instance, read from it: MikroORM is not asked, and so does not take it over. */
+function keyIn(value: unknown, { polymorphic, targetMeta }: EntityProperty): unknown {
+  const entity = Reference.unwrapReference(value as object) as Record<string, unknown>;
+  if (typeof entity !== 'object') return entity;
+  if (polymorphic) return entity;
+  return entity[keyOf(targetMeta as EntityMetadata).name as string];
+}
+
+/**
+ * Makes references: instances of a class of which nothing but the key is known. Code that asks MikroORM about one (`wrap(place).init()`)
+ * finds it managed by the entity manager of the request, which can load it.
+ */
+export function compileReference(meta: EntityMetadata): (key: unknown, context: InstanceContext) => object {
+  const key = keyOf(meta);
+  const make = compileInstance(meta, [{ kind: 'value', property: key, column: 0, read: null }]);
+  const unused: InstanceContext = {
+    em: () => {
+      throw new Error('this reference belongs to no request');
+    },
+  };
+  const shadow = Object.getPrototypeOf(make([null], [], unused)) as object;
+  Object.defineProperty(shadow, '__helper', {
+    configurable: true,
+    get(this: { [contextKey]?: InstanceContext; __helper: Wrapped }) {
+      const em = this[contextKey]?.em();
+      // from now on it is what MikroORM itself would have made
+      delete this[contextKey];
+      Object.setPrototypeOf(this, meta.class.prototype);
+      const wrapped = this.__helper;
+      wrapped.__initialized = false;
+      if (!em || em.getUnitOfWork().getById(meta.class, (this as Record<string, unknown>)[key.name as string] as never))
+        return wrapped;
+      wrapped.__managed = true;
+      wrapped.__em = em;
+      em.getUnitOfWork().getIdentityMap().store(this);
+      return wrapped;
+    },
+  });
+  return (given, context) => make([given], [], context) as object;
+}
+
+interface Wrapped {
+  __initialized: boolean;
+  __managed: boolean;
+  __em: unknown;
+}
+
+/** Finds how a column's value becomes what MikroORM would have put into an entity; `sql` is the column as it is selected. */
+export function columnReader(
+  mapper: Mapper,
+  property: EntityProperty,
+  column: string,
+): { readonly sql: string; readonly read: ((value: unknown) => unknown) | null } {
+  const platform = mapper.driver.getPlatform();
+  const dialect = dialectOf(mapper);
+  const kind = valueKindOf(property, platform);
+  const custom = property.customType as Type<unknown> | undefined;
+  if (property.hasConvertToJSValueSQL || kind.kind === 'any')
+    throw new NoInstance(`${String(property.name)} has a type that only MikroORM reads`);
+  const given = driverReader(kind, property, custom, dialect);
+  const sql =
+    custom instanceof ArrayType
+      ? dialect.sql.listColumn(column)
+      : kind.kind === 'datetime'
+        ? dialect.sql.timeColumn(column, columnType(property))
+        : column;
+  return { sql, read: jsReader(kind, property, custom, given, platform) };
+}
+
+function jsReader(
+  { kind }: ValueKind,
+  property: EntityProperty,
+  custom: Type<unknown> | undefined,
+  given: ((value: unknown) => unknown) | null,
+  platform: Platform,
+): ((value: unknown) => unknown) | null {
+  if (custom) {
+    return given
+      ? (value) => custom.convertToJSValue(given(value), platform)
+      : (value) => custom.convertToJSValue(value, platform);
+  }
+  if (kind === 'datetime' || property.runtimeType === 'Date') return dateOf;
+  return given;
+}
+
+/** What the driver of MikroORM would have given for a column's value; null if it is the same. */
+function driverReader(
+  kind: ValueKind,
+  property: EntityProperty,
+  custom: Type<unknown> | undefined,
+  { values: { readsText } }: Dialect,
+): ((value: unknown) => unknown) | null {
+  if (!readsText) {
+    if (kind.kind === 'boolean') return (value) => Boolean(Number(value));
+    if (kind.kind === 'blob') return (value) => Buffer.from(value as Uint8Array);
+    return (value) => (typeof value === 'bigint' ? integerToJson(value) : value);
+  }
+  switch (columnKinds[kind.kind].hydratedFrom) {
+    case 'text':
+      return null;
+    case 'number':
+      return Number;
+    case 'boolean':
+      return (value) => value === 't';
+    case 'json':
+      return parsedJson;
+    case 'bytes':
+      return (value) => Buffer.from((value as string).slice(2), 'hex');
+    case 'item':
+      return kind.kind === 'enum' && kind.items.every((item) => typeof item === 'number') ? Number : null;
+    case 'column':
+      return columnTypeReader(columnType(property), String(property.name));
+    case 'list':
+      if (custom instanceof ArrayType) return (value) => JSON.parse(value as string);
+      throw new NoInstance(`${String(property.name)} is a list of a type of its own`);
+    case 'mapper':
+      throw new NoInstance(`${String(property.name)} has a type that only MikroORM reads`);
+  }
+}
+
+function columnTypeReader(type: string, name: string): ((value: unknown) => unknown) | null {
+  if (/^(int|integer|smallint|int2|int4|serial|real|float|double)/.test(type)) return Number;
+  if (/^bool/.test(type)) return (value) => value === 't';
+  if (/^jsonb?$/.test(type)) return parsedJson;
+  if (/^bytea/.test(type)) return (value) => Buffer.from((value as string).slice(2), 'hex');
+  if (/^(text|varchar|char|character|citext|uuid|numeric|decimal|bigint|int8|date|time|enum)/.test(type)) return null;
+  throw new NoInstance(`${name} has a column of the type ${type}`);
+}
+
+function columnType(property: EntityProperty): string {
+  return String(property.columnTypes?.[0] ?? '').toLowerCase();
+}
+
+/** Why rows of a class cannot be made instances: code of its own that only MikroORM runs. */
+export function refuseInstance(meta: EntityMetadata): void {
+  for (const property of Object.values(meta.properties) as EntityProperty[]) {
+    const isColumn = property.persist !== false && !property.embedded && !property.inherited;
+    if (isColumn && hasAccessor(meta, property.name as string))
+      throw new NoInstance(`${meta.className}.${String(property.name)} has an accessor of its own`);
+  }
+}

@@ -1,0 +1,81 @@
+import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
+import type { Mapper, RequestEntityManager } from '../../database/mapper.ts';
+import { dialectOf } from '../../dialect/dialect.ts';
+import { type Identifier, keyOf } from '../../model/identifier.ts';
+import { tableOf } from './table-name.ts';
+
+/** Values that differ once a row was changed: PostgreSQL's `xmin`, on SQLite the columns of the row. */
+export type RowVersion = readonly unknown[];
+
+/** Thrown if a row is not what it was when access to it was checked: the request starts again. */
+export class RowChanged extends Error {
+  constructor() {
+    super('the row was changed after access to it had been checked');
+  }
+}
+
+/** The columns of a row that tell whether it was changed, as they stand in SQL. */
+export function versionColumns(mapper: Mapper, meta: EntityMetadata, alias: string): readonly string[] {
+  const quote = (name: string) => mapper.driver.getPlatform().quoteIdentifier(name).toString();
+  const [root, ...further] = tablesOf(meta) as [EntityMetadata, ...EntityMetadata[]];
+  const { rowVersion, textOf } = dialectOf(mapper).sql;
+  const columnsIn = (own: EntityMetadata, from: string) =>
+    rowVersion ? [`${from}.${rowVersion}`] : columnsOf(own).map((name) => `${from}.${quote(name)}`);
+  return [
+    ...columnsIn(root, alias),
+    ...further.map((own) => subselect(mapper, meta, own, alias, textOf(columnsIn(own, 'part')))),
+  ];
+}
+
+/** The tables that hold a row: one, or one for each class of its line. */
+function tablesOf(meta: EntityMetadata): EntityMetadata[] {
+  if (meta.inheritanceType !== 'tpt' && meta.root.inheritanceType !== 'tpt') return [meta.root];
+  const line: EntityMetadata[] = [];
+  for (let own: EntityMetadata | undefined = meta; own; own = own.tptParent as EntityMetadata | undefined) line.unshift(own);
+  return line;
+}
+
+function subselect(mapper: Mapper, meta: EntityMetadata, own: EntityMetadata, alias: string, selected: string): string {
+  const quote = (name: string) => mapper.driver.getPlatform().quoteIdentifier(name).toString();
+  const key = (of: EntityMetadata) => quote(keyOf(of).fieldNames[0] as string);
+  return `(select ${selected} from ${tableOf(mapper, own)} as part where part.${key(own)} = ${alias}.${key(meta.root)})`;
+}
+
+function columnsOf(meta: EntityMetadata): string[] {
+  const properties = (meta.tptParent ? (meta.ownProps ?? []) : Object.values(meta.properties)) as EntityProperty[];
+  const isColumn = ({ fieldNames, formula, kind, mappedBy, persist }: EntityProperty) =>
+    persist !== false && !formula && fieldNames?.length > 0 && kind !== '1:m' && kind !== 'm:n' && !(kind === '1:1' && mappedBy);
+  const own = properties.filter((property) => isColumn(property) && !(property.kind === 'embedded' && !property.object));
+  return [...new Set(own.flatMap(({ fieldNames }) => fieldNames))];
+}
+
+/** The version of a row; null if there is none with this key. With a lock, nobody else changes the row until the transaction ends. */
+export async function readVersion(
+  mapper: Mapper,
+  em: RequestEntityManager,
+  meta: EntityMetadata,
+  id: Identifier,
+  lock = false,
+): Promise<RowVersion | null> {
+  const platform = mapper.driver.getPlatform();
+  const key = keyOf(meta.root);
+  const columns = versionColumns(mapper, meta, 'e').map((sql, i) => `${sql} as v${i}`);
+  // whoever only refers to the row is not kept from it
+  const locking = lock ? dialectOf(mapper).sql.rowLock('e') : '';
+  const from = `${tableOf(mapper, meta.root)} as e`;
+  const sql = `select ${columns.join(', ')} from ${from} where e.${platform.quoteIdentifier(key.fieldNames[0] as string)} = ?${locking}`;
+  const value = key.customType ? key.customType.convertToDatabaseValue(id, platform, { mode: 'query' }) : id;
+  const [row] = await em.execute(sql, [value]);
+  return row ? Object.values(row as object) : null;
+}
+
+export function isSameVersion(one: RowVersion, other: RowVersion): boolean {
+  return one.length === other.length && one.every((value, i) => textOf(value) === textOf(other[i]));
+}
+
+/** The same text for the same value, whichever connection read it: integers come as numbers, BigInts, or text beyond 2^53. */
+function textOf(value: unknown): string {
+  if (value === null || value === undefined) return 'null';
+  if (ArrayBuffer.isView(value)) return `x${Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString('hex')}`;
+  return String(value);
+}

@@ -1,0 +1,246 @@
+import { createHash } from 'node:crypto';
+import { type EntityMetadata, helper, ReferenceKind } from '@mikro-orm/core';
+import type { Executor, Statement } from '../../database/executor.ts';
+import type { Mapper } from '../../database/mapper.ts';
+import type { SortKey } from '../../declaration/types.ts';
+import { type Dialect, dialectOf } from '../../dialect/dialect.ts';
+import { type FieldPlan, targetsOf } from '../../model/field-plan.ts';
+import { hasDiscriminator } from '../../model/hierarchy.ts';
+import { keyOf } from '../../model/identifier.ts';
+import { readableProperty } from '../../model/readable-field.ts';
+import { type ValueKind, valueKindOf } from '../../model/value-kind.ts';
+import { noEdges, type PageEdges } from '../../response/collection.ts';
+import { isFiltered } from '../entities/filters.ts';
+import { nameOf } from './bound-statement.ts';
+import { NeedsEntity, rootTableAlias } from './row-plan.ts';
+import { seekCondition } from './seek-condition.ts';
+import { type SeekValue, type SeekValueCheck, seekValueCheck } from './seek-value.ts';
+import { planSort, type SortColumn } from './sort-plan.ts';
+import { tableOf } from './table-name.ts';
+
+/** Where a page begins or ends: the sort keys of the row next to it. */
+export interface Seek {
+  /** Rows after that row, or those before it. */
+  readonly direction: 'after' | 'before';
+  readonly values: readonly SeekValue[];
+  /** That row as well. */
+  readonly inclusive: boolean;
+}
+
+/** All the other rows. */
+export function complementOf({ direction, inclusive, values }: Seek): Seek {
+  return { direction: direction === 'after' ? 'before' : 'after', values, inclusive: !inclusive };
+}
+
+interface SeekColumn extends SortColumn {
+  readonly kind: ValueKind;
+  readonly nullable: boolean;
+  readonly isValid: SeekValueCheck;
+}
+
+/** A token is part of an address, and addresses have an end. */
+const longestToken = 1000;
+
+/** Ends the token of a page that begins with the row itself. */
+const inclusiveMark = true;
+
+/** How a list goes on from a row of it: the sort keys of rows as tokens for links, and the conditions that tokens become. */
+export class SeekPlan {
+  readonly columns: readonly SeekColumn[];
+  readonly #dialect: Dialect;
+  /** Tokens of another list, or of another order, begin otherwise. */
+  readonly #tag: string;
+  readonly #edges: Statement;
+  readonly #executor: Executor;
+  /** A name as it stands in SQL. */
+  readonly quoted: (name: string) => string;
+
+  private constructor(mapper: Mapper, meta: EntityMetadata, list: string, columns: readonly SeekColumn[], executor: Executor) {
+    this.quoted = (name) => mapper.driver.getPlatform().quoteIdentifier(name).toString();
+    this.columns = columns;
+    this.#dialect = dialectOf(mapper);
+    const identity = [this.#dialect.name, list, ...columns.map(({ direction, kind, sql }) => `${sql} ${direction} ${kind.kind}`)];
+    this.#tag = createHash('sha256').update(JSON.stringify(identity)).digest('base64url').slice(0, 6);
+    this.#executor = executor;
+    this.#edges = this.#edgeStatement(mapper, meta);
+  }
+
+  /** The plan of a list, or null where it has none: a caller must be able to read what a token says, and it must be found again. */
+  static of(
+    mapper: Mapper,
+    meta: EntityMetadata,
+    fields: FieldPlan,
+    sort: readonly SortKey[],
+    list: string,
+    executor: Executor,
+    isOpen: (embedded: EntityMetadata) => boolean = () => true,
+  ): SeekPlan | null {
+    const paths = [...sort.map(({ property }) => property), keyOf(meta).name as string];
+    if (isTablePerType(meta) || !paths.every((path) => isShown(fields, path, isOpen))) return null;
+    try {
+      const columns = planSort(mapper, meta, sort).columns.map((column) => seekColumn(mapper, meta, column));
+      return columns.every((column) => column !== null) ? new SeekPlan(mapper, meta, list, columns, executor) : null;
+    } catch (error) {
+      if (error instanceof NeedsEntity) return null;
+      throw error;
+    }
+  }
+
+  /** The token of a row, from the columns of it that the list is ordered by; null where it has none. */
+  token(row: readonly unknown[]): string | null {
+    const values = row.map((value, i) => seekValue(value, (this.columns[i] as SeekColumn).kind));
+    return this.#areValid(values) ? this.#tokenOf(values) : null;
+  }
+
+  /** The tokens of a page that was sought and found empty: what is on its other side is all the rest. */
+  edgesOfNone(seek: Seek): PageEdges {
+    const { direction, inclusive, values } = complementOf(seek);
+    const token = this.#tokenOf(inclusive ? [...values, inclusiveMark] : values);
+    return direction === 'before' ? { first: token, last: null } : { first: null, last: token };
+  }
+
+  #tokenOf(content: readonly unknown[]): string | null {
+    const token = Buffer.from(JSON.stringify([this.#tag, ...content])).toString('base64url');
+    return token.length > longestToken ? null : token;
+  }
+
+  /** What a token says, or null where it is none of this list. */
+  read(token: string): Omit<Seek, 'direction'> | null {
+    const bytes = Buffer.from(token, 'base64url');
+    // a row has one token, and no other spelling of it
+    if (token.length > longestToken || bytes.toString('base64url') !== token) return null;
+    try {
+      const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+      const [tag, ...values] = JSON.parse(text) as unknown[];
+      const inclusive = values.at(-1) === inclusiveMark;
+      if (inclusive) values.pop();
+      return tag === this.#tag && this.#areValid(values) ? { values, inclusive } : null;
+    } catch {
+      return null;
+    }
+  }
+
+  /** The condition for what is sought. `columnOf` says how a column stands in SQL, `parameter` how a value of the row does. */
+  condition(
+    { direction, inclusive, values }: Seek,
+    columnOf: (column: SortColumn) => string,
+    parameter: (value: unknown, position: number) => string,
+  ): string {
+    const terms = this.columns.map((column, i) => {
+      const value = values[i] ?? null;
+      return {
+        sql: columnOf(column),
+        direction: direction === 'after' ? column.direction : opposite(column.direction),
+        nullable: column.nullable,
+        // the form of the value is that of the column, also where the condition needs no parameter for it
+        value: value === null ? null : parameter(this.bound(value, i), i),
+      };
+    });
+    return seekCondition(terms, this.#dialect, inclusive);
+  }
+
+  /** A value of a token as the driver takes it. */
+  bound(value: SeekValue, position: number): unknown {
+    return this.#dialect.values.sortKey(value, (this.columns[position] as SeekColumn).kind);
+  }
+
+  /** The tokens of a page of entities. What it is ordered by is asked for anew: an entity need not have it, or not exactly. */
+  async edgesOf(rows: readonly object[]): Promise<PageEdges> {
+    if (rows.length === 0) return noEdges;
+    const ends = [rows[0] as object, rows[rows.length - 1] as object];
+    if (this.#isKeyAlone) {
+      const tokenOf = (entity: object) => this.token([this.#dialect.values.keyAsRead(helper(entity).getPrimaryKey())]);
+      return { first: tokenOf(ends[0] as object), last: tokenOf(ends[1] as object) };
+    }
+    const keys = ends.map((entity) => this.#dialect.values.bindable(helper(entity).getPrimaryKey(true)));
+    const found = await this.#executor.rows(this.#edges, keys);
+    const place = this.columns.length;
+    const tokenAt = (position: string) => {
+      const row = found.find((candidate) => String(candidate[place]) === position);
+      return row ? this.token(row.slice(0, place)) : null;
+    };
+    const first = tokenAt('1');
+    return { first, last: String(keys[0]) === String(keys[1]) ? first : tokenAt('2') };
+  }
+
+  /** An entity has its key exactly, where that is of one of these kinds. */
+  get #isKeyAlone(): boolean {
+    const { kind } = this.columns[0] as SeekColumn;
+    const isExact = ['integer', 'bigint', 'uuid'].includes(kind.kind) || (kind.kind === 'string' && !kind.fixed);
+    return this.columns.length === 1 && isExact;
+  }
+
+  #edgeStatement(mapper: Mapper, meta: EntityMetadata): Statement {
+    const { sql } = this.#dialect;
+    const [first, second] = [sql.parameter(1), sql.parameter(2)];
+    const key = (this.columns.at(-1) as SeekColumn).valueOf(rootTableAlias);
+    const values = this.columns.map((column) => column.valueOf(rootTableAlias));
+    const from = `from ${tableOf(mapper, meta)} as ${rootTableAlias}`;
+    const place = `case when ${key} = ${first} then 1 else 2 end`;
+    const text = `select ${values.join(', ')}, ${place} ${from} where ${key} = ${first} or ${key} = ${second}`;
+    return { name: nameOf(text), text, wide: this.holdsBigints };
+  }
+
+  get holdsBigints(): boolean {
+    return this.columns.some(({ kind }) => kind.kind === 'bigint');
+  }
+
+  #areValid(values: readonly unknown[]): values is readonly SeekValue[] {
+    return (
+      values.length === this.columns.length &&
+      this.columns.every(({ isValid }, i) => {
+        const value = values[i];
+        // every row has a key
+        if (value === null) return i < this.columns.length - 1;
+        return (typeof value === 'string' || typeof value === 'number') && isValid(value);
+      })
+    );
+  }
+}
+
+function seekColumn(mapper: Mapper, meta: EntityMetadata, column: SortColumn): SeekColumn | null {
+  const { property, through } = column;
+  const dialect = dialectOf(mapper);
+  // the mapper joins these in ways of its own
+  const isPlain = through.every(
+    ({ filters, targetMeta, targetKey, where }) =>
+      targetMeta &&
+      !hasDiscriminator(targetMeta) &&
+      !isTablePerType(targetMeta) &&
+      !isFiltered(targetMeta) &&
+      !filters &&
+      !where &&
+      !targetKey,
+  );
+  const kind = valueKindOf(property, mapper.driver.getPlatform());
+  const isValid = seekValueCheck(kind, property, dialect);
+  const isCollated = !dialect.sql.keepsCollation && through.length > 0 && property.collation !== undefined;
+  if (!isPlain || !isValid || isCollated || property.kind !== ReferenceKind.SCALAR || property.hasConvertToJSValueSQL)
+    return null;
+  const isOwn = through.length === 0 && !property.embedded && !hasDiscriminator(meta);
+  return { ...column, kind, isValid, nullable: !isOwn || property.nullable === true };
+}
+
+/** A column of a row as a token holds it. */
+function seekValue(value: unknown, { kind }: ValueKind): unknown {
+  if (typeof value === 'number') return kind === 'bigint' ? String(value) : value;
+  if (typeof value !== 'bigint') return value;
+  return kind === 'bigint' ? value.toString() : Number.isSafeInteger(Number(value)) ? Number(value) : undefined;
+}
+
+function opposite(direction: 'asc' | 'desc'): 'asc' | 'desc' {
+  return direction === 'asc' ? 'desc' : 'asc';
+}
+
+function isTablePerType(meta: EntityMetadata): boolean {
+  return meta.inheritanceType === 'tpt' || meta.root.inheritanceType === 'tpt' || meta.virtual === true || meta.schema === '*';
+}
+
+/** Whether every row shows what stands at a path, to everybody, and as it is: a token holds it, for anybody to read. */
+function isShown(plan: FieldPlan, path: string, isOpen: (embedded: EntityMetadata) => boolean): boolean {
+  const found = readableProperty(plan, path);
+  if (!found?.isStored || found.field.kind !== 'scalar') return false;
+  return found.fields.every(
+    ({ kind, metadata }) => kind !== 'to-many' && (kind !== 'to-one' || targetsOf(metadata).every(isOpen)),
+  );
+}

@@ -1,0 +1,70 @@
+import { chosenOf, type FieldChoice } from '../../model/field-choice.ts';
+import type { RowFormat } from '../../serialization/kind-conversions.ts';
+import { compileRowWriter, type RowField, type RowObject, type RowWriter } from '../../serialization/row-writer.ts';
+import type { RowPlan } from './row-plan.ts';
+
+/** What writes the rows of a plan, or a choice of their fields. */
+export interface ShownRows {
+  readonly writer: RowWriter;
+  /** By the number of the to-many; those that nobody wants have none. */
+  readonly manyWriters: readonly RowWriter[];
+  /** Whether the rows of a to-many are wanted. */
+  isWanted(source: number): boolean;
+}
+
+/** Makes what writes all that a plan shows. */
+export function showAll({ many, root }: RowPlan, format: RowFormat): ShownRows {
+  return {
+    writer: compileRowWriter(root.object, format),
+    manyWriters: many.map(({ object }) => compileRowWriter(object, format)),
+    isWanted: () => true,
+  };
+}
+
+/** Makes what writes a choice of it, from the same columns. */
+export function showSome({ many, root }: RowPlan, choice: FieldChoice, format: RowFormat): ShownRows {
+  /** What is chosen of each to-many; null: all of it. */
+  const wanted = new Map<number, FieldChoice | null>();
+  const writer = compileRowWriter(chosenObject(root.object, choice, wanted), format);
+  // a to-many comes after the one that it is part of
+  const manyWriters = many.map(({ object }, source): RowWriter => {
+    const inner = wanted.get(source);
+    if (inner === undefined) return () => '';
+    return compileRowWriter(chosenObject(object, inner, wanted), format);
+  });
+  return { writer, manyWriters, isWanted: (source) => wanted.has(source) };
+}
+
+function chosenObject(object: RowObject, choice: FieldChoice | null, wanted: Map<number, FieldChoice | null>): RowObject {
+  const variants = object.variants.map((variant) => {
+    const fields = variant.fields.flatMap((field) => chosenField(field, choice, wanted));
+    const { instance, ...rest } = variant;
+    const isMade = instance && fields.some(({ kind }) => kind === 'computed');
+    return { ...rest, fields, ...(isMade && { instance }) };
+  });
+  return { ...object, variants };
+}
+
+function chosenField(field: RowField, choice: FieldChoice | null, wanted: Map<number, FieldChoice | null>): RowField[] {
+  const inner = choice === null ? null : choice.get(field.name);
+  if (inner === undefined) return [];
+  switch (field.kind) {
+    case 'to-many':
+      // classes that have it in common may have it under another name
+      wanted.set(field.source, wanted.has(field.source) && wanted.get(field.source) !== inner ? null : inner);
+      return [field];
+    case 'to-one':
+      return [{ ...field, objects: field.objects.map((object) => chosenObject(object, inner, wanted)) }];
+    case 'embedded':
+      return [{ ...field, fields: field.fields.flatMap((part) => chosenField(part, inner, wanted)) }];
+    case 'computed': {
+      const { read } = field;
+      return inner ? [{ ...field, read: (entity, seen) => chosenOf(read(entity, seen), inner) }] : [field];
+    }
+    default: {
+      // an embeddable that is kept as JSON is one value
+      const { convert } = field;
+      return inner && convert ? [{ ...field, convert: (given) => chosenOf(convert(given), inner) }] : [field];
+    }
+  }
+}

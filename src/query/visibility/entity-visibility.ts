@@ -1,0 +1,161 @@
+import { type EntityMetadata, helper } from '@mikro-orm/core';
+import type { Mapper, RequestEntityManager } from '../../database/mapper.ts';
+import { metaOfEntity } from '../../model/hierarchy.ts';
+import { keyOf } from '../../model/identifier.ts';
+import type { Serializer, VisibleRows } from '../../serialization/serializer.ts';
+import type { RequestVisibility } from './visibility.ts';
+
+/** Keys in one statement. */
+const chunkSize = 1000;
+
+interface Unknown {
+  readonly meta: EntityMetadata;
+  readonly key: unknown;
+  /** The entity, if its row was read and so its class is known. */
+  readonly entity: object | null;
+}
+
+/**
+ * What one caller sees of embedded entities. Rows whose visibility is not known yet are noted, and {@link look} decides about all of
+ * them with one statement for each class and API, however many rows there are. What was written until then is a draft and must not be
+ * sent: see {@link serializeVisible}.
+ */
+export class EntityVisibility<Request> implements VisibleRows {
+  readonly #mapper: Mapper;
+  readonly #em: RequestEntityManager;
+  readonly #visibility: RequestVisibility<Request>;
+  /** By the table's class and the key in it. */
+  readonly #known = new Map<EntityMetadata, Map<string, boolean>>();
+  #unknown = new Map<EntityMetadata, Map<string, Unknown>>();
+  /** What code of the model gave in an earlier draft: it runs once for each entity and property. */
+  readonly #computed = new Map<object, Map<string, unknown>>();
+  #isClosed = false;
+
+  constructor(mapper: Mapper, em: RequestEntityManager, visibility: RequestVisibility<Request>) {
+    this.#mapper = mapper;
+    this.#em = em;
+    this.#visibility = visibility;
+  }
+
+  isLimited(meta: EntityMetadata): boolean {
+    return this.#visibility.isLimited(meta);
+  }
+
+  computed(entity: object, property: string, compute: () => unknown): unknown {
+    const known = ofMap(this.#computed, entity);
+    if (!known.has(property)) known.set(property, compute());
+    return known.get(property);
+  }
+
+  shows(entity: object): boolean {
+    const wrapped = helper(entity);
+    // an entity that was never written is not a row
+    if (!wrapped.hasPrimaryKey()) return true;
+    const meta = metaOfEntity(this.#mapper, entity);
+    return this.#isKnown({ meta, key: wrapped.getPrimaryKey(), entity: wrapped.isInitialized() ? entity : null });
+  }
+
+  showsKey(meta: EntityMetadata, key: unknown): boolean {
+    return this.#isKnown({ meta, key, entity: null });
+  }
+
+  #isKnown(row: Unknown): boolean {
+    const text = String(row.key);
+    const known = this.#known.get(row.meta.root)?.get(text);
+    if (known !== undefined || this.#isClosed) return known === true;
+    // what the row embeds is decided in the same go
+    ofMap(this.#unknown, row.meta.root).set(text, row);
+    return true;
+  }
+
+  /** From now on, rows that were not looked at are hidden. */
+  close(): void {
+    this.#isClosed = true;
+  }
+
+  /** Those of the entities in an association, or of the keys in their place, that the caller does not see. */
+  async hiddenAmong(targets: readonly EntityMetadata[], associated: readonly unknown[]): Promise<readonly unknown[]> {
+    if (!targets.some((target) => this.isLimited(target))) return [];
+    const isShown = (value: unknown) =>
+      typeof value === 'object' ? this.shows(value as object) : this.showsKey(targets[0] as EntityMetadata, value);
+    for (const value of associated) isShown(value);
+    await this.look();
+    return associated.filter((value) => !isShown(value));
+  }
+
+  /** Decides about the rows that were noted since the last look; false if there were none. */
+  async look(): Promise<boolean> {
+    const unknown = this.#unknown;
+    this.#unknown = new Map();
+    for (const [root, rows] of unknown) {
+      const answers = ofMap(this.#known, root);
+      for (const key of rows.keys()) answers.set(key, false);
+      for (const [own, ofClass] of await this.#byClass([...rows.values()])) {
+        const keys = new Map(ofClass.map(({ key }) => [String(key), key]));
+        for (const key of await this.#visibility.seen(own, keys, async () => subjectsOf(ofClass))) answers.set(key, true);
+      }
+    }
+    return unknown.size > 0;
+  }
+
+  /** Rows by their own class. A row that nobody has read, and that can be of several classes, is read. */
+  async #byClass(rows: readonly Unknown[]): Promise<Map<EntityMetadata, Unknown[]>> {
+    const byClass = new Map<EntityMetadata, Unknown[]>();
+    const unread = new Map<EntityMetadata, Unknown[]>();
+    for (const row of rows) {
+      const isCertain = row.entity !== null || this.#visibility.isDecidedByKey(row.meta);
+      listIn(isCertain ? byClass : unread, row.meta).push(row);
+    }
+    for (const [meta, some] of unread) {
+      for (const chunk of chunksOf(some)) {
+        const where = { [keyOf(meta).name]: { $in: chunk.map(({ key }) => key) } };
+        const options = { filters: false, disableIdentityMap: true };
+        const found = (await this.#em.find(meta.class, where as never, options as never)) as object[];
+        for (const entity of found) {
+          const own = metaOfEntity(this.#mapper, entity);
+          listIn(byClass, own).push({ meta: own, key: helper(entity).getPrimaryKey(), entity });
+        }
+      }
+    }
+    return byClass;
+  }
+}
+
+function subjectsOf(rows: readonly Unknown[]): ReadonlyMap<string, object> {
+  return new Map(rows.flatMap(({ entity, key }) => (entity ? [[String(key), entity] as const] : [])));
+}
+
+function ofMap<Key, Value>(map: Map<Key, Map<string, Value>>, key: Key): Map<string, Value> {
+  const found = map.get(key) ?? new Map<string, Value>();
+  map.set(key, found);
+  return found;
+}
+
+function listIn<Key, Value>(map: Map<Key, Value[]>, key: Key): Value[] {
+  const found = map.get(key) ?? [];
+  map.set(key, found);
+  return found;
+}
+
+function chunksOf<Item>(items: readonly Item[]): Item[][] {
+  const chunks: Item[][] = [];
+  for (let start = 0; start < items.length; start += chunkSize) chunks.push(items.slice(start, start + chunkSize));
+  return chunks;
+}
+
+/** How often code of a model may return entities that were not there before. */
+const mostDrafts = 5;
+
+/** Serializes a value for one caller: as often as it takes to know the visibility of all that it embeds. */
+export async function serializeVisible<Request>(
+  serializer: Serializer,
+  value: unknown,
+  sight: EntityVisibility<Request>,
+): Promise<unknown> {
+  for (let draft = 0; draft < mostDrafts; draft++) {
+    const written = serializer.serialize(value, sight);
+    if (!(await sight.look())) return written;
+  }
+  sight.close();
+  return serializer.serialize(value, sight);
+}

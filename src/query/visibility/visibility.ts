@@ -1,0 +1,245 @@
+import type { EntityMetadata } from '@mikro-orm/core';
+import type { Executor } from '../../database/executor.ts';
+import type { Mapper, RequestEntityManager } from '../../database/mapper.ts';
+import type { SortKey } from '../../declaration/types.ts';
+import { type Dialect, dialectOf } from '../../dialect/dialect.ts';
+import { Problem } from '../../errors.ts';
+import { isKindOf, sameLine } from '../../model/hierarchy.ts';
+import { type Identifier, keyOf } from '../../model/identifier.ts';
+import { valueKindOf } from '../../model/value-kind.ts';
+import { conditionOf } from '../entities/condition-query.ts';
+import { keysAmong } from '../entities/keys.ts';
+import { type AnyQueryBuilder, type Restrict, restrictedQuery, rootAlias } from '../entities/restriction.ts';
+import { statementOf } from '../rows/bound-statement.ts';
+import { parametrized } from '../rows/parametrized.ts';
+import { tableOf } from '../rows/table-name.ts';
+
+/** A declared API of a class, as far as the visibility of its rows is concerned. */
+export interface VisibilityRule<Request> {
+  readonly meta: EntityMetadata;
+  /** The restriction of the API's `_entity`, or null if it has none. */
+  readonly restrict: ((request: Request) => Restrict) | null;
+  /** The order that decides which rows a restriction to a number of rows lets through. */
+  readonly sort: readonly SortKey[];
+  /** Whether the caller has the roles to fetch the row through this API. */
+  admits(request: Request, entity: object | null): Promise<boolean>;
+  /** Whether a voter reads the row to decide. */
+  readonly readsSubject: boolean;
+}
+
+/**
+ * Which rows a caller can see, whatever leads to them: those that a declared API of their class would return. If no API of the class
+ * hides any, all of them. If one does, another API that hides nothing counts only for callers who may use it.
+ */
+export class Visibility<Request> {
+  readonly #rules: VisibilityRule<Request>[] = [];
+  readonly #limits = new Map<EntityMetadata, readonly VisibilityRule<Request>[]>();
+  readonly #open = new Map<EntityMetadata, boolean>();
+
+  add(rule: VisibilityRule<Request>): void {
+    this.#rules.push(rule);
+    this.#limits.clear();
+    this.#open.clear();
+  }
+
+  /** Whether everybody can see every row of a class, and of the classes that inherit from it. */
+  isOpen(meta: EntityMetadata): boolean {
+    let open = this.#open.get(meta);
+    if (open === undefined) {
+      open = this.#rules.every((rule) => rule.restrict === null || !sameLine(meta, rule.meta));
+      this.#open.set(meta, open);
+    }
+    return open;
+  }
+
+  /** The rules for rows of exactly this class; none if everybody can see all of its rows. */
+  limitsOf(own: EntityMetadata): readonly VisibilityRule<Request>[] {
+    let limits = this.#limits.get(own);
+    if (!limits) {
+      const rules = this.#rules.filter((rule) => isKindOf(own, rule.meta));
+      limits = rules.some((rule) => rule.restrict !== null) ? rules : [];
+      this.#limits.set(own, limits);
+    }
+    return limits;
+  }
+}
+
+/** Loads the rows of a class by key, as objects for voters. */
+export type LoadSubjects = (meta: EntityMetadata, keys: readonly unknown[]) => Promise<ReadonlyMap<string, object>>;
+
+/** What a request's visibility is found out with. */
+export interface VisibilityOptions<Request> {
+  readonly visibility: Visibility<Request>;
+  readonly mapper: Mapper;
+  readonly executor: Executor | null;
+  readonly request: Request;
+  /** The request's own entity manager, made when first used. */
+  readonly em: () => RequestEntityManager;
+}
+
+/** Keys in one statement. */
+const chunkSize = 1000;
+
+/** Keys of one class whose visibility is remembered for the request. */
+const keptKeys = 10_000;
+
+/** What one caller sees, found out once per API and request. */
+export class RequestVisibility<Request> {
+  readonly #options: VisibilityOptions<Request>;
+  readonly #dialect: Dialect;
+  readonly #open = new Map<EntityMetadata, Promise<boolean>>();
+  readonly #queries = new Map<VisibilityRule<Request>, Promise<AnyQueryBuilder | null>>();
+  /** By class and key: voters that read a row are asked once for it. */
+  readonly #known = new Map<EntityMetadata, Map<string, boolean>>();
+
+  constructor(options: VisibilityOptions<Request>) {
+    this.#options = options;
+    this.#dialect = dialectOf(options.mapper);
+  }
+
+  /** Whether rows of a class can be hidden from somebody. */
+  isLimited(meta: EntityMetadata): boolean {
+    return !this.#options.visibility.isOpen(meta);
+  }
+
+  /** Whether a row's class and visibility follow from its key: it can be of one class only, and no voter has to read it. */
+  isDecidedByKey(meta: EntityMetadata): boolean {
+    const isAlone = meta.root === meta && !meta.root.discriminatorMap && meta.inheritanceType === undefined;
+    const limits = this.#options.visibility.limitsOf(meta);
+    return isAlone && !limits.some(({ readsSubject, restrict }) => restrict === null && readsSubject);
+  }
+
+  /** Whether the caller can see every row of a class, as far as that can be decided without a row. */
+  isOpen(meta: EntityMetadata): boolean | Promise<boolean> {
+    const limits = this.#options.visibility.limitsOf(meta);
+    if (limits.length === 0) return true;
+    const open = this.#open.get(meta) ?? this.#isOpenTo(limits);
+    this.#open.set(meta, open);
+    return open;
+  }
+
+  async #isOpenTo(limits: readonly VisibilityRule<Request>[]): Promise<boolean> {
+    for (const rule of limits) {
+      if (rule.restrict === null && !rule.readsSubject && (await rule.admits(this.#options.request, null))) return true;
+    }
+    return false;
+  }
+
+  /** The query of the rows that each rule shows to the caller; null for a rule that shows none by a query. */
+  async queriesOf(meta: EntityMetadata): Promise<{ readonly rule: VisibilityRule<Request>; readonly query: AnyQueryBuilder }[]> {
+    const found: { rule: VisibilityRule<Request>; query: AnyQueryBuilder }[] = [];
+    for (const rule of this.#options.visibility.limitsOf(meta)) {
+      const query = await this.#query(rule);
+      if (query) found.push({ rule, query });
+    }
+    return found;
+  }
+
+  /** The given keys of exactly one class, by their texts, that the caller sees. */
+  async seen(
+    own: EntityMetadata,
+    keys: ReadonlyMap<string, unknown>,
+    load: LoadSubjects = this.#load,
+  ): Promise<ReadonlySet<string>> {
+    if (await this.isOpen(own)) return new Set(keys.keys());
+    const known = this.#known.get(own) ?? new Map<string, boolean>();
+    this.#known.set(own, known);
+    // an export goes through any number of rows
+    if (known.size > keptKeys) known.clear();
+    const unknown = new Map([...keys].filter(([text]) => !known.has(text)));
+    if (unknown.size > 0) for (const [text, isSeen] of await this.#decide(own, unknown, load)) known.set(text, isSeen);
+    return new Set([...keys.keys()].filter((text) => known.get(text) === true));
+  }
+
+  /** Whether the caller sees the row with a key. */
+  async sees(own: EntityMetadata, id: Identifier, entity: object | null = null): Promise<boolean> {
+    const text = String(id);
+    const load = entity ? async () => new Map([[text, entity]]) : this.#load;
+    return (await this.seen(own, new Map([[text, id]]), load)).has(text);
+  }
+
+  async #decide(own: EntityMetadata, keys: ReadonlyMap<string, unknown>, load: LoadSubjects): Promise<Map<string, boolean>> {
+    const decided = new Map([...keys.keys()].map((text) => [text, false]));
+    const limits = this.#options.visibility.limitsOf(own);
+    const shown = await Promise.all(limits.map((rule) => this.#shownBy(rule, keys)));
+    for (const text of shown.flat()) decided.set(text, true);
+    const judges = limits.filter(({ readsSubject, restrict }) => restrict === null && readsSubject);
+    const hidden = [...keys].filter(([text]) => !decided.get(text));
+    if (judges.length === 0 || hidden.length === 0) return decided;
+    const subjects = await load(
+      own,
+      hidden.map(([, key]) => key),
+    );
+    for (const [text] of hidden) {
+      const subject = subjects.get(text);
+      for (const rule of judges) {
+        if (!subject || decided.get(text) || !(await rule.admits(this.#options.request, subject))) continue;
+        decided.set(text, true);
+      }
+    }
+    return decided;
+  }
+
+  readonly #load: LoadSubjects = async (meta, keys) => {
+    const where = { [keyOf(meta).name]: { $in: keys } };
+    const options = { filters: false, disableIdentityMap: true };
+    const found = (await this.#options.em().find(meta.class, where as never, options as never)) as Record<string, unknown>[];
+    const { name } = keyOf(meta);
+    return new Map(found.map((entity) => [String(entity[name as string]), entity]));
+  };
+
+  async #shownBy(rule: VisibilityRule<Request>, keys: ReadonlyMap<string, unknown>): Promise<string[]> {
+    const query = await this.#query(rule);
+    if (!query) return [];
+    const rows = this.#compiledRows(query, rule.meta, keys);
+    if (rows) return (await rows).map(([key]) => String(key));
+    const shown: string[] = [];
+    const all = [...keys.values()];
+    for (let start = 0; start < all.length; start += chunkSize) {
+      const chunk = all.slice(start, start + chunkSize);
+      shown.push(...(await keysAmong(this.#options.em(), rule.meta, query, chunk, rule.sort)).map(String));
+    }
+    return shown;
+  }
+
+  /** The rows of a query that is a condition and nothing else, by a prepared statement; null if it is more, or in a transaction. */
+  #compiledRows(query: AnyQueryBuilder, meta: EntityMetadata, keys: ReadonlyMap<string, unknown>): Promise<unknown[][]> | null {
+    const { em, executor, mapper } = this.#options;
+    // only the connection of a transaction sees what it has written
+    if (!executor || em().isInTransaction()) return null;
+    const condition = conditionOf(query, meta);
+    const bound = condition && parametrized(condition.sql, condition.params, this.#dialect);
+    if (!bound) return null;
+    const platform = mapper.driver.getPlatform();
+    const key = `${platform.quoteIdentifier(rootAlias)}.${platform.quoteIdentifier(keyOf(meta).fieldNames[0] as string)}`;
+    const { sql, values } = this.#dialect;
+    const among = sql.among([key], sql.parameter(bound.params.length + 1)).join('');
+    const from = `${tableOf(mapper, meta)} as ${platform.quoteIdentifier(rootAlias)}`;
+    const text = `select ${key} from ${from} where ${bound.sql === '' ? '' : `${bound.sql} and `}${among}`;
+    const isWide = valueKindOf(keyOf(meta), platform).kind === 'bigint';
+    return executor.rows(statementOf(text, isWide), [...bound.params, values.list(keys.values())]);
+  }
+
+  /** Takes over the query of a rule that was made for the request already. */
+  know(rule: VisibilityRule<Request>, query: AnyQueryBuilder): void {
+    if (!this.#queries.has(rule)) this.#queries.set(rule, Promise.resolve(query));
+  }
+
+  /** The query of a rule, made once per request. */
+  #query(rule: VisibilityRule<Request>): Promise<AnyQueryBuilder | null> {
+    const query = this.#queries.get(rule) ?? this.#restricted(rule);
+    this.#queries.set(rule, query);
+    return query;
+  }
+
+  async #restricted({ meta, restrict }: VisibilityRule<Request>): Promise<AnyQueryBuilder | null> {
+    if (!restrict) return null;
+    try {
+      return await restrictedQuery(this.#options.em(), meta, restrict(this.#options.request));
+    } catch (error) {
+      // a controller may refuse a caller instead of narrowing the query
+      if (error instanceof Problem && error.status < 500) return null;
+      throw error;
+    }
+  }
+}
