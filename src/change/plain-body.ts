@@ -72,6 +72,7 @@ export class PlainBody {
   readonly #fields: ReadonlyMap<string, PlainField>;
   readonly #required: readonly string[];
   readonly #defaults: readonly Default[];
+  readonly #stored: ReadonlyMap<string, StoredColumn>;
   readonly #dialect: Dialect;
 
   constructor(mapper: Mapper, plan: WritePlan, referenceCheck: ReferenceCheck, isOpen: IsOpen) {
@@ -84,6 +85,13 @@ export class PlainBody {
     this.#fields = fields;
     this.#required = [...plan.fields.values()].filter(({ required }) => required).map(({ name }) => name);
     this.#defaults = defaultsOf(mapper, plan.meta) ?? [];
+    this.#stored = new Map(storedColumns(mapper, plan.meta).map((column) => [column.property, column]));
+  }
+
+  /** The column of a property that is set to a value by code; null if it takes more than a statement. */
+  columnOf(property: string, value: unknown): ColumnValue | null {
+    const stored = this.#stored.get(property);
+    return stored ? { ...stored, value: stored.store(value), refersTo: null, property: null } : null;
   }
 
   /** The columns that a body sets, or null where it is more than a plain one. */
@@ -167,6 +175,31 @@ function plainField(
     },
     read: (json) => readReference(json, target, parseId),
   };
+}
+
+/** A column that can be set to a value of the model's property. */
+interface StoredColumn {
+  readonly column: string;
+  readonly type: string;
+  readonly property: string;
+  store(value: unknown): unknown;
+}
+
+function storedColumns(mapper: Mapper, meta: EntityMetadata): StoredColumn[] {
+  const platform = mapper.driver.getPlatform();
+  const { values } = dialectOf(mapper);
+  return (meta.props as EntityProperty[]).flatMap((property) => {
+    const isPlain = property.kind === ReferenceKind.SCALAR && property.fieldNames?.length === 1 && !property.embedded;
+    if (!isPlain || property.persist === false || property.formula || property.primary || property.hasConvertToDatabaseValueSQL)
+      return [];
+    const toDatabase = databaseValue(property, platform);
+    return {
+      column: platform.quoteIdentifier(property.fieldNames[0] as string).toString(),
+      type: typeText(property),
+      property: property.name as string,
+      store: (value: unknown) => (value === null || value === undefined ? null : values.storable(toDatabase(value))),
+    };
+  });
 }
 
 /** A column that the mapper fills in a new row where nobody else does. */

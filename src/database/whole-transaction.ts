@@ -25,6 +25,11 @@ export class WholeTransaction {
     return new WholeTransaction(em);
   }
 
+  /** The transaction that the entity manager is in already. */
+  static of(em: RequestEntityManager): WholeTransaction {
+    return new WholeTransaction(em);
+  }
+
   /** Commits what was written; what was changed and not flushed stays unwritten. */
   async commit(): Promise<void> {
     if (this.#isOver || this.#ending) throw new Error('the transaction is over already');

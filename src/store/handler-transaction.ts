@@ -1,4 +1,6 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import type { EntityMetadata } from '@mikro-orm/core';
+import { QueryType } from '@mikro-orm/sql';
 import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
 import { withinTransaction } from '../database/own-transaction.ts';
 import { WholeTransaction } from '../database/whole-transaction.ts';
@@ -53,41 +55,123 @@ export async function inHandlerTransaction(
     await hold();
     return handle();
   }
-  let transaction: WholeTransaction | null = null;
-  const holder = em as unknown as Record<string, Call>;
-  const release = () => {
-    if (!transaction) for (const name of [...writingMethods, 'execute']) delete holder[name];
-  };
-  const begin = async () => {
-    if (transaction) return;
-    release();
-    transaction = await WholeTransaction.begin(em);
-    await hold();
-  };
-  for (const name of writingMethods) {
-    holder[name] = async (...args) => {
-      await begin();
-      return (holder[name] as Call)(...args);
-    };
-  }
-  const { execute } = em;
-  holder.execute = async (...args) => {
-    if (!isRead(args[0])) await begin();
-    return (execute as unknown as Call).apply(em, args);
-  };
+  const gate = new WriteGate(em, hold);
   try {
     const result = await withinTransaction(async () => handle());
-    const begun = transaction as WholeTransaction | null;
-    if (begun && isFailure(result)) await begun.rollback();
-    else await begun?.commit();
+    await gate.end(isFailure(result) ? 'rollback' : 'commit');
     return result;
   } catch (error) {
-    await (transaction as WholeTransaction | null)?.rollback();
+    await gate.end('rollback');
     throw error;
-  } finally {
-    release();
   }
 }
+
+/** The gate within whose turn a write is made. */
+const turns = new AsyncLocalStorage<object>();
+
+/** Begins a transaction with the first write through an entity manager, and lets every write wait until the row is held. */
+class WriteGate {
+  readonly #em: RequestEntityManager;
+  readonly #hold: () => Promise<void>;
+  #begun: Promise<WholeTransaction> | null = null;
+  /** Resolves when the row is held; rejects, for every write there is, if it is not what was checked. */
+  #held: Promise<void> | null = null;
+  /** The methods that take part in the transaction, once it has begun. */
+  readonly #methods = new Map<string, Call>();
+  /** Writes follow one another: an entity manager does one thing at a time. */
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(em: RequestEntityManager, hold: () => Promise<void>) {
+    this.#em = em;
+    this.#hold = hold;
+    this.#install();
+  }
+
+  async end(how: 'commit' | 'rollback'): Promise<void> {
+    const transaction = await this.#begun?.catch(() => null);
+    await this.#last.catch(() => undefined);
+    const isHeld = await this.#held?.then(
+      () => true,
+      () => false,
+    );
+    this.#remove();
+    if (!transaction) return;
+    if (how === 'commit' && isHeld) await transaction.commit();
+    else await transaction.rollback();
+    // a handler that goes on after a refused write has not written it
+    if (how === 'commit' && !isHeld) await this.#held;
+  }
+
+  #ready(): Promise<void> {
+    this.#held ??= this.#begin();
+    return this.#held;
+  }
+
+  async #begin(): Promise<void> {
+    const begin = Object.getPrototypeOf(this.#em).begin as Call;
+    this.#begun = begin.call(this.#em).then(() => {
+      this.#remove();
+      const transaction = WholeTransaction.of(this.#em);
+      this.#install();
+      return transaction;
+    });
+    await this.#begun;
+    await this.#hold();
+  }
+
+  /** Wraps what writes around the methods that the entity manager has now. */
+  #install(): void {
+    const holder = this.#em as unknown as Record<string, Call>;
+    for (const name of [...writingMethods, 'execute'] as const) {
+      this.#methods.set(name, (holder[name] as Call).bind(this.#em));
+      holder[name] = (...args) => this.#call(name, args);
+    }
+    const { createQueryBuilder } = this.#em;
+    Object.assign(this.#em, {
+      createQueryBuilder: (...args: Parameters<typeof createQueryBuilder>) =>
+        this.#joining(createQueryBuilder.apply(this.#em, args) as unknown as Builder),
+    });
+  }
+
+  /** A builder that takes part in the transaction if it writes. */
+  #joining(builder: Builder): Builder {
+    const { execute } = builder;
+    builder.execute = async (...args) => {
+      if (builder.type !== QueryType.SELECT && builder.type !== QueryType.COUNT) {
+        await this.#ready();
+        builder.context = this.#em.getTransactionContext();
+      }
+      return execute.apply(builder, args);
+    };
+    return builder;
+  }
+
+  async #call(name: string, args: readonly unknown[]): Promise<unknown> {
+    const direct = () => (this.#methods.get(name) as Call)(...args);
+    if (name === 'execute' && isRead(args[0])) return direct();
+    await this.#ready();
+    // what one write calls to do its work does not wait for that write
+    if (nested.has(name) || turns.getStore() === this) return direct();
+    const done = this.#last.catch(() => undefined).then(() => turns.run(this, direct));
+    this.#last = done;
+    return done;
+  }
+
+  #remove(): void {
+    const holder = this.#em as unknown as Record<string, unknown>;
+    for (const name of [...writingMethods, 'execute', 'createQueryBuilder']) delete holder[name];
+  }
+}
+
+/** A query builder of MikroORM, as far as it decides where it is sent. */
+interface Builder {
+  readonly type: QueryType;
+  context: unknown;
+  execute(...args: unknown[]): Promise<unknown>;
+}
+
+/** Methods that other writes can run within. */
+const nested: ReadonlySet<string> = new Set(['begin', 'transactional']);
 
 function isRead(sql: unknown): boolean {
   return typeof sql === 'string' && /^\s*(select|explain|pragma)\b/i.test(sql);

@@ -56,14 +56,18 @@ export class RowWrites {
     check: ((entity: object) => Promise<void>) | null,
   ): Promise<FoundRow | null | typeof notPlain> {
     const columns = plain.read(request.body, false);
-    if (!columns) return notPlain;
+    // rules may look into what a body refers to
+    if (!columns || (check && columns.some(({ refersTo }) => refersTo))) return notPlain;
     const refusal = await this.#refusedReference(request, columns);
     if (refusal) {
       if (await this.isThere(request, admission)) throw refusal;
       return null;
     }
-    if (check && admission.found) await this.#checkRules(request, admission.found.entity, columns, check);
-    const row = await this.#written(this.changes.update(admission.key, columns, this.condition(request, admission)));
+    const further =
+      check && admission.found ? await this.#checkRules(request, admission.found.entity, plain, columns, check) : [];
+    const sent = columns.filter(({ column }) => !further.some((other) => other.column === column));
+    const all = further.length > 0 ? [...sent, ...further].sort((a, b) => (a.column < b.column ? -1 : 1)) : columns;
+    const row = await this.#written(this.changes.update(admission.key, all, this.condition(request, admission)));
     if (row) return this.#options.rows.foundRow(request, row);
     const reference = await this.#missingReference(columns);
     if (!(await this.isThere(request, admission))) return null;
@@ -88,22 +92,25 @@ export class RowWrites {
     return (await this.#options.rows.find(request, key, restriction)) !== null;
   }
 
-  /** Sets on the object of the row what the body sets, and has its rules checked. Rules judge a row, and do not change it. */
+  /** Sets on the object of the row what the body sets, has its rules checked, and gives what these have changed besides. */
   async #checkRules(
     request: ApiRequest,
     entity: object,
+    plain: PlainBody,
     columns: readonly ColumnValue[],
     check: (entity: object) => Promise<void>,
-  ): Promise<void> {
+  ): Promise<ColumnValue[]> {
     const instance = entity as Record<string, unknown>;
     const context = { em: () => stateOf(request, this.#options.mapper).em };
     for (const { property } of columns) if (property) instance[property.name] = property.valueFor(context);
-    const before = { ...instance };
+    const before = Object.keys(instance).map((name) => [name, contentOf(instance[name])] as const);
     await check(instance);
-    for (const name of Object.keys(before)) {
-      if (instance[name] === before[name]) continue;
-      throw new Error(`the rules of ${this.#options.meta.className} changed "${name}"; change it in a hook instead`);
-    }
+    const changed = before.filter(([name, content]) => contentOf(instance[name]) !== content).map(([name]) => name);
+    return changed.map((name) => {
+      const column = plain.columnOf(name, instance[name]);
+      if (column) return column;
+      throw new Error(`the rules of ${this.#options.meta.className} changed "${name}", which only a hook can change`);
+    });
   }
 
   async #checkReferences(request: ApiRequest, columns: readonly ColumnValue[]): Promise<void> {
@@ -139,4 +146,11 @@ export class RowWrites {
       throw valueProblem(error) ?? error;
     }
   }
+}
+
+/** What tells whether a value was changed, be it within. */
+function contentOf(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  const prototype = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === Array.prototype ? JSON.stringify(value) : value;
 }

@@ -173,12 +173,6 @@ describe.each(databases)('a handler on %s', (kind) => {
       'a query builder',
       (controller, _entity, Thing) => controller.em.createQueryBuilder(Thing).update({ num: 50 }).where({ id: 1 }).execute(),
     ],
-    ['Kysely', (controller) => controller.em.getKysely().updateTable('thing').set({ num: 50 }).where('id', '=', 1).execute()],
-    [
-      'a fork in the same transaction context',
-      (controller, _entity, Thing) =>
-        controller.em.fork({ keepTransactionContext: true }).nativeUpdate(Thing, { id: 1 }, { num: 50 }),
-    ],
   ])('that fails has written nothing by %s', async (_name, write) => {
     const app = await start(kind, {
       work: async (controller, entity, Thing) => {

@@ -99,7 +99,7 @@ class SqliteFileDriver implements Driver {
   watch: StatementWatch | null = null;
   readonly #file: string;
   readonly #statementTimeout: number;
-  readonly #readOnly: boolean;
+  #readOnly: boolean;
   readonly #turn = new Turn();
   readonly #others = new OtherProcesses();
   #writer!: DatabaseSync;
@@ -178,6 +178,8 @@ class SqliteFileDriver implements Driver {
 
   async refuseWrites(): Promise<void> {
     await this.init();
+    // what only reads needs no right to write
+    this.#readOnly = true;
     await this.#turn.take();
     for (const db of new Set([this.#writer, this.#reader])) db.exec('pragma query_only = on');
     this.#turn.give();

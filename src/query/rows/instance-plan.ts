@@ -47,6 +47,7 @@ function valuesOf(concrete: EntityMetadata, columns: InstanceColumns): InstanceV
     if (property.embedded || property.inherited) return [];
     const loaded = columns.loaded?.(property, concrete);
     if (loaded) return [loaded];
+    refuseProperty(concrete, property);
     if (property.persist === false || property.lazy || property.formula || !property.fieldNames?.length) return [];
     switch (property.kind) {
       case ReferenceKind.SCALAR:
@@ -61,6 +62,15 @@ function valuesOf(concrete: EntityMetadata, columns: InstanceColumns): InstanceV
         return [];
     }
   });
+}
+
+/** What MikroORM reads in ways of its own. */
+function refuseProperty({ className }: EntityMetadata, property: EntityProperty): void {
+  const name = `${className}.${String(property.name)}`;
+  if (property.eager) throw new NoInstance(`${name} is loaded with each row`);
+  if (property.formula) throw new NoInstance(`${name} is computed by the database`);
+  if (property.kind === ReferenceKind.ONE_TO_ONE && !property.owner) throw new NoInstance(`${name} is held by another table`);
+  if (property.kind === ReferenceKind.SCALAR && property.ref) throw new NoInstance(`${name} is a reference to a value`);
 }
 
 function scalarOf(property: EntityProperty, { add, alias, mapper, quote }: InstanceColumns): InstanceValue {
@@ -118,7 +128,10 @@ function embeddedOf(property: EntityProperty, columns: InstanceColumns): Make {
     throw new NoInstance(`${String(property.name)} can be one of several classes`);
   if (property.object || property.array) return storedEmbedded(property, columns);
   const parts = (Object.entries(property.embeddedProps) as [string, EntityProperty][]).map(([name, place]) => {
-    if (place.kind === ReferenceKind.EMBEDDED) return { name, make: embeddedOf(place, columns), columns: [] as number[] };
+    if (place.kind === ReferenceKind.EMBEDDED) {
+      const inner = columnsWithin(place, columns);
+      return { name, make: embeddedOf(place, columns), columns: inner };
+    }
     if (place.kind !== ReferenceKind.SCALAR) throw new NoInstance(`${String(property.name)} holds an association`);
     const value = scalarOf(place, columns) as Extract<InstanceValue, { kind: 'value' }>;
     const make: Make = (row) => {
@@ -136,6 +149,16 @@ function embeddedOf(property: EntityProperty, columns: InstanceColumns): Make {
     for (const { make, name } of parts) embedded[name] = make(row);
     return embedded;
   };
+}
+
+/** All columns of an embedded object, and of those within it. */
+function columnsWithin(property: EntityProperty, columns: InstanceColumns): number[] {
+  if (property.object || property.array)
+    return [columns.add(`${columns.alias}.${columns.quote(property.fieldNames[0] as string)}`)];
+  return (Object.values(property.embeddedProps) as EntityProperty[]).flatMap((place) => {
+    if (place.kind === ReferenceKind.EMBEDDED) return columnsWithin(place, columns);
+    return [(scalarOf(place, columns) as Extract<InstanceValue, { kind: 'value' }>).column];
+  });
 }
 
 /** An embeddable that is stored as JSON, or a list of them. */
@@ -163,7 +186,7 @@ function storedReader(property: EntityProperty, mapper: Mapper): (json: unknown)
     const embedded = Object.create(prototype) as Record<string, unknown>;
     for (const { key, name, read } of members) {
       const value = given[key as string] ?? given[name];
-      embedded[name] = value === null || value === undefined ? (value ?? null) : read(value);
+      if (value !== undefined) embedded[name] = value === null ? null : read(value);
     }
     return embedded;
   };
