@@ -129,11 +129,27 @@ function planEmbedded(
  * Whether an embedded object that may be null has parts that the plan does not show. Then it is shown as null if all that is shown of it
  * is null: otherwise callers could tell whether a hidden part is set.
  */
-export function hidesParts({ metadata, plan }: EmbeddedField): boolean {
-  if (metadata.nullable !== true) return false;
-  return [...plan.variants].some(([meta, fields]) =>
-    ownProperties(meta).some((part) => part.persist !== false && !fields.some(({ metadata: shown }) => shown === part)),
+export function hidesParts({ array, metadata, plan }: EmbeddedField): boolean {
+  if (metadata.nullable !== true || array) return false;
+  return [...plan.variants].some(
+    ([meta, fields]) =>
+      fields.length > 0 &&
+      ownProperties(meta).some((part) => part.persist !== false && !fields.some(({ metadata: shown }) => shown === part)),
   );
+}
+
+/** Whether all that is stored of the shown fields of an embedded object is null; `partOf` gives what it holds of a field. */
+export function isBlank(
+  fields: readonly Field[],
+  embedded: object,
+  partOf: (embedded: object, field: Field) => unknown,
+): boolean {
+  return fields.every((field) => {
+    if (field.kind === 'scalar' && field.computed) return true;
+    const value = partOf(embedded, field) ?? null;
+    if (value === null || field.kind !== 'embedded' || field.array) return value === null;
+    return [...field.plan.variants.values()].some((inner) => isBlank(inner, value as object, partOf));
+  });
 }
 
 /** The models that an association can hold. */

@@ -4,6 +4,7 @@ import {
   type Field,
   type FieldPlan,
   hidesParts,
+  isBlank,
   ownProperties,
   planFields,
   planProperties,
@@ -204,10 +205,11 @@ function compileValue(field: Field, serialize: WriteValue): WriteValue {
     case 'embedded': {
       const write = compileEmbedded(field.plan, serialize);
       const hides = hidesParts(field);
+      const shown = [...field.plan.variants.values()];
       return (value, sight) => {
         if (Array.isArray(value)) return value.map((item) => write(item, sight));
-        const shown = write(value, sight) as Record<string, unknown>;
-        return hides && Object.values(shown).every((part) => part === null) ? null : shown;
+        const isHidden = hides && shown.some((fields) => isBlank(fields, value as object, propertyIn));
+        return isHidden ? null : write(value, sight);
       };
     }
     case 'to-one': {
@@ -227,6 +229,10 @@ function compileValue(field: Field, serialize: WriteValue): WriteValue {
       return (value, sight) => inOrder((value as Collection<object>).getItems(false)).flatMap((item) => write(item, sight) ?? []);
     }
   }
+}
+
+function propertyIn(embedded: object, { property }: Field): unknown {
+  return (embedded as Record<string, unknown>)[property];
 }
 
 function compileEmbedded(plan: FieldPlan, serialize: WriteValue): WriteValue {

@@ -16,6 +16,7 @@ import {
   type Field,
   type FieldPlan,
   hidesParts,
+  isBlank,
   type ScalarField,
   targetsOf,
 } from '../../model/field-plan.ts';
@@ -715,7 +716,8 @@ function shownColumns(fields: readonly Field[], property: EntityProperty): strin
   return fields.flatMap((field) => {
     const place = property.embeddedProps[field.property] as EntityProperty | undefined;
     if (!place) return [];
-    const inner = field.kind === 'embedded' && !place.object && !place.array ? [...field.plan.variants.values()][0] : null;
+    const inner = field.kind === 'embedded' && !place.array ? [...field.plan.variants.values()][0] : null;
+    if (inner && place.object) throw new NeedsEntity(`${String(property.name)} hides parts, and holds an object in JSON`);
     return inner ? shownColumns(inner, place) : (place.fieldNames ?? []);
   });
 }
@@ -748,9 +750,14 @@ function embeddedReader(
       const given = members[keys[0] as string] ?? members[keys[1] as string];
       target[name] = given === null || given === undefined ? null : (read(given) ?? null);
     }
-    return hides && !property.array && Object.values(target).every((value) => value === null) ? null : target;
+    return hides && isBlank(fields, members, memberIn) ? null : target;
   };
   return (json) => (Array.isArray(json) ? json.map(one) : json === null ? null : one(json));
+}
+
+function memberIn(json: object, { metadata, property }: Field): unknown {
+  const members = json as Record<string, unknown>;
+  return members[metadata.fieldNames?.[0] as string] ?? members[property];
 }
 
 function memberReader(field: Field, place: EntityProperty, mapper: Mapper, path: string): (given: unknown) => unknown {
