@@ -25,7 +25,8 @@ export const durabilityRows: readonly Row[] = [
           path: '/thing.json',
           json: { name: `round ${i} write ${n}`, ...(n % 2 && { tags: [{ id: 1 }, { id: 2 }] }) },
         }));
-        await sleep(100 + Math.random() * 300);
+        // in short, a busy machine must get to a write before the kill
+        await sleep((surroundings.quick ? 600 : 100) + Math.random() * 300);
         await server.end('SIGKILL');
         for (const { status, body } of await load.stop()) if (status === 201) acknowledged.add(JSON.parse(body).name);
       }

@@ -35,9 +35,9 @@ describe('an application that is served loads nothing that it does not use', () 
     const needless = /^(pg|pg-.*|@mikro-orm\/postgresql|jose|ajv|@fastify\/.*compiler|light-my-request)$/;
     expect(packages.filter((name) => needless.test(name))).toEqual([]);
     const sources = sourcesIn(loaded);
-    expect(sources).toEqual(expect.arrayContaining(['cli/serve.ts', 'server.ts', 'dialect/sqlite/kysely-dialect.ts']));
+    expect(sources).toEqual(expect.arrayContaining(['cli/commands/serve.ts', 'server.ts', 'dialect/sqlite/kysely-dialect.ts']));
     const unused =
-      /^inspect\/|^openapi\/(?!places)|^cli\/(check|dev|explain|match|reference|routes|token|watch-application)\.ts$|postgres(?!ql\/errors)|^access\/(jwt|sign-token)|^testing\.ts$|^telemetry\/(.*metrics|phases|journey|tracing|opentelemetry|query-text)/;
+      /^inspect\/|^openapi\/(?!places)|^cli\/(commands\/(check|dev|explain|match|reference|routes|token)|watch-application)\.ts$|postgres(?!ql\/errors)|^access\/(jwt|sign-token)|^testing\.ts$|^telemetry\/(.*metrics|phases|journey|tracing|opentelemetry|query-text)/;
     expect(sources.filter((file) => unused.test(file))).toEqual([]);
     expect(loaded).not.toContain(http);
   });

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { type Kind, kinds, pairForms } from './pairs-app.ts';
 import { type Deployment, firstState, inBatches, type RowRequest, SerialOrders, type State } from './pairs-support.ts';
 
-const count = Number(process.env.ENGINE_CASES ?? 300);
+const count = Number(process.env.ENGINE_CASES ?? 120);
 
 /** Mulberry32: the same seed gives the same numbers. */
 class Random {
