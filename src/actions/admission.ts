@@ -39,7 +39,7 @@ export async function admitSingle(
   if (isDeferred && !isConditional(request) && !hasParameters(request)) {
     const denial = await denialOf(guard, request);
     if (!denial) return { action, key, restriction, found: null };
-    // that there is no such row comes before that the caller may not have it
+    // 404 comes before 401 and 403
     throw (await find(request, key, restriction)) ? denial : missing(api, request);
   }
   const found = await find(request, key, restriction);
@@ -81,7 +81,7 @@ async function denialOf(guard: Guard, request: ApiRequest): Promise<Problem | nu
   }
 }
 
-/** 404, noted for whoever may be shown what was answered before. */
+/** The 404 of a row. It is noted: a kept response may still be returned to the caller. */
 export function missing(api: ApiRuntime, request: ApiRequest): Problem {
   stateOf(request, api.framework.mapper).isMissing = true;
   return problem('entity_not_found', { model: modelName(api.meta) });

@@ -89,7 +89,7 @@ export function compileHandlers(
     loading ??= import('../idempotency/idempotency-store.ts').then((loaded) => new loaded.IdempotencyStore(framework));
     return loading;
   };
-  // what is only watched changes nothing, and so is told as if there were no key
+  // an explanation changes nothing, so that it ignores the key
   const idempotencyStore = declaration.server.idempotency && !observer ? load : null;
 
   const handlerFor = (record: RouteRecord, method: HttpMethod, format: string): RouteHandler => {

@@ -107,7 +107,7 @@ function missingProperty(meta: EntityMetadata, { kind, name }: EntityProperty): 
 
 function notLoaded(meta: EntityMetadata, name: string): Error {
   return new Error(
-    `${meta.className}.${name} was not loaded: name the association in the voter (static loads = ['…']), put it into the group "read", or load it with the entity manager of the request`,
+    `${meta.className}.${name} was not loaded: make the association eager(), or await wrap(…).init() on it before you read it`,
   );
 }
 

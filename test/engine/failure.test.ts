@@ -1,0 +1,17 @@
+import { expect, test } from 'vitest';
+import { isFailure } from '../../src/actions/failure.ts';
+import { JsonReply } from '../../src/response/json-reply.ts';
+
+const violations = [{ propertyPath: 'name', title: 'is required' }];
+
+test.each([
+  ['an error status', new JsonReply({ failed: true }, { status: 409 }), true],
+  ['a list of violations', violations, true],
+  ['a list of violations with status 200', new JsonReply(violations), true],
+  ['an empty list', [], false],
+  ['a list of other objects', [{ title: 'a book' }], false],
+  ['a status below 400', new JsonReply({ done: true }, { status: 201 }), false],
+  ['nothing', undefined, false],
+])('a handler that returns %s is judged by it', (_, result, expected) => {
+  expect(isFailure(result)).toBe(expected);
+});
