@@ -17,7 +17,9 @@ class LongestFirst extends BaseSequencer {
  * Files that leave nothing behind in their process, and so share one with others: most of what a short file takes is loading the code
  * that it tests. Others have a process each, above all those that look at memory, time, or what was loaded.
  */
-const together = ['attacks', 'change', 'query', 'route', 'serialization', 'spec'].map((name) => `test/${name}/**/*.test.ts`);
+const together = ['actions', 'attacks', 'change', 'model', 'query', 'response', 'route', 'serialization', 'spec', 'store'].map(
+  (name) => `test/${name}/**/*.test.ts`,
+);
 
 /** Every test, in two projects that differ in how files share processes. */
 const projects = [

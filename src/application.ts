@@ -85,7 +85,7 @@ interface Written {
 }
 
 /** Puts another database in place of the one that an application declares. */
-export type ChooseDatabase = (declared: DatabaseDeclaration, directory: string) => DatabaseDeclaration;
+type ChooseDatabase = (declared: DatabaseDeclaration, directory: string) => DatabaseDeclaration;
 
 /** Reads an application and checks all of it; throws every error of its declaration at once. */
 export async function loadApplication(
@@ -100,8 +100,10 @@ export async function loadApplication(
   report.addFaults(faults);
 
   const read = readDeclaration(source, catalog, report, { production });
-  const { database: declared } = options.databaseUrl ? withUrl(read, options.databaseUrl) : read;
-  const declaration = withDatabase(read, chooseDatabase(declared, directory));
+  const { databaseUrl: url } = options;
+  const declared: DatabaseDeclaration = url ? { ...read.database, url, schema: 'update' } : read.database;
+  const database = Object.freeze(chooseDatabase(declared, directory));
+  const declaration: Declaration = Object.freeze({ ...read, database });
   const voters = createVoterRegistry({
     voters: instancesOf(catalog.voters, isVoterClass),
     strategy: declaration.security.strategy,
@@ -163,7 +165,6 @@ function checkMetrics(
   if (taken) report.add([...at, 'path'], `something else answers at ${metrics.path}; choose another path`);
 }
 
-/** Whether some action says what its handler takes. */
 export function declaresBodies({ apis }: Pick<Declaration, 'apis'>): boolean {
   return apis.some(({ actions }) => actions.some(({ body }) => body !== null));
 }
@@ -212,14 +213,6 @@ async function loadSeed(directory: string): Promise<Written['seed']> {
   };
 }
 
-function withUrl(declaration: Declaration, url: string): Declaration {
-  return withDatabase(declaration, { ...declaration.database, url, schema: 'update' });
-}
-
-function withDatabase(declaration: Declaration, database: DatabaseDeclaration): Declaration {
-  return database === declaration.database ? declaration : Object.freeze({ ...declaration, database: Object.freeze(database) });
-}
-
 async function discover(
   declaration: Declaration,
   catalog: Catalog,
@@ -243,7 +236,7 @@ async function discover(
 /** Every route, as the route-loading services that the routing configuration names give them. */
 async function loadRoutes(declaration: Declaration, catalog: Catalog, report: Report): Promise<readonly RouteRecord[]> {
   const crud = {
-    load: () => recordsOf(declaration, { rolesOf: (api, action, method) => rolesFor(action, api.baseRole, method) }),
+    load: () => recordsOf(declaration, (api, action, method) => rolesFor(action, api.baseRole, method)),
   };
   const services = new Map<string, unknown>([
     ...catalog.services.map(({ name, value }) => [name, value] as const),
@@ -331,7 +324,6 @@ function instanceOf(service: unknown): Record<string, unknown> | undefined {
   return (isClass ? new (service as new () => object)() : service) as Record<string, unknown> | undefined;
 }
 
-/** One instance of each class of a kind. */
 export function instancesOf<Instance>(
   exported: Catalog['voters'],
   isKind: (value: unknown) => value is new () => Instance,

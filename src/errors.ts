@@ -189,6 +189,40 @@ export interface Violation {
   readonly parameters?: Readonly<Record<string, unknown>>;
 }
 
+/** The codes of violations that Declarest itself gives; rules of an application may have others. */
+export const violationCodes = [
+  'check',
+  'constraint',
+  'enum',
+  'invalid',
+  'json',
+  'model',
+  'orphan',
+  'range',
+  'required',
+  'text',
+  'too_long',
+  'too_many',
+  'type',
+  'value',
+] as const;
+
+export type ViolationCode = (typeof violationCodes)[number];
+
+export function violationOf(
+  propertyPath: string,
+  title: string,
+  code: ViolationCode,
+  parameters: Violation['parameters'] = {},
+): Required<Violation> {
+  return { propertyPath, title, code, parameters };
+}
+
+/** The violation of a property that has no value and needs one. */
+export function missingValue(propertyPath: string): Violation {
+  return violationOf(propertyPath, 'is required', 'required');
+}
+
 /** An answer that ends the request: thrown anywhere on the request path, sent as `application/problem+json`. */
 export class Problem extends Error {
   readonly code: ErrorCode;
@@ -246,7 +280,7 @@ export const mostViolations = 100;
 export function violationsProblem(found: readonly Violation[]): Problem {
   const violations = found.slice(0, mostViolations);
   const summary = violations.map((v) => (v.propertyPath ? `${v.propertyPath}: ${v.title}` : v.title)).join('; ');
-  const listed = violations.map(({ propertyPath, title, code = 'invalid', parameters = {} }) => ({
+  const listed = violations.map(({ code = 'invalid', parameters = {}, propertyPath, title }) => ({
     propertyPath,
     title,
     code,

@@ -1,7 +1,7 @@
 import { channel } from 'node:diagnostics_channel';
 import type { FastifyInstance, FastifyPluginAsync, FastifyRequest, onRequestHookHandler } from 'fastify';
 import { type AccessWatch, watchedCall } from './access/access-watch.ts';
-import { createApiKeyAuthenticator } from './access/api-keys.ts';
+import { ApiKeyAuthenticator } from './access/api-keys.ts';
 import { type Authenticator, authenticateWith, challengeOf, isAuthenticatorClass } from './access/authenticator.ts';
 import { compileGuard, type Guard } from './access/guard.ts';
 import type { Surroundings } from './access/jwt-keys.ts';
@@ -16,9 +16,7 @@ import { type Application, type ApplicationOptions, declaresBodies, instancesOf,
 import { denormalizersOf } from './change/associations.ts';
 import { conflictProblem } from './change/conflict.ts';
 import { countLinks } from './change/link-versions.ts';
-import { createCursors } from './database/create-cursors.ts';
-import { createExecutor } from './database/create-executor.ts';
-import { createWriter } from './database/create-writer.ts';
+import { createCursors, createExecutor, createWriter } from './database/create-connections.ts';
 import type { ConnectionCounts, Executor } from './database/executor.ts';
 import type { Mapper } from './database/mapper.ts';
 import { prepareDatabase } from './database/prepare-database.ts';
@@ -57,7 +55,6 @@ export const declarest: FastifyPluginAsync<ApplicationOptions> = async (app, opt
 /** Told of every application that is mounted for callers: `{ app, application, alone }`. For tools that look on, such as our own tests. */
 const mountings = channel('declarest.mounted');
 
-/** What is known of an application that was mounted. */
 export interface Mounted {
   readonly executor: Executor;
   /** What checks roles for something else that is mounted beside it. */
@@ -71,17 +68,12 @@ export interface Mounted {
 export interface MountingOptions {
   /** Whether it answers for every path there is. */
   readonly alone?: boolean;
-  /** Watches every request. */
   readonly observer?: Observer | undefined;
-  /** Watches every access check. */
   readonly access?: AccessWatch | undefined;
-  /** Watches every statement. */
   readonly statements?: StatementWatch | undefined;
-  /** Is told of every refusal. */
   readonly onProblem?: ((found: Problem) => void) | undefined;
 }
 
-/** Opens an application's database and mounts its routes. */
 export async function mountApplication(
   app: FastifyInstance,
   application: Application,
@@ -97,9 +89,10 @@ export async function mountApplication(
     throw error;
   }
   countLinks(mapper);
-  const executor = await createExecutor(mapper, application.onStatement, statements);
-  const cursors = createCursors(mapper, application.onStatement, statements);
-  const writer = await createWriter(mapper, application.onStatement, statements);
+  const watch = { ...statements, sent: application.onStatement };
+  const executor = await createExecutor(mapper, watch);
+  const cursors = createCursors(mapper, watch);
+  const writer = await createWriter(mapper, watch);
   const { connections } = dialectOf(mapper);
   if (statements) connections.watch(statements);
   app.addHook('onClose', async () => {
@@ -132,23 +125,26 @@ export async function mountApplication(
   mountRoutes(app, records, compileHandlers(compiled, compilers), {
     alone,
     route: { bodyLimit: declaration.server.bodyLimit },
-    ...(limiter && { admit: ({ api }) => hookOf(limiter, api ? api.rateLimit : declaration.server.rateLimit) }),
+    ...(limiter && {
+      admit: ({ api }) => {
+        const { rateLimit } = api ?? declaration.server;
+        return rateLimit && limiter.hook(rateLimit);
+      },
+    }),
   });
   if (!observer) mountings.publish({ app, application, alone });
   return {
     executor,
     guardFor: (roles) => compileGuard(roles, application.voters, challenge),
-    statementsUnderWay: () => executor.underWay() + writer.underWay() + wanted(connections.pool()),
+    statementsUnderWay: () => {
+      const { used = 0, waiting = 0 } = connections.pool() ?? {};
+      return executor.underWay() + writer.underWay() + used + waiting;
+    },
     connections: () => {
       const counts = { mapper: connections.pool(), reads: executor.connections?.(), writes: writer.connections?.() };
       return new Map(Object.entries(counts).flatMap(([name, count]) => (count ? [[name, count] as const] : [])));
     },
   };
-}
-
-/** Connections of a pool that are in use or waited for. */
-function wanted(pool: ConnectionCounts | null): number {
-  return pool ? pool.used + pool.waiting : 0;
 }
 
 /**
@@ -201,10 +197,6 @@ function wrongCredentials(limiter: RateLimiter, limit: RateLimitDeclaration | nu
     error instanceof Problem && error.status === 401 ? limiter.failed(request, limit, error) : error;
 }
 
-function hookOf(limiter: RateLimiter, limit: RateLimitDeclaration | null): onRequestHookHandler | null {
-  return limit && limiter.hook(limit);
-}
-
 async function authenticatorsOf({
   catalog,
   declaration: { security },
@@ -214,7 +206,7 @@ async function authenticatorsOf({
   const own = security.authenticator ? [security.authenticator] : catalog.authenticators;
   return [
     ...(security.jwt ? [await jwtAuthenticator(security.jwt, { directory, production })] : []),
-    ...(security.apiKeys.length > 0 ? [createApiKeyAuthenticator(security.apiKeys)] : []),
+    ...(security.apiKeys.length > 0 ? [new ApiKeyAuthenticator(security.apiKeys)] : []),
     ...instancesOf(own, isAuthenticatorClass),
   ];
 }
@@ -228,9 +220,9 @@ async function bodyChecksOf(application: Application): Promise<ReadonlyMap<Actio
 
 /** What checks tokens is loaded where there are any. */
 async function jwtAuthenticator(declaration: JwtDeclaration, surroundings: Surroundings): Promise<Authenticator> {
-  const { createJwtAuthenticator } = await import('./access/jwt.ts');
+  const { JwtAuthenticator } = await import('./access/jwt.ts');
   const { loadJwtKeys } = await import('./access/jwt-keys.ts');
-  return createJwtAuthenticator(declaration, await loadJwtKeys(declaration, surroundings));
+  return new JwtAuthenticator(declaration, await loadJwtKeys(declaration, surroundings));
 }
 
 /** Every error becomes a problem document; what is our own fault is logged and not told. */

@@ -29,7 +29,6 @@ export async function createServer({ fastify, ...options }: ServerOptions): Prom
 export interface ServerParts {
   /** Sees the server before anything is mounted on it. */
   readonly prepare?: (app: FastifyInstance) => void;
-  /** Watches every request. */
   readonly observer?: Observer;
   /** Whether answers tell what their time was spent on, whatever is declared; never in production. */
   readonly timing?: boolean;
@@ -37,7 +36,6 @@ export interface ServerParts {
   readonly sharedMetrics?: SharedMetrics;
 }
 
-/** The server of an application that was loaded before. */
 export async function serverOf(
   application: Application,
   fastify: FastifyServerOptions = {},
@@ -167,14 +165,14 @@ async function tellMetrics(
 ): Promise<void> {
   const { path, role } = declared as MetricsDeclaration;
   const { mountMetrics } = await import('./telemetry/mount-metrics.ts');
-  const own = () =>
-    metrics.families({
-      inFlight: () => gate.inFlight,
-      isBusy: () => gate.isBusy,
-      statementsUnderWay: mounted.statementsUnderWay,
-      connections: mounted.connections,
-    });
-  mountMetrics(scope, path, mounted.guardFor(role === null ? [] : [role]), shared ? shared.share(own) : own);
+  metrics.addGauges({
+    inFlight: () => gate.inFlight,
+    isBusy: () => gate.isBusy,
+    statementsUnderWay: mounted.statementsUnderWay,
+    connections: mounted.connections,
+  });
+  const gather = shared ? shared.share(() => metrics.report()) : () => metrics.text();
+  mountMetrics(scope, path, mounted.guardFor(role === null ? [] : [role]), gather);
 }
 
 /** Fastify has a server for each address that "localhost" stands for. */

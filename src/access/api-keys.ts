@@ -8,11 +8,7 @@ import type { User } from './user.ts';
 const apiKeyChallenge = 'ApiKey header="X-Api-Key"';
 
 /** Accepts the declared keys in `X-Api-Key: <key>` or `Authorization: ApiKey <key>`; the user's id is the key's name. */
-export function createApiKeyAuthenticator(declarations: readonly ApiKeyDeclaration[]): Authenticator {
-  return new ApiKeyAuthenticator(declarations);
-}
-
-class ApiKeyAuthenticator extends Authenticator {
+export class ApiKeyAuthenticator extends Authenticator {
   readonly #keys: readonly { readonly digest: Buffer; readonly user: User }[];
 
   constructor(declarations: readonly ApiKeyDeclaration[]) {

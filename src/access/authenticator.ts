@@ -26,7 +26,6 @@ export abstract class Authenticator {
   }
 }
 
-/** A class that extends {@link Authenticator}. */
 export type AuthenticatorClass = new () => Authenticator;
 
 /** Whether a module's export is an authenticator class (and not {@link Authenticator} itself). */

@@ -1,13 +1,11 @@
+import type { Report } from '../declaration/report.ts';
 import { didYouMean, listed } from '../declaration/suggest.ts';
 import type { ActionDeclaration, ApiDeclaration, HttpMethod, Path } from '../declaration/types.ts';
 import { rolesFor } from './guard.ts';
 import { rolePrefix } from './role-voter.ts';
 import type { VoterRegistry } from './voter-registry.ts';
 
-/** Takes what is wrong with a declaration, and where. */
-export interface Findings {
-  add(path: Path, message: string): void;
-}
+type Findings = Pick<Report, 'add'>;
 
 /** Reports every role in use for which no voter exists. */
 export function checkRoles(apis: readonly ApiDeclaration[], registry: VoterRegistry, findings: Findings): void {
@@ -21,7 +19,6 @@ export function checkRoles(apis: readonly ApiDeclaration[], registry: VoterRegis
   }
 }
 
-/** Reports a role for which no voter exists. */
 export function checkRole(role: string | null | undefined, path: Path, registry: VoterRegistry, findings: Findings): void {
   if (typeof role !== 'string' || registry.votersFor(role).length > 0) return;
   const known = registry.knownRoles();

@@ -20,22 +20,7 @@ const weights: Readonly<Record<Vote, number>> = { grant: 1, deny: -1, abstain: 0
 /** The strategies, in the order they are documented. */
 export const strategies = Object.freeze(Object.keys(settles)) as readonly Strategy[];
 
-/**
- * Combines votes. A vote may settle the matter; if none does, more grants than denies are needed, under every strategy:
- * what is still open then holds no grant (affirmative), no deny (unanimous), neither (priority), or is a count (consensus).
- */
-export function decide(strategy: Strategy, votes: Iterable<Vote>): boolean {
-  let lead = 0;
-  for (const vote of votes) {
-    const settled = settles[strategy][vote];
-    if (settled !== null) return settled;
-    lead += weights[vote];
-  }
-  return lead > 0;
-}
-
-/** Everything a voter is asked about one role. */
-export interface Question {
+interface Question {
   readonly role: string;
   readonly subject: unknown;
   readonly user: User | null;
@@ -43,7 +28,9 @@ export interface Question {
 }
 
 /**
- * Asks the voters in order, until the decision is certain. It is made at once where they all answer at once. A voter that
+ * Asks the voters in order, until the decision is certain: a vote may settle the matter; if none does, more grants than denies are
+ * needed, under every strategy, as what is still open then holds no grant (affirmative), no deny (unanimous), neither (priority), or is
+ * a count (consensus). It is made at once where they all answer at once. A voter that
  * throws, whatever it throws, is a fault of the application and no decision: the error names it and carries the cause.
  */
 export function poll(strategy: Strategy, voters: readonly Voter[], question: Question): boolean | Promise<boolean> {

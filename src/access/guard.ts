@@ -11,7 +11,6 @@ import type { VoterRegistry } from './voter-registry.ts';
 export interface Guard {
   /** In the order they are checked. */
   readonly roles: readonly string[];
-  /** Nothing is checked. */
   readonly public: boolean;
   /** Whether a voter of the application is asked, which may look at the subject; the built-in one never does. */
   readonly readsSubject: boolean;
@@ -19,7 +18,6 @@ export interface Guard {
   check(subject: unknown, user: User | null, request: FastifyRequest): void | Promise<void>;
 }
 
-/** Makes the guard of some roles. */
 export type GuardFor = (roles: readonly string[]) => Guard;
 
 const publicGuard: Guard = Object.freeze({

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { type CryptoKey, createLocalJWKSet, createRemoteJWKSet, errors, importJWK, type JWK, type JWTVerifyGetKey } from 'jose';
+import { asymmetric, symmetric } from '../declaration/settings-schema.ts';
 import type { JwtDeclaration } from '../declaration/types.ts';
 import { problem } from '../errors.ts';
 import { developmentKey } from './development-key.ts';
@@ -8,14 +9,12 @@ import { developmentKey } from './development-key.ts';
 /** What signatures are checked with: one secret, or a function that picks the public key a token names. */
 export type JwtKeys = CryptoKey | JWTVerifyGetKey;
 
-/** Where the application is, and whether it runs in production. */
 export interface Surroundings {
   readonly directory: string;
   readonly production: boolean;
 }
 
-const secretAlgorithms = ['HS256', 'HS384', 'HS512'];
-const keySetAlgorithms = 'RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA, Ed25519'.split(', ');
+const keySetAlgorithms = [...asymmetric, 'Ed25519'];
 
 const shortestSecret = 32;
 
@@ -45,9 +44,9 @@ export async function jwtSecret(declaration: JwtDeclaration, { directory, produc
       'security.jwt.jwks holds public keys only; tokens for this application are signed by whoever has the private ones',
     );
   }
-  if (!secretAlgorithms.includes(algorithm)) {
+  if (!symmetric.includes(algorithm)) {
     throw new Error(
-      `security.jwt.algorithm is "${algorithm}", which does not work with a secret; use one of ${secretAlgorithms.join(', ')}, or a jwks`,
+      `security.jwt.algorithm is "${algorithm}", which does not work with a secret; use one of ${symmetric.join(', ')}, or a jwks`,
     );
   }
   if (secret === null) {

@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { errors, type JWTPayload, type JWTVerifyGetKey, type JWTVerifyOptions, jwtVerify } from 'jose';
+import { deepFreeze } from '../declaration/plain-object.ts';
 import type { JwtDeclaration } from '../declaration/types.ts';
 import { Authenticator } from './authenticator.ts';
 import { bearerChallenge, invalidCredentials, singleHeader } from './credentials.ts';
@@ -18,14 +19,7 @@ const rememberedTokens = 4096;
  * Accepts `Authorization: Bearer <JWT>`. The clock tolerance is zero: a token is valid from the second of `nbf` until just
  * before that of `exp`.
  */
-export function createJwtAuthenticator(
-  declaration: Pick<JwtDeclaration, 'algorithm' | 'issuer' | 'audience'>,
-  keys: JwtKeys,
-): Authenticator {
-  return new JwtAuthenticator(declaration, keys);
-}
-
-class JwtAuthenticator extends Authenticator {
+export class JwtAuthenticator extends Authenticator {
   readonly #options: JWTVerifyOptions;
   readonly #keys: JwtKeys;
   readonly #memory = new TokenMemory(rememberedTokens);
@@ -95,16 +89,8 @@ function toUser({ sub, roles = [], ...claims }: JWTPayload): User {
   }
   // A claim `__proto__` would be an own property here and a trap for whoever copies the user by assignment.
   const carried = Object.entries(claims).filter(([name]) => name !== '__proto__');
+  // the user of a remembered token serves many requests: none of them may leave anything in it
   return deepFreeze({ ...Object.fromEntries(carried), id: sub, roles });
-}
-
-/** The user of a remembered token serves many requests: none of them may leave anything in it. */
-function deepFreeze<T>(value: T): T {
-  if (typeof value === 'object' && value !== null) {
-    for (const inner of Object.values(value)) deepFreeze(inner);
-    Object.freeze(value);
-  }
-  return value;
 }
 
 function reasonOf(error: errors.JOSEError): string {

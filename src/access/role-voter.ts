@@ -30,11 +30,7 @@ function invert(hierarchy: Readonly<Record<string, readonly string[]>>): Map<str
     const reached = new Set([holder]);
     // A set is walked in order of insertion, additions included, and adds nothing twice: a cycle ends by itself.
     for (const role of reached) for (const included of includes.get(role) ?? []) reached.add(included);
-    for (const role of reached) {
-      const known = holders.get(role);
-      if (known === undefined) holders.set(role, new Set([holder]));
-      else known.add(holder);
-    }
+    for (const role of reached) holders.set(role, (holders.get(role) ?? new Set()).add(holder));
   }
   return holders;
 }

@@ -1,7 +1,8 @@
+import { LruCache } from '../database/lru-cache.ts';
 import type { User } from './user.ts';
 
 /** A token whose signature was found right. Times are in seconds since 1970. */
-export interface VerifiedToken {
+interface VerifiedToken {
   readonly user: User;
   readonly notBefore: number;
   readonly expires: number;
@@ -15,11 +16,10 @@ const longest = 600;
  * right, by their whole text, so a forger can neither fill it nor hit it. What a token permits is not its business.
  */
 export class TokenMemory {
-  readonly #limit: number;
-  readonly #entries = new Map<string, VerifiedToken & { readonly forget: number }>();
+  readonly #entries: LruCache<VerifiedToken & { readonly forget: number }>;
 
   constructor(limit: number) {
-    this.#limit = limit;
+    this.#entries = new LruCache(limit);
   }
 
   get size(): number {
@@ -30,18 +30,14 @@ export class TokenMemory {
   recall(token: string, now: number): User | null {
     const entry = this.#entries.get(token);
     if (entry === undefined) return null;
-    this.#entries.delete(token);
-    if (now >= entry.forget) return null;
-    this.#entries.set(token, entry);
+    if (now >= entry.forget) {
+      this.#entries.delete(token);
+      return null;
+    }
     return now < entry.notBefore ? null : entry.user;
   }
 
   remember(token: string, verified: VerifiedToken, now: number): void {
-    this.#entries.delete(token);
     this.#entries.set(token, { ...verified, forget: Math.min(verified.expires, now + longest) });
-    if (this.#entries.size > this.#limit) {
-      const [oldest] = this.#entries.keys();
-      this.#entries.delete(oldest as string);
-    }
   }
 }

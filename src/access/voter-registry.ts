@@ -27,14 +27,8 @@ export function createVoterRegistry({
   if (!strategies.includes(strategy)) {
     throw new Error(`the strategy "${strategy}" is not known; use one of: ${strategies.join(', ')}`);
   }
-  const byRole = new Map<string, Voter[]>();
-  for (const voter of voters) {
-    for (const role of new Set(rolesOf(voter))) {
-      const panel = byRole.get(role);
-      if (panel === undefined) byRole.set(role, [voter]);
-      else panel.push(voter);
-    }
-  }
+  const judged = voters.flatMap((voter) => [...new Set(rolesOf(voter))].map((role) => ({ role, voter })));
+  const byRole = Map.groupBy(judged, ({ role }) => role);
   const hierarchyRoles = Object.entries(roleHierarchy).flatMap(([role, included]) => [role, ...included]);
   const known = new Set([...byRole.keys(), ...hierarchyRoles.filter((role) => role.startsWith(rolePrefix))]);
   const sorted = Object.freeze([...known].sort());
@@ -42,8 +36,8 @@ export function createVoterRegistry({
   return Object.freeze({
     strategy,
     votersFor: (role: string) => {
-      const panel = byRole.get(role) ?? [];
-      return Object.freeze(role.startsWith(rolePrefix) ? [...panel, roleVoter] : [...panel]);
+      const panel = (byRole.get(role) ?? []).map(({ voter }) => voter);
+      return Object.freeze(role.startsWith(rolePrefix) ? [...panel, roleVoter] : panel);
     },
     knownRoles: () => sorted,
   });

@@ -24,7 +24,6 @@ export abstract class Voter<Subject = unknown> {
   abstract vote(role: string, subject: Subject | null, user: User | null, request: FastifyRequest): Vote | Promise<Vote>;
 }
 
-/** A class that extends {@link Voter}. */
 export type VoterClass = (new () => Voter) & { readonly roles: readonly string[] };
 
 /** Whether a module's export is a voter class (and not {@link Voter} itself). */

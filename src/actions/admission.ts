@@ -21,7 +21,7 @@ export async function admitCollection(api: ApiRuntime, action: string, request: 
 /** How the row of an action with an id is read. */
 export interface RowReader {
   find(request: ApiRequest, key: Identifier, restriction: Restriction): Promise<Found | null>;
-  /** Whether nothing has to read the row before it is written, unless it denies access or the request has a precondition. */
+  /** Whether nothing has to read the row before it is written, unless access is denied or the request has a precondition or a key. */
   readonly isDeferred: boolean;
 }
 
@@ -36,7 +36,7 @@ export async function admitSingle(
   if (key === undefined) throw missing(api, request);
   const restriction = await restrictionOf(api, action, request);
   const guard = api.guardOf(action, request.method as HttpMethod);
-  if (isDeferred && !isConditional(request) && !hasParameters(request)) {
+  if (isDeferred && !isConditional(request) && !hasParameters(request) && !hasKey(request)) {
     const denial = await denialOf(guard, request);
     if (!denial) return { action, key, restriction, found: null };
     // 404 comes before 401 and 403
@@ -52,6 +52,11 @@ export async function admitSingle(
 function hasParameters({ query }: ApiRequest): boolean {
   for (const _ in query as object) return true;
   return false;
+}
+
+/** A kept response is returned only to callers who still see the row. */
+function hasKey({ headers }: ApiRequest): boolean {
+  return headers['idempotency-key'] !== undefined;
 }
 
 /** The hooks and the access check of a row that was found. */

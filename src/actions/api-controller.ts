@@ -291,7 +291,7 @@ export class ApiController<T extends object = any> implements ControllerHooks {
     const page = readPageRequest(parameters, api.pagination);
     const state = stateOf(request, framework.mapper);
     const window = { offset: page.offset, limit: page.itemsPerPage };
-    const plan = list && asked ? list.planOf(asked) : { count: api.pagination.count, sort: [] };
+    const plan = list && asked ? list.planOf(asked) : { count: api.pagination.count, sort: [], ownSort: [] };
     const seen = asked && (await seenBy(this.#runtime, request, asked));
     const { rows, counted, edges } = await pageOf(state.em, meta, query, window, plan, seen);
     if (asked) state.choice = asked.choice;
@@ -317,12 +317,12 @@ export class ApiController<T extends object = any> implements ControllerHooks {
 
   /** A query of the API's own model, narrowed to what `customizeQuery` leaves. */
   async #restricted(action: string, request: ApiRequest, query: AnyQueryBuilder): Promise<AnyQueryBuilder> {
-    const { framework, meta } = this.#runtime;
+    const { api, framework, meta } = this.#runtime;
     const isOwn = isKindOf(query.mainAlias.meta as EntityMetadata, meta);
     const restriction = isOwn && !restrictedQueries.has(query) ? await this.#restrictionFor(action, request) : null;
     if (!restriction) return query;
     const { em } = stateOf(request, framework.mapper);
-    const { params, sql } = keysSelected(em, meta, restriction, []);
+    const { params, sql } = keysSelected(em, meta, restriction, api.defaultSort);
     return query.clone().andWhere({ [keyOf(meta).name]: { $in: raw(sql, [...params]) } } as never) as AnyQueryBuilder;
   }
 

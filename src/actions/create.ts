@@ -19,10 +19,13 @@ export async function create(api: ApiRuntime, store: Pick<WriteStore, 'create'>,
   refusePrecondition(api, request);
   const { framework, hooks, meta, overrides } = api;
   const state = stateOf(request, framework.mapper);
-  const created = await store.create(request, async () => {
-    const { entity, violations } = await framework.deserializer().create([meta], bodyOf(request), { em: state.em, request });
-    await validated(api, '_index', request, entity, violations);
-    return entity;
+  const created = await store.create(request, {
+    make: async () => {
+      const { entity, violations } = await framework.deserializer().create([meta], bodyOf(request), { em: state.em, request });
+      await validated(api, '_index', request, entity, violations);
+      return entity;
+    },
+    check: (entity) => validated(api, '_index', request, entity),
   });
   if (overrides.has('onAfterFlush')) await runAfterCommit(state, () => hooks.onAfterFlush('_index', request, created));
   const key = created instanceof FoundRow ? created.key : helper(created).getPrimaryKey();

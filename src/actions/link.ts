@@ -1,10 +1,10 @@
 import type { EntityMetadata } from '@mikro-orm/core';
 import type { ApiRequest } from '../access/user.ts';
-import { accessorsFor } from '../change/accessors.ts';
-import { addOrRemove } from '../change/add-remove.ts';
+import { type Accessors, accessorsFor } from '../change/accessors.ts';
+import { addOrRemove, loadTouched } from '../change/add-remove.ts';
 import { problem } from '../errors.ts';
 import { JsonReply } from '../response/json-reply.ts';
-import type { LinkStore } from '../store/link-store.ts';
+import type { LinkEdit, LinkStore } from '../store/link-store.ts';
 import type { Admission } from '../store/port.ts';
 import { stateOf } from '../store/request-state.ts';
 import { missing } from './admission.ts';
@@ -36,18 +36,31 @@ export async function link(
   const { action } = admission;
   const state = stateOf(request, framework.mapper);
   let isChanged = false;
-  const linked = await store.change(request, admission, what, async (entity) => {
-    const { em } = state;
+  const accessorsOf = (entity: object): Accessors => {
     const meta = framework.metaOf(entity);
     const accessors = accessorsFor(meta, property);
-    if (!accessors)
-      throw new Error(`${meta.className} has no association "${property}" and no methods to add to it and remove from it`);
-    const item = await framework.associations.item(meta, property, targets, bodyOf(request), { em, request });
-    const { returned, changed } = await addOrRemove(em, entity, item, accessors, what);
-    if (changed) await validated(api, action, request, entity);
-    isChanged = changed;
-    return returned;
-  });
+    if (accessors) return accessors;
+    throw new Error(`${meta.className} has no association "${property}" and no methods to add to it and remove from it`);
+  };
+  const edit: LinkEdit = {
+    resolve: async (entity) => {
+      const { em } = state;
+      const accessors = accessorsOf(entity);
+      const item = await framework.associations.item(framework.metaOf(entity), property, targets, bodyOf(request), {
+        em,
+        request,
+      });
+      await loadTouched(em, entity, item, accessors);
+      return item;
+    },
+    apply: async (entity, item) => {
+      const { returned, changed } = await addOrRemove(entity, item, accessorsOf(entity), what);
+      if (changed) await validated(api, action, request, entity);
+      isChanged = changed;
+      return { returned, changed };
+    },
+  };
+  const linked = await store.change(request, admission, what, edit);
   if (!linked) throw missing(api, request);
   if (isChanged && overrides.has('onAfterFlush'))
     await runAfterCommit(state, () => hooks.onAfterFlush(action, request, linked.entity as object));

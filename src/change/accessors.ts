@@ -1,5 +1,5 @@
-import { type Collection, type EntityMetadata, type EntityProperty, ReferenceKind } from '@mikro-orm/core';
-import { targetsOf } from '../model/field-plan.ts';
+import type { Collection, EntityMetadata, EntityProperty } from '@mikro-orm/core';
+import { isToMany, targetsOf } from '../model/field-plan.ts';
 
 /** How an item gets into and out of an association of an entity. */
 export interface Accessors {
@@ -76,10 +76,6 @@ function call(entity: object, method: string, item: object): unknown {
 
 function collectionOf(entity: object, property: string): Collection<object> {
   return (entity as Record<string, unknown>)[property] as Collection<object>;
-}
-
-function isToMany(property: EntityProperty): boolean {
-  return property.kind === ReferenceKind.ONE_TO_MANY || property.kind === ReferenceKind.MANY_TO_MANY;
 }
 
 function toManyProperties(meta: EntityMetadata): string[] {

@@ -11,21 +11,25 @@ export interface AddedOrRemoved {
 }
 
 /**
- * Adds an item to, or removes it from, an association, and gives what the model's method returned if that is an entity, else the
- * item. An item that is there is not added, and one that is not there is not removed: no code of the model is called for it.
- *
- * It must run inside a transaction that holds the lock on the entity's row: then requests that add the same item at the same time wait,
- * find it there, and change nothing.
+ * Loads what the methods of the model look at. It must run inside a transaction that holds the lock on the entity's row: then requests
+ * that add the same item at the same time wait, find it there, and change nothing.
+ */
+export async function loadTouched(em: RequestEntityManager, entity: object, item: object, accessors: Accessors): Promise<void> {
+  await em.populate([entity], [...accessors.touches] as never, { refresh: true } as never);
+  takeAsRead(em, [entity, item, ...itemsOf(entity, accessors.touches)]);
+}
+
+/**
+ * Adds an item to, or removes it from, an association whose items are loaded, and gives what the model's method returned if that is an
+ * entity, else the item. An item that is there is not added, and one that is not there is not removed: no code of the model is called
+ * for it.
  */
 export async function addOrRemove(
-  em: RequestEntityManager,
   entity: object,
   item: object,
   accessors: Accessors,
   what: 'add' | 'remove',
 ): Promise<AddedOrRemoved> {
-  await em.populate([entity], [...accessors.touches] as never, { refresh: true } as never);
-  takeAsRead(em, [entity, item, ...itemsOf(entity, accessors.touches)]);
   const collection = (entity as Record<string, unknown>)[accessors.property];
   // a model's methods may keep something else in the association than the item, which only they can find
   const holdsItems = collection instanceof Collection && accessors.holds(item);

@@ -13,7 +13,7 @@ import {
 import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
 import type { BrokenConstraint, DatabaseError } from '../dialect/error-reader.ts';
 import { databaseErrors } from '../dialect/errors.ts';
-import { type Problem, problem, violationsProblem } from '../errors.ts';
+import { missingValue, type Problem, problem, violationOf, violationsProblem } from '../errors.ts';
 import { jsonName } from '../model/field-plan.ts';
 import { isKnownToCallers } from '../model/groups.ts';
 import { entitiesOf, modelName } from '../model/hierarchy.ts';
@@ -24,7 +24,9 @@ import { type ForeignKey, foreignKeysOf, pivotOf } from './foreign-keys.ts';
 export function conflictProblem(given: unknown, mapper: Mapper): Problem | null {
   const error = translated(given, mapper);
   if (error instanceof OptimisticLockError) {
-    return problem('conflict_version', { model: nameOfEntity(error.getEntity()) }, { cause: error });
+    const entity: unknown = error.getEntity();
+    const model = typeof entity === 'object' && entity !== null ? modelName(helper(entity).__meta) : 'entity';
+    return problem('conflict_version', { model }, { cause: error });
   }
   const broken = () => databaseErrors.brokenConstraint(error as DatabaseError);
   if (error instanceof UniqueConstraintViolationException) {
@@ -42,13 +44,16 @@ export function conflictProblem(given: unknown, mapper: Mapper): Problem | null 
     const property = propertyOf(mapper, table, columns[0] ?? '');
     // a column that the model does not know is not the caller's to fill
     if (property === null) return null;
-    return violationsProblem([{ propertyPath: nameOf(property) ?? '', title: 'is required', code: 'required', parameters: {} }]);
+    return violationsProblem([missingValue(nameOf(property) ?? '')]);
   }
   if (error instanceof CheckConstraintViolationException) {
     const propertyPath = checkedProperty(broken(), mapper) ?? '';
-    return violationsProblem([{ propertyPath, title: 'breaks a rule of the model', code: 'check', parameters: {} }]);
+    return violationsProblem([violationOf(propertyPath, 'breaks a rule of the model', 'check')]);
   }
-  if (isReferenceConflict(error)) {
+  if (
+    error instanceof ForeignKeyConstraintViolationException ||
+    (error instanceof DriverException && databaseErrors.isReferenceConflict(error))
+  ) {
     return problem('conflict_reference', { reason: referenceReason(broken(), mapper) }, { cause: error });
   }
   return error instanceof ValidationError ? orphanProblem(error, mapper) : null;
@@ -60,8 +65,7 @@ function orphanProblem(error: ValidationError, mapper: Mapper): Problem | null {
   const meta = entitiesOf(mapper).find(({ className }) => className === model);
   const property = meta?.properties[name as never] as EntityProperty | undefined;
   if (!property) return null;
-  const title = 'must keep its items: they cannot be without it';
-  return violationsProblem([{ propertyPath: jsonName(property), title, code: 'orphan', parameters: {} }]);
+  return violationsProblem([violationOf(jsonName(property), 'must keep its items: they cannot be without it', 'orphan')]);
 }
 
 /** What a commit throws is the driver's own error: the mapper translates those of statements only. */
@@ -70,14 +74,6 @@ function translated(error: unknown, mapper: Mapper): unknown {
   return mapper.driver.getPlatform().getExceptionConverter().convertException(error);
 }
 
-function isReferenceConflict(error: unknown): boolean {
-  return (
-    error instanceof ForeignKeyConstraintViolationException ||
-    (error instanceof DriverException && databaseErrors.isReferenceConflict(error))
-  );
-}
-
-/** Writes what was changed. */
 export async function flush(em: RequestEntityManager): Promise<void> {
   try {
     await em.flush();
@@ -92,7 +88,7 @@ export async function flush(em: RequestEntityManager): Promise<void> {
  */
 export function valueProblem(error: unknown): Problem | null {
   if (!databaseErrors.isMisfit(error)) return null;
-  return violationsProblem([{ propertyPath: '', title: 'a value is none that its column takes', code: 'value', parameters: {} }]);
+  return violationsProblem([violationOf('', 'a value is none that its column takes', 'value')]);
 }
 
 /** Why a row cannot be removed, for a database that does not say (SQLite): the first association that still points to it. */
@@ -156,8 +152,4 @@ function propertyOf(mapper: Mapper, table: string, column: string): EntityProper
 function nameOf(property: EntityProperty | null): string | null {
   if (!property || !isKnownToCallers(property)) return null;
   return property.embedded ? property.embedded.join('.') : jsonName(property);
-}
-
-function nameOfEntity(entity: unknown): string {
-  return typeof entity === 'object' && entity !== null ? modelName(helper(entity).__meta) : 'entity';
 }

@@ -13,7 +13,7 @@ interface Scope {
   readonly request: ApiRequest;
 }
 
-export interface Deserialized {
+interface Deserialized {
   readonly entity: object;
   /** What the body got wrong; the fields concerned were left alone. */
   readonly violations: readonly Violation[];

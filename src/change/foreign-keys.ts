@@ -9,7 +9,6 @@ export interface ForeignKey {
   readonly table: string;
   readonly columns: readonly string[];
   readonly constraint: string;
-  /** Whose rows it points to. */
   readonly target: EntityMetadata;
   /** The association that it stands for: `animal.keeper`; of a pivot table, the to-many property. Null: callers do not know it. */
   readonly holder: string | null;

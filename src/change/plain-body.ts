@@ -1,4 +1,12 @@
-import { type EntityMetadata, type EntityProperty, isRaw, type Platform, ReferenceKind, type Type } from '@mikro-orm/core';
+import {
+  type EntityMetadata,
+  type EntityProperty,
+  isRaw,
+  type Platform,
+  Reference,
+  ReferenceKind,
+  type Type,
+} from '@mikro-orm/core';
 import type { ApiRequest } from '../access/user.ts';
 import type { Mapper } from '../database/mapper.ts';
 import { type Dialect, dialectOf } from '../dialect/dialect.ts';
@@ -12,19 +20,20 @@ import { tableOf } from '../query/rows/table-name.ts';
 import { longJson } from '../serialization/long-body.ts';
 import type { AssociationWrite, ScalarWrite, WritableField, WritePlan } from './write-plan.ts';
 
-/** A column and the value that a body gives it. */
-export interface ColumnValue {
+interface Column {
   /** Quoted. */
   readonly column: string;
   /** Its type without length or precision, with which a parameter can stand anywhere. */
   readonly type: string;
+}
+
+export interface ColumnValue extends Column {
   readonly value: unknown;
   readonly refersTo: Referred | null;
   /** The property of the model, and what it is set to there; null for what only the column has. */
   readonly property: PropertyValue | null;
 }
 
-/** What a body sets a property of an instance to. */
 interface PropertyValue {
   readonly name: string;
   valueFor(context: InstanceContext): unknown;
@@ -43,14 +52,12 @@ interface Referred {
 export type MayRefer = (request: ApiRequest, id: Identifier) => boolean | Promise<boolean>;
 
 /** Who may refer to the rows of an association's target; null where that takes more than statements. */
-export type ReferenceCheck = (field: AssociationWrite) => MayRefer | null;
+type ReferenceCheck = (field: AssociationWrite) => MayRefer | null;
 
 /** Whether every caller sees every row of a class. */
 type IsOpen = (meta: EntityMetadata) => boolean;
 
-interface PlainField {
-  readonly column: string;
-  readonly type: string;
+interface PlainField extends Column {
   readonly nullable: boolean;
   readonly refersTo: Omit<Referred, 'id'> | null;
   /** Whether it can refer to a row that the caller does not see, and would not mean by null. */
@@ -94,8 +101,8 @@ export class PlainBody {
     return stored ? { ...stored, value: stored.store(value), refersTo: null, property: null } : null;
   }
 
-  /** The columns that a body sets, or null where it is more than a plain one. */
-  read(body: unknown, isNew: boolean): ColumnValue[] | null {
+  /** The columns that a body sets, or null where it is more than a plain one. A new row gets its defaults, unless code makes them. */
+  read(body: unknown, isNew: boolean, withDefaults = isNew): ColumnValue[] | null {
     if (typeof body !== 'object' || body === null || Array.isArray(body)) return null;
     const columns: ColumnValue[] = [];
     for (const name of Object.keys(body)) {
@@ -121,7 +128,7 @@ export class PlainBody {
     }
     if (isNew) {
       if (!this.#required.every((name) => Object.hasOwn(body, name))) return null;
-      for (const { column, type, value } of this.#defaults) {
+      for (const { column, type, value } of withDefaults ? this.#defaults : []) {
         if (!columns.some((given) => given.column === column))
           columns.push({ column, type, value: value(), refersTo: null, property: null });
       }
@@ -143,12 +150,7 @@ function plainField(
   if (property.fieldNames?.length !== 1 || property.persist === false || property.primary || hasAccessor(meta, field.property))
     return null;
   if (property.hasConvertToDatabaseValueSQL || property.generated || property.formula || property.concurrencyCheck) return null;
-  const common = {
-    column: platform.quoteIdentifier(property.fieldNames[0] as string).toString(),
-    type: typeText(property),
-    nullable,
-    property: field.property,
-  };
+  const common = { ...columnOf(property, platform), nullable, property: field.property };
   if (common.type === '') return null;
   if (field.kind === 'scalar') {
     const read = scalarReader(field, mapper);
@@ -177,35 +179,45 @@ function plainField(
   };
 }
 
-/** A column that can be set to a value of the model's property. */
-interface StoredColumn {
-  readonly column: string;
-  readonly type: string;
+interface StoredColumn extends Column {
   readonly property: string;
   store(value: unknown): unknown;
 }
 
 function storedColumns(mapper: Mapper, meta: EntityMetadata): StoredColumn[] {
   const platform = mapper.driver.getPlatform();
-  const { values } = dialectOf(mapper);
   return (meta.props as EntityProperty[]).flatMap((property) => {
-    const isPlain = property.kind === ReferenceKind.SCALAR && property.fieldNames?.length === 1 && !property.embedded;
-    if (!isPlain || property.persist === false || property.formula || property.primary || property.hasConvertToDatabaseValueSQL)
+    const store = storing(property, mapper);
+    if (!store || property.fieldNames?.length !== 1 || property.embedded || property.persist === false || property.primary)
       return [];
-    const toDatabase = databaseValue(property, platform);
     return {
-      column: platform.quoteIdentifier(property.fieldNames[0] as string).toString(),
-      type: typeText(property),
+      ...columnOf(property, platform),
       property: property.name as string,
-      store: (value: unknown) => (value === null || value === undefined ? null : values.storable(toDatabase(value))),
+      store: (value: unknown) => (value === null || value === undefined ? null : store(value)),
     };
   });
 }
 
+/** What the driver takes for a value of the model's property; null if it takes more than a statement. */
+function storing(property: EntityProperty, mapper: Mapper): ((value: unknown) => unknown) | null {
+  const { values } = dialectOf(mapper);
+  if (property.formula || property.hasConvertToDatabaseValueSQL) return null;
+  if (property.kind === ReferenceKind.SCALAR) {
+    const toDatabase = databaseValue(property, mapper.driver.getPlatform());
+    return (value) => values.storable(toDatabase(value));
+  }
+  const target = property.targetMeta;
+  if (property.kind !== ReferenceKind.MANY_TO_ONE || !target || !isPlainReference(property, [target])) return null;
+  const key = keyOf(target);
+  if (key.customType || key.targetMeta || target.compositePK) return null;
+  return (value) => {
+    const referred = Reference.unwrapReference(value as object) as Record<string, unknown>;
+    return values.bindable(typeof referred === 'object' ? referred[key.name as string] : referred);
+  };
+}
+
 /** A column that the mapper fills in a new row where nobody else does. */
-interface Default {
-  readonly column: string;
-  readonly type: string;
+interface Default extends Column {
   readonly value: () => unknown;
 }
 
@@ -217,25 +229,28 @@ export function defaultsOf(mapper: Mapper, meta: EntityMetadata): Default[] | nu
   for (const property of meta.props as EntityProperty[]) {
     const { onCreate, default: literal } = property;
     if (property.persist === false || (!onCreate && (literal === undefined || literal === null || isRaw(literal)))) continue;
-    const isPlain = property.kind === ReferenceKind.SCALAR && property.fieldNames?.length === 1 && !property.embedded;
     // what takes no argument does not look at the entity
-    if (!isPlain || (onCreate && onCreate.length > 0) || property.hasConvertToDatabaseValueSQL) return null;
+    if (!isPlainColumn(property) || (onCreate && onCreate.length > 0)) return null;
     if (!columnKinds[valueKindOf(property, platform).kind].isPlain) return null;
     const toDatabase = databaseValue(property, platform);
     const make = (onCreate ?? (() => literal)) as () => unknown;
-    defaults.push({
-      column: platform.quoteIdentifier(property.fieldNames[0] as string).toString(),
-      type: typeText(property),
-      value: () => values.storable(toDatabase(make())),
-    });
+    defaults.push({ ...columnOf(property, platform), value: () => values.storable(toDatabase(make())) });
   }
   return defaults;
 }
 
-/** A length or precision would cut the value off in silence, where the column itself refuses it; so would `character` alone. */
-function typeText(property: EntityProperty): string {
-  const type = String(property.columnTypes?.[0] ?? '').replace(/\s*\([^)]*\)/, '');
-  return /^(var)?char/i.test(type) ? 'text' : type;
+function columnOf({ columnTypes, fieldNames }: EntityProperty, platform: Platform): Column {
+  // a length or precision would cut the value off in silence, where the column itself refuses it; so would `character` alone
+  const type = String(columnTypes?.[0] ?? '').replace(/\s*\([^)]*\)/, '');
+  return {
+    column: platform.quoteIdentifier(fieldNames[0] as string).toString(),
+    type: /^(var)?char/i.test(type) ? 'text' : type,
+  };
+}
+
+/** Whether a scalar has one column of its own, whose values need no SQL around them. */
+function isPlainColumn({ embedded, fieldNames, hasConvertToDatabaseValueSQL, kind }: EntityProperty): boolean {
+  return kind === ReferenceKind.SCALAR && fieldNames?.length === 1 && !embedded && !hasConvertToDatabaseValueSQL;
 }
 
 function scalarReader(field: ScalarWrite, mapper: Mapper): PlainField['read'] | null {

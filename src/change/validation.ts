@@ -1,8 +1,8 @@
 import { type EntityMetadata, type EntityProperty, helper, isRaw, Reference, ReferenceKind } from '@mikro-orm/core';
 import type { Mapper } from '../database/mapper.ts';
 import type { StandardSchema } from '../declaration/types.ts';
-import { mostViolations, type Violation } from '../errors.ts';
-import { jsonName, ownProperties } from '../model/field-plan.ts';
+import { missingValue, mostViolations, type Violation, violationOf } from '../errors.ts';
+import { isToMany, jsonName, ownProperties } from '../model/field-plan.ts';
 import { isKnownToCallers } from '../model/groups.ts';
 import { metaOfEntity } from '../model/hierarchy.ts';
 import { codePoints } from '../model/identifier.ts';
@@ -27,15 +27,11 @@ export class Validator {
     const found = [...known];
     const add = (given: Violation | null) => {
       const violation = given && tellable(meta, given);
-      if (
-        violation &&
-        found.length < mostViolations &&
-        !found.some(
-          ({ propertyPath, code }) => propertyPath === violation.propertyPath && (known.length > 0 || code === violation.code),
-        )
-      ) {
-        found.push(violation);
-      }
+      if (!violation || found.length >= mostViolations) return;
+      const isTold = found.some(
+        ({ propertyPath, code }) => propertyPath === violation.propertyPath && (known.length > 0 || code === violation.code),
+      );
+      if (!isTold) found.push(violation);
     };
     for (const check of this.#checksOf(meta)) add(check(entity as Record<string, unknown>, isNew));
     for (const violation of await constraintViolations(meta, entity as Record<string, unknown>)) add(violation);
@@ -63,38 +59,32 @@ function tellable(meta: EntityMetadata, violation: Violation): Violation {
   const [name] = violation.propertyPath.split(/[.[]/);
   const properties = ownProperties(meta).filter((property) => property.name === name || jsonName(property) === name);
   if (properties.length === 0 || properties.some(isKnownToCallers)) return violation;
-  return { propertyPath: '', title: 'breaks a rule of the model', code: 'model', parameters: {} };
+  return violationOf('', 'breaks a rule of the model', 'model');
 }
 
 function checksOf(property: EntityProperty, kind: ValueKind | null): Check[] {
   const name = property.name as string;
-  const propertyPath = jsonName(property);
+  const path = jsonName(property);
   const checks: Check[] = [];
   if (isRequired(property)) {
-    checks.push((entity, isNew) => {
-      const value = entity[name];
-      const absent = value === null || (value === undefined && isNew);
-      return absent ? { propertyPath, title: 'is required', code: 'required', parameters: {} } : null;
+    checks.push(({ [name]: value }, isNew) => {
+      const isAbsent = value === null || (value === undefined && isNew);
+      return isAbsent ? missingValue(path) : null;
     });
   }
   if (kind?.kind === 'string' && kind.length !== null) {
     const max = kind.length;
-    checks.push((entity) => {
-      const value = entity[name];
-      const tooLong = typeof value === 'string' && value.length > max && codePoints(value) > max;
-      return tooLong
-        ? { propertyPath, title: `must not be longer than ${max} characters`, code: 'too_long', parameters: { max } }
-        : null;
-    });
+    const tooLong = violationOf(path, `must not be longer than ${max} characters`, 'too_long', { max });
+    checks.push(({ [name]: value }) =>
+      typeof value === 'string' && value.length > max && codePoints(value) > max ? tooLong : null,
+    );
   }
   if (kind?.kind === 'enum') {
     const { items } = kind;
-    checks.push((entity) => {
-      const value = entity[name];
-      const allowed = value === null || value === undefined || isRaw(value) || items.includes(value as string | number);
-      return allowed
-        ? null
-        : { propertyPath, title: `must be one of: ${items.join(', ')}`, code: 'enum', parameters: { allowed: [...items] } };
+    const other = violationOf(path, `must be one of: ${items.join(', ')}`, 'enum', { allowed: [...items] });
+    checks.push(({ [name]: value }) => {
+      const isAllowed = value === null || value === undefined || isRaw(value) || items.includes(value as string | number);
+      return isAllowed ? null : other;
     });
   }
   return checks;
@@ -104,7 +94,8 @@ function checksOf(property: EntityProperty, kind: ValueKind | null): Check[] {
 async function constraintViolations(meta: EntityMetadata, entity: Record<string, unknown>): Promise<Violation[]> {
   const constraints = (meta.class as { constraints?: StandardSchema | Record<string, StandardSchema> }).constraints;
   if (!constraints) return [];
-  if (isSchema(constraints)) return issuesOf(meta, constraints, snapshot(meta, entity), []);
+  // arktype's schemas are functions
+  if (isSchema(constraints)) return issuesOf(meta, constraints, snapshot(meta, entity));
   const found: Violation[] = [];
   for (const [property, schema] of Object.entries(constraints)) {
     found.push(...(await issuesOf(meta, schema, plain(entity[property]), [property])));
@@ -112,21 +103,15 @@ async function constraintViolations(meta: EntityMetadata, entity: Record<string,
   return found;
 }
 
-// arktype's schemas are functions
 function isSchema(value: object): value is StandardSchema {
   return '~standard' in value;
 }
 
-async function issuesOf(
-  meta: EntityMetadata,
-  schema: StandardSchema,
-  value: unknown,
-  prefix: PropertyKey[],
-): Promise<Violation[]> {
+async function issuesOf(meta: EntityMetadata, schema: StandardSchema, value: unknown, prefix: PropertyKey[] = []) {
   const result = await schema['~standard'].validate(value);
   return (result.issues ?? []).map(({ message, path = [] }) => {
     const keys = [...prefix, ...path.map((part) => (typeof part === 'object' ? part.key : part))];
-    return { propertyPath: pathText(meta, keys), title: message, code: 'constraint', parameters: {} };
+    return violationOf(pathText(meta, keys), message, 'constraint');
   });
 }
 
@@ -145,20 +130,16 @@ function snapshot(meta: EntityMetadata, entity: Record<string, unknown>): Record
   const values: Record<string, unknown> = {};
   for (const property of ownProperties(meta)) {
     const name = property.name as string;
-    const isMany = property.kind === ReferenceKind.ONE_TO_MANY || property.kind === ReferenceKind.MANY_TO_MANY;
     // a collection that nobody has loaded has no items yet
-    const value = isMany && !Object.hasOwn(entity, name) ? [] : plain(entity[name]);
-    if (value !== undefined) values[property.name as string] = value;
+    const value = isToMany(property) && !Object.hasOwn(entity, name) ? [] : plain(entity[name]);
+    if (value !== undefined) values[name] = value;
   }
   return values;
 }
 
 function plain(value: unknown): unknown {
   if (value instanceof Reference) return value.unwrap();
-  const collection = value as
-    | { isInitialized?: (fully?: boolean) => boolean; getItems?: (check: boolean) => unknown[] }
-    | null
-    | undefined;
+  const collection = value as { getItems?: (check: boolean) => unknown[] } | null | undefined;
   return typeof collection?.getItems === 'function' ? collection.getItems(false) : value;
 }
 
@@ -170,11 +151,7 @@ async function ownViolations(entity: object, hasFailed: boolean): Promise<Violat
     const found = (await own.call(entity)) ?? [];
     if (!Array.isArray(found))
       throw new TypeError(`${entity.constructor.name}.validate() must return a list of { propertyPath, title }`);
-    return found.map((violation: Violation) => ({
-      ...violation,
-      code: violation.code ?? 'model',
-      parameters: violation.parameters ?? {},
-    }));
+    return found.map((given: Violation) => ({ ...given, code: given.code ?? 'model', parameters: given.parameters ?? {} }));
   } catch (error) {
     if (hasFailed) return [];
     throw error;

@@ -1,6 +1,14 @@
 import { type EntityMetadata, type EntityProperty, ReferenceKind } from '@mikro-orm/core';
 import type { Mapper } from '../database/mapper.ts';
-import { discriminatorKey, embeddedTargets, jsonName, ownProperties, targetsOf } from '../model/field-plan.ts';
+import {
+  discriminatorKey,
+  embeddedTargets,
+  isToMany,
+  jsonName,
+  ownProperties,
+  type Planning,
+  targetsOf,
+} from '../model/field-plan.ts';
 import { inGroups, readGroups } from '../model/groups.ts';
 import { discriminatorProperty } from '../model/hierarchy.ts';
 import { type IdentifierParser, identifierParser } from '../model/identifier.ts';
@@ -8,7 +16,6 @@ import { valueKindOf } from '../model/value-kind.ts';
 import type { Parsed } from '../serialization/from-json.ts';
 import { fromJson } from '../serialization/kind-conversions.ts';
 
-/** One field that a body may hold. */
 export type WritableField = ScalarWrite | EmbeddedWrite | AssociationWrite;
 
 interface NamedWrite {
@@ -58,13 +65,10 @@ export interface WritePlan {
   readonly fields: ReadonlyMap<string, WritableField>;
   /** Fields that the caller can see but not set. */
   readonly visible: ReadonlySet<string>;
-  /** The key of the discriminator in JSON. */
   readonly typeKey: string;
   /** Whether callers can read which class a row is of, or there is no choice. */
   readonly showsType: boolean;
-  /** The key of the primary key in JSON. */
   readonly idKey: string;
-  /** Reads an id as JSON gives it. */
   readonly parseId: IdentifierParser;
 }
 
@@ -75,7 +79,7 @@ export function planWrites(mapper: Mapper, meta: EntityMetadata, groups: readonl
   const writable = properties.filter((property) => property.name !== discriminator);
   return {
     meta,
-    fields: planFields(mapper, writable, groups, [meta]),
+    fields: planFields(writable, { mapper, groups, ancestors: [meta] }),
     visible: new Set(properties.filter((property) => inGroups(property, readGroups)).map(jsonName)),
     showsType: !discriminator || inGroups(meta.properties[discriminator as never] as EntityProperty, readGroups),
     typeKey: discriminatorKey(meta) ?? 'type',
@@ -84,24 +88,14 @@ export function planWrites(mapper: Mapper, meta: EntityMetadata, groups: readonl
   };
 }
 
-function planFields(
-  mapper: Mapper,
-  properties: readonly EntityProperty[],
-  groups: readonly string[],
-  ancestors: readonly EntityMetadata[],
-): ReadonlyMap<string, WritableField> {
+function planFields(properties: readonly EntityProperty[], planning: Planning): ReadonlyMap<string, WritableField> {
   const fields = properties
-    .filter((property) => inGroups(property, groups))
-    .map((property) => planField(mapper, property, groups, ancestors));
+    .filter((property) => inGroups(property, planning.groups))
+    .map((property) => planField(property, planning));
   return new Map(fields.map((field) => [field.name, field]));
 }
 
-function planField(
-  mapper: Mapper,
-  property: EntityProperty,
-  groups: readonly string[],
-  ancestors: readonly EntityMetadata[],
-): WritableField {
+function planField(property: EntityProperty, planning: Planning): WritableField {
   const named = {
     name: jsonName(property),
     property: property.name as string,
@@ -111,16 +105,11 @@ function planField(
   };
   switch (property.kind) {
     case ReferenceKind.SCALAR: {
-      const kind = valueKindOf(property, mapper.driver.getPlatform());
+      const kind = valueKindOf(property, planning.mapper.driver.getPlatform());
       return { ...named, kind: 'scalar', parse: fromJson(kind), merges: kind.kind === 'json', custom: kind.kind === 'custom' };
     }
     case ReferenceKind.EMBEDDED:
-      return {
-        ...named,
-        kind: 'embedded',
-        array: property.array === true,
-        plans: planEmbedded(mapper, property, groups, ancestors),
-      };
+      return { ...named, kind: 'embedded', array: property.array === true, plans: planEmbedded(property, planning) };
     case ReferenceKind.MANY_TO_ONE:
     case ReferenceKind.ONE_TO_ONE:
       return { ...named, kind: 'to-one', targets: targetsOf(property) };
@@ -129,20 +118,16 @@ function planField(
   }
 }
 
-function planEmbedded(
-  mapper: Mapper,
-  property: EntityProperty,
-  groups: readonly string[],
-  ancestors: readonly EntityMetadata[],
-): readonly EmbeddedPlan[] {
-  return embeddedTargets(mapper, property).map((meta) => {
+function planEmbedded(embedded: EntityProperty, planning: Planning): readonly EmbeddedPlan[] {
+  const { mapper, ancestors } = planning;
+  return embeddedTargets(mapper, embedded).map((meta) => {
     const { discriminatorValue: value } = meta;
     const property = discriminatorProperty(meta);
     const own = ownProperties(meta).filter((candidate) => candidate.name !== property);
     return {
       meta,
       discriminator: property && value !== undefined ? { key: discriminatorKey(meta) ?? property, property, value } : null,
-      fields: ancestors.includes(meta) ? new Map() : planFields(mapper, own, groups, [...ancestors, meta]),
+      fields: ancestors.includes(meta) ? new Map() : planFields(own, { ...planning, ancestors: [...ancestors, meta] }),
     };
   });
 }
@@ -165,8 +150,7 @@ export function isRequired(property: EntityProperty): boolean {
     property.generated === undefined &&
     property.formula === undefined &&
     property.optional !== true &&
-    property.kind !== ReferenceKind.ONE_TO_MANY &&
-    property.kind !== ReferenceKind.MANY_TO_MANY &&
+    !isToMany(property) &&
     !(property.kind === ReferenceKind.ONE_TO_ONE && !property.owner)
   );
 }

@@ -1,11 +1,10 @@
 import { parseArgs } from 'node:util';
 import { didYouMean, listed } from '../declaration/suggest.ts';
-import type { Command, Given, Option } from './command.ts';
+import { type Command, type Given, type Option, optionValue } from './command.ts';
 import { CallFailure } from './failure.ts';
 
 const helpOption: Option = { doc: 'Show this help.' };
 
-/** The options of a command, with those that every command has. */
 export function optionsOf(command: Pick<Command, 'options'>): Readonly<Record<string, Option>> {
   return { ...command.options, help: helpOption };
 }
@@ -73,11 +72,26 @@ function placed(command: string, { positionals }: Pick<Command, 'positionals'>, 
   return Object.fromEntries(places.map((value, index) => [positionals[index]?.name as string, value]));
 }
 
-/** A whole number in a range, as an option gives it. */
 export function integerOption(name: string, text: string, { min, max }: { min: number; max: number }): number {
   const number = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
   if (!(number >= min && number <= max)) {
     throw new CallFailure(`--${name} must be a whole number from ${min} to ${max}, not "${text}"`);
   }
   return number;
+}
+
+export const listenOptions: Readonly<Record<'port' | 'host', Option>> = {
+  port: { value: 'N', doc: 'The port; 0 means any free one. Default: app_main.server.port, which is 3000 unless declared.' },
+  host: { value: 'H', doc: 'The address to listen on. Default: app_main.server.host, which is 127.0.0.1 unless declared.' },
+};
+
+/** Where to listen, as far as the call says it. */
+export function listenOn(given: Given): { readonly port?: number; readonly host?: string } {
+  const port = optionValue(given, 'port');
+  const host = optionValue(given, 'host');
+  if (host?.trim() === '') throw new CallFailure('--host must be an address, such as 127.0.0.1, or 0.0.0.0 for every one');
+  return {
+    ...(port !== undefined && { port: integerOption('port', port, { min: 0, max: 65_535 }) }),
+    ...(host !== undefined && { host }),
+  };
 }

@@ -29,7 +29,6 @@ export class ApplicationFailure extends Failure {
   }
 }
 
-/** Tells people what went wrong, and answers the exit code. */
 export function tell(error: unknown, { stderr, env }: Io): ExitCode {
   if (error instanceof DeclarationErrors) {
     const lines = error.message.split('\n');

@@ -1,8 +1,6 @@
-/** Where text goes. */
 export interface Output {
   write(text: string): unknown;
   readonly isTTY?: boolean | undefined;
-  /** How wide a terminal is. */
   readonly columns?: number | undefined;
 }
 
@@ -17,7 +15,6 @@ export interface Io {
   untilStopped(): Promise<void>;
 }
 
-/** The world of this process. */
 export function processIo(): Io {
   for (const stream of [process.stdout, process.stderr]) {
     // Whoever reads may have heard enough (`declarest routes | head`); a server goes on without them.
@@ -40,7 +37,6 @@ function untilStopped(): Promise<void> {
   });
 }
 
-/** Writes one line. */
 export function say(output: Output, line: string): void {
   output.write(`${line}\n`);
 }

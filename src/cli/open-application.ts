@@ -1,6 +1,7 @@
 import { readdirSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Application } from '../application.ts';
+import type { OpenApiDocument } from '../openapi/document.ts';
 import { ApplicationFailure, CallFailure } from './failure.ts';
 import type { Io } from './io.ts';
 
@@ -42,4 +43,11 @@ export async function openApplication(given: string | undefined, io: Io): Promis
   const directory = applicationDirectory(given, io);
   const { loadApplication } = await import('../application.ts');
   return loadApplication({ directory, env: io.env });
+}
+
+export async function describeApplication(given: string | undefined, io: Io): Promise<[Application, OpenApiDocument]> {
+  const application = await openApplication(given, io);
+  const { openApiDocument } = await import('../openapi/document.ts');
+  const { infoOf } = await import('../openapi/info.ts');
+  return [application, openApiDocument(application, infoOf(application.directory, application.declaration.openapi))];
 }

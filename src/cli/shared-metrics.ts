@@ -1,5 +1,6 @@
 import type { Worker } from 'node:cluster';
-import { type Family, familyOf } from '../telemetry/exposition.ts';
+import { AggregatorRegistry, Gauge, Registry } from 'prom-client';
+import type { MetricsReport } from '../telemetry/metrics.ts';
 import type { SharedMetrics } from '../telemetry/telemetry.ts';
 
 /** Milliseconds that a process may take to tell its metrics. One that is busy for longer is left out, and marked as such. */
@@ -11,7 +12,8 @@ const longPatience = 2 * patience;
 /** A worker asks for the metrics of all; each is asked for its own; whoever asked is told all of them. */
 type Message =
   | { readonly metrics: 'ask' | 'give'; readonly id: number }
-  | { readonly metrics: 'given' | 'all'; readonly id: number; readonly families: readonly Family[] };
+  | { readonly metrics: 'given'; readonly id: number; readonly report: MetricsReport }
+  | { readonly metrics: 'all'; readonly id: number; readonly text: string };
 
 function isMessage(message: unknown): message is Message {
   return typeof message === 'object' && message !== null && 'metrics' in message;
@@ -22,24 +24,24 @@ export function workerMetrics(name: string): SharedMetrics {
   return { labels: { worker: name }, share: shareWithOthers };
 }
 
-function shareWithOthers(own: () => readonly Family[]): () => Promise<readonly Family[]> {
-  const waiting = new Map<number, (families: readonly Family[]) => void>();
+function shareWithOthers(own: () => Promise<MetricsReport>): () => Promise<string> {
+  const waiting = new Map<number, (text: string) => void>();
   let last = 0;
   process.on('message', (message) => {
     if (!isMessage(message)) return;
-    if (message.metrics === 'give') send({ metrics: 'given', id: message.id, families: own() });
-    if (message.metrics === 'all') waiting.get(message.id)?.(message.families);
+    if (message.metrics === 'give') own().then((report) => send({ metrics: 'given', id: message.id, report }));
+    if (message.metrics === 'all') waiting.get(message.id)?.(message.text);
   });
   const send = (message: Message) => void (process.connected && process.send?.(message));
   return () =>
     new Promise((resolve) => {
       const id = ++last;
-      const settle = (families: readonly Family[]) => {
+      const settle = (text: string) => {
         clearTimeout(timer);
         waiting.delete(id);
-        resolve(families);
+        resolve(text);
       };
-      const timer = setTimeout(() => settle(own()), longPatience);
+      const timer = setTimeout(() => own().then((report) => textOf([report]).then(settle)), longPatience);
       waiting.set(id, settle);
       send({ metrics: 'ask', id });
     });
@@ -48,7 +50,7 @@ function shareWithOthers(own: () => readonly Family[]): () => Promise<readonly F
 /** Passes on what workers ask each other. */
 export class MetricsRelay {
   readonly #workers = new Map<string, Worker>();
-  readonly #collecting = new Map<number, (name: string, families: readonly Family[]) => void>();
+  readonly #collecting = new Map<number, (name: string, report: MetricsReport) => void>();
   #last = 0;
 
   /** A worker was started; another of the same name, if there was one, has ended. */
@@ -56,32 +58,44 @@ export class MetricsRelay {
     this.#workers.set(name, worker);
     worker.on('message', (message: unknown) => {
       if (!isMessage(message)) return;
-      if (message.metrics === 'given') this.#collecting.get(message.id)?.(name, message.families);
+      if (message.metrics === 'given') this.#collecting.get(message.id)?.(name, message.report);
       if (message.metrics === 'ask') {
         const { id } = message;
-        this.#collect().then((families) => tell(worker, { metrics: 'all', id, families }));
+        this.#collect().then((text) => tell(worker, { metrics: 'all', id, text }));
       }
     });
   }
 
-  async #collect(): Promise<readonly Family[]> {
+  async #collect(): Promise<string> {
     const id = ++this.#last;
-    const given = new Map<string, readonly Family[]>();
+    const given = new Map<string, MetricsReport>();
     const asked = [...this.#workers].filter(([, worker]) => tell(worker, { metrics: 'give', id }));
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, patience);
-      this.#collecting.set(id, (name, families) => {
-        given.set(name, families);
+      this.#collecting.set(id, (name, report) => {
+        given.set(name, report);
         if (given.size < asked.length) return;
         clearTimeout(timer);
         resolve();
       });
     });
     this.#collecting.delete(id);
-    const up = [...this.#workers.keys()].map((worker) => [{ worker }, given.has(worker) ? 1 : 0] as const);
-    const told = familyOf({ name: 'worker_up', help: '1 where the process told its metrics.', type: 'gauge' }, up, {});
-    return [told, ...[...given].sort(([one], [other]) => Number(one) - Number(other)).flatMap(([, families]) => families)];
+    const registry = new Registry();
+    const up = new Gauge({
+      name: 'worker_up',
+      help: '1 where the process told its metrics.',
+      labelNames: ['worker'],
+      registers: [registry],
+    });
+    for (const worker of this.#workers.keys()) up.set({ worker }, given.has(worker) ? 1 : 0);
+    const sorted = [...given].sort(([one], [other]) => Number(one) - Number(other));
+    return textOf([await registry.getMetricsAsJSON(), ...sorted.map(([, report]) => report)]);
   }
+}
+
+/** Metrics of several processes, whose labels tell them apart. */
+function textOf(reports: MetricsReport[]): Promise<string> {
+  return AggregatorRegistry.aggregate(reports).metrics();
 }
 
 /** Whether there is anybody to tell. */

@@ -10,16 +10,11 @@ import { RequestIds } from '../traffic/request-id.ts';
 
 const { createServer } = process.getBuiltinModule('node:http');
 
-/** What answers as long as there is no database: the process lives, and is not ready. */
-export interface WaitingServer {
-  readonly address: AddressInfo;
-  close(): Promise<void>;
-}
-
+/** Answers as long as there is no database: the process lives, and is not ready. */
 export async function startWaiting(
   { health, requestIdHeader }: ServerDeclaration,
   { host, port }: { readonly host: string; readonly port: number },
-): Promise<WaitingServer> {
+) {
   const away = problem('database_unavailable', {}, { headers: retryLater });
   const ids = requestIdHeader === null ? null : new RequestIds(requestIdHeader);
   const server = createServer((request, response) => {

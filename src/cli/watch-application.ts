@@ -16,7 +16,6 @@ const quiet = 100;
 /** Hidden files, what editors put beside a file while they save it, and what is installed. */
 const ignored = /(^|\/)(\.[^/]*|node_modules|4913)(\/|$)|~$/;
 
-/** Watches `config/` and `src/` of an application. */
 export function watchApplication(directory: string): ApplicationWatcher {
   const watchers = new Map<string, FSWatcher>();
   const changed = new Set<string>();

@@ -1,13 +1,12 @@
-import { TableNotFoundException } from '@mikro-orm/core';
 import { dialectOf } from '../dialect/dialect.ts';
-import { makeTable } from './make-table.ts';
 import type { Mapper, RequestEntityManager } from './mapper.ts';
+import { OwnTable } from './own-table.ts';
 
 /** Where the answers to requests with an `Idempotency-Key` are kept, in the database of the application. */
 export const answerTable = 'declarest_idempotency';
 
 /** What makes the table, on either database. */
-export const createAnswerTableSql: readonly string[] = Object.freeze([
+const createAnswerTableSql: readonly string[] = Object.freeze([
   `create table if not exists ${answerTable} (id varchar(64) primary key, fingerprint varchar(64) not null, answer text, expires_at bigint not null)`,
   `create index if not exists ${answerTable}_expires_at on ${answerTable} (expires_at)`,
 ]);
@@ -27,29 +26,18 @@ const batch = 500;
 /** Keeps answers in the transaction of the change that they tell of. Times are milliseconds since 1970. */
 export class AnswerTable {
   readonly #mapper: Mapper;
-  readonly #makes: boolean;
-  #made: Promise<boolean> | null = null;
+  readonly #table: OwnTable;
   #cleansAt = 0;
 
   /** @param makes Whether the table is made where it is missing. */
   constructor(mapper: Mapper, makes: boolean) {
     this.#mapper = mapper;
-    this.#makes = makes;
+    this.#table = new OwnTable(mapper, answerTable, makes ? createAnswerTableSql : null);
   }
 
-  /** Whether there is the table, which is made with the first request that needs it. What was not so is looked at anew. */
+  /** Whether there is the table. */
   isThere(): Promise<boolean> {
-    this.#made ??= this.#make().then(
-      (isMade) => {
-        if (!isMade) this.#made = null;
-        return isMade;
-      },
-      (error: unknown) => {
-        this.#made = null;
-        throw error;
-      },
-    );
-    return this.#made;
+    return this.#table.isThere();
   }
 
   /** The answer that is kept under an id. */
@@ -91,16 +79,5 @@ export class AnswerTable {
       })
       // what could not be removed now is removed the next time
       .catch(() => undefined);
-  }
-
-  async #make(): Promise<boolean> {
-    try {
-      await this.#mapper.em.fork().execute(`select 1 from ${answerTable} limit 1`);
-    } catch (error) {
-      if (!(error instanceof TableNotFoundException)) throw error;
-      if (!this.#makes) return false;
-      await makeTable(this.#mapper, answerTable, createAnswerTableSql);
-    }
-    return true;
   }
 }

@@ -38,11 +38,12 @@ interface Shared {
  * when the later of them asks. So nobody is answered from a snapshot older than their request, and of each kind at most one
  * runs while one waits.
  */
-export function coalescing(executor: Executor): Executor {
+export function coalesced(rows: Executor['rows']): Executor['rows'] {
   const shared = new Map<string, Shared>();
 
   function send(key: string, statement: Statement, parameters: readonly unknown[]): Promise<unknown[][]> {
-    const sent = sentBy(executor, statement, parameters);
+    // an error is thrown to those who wait for it, and to nobody after them
+    const sent = new Promise<unknown[][]>((resolve) => resolve(rows(statement, parameters)));
     const entry: Shared = { running: sent, waiting: null };
     shared.set(key, entry);
     const done = () => {
@@ -52,31 +53,14 @@ export function coalescing(executor: Executor): Executor {
     return sent;
   }
 
-  return {
-    format: executor.format,
-    rows(statement, parameters) {
-      const key = `${statement.name} ${parameters.map(identityOf).join()}`;
-      const entry = shared.get(key);
-      if (!entry) return send(key, statement, parameters);
-      entry.waiting ??= entry.running.then(
-        () => send(key, statement, parameters),
-        () => send(key, statement, parameters),
-      );
-      return entry.waiting;
-    },
-    underWay: () => executor.underWay(),
-    ...(executor.connections && { connections: executor.connections }),
-    close: () => executor.close(),
+  return (statement, parameters) => {
+    const key = `${statement.name} ${parameters.map(identityOf).join()}`;
+    const entry = shared.get(key);
+    if (!entry) return send(key, statement, parameters);
+    const next = () => send(key, statement, parameters);
+    entry.waiting ??= entry.running.then(next, next);
+    return entry.waiting;
   };
-}
-
-/** Whatever an executor throws, it throws to those who wait for it and to nobody after them. */
-function sentBy(executor: Executor, statement: Statement, parameters: readonly unknown[]): Promise<unknown[][]> {
-  try {
-    return executor.rows(statement, parameters);
-  } catch (error) {
-    return Promise.reject(error);
-  }
 }
 
 /** A text that no other value has. */

@@ -1,7 +1,7 @@
 import { type Dialect, dialectOf } from '../dialect/dialect.ts';
 import type { Statement } from './executor.ts';
-import { makeTable } from './make-table.ts';
 import type { Mapper } from './mapper.ts';
+import { OwnTable } from './own-table.ts';
 import type { Writer } from './writer.ts';
 
 /** Requests of a caller that were counted, and when counting begins anew, in milliseconds since 1970. */
@@ -20,16 +20,16 @@ function createRateTableSql({ sql }: Dialect): string {
 
 /** Counts requests in the database of the application, one statement each, so that no two processes are in each other's way. */
 export class RateTable {
-  readonly #mapper: Mapper;
+  readonly #table: OwnTable;
   readonly #writer: Pick<Writer, 'change'>;
   readonly #count: Statement;
   readonly #clean: Statement;
-  #made: Promise<unknown> | null = null;
 
   constructor(mapper: Mapper, writer: Pick<Writer, 'change'>) {
-    this.#mapper = mapper;
+    const dialect = dialectOf(mapper);
+    this.#table = new OwnTable(mapper, rateTable, [createRateTableSql(dialect)]);
     this.#writer = writer;
-    const { sql } = dialectOf(mapper);
+    const { sql } = dialect;
     const [caller, resetsAt, now] = [sql.parameter(1), sql.typedParameter(2, 'bigint'), sql.typedParameter(3, 'bigint')];
     const isOver = `${rateTable}.resets_at <= ${now}`;
     this.#count = {
@@ -48,7 +48,7 @@ export class RateTable {
   }
 
   async hit(caller: string, window: number, now: number): Promise<Hits> {
-    await this.#isMade();
+    await this.#table.isThere();
     const [row] = await this.#writer.change([{ statement: this.#count, parameters: [caller, now + window, now] }]);
     return { hits: Number(row?.[0]), resetsAt: Number(row?.[1]) };
   }
@@ -56,22 +56,5 @@ export class RateTable {
   /** Removes whoever has asked nothing since their window was over. */
   async clean(now: number): Promise<void> {
     await this.#writer.change([{ statement: this.#clean, parameters: [now] }]);
-  }
-
-  /** The table is made with the first request that is counted; a database that is away then is tried again. */
-  #isMade(): Promise<unknown> {
-    this.#made ??= this.#make().catch((error: unknown) => {
-      this.#made = null;
-      throw error;
-    });
-    return this.#made;
-  }
-
-  async #make(): Promise<void> {
-    try {
-      await this.#mapper.em.fork().execute(`select 1 from ${rateTable} limit 1`);
-    } catch {
-      await makeTable(this.#mapper, rateTable, [createRateTableSql(dialectOf(this.#mapper))]);
-    }
   }
 }

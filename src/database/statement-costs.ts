@@ -1,6 +1,7 @@
 import type { Statement } from './executor.ts';
+import { LruCache } from './lru-cache.ts';
 
-/** Statements whose cost is remembered; beyond that the oldest is forgotten. */
+/** Statements whose cost is remembered. */
 const kept = 2000;
 
 /** No statement is remembered as longer than this, in milliseconds, so that each can become a short one again. */
@@ -18,7 +19,7 @@ interface Cost {
 
 /** How long each statement took lately: the longest time, which fades while it is shorter. */
 export class StatementCosts {
-  readonly #costs = new Map<string, Cost>();
+  readonly #costs = new LruCache<Cost>(kept);
 
   /** Milliseconds, or undefined for what was not sent yet. */
   of(statement: Statement, parameters: readonly unknown[]): number | undefined {
@@ -27,12 +28,7 @@ export class StatementCosts {
   }
 
   note(statement: Statement, parameters: readonly unknown[], milliseconds: number): void {
-    let cost = this.#costs.get(statement.name);
-    if (!cost) {
-      if (this.#costs.size >= kept) this.#costs.delete(this.#costs.keys().next().value as string);
-      cost = { offset: offsetIn(statement.text), peaks: [] };
-      this.#costs.set(statement.name, cost);
-    }
+    const cost = this.#costs.get(statement.name, () => ({ offset: offsetIn(statement.text), peaks: [] }));
     const depth = depthOf(cost, parameters);
     const before = cost.peaks[depth] ?? 0;
     const now = Math.min(milliseconds, most);

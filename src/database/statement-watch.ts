@@ -1,5 +1,9 @@
+import type { OnStatement } from './statements-of.ts';
+
 /** Is told of the statements of an application, by whoever sends them. */
 export interface StatementWatch {
+  /** One is about to be sent. */
+  readonly sent?: OnStatement | undefined;
   /** The database has answered one, after so many milliseconds. */
   readonly answered?: (took: number, isFailure: boolean) => void;
   /**

@@ -1,28 +1,27 @@
 import { classWords, resolveClass } from './names/class-names.ts';
 import { unreadable } from './placeholders.ts';
+import { isPlainObject } from './plain-object.ts';
 import type { Report } from './report.ts';
 import {
   canonicalKey,
-  type DescribedShape,
   type Entry,
   isContainer,
   type Key,
-  type ListShape,
   type MapShape,
   type ObjectShape,
   optionFor,
   type Schema,
   type Shape,
-  type TextShape,
+  type ShapeOf,
 } from './shape.ts';
 import { didYouMean, listed, nearest } from './suggest.ts';
-import type { Catalog, DescribedDeclaration, Path, StandardSchema } from './types.ts';
+import type { Catalog, DescribedDeclaration, Path, StandardSchema } from './vocabulary.ts';
 
 /**
  * Checks a value against a shape, reports all that is wrong with it, and fills in the defaults.
  * What is wrong counts as absent: its default where it has one, else undefined.
  */
-export function check<T>(schema: Schema<T>, value: unknown, path: Path, context: CheckContext): T | undefined {
+export function check<T>(schema: Schema<T, unknown>, value: unknown, path: Path, context: CheckContext): T | undefined {
   return checkShape(schema, value, path, context) as T | undefined;
 }
 
@@ -48,24 +47,27 @@ function checkShape(shape: Shape, value: unknown, path: Path, context: CheckCont
     case 'text':
       return checkText(shape, value, mustBe);
     case 'class':
-      if (typeof value === 'string' ? value !== '' : typeof value === 'function' || isInstance(value)) {
-        return resolveClass(shape.of, value, context.catalog, fail);
-      }
-      return mustBe(expectedOf(shape));
+      return isNamed(value) ? resolveClass(shape.of, value, context.catalog, fail) : mustBe(expectedOf(shape));
     case 'described': {
       const found = checkDescribed(shape, value, context, fail);
       return found === null ? mustBe(expectedOf(shape)) : found;
     }
     case 'any':
-      return isMapping(value) ? value : mustBe('a mapping', true);
+      return isPlainObject(value) ? value : mustBe('a mapping', true);
     case 'list':
       return Array.isArray(value ?? []) ? checkList(shape, (value ?? []) as unknown[], path, context) : mustBe(expectedOf(shape));
     case 'map':
-      return isMapping(value ?? {}) ? checkMap(shape, (value ?? {}) as Mapping, path, context) : mustBe(expectedOf(shape));
+      return isPlainObject(value ?? {}) ? checkMap(shape, (value ?? {}) as Mapping, path, context) : mustBe(expectedOf(shape));
     case 'object':
-      return isMapping(value ?? {}) ? checkObject(shape, (value ?? {}) as Mapping, path, context) : mustBe(expectedOf(shape));
+      return isPlainObject(value ?? {}) ? checkObject(shape, (value ?? {}) as Mapping, path, context) : mustBe(expectedOf(shape));
     case 'either': {
-      const written = Array.isArray(value) ? 'list' : isMapping(value) ? 'mapping' : typeof value === 'string' ? 'scalar' : null;
+      const written = Array.isArray(value)
+        ? 'list'
+        : isPlainObject(value)
+          ? 'mapping'
+          : typeof value === 'string'
+            ? 'scalar'
+            : null;
       const option = written && optionFor(shape, written);
       return option ? checkShape(option, value, path, context) : mustBe(expectedOf(shape), shape.secret);
     }
@@ -74,27 +76,25 @@ function checkShape(shape: Shape, value: unknown, path: Path, context: CheckCont
 
 /** Null: it is nothing of the kind; undefined: what is wrong was told. */
 function checkDescribed(
-  { around }: DescribedShape,
+  { around }: ShapeOf<'described'>,
   value: unknown,
   { catalog }: CheckContext,
   fail: (message: string) => undefined,
 ): DescribedDeclaration | undefined | null {
-  const modelOf = (given: unknown, as: 'one' | DescribedShape['around'][number]) => {
+  const modelOf = (given: unknown, as: 'one' | ShapeOf<'described'>['around'][number]) => {
     const model = resolveClass('models', given, catalog, fail);
-    return model && Object.freeze({ kind: 'model' as const, model, as });
+    return model && { kind: 'model' as const, model, as };
   };
-  const isNamed = (given: unknown) =>
-    (typeof given === 'string' && given !== '') || typeof given === 'function' || isInstance(given);
-  if (isStandardSchema(value)) return Object.freeze({ kind: 'standard' as const, schema: value });
+  if (isStandardSchema(value)) return { kind: 'standard' as const, schema: value };
   if (isNamed(value)) return modelOf(value, 'one');
-  if (!isMapping(value)) return null;
+  if (!isPlainObject(value)) return null;
   const [key, ...others] = writtenKeys(value);
   const wrapped = others.length === 0 && around.find((name) => name === key);
   if (wrapped && isNamed(value[wrapped])) return modelOf(value[wrapped], wrapped);
-  return Object.freeze({ kind: 'json' as const, schema: JSON.parse(JSON.stringify(value)) });
+  return { kind: 'json' as const, schema: JSON.parse(JSON.stringify(value)) };
 }
 
-function checkText(shape: TextShape, value: unknown, mustBe: (expected: string, secret?: boolean) => undefined): unknown {
+function checkText(shape: ShapeOf<'text'>, value: unknown, mustBe: (expected: string, secret?: boolean) => undefined): unknown {
   if (typeof value !== 'string') return mustBe(expectedOf(shape), shape.secret);
   if (shape.values && !shape.values.includes(value))
     return mustBe(`${shape.expected}${suggestion(value, shape.values)}`, shape.secret);
@@ -110,8 +110,8 @@ function suggestion(value: string, values: readonly string[]): string {
   return found === null ? '' : ` (did you mean "${found}"?)`;
 }
 
-function checkList(shape: ListShape, items: readonly unknown[], path: Path, context: CheckContext): unknown {
-  if (items.length < shape.min) context.report.add(path, `${nameOf(path)} must have at least ${entriesWord(shape.min)}`);
+function checkList(shape: ShapeOf<'list'>, items: readonly unknown[], path: Path, context: CheckContext): unknown {
+  if (items.length < shape.min) context.report.add(path, `${nameOf(path)} must have at least one entry`);
   if (items.length > shape.max) {
     context.report.add(path, `${nameOf(path)} must be a mapping, or an empty list; given: ${given(items, false)}`);
     return undefined;
@@ -132,7 +132,7 @@ function checkMap(shape: MapShape, value: Mapping, path: Path, context: CheckCon
   const made: Entry<unknown>[] = [];
   const keys = writtenKeys(value);
   if (keys.length < shape.min) {
-    context.report.add(path, `${nameOf(path)} must have at least ${entriesWord(shape.min)}`);
+    context.report.add(path, `${nameOf(path)} must have at least one entry`);
     return undefined;
   }
   for (const key of keys) {
@@ -178,13 +178,13 @@ function checkObject(shape: ObjectShape, value: Mapping, path: Path, context: Ch
   return made;
 }
 
-function defaultOf(key: Key<unknown>, item: unknown, path: Path, context: CheckContext): unknown {
+function defaultOf(key: Key, item: unknown, path: Path, context: CheckContext): unknown {
   // Null survives `??` only where it was written and is allowed.
   if (item === null && key.shape.nullable) return null;
   return key.default === undefined ? undefined : checkShape(key.shape, key.default, path, context);
 }
 
-function missing(name: string, { shape, shown }: Key<unknown>): string {
+function missing(name: string, { shape, shown }: Key): string {
   const example = typeof shown === 'string' ? `, for example "${name}: ${shown}"` : '';
   return `the key "${name}" is missing: add ${expectedOf(shape)}${example}`;
 }
@@ -212,20 +212,15 @@ function expectedOf(shape: Shape): string {
 
 type Mapping = Readonly<Record<string, unknown>>;
 
-function isMapping(value: unknown): value is Mapping {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
-  const prototype = Object.getPrototypeOf(value);
-  return prototype === null || prototype === Object.prototype;
-}
-
 // arktype's schemas are functions, valibot's are plain objects
 function isStandardSchema(value: unknown): value is StandardSchema {
   return ((typeof value === 'object' && value !== null) || typeof value === 'function') && '~standard' in value;
 }
 
-/** An object of some class, such as a MikroORM schema. */
-function isInstance(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && !isMapping(value);
+/** Whether a value names a class, or is one, or an object of one, such as a MikroORM schema. */
+function isNamed(value: unknown): boolean {
+  if (typeof value !== 'object') return typeof value === 'function' || (typeof value === 'string' && value !== '');
+  return value !== null && !Array.isArray(value) && !isPlainObject(value);
 }
 
 /** In code a key may be there and undefined. */
@@ -235,10 +230,6 @@ function writtenKeys(value: Mapping): string[] {
 
 function isIntegerIn(value: unknown, min: number, max: number): boolean {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= min && value <= max;
-}
-
-function entriesWord(count: number): string {
-  return count === 1 ? 'one entry' : `${count} entries`;
 }
 
 /** `"class"`, or `"default_sort[0]"` for an item of a list. */

@@ -1,4 +1,6 @@
-import type { Place } from './types.ts';
+import { isPlainObject } from './plain-object.ts';
+import type { ReportedError } from './source.ts';
+import type { Place } from './vocabulary.ts';
 import type { Written, WrittenEntry, WrittenMapping } from './written.ts';
 
 /** A module in `config/` that gives a part of the declaration as its default export. */
@@ -10,17 +12,21 @@ export interface ConfigModule {
   readonly value: unknown;
 }
 
-/** A declaration written as a module, in the form that YAML files are read into. Null: its default export is no object. */
-export function writtenModule({ file, text, value }: ConfigModule): WrittenMapping | null {
+/** A declaration written as a module, in the form that YAML files are read into; null, and an error, if it is no object. */
+export function writtenModule({ file, text, value }: ConfigModule, errors: ReportedError[]): WrittenMapping | null {
   const written = writtenValue(value, 0, (offset) => placeAt(file, text, offset), text);
-  return written.kind === 'mapping' ? written : null;
+  if (written.kind === 'mapping') return written;
+  const message = 'the module must have an object as its default export: export default { app_main: { … } }';
+  errors.push({ place: { file, line: 1, column: 1 }, path: [], message });
+  return null;
 }
 
 /** Keys are found in the source one inside the other, which is where they are unless the declaration is computed. */
 function writtenValue(value: unknown, offset: number, placeOf: (offset: number) => Place, text: string): Written {
   const place = placeOf(offset);
   if (Array.isArray(value)) return { kind: 'list', place, items: value.map((item) => writtenValue(item, offset, placeOf, text)) };
-  if (!isPlain(value)) return { kind: 'scalar', place, value, literal: true };
+  // a schema of valibot is a plain object, and is taken as a whole
+  if (!isPlainObject(value) || '~standard' in value) return { kind: 'scalar', place, value, literal: true };
   const entries = new Map<string, WrittenEntry>();
   for (const [key, item] of Object.entries(value)) {
     if (item === undefined) continue;
@@ -28,13 +34,6 @@ function writtenValue(value: unknown, offset: number, placeOf: (offset: number) 
     entries.set(key, { keyPlace: placeOf(at), node: writtenValue(item, at, placeOf, text) });
   }
   return { kind: 'mapping', place, entries };
-}
-
-function isPlain(value: unknown): value is Record<string, unknown> {
-  // a schema of valibot is a plain object, and is taken as a whole
-  if (typeof value !== 'object' || value === null || '~standard' in value) return false;
-  const prototype = Object.getPrototypeOf(value);
-  return prototype === Object.prototype || prototype === null;
 }
 
 function offsetOf(key: string, from: number, text: string): number {

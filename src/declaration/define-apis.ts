@@ -1,24 +1,19 @@
 import type { CheckedApis } from './checked-apis.ts';
 import type { FilterOperator } from './filter-operators.ts';
 import type { RolesOf, WithRoles } from './names/role-names.ts';
-import type { Format, HttpMethod, LogLevel, SearchMethod, StandardSchema } from './types.ts';
+import type { appMain } from './schema.ts';
+import type { apiRateLimit } from './settings-schema.ts';
+import type { GivenTo } from './shape.ts';
+import type { AnyClass, Format, HttpMethod, SearchMethod, StandardSchema } from './vocabulary.ts';
 
 /** A model: its class, or the MikroORM schema that describes it. */
-export type ModelClass = (abstract new (...args: never[]) => object) | { readonly meta: object; readonly class: unknown };
+type ModelClass = AnyClass | { readonly meta: object; readonly class: unknown };
 
-/** A class of the application, such as a controller. */
-export type AnyClass = abstract new (...args: never[]) => object;
+type Given = GivenTo<typeof appMain>;
 
 /** Everything under `app_main`, for declarations in code. */
-export interface AppMain {
+export interface AppMain extends Omit<Given, 'apis'> {
   readonly apis?: Apis;
-  readonly database?: DatabaseOptions;
-  readonly security?: SecurityOptions;
-  readonly pagination?: PaginationOptions;
-  readonly server?: ServerOptions;
-  readonly formats?: readonly Format[];
-  readonly exports?: ExportsOptions;
-  readonly openapi?: OpenApiOptions;
 }
 
 /** APIs by a key of your choice, or a list of APIs that each have a name. */
@@ -35,15 +30,15 @@ export interface ListOptions {
   readonly search?: readonly string[] | { readonly fields: readonly string[]; readonly using?: SearchMethod };
 }
 
-export interface Api extends ListOptions {
+interface Api extends ListOptions {
   readonly class: string | ModelClass;
   readonly name?: string;
   readonly base_path: string;
   readonly controller?: string | AnyClass | null;
   readonly base_role?: string | null;
   readonly actions: Readonly<Record<string, Action | null>>;
-  readonly pagination?: PaginationOptions;
-  readonly rate_limit?: RateLimitOptions | null;
+  readonly pagination?: NonNullable<Given['pagination']>;
+  readonly rate_limit?: GivenTo<typeof apiRateLimit> | null;
   readonly require_if_match?: boolean;
   readonly formats?: readonly Format[];
   /** What it is for, in Markdown. */
@@ -52,7 +47,7 @@ export interface Api extends ListOptions {
   readonly hidden?: boolean;
 }
 
-export interface Action extends ListOptions {
+interface Action extends ListOptions {
   readonly methods?: Readonly<Partial<Record<HttpMethod, boolean>>>;
   readonly roles?: Readonly<Partial<Record<HttpMethod, string | null>>>;
   readonly controller_action?: string | null;
@@ -81,92 +76,7 @@ export interface Action extends ListOptions {
 }
 
 /** A JSON Schema (2020-12). */
-export type JsonSchema = { readonly [keyword: string]: unknown };
-
-export interface DatabaseOptions {
-  readonly url?: string;
-  readonly schema?: 'update' | 'none';
-  readonly pool?: number;
-  readonly connect_timeout?: number;
-  readonly statement_timeout?: number;
-  readonly prepared_statements?: boolean;
-}
-
-export interface SecurityOptions {
-  readonly require_role?: boolean;
-  readonly strategy?: 'affirmative' | 'consensus' | 'unanimous' | 'priority';
-  readonly role_hierarchy?: Readonly<Record<string, readonly string[]>>;
-  readonly jwt?: JwtOptions | null;
-  readonly api_keys?: Readonly<Record<string, { readonly key: string; readonly roles?: readonly string[] }>>;
-  readonly authenticator?: string | AnyClass | null;
-}
-
-export interface JwtOptions {
-  readonly secret?: string | null;
-  /** `HS256`, or an asymmetric one together with `jwks`. */
-  readonly algorithm?: string;
-  readonly issuer?: string | null;
-  readonly audience?: string | null;
-  readonly jwks?: string | { readonly keys: readonly object[] } | null;
-}
-
-export interface PaginationOptions {
-  readonly items_per_page?: number;
-  readonly max_items_per_page?: number;
-  readonly max_offset?: number;
-  readonly count?: 'exact' | 'estimated' | { readonly capped: number };
-  readonly max_or_depth?: number;
-  readonly max_or_groups?: number;
-}
-
-export interface ExportsOptions {
-  readonly at_once?: number;
-  readonly stall_timeout?: number;
-}
-
-export interface OpenApiOptions {
-  readonly enabled?: boolean | null;
-  readonly title?: string | null;
-  readonly version?: string | null;
-  readonly description?: string | null;
-  readonly path?: string | null;
-  readonly docs?: string | null;
-  readonly greeting?: boolean;
-}
-
-export interface ServerOptions {
-  readonly host?: string;
-  readonly port?: number;
-  readonly base_url?: string;
-  readonly body_limit?: number;
-  readonly json_depth?: number;
-  readonly url_limit?: number;
-  readonly header_limit?: number;
-  readonly max_parameters?: number;
-  readonly parameter_limit?: number;
-  readonly header_timeout?: number;
-  readonly request_timeout?: number;
-  readonly handler_timeout?: number;
-  readonly keep_alive_timeout?: number;
-  readonly max_concurrent?: number;
-  readonly busy_concurrent?: number;
-  readonly shutdown_timeout?: number;
-  readonly trust_proxy?: readonly string[];
-  readonly rate_limit?: (RateLimitOptions & { readonly store?: 'memory' | 'database' }) | null;
-  readonly idempotency?: { readonly ttl?: number; readonly answer_limit?: number } | null;
-  readonly require_if_match?: boolean;
-  readonly health?: { readonly live?: string | null; readonly ready?: string | null } | null;
-  readonly request_id?: string | null;
-  readonly metrics?: { readonly path?: string; readonly role?: string | null } | null;
-  readonly timing?: boolean;
-  readonly log?: { readonly level?: LogLevel; readonly redact?: readonly string[] };
-}
-
-export interface RateLimitOptions {
-  readonly limit: number;
-  readonly window?: number;
-  readonly by?: 'user' | 'address';
-}
+type JsonSchema = { readonly [keyword: string]: unknown };
 
 /** The entries of config/routes.yaml, in code. */
 export type Routes = Readonly<Record<string, { readonly resource: string; readonly type: 'service' }>>;

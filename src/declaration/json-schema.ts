@@ -1,5 +1,5 @@
 import { block, root, routes } from './schema.ts';
-import { isContainer, type Key, type ObjectShape, type Shape, type TextShape } from './shape.ts';
+import { isContainer, type Key, type ObjectShape, type Shape, type ShapeOf } from './shape.ts';
 
 type Json = { [key: string]: unknown };
 
@@ -62,7 +62,7 @@ function schemaOf(shape: Shape, definitions: Map<string, Json>): Json {
   }
 }
 
-function textSchema({ values, pattern, nullable }: TextShape): Json {
+function textSchema({ values, pattern, nullable }: ShapeOf<'text'>): Json {
   if (values) return orNull({ anyOf: [{ enum: [...values] }, placeholder] }, nullable);
   if (pattern) return orNull({ anyOf: [{ type: 'string', pattern: pattern.source }, placeholder] }, nullable);
   return orNull({ type: 'string' }, nullable);
@@ -97,7 +97,7 @@ function spellings(name: string): string[] {
   return [...new Set([name, name.replaceAll('-', '_'), name.replaceAll('_', '-')])];
 }
 
-function keySchema(key: Key<unknown>, definitions: Map<string, Json>): Json {
+function keySchema(key: Key, definitions: Map<string, Json>): Json {
   const empty = !key.required && isContainer(key.shape) && !key.shape.nullable;
   return {
     description: key.defaultNote ? `${key.doc} Default: ${key.defaultNote}.` : key.doc,

@@ -1,12 +1,13 @@
 import { isContainer, type Shape } from './shape.ts';
-import type { Path } from './types.ts';
-import { type ReadingError, shapeUnder, type Written, type WrittenEntry } from './written.ts';
+import type { ReportedError } from './source.ts';
+import type { Path } from './vocabulary.ts';
+import { shapeUnder, type Written, type WrittenEntry } from './written.ts';
 
 /**
  * Puts `later` over `earlier`: mappings deep, lists and scalars replaced, lists of APIs appended.
  * An empty value where a mapping or list belongs (`app_main:` with everything below commented out) changes nothing.
  */
-export function merge(earlier: Written, later: Written, path: Path, shape: Shape | null, errors: ReadingError[]): Written {
+export function merge(earlier: Written, later: Written, path: Path, shape: Shape | null, errors: ReportedError[]): Written {
   if (isEmpty(later) && shape && isContainer(shape) && !shape.nullable) return earlier;
   if (earlier.kind === 'mapping' && later.kind === 'mapping') {
     const entries = new Map<string, WrittenEntry>(earlier.entries);

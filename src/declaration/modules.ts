@@ -3,44 +3,32 @@ import { join, relative, resolve, sep } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { ConfigModule } from './config-module.ts';
 import { resolveFromHere } from './module-resolution.ts';
-import { identityOf as classIdentity, nameOf as className } from './names/class-names.ts';
+import { identityOf, nameOf } from './names/class-names.ts';
 import type { ModuleFault } from './report.ts';
-import type { Catalog, Exported, Place } from './types.ts';
+import type { Catalog, Exported, Place } from './vocabulary.ts';
 
-/** Which exports of an application's modules count, by kind. Without a predicate, every exported class does. */
-export interface CatalogKinds {
-  readonly models: (value: unknown) => boolean;
-  readonly controllers?: (value: unknown) => boolean;
-  readonly voters: (value: unknown) => boolean;
-  readonly denormalizers: (value: unknown) => boolean;
-  readonly authenticators: (value: unknown) => boolean;
-  /** The name a declaration calls an export by; null means the name it is exported under. */
-  readonly nameOf?: (value: unknown) => string | null;
-  /** Exports with the same identity are one thing, of which the first counts. */
-  readonly identityOf?: (value: unknown) => unknown;
-}
+export type CatalogKinds = Readonly<
+  Record<'models' | 'voters' | 'denormalizers' | 'authenticators', (value: unknown) => boolean>
+>;
 
 /** What the modules in `src/` of an application export, and which of them could not be loaded. */
 export async function loadCatalog(
   dir: string,
   kinds: CatalogKinds,
 ): Promise<{ readonly catalog: Catalog; readonly faults: readonly ModuleFault[] }> {
-  const { nameOf = className, identityOf = classIdentity } = kinds;
   resolveFromHere();
   const faults: ModuleFault[] = [];
+  const counting = { ...kinds, controllers: isClass, services: () => true };
 
-  async function load(
-    kind: string,
-    counts: (value: unknown) => boolean,
-    naming: (value: unknown) => string | null,
-  ): Promise<readonly Exported[]> {
+  async function load(kind: keyof Catalog): Promise<readonly Exported[]> {
     const found = new Map<unknown, Exported>();
     for (const file of moduleFiles(dir, `src/${kind}`)) {
       for (const [exportName, value] of await exportsOf(dir, file, faults)) {
         const identity = identityOf(value);
-        if (!counts(value) || found.has(identity)) continue;
+        if (!counting[kind](value) || found.has(identity)) continue;
         const stem = file.replace(/\.[^.]+$/, '');
-        const name = naming(value) ?? (exportName === 'default' ? (stem.split('/').at(-1) as string) : exportName);
+        const named = kind === 'services' ? null : nameOf(value);
+        const name = named ?? (exportName === 'default' ? (stem.split('/').at(-1) as string) : exportName);
         found.set(identity, Object.freeze({ name, qualifiedName: `${stem}#${name}`, value }));
       }
     }
@@ -49,18 +37,14 @@ export async function loadCatalog(
 
   // One after the other: the order in which modules are evaluated must not depend on how fast they load.
   const catalog: Catalog = {
-    models: await load('models', kinds.models, nameOf),
-    controllers: await load('controllers', kinds.controllers ?? isClass, nameOf),
-    voters: await load('voters', kinds.voters, nameOf),
-    denormalizers: await load('denormalizers', kinds.denormalizers, nameOf),
-    authenticators: await load('authenticators', kinds.authenticators, nameOf),
-    services: await load(
-      'services',
-      () => true,
-      () => null,
-    ),
+    models: await load('models'),
+    controllers: await load('controllers'),
+    voters: await load('voters'),
+    denormalizers: await load('denormalizers'),
+    authenticators: await load('authenticators'),
+    services: await load('services'),
   };
-  return { catalog: Object.freeze(catalog), faults: Object.freeze(faults) };
+  return { catalog: Object.freeze(catalog), faults };
 }
 
 /** The modules of `config/`, each a part of the declaration in TypeScript or JavaScript. */
@@ -77,27 +61,13 @@ export async function loadConfigModules(
   return { modules, faults };
 }
 
-/** What an application given in code brings. */
+/** What an application given in code brings; services by their id. */
 export function catalogFromCode(
-  {
-    models = [],
-    controllers = [],
-    voters = [],
-    denormalizers = [],
-    authenticators = [],
-    services = {},
-  }: {
-    readonly models?: readonly unknown[];
-    readonly controllers?: readonly unknown[];
-    readonly voters?: readonly unknown[];
-    readonly denormalizers?: readonly unknown[];
-    readonly authenticators?: readonly unknown[];
-    /** By service id. */
+  given: Partial<Readonly<Record<Exclude<keyof Catalog, 'services'>, readonly unknown[]>>> & {
     readonly services?: Readonly<Record<string, unknown>>;
   },
-  { nameOf = className, identityOf = classIdentity }: Pick<CatalogKinds, 'nameOf' | 'identityOf'> = {},
 ): Catalog {
-  const listOf = (values: readonly unknown[]) => {
+  const listOf = (values: readonly unknown[] = []) => {
     const found = new Map<unknown, Exported>();
     for (const value of values) {
       const name = nameOf(value) ?? 'anonymous';
@@ -105,13 +75,14 @@ export function catalogFromCode(
     }
     return Object.freeze([...found.values()]);
   };
+  const services = Object.entries(given.services ?? {});
   return Object.freeze({
-    models: listOf(models),
-    controllers: listOf(controllers),
-    voters: listOf(voters),
-    denormalizers: listOf(denormalizers),
-    authenticators: listOf(authenticators),
-    services: Object.freeze(Object.entries(services).map(([id, value]) => Object.freeze({ name: id, qualifiedName: id, value }))),
+    models: listOf(given.models),
+    controllers: listOf(given.controllers),
+    voters: listOf(given.voters),
+    denormalizers: listOf(given.denormalizers),
+    authenticators: listOf(given.authenticators),
+    services: Object.freeze(services.map(([id, value]) => Object.freeze({ name: id, qualifiedName: id, value }))),
   });
 }
 

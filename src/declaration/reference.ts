@@ -45,7 +45,7 @@ function objectLines(shape: ObjectShape, shown: Readonly<Record<string, unknown>
   });
 }
 
-function keyLines(name: string, key: Key<unknown>, value: unknown, indent: string): Line[] {
+function keyLines(name: string, key: Key, value: unknown, indent: string): Line[] {
   const doc = docOf(key);
   const below = mappingIn(key.shape);
   if (below?.kind === 'object' && typeof value === 'object' && value !== null && !Array.isArray(value)) {
@@ -73,7 +73,7 @@ function mappingIn(shape: Shape): ObjectShape | MapShape | null {
   return option?.kind === 'object' || option?.kind === 'map' ? option : null;
 }
 
-function docOf({ doc, required, defaultNote, shape }: Key<unknown>): string {
+function docOf({ doc, required, defaultNote, shape }: Key): string {
   const parts = [required ? `Required. ${doc}` : doc];
   const values =
     shape.kind === 'text' ? shape.values : shape.kind === 'list' && shape.of.kind === 'text' ? shape.of.values : undefined;

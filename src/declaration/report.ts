@@ -1,14 +1,6 @@
-import type { Source } from './source.ts';
-import type { Path, Place } from './types.ts';
+import { label, type ReportedError, type Source } from './source.ts';
+import type { Path, Place } from './vocabulary.ts';
 
-/** Something wrong with the declaration. */
-export interface ReportedError {
-  readonly place: Place | null;
-  readonly path: Path;
-  readonly message: string;
-}
-
-/** Something wrong with a module of the application. */
 export interface ModuleFault {
   /** `src/models/person.ts` */
   readonly file: string;
@@ -35,7 +27,6 @@ export class Report {
     this.#errors.push({ place: this.#source.placeOf(path, at), path, message });
   }
 
-  /** Reports modules that could not be loaded. */
   addFaults(faults: readonly ModuleFault[]): void {
     for (const { file, place, message } of faults) this.#errors.push({ place, path: [file], message });
   }
@@ -46,23 +37,26 @@ export class Report {
   }
 
   throwIfAny(): void {
-    if (this.#errors.length > 0) throw new DeclarationErrors(this.#errors, (path) => this.#source.label(path));
+    if (this.#errors.length > 0) throw new DeclarationErrors(this.#errors);
   }
 }
+
+/** Where checks of the declaration put what they find. */
+export type Findings = Pick<Report, 'add' | 'touches'>;
 
 /** All that is wrong with a declaration, one line each. */
 export class DeclarationErrors extends Error {
   readonly errors: readonly ReportedError[];
 
-  constructor(errors: readonly ReportedError[], label: (path: Path) => string = (path) => path.join('.')) {
+  constructor(errors: readonly ReportedError[]) {
     const sorted = [...errors].sort(byPlace);
-    super([...new Set(sorted.map((error) => lineOf(error, label)))].join('\n'));
+    super([...new Set(sorted.map(lineOf))].join('\n'));
     this.name = 'DeclarationErrors';
     this.errors = sorted;
   }
 }
 
-function lineOf({ place, path, message }: ReportedError, label: (path: Path) => string): string {
+function lineOf({ place, path, message }: ReportedError): string {
   const where = place ? `${place.file}:${place.line}:${place.column}` : label(path);
   return `${where}: ${message.replace(/\s*\n\s*/g, ' ')}`;
 }

@@ -1,42 +1,10 @@
+import type { CamelCased } from './camel-case.ts';
 import type { FilterOperator } from './filter-operators.ts';
+import type { WrittenAppMain } from './schema.ts';
+import type { DescribedDeclaration, Exported, Format, HttpMethod, Path, SearchMethod } from './vocabulary.ts';
 
-/** The HTTP methods an action can enable, in the order they are shown. */
-export const httpMethods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
-export type HttpMethod = (typeof httpMethods)[number];
-
-/** Formats of responses, as written in the suffix of a path. */
-export const knownFormats = ['json', 'ndjson', 'csv', 'xml'] as const;
-export type Format = (typeof knownFormats)[number];
-
-/** Keys and list positions that lead to a value of the declaration, from the root: `['app_main', 'apis', 'person', 'class']`. */
-export type Path = readonly (string | number)[];
-
-/** Where something was written. */
-export interface Place {
-  readonly file: string;
-  readonly line: number;
-  readonly column: number;
-}
-
-/** A class or object that a module of the application exports, and the two names a declaration can call it by. */
-export interface Exported {
-  /** `Person` */
-  readonly name: string;
-  /** `src/models/person#Person` */
-  readonly qualifiedName: string;
-  readonly value: unknown;
-}
-
-/** What the application brings, by kind. */
-export interface Catalog {
-  readonly models: readonly Exported[];
-  readonly controllers: readonly Exported[];
-  readonly voters: readonly Exported[];
-  readonly denormalizers: readonly Exported[];
-  readonly authenticators: readonly Exported[];
-  /** Route-loading services under their service id (in `name`). */
-  readonly services: readonly Exported[];
-}
+export type * from './vocabulary.ts';
+export { httpMethods, knownFormats, logLevels } from './vocabulary.ts';
 
 /** The whole declaration: checked, every default filled in, frozen. */
 export interface Declaration {
@@ -45,7 +13,7 @@ export interface Declaration {
   readonly database: DatabaseDeclaration;
   readonly security: SecurityDeclaration;
   readonly server: ServerDeclaration;
-  readonly exports: ExportsDeclaration;
+  readonly exports: Section<'exports'>;
   readonly openapi: OpenApiDeclaration;
   readonly formats: readonly Format[];
 }
@@ -57,7 +25,6 @@ export interface ApiDeclaration {
   readonly basePath: string;
   readonly baseRole: string | null;
   readonly pagination: PaginationDeclaration;
-  /** Null: none. */
   readonly rateLimit: RateLimitDeclaration | null;
   /** Whether entities with a version are changed only by who sends `If-Match`. */
   readonly requireIfMatch: boolean;
@@ -76,17 +43,12 @@ export interface SortKey {
   readonly direction: 'asc' | 'desc';
 }
 
-/** What a search in a list makes use of. On SQLite all of them are `like`. */
-export const searchMethods = ['like', 'trigram', 'fulltext'] as const;
-export type SearchMethod = (typeof searchMethods)[number];
-
 /** What callers may ask of a list, by the names that fields have in JSON. */
 export interface ListDeclaration {
   readonly filters: readonly FilterDeclaration[];
   readonly sort: readonly DeclaredPath[];
   readonly search: SearchDeclaration | null;
   readonly defaultSort: readonly SortKey[];
-  /** Where `default_sort` was written. */
   readonly defaultSortPath: Path;
 }
 
@@ -96,7 +58,7 @@ export interface DeclaredPath {
   readonly path: Path;
 }
 
-export interface FilterDeclaration extends DeclaredPath {
+interface FilterDeclaration extends DeclaredPath {
   readonly operators: readonly FilterOperator[];
 }
 
@@ -134,45 +96,10 @@ export interface ActionDeclaration {
   readonly path: Path;
 }
 
-/** What a body or a result is like. */
-export type DescribedDeclaration =
-  | { readonly kind: 'model'; readonly model: Exported; readonly as: 'one' | 'reference' | 'list' | 'collection' }
-  | { readonly kind: 'standard'; readonly schema: StandardSchema }
-  | { readonly kind: 'json'; readonly schema: Readonly<Record<string, unknown>> };
-
-/** A schema of zod, valibot, arktype and the like. */
-export interface StandardSchema {
-  readonly '~standard': {
-    validate(value: unknown): StandardResult | Promise<StandardResult>;
-  };
-}
-
-export interface StandardResult {
-  /** What the value was made into, where nothing is wrong with it. */
-  readonly value?: unknown;
-  readonly issues?:
-    | readonly {
-        readonly message: string;
-        readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
-      }[]
-    | undefined;
-}
-
 export interface AssociationDeclaration {
   readonly property: string;
   /** Empty: the association's own target. */
   readonly types: readonly Exported[];
-}
-
-export interface PaginationDeclaration {
-  readonly itemsPerPage: number;
-  readonly maxItemsPerPage: number;
-  /** 0 means none. */
-  readonly maxOffset: number;
-  readonly count: CountMode;
-  /** How deep groups of conditions may be nested, and how many of them a request may have. */
-  readonly maxOrDepth: number;
-  readonly maxOrGroups: number;
 }
 
 /** How the items of a list are counted: all of them, up to a number, or as the database estimates. */
@@ -181,62 +108,35 @@ export type CountMode = 'exact' | 'estimated' | { readonly capped: number };
 export interface RouteEntry {
   /** `app_cruds` */
   readonly name: string;
-  /** The part of `resource` before the colon. */
   readonly service: string;
-  /** The part of `resource` after the colon. */
   readonly method: string;
   readonly path: Path;
 }
 
-export interface DatabaseDeclaration {
-  readonly url: string;
+export interface PaginationDeclaration extends Omit<Section<'pagination'>, 'count'> {
+  readonly count: CountMode;
+}
+
+/** What is declared under a key of `app_main`. Their meanings and units are those of the schema. */
+type Section<Name extends keyof WrittenAppMain> = CamelCased<WrittenAppMain[Name]>;
+
+export interface DatabaseDeclaration extends Section<'database'> {
   readonly schema: 'update' | 'none';
-  readonly pool: number;
-  /** Milliseconds. */
-  readonly connectTimeout: number;
-  /** Milliseconds; 0 means none. */
-  readonly statementTimeout: number;
-  readonly preparedStatements: boolean;
   /** The database itself refuses to change anything, its schema included. Not declared: tools that only look ask for it. */
   readonly readOnly?: boolean;
 }
 
-export interface ExportsDeclaration {
-  /** How many may run at the same time. */
-  readonly atOnce: number;
-  /** Milliseconds; 0 means none. */
-  readonly stallTimeout: number;
-}
+/** The title, version and description are null if they are those of the application's package, and a path if nothing is served there. */
+export type OpenApiDeclaration = Section<'openapi'>;
 
-export interface OpenApiDeclaration {
-  /** Whether anything of it is served; null where that was not written. */
-  readonly enabled: boolean | null;
-  /** Null: as the package of the application says. */
-  readonly title: string | null;
-  readonly version: string | null;
-  readonly description: string | null;
-  /** Where the document is, and where the docs page; null: nowhere. */
-  readonly path: string | null;
-  readonly docs: string | null;
-  readonly greeting: boolean;
-}
-
-export interface SecurityDeclaration {
-  readonly requireRole: boolean;
-  readonly strategy: 'affirmative' | 'consensus' | 'unanimous' | 'priority';
+export interface SecurityDeclaration extends Omit<Section<'security'>, 'jwt' | 'apiKeys' | 'roleHierarchy'> {
   readonly roleHierarchy: Readonly<Record<string, readonly string[]>>;
   readonly jwt: JwtDeclaration | null;
   readonly apiKeys: readonly ApiKeyDeclaration[];
-  /** A class of the application's own; null means every class that `src/authenticators` exports. */
-  readonly authenticator: Exported | null;
 }
 
-export interface JwtDeclaration {
-  /** Null together with `jwks`: the application's development key, outside production only. */
-  readonly secret: string | null;
-  readonly algorithm: string;
-  readonly issuer: string | null;
-  readonly audience: string | null;
+/** Without `secret` and `jwks`, tokens are signed with the application's development key, outside production only. */
+export interface JwtDeclaration extends Omit<NonNullable<Section<'security'>['jwt']>, 'jwks'> {
   /** An address, a file of the application, or the key set itself. */
   readonly jwks: string | { readonly keys: readonly unknown[] } | null;
 }
@@ -248,76 +148,19 @@ export interface ApiKeyDeclaration {
   readonly roles: readonly string[];
 }
 
-export interface ServerDeclaration {
-  readonly host: string;
-  readonly port: number;
-  /** Put before every link and `Location`. */
-  readonly baseUrl: string;
-  /** Bytes. */
-  readonly bodyLimit: number;
-  readonly jsonDepth: number;
-  /** Characters. */
-  readonly urlLimit: number;
-  /** Bytes. */
-  readonly headerLimit: number;
-  readonly maxParameters: number;
-  /** Characters. */
-  readonly parameterLimit: number;
-  /** Milliseconds. */
-  readonly headerTimeout: number;
-  /** Milliseconds. */
-  readonly requestTimeout: number;
-  /** Milliseconds; 0 means none. */
-  readonly handlerTimeout: number;
-  /** Milliseconds. */
-  readonly keepAliveTimeout: number;
-  readonly maxConcurrent: number;
-  /** Requests at once while the process or the database cannot keep up. */
-  readonly busyConcurrent: number;
-  /** Milliseconds. */
-  readonly shutdownTimeout: number;
-  /** Addresses and networks of proxies. */
-  readonly trustProxy: readonly string[];
+export interface ServerDeclaration extends Omit<Section<'server'>, 'rateLimit' | 'health' | 'requestId'> {
   /** What holds for every API that does not say otherwise; null: none. */
   readonly rateLimit: RateLimitDeclaration | null;
-  /** Where requests are counted. */
   readonly rateLimitStore: 'memory' | 'database';
-  /** Null: keys are not looked at. */
-  readonly idempotency: IdempotencyDeclaration | null;
-  /** What holds for every API that does not say otherwise. */
-  readonly requireIfMatch: boolean;
   readonly health: HealthDeclaration;
   /** The header that says what a request is called; null: nobody is told. */
   readonly requestIdHeader: string | null;
-  readonly log: LogDeclaration;
-  /** Whether answers tell what their time was spent on; never in production. */
-  readonly timing: boolean;
-  /** Null: nowhere. */
-  readonly metrics: MetricsDeclaration | null;
 }
 
-export interface MetricsDeclaration {
-  readonly path: string;
-  /** Who may read them; null: anybody. */
-  readonly role: string | null;
-}
+export type MetricsDeclaration = NonNullable<ServerDeclaration['metrics']>;
 
-/** What is logged at least, as pino calls it. */
-export const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
-export type LogLevel = (typeof logLevels)[number];
-
-export interface LogDeclaration {
-  readonly level: LogLevel;
-  /** Parts of names whose values are not logged. */
-  readonly redact: readonly string[];
-}
-
-export interface IdempotencyDeclaration {
-  /** Seconds for which an answer is kept. */
-  readonly ttl: number;
-  /** Bytes. */
-  readonly answerLimit: number;
-}
+/** Paths, or null for nowhere. */
+export type HealthDeclaration = NonNullable<Section<'server'>['health']>;
 
 export interface RateLimitDeclaration {
   /** As it is called in headers. */
@@ -326,10 +169,4 @@ export interface RateLimitDeclaration {
   /** Seconds. */
   readonly window: number;
   readonly by: 'user' | 'address';
-}
-
-export interface HealthDeclaration {
-  /** A path, or null for nowhere. */
-  readonly live: string | null;
-  readonly ready: string | null;
 }

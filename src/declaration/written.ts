@@ -1,10 +1,9 @@
 import { optionFor, type Shape } from './shape.ts';
-import type { Path, Place } from './types.ts';
+import type { Place } from './vocabulary.ts';
 
-/** A value as it was written in a file, and where. */
 export type Written = WrittenScalar | WrittenList | WrittenMapping;
 
-export interface WrittenScalar {
+interface WrittenScalar {
   readonly kind: 'scalar';
   readonly place: Place;
   readonly value: unknown;
@@ -12,7 +11,7 @@ export interface WrittenScalar {
   readonly literal?: true;
 }
 
-export interface WrittenList {
+interface WrittenList {
   readonly kind: 'list';
   readonly place: Place;
   readonly items: readonly Written[];
@@ -27,13 +26,6 @@ export interface WrittenMapping {
 export interface WrittenEntry {
   readonly keyPlace: Place;
   readonly node: Written;
-}
-
-/** An error that was found while reading, before anything was checked. */
-export interface ReadingError {
-  readonly place: Place | null;
-  readonly path: Path;
-  readonly message: string;
 }
 
 /** The shape under a key of a mapping, as far as the schema knows it. */

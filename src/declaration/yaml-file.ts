@@ -1,14 +1,20 @@
 import { type Alias, type Document, isAlias, isScalar, isSeq, LineCounter, type Node, parseDocument, type YAMLMap } from 'yaml';
 import { unreadable } from './placeholders.ts';
 import { canonicalKey, optionFor, type Shape } from './shape.ts';
-import type { Path, Place } from './types.ts';
-import { type ReadingError, shapeOfItems, shapeUnder, type Written, type WrittenEntry, type WrittenMapping } from './written.ts';
+import type { ReportedError } from './source.ts';
+import type { Path, Place } from './vocabulary.ts';
+import { shapeOfItems, shapeUnder, type Written, type WrittenEntry, type WrittenMapping } from './written.ts';
 
 const deepest = 100;
 const mostAliased = 10_000;
 
-/** Parses one file. What is wrong with it goes to `errors`; a file that is no YAML at all is reported and read as empty. */
-export function parseYamlFile(text: string, file: string, shape: Shape, errors: ReadingError[]): WrittenMapping | null {
+/** Parses one file. What is wrong with it goes to `errors`. Null: it is empty; `unreadable`: nothing of it can be used. */
+export function parseYamlFile(
+  text: string,
+  file: string,
+  shape: Shape,
+  errors: ReportedError[],
+): WrittenMapping | typeof unreadable | null {
   const lines = new LineCounter();
   const placeAt = (offset: number): Place => {
     const { line, col } = lines.linePos(offset);
@@ -20,23 +26,16 @@ export function parseYamlFile(text: string, file: string, shape: Shape, errors: 
   });
   // Further errors of the same line are mostly consequences of the first.
   const firstOfLines = faults.filter(({ place }, i) => faults.findIndex((other) => other.place.line === place.line) === i);
-  if (firstOfLines.length > 0) throw new YamlFault(firstOfLines);
+  if (firstOfLines.length > 0) {
+    errors.push(...firstOfLines);
+    return unreadable;
+  }
   const root = new NodeReader(document, placeAt, errors).read(document.contents, placeAt(0), [], shape, 0);
   if (root.kind === 'mapping') return root;
   if (root.kind === 'list' || root.value !== null) {
     errors.push({ place: root.place, path: [], message: 'a file holds a mapping such as "app_main:"' });
   }
   return null;
-}
-
-/** A file whose contents are no YAML: nothing of it can be used. */
-export class YamlFault extends Error {
-  readonly errors: readonly ReadingError[];
-
-  constructor(errors: readonly ReadingError[]) {
-    super('a file is not valid YAML');
-    this.errors = errors;
-  }
 }
 
 function syntaxMessage(code: string, message: string): string {
@@ -51,13 +50,13 @@ function syntaxMessage(code: string, message: string): string {
 class NodeReader {
   readonly #document: Document.Parsed;
   readonly #placeAt: (offset: number) => Place;
-  readonly #errors: ReadingError[];
+  readonly #errors: ReportedError[];
   /** Collections that are being read: an alias to one of them would never end. */
   readonly #open = new Set<Node>();
   #insideAlias = 0;
   #aliased = 0;
 
-  constructor(document: Document.Parsed, placeAt: (offset: number) => Place, errors: ReadingError[]) {
+  constructor(document: Document.Parsed, placeAt: (offset: number) => Place, errors: ReportedError[]) {
     this.#document = document;
     this.#placeAt = placeAt;
     this.#errors = errors;

@@ -5,25 +5,26 @@ import { merge } from './merge.ts';
 import { resolvePlaceholders, unreadable } from './placeholders.ts';
 import { block as blockShape, root as rootShape, routes as routesShape } from './schema.ts';
 import { type ObjectShape, optional } from './shape.ts';
-import { label, type Source } from './source.ts';
+import type { ReportedError, Source } from './source.ts';
 import { didYouMean, listed } from './suggest.ts';
-import type { Path, Place } from './types.ts';
-import { plainValue, type ReadingError, type Written, type WrittenEntry, type WrittenMapping } from './written.ts';
-import { parseYamlFile, YamlFault } from './yaml-file.ts';
+import type { Path, Place } from './vocabulary.ts';
+import { plainValue, type Written, type WrittenEntry, type WrittenMapping } from './written.ts';
+import { parseYamlFile } from './yaml-file.ts';
 
 /** Reads and merges the files of `config/` in the directory of an application; its modules have been loaded before. */
 export function readYamlSource(
   dir: string,
   { env, modules = [] }: { env: NodeJS.ProcessEnv; modules?: readonly ConfigModule[] },
 ): Source {
-  const errors: ReadingError[] = [];
+  const errors: ReportedError[] = [];
   const files = readFiles(dir, errors);
-  const { routesKnown } = files;
-  const roots = [...files.roots, ...moduleRoots(modules, errors)].sort((a, b) => (a.file < b.file ? -1 : 1));
+  const routesKnown = files !== null && !files.some(({ file, root }) => root === unreadable && isRoutesFile(file));
+  const roots = [...(files ?? []), ...modules.map((module) => ({ file: module.file, root: writtenModule(module, errors) }))];
   const active = `when@${environmentName(env)}`;
   const layers: WrittenMapping[] = [];
   const activeLayers: WrittenMapping[] = [];
-  for (const { file, root } of roots) {
+  for (const { file, root } of roots.sort((a, b) => (a.file < b.file ? -1 : 1))) {
+    if (root === unreadable || root === null) continue;
     layers.push(asLayer(file, root, rootShape, errors));
     for (const [key, { node }] of root.entries) {
       if (!Object.hasOwn(rootShape.keys, key) || !key.startsWith('when@')) continue;
@@ -40,15 +41,11 @@ export function readYamlSource(
     nothing,
   );
   const tree = withoutPlaceholders(merged, [], env, errors) as WrittenMapping;
-  const routes = tree.entries.get('routes');
+  const { app_main, routes = {} } = plainValue(tree) as Readonly<Record<string, unknown>>;
   return {
-    value: {
-      app_main: valueIn(tree, 'app_main'),
-      routes: routesKnown ? (routes ? plainValue(routes.node) : {}) : unreadable,
-    },
+    value: { app_main, routes: routesKnown ? routes : unreadable },
     errors,
     placeOf: (path, at = 'value') => placeIn(tree, path, at),
-    label,
   };
 }
 
@@ -67,57 +64,30 @@ function environmentName(env: NodeJS.ProcessEnv): string {
   return env.NODE_ENV === 'production' ? 'prod' : env.NODE_ENV === 'test' ? 'test' : 'dev';
 }
 
-function readFiles(
-  dir: string,
-  errors: ReadingError[],
-): { roots: { file: string; root: WrittenMapping }[]; routesKnown: boolean } {
-  const roots: { file: string; root: WrittenMapping }[] = [];
+/** What the files hold, by their names; null where there is no directory of them. */
+function readFiles(dir: string, errors: ReportedError[]): { file: string; root: ReturnType<typeof parseYamlFile> }[] | null {
   let names: string[];
   try {
     names = readdirSync(join(dir, 'config')).filter((name) => /\.ya?ml$/.test(name));
   } catch {
-    errors.push({
-      place: null,
-      path: [],
-      message: `there is no directory "config" in ${dir}; give the directory of an application`,
-    });
-    return { roots, routesKnown: false };
+    const message = `there is no directory "config" in ${dir}; give the directory of an application`;
+    errors.push({ place: null, path: [], message });
+    return null;
   }
-  let routesKnown = true;
-  for (const file of names.sort().map((name) => `config/${name}`)) {
+  return names.sort().map((name) => {
+    const file = `config/${name}`;
     try {
-      const root = parseYamlFile(readFileSync(join(dir, file), 'utf8'), file, rootShape, errors);
-      if (root) roots.push({ file, root });
+      return { file, root: parseYamlFile(readFileSync(join(dir, file), 'utf8'), file, rootShape, errors) };
     } catch (error) {
-      if (isRoutesFile(file)) routesKnown = false;
-      if (error instanceof YamlFault) errors.push(...error.errors);
-      else
-        errors.push({
-          place: { file, line: 1, column: 1 },
-          path: [],
-          message: `the file cannot be read: ${(error as Error).message}`,
-        });
+      const message = `the file cannot be read: ${(error as Error).message}`;
+      errors.push({ place: { file, line: 1, column: 1 }, path: [], message });
+      return { file, root: unreadable };
     }
-  }
-  return { roots, routesKnown };
-}
-
-function moduleRoots(modules: readonly ConfigModule[], errors: ReadingError[]): { file: string; root: WrittenMapping }[] {
-  return modules.flatMap((module) => {
-    const root = writtenModule(module);
-    if (root) return [{ file: module.file, root }];
-    const place = { file: module.file, line: 1, column: 1 };
-    errors.push({
-      place,
-      path: [],
-      message: 'the module must have an object as its default export: export default { app_main: { … } }',
-    });
-    return [];
   });
 }
 
 /** What a file or a `when@…` block adds: its `app_main`, and in routes.yaml all other keys as route entries. */
-function asLayer(file: string, root: WrittenMapping, shape: ObjectShape, errors: ReadingError[]): WrittenMapping {
+function asLayer(file: string, root: WrittenMapping, shape: ObjectShape, errors: ReportedError[]): WrittenMapping {
   const entries = new Map<string, WrittenEntry>();
   const routes = new Map<string, WrittenEntry>();
   for (const [key, entry] of root.entries) {
@@ -137,7 +107,7 @@ function asLayer(file: string, root: WrittenMapping, shape: ObjectShape, errors:
 }
 
 /** The same tree with `%env(…)%` replaced. Done after merging, so that what was replaced needs no variable. */
-function withoutPlaceholders(node: Written, path: Path, env: NodeJS.ProcessEnv, errors: ReadingError[]): Written {
+function withoutPlaceholders(node: Written, path: Path, env: NodeJS.ProcessEnv, errors: ReportedError[]): Written {
   if (node.kind === 'list')
     return { ...node, items: node.items.map((item, i) => withoutPlaceholders(item, [...path, i], env, errors)) };
   if (node.kind === 'mapping') {
@@ -148,11 +118,6 @@ function withoutPlaceholders(node: Written, path: Path, env: NodeJS.ProcessEnv, 
   }
   if (typeof node.value !== 'string' || node.literal) return node;
   return { ...node, value: resolvePlaceholders(node.value, env, (message) => errors.push({ place: node.place, path, message })) };
-}
-
-function valueIn(tree: WrittenMapping, key: string): unknown {
-  const entry = tree.entries.get(key);
-  return entry && plainValue(entry.node);
 }
 
 function placeIn(tree: WrittenMapping, path: Path, at: 'key' | 'value'): Place | null {

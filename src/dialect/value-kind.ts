@@ -62,84 +62,37 @@ interface KindTraits {
   readonly hydratedFrom: 'text' | 'number' | 'boolean' | 'json' | 'bytes' | 'item' | 'list' | 'column' | 'mapper';
 }
 
-const incomparable = { words: 'a value that cannot be compared', filtering: 'none', comparison: null } as const;
-const unaddressable = { isAddressable: false, isPlain: false } as const;
+/** What most kinds have in common. */
+const plain = { isAddressable: false, isPlain: true, hydratedFrom: 'text' } as const;
+const ordered = { ...plain, filtering: 'ordered' } as const;
+const addressable = { isAddressable: true } as const;
+const opaque = {
+  words: 'a value that cannot be compared',
+  filtering: 'none',
+  comparison: null,
+  isAddressable: false,
+  isPlain: false,
+} as const;
 
 const traits = {
-  integer: {
-    words: 'an integer',
-    filtering: 'ordered',
-    comparison: 'integer',
-    isAddressable: true,
-    isPlain: true,
-    hydratedFrom: 'number',
-  },
-  bigint: {
-    words: 'an integer',
-    filtering: 'ordered',
-    comparison: 'bigint',
-    isAddressable: true,
-    isPlain: true,
-    hydratedFrom: 'text',
-  },
-  decimal: {
-    words: 'a decimal number',
-    filtering: 'ordered',
-    comparison: 'decimal',
-    isAddressable: false,
-    isPlain: true,
-    hydratedFrom: 'text',
-  },
-  float: {
-    words: 'a number',
-    filtering: 'ordered',
-    comparison: 'number',
-    isAddressable: false,
-    isPlain: true,
-    hydratedFrom: 'number',
-  },
-  real: {
-    words: 'a number',
-    filtering: 'ordered',
-    comparison: 'number',
-    isAddressable: false,
-    isPlain: true,
-    hydratedFrom: 'number',
-  },
-  boolean: {
-    words: 'true or false',
-    filtering: 'boolean',
-    comparison: 'boolean',
-    isAddressable: false,
-    isPlain: true,
-    hydratedFrom: 'boolean',
-  },
-  uuid: { words: 'a UUID', filtering: 'named', comparison: 'uuid', isAddressable: true, isPlain: true, hydratedFrom: 'text' },
-  date: { words: 'a date', filtering: 'ordered', comparison: 'date', isAddressable: true, isPlain: true, hydratedFrom: 'text' },
-  datetime: {
-    words: 'a date and time',
-    filtering: 'ordered',
-    comparison: 'datetime',
-    isAddressable: false,
-    isPlain: true,
-    hydratedFrom: 'text',
-  },
-  time: { words: 'a time', filtering: 'ordered', comparison: 'time', isAddressable: false, isPlain: true, hydratedFrom: 'text' },
-  string: { words: 'a text', filtering: 'textual', comparison: 'text', isAddressable: true, isPlain: true, hydratedFrom: 'text' },
-  enum: {
-    words: 'one of a few values',
-    filtering: 'named',
-    comparison: 'item',
-    isAddressable: true,
-    isPlain: true,
-    hydratedFrom: 'item',
-  },
-  interval: { ...incomparable, ...unaddressable, hydratedFrom: 'text' },
-  blob: { ...incomparable, ...unaddressable, hydratedFrom: 'bytes' },
-  json: { ...incomparable, ...unaddressable, hydratedFrom: 'json' },
-  array: { ...incomparable, ...unaddressable, hydratedFrom: 'list' },
-  any: { ...incomparable, ...unaddressable, hydratedFrom: 'mapper' },
-  custom: { ...incomparable, ...unaddressable, hydratedFrom: 'column' },
+  integer: { ...ordered, ...addressable, words: 'an integer', comparison: 'integer', hydratedFrom: 'number' },
+  bigint: { ...ordered, ...addressable, words: 'an integer', comparison: 'bigint' },
+  decimal: { ...ordered, words: 'a decimal number', comparison: 'decimal' },
+  float: { ...ordered, words: 'a number', comparison: 'number', hydratedFrom: 'number' },
+  real: { ...ordered, words: 'a number', comparison: 'number', hydratedFrom: 'number' },
+  boolean: { ...plain, words: 'true or false', filtering: 'boolean', comparison: 'boolean', hydratedFrom: 'boolean' },
+  uuid: { ...plain, ...addressable, words: 'a UUID', filtering: 'named', comparison: 'uuid' },
+  date: { ...ordered, ...addressable, words: 'a date', comparison: 'date' },
+  datetime: { ...ordered, words: 'a date and time', comparison: 'datetime' },
+  time: { ...ordered, words: 'a time', comparison: 'time' },
+  string: { ...plain, ...addressable, words: 'a text', filtering: 'textual', comparison: 'text' },
+  enum: { ...plain, ...addressable, words: 'one of a few values', filtering: 'named', comparison: 'item', hydratedFrom: 'item' },
+  interval: { ...opaque, hydratedFrom: 'text' },
+  blob: { ...opaque, hydratedFrom: 'bytes' },
+  json: { ...opaque, hydratedFrom: 'json' },
+  array: { ...opaque, hydratedFrom: 'list' },
+  any: { ...opaque, hydratedFrom: 'mapper' },
+  custom: { ...opaque, hydratedFrom: 'column' },
 } as const satisfies Record<KindName, KindTraits>;
 
 /** What is known of each kind of column, apart from its JSON: see `kindConversions` in serialization. */

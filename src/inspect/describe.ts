@@ -1,30 +1,28 @@
-import type { EntityMetadata } from '@mikro-orm/core';
 import type { User } from '../access/user.ts';
-import { ApiController } from '../actions/api-controller.ts';
 import type { Application } from '../application.ts';
-import { planWrites } from '../change/write-plan.ts';
 import { askedNames } from '../declaration/names/list-names.ts';
 import type { HttpMethod } from '../declaration/types.ts';
+import { databaseErrors } from '../dialect/errors.ts';
 import { Problem } from '../errors.ts';
-import { readGroups, writeGroups } from '../model/groups.ts';
-import { concreteClasses, metaOf } from '../model/hierarchy.ts';
+import { planFields } from '../model/field-plan.ts';
+import { readGroups } from '../model/groups.ts';
+import { metaOf } from '../model/hierarchy.ts';
 import { explainMatch } from '../route/explain-match.ts';
 import type { Match } from '../route/match.ts';
-import { createSerializer } from '../serialization/serializer.ts';
 import type { Caller, ExplainedFields, ExplainedRoute, Explanation, Reason, Step } from './explanation.ts';
-import { pathsIn, readablePaths, writablePaths } from './field-paths.ts';
+import { innermostPaths, pathsIn, readableFields, writableFields } from './fields.ts';
+import { parsedJson } from './json.ts';
 import { nextSteps, statusOf } from './next-steps.ts';
-import { reasonOf } from './reason.ts';
-import type { Recording } from './recorder.ts';
-import { isReadOnlyError, Stopped } from './stopped.ts';
-import type { Watched } from './watched.ts';
+import { reasonOf, type Watched } from './reason.ts';
+import { type Recording, Stopped } from './recorder.ts';
+import { actionOf } from './route-action.ts';
 
 /** Puts what was seen of a request into words and lists. */
 export async function describe(watched: Watched): Promise<Explanation> {
   const { application, asked, database, recording } = watched;
   const { method, path } = asked;
   const { match, others } = explainMatch(application.records, method, path);
-  const json = parsed(watched.answer.text);
+  const json = parsedJson(watched.answer.text);
   const stop = stopOf(watched);
   const writes = stop?.before === 'database';
   const status = stop ? (match && !writes ? statusOf(match.record, method) : null) : watched.answer.status;
@@ -49,15 +47,16 @@ export async function describe(watched: Watched): Promise<Explanation> {
   };
 }
 
-interface Stop {
-  readonly before: Stopped['before'] | 'database';
-}
-
 /** Where a write was stopped; null where the request came to its end. */
-function stopOf({ asked, recording: { error } }: Watched): Stop | null {
+function stopOf({ asked, recording: { error } }: Watched): { readonly before: Stopped['before'] | 'database' } | null {
   if (error instanceof Stopped) return error;
   if (isReadOnlyError(error)) return { before: 'database' };
   return error instanceof Problem && error.code === 'invalid_body' && !asked.hasBody ? { before: 'body' } : null;
+}
+
+/** Whether the database refused to change something because it was opened to be read. */
+function isReadOnlyError(error: unknown): boolean {
+  return error instanceof Error && (databaseErrors.isReadOnly(error) || isReadOnlyError(error.cause));
 }
 
 function handlerWrites(match: Match | null): Reason {
@@ -89,10 +88,10 @@ function routeOf({ record, format, params }: Match, method: string, { needsEntit
 
 function callerOf({ user, authenticationError: error }: Recording, by: Caller['by']): Caller {
   const refused = error === null ? null : error instanceof Error ? error.message : String(error);
-  return { by, user: user ? calling(user) : null, refused };
+  return { by, user: user ? callingUser(user) : null, refused };
 }
 
-function calling({ id, roles, ...claims }: User): Caller['user'] {
+function callingUser({ id, roles, ...claims }: User): Caller['user'] {
   return { id, roles: [...roles], claims: Object.keys(claims) };
 }
 
@@ -104,23 +103,19 @@ function named(steps: readonly Step[], match: Match | null): readonly Step[] {
   return steps.map((step) => (step.kind === 'check' && step.subject === null ? { ...step, subject } : step));
 }
 
-function fieldsOf(application: Application, match: Match | null, method: string, json: unknown): ExplainedFields {
+function fieldsOf({ mapper }: Application, match: Match | null, method: string, json: unknown): ExplainedFields {
   const sent = json === undefined ? null : pathsIn(json);
   const { api, handler } = match?.record ?? {};
-  if (!api) return { read: null, sent, write: null };
-  const { mapper } = application;
-  const meta = metaOf(mapper, api.class.value);
   const isDefault = handler === 'indexApi' || handler === 'entityApi';
-  const type = (api.controller?.value ?? ApiController) as typeof ApiController;
-  const isOwn = isDefault && type.prototype[handler] !== ApiController.prototype[handler];
-  const read =
-    isDefault && !isOwn && method !== 'DELETE' ? readablePaths(createSerializer(mapper, readGroups).planFor(meta)) : null;
-  const takesBody = isDefault && !isOwn && ['POST', 'PUT', 'PATCH'].includes(method);
-  return { read, sent, write: takesBody ? writablePaths(plansOf(application, meta), method === 'POST') : null };
-}
-
-function plansOf({ mapper }: Application, meta: EntityMetadata) {
-  return concreteClasses(mapper, meta).map((type) => planWrites(mapper, type, writeGroups));
+  if (!match || !api || !isDefault || actionOf(match.record, method as HttpMethod) === 'handler')
+    return { read: null, sent, write: null };
+  const meta = metaOf(mapper, api.class.value);
+  const takesBody = ['POST', 'PUT', 'PATCH'].includes(method);
+  return {
+    read: method === 'DELETE' ? null : innermostPaths(readableFields(planFields(mapper, meta, readGroups))),
+    sent,
+    write: takesBody ? innermostPaths(writableFields(mapper, meta, method === 'POST')) : null,
+  };
 }
 
 /** The code and the detail of a problem: the one that was thrown, since HEAD is answered without a body, or else the one that came. */
@@ -128,12 +123,4 @@ function problemOf(found: unknown): { code: string; detail: string } | null {
   if (found instanceof Problem) return { code: found.code, detail: found.message };
   const { code, detail } = (found ?? {}) as { code?: unknown; detail?: unknown };
   return typeof code === 'string' && typeof detail === 'string' ? { code, detail } : null;
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,5 +1,6 @@
 import type { IncomingMessage, RequestOptions, Server } from 'node:http';
 import { duplexPair } from 'node:stream';
+import { text } from 'node:stream/consumers';
 
 // Imported as a module it would give out all that it has, for which Node loads a whole HTTP client of its own.
 const { request: send } = process.getBuiltinModule('node:http');
@@ -31,12 +32,7 @@ export function exchange(server: Server, { method, path, headers, body }: Sent):
   } as RequestOptions;
   return new Promise<Received>((resolve, reject) => {
     const request = send(options, (response: IncomingMessage) => {
-      const chunks: Buffer[] = [];
-      response.on('data', (chunk: Buffer) => chunks.push(chunk));
-      response.on('error', reject);
-      response.on('end', () => {
-        resolve({ status: response.statusCode as number, text: Buffer.concat(chunks).toString('utf8') });
-      });
+      text(response).then((body) => resolve({ status: response.statusCode as number, text: body }), reject);
     });
     request.on('error', reject);
     request.end(body);

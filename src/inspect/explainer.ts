@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, statSync } from 'node:fs';
 import type { Server } from 'node:http';
-import type { FastifyInstance } from 'fastify';
 import { developmentKeyFile } from '../access/development-key.ts';
 import type { User } from '../access/user.ts';
 import { type Application, type ApplicationOptions, loadApplication } from '../application.ts';
@@ -15,7 +14,6 @@ import { exchange, type Received } from './exchange.ts';
 import type { ExplainedDatabase, Explanation } from './explanation.ts';
 import { Recorder } from './recorder.ts';
 
-/** A request to be explained. */
 export interface RequestToExplain {
   readonly method: string;
   readonly path: string;
@@ -28,81 +26,60 @@ export interface RequestToExplain {
   readonly body?: string | undefined;
 }
 
+/** Tells of single requests, one at a time, what would become of them. */
+export interface Explainer {
+  explain(request: RequestToExplain): Promise<Explanation>;
+  close(): Promise<void>;
+}
+
 /**
- * An application that serves nobody, and tells of single requests what would become of them. It is put together as one that serves,
- * with a recorder beside it and a database that refuses every change.
+ * Loads an application to explain requests with. It is put together as one that serves, with a recorder beside it and a database that
+ * refuses every change; `copy` says that this is the copy of another.
  */
-export class Explainer {
-  readonly #application: Application;
-  readonly #app: FastifyInstance;
-  readonly #recorder: Recorder;
-  readonly #database: ExplainedDatabase;
-  #last: Promise<unknown> = Promise.resolve();
-
-  private constructor(application: Application, app: FastifyInstance, recorder: Recorder, database: ExplainedDatabase) {
-    this.#application = application;
-    this.#app = app;
-    this.#recorder = recorder;
-    this.#database = database;
+export async function openExplainer(options: ApplicationOptions, copy?: string): Promise<Explainer> {
+  const recorder = new Recorder();
+  let database: ExplainedDatabase = { address: '', is: 'existing' };
+  const choose = (declared: DatabaseDeclaration, directory: string): DatabaseDeclaration => {
+    const fresh = isMissing(declared, directory);
+    database = { address: databaseLabel(copy ?? declared.url), is: copy ? 'copy' : fresh ? 'fresh' : 'existing' };
+    return fresh ? { ...declared, url: 'sqlite::memory:', schema: 'update' } : { ...declared, readOnly: true };
+  };
+  const onStatement = (sql: string, parameters: readonly unknown[]) => recorder.statement(sql, parameters);
+  const loaded = await loadApplication({ ...options, onStatement }, choose);
+  const application = Object.freeze({ ...withoutNewKey(loaded), voters: recorder.voters(loaded.voters) });
+  const app = await serverOf(application, {}, { observer: recorder });
+  try {
+    await dialectOf(application.mapper).connections.refuseWrites(application.mapper);
+  } catch (error) {
+    await app.close();
+    throw error;
   }
 
-  /** Loads an application to explain requests with; `copy` says that its database is the copy of another. */
-  static async open(options: ApplicationOptions, { copy }: { readonly copy?: string } = {}): Promise<Explainer> {
-    const recorder = new Recorder();
-    let database: ExplainedDatabase = { address: '', is: 'existing' };
-    const choose = (declared: DatabaseDeclaration, directory: string): DatabaseDeclaration => {
-      const fresh = isMissing(declared, directory);
-      database = { address: databaseLabel(copy ?? declared.url), is: copy ? 'copy' : fresh ? 'fresh' : 'existing' };
-      return fresh ? { ...declared, url: 'sqlite::memory:', schema: 'update' } : { ...declared, readOnly: true };
-    };
-    const onStatement = (sql: string, parameters: readonly unknown[]) => recorder.statement(sql, parameters);
-    const loaded = await loadApplication({ ...options, onStatement }, choose);
-    const application = Object.freeze({ ...withoutNewKey(loaded), voters: recorder.voters(loaded.voters) });
-    const app = await serverOf(application, {}, { observer: recorder });
-    try {
-      await dialectOf(application.mapper).connections.refuseWrites(application.mapper);
-    } catch (error) {
-      await app.close();
-      throw error;
-    }
-    return new Explainer(application, app, recorder, database);
-  }
-
-  /** Says what becomes of a request. One at a time is explained. */
-  explain(request: RequestToExplain): Promise<Explanation> {
-    const explained = this.#last.then(() => this.#explain(request));
-    this.#last = explained.catch(() => undefined);
-    return explained;
-  }
-
-  async close(): Promise<void> {
-    await this.#last;
-    await this.#app.close();
-  }
-
-  async #explain({ method, path, user, credential, headers = {}, body }: RequestToExplain): Promise<Explanation> {
+  async function explain({ method, path, user, credential, headers = {}, body }: RequestToExplain): Promise<Explanation> {
     const sent = {
       ...(body !== undefined && { 'content-type': 'application/json' }),
-      ...(credential !== undefined && credentialHeader(this.#application, credential)),
+      ...(credential !== undefined && credentialHeader(application, credential)),
       ...headers,
     };
     const secrets = [...(credential === undefined ? [] : [credential]), ...Object.values(headers)];
     let answer: Received = { status: 0, text: '' };
-    const recording = await this.#recorder.during(
+    const recording = await recorder.during(
       async () => {
-        answer = await exchange(this.#app.server as Server, { method, path, headers: sent, body });
+        answer = await exchange(app.server as Server, { method, path, headers: sent, body });
       },
       { user, secrets },
     );
     return describe({
-      application: this.#application,
-      database: this.#database,
+      application,
+      database,
       recording,
-      needsEntity: (record) => this.#recorder.needsEntity(record),
+      needsEntity: (record) => recorder.needsEntity(record),
       answer,
       asked: { method, path, hasBody: body !== undefined, by: user ? 'given' : secrets.length > 0 ? 'credential' : 'nobody' },
     });
   }
+
+  return { explain, close: () => app.close() };
 }
 
 /** Whether there is nothing that could be read yet. */

@@ -9,7 +9,6 @@ import type { Places } from './places.ts';
 /** What a model has in each of its groups, whoever shows it. */
 export interface ModelAccess {
   readonly model: string;
-  /** By group. */
   readonly groups: Readonly<Record<string, readonly ModelField[]>>;
   /** What is in no group, or hidden: nothing shows it by itself, and no body can set it. */
   readonly closed: readonly ModelField[];

@@ -1,9 +1,9 @@
-import { ApiController } from '../actions/api-controller.ts';
 import type { Application } from '../application.ts';
 import { accessorsFor } from '../change/accessors.ts';
 import { metaOf } from '../model/hierarchy.ts';
 import type { RouteRecord } from '../route/record.ts';
-import type { Stopped } from './stopped.ts';
+import type { Stopped } from './recorder.ts';
+import { isOverridden } from './route-action.ts';
 
 /** The status of a write that succeeds; null where the application's own code decides. */
 export function statusOf({ action, handler }: RouteRecord, method: string): number | null {
@@ -21,7 +21,7 @@ export function nextSteps(
 ): readonly string[] {
   if (before === 'handler') return [`${record.controller}.${record.handler}, which is not run: it may do more than write`];
   const hook = (name: 'onAfterValidation' | 'onAfterFlush' | 'onBeforeSerialize') =>
-    hasHook(record, name) ? [hookName(record, name)] : [];
+    record.api && isOverridden(record.api, name) ? [`${record.controller}.${name}`] : [];
   const later = [...hook('onAfterFlush'), ...hook('onBeforeSerialize')];
   if (record.handler === 'entityApi' && method === 'DELETE')
     return ['delete the row, in one transaction', ...later, 'answer 204'];
@@ -45,13 +45,4 @@ function changeOf({ action, api }: RouteRecord, method: string, { mapper }: Appl
   const meta = api && metaOf(mapper, api.class.value);
   const own = meta ? accessorsFor(meta, property)?.methods.find((name) => name.startsWith(what)) : undefined;
   return own ? `${meta?.className}.${own}` : `${what} it ${what === 'add' ? 'to' : 'from'} ${property}`;
-}
-
-function hasHook({ api }: RouteRecord, name: keyof ApiController): boolean {
-  const type = (api?.controller?.value ?? ApiController) as typeof ApiController;
-  return type.prototype[name] !== ApiController.prototype[name];
-}
-
-function hookName({ controller }: RouteRecord, name: string): string {
-  return `${controller}.${name}`;
 }

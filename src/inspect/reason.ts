@@ -1,12 +1,28 @@
-import { ApiController } from '../actions/api-controller.ts';
 import type { Application } from '../application.ts';
 import type { ApiDeclaration } from '../declaration/types.ts';
 import { metaOf } from '../model/hierarchy.ts';
 import { identifierParser, keyOf } from '../model/identifier.ts';
+import { defaultFilters } from '../query/entities/filters.ts';
 import type { Match } from '../route/match.ts';
-import type { CheckStep, Reason, RoleCheck } from './explanation.ts';
+import type { RouteRecord } from '../route/record.ts';
+import type { Received } from './exchange.ts';
+import type { Caller, CheckStep, ExplainedDatabase, Reason, RoleCheck } from './explanation.ts';
 import type { Recording } from './recorder.ts';
-import type { Watched } from './watched.ts';
+import { isOverridden } from './route-action.ts';
+
+export interface Watched {
+  readonly application: Application;
+  readonly database: ExplainedDatabase;
+  readonly recording: Recording;
+  readonly needsEntity: (record: RouteRecord) => string | null | undefined;
+  readonly answer: Received;
+  readonly asked: {
+    readonly method: string;
+    readonly path: string;
+    readonly hasBody: boolean;
+    readonly by: Caller['by'];
+  };
+}
 
 interface Refused extends Watched {
   readonly match: Match | null;
@@ -14,7 +30,6 @@ interface Refused extends Watched {
   readonly problem: { readonly code: string; readonly detail: string } | null;
 }
 
-/** The first reason why a request was not answered with what it asked for; null where it was. */
 export async function reasonOf(refused: Refused): Promise<Reason | null> {
   const { answer, application, match, problem, recording } = refused;
   if (answer.status < 400) return null;
@@ -22,7 +37,7 @@ export async function reasonOf(refused: Refused): Promise<Reason | null> {
   const detail = problem?.detail ?? `it is answered with ${answer.status}`;
   if (recording.authenticationError !== null && answer.status === 401)
     return { code, message: `${detail}; nothing else was looked at`, remedy: credentialRemedy(application) };
-  if (!match) return { code, message: detail, remedy: missRemedy(code) };
+  if (!match) return { code, message: detail, remedy: code === 'not_found' ? 'declarest routes shows every path' : null };
   const { refusal } = recording;
   if (refusal && (code === 'access_denied' || code === 'authentication_required')) return deniedReason(code, refusal, refused);
   if (answer.status >= 500) return { code, message: causeOf(recording.error) ?? detail, remedy: null };
@@ -40,10 +55,7 @@ function deniedReason(code: string, { roles, subject }: CheckStep, { application
     ? `${votes.length === 1 ? `${votes[0]?.voter} abstained` : 'every voter abstained'}${on}, and nobody else judges it`
     : votes.some(({ vote }) => vote === 'grant')
       ? `${votes.map(({ voter, vote }) => `${voter} voted ${vote}`).join(', ')}${on}, which is not enough (${application.voters.strategy})`
-      : `${votes
-          .filter(({ vote }) => vote === 'deny')
-          .map(({ voter }) => voter)
-          .join(' and ')} voted deny${on}`;
+      : `${votes.flatMap(({ voter, vote }) => (vote === 'deny' ? [voter] : [])).join(' and ')} voted deny${on}`;
   const nobody = code === 'authentication_required';
   const message = `${role}: ${said}${nobody ? '; nobody is calling' : ''}`;
   return { code, message, remedy: deniedRemedy(denied, nobody, recording.user?.roles ?? [], application) };
@@ -72,10 +84,6 @@ function credentialRemedy({ declaration: { security }, production }: Application
   return null;
 }
 
-function missRemedy(code: string | null): string | null {
-  return code === 'not_found' ? 'declarest routes shows every path' : null;
-}
-
 /** Why a row was not found: it is looked for without what restricts the action. */
 async function absence(
   application: Application,
@@ -96,22 +104,16 @@ async function absence(
     const other = meta.root !== meta && (await em.count(meta.root.class, where, { filters: false })) > 0;
     return { message: other ? `the row ${id} is no ${meta.className}` : `there is no row ${name}`, remedy: null };
   }
-  const filters = Object.values(meta.filters ?? {}).filter((filter) => filter.default !== false);
+  const filters = defaultFilters(meta);
   if (filters.length > 0 && !(await isThere({})))
-    return {
-      message: `${name} is hidden by the filter ${filters.map(({ name: own }) => own).join(' or ')} of the model`,
-      remedy: null,
-    };
-  const type = (api.controller?.value ?? ApiController) as typeof ApiController;
-  if (type.prototype.customizeQuery === ApiController.prototype.customizeQuery)
-    return { message: `${name} was not found, and is there now`, remedy: null };
+    return { message: `${name} is hidden by the filter ${filters.join(' or ')} of the model`, remedy: null };
+  if (!isOverridden(api, 'customizeQuery')) return { message: `${name} was not found, and is there now`, remedy: null };
   return {
     message: `${name} is hidden by ${controller}.customizeQuery`,
     remedy: 'call as a user for whom it lets the row through, or change what it restricts',
   };
 }
 
-/** The messages of an error and of what caused it. */
 function causeOf(error: unknown): string | null {
   const messages: string[] = [];
   for (let cause = error; cause instanceof Error && messages.length < 4; cause = cause.cause) {

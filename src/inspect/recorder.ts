@@ -16,12 +16,21 @@ import type { RouteRecord } from '../route/record.ts';
 import { isEntity } from '../serialization/serializer.ts';
 import { currentState } from '../store/request-state.ts';
 import type { CallStep, CastVote, CheckStep, RoleCheck, Step } from './explanation.ts';
-import { Redaction } from './redaction.ts';
-import { Stopped } from './stopped.ts';
 
 type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
 type OpenRole = Omit<Writable<RoleCheck>, 'votes'> & { votes: CastVote[] };
 type OpenCheck = Omit<Writable<CheckStep>, 'roles'> & { roles: OpenRole[] };
+
+/** Ends the explanation of a write before anything is changed. */
+export class Stopped extends Error {
+  /** What comes next: the application's own handler, the body, or the change. */
+  readonly before: 'handler' | 'body' | 'change';
+
+  constructor(before: Stopped['before']) {
+    super(`stopped before the ${before}`);
+    this.before = before;
+  }
+}
 
 /** What one request was seen to do. */
 export interface Recording {
@@ -34,7 +43,6 @@ export interface Recording {
   readonly error: unknown;
   /** Whether the entity of the path was fetched. */
   readonly loaded: boolean;
-  /** The check that refused it. */
   readonly refusal: CheckStep | null;
 }
 
@@ -93,7 +101,6 @@ export class Recorder implements Observer {
     });
   }
 
-  /** The registry with each voter watched. */
   voters(registry: VoterRegistry): VoterRegistry {
     this.#strategy = registry.strategy;
     return Object.freeze({
@@ -106,20 +113,16 @@ export class Recorder implements Observer {
     return (request) => {
       const given = this.#given;
       const recording = this.#recording;
-      const settle = (user: User | null) => {
-        if (recording) recording.user = user;
-        return user;
-      };
-      const fail = (error: unknown): never => {
-        if (recording) recording.authenticationError = error;
-        throw error;
-      };
-      try {
-        const found = given ? authenticateWith([new GivenUser(given)], request) : find(request);
-        return isPromiseLike(found) ? (found as Promise<User | null>).then(settle, fail) : settle(found as User | null);
-      } catch (error) {
-        return fail(error);
-      }
+      const ask = () => (given ? authenticateWith([new GivenUser(given)], request) : find(request));
+      return watch(
+        ask,
+        (user) => {
+          if (recording) recording.user = user;
+        },
+        (error) => {
+          if (recording) recording.authenticationError = error;
+        },
+      );
     };
   }
 
@@ -182,23 +185,15 @@ export class Recorder implements Observer {
   }
 
   #vote(voter: Voter, question: Parameters<Voter['vote']>): Vote | Promise<Vote> {
-    const within = this.#within.getStore();
-    const role = within?.check?.roles.find((asked) => asked.role === question[0]);
-    const note = (vote: Vote) => {
-      role?.votes.push({ voter: voter.constructor.name, vote: isVote(vote) ? vote : 'failed' });
-      return vote;
-    };
-    const fail = (error: unknown): never => {
-      role?.votes.push({ voter: voter.constructor.name, vote: 'failed' });
-      throw error;
-    };
-    try {
-      const by = `${voter.constructor.name}.vote`;
-      const vote = this.#within.run({ check: within?.check ?? null, by }, () => voter.vote(...question));
-      return isPromiseLike(vote) ? Promise.resolve(vote).then(note, fail) : note(vote as Vote);
-    } catch (error) {
-      return fail(error);
-    }
+    const { check = null } = this.#within.getStore() ?? {};
+    const role = check?.roles.find((asked) => asked.role === question[0]);
+    const { name } = voter.constructor;
+    const ask = () => this.#within.run({ check, by: `${name}.vote` }, () => voter.vote(...question));
+    return watch(
+      ask,
+      (vote) => role?.votes.push({ voter: name, vote: isVote(vote) ? vote : 'failed' }),
+      () => role?.votes.push({ voter: name, vote: 'failed' }),
+    );
   }
 
   #check(guard: Guard, asked: Parameters<Guard['check']>): void | Promise<void> {
@@ -217,30 +212,47 @@ export class Recorder implements Observer {
       check.granted = granted;
       if (granted === false && recording) recording.refusal ??= check;
     };
-    const refuse = (error: unknown): never => {
-      settle(error instanceof Problem ? false : null);
-      throw error;
-    };
-    try {
-      const by = this.#within.getStore()?.by ?? null;
-      const pending = this.#within.run({ check, by }, () => guard.check(...asked));
-      if (pending !== undefined) return pending.then(() => settle(true), refuse);
-      settle(true);
-      return undefined;
-    } catch (error) {
-      return refuse(error);
-    }
+    const by = this.#within.getStore()?.by ?? null;
+    const ask = () => this.#within.run({ check, by }, () => guard.check(...asked));
+    return watch(
+      ask,
+      () => settle(true),
+      (error) => settle(error instanceof Problem ? false : null),
+    );
   }
 
   #call(name: string, run: () => unknown): unknown {
     const step: Writable<CallStep> = { kind: 'call', name, replied: false };
     this.#recording?.steps.push(step);
-    const settle = (given: unknown) => {
-      step.replied = given instanceof JsonReply;
-      return given;
-    };
-    const given = this.#within.run({ check: null, by: name }, run);
-    return isPromiseLike(given) ? Promise.resolve(given).then(settle) : settle(given);
+    return watch(
+      () => this.#within.run({ check: null, by: name }, run),
+      (given) => {
+        step.replied = given instanceof JsonReply;
+      },
+      () => undefined,
+    );
+  }
+}
+
+/** Does a work that ends at once or later, and tells how it ended before anybody else comes to know. */
+function watch<Result>(
+  work: () => Result | Promise<Result>,
+  onResult: (result: Result) => void,
+  onError: (error: unknown) => void,
+): Result | Promise<Result> {
+  const settle = (result: Result) => {
+    onResult(result);
+    return result;
+  };
+  const fail = (error: unknown): never => {
+    onError(error);
+    throw error;
+  };
+  try {
+    const result = work();
+    return isPromiseLike(result) ? Promise.resolve(result).then(settle, fail) : settle(result as Result);
+  } catch (error) {
+    return fail(error);
   }
 }
 
@@ -259,13 +271,17 @@ class GivenUser extends Authenticator {
 }
 
 /** Whether a route is handled by what the framework brings, and by nothing that the application put in its place. */
-export function isDefaultHandler({ api, handler }: RouteRecord, controller: ApiController | null): boolean {
+function isDefaultHandler({ api, handler }: RouteRecord, controller: ApiController | null): boolean {
   if (!api || !controller) return false;
-  const base = ApiController.prototype;
-  if (handler === 'indexApi') return controller.indexApi === base.indexApi;
-  if (handler === 'entityApi') return controller.entityApi === base.entityApi;
-  return handler === 'addRemoveApi' && controller.addRemoveApi === base.addRemoveApi && controller.addRemove === base.addRemove;
+  const parts = defaultHandlers[handler] ?? [];
+  return parts.length > 0 && parts.every((name) => controller[name] === ApiController.prototype[name]);
 }
+
+const defaultHandlers: Readonly<Record<string, readonly (keyof ApiController)[]>> = {
+  indexApi: ['indexApi'],
+  entityApi: ['entityApi'],
+  addRemoveApi: ['addRemoveApi', 'addRemove'],
+};
 
 function isVote(value: unknown): value is Vote {
   return value === 'grant' || value === 'deny' || value === 'abstain';
@@ -276,4 +292,30 @@ function subjectName(subject: unknown): string | null {
   if (subject === null || subject === undefined) return null;
   if (!isEntity(subject)) return `a value of type ${typeof subject}`;
   return `${helper(subject).__meta.className} ${String(helper(subject).getPrimaryKey())}`;
+}
+
+/** Texts that are shorter would be found in too many places, and are no secrets. */
+const shortest = 6;
+
+/** Puts a mark in place of secrets, wherever they turn up, and makes values plain enough for JSON. */
+class Redaction {
+  readonly #secrets: readonly string[];
+
+  constructor(secrets: readonly string[]) {
+    this.#secrets = secrets.filter(({ length }) => length >= shortest);
+  }
+
+  text(text: string): string {
+    return this.#secrets.reduce((kept, secret) => kept.replaceAll(secret, '***'), text);
+  }
+
+  value(value: unknown): unknown {
+    if (typeof value === 'string') return this.text(value);
+    if (typeof value === 'bigint') return value.toString();
+    if (value instanceof Date) return Number.isNaN(value.getTime()) ? null : value.toISOString();
+    if (ArrayBuffer.isView(value)) return `${value.byteLength} bytes`;
+    if (Array.isArray(value)) return value.map((item) => this.value(item));
+    if (typeof value === 'object' && value !== null) return this.text(JSON.stringify(value));
+    return value ?? null;
+  }
 }

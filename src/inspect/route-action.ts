@@ -2,19 +2,22 @@ import { ApiController } from '../actions/api-controller.ts';
 import type { ApiDeclaration, HttpMethod } from '../declaration/types.ts';
 import type { RouteRecord } from '../route/record.ts';
 
-/** What a method of a route does. */
-export type ActionKind =
-  | 'list'
-  | 'create'
-  | 'fetch'
-  | 'patch'
-  | 'replace'
-  | 'delete'
-  | 'add'
-  | 'remove'
-  | 'handler'
-  | 'service'
-  | 'unsupported';
+/** What each action shows and takes. `handler` and `service` are code of the application; `unsupported` is answered with 400. */
+export const actionKinds = {
+  list: { reads: 'model', writes: null },
+  create: { reads: 'model', writes: 'model' },
+  fetch: { reads: 'model', writes: null },
+  patch: { reads: 'model', writes: 'model' },
+  replace: { reads: 'model', writes: 'model' },
+  delete: { reads: null, writes: null },
+  add: { reads: 'item', writes: 'item' },
+  remove: { reads: 'item', writes: 'item' },
+  handler: { reads: 'own code', writes: 'own code' },
+  service: { reads: 'own code', writes: 'own code' },
+  unsupported: { reads: null, writes: null },
+} as const satisfies Readonly<Record<string, Readonly<Record<'reads' | 'writes', 'model' | 'item' | 'own code' | null>>>>;
+
+export type ActionKind = keyof typeof actionKinds;
 
 const defaults: Readonly<Record<'indexApi' | 'entityApi' | 'addRemoveApi', Partial<Record<HttpMethod, ActionKind>>>> = {
   indexApi: { GET: 'list', HEAD: 'list', POST: 'create' },
@@ -38,7 +41,6 @@ export function isOverridden(api: ApiDeclaration, method: keyof ApiController): 
   return controllerOf(api).prototype[method] !== ApiController.prototype[method];
 }
 
-/** The class of an API's controller. */
 export function controllerOf({ controller }: ApiDeclaration): { readonly name: string; readonly prototype: ApiController } {
   return (controller?.value ?? ApiController) as typeof ApiController;
 }

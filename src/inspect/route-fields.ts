@@ -1,13 +1,27 @@
 import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
-import { accessorsFor } from '../change/accessors.ts';
-import { planWrites } from '../change/write-plan.ts';
+import type { Mapper } from '../database/mapper.ts';
 import type { HttpMethod } from '../declaration/types.ts';
-import { type FieldPlan, planFields, targetsOf } from '../model/field-plan.ts';
-import { readGroups, writeGroups } from '../model/groups.ts';
+import { planFields } from '../model/field-plan.ts';
+import { inGroups, readGroups, writeGroups } from '../model/groups.ts';
 import { concreteClasses, metaOf } from '../model/hierarchy.ts';
+import { itemClasses, itemMethods } from '../openapi/associations.ts';
 import type { RouteRecord } from '../route/record.ts';
-import { type Describing, type FieldAccess, itemReference, readableFields, writableFields } from './fields.ts';
-import type { ActionKind } from './route-action.ts';
+import { type PlannedField, readableFields, writableFields } from './fields.ts';
+import type { Places } from './places.ts';
+import { type ActionKind, actionKinds } from './route-action.ts';
+
+/** A field that a method of a route shows or takes. */
+export interface FieldAccess extends Pick<PlannedField, 'path' | 'label' | 'kind' | 'property'> {
+  /** What a reference can name, by class; empty for everything else. */
+  readonly references: readonly string[];
+  /** The code of the application that reads or makes the value, which can be anything then; null where there is none. */
+  readonly madeBy: string | null;
+  /** The active groups that the field is in. */
+  readonly groups: readonly string[];
+  /** The class of the row that has the field. */
+  readonly model: string;
+  readonly place: string;
+}
 
 /** The fields that a method of a route shows or takes. */
 export interface RouteFields {
@@ -20,118 +34,82 @@ export interface RouteFields {
   readonly decidedBy: string | null;
 }
 
-const nothing: RouteFields = Object.freeze({ fields: Object.freeze([]), decidedBy: null });
-
 /** What the methods of routes show and take, from the plans that requests are answered and read by. */
 export class FieldsOfRoutes {
-  readonly #describing: Describing;
+  readonly #mapper: Mapper;
+  readonly #places: Places;
+  /** The name of the denormalizer that reads an association, where there is one. */
+  readonly #denormalizerOf: (owner: EntityMetadata, property: string) => string | null;
   /** A model has the same fields wherever it is shown. */
   readonly #readable = new Map<EntityMetadata, readonly FieldAccess[]>();
 
-  constructor(describing: Describing) {
-    this.#describing = describing;
+  constructor(mapper: Mapper, places: Places, denormalizerOf: (owner: EntityMetadata, property: string) => string | null) {
+    this.#mapper = mapper;
+    this.#places = places;
+    this.#denormalizerOf = denormalizerOf;
   }
 
-  /** What an answer can hold. */
   read(record: RouteRecord, kind: ActionKind): RouteFields {
-    switch (kind) {
-      case 'handler':
-      case 'service':
-        return { fields: [], decidedBy: handlerOf(record) };
-      case 'delete':
-      case 'unsupported':
-        return nothing;
-      case 'add':
-      case 'remove': {
-        const decidedBy = this.#ownMethods(record, kind);
-        return { fields: decidedBy ? [] : this.#itemFields(record), decidedBy };
-      }
-      case 'list':
-      case 'create':
-      case 'fetch':
-      case 'patch':
-      case 'replace':
-        return { fields: this.#fieldsOf(this.#metaOf(record)), decidedBy: null };
-    }
+    const { reads } = actionKinds[kind];
+    if (reads === 'own code') return ownCode(record);
+    if (reads === null) return { fields: [], decidedBy: null };
+    const meta = metaOf(this.#mapper, record.api?.class.value);
+    return reads === 'item' ? this.#item(record, meta, kind as 'add' | 'remove') : { fields: this.#model(meta), decidedBy: null };
   }
 
   /** What a body may hold. GET and HEAD have none. */
   write(record: RouteRecord, method: HttpMethod, kind: ActionKind): RouteFields {
-    if (method === 'GET' || method === 'HEAD') return nothing;
-    switch (kind) {
-      case 'handler':
-      case 'service':
-        return { fields: [], decidedBy: handlerOf(record) };
-      case 'create':
-      case 'patch':
-      case 'replace': {
-        const { mapper } = this.#describing;
-        const plans = concreteClasses(mapper, this.#metaOf(record)).map((meta) => planWrites(mapper, meta, writeGroups));
-        return {
-          fields: writableFields(plans, kind === 'create', { ...this.#describing, groups: writeGroups }),
-          decidedBy: null,
-        };
-      }
-      case 'add':
-      case 'remove': {
-        const { property } = associationOf(record);
-        return {
-          fields: [itemReference(this.#metaOf(record), property, this.#targetsOf(record), this.#describing)],
-          decidedBy: null,
-        };
-      }
-      case 'list':
-      case 'fetch':
-      case 'delete':
-      case 'unsupported':
-        return nothing;
-    }
+    const { writes } = actionKinds[kind];
+    if (method === 'GET' || method === 'HEAD' || writes === null) return { fields: [], decidedBy: null };
+    if (writes === 'own code') return ownCode(record);
+    const meta = metaOf(this.#mapper, record.api?.class.value);
+    const planned = writes === 'item' ? [this.#reference(record, meta)] : writableFields(this.#mapper, meta, kind === 'create');
+    return { fields: this.#described(planned, writes === 'item' ? [] : writeGroups), decidedBy: null };
   }
 
-  #metaOf({ api }: RouteRecord): EntityMetadata {
-    return metaOf(this.#describing.mapper, api?.class.value);
-  }
-
-  #fieldsOf(meta: EntityMetadata): readonly FieldAccess[] {
-    let fields = this.#readable.get(meta);
-    if (!fields) {
-      fields = readableFields(this.#planOf(meta), this.#describing);
-      this.#readable.set(meta, fields);
-    }
+  #model(meta: EntityMetadata): readonly FieldAccess[] {
+    const known = this.#readable.get(meta);
+    const fields = known ?? this.#described(readableFields(planFields(this.#mapper, meta, readGroups)), readGroups);
+    this.#readable.set(meta, fields);
     return fields;
   }
 
-  #planOf(meta: EntityMetadata): FieldPlan {
-    return planFields(this.#describing.mapper, meta, readGroups);
-  }
-
   /** What adds and removes answers with the item, unless methods of the model answer with something else. */
-  #itemFields(record: RouteRecord): readonly FieldAccess[] {
-    const targets = this.#targetsOf(record);
-    const variants = new Map(targets.flatMap((target) => [...this.#planOf(target).variants]));
-    return readableFields({ variants }, this.#describing);
+  #item(record: RouteRecord, meta: EntityMetadata, verb: 'add' | 'remove'): RouteFields {
+    const association = associationOf(record);
+    const methods = itemMethods(this.#mapper, meta, association.property, verb);
+    if (methods.length > 0) return { fields: [], decidedBy: methods.join(', ') };
+    const plans = itemClasses(this.#mapper, meta, association).map((target) => planFields(this.#mapper, target, readGroups));
+    const variants = new Map(plans.flatMap((plan) => [...plan.variants]));
+    return { fields: this.#described(readableFields({ variants }), readGroups), decidedBy: null };
   }
 
-  #ownMethods(record: RouteRecord, kind: 'add' | 'remove'): string | null {
-    const { property } = associationOf(record);
-    const methods = concreteClasses(this.#describing.mapper, this.#metaOf(record)).flatMap((meta) =>
-      (accessorsFor(meta, property)?.methods ?? [])
-        .filter((method) => method.startsWith(kind))
-        .map((method) => `${meta.className}.${method}`),
-    );
-    return methods.length > 0 ? methods.join(', ') : null;
+  /** The body of an action that adds to or removes from an association: it says which row is meant. */
+  #reference(record: RouteRecord, meta: EntityMetadata): PlannedField {
+    const association = associationOf(record);
+    const targets = itemClasses(this.#mapper, meta, association);
+    return { path: '', label: '', kind: 'reference', meta, property: association.property, targets, madeBy: null };
   }
 
-  #targetsOf(record: RouteRecord): readonly EntityMetadata[] {
-    const { property, types } = associationOf(record);
-    if (types.length > 0) return types.map(({ value }) => metaOf(this.#describing.mapper, value));
-    const association = this.#metaOf(record).properties[property as never] as EntityProperty | undefined;
-    return association ? targetsOf(association) : [];
+  #described(fields: readonly PlannedField[], groups: readonly string[]): readonly FieldAccess[] {
+    return fields.map(({ path, label, kind, meta, property, targets, madeBy }) => ({
+      path,
+      label,
+      kind,
+      references: [...new Set(targets.flatMap((target) => concreteClasses(this.#mapper, target)))]
+        .map(({ className }) => className)
+        .sort(),
+      madeBy: kind === 'reference' ? this.#denormalizerOf(meta, property) : madeBy,
+      groups: groups.filter((group) => inGroups(meta.properties[property as never] as EntityProperty, [group])),
+      model: meta.className,
+      property,
+      place: this.#places.ofProperty(meta, property),
+    }));
   }
 }
 
-function handlerOf({ controller, handler }: RouteRecord): string {
-  return `${controller}.${handler}`;
+function ownCode({ controller, handler }: RouteRecord): RouteFields {
+  return { fields: [], decidedBy: `${controller}.${handler}` };
 }
 
 function associationOf({ action }: RouteRecord) {

@@ -3,14 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Application, ApplicationOptions } from '../application.ts';
 import { dialectOf, type MemoryDatabase } from '../dialect/dialect.ts';
-import { Explainer, type RequestToExplain } from './explainer.ts';
+import { type Explainer, openExplainer, type RequestToExplain } from './explainer.ts';
 import type { Explanation } from './explanation.ts';
 
-interface Opened {
-  readonly explainer: Explainer;
+interface Opened extends Explainer {
   /** How much had been changed when a copy was made; null where the database itself is read. */
   readonly changes: unknown;
-  readonly close: () => Promise<void>;
 }
 
 /**
@@ -44,23 +42,16 @@ export class RunningExplainer {
   async #current(): Promise<Explainer> {
     const { declaration, mapper } = this.#application;
     const { memory } = dialectOf(mapper).connections;
-    if (!memory) {
-      this.#opened ??= await opened(this.#options);
-      return this.#opened.explainer;
-    }
-    const changes = await memory.changes();
+    const changes = memory ? await memory.changes() : null;
     if (this.#opened && this.#opened.changes !== changes) {
       await this.#opened.close();
       this.#opened = null;
     }
-    this.#opened ??= await openedCopy(this.#options, memory, declaration.database.url, changes);
-    return this.#opened.explainer;
+    this.#opened ??= memory
+      ? await openedCopy(this.#options, memory, declaration.database.url, changes)
+      : { ...(await openExplainer(this.#options)), changes };
+    return this.#opened;
   }
-}
-
-async function opened(options: ApplicationOptions): Promise<Opened> {
-  const explainer = await Explainer.open(options);
-  return { explainer, changes: null, close: () => explainer.close() };
 }
 
 async function openedCopy(options: ApplicationOptions, memory: MemoryDatabase, copy: string, changes: unknown): Promise<Opened> {
@@ -68,8 +59,8 @@ async function openedCopy(options: ApplicationOptions, memory: MemoryDatabase, c
   const remove = () => rmSync(folder, { recursive: true, force: true });
   try {
     const databaseUrl = await memory.copyTo(join(folder, 'copy.db'));
-    const explainer = await Explainer.open({ ...options, databaseUrl }, { copy });
-    return { explainer, changes, close: () => explainer.close().finally(remove) };
+    const { close, explain } = await openExplainer({ ...options, databaseUrl }, copy);
+    return { explain, changes, close: () => close().finally(remove) };
   } catch (error) {
     remove();
     throw error;

@@ -4,10 +4,8 @@ import type { Application } from '../application.ts';
 import type { JwtDeclaration, Path, SecurityDeclaration } from '../declaration/types.ts';
 import type { Declared, Places } from './places.ts';
 
-/** What holds for every route of an application. */
 export interface SettingsAccess {
   readonly production: boolean;
-  /** How votes become a decision. */
   readonly strategy: Declared<SecurityDeclaration['strategy']>;
   /** Whether a route without a role is an error. */
   readonly requireRole: Declared<boolean>;
@@ -20,7 +18,6 @@ export interface SettingsAccess {
   readonly tokens: { readonly issuer: Declared<string | null>; readonly audience: Declared<string | null> };
   /** Every role that a route asks for, and who judges it. */
   readonly judges: readonly Judges[];
-  /** Every voter of the application, whatever it judges. */
   readonly voters: readonly Declared<string>[];
 }
 
@@ -39,24 +36,23 @@ export interface Judges {
 }
 
 export function settingsOf(application: Application, places: Places): SettingsAccess {
-  const { declaration, production, records } = application;
+  const { catalog, declaration, production, records } = application;
   const { security, formats } = declaration;
   const roles = [...new Set(records.flatMap((record) => record.methods.flatMap((method) => record.roles[method] ?? [])))];
+  const declared = <Value>(value: Value, ...path: Path) => ({ value, place: places.ofConfig(['app_main', ...path]) });
   return {
     production,
-    strategy: { value: security.strategy, place: places.ofConfig(securityPath('strategy')) },
-    requireRole: { value: security.requireRole, place: places.ofConfig(securityPath('require_role')) },
-    formats: formats
-      .map((value, position) => ({ value, place: places.ofConfig(['app_main', 'formats', position]) }))
-      .sort(byValue),
+    strategy: declared(security.strategy, 'security', 'strategy'),
+    requireRole: declared(security.requireRole, 'security', 'require_role'),
+    formats: formats.map((value, position) => declared(value as string, 'formats', position)).sort(byValue),
     hierarchy: hierarchyOf(application, places),
     credentials: credentialsOf(application, places).sort(byValue),
     tokens: {
-      issuer: { value: security.jwt?.issuer ?? null, place: places.ofConfig(securityPath('jwt', 'issuer')) },
-      audience: { value: security.jwt?.audience ?? null, place: places.ofConfig(securityPath('jwt', 'audience')) },
+      issuer: declared(security.jwt?.issuer ?? null, 'security', 'jwt', 'issuer'),
+      audience: declared(security.jwt?.audience ?? null, 'security', 'jwt', 'audience'),
     },
     judges: roles.sort().map((role) => judgesOf(application, role, places)),
-    voters: application.catalog.voters.map(({ name }) => ({ value: name, place: places.ofClass('voters', name) })).sort(byValue),
+    voters: catalog.voters.map(({ name }) => ({ value: name, place: places.ofClass('voters', name) })).sort(byValue),
   };
 }
 

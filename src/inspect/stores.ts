@@ -7,7 +7,6 @@ import { dialectOf } from '../dialect/dialect.ts';
 import { rootFiltersOf } from '../query/rows/root-filter.ts';
 import type { RouteRecord } from '../route/record.ts';
 
-/** How the rows of one route and method are read or written. */
 export interface RouteStore {
   readonly record: RouteRecord;
   readonly method: HttpMethod;

@@ -8,7 +8,6 @@ import { type ValueKind, valueKindOf } from './value-kind.ts';
 export type Field = ScalarField | EmbeddedField | AssociationField;
 
 interface NamedField {
-  /** The property of the model. */
   readonly property: string;
   /** The key in JSON: the property's name unless the model renames it. */
   readonly name: string;
@@ -41,88 +40,59 @@ export interface FieldPlan {
   readonly variants: ReadonlyMap<EntityMetadata, readonly Field[]>;
 }
 
-/** Makes the plan of what goes out for a model and a set of active groups. */
-export function planFields(mapper: Mapper, meta: EntityMetadata, groups: readonly string[]): FieldPlan {
-  return planAssociated(mapper, [meta], groups, []);
+/** What a plan is made for: a set of active groups, below classes that are embedded already. */
+export interface Planning {
+  readonly mapper: Mapper;
+  readonly groups: readonly string[];
+  readonly ancestors: readonly EntityMetadata[];
 }
 
-function planAssociated(
-  mapper: Mapper,
-  targets: readonly EntityMetadata[],
-  groups: readonly string[],
-  ancestors: readonly EntityMetadata[],
-): FieldPlan {
+/** Makes the plan of what goes out for a model and a set of active groups. */
+export function planFields(mapper: Mapper, meta: EntityMetadata, groups: readonly string[]): FieldPlan {
+  return planAssociated([meta], { mapper, groups, ancestors: [] });
+}
+
+function planAssociated(targets: readonly EntityMetadata[], planning: Planning): FieldPlan {
+  const { mapper, ancestors } = planning;
   const variants = new Map<EntityMetadata, readonly Field[]>();
   for (const target of targets) {
     // by the association's own class, not by that of the row: rows of sister classes would otherwise lead on to each other
     const recursing = ancestors.some((ancestor) => sameLine(ancestor, target));
     for (const meta of concreteClasses(mapper, target)) {
       const properties = recursing ? identityProperties(meta) : ownProperties(meta);
-      variants.set(meta, planProperties(mapper, properties, groups, [...ancestors, meta]));
+      variants.set(meta, planProperties(properties, { ...planning, ancestors: [...ancestors, meta] }));
     }
   }
   return { variants };
 }
 
 /** The fields of properties that are in the active groups, in the order of the model. */
-export function planProperties(
-  mapper: Mapper,
-  properties: readonly EntityProperty[],
-  groups: readonly string[],
-  ancestors: readonly EntityMetadata[],
-): readonly Field[] {
-  return properties
-    .filter((property) => inGroups(property, groups))
-    .map((property) => planField(mapper, property, groups, ancestors));
+export function planProperties(properties: readonly EntityProperty[], planning: Planning): readonly Field[] {
+  return properties.filter((property) => inGroups(property, planning.groups)).map((property) => planField(property, planning));
 }
 
-function planField(
-  mapper: Mapper,
-  property: EntityProperty,
-  groups: readonly string[],
-  ancestors: readonly EntityMetadata[],
-): Field {
+function planField(property: EntityProperty, planning: Planning): Field {
+  const { mapper, ancestors } = planning;
   const named = { property: property.name as string, name: jsonName(property), metadata: property };
   switch (property.kind) {
-    case ReferenceKind.SCALAR:
-      return {
-        ...named,
-        kind: 'scalar',
-        value: valueKindOf(property, mapper.driver.getPlatform()),
-        computed: isComputed(property),
-      };
-    case ReferenceKind.EMBEDDED:
-      return {
-        ...named,
-        kind: 'embedded',
-        array: property.array === true,
-        plan: planEmbedded(mapper, property, groups, ancestors),
-      };
+    case ReferenceKind.SCALAR: {
+      const computed = property.persist === false && !property.formula;
+      return { ...named, kind: 'scalar', value: valueKindOf(property, mapper.driver.getPlatform()), computed };
+    }
+    case ReferenceKind.EMBEDDED: {
+      // No embeddable can hold itself, the mapper refuses it; one that comes again by way of an entity ends where that is cut.
+      const variants = embeddedTargets(mapper, property).map(
+        (meta) => [meta, planProperties(ownProperties(meta), planning)] as const,
+      );
+      return { ...named, kind: 'embedded', array: property.array === true, plan: { variants: new Map(variants) } };
+    }
     default: {
       const targets = targetsOf(property);
-      const many = property.kind === ReferenceKind.ONE_TO_MANY || property.kind === ReferenceKind.MANY_TO_MANY;
-      return {
-        ...named,
-        kind: many ? 'to-many' : 'to-one',
-        plan: planAssociated(mapper, targets, groups, ancestors),
-        cut: targets.every((target) => ancestors.some((ancestor) => sameLine(ancestor, target))),
-      };
+      const plan = planAssociated(targets, planning);
+      const cut = targets.every((target) => ancestors.some((ancestor) => sameLine(ancestor, target)));
+      return { ...named, kind: isToMany(property) ? 'to-many' : 'to-one', plan, cut };
     }
   }
-}
-
-function planEmbedded(
-  mapper: Mapper,
-  property: EntityProperty,
-  groups: readonly string[],
-  ancestors: readonly EntityMetadata[],
-): FieldPlan {
-  const variants = new Map<EntityMetadata, readonly Field[]>();
-  for (const meta of embeddedTargets(mapper, property)) {
-    // No embeddable can hold itself, the mapper refuses it; one that comes again by way of an entity ends where that is cut.
-    variants.set(meta, planProperties(mapper, ownProperties(meta), groups, ancestors));
-  }
-  return { variants };
 }
 
 /**
@@ -152,13 +122,30 @@ export function isBlank(
   });
 }
 
+export function isToMany({ kind }: EntityProperty): boolean {
+  return kind === ReferenceKind.ONE_TO_MANY || kind === ReferenceKind.MANY_TO_MANY;
+}
+
+/** Whether two plans show the same: that of a class may be cut where that of another is not. */
+export function isSamePlan(one: FieldPlan, other: FieldPlan): boolean {
+  if (one.variants.size !== other.variants.size) return false;
+  return [...one.variants].every(([meta, fields]) => {
+    const others = other.variants.get(meta);
+    return others?.length === fields.length && fields.every((field, i) => isSameField(field, others[i] as Field));
+  });
+}
+
+function isSameField(one: Field, other: Field): boolean {
+  if (one.metadata !== other.metadata || one.kind !== other.kind) return false;
+  return one.kind === 'scalar' || other.kind === 'scalar' || isSamePlan(one.plan, other.plan);
+}
+
 /** The models that an association can hold. */
 export function targetsOf(property: EntityProperty): readonly EntityMetadata[] {
   if (property.polymorphTargets) return property.polymorphTargets;
   return property.targetMeta ? [property.targetMeta] : [];
 }
 
-/** The embeddables that a property can hold. */
 export function embeddedTargets(mapper: Mapper, property: EntityProperty): readonly EntityMetadata[] {
   const polymorphic = property.targetMeta?.discriminatorMap;
   if (polymorphic) return Object.values(polymorphic).map((cls) => mapper.getMetadata().get(cls));
@@ -178,10 +165,6 @@ function identityProperties(meta: EntityMetadata): EntityProperty[] {
   return ownProperties(meta).filter((property) => names.includes(property.name as string));
 }
 
-function isComputed(property: EntityProperty): boolean {
-  return property.persist === false && !property.formula;
-}
-
 /** The key of the discriminator in JSON, where the model has one. */
 export function discriminatorKey(meta: EntityMetadata): string | null {
   const property = discriminatorProperty(meta);
@@ -189,7 +172,6 @@ export function discriminatorKey(meta: EntityMetadata): string | null {
   return metadata ? jsonName(metadata) : property;
 }
 
-/** The key of a property in JSON. */
 export function jsonName(property: EntityProperty): string {
   return property.serializedName ?? (property.name as string);
 }

@@ -30,7 +30,6 @@ export function metaOf(mapper: Mapper, model: unknown): EntityMetadata {
   return mapper.getMetadata().get(model as never) as EntityMetadata;
 }
 
-/** Whether `meta` is `ancestor` or inherits from it. */
 export function isKindOf(meta: EntityMetadata, ancestor: EntityMetadata): boolean {
   return meta.class === ancestor.class || meta.class.prototype instanceof ancestor.class;
 }
@@ -43,6 +42,11 @@ export function sameLine(a: EntityMetadata, b: EntityMetadata): boolean {
 /** The classes that a row of `meta` can be: itself and its descendants, without the abstract ones. */
 export function concreteClasses(mapper: Mapper, meta: EntityMetadata): EntityMetadata[] {
   return entitiesOf(mapper).filter((candidate) => isKindOf(candidate, meta) && !candidate.abstract);
+}
+
+/** Whether the classes of a line have a table each, over which a row is spread. */
+export function isTablePerType(meta: EntityMetadata): boolean {
+  return meta.inheritanceType === 'tpt' || meta.root.inheritanceType === 'tpt';
 }
 
 /** Whether the rows of a model say in a discriminator which class they are. With a table for each class, the table says it. */

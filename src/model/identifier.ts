@@ -87,7 +87,7 @@ function canonicalBigint(value: unknown): bigint | undefined {
 }
 
 /** Like {@link isStorableText}, with the empty text left out. */
-export function isStorable(text: string): boolean {
+function isStorable(text: string): boolean {
   return text !== '' && isStorableText(text);
 }
 

@@ -19,7 +19,6 @@ export function memberOf(text: SourceText, model: string, property: string): Mem
   return properties && text.membersAt(properties.start).find(({ key }) => key === property);
 }
 
-/** The text of a class. */
 export function classOf(text: SourceText, name: string): { start: number; end?: number } | undefined {
   const start = text.find(new RegExp(`\\bclass\\s+${escaped(name)}\\b`));
   if (start === null) return undefined;

@@ -3,7 +3,6 @@ import { type Field, type FieldPlan, jsonName, ownProperties } from './field-pla
 
 /** What a caller may read at a path, and so may name in a filter, an order, a search or a choice of fields. */
 export interface ReadableField {
-  /** The field that the path names. */
   readonly field: Field;
   /** All that lie on the path, from the first name to the last. */
   readonly fields: readonly Field[];

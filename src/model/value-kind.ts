@@ -13,103 +13,77 @@ const mostDigits = 3;
 /** What a double holds of any decimal number. */
 const exactDigitsOfDouble = 15;
 
+/** Half of what an integer column can hold, by the names of its type. */
 const integerRanges: Readonly<Record<string, number>> = {
-  tinyint: 2 ** 7,
-  smallint: 2 ** 15,
-  mediumint: 2 ** 23,
-  integer: 2 ** 31,
+  ...named(['TinyIntType', 'tinyint'], 2 ** 7),
+  ...named(['SmallIntType', 'smallint'], 2 ** 15),
+  ...named(['MediumIntType', 'mediumint'], 2 ** 23),
+  ...named(['IntegerType', 'integer', 'int'], 2 ** 31),
 };
 
-/** Tells what kind of value a scalar property holds. */
+/** Types whose names say all. */
+const bareKinds: Readonly<Record<string, ValueKind>> = {
+  ...named(['FloatType', 'float'], { kind: 'real' }),
+  ...named(['DoubleType', 'double'], { kind: 'float' }),
+  ...named(['BooleanType', 'boolean', 'bool'], { kind: 'boolean' }),
+  ...named(['TimeType', 'time'], { kind: 'time' }),
+  ...named(['BlobType', 'Uint8ArrayType'], { kind: 'blob' }),
+  DateType: { kind: 'date' },
+  UuidType: { kind: 'uuid' },
+  IntervalType: { kind: 'interval' },
+  JsonType: { kind: 'json' },
+};
+
+function named<Value>(names: readonly string[], value: Value): Record<string, Value> {
+  return Object.fromEntries(names.map((name) => [name, value]));
+}
+
 export function valueKindOf(property: EntityProperty, platform: Platform): ValueKind {
-  if (property.enum && property.items) return { kind: 'enum', items: property.items };
-  const custom = property.customType;
+  const { customType: custom, items } = property;
+  if (property.enum && items) return { kind: 'enum', items };
   const name = custom?.constructor.name ?? String(property.type);
+  if (Object.hasOwn(bareKinds, name)) return bareKinds[name] as ValueKind;
+  if (Object.hasOwn(integerRanges, name)) return integer(name, property.unsigned);
+  const mode = (custom as { mode?: 'bigint' | 'number' | 'string' } | undefined)?.mode;
+  const column = columnType(property);
   switch (name) {
     case 'BigIntType':
-      return { kind: 'bigint', as: (custom as { mode?: 'bigint' | 'number' | 'string' } | undefined)?.mode ?? 'bigint' };
+      return { kind: 'bigint', as: mode ?? 'bigint' };
     case 'DecimalType':
-      return decimal(property, (custom as { mode?: string } | undefined)?.mode === 'number' ? 'number' : 'string', platform);
-    case 'DateType':
-      return { kind: 'date' };
+      return decimal(property, mode === 'number' ? 'number' : 'string', platform);
     case 'DateTimeType':
-      return dateTime(property);
-    case 'UuidType':
-      return { kind: 'uuid' };
-    case 'IntervalType':
-      return { kind: 'interval' };
-    case 'TimeType':
-      return { kind: 'time' };
-    case 'DoubleType':
-      return { kind: 'float' };
-    case 'FloatType':
-      return { kind: 'real' };
-    case 'BooleanType':
-      return { kind: 'boolean' };
-    case 'IntegerType':
-      return integer('integer', property.unsigned);
-    case 'SmallIntType':
-      return integer('smallint', property.unsigned);
-    case 'TinyIntType':
-      return integer('tinyint', property.unsigned);
-    case 'MediumIntType':
-      return integer('mediumint', property.unsigned);
+      return dateTime(column);
     case 'StringType':
       return { kind: 'string', length: property.length ?? defaultStringLength };
     case 'TextType':
+    case 'text':
       return { kind: 'string', length: property.length ?? null };
-    case 'BlobType':
-    case 'Uint8ArrayType':
-      return { kind: 'blob' };
-    case 'JsonType':
-      return { kind: 'json' };
     case 'EnumArrayType':
-      return { kind: 'array', item: property.items ? { kind: 'enum', items: property.items } : { kind: 'string', length: null } };
+      return { kind: 'array', item: items ? { kind: 'enum', items } : { kind: 'string', length: null } };
     case 'ArrayType':
       return { kind: 'array', item: itemKind(property) };
   }
   if (custom instanceof Type) return { kind: 'custom', type: custom, platform };
-  return plainKind(property);
-}
-
-function plainKind(property: EntityProperty): ValueKind {
-  const type = String(property.type);
-  const column = String(property.columnTypes?.[0] ?? '').toLowerCase();
-  switch (type) {
-    case 'tinyint':
-    case 'smallint':
-    case 'mediumint':
-    case 'integer':
-      return integer(type, property.unsigned);
-    case 'int':
-      return integer('integer', property.unsigned);
+  switch (name) {
     case 'number':
       if (/^(real|float4)/.test(column)) return { kind: 'real' };
       if (/^(float|double)/.test(column)) return { kind: 'float' };
       return integer(column.startsWith('smallint') ? 'smallint' : 'integer', property.unsigned);
-    case 'float':
-      return { kind: 'real' };
-    case 'double':
-      return { kind: 'float' };
-    case 'boolean':
-    case 'bool':
-      return { kind: 'boolean' };
     case 'Date':
     case 'datetime':
-      return column === 'date' ? { kind: 'date' } : dateTime(property);
-    case 'time':
-      return { kind: 'time' };
-    case 'text':
-      return { kind: 'string', length: property.length ?? null };
+      return column === 'date' ? { kind: 'date' } : dateTime(column);
     case 'character':
       return { kind: 'string', length: property.length ?? 1, fixed: true };
     case 'string':
     case 'varchar':
-      if (column === 'uuid') return { kind: 'uuid' };
-      return { kind: 'string', length: stringLength(property, column) };
+      return column === 'uuid' ? { kind: 'uuid' } : { kind: 'string', length: stringLength(property, column) };
     default:
       return { kind: 'any' };
   }
+}
+
+function columnType({ columnTypes }: EntityProperty): string {
+  return String(columnTypes?.[0] ?? '').toLowerCase();
 }
 
 /** A string column of its own type (`citext`, `text`) has just the length that it declares; a plain one has the mapper's. */
@@ -136,13 +110,13 @@ function decimal(property: EntityProperty, as: 'number' | 'string', platform: Pl
 }
 
 /** PostgreSQL rounds to the digits that the column declares; SQLite keeps milliseconds whatever it declares. */
-function dateTime({ columnTypes }: EntityProperty): ValueKind {
-  const declared = /^timestamp(?:tz)?\((\d)\)/.exec(String(columnTypes?.[0] ?? '').toLowerCase())?.[1];
+function dateTime(column: string): ValueKind {
+  const declared = /^timestamp(?:tz)?\((\d)\)/.exec(column)?.[1];
   return { kind: 'datetime', digits: Math.min(declared === undefined ? mostDigits : Number(declared), mostDigits) };
 }
 
 function itemKind(property: EntityProperty): ValueKind {
-  const column = String(property.columnTypes?.[0] ?? '').toLowerCase();
+  const column = columnType(property);
   if (/^(int|integer|smallint|bigint)/.test(column)) return integer('integer', false);
   if (/^(real|float|double|numeric)/.test(column)) return { kind: 'float' };
   if (/^bool/.test(column)) return { kind: 'boolean' };

@@ -1,5 +1,4 @@
-import type { JsonSchema } from './json-schema.ts';
-import { type JsonType, type KnownSchema, visitSchema } from './schema-visitor.ts';
+import { type JsonSchema, type JsonType, type KnownSchema, visitSchema } from './json-schema.ts';
 
 /** The declarations of named schemas: an interface for each object, a type for everything else. */
 export function typeDeclarations(schemas: Readonly<Record<string, JsonSchema>>): string {
@@ -24,7 +23,6 @@ function bodyOf({ properties = {}, required = [] }: KnownSchema, indent: string)
   return lines.length === 0 ? 'Record<string, never>' : `{\n${lines.join('\n')}\n${indent}}`;
 }
 
-/** A schema as a TypeScript type. */
 export function typeOf(schema: JsonSchema, indent = ''): string {
   const typesOf = (schemas: readonly JsonSchema[]) => [...new Set(schemas.map((option) => typeOf(option, indent)))];
   return visitSchema(schema, {

@@ -1,7 +1,8 @@
 import type { RouteRecord } from '../route/record.ts';
 import { commentOf, keyText, typeDeclarations, typeOf } from './client-types.ts';
 import type { OpenApiDocument } from './document.ts';
-import type { JsonSchema } from './json-schema.ts';
+import { type JsonSchema, nameOfRef } from './json-schema.ts';
+import { ownerOf } from './operations.ts';
 import { otherProblem } from './problems.ts';
 
 interface Operation {
@@ -63,8 +64,8 @@ function callsOf(document: OpenApiDocument, records: readonly RouteRecord[]): Ca
   });
 }
 
-function groupName({ api, controller }: RouteRecord): string {
-  return camel(api?.name ?? controller);
+function groupName(record: RouteRecord): string {
+  return camel(ownerOf(record));
 }
 
 function camel(text: string): string {
@@ -84,7 +85,6 @@ const verbs: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   entity: { GET: 'get', PATCH: 'update', PUT: 'replace', DELETE: 'remove' },
 };
 
-/** What a call is called among those of its API. */
 function callName({ record: { action, name, methods }, method }: Call, taken: (name: string) => boolean): string {
   const verb = action && verbs[action.kind]?.[method];
   if (verb) return verb;
@@ -151,7 +151,7 @@ function callText(call: Call, name: string): string {
 
 /** The parameter with what is asked of a change beside its body. */
 function optionsOf({ parameters }: Operation): string[] {
-  const named = parameters.map(({ $ref }) => $ref?.slice($ref.lastIndexOf('/') + 1));
+  const named = parameters.map(({ $ref }) => $ref && nameOfRef($ref));
   const isRequired = named.includes('IfMatchRequired');
   const condition = isRequired ? ['Required<Condition>'] : named.includes('IfMatch') ? ['Condition'] : [];
   const types = [...condition, ...(named.includes('IdempotencyKey') ? ['Once'] : [])].join(' & ');

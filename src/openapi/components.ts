@@ -1,10 +1,17 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { EntityMetadata } from '@mikro-orm/core';
+import type { Mapper } from '../database/mapper.ts';
 import type { JsonSchema } from './json-schema.ts';
 
-/** A name that is taken for a schema, which may refer to itself. */
-export interface Reserved {
-  readonly ref: JsonSchema;
-  define(schema: JsonSchema): void;
+/** What the schemas of models are made with. */
+export interface SchemaContext {
+  readonly mapper: Mapper;
+  readonly components: Components;
+  /** Whether a caller may not see every row of a class, so that one in a to-one can be missing. */
+  readonly hides: (meta: EntityMetadata) => boolean;
+  /** The description of a property, or of the model itself. */
+  readonly describe: (meta: EntityMetadata, property?: string) => string | undefined;
+  readonly denormalizes: (meta: EntityMetadata, property: string) => boolean;
 }
 
 /** The named schemas of a document. */
@@ -13,22 +20,27 @@ export class Components {
 
   /** Keeps a schema under a name, or under the next free one where the name means something else already. What is alike is kept once. */
   add(name: string, schema: JsonSchema): JsonSchema {
-    for (const candidate of numbered([name])) {
-      const known = this.#schemas.get(candidate);
-      if (known === undefined) this.#schemas.set(candidate, schema);
-      if (known === undefined || isDeepStrictEqual(known, schema)) return reference(candidate);
-    }
-    throw new Error('there are no more names');
+    const found = this.#nameFrom([name], (known) => known === undefined || isDeepStrictEqual(known, schema));
+    this.#schemas.set(found, schema);
+    return reference(found);
   }
 
-  /** Takes the first of the names that is free, for a schema that is still to be made. */
-  reserve(names: readonly string[]): Reserved {
-    for (const candidate of numbered(names)) {
-      if (this.#schemas.has(candidate)) continue;
-      this.#schemas.set(candidate, null);
-      return { ref: reference(candidate), define: (schema) => this.#schemas.set(candidate, schema) };
+  /** Takes the first of the names that is free, for a schema that is still to be made and may refer to itself. */
+  reserve(names: readonly string[]) {
+    const found = this.#nameFrom(names, (known) => known === undefined);
+    this.#schemas.set(found, null);
+    return { ref: reference(found), define: (schema: JsonSchema) => this.#schemas.set(found, schema) };
+  }
+
+  /** The first of the names that fits, or else the last of them with a number. */
+  #nameFrom(names: readonly string[], fits: (known: JsonSchema | null | undefined) => boolean): string {
+    const candidates = names.map((name) => name.replace(/[^A-Za-z0-9._-]/g, '_'));
+    const last = candidates.at(-1);
+    for (let number = 2; ; number++) {
+      const found = candidates.find((candidate) => fits(this.#schemas.get(candidate)));
+      if (found !== undefined) return found;
+      candidates.push(`${last}${number}`);
     }
-    throw new Error('there are no more names');
   }
 
   /** By name, in alphabetical order, so that a document does not change when a declaration is moved. */
@@ -40,11 +52,4 @@ export class Components {
 
 function reference(name: string): JsonSchema {
   return { $ref: `#/components/schemas/${name}` };
-}
-
-/** The names themselves, then the last of them with a number. */
-function* numbered(names: readonly string[]): Generator<string> {
-  const plain = names.map((name) => name.replace(/[^A-Za-z0-9._-]/g, '_'));
-  yield* plain;
-  for (let number = 2; ; number++) yield `${plain.at(-1)}${number}`;
 }

@@ -1,53 +1,50 @@
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 import type { BodyCheck } from '../actions/start/body-check.ts';
-import type { ActionDeclaration, ApiDeclaration, DescribedDeclaration, Path, StandardSchema } from '../declaration/types.ts';
+import type { ActionDeclaration, Path, StandardSchema } from '../declaration/types.ts';
 import { type Violation, violationsProblem } from '../errors.ts';
 import type { JsonSchema } from './json-schema.ts';
-import { type Described, schemasOf } from './schemas.ts';
+import { type SchemaSource, Schemas } from './schemas.ts';
 
 /** Above this many bytes only the first thing that is wrong with a body is told: a large one can have very many. */
 const telling = 65_536;
 
 /** What holds the bodies of actions to what was declared of them: the schemas of the document themselves. */
-export function bodyChecks(described: Omit<Described, 'records'>): ReadonlyMap<ActionDeclaration, BodyCheck> {
-  const { components, declared: schemas } = schemasOf(described);
-  const found = declaredOnes(described.declaration.apis);
-  const named = found.map(({ api, action, body }) => ({
+export function bodyChecks(source: SchemaSource): ReadonlyMap<ActionDeclaration, BodyCheck> {
+  const schemas = new Schemas(source);
+  const named = declaredBodies(source).map(({ api, action, body }) => ({
     action,
     body,
-    schema: body.kind === 'standard' ? null : schemas.body(api, action, body),
+    schema: schemas.body(api, action, body),
   }));
-  const document = { components: { schemas: components.schemas() } };
+  const document = documentOf(schemas);
   return new Map(
     named.map(({ action, body, schema }) => [
       action,
-      body.kind === 'standard' ? standardCheck(body.schema) : schemaCheck(schema as JsonSchema, document),
+      body.kind === 'standard' ? standardCheck(body.schema) : schemaCheck(schema, document),
     ]),
   );
 }
 
-/** Reports JSON Schemas that are none. */
-export function checkDeclaredBodies(
-  described: Omit<Described, 'records'>,
-  report: { add(path: Path, message: string): void },
-): void {
-  const { components, declared: schemas } = schemasOf(described);
-  for (const { api, action, body } of declaredOnes(described.declaration.apis)) {
+export function checkDeclaredBodies(source: SchemaSource, report: { add(path: Path, message: string): void }): void {
+  const schemas = new Schemas(source);
+  for (const { api, action, body } of declaredBodies(source)) {
     if (body.kind !== 'json') continue;
     const schema = schemas.body(api, action, body);
     try {
-      validatorOf(schema, { components: { schemas: components.schemas() } }, false);
+      validatorOf(schema, documentOf(schemas), false);
     } catch (error) {
       report.add([...action.path, 'body'], `"body" is no JSON Schema that can be used: ${(error as Error).message}`);
     }
   }
 }
 
-function declaredOnes(apis: readonly ApiDeclaration[]) {
-  return apis.flatMap((api) =>
-    api.actions.flatMap((action) => (action.body ? [{ api, action, body: action.body as DescribedDeclaration }] : [])),
-  );
+function declaredBodies({ declaration: { apis } }: SchemaSource) {
+  return apis.flatMap((api) => api.actions.flatMap((action) => (action.body ? [{ api, action, body: action.body }] : [])));
+}
+
+function documentOf({ components }: Schemas): object {
+  return { components: { schemas: components.schemas() } };
 }
 
 function standardCheck(schema: StandardSchema): BodyCheck {

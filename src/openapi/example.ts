@@ -1,5 +1,4 @@
-import type { JsonSchema } from './json-schema.ts';
-import { type JsonType, type KnownSchema, nameOfRef, visitSchema } from './schema-visitor.ts';
+import { type JsonSchema, type JsonType, type KnownSchema, nameOfRef, visitSchema } from './json-schema.ts';
 
 /** How deep an example goes, whatever it is of. */
 const deepest = 30;

@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import type { OpenApiDeclaration } from '../declaration/types.ts';
 
-/** What an application is called. */
 export interface Info {
   readonly title: string;
   readonly version: string;

@@ -1,15 +1,103 @@
 import type { ValueKind } from '../model/value-kind.ts';
 import { schemaOfKind } from '../serialization/kind-conversions.ts';
-import { type JsonSchema, visitSchema } from './schema-visitor.ts';
 
-export type { JsonSchema };
+/** A JSON Schema (2020-12), as OpenAPI 3.1 has it. */
+export type JsonSchema = { readonly [keyword: string]: unknown };
+
+/** The keywords of JSON Schema that are read anywhere here. What else a schema has is passed on as it is. */
+export interface KnownSchema {
+  readonly $ref?: string;
+  readonly anyOf?: readonly JsonSchema[];
+  readonly oneOf?: readonly JsonSchema[];
+  readonly allOf?: readonly JsonSchema[];
+  readonly const?: unknown;
+  readonly enum?: readonly unknown[];
+  readonly examples?: readonly unknown[];
+  readonly default?: unknown;
+  readonly type?: JsonType | readonly JsonType[];
+  readonly format?: string;
+  readonly pattern?: string;
+  readonly contentEncoding?: string;
+  readonly minimum?: number;
+  readonly maxLength?: number;
+  readonly properties?: Readonly<Record<string, JsonSchema>>;
+  readonly required?: readonly string[];
+  readonly items?: JsonSchema;
+  readonly description?: string;
+}
+
+const jsonTypes = ['object', 'array', 'integer', 'number', 'boolean', 'string', 'null'] as const;
+export type JsonType = (typeof jsonTypes)[number];
+
+/** What to do with a schema, by what it says. A schema that says several things is visited by the first that is listed here. */
+interface SchemaVisitor<Result> {
+  /** Named by the last part of its `$ref`. */
+  reference(name: string): Result;
+  constant(value: unknown): Result;
+  choice(values: readonly unknown[]): Result;
+  /** Any of the options; with `oneOf`, exactly one. */
+  union(options: readonly JsonSchema[], keyword: 'anyOf' | 'oneOf'): Result;
+  /** All of the parts; the last is what the schema says beside `allOf`. */
+  intersection(parts: readonly JsonSchema[]): Result;
+  typed(types: readonly JsonType[], schema: KnownSchema): Result;
+  anything(): Result;
+}
+
+export function visitSchema<Result>(schema: JsonSchema, visitor: SchemaVisitor<Result>): Result {
+  const known = schema as KnownSchema;
+  const { $ref, allOf = [], anyOf = [], oneOf = [], const: constant, enum: values } = known;
+  if ($ref !== undefined) return visitor.reference(nameOfRef($ref));
+  if (constant !== undefined) return visitor.constant(constant);
+  if (values) return visitor.choice(values);
+  if (anyOf.length > 0) return visitor.union(anyOf, 'anyOf');
+  if (oneOf.length > 0) return visitor.union(oneOf, 'oneOf');
+  const types = [known.type].flat().filter((type) => type !== undefined && jsonTypes.includes(type)) as JsonType[];
+  if (allOf.length > 0) {
+    const { allOf: _, ...rest } = schema;
+    return visitor.intersection(types.length > 0 ? [...allOf, rest] : allOf);
+  }
+  return types.length > 0 ? visitor.typed(types, known) : visitor.anything();
+}
+
+/** `Person` of `#/components/schemas/Person`. */
+export function nameOfRef(ref: string): string {
+  return ref.slice(ref.lastIndexOf('/') + 1);
+}
+
+/** Keywords whose values are schemas, lists of schemas, or schemas by name. */
+const subschemas: ReadonlySet<string> = new Set([
+  ...['items', 'prefixItems', 'contains', 'unevaluatedItems', 'additionalItems'],
+  ...['additionalProperties', 'unevaluatedProperties', 'propertyNames'],
+  ...['allOf', 'anyOf', 'oneOf', 'not', 'if', 'then', 'else'],
+  'contentSchema',
+]);
+const subschemasByName: ReadonlySet<string> = new Set([
+  ...['properties', 'patternProperties', 'dependentSchemas', 'dependencies'],
+  ...['$defs', 'definitions'],
+]);
+
+/** The schema with every `$ref` in it replaced. Values that only look like schemas (`const`, `default`) stay as they are. */
+export function mapRefs(schema: unknown, replace: (ref: string) => string): unknown {
+  if (Array.isArray(schema)) return schema.map((item) => mapRefs(item, replace));
+  if (typeof schema !== 'object' || schema === null) return schema;
+  const entries = Object.entries(schema).map(([keyword, value]) => {
+    if (keyword === '$ref' && typeof value === 'string') return [keyword, replace(value)];
+    if (subschemas.has(keyword)) return [keyword, mapRefs(value, replace)];
+    return [keyword, subschemasByName.has(keyword) ? mapNamed(value, replace) : value];
+  });
+  return Object.fromEntries(entries);
+}
+
+function mapNamed(schemas: unknown, replace: (ref: string) => string): unknown {
+  if (typeof schemas !== 'object' || schemas === null) return schemas;
+  return Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, mapRefs(schema, replace)]));
+}
 
 /** The schema of a column's values: as they go out, or as they are taken. */
 export function valueSchema(kind: ValueKind, direction: 'read' | 'write'): JsonSchema {
   return schemaOfKind(kind, direction === 'write');
 }
 
-/** The schema that takes null as well. */
 export function orNull(schema: JsonSchema): JsonSchema {
   const beside = () => ({ anyOf: [schema, { type: 'null' }] });
   return visitSchema(schema, {

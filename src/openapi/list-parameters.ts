@@ -4,53 +4,27 @@ import type { FieldPlan } from '../model/field-plan.ts';
 import { readableField } from '../model/readable-field.ts';
 import { type JsonSchema, valueSchema } from './json-schema.ts';
 
-/** The parameters of a list: its pages, and what callers may ask of it. */
 export function listParameters(
   declared: ListDeclaration,
   { itemsPerPage, maxItemsPerPage, maxOffset }: PaginationDeclaration,
   plan: FieldPlan,
 ): JsonSchema[] {
   const { filters, search, sort } = declared;
-  const sortable = sort.map(({ field }) => field);
   const lastPage = Math.min(Math.floor(Number.MAX_SAFE_INTEGER / maxItemsPerPage), maxOffset > 0 ? maxOffset + 1 : Infinity);
+  const cursor = { type: 'string', format: 'cursor' };
+  const size = { type: 'integer', minimum: 1, maximum: maxItemsPerPage, default: itemsPerPage };
+  const fields = 'What to show of each item, such as `id,center.name`; of what its schema requires, the rest is left out.';
+  const orders = { type: 'string', enum: sort.flatMap(({ field }) => [field, `-${field}`]) };
+  const order = 'The order, each field once; `-` is descending.';
+  const searched = search?.fields.map(({ field }) => field).join(', ');
   return [
     parameter('page', { type: 'integer', minimum: 1, maximum: lastPage, default: 1 }, 'The number of the page.'),
-    parameter(
-      'items_per_page',
-      { type: 'integer', minimum: 1, maximum: maxItemsPerPage, default: itemsPerPage },
-      'How many items are on a page.',
-    ),
-    parameter(
-      'after',
-      { type: 'string', format: 'cursor' },
-      'The row that the page begins after, as links have it; together with `page`.',
-    ),
-    parameter(
-      'before',
-      { type: 'string', format: 'cursor' },
-      'The row that the page ends before, as links have it; together with `page`.',
-    ),
-    {
-      ...listed(
-        'fields',
-        { type: 'string' },
-        'What to show of each item, such as `id,center.name`; of what its schema requires, the rest is left out.',
-      ),
-      'x-partial': true,
-    },
-    ...(sortable.length > 0
-      ? [
-          listed(
-            'sort',
-            { type: 'string', enum: sortable.flatMap((field) => [field, `-${field}`]) },
-            'The order, each field once; `-` is descending.',
-            { uniqueItems: true },
-          ),
-        ]
-      : []),
-    ...(search
-      ? [parameter('q', { type: 'string' }, `Words to search for in ${search.fields.map(({ field }) => field).join(', ')}.`)]
-      : []),
+    parameter('items_per_page', size, 'How many items are on a page.'),
+    parameter('after', cursor, 'The row that the page begins after, as links have it; together with `page`.'),
+    parameter('before', cursor, 'The row that the page ends before, as links have it; together with `page`.'),
+    { ...listed('fields', { type: 'string' }, fields), 'x-partial': true },
+    ...(sort.length > 0 ? [listed('sort', orders, order, { uniqueItems: true })] : []),
+    ...(search ? [parameter('q', { type: 'string' }, `Words to search for in ${searched}.`)] : []),
     ...filters.flatMap(({ field, operators }) => operators.map((operator) => filterParameterOf(field, operator, plan))),
   ];
 }

@@ -2,11 +2,11 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { HealthDeclaration } from '../declaration/types.ts';
 import { problem } from '../errors.ts';
 import { targetOf } from '../response/request-target.ts';
-import type { DescriptionSource } from './description-source.ts';
 import { infoOf } from './info.ts';
 import { Kept, once } from './kept.ts';
 import type { DocsPage } from './pages/docs-page.ts';
 import { placesOf } from './places.ts';
+import type { Described } from './schemas.ts';
 
 type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
 
@@ -14,7 +14,7 @@ type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<Fastify
  * Serves the document, the docs page and the greeting, as far as they are declared and their paths are not taken. Each is made, and
  * what makes it is loaded, when it is first asked for. A server of ours tells by `health` how it is; null: it is someone else's.
  */
-export function mountDescription(app: FastifyInstance, telling: DescriptionSource, health: HealthDeclaration | null): void {
+export function mountDescription(app: FastifyInstance, telling: Described, health: HealthDeclaration | null): void {
   const { declaration, directory, records } = telling;
   const prefix = app.prefix.replace(/\/$/, '');
   const method: ('GET' | 'HEAD')[] = ['GET', 'HEAD'];

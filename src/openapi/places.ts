@@ -7,7 +7,6 @@ export interface Places {
   /** The document; null: nowhere. */
   readonly path: string | null;
   readonly docs: string | null;
-  /** Whether it greets. */
   readonly home: boolean;
 }
 

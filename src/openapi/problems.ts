@@ -3,14 +3,10 @@ import { STATUS_CODES } from '../response/problem-document.ts';
 import type { Components } from './components.ts';
 import { type JsonSchema, objectSchema } from './json-schema.ts';
 
-const codes = Object.keys(catalogue) as ErrorCode[];
-
 export const problemMediaType = 'application/problem+json';
 
-/** The statuses that a refusal of the catalogue can have. */
 export type ProblemStatus = (typeof catalogue)[ErrorCode]['status'];
 
-/** The refusals of a status, as the document refers to them. */
 export function problemResponse(status: ProblemStatus): JsonSchema {
   return { $ref: `#/components/responses/${nameOf(status)}` };
 }
@@ -22,7 +18,7 @@ export function problemResponses(
   headersOf: (status: ProblemStatus) => JsonSchema,
 ): Record<string, JsonSchema> {
   const described = (status: ProblemStatus): JsonSchema => ({
-    description: descriptionOf(status),
+    description: `${[...new Set(codesOf(status).map((code) => catalogue[code].title))].join(', ')}.`,
     ...headersOf(status),
     content: { [problemMediaType]: { schema: problemSchema(status, components) } },
   });
@@ -33,13 +29,8 @@ function nameOf(status: ProblemStatus): string {
   return (STATUS_CODES[status] ?? String(status)).replace(/\W/g, '');
 }
 
-function descriptionOf(status: ProblemStatus): string {
-  const titles = new Set(codesOf(status).map((code) => catalogue[code].title));
-  return `${[...titles].join(', ')}.`;
-}
-
 function codesOf(status: ProblemStatus): ErrorCode[] {
-  return codes.filter((code) => catalogue[code].status === status);
+  return (Object.keys(catalogue) as ErrorCode[]).filter((code) => catalogue[code].status === status);
 }
 
 /** One schema for each status, so that a client knows which codes to expect. */
@@ -57,7 +48,6 @@ function problemSchema(status: ProblemStatus, components: Components): JsonSchem
 /** What a refusal is called whose status nobody knows beforehand. */
 export const otherProblem = 'OtherProblem';
 
-/** A refusal whose status nobody knows beforehand. */
 export function anyProblemSchema(components: Components): JsonSchema {
   return components.add(otherProblem, documentSchema({ minimum: 400 }, {}));
 }

@@ -1,32 +1,56 @@
 import { type EntityMetadata, type EntityProperty, ReferenceKind } from '@mikro-orm/core';
-import type { AssociationField, EmbeddedField, Field, FieldPlan, ScalarField } from '../model/field-plan.ts';
+import type { ApiDeclaration } from '../declaration/types.ts';
+import {
+  type AssociationField,
+  type EmbeddedField,
+  type Field,
+  type FieldPlan,
+  planFields,
+  type ScalarField,
+} from '../model/field-plan.ts';
+import { readGroups } from '../model/groups.ts';
 import { discriminatorProperty } from '../model/hierarchy.ts';
-import type { Components } from './components.ts';
+import type { SchemaContext } from './components.ts';
 import { type JsonSchema, objectSchema, orNull, valueSchema } from './json-schema.ts';
-
-/** What is known of the models beyond their plans. */
-export interface Surroundings {
-  /** Whether a caller may not see every row of a class, so that one in a to-one can be missing. */
-  readonly hides: (meta: EntityMetadata) => boolean;
-  /** What a property is described as, if it is; the model itself where none is named. */
-  readonly describe: (meta: EntityMetadata, property?: string) => string | undefined;
-}
 
 /** The schemas of what goes out. Each shape that a class has somewhere is named once: `Person`, and `PersonInCourse` where it is another. */
 export class ReadSchemas {
-  readonly #components: Components;
-  readonly #around: Surroundings;
+  readonly #context: SchemaContext;
   /** By what distinguishes one shape from another. */
   readonly #known = new Map<string, JsonSchema>();
 
-  constructor(components: Components, around: Surroundings) {
-    this.#components = components;
-    this.#around = around;
+  constructor(context: SchemaContext) {
+    this.#context = context;
   }
 
   /** The schema of a model, of whatever class a row can be. */
-  of(plan: FieldPlan, name: string): JsonSchema {
-    return this.#union(plan, name, name, true);
+  of(meta: EntityMetadata): JsonSchema {
+    return this.#union(planFields(this.#context.mapper, meta, readGroups), meta.className, meta.className, true);
+  }
+
+  /** The response to a listing of a model. */
+  collection(meta: EntityMetadata, { pagination: { count } }: ApiDeclaration): JsonSchema {
+    const item = this.of(meta);
+    // not a reference of a URI to the letter: the brackets of filters stay readable
+    const link = { type: ['string', 'null'] };
+    const pagination = {
+      more: { type: 'boolean', description: 'Whether there are further items after this page.' },
+      next: { ...link, description: 'The page after this one.' },
+      previous: { ...link, description: 'The page before this one.' },
+      first: { type: 'integer', minimum: 0, description: 'The position of the first item of this page, from 0.' },
+      items_per_page: { type: 'integer', minimum: 1, description: 'The most items on a page.' },
+    };
+    const countIs = { type: 'string', enum: ['capped', 'estimated'], description: 'Why `count` is not exact, where it is not.' };
+    const properties = {
+      count: { type: 'integer', minimum: 0, description: 'The number of items on all pages.' },
+      ...(count !== 'exact' && { count_is: countIs }),
+      results: { type: 'array', items: item },
+      pagination: this.#context.components.add('Pagination', objectSchema(pagination, Object.keys(pagination))),
+    };
+    return this.#context.components.add(
+      `${meta.className}Collection`,
+      objectSchema(properties, ['count', 'results', 'pagination']),
+    );
   }
 
   #union(plan: FieldPlan, name: string, within: string, whole: boolean): JsonSchema {
@@ -38,7 +62,7 @@ export class ReadSchemas {
     const union: JsonSchema =
       key === null ? { anyOf: refs } : { oneOf: refs, discriminator: { propertyName: key, mapping: mappingOf(variants) } };
     if (!whole) return union;
-    return this.#components.add(variants.some(({ meta }) => meta.className === name) ? `Any${name}` : name, union);
+    return this.#context.components.add(variants.some(({ meta }) => meta.className === name) ? `Any${name}` : name, union);
   }
 
   #variant(meta: EntityMetadata, fields: readonly Field[], within: string): JsonSchema {
@@ -47,17 +71,17 @@ export class ReadSchemas {
     if (known) return known;
     const cut = fields.length > 0 && fields.every(({ property }) => isIdentity(meta, property)) && !meta.embeddable;
     const names = cut ? [`${meta.className}Identity`] : [meta.className, `${meta.className}In${within}`];
-    const reserved = this.#components.reserve(names);
+    const reserved = this.#context.components.reserve(names);
     this.#known.set(shape, reserved.ref);
     const properties = fields.map((field) => [field.name, this.#described(meta, field, within)] as const);
-    const description = this.#around.describe(meta);
+    const description = this.#context.describe(meta);
     const required = properties.map(([key]) => key);
     reserved.define(objectSchema(Object.fromEntries(properties), required, description === undefined ? {} : { description }));
     return reserved.ref;
   }
 
   #described(meta: EntityMetadata, field: Field, within: string): JsonSchema {
-    const description = this.#around.describe(meta, field.property);
+    const description = this.#context.describe(meta, field.property);
     const schema = this.#field(meta, field, within);
     return description === undefined ? schema : { ...schema, description };
   }
@@ -85,7 +109,7 @@ export class ReadSchemas {
     const target = this.#union(plan, name, within, false);
     if (kind === 'to-many') return { type: 'array', items: target };
     const inverse = metadata.kind === ReferenceKind.ONE_TO_ONE && !metadata.owner;
-    const optional = metadata.nullable === true || inverse || [...plan.variants.keys()].some(this.#around.hides);
+    const optional = metadata.nullable === true || inverse || [...plan.variants.keys()].some(this.#context.hides);
     return optional ? orNull(target) : target;
   }
 }
@@ -130,37 +154,4 @@ function shapeOf(meta: EntityMetadata, fields: readonly Field[]): string {
 
 function isIdentity(meta: EntityMetadata, property: string): boolean {
   return (meta.primaryKeys as string[]).includes(property) || property === discriminatorProperty(meta);
-}
-
-/** The answer to a listing. */
-export function collectionSchema(item: JsonSchema, name: string, exact: boolean, components: Components): JsonSchema {
-  // not a reference of a URI to the letter: the brackets of filters stay readable
-  const link = { type: ['string', 'null'] };
-  const pagination = components.add(
-    'Pagination',
-    objectSchema(
-      {
-        more: { type: 'boolean', description: 'Whether there are further items after this page.' },
-        next: { ...link, description: 'The page after this one.' },
-        previous: { ...link, description: 'The page before this one.' },
-        first: { type: 'integer', minimum: 0, description: 'The position of the first item of this page, from 0.' },
-        items_per_page: { type: 'integer', minimum: 1, description: 'The most items on a page.' },
-      },
-      ['more', 'next', 'previous', 'first', 'items_per_page'],
-    ),
-  );
-  return components.add(
-    `${name}Collection`,
-    objectSchema(
-      {
-        count: { type: 'integer', minimum: 0, description: 'The number of items on all pages.' },
-        ...(!exact && {
-          count_is: { type: 'string', enum: ['capped', 'estimated'], description: 'Why `count` is not exact, where it is not.' },
-        }),
-        results: { type: 'array', items: item },
-        pagination,
-      },
-      ['count', 'results', 'pagination'],
-    ),
-  );
 }

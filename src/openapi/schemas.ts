@@ -2,48 +2,130 @@ import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
 import { restrictsQueries } from '../actions/api-controller.ts';
 import { denormalizerOf, denormalizersOf } from '../change/associations.ts';
 import type { Mapper } from '../database/mapper.ts';
-import type { ApiDeclaration, Catalog, Declaration } from '../declaration/types.ts';
+import type {
+  ActionDeclaration,
+  ApiDeclaration,
+  Catalog,
+  Declaration,
+  DescribedDeclaration,
+  StandardSchema,
+} from '../declaration/types.ts';
 import { metaOf, sameLine } from '../model/hierarchy.ts';
 import type { RouteRecord } from '../route/record.ts';
-import { Components } from './components.ts';
-import { DeclaredSchemas } from './declared-schemas.ts';
+import { Components, type SchemaContext } from './components.ts';
+import { type JsonSchema, mapRefs } from './json-schema.ts';
 import { ReadSchemas } from './read-schemas.ts';
 import { sourceComments } from './source-comments.ts';
 import { WriteSchemas } from './write-schemas.ts';
 
-/** What a document is made of. */
-export interface Described {
+export interface SchemaSource {
   readonly declaration: Declaration;
   readonly catalog: Catalog;
   readonly mapper: Mapper;
-  readonly records: readonly RouteRecord[];
-  /** Where its sources are. */
+  /** Where the sources of the application are. */
   readonly directory: string;
 }
 
-/** What makes the schemas of an application, and where they are kept. */
-export function schemasOf({ catalog, declaration, directory, mapper }: Omit<Described, 'records'>) {
-  const denormalizers = denormalizersOf(catalog.denormalizers);
-  const restricted = declaration.apis.filter(restricts).map(({ class: model }) => metaOf(mapper, model.value));
-  const saidInSource = sourceComments(directory, catalog);
-  const describe = (meta: EntityMetadata, property?: string) => commentOf(meta, property) ?? saidInSource(meta, property);
-  const around = {
-    hides: (meta: EntityMetadata) => restricted.some((other) => sameLine(meta, other)),
-    describe,
-    denormalizes: (meta: EntityMetadata, property: string) => denormalizerOf(denormalizers, meta, property) !== undefined,
-  };
-  const components = new Components();
-  const read = new ReadSchemas(components, around);
-  const write = new WriteSchemas(mapper, components, around);
-  return { components, describe, read, write, declared: new DeclaredSchemas(mapper, components, read, write) };
+export interface Described extends SchemaSource {
+  readonly records: readonly RouteRecord[];
+  readonly production: boolean;
+}
+
+/** The schemas of an application: of its models, and of what its own handlers take and give, as far as it was declared. */
+export class Schemas {
+  readonly components = new Components();
+  readonly describe: SchemaContext['describe'];
+  readonly read: ReadSchemas;
+  readonly write: WriteSchemas;
+  readonly #mapper: Mapper;
+
+  constructor({ catalog, declaration, directory, mapper }: SchemaSource) {
+    const denormalizers = denormalizersOf(catalog.denormalizers);
+    const restricted = declaration.apis.filter(restricts).map(({ class: model }) => metaOf(mapper, model.value));
+    const sourceComment = sourceComments(directory, catalog);
+    this.#mapper = mapper;
+    this.describe = (meta, property) => commentOf(meta, property) ?? sourceComment(meta, property);
+    const context: SchemaContext = {
+      mapper,
+      components: this.components,
+      hides: (meta) => restricted.some((other) => sameLine(meta, other)),
+      describe: this.describe,
+      denormalizes: (meta, property) => denormalizerOf(denormalizers, meta, property) !== undefined,
+    };
+    this.read = new ReadSchemas(context);
+    this.write = new WriteSchemas(context);
+  }
+
+  body(api: ApiDeclaration, action: ActionDeclaration, declared: DescribedDeclaration): JsonSchema {
+    if (declared.kind !== 'model') return this.#plain(`${nameOf(api, action)}Body`, declared, 'input');
+    const meta = metaOf(this.#mapper, declared.model.value);
+    return declared.as === 'reference' ? this.write.reference([meta]) : this.write.of(meta, 'create');
+  }
+
+  result(api: ApiDeclaration, action: ActionDeclaration, declared: DescribedDeclaration): JsonSchema {
+    if (declared.kind !== 'model') return this.#plain(`${nameOf(api, action)}Result`, declared, 'output');
+    const meta = metaOf(this.#mapper, declared.model.value);
+    if (declared.as === 'collection') return this.read.collection(meta, api);
+    return declared.as === 'list' ? { type: 'array', items: this.read.of(meta) } : this.read.of(meta);
+  }
+
+  #plain(name: string, declared: Exclude<DescribedDeclaration, { kind: 'model' }>, direction: 'input' | 'output'): JsonSchema {
+    const schema = declared.kind === 'json' ? declared.schema : jsonSchemaOf(declared.schema, direction);
+    return schema === null ? {} : this.#named(name, schema);
+  }
+
+  /** Keeps a schema, and those that it defines for itself, among the others of the document. */
+  #named(name: string, { $schema: _, $id: __, $defs, ...schema }: JsonSchema): JsonSchema {
+    const own = this.components.reserve([name]);
+    const parts = Object.entries(($defs ?? {}) as Record<string, JsonSchema>).map(([key, part]) => ({
+      part,
+      pointer: `#/$defs/${key}`,
+      kept: this.components.reserve([`${name}${capital(key)}`]),
+    }));
+    const refs = new Map([['#', own.ref.$ref], ...parts.map(({ pointer, kept }) => [pointer, kept.ref.$ref] as const)]);
+    const inDocument = (part: JsonSchema) => mapRefs(part, (ref) => String(refs.get(ref) ?? ref)) as JsonSchema;
+    for (const { part, kept } of parts) kept.define(inDocument(part));
+    own.define(inDocument(schema));
+    return own.ref;
+  }
 }
 
 function restricts({ controller }: ApiDeclaration): boolean {
   return controller !== null && restrictsQueries(controller.value as never);
 }
 
-/** What the model itself says of a property, or of the class. */
 function commentOf(meta: EntityMetadata, property?: string): string | undefined {
   if (property === undefined) return meta.comment || undefined;
   return (meta.properties[property as never] as EntityProperty | undefined)?.comment || undefined;
+}
+
+function nameOf(api: ApiDeclaration, action: ActionDeclaration): string {
+  return `${capital(api.name)}${capital(action.name)}`;
+}
+
+function capital(text: string): string {
+  return text.replace(/(?:^|[^A-Za-z0-9]+)([A-Za-z0-9])/g, (_, first: string) => first.toUpperCase());
+}
+
+interface SelfDescribing extends StandardSchema {
+  readonly '~standard': StandardSchema['~standard'] & {
+    readonly jsonSchema?: Readonly<Record<'input' | 'output', (options: { target: string }) => JsonSchema>>;
+  };
+  /** As zod and arktype have it beside. */
+  toJSONSchema?(options: { io: string }): JsonSchema;
+  toJsonSchema?(): JsonSchema;
+}
+
+/** The JSON Schema of a schema that knows its own; null where it has none, or none that says all of it. */
+function jsonSchemaOf(schema: StandardSchema, direction: 'input' | 'output'): JsonSchema | null {
+  const own = schema as SelfDescribing;
+  try {
+    const made =
+      own['~standard'].jsonSchema?.[direction]({ target: 'draft-2020-12' }) ??
+      own.toJSONSchema?.({ io: direction }) ??
+      own.toJsonSchema?.();
+    return made === undefined ? null : (JSON.parse(JSON.stringify(made)) as JsonSchema);
+  } catch {
+    return null;
+  }
 }

@@ -1,55 +1,47 @@
 import type { EntityMetadata } from '@mikro-orm/core';
-import type { AssociationWrite, EmbeddedWrite, ScalarWrite, WritableField, WritePlan } from '../change/write-plan.ts';
-import type { Mapper } from '../database/mapper.ts';
+import {
+  type AssociationWrite,
+  type EmbeddedWrite,
+  isSetOnce,
+  planWrites,
+  type ScalarWrite,
+  type WritableField,
+  type WritePlan,
+} from '../change/write-plan.ts';
 import { jsonName } from '../model/field-plan.ts';
+import { writeGroups } from '../model/groups.ts';
 import { concreteClasses, discriminatorProperty, typeOf } from '../model/hierarchy.ts';
 import { keyKind, keyOf } from '../model/identifier.ts';
 import { valueKindOf } from '../model/value-kind.ts';
-import type { Components } from './components.ts';
+import type { SchemaContext } from './components.ts';
 import { type JsonSchema, objectSchema, orNull, valueSchema } from './json-schema.ts';
-import type { Surroundings } from './read-schemas.ts';
 
 /** What a body does: makes a new row, sets the fields that were sent, or replaces all of them. */
 export type BodyMode = 'create' | 'patch' | 'replace';
 
 const suffixes: Readonly<Record<BodyMode, string>> = { create: 'Create', patch: 'Patch', replace: 'Replace' };
 
-/** The schemas of what is taken. */
 export class WriteSchemas {
-  readonly #mapper: Mapper;
-  readonly #components: Components;
-  readonly #around: Surroundings & { readonly denormalizes: (meta: EntityMetadata, property: string) => boolean };
+  readonly #context: SchemaContext;
 
-  constructor(
-    mapper: Mapper,
-    components: Components,
-    around: Surroundings & { readonly denormalizes: (meta: EntityMetadata, property: string) => boolean },
-  ) {
-    this.#mapper = mapper;
-    this.#components = components;
-    this.#around = around;
+  constructor(context: SchemaContext) {
+    this.#context = context;
   }
 
-  /** The schema of a body that is one of the plans, each of a class that a row can be. */
-  of(plans: readonly WritePlan[], name: string, mode: BodyMode): JsonSchema {
+  /** The schema of a body for a model, of whatever class a row can be. */
+  of(model: EntityMetadata, mode: BodyMode): JsonSchema {
+    const { components, mapper } = this.#context;
+    const plans = concreteClasses(mapper, model).map((meta) => planWrites(mapper, meta, writeGroups));
     const refs = plans.map((plan) => this.#class(plan, mode, plans.length > 1));
     if (refs.length === 1) return refs[0] as JsonSchema;
-    const [first] = plans;
+    const mapping = () => Object.fromEntries(plans.map(({ meta }, index) => [typeOf(meta), refs[index]?.$ref]));
     const union: JsonSchema =
-      mode === 'create' && first
-        ? {
-            oneOf: refs,
-            discriminator: {
-              propertyName: first.typeKey,
-              mapping: Object.fromEntries(plans.map(({ meta }, index) => [typeOf(meta), refs[index]?.$ref])),
-            },
-          }
+      mode === 'create'
+        ? { oneOf: refs, discriminator: { propertyName: plans[0]?.typeKey, mapping: mapping() } }
         : // the row itself says of which class it is
           { anyOf: refs };
-    return this.#components.add(
-      `${plans.some(({ meta }) => meta.className === name) ? 'Any' : ''}${name}${suffixes[mode]}`,
-      union,
-    );
+    const isAny = plans.some(({ meta }) => meta.className === model.className);
+    return components.add(`${isAny ? 'Any' : ''}${model.className}${suffixes[mode]}`, union);
   }
 
   #class(plan: WritePlan, mode: BodyMode, several: boolean): JsonSchema {
@@ -60,19 +52,19 @@ export class WriteSchemas {
     const type = { type: 'string', const: typeOf(meta) };
     const own = typed && !fields.has(typeKey) ? { [typeKey]: type } : {};
     const schema = objectSchema({ ...own, ...properties }, [...(picks ? [typeKey] : []), ...required]);
-    return this.#components.add(`${meta.className}${suffixes[mode]}`, schema);
+    return this.#context.components.add(`${meta.className}${suffixes[mode]}`, schema);
   }
 
   #properties(owner: EntityMetadata, fields: ReadonlyMap<string, WritableField>, mode: BodyMode) {
     // a client-given key is set once, when the row is made
-    const settable = [...fields.values()].filter(({ metadata }) => mode === 'create' || !metadata.primary);
+    const settable = [...fields.values()].filter((field) => mode === 'create' || !isSetOnce(field));
     const properties = settable.map((field) => [field.name, this.#described(owner, field, mode)] as const);
     const required = mode === 'patch' ? [] : settable.filter((field) => field.required).map(({ name }) => name);
     return { properties: Object.fromEntries(properties), required };
   }
 
   #described(owner: EntityMetadata, field: WritableField, mode: BodyMode): JsonSchema {
-    const description = this.#around.describe(owner, field.property);
+    const description = this.#context.describe(owner, field.property);
     const bare = this.#field(owner, field, mode);
     const schema = field.nullable && field.kind !== 'to-many' ? orNull(bare) : bare;
     return description === undefined ? schema : { ...schema, description };
@@ -90,7 +82,7 @@ export class WriteSchemas {
   }
 
   #scalar({ metadata }: ScalarWrite): JsonSchema {
-    const schema = valueSchema(valueKindOf(metadata, this.#mapper.driver.getPlatform()), 'write');
+    const schema = valueSchema(valueKindOf(metadata, this.#context.mapper.driver.getPlatform()), 'write');
     const { default: standard } = metadata;
     const plain = typeof standard === 'string' || typeof standard === 'number' || typeof standard === 'boolean';
     return plain && !metadata.customType ? { ...schema, default: standard } : schema;
@@ -101,14 +93,14 @@ export class WriteSchemas {
       const { properties, required } = this.#properties(meta, fields, mode);
       const key = discriminator && { [discriminator.key]: { type: typeof discriminator.value, const: discriminator.value } };
       const needed = discriminator && plans.length > 1 ? [discriminator.key, ...required] : required;
-      return this.#components.add(`${meta.className}${suffixes[mode]}`, objectSchema({ ...key, ...properties }, needed));
+      return this.#context.components.add(`${meta.className}${suffixes[mode]}`, objectSchema({ ...key, ...properties }, needed));
     });
     const schema = refs.length === 1 ? (refs[0] as JsonSchema) : { anyOf: refs };
     return array ? { type: 'array', items: schema } : schema;
   }
 
   #association(owner: EntityMetadata, { kind, property, targets }: AssociationWrite): JsonSchema {
-    const item: JsonSchema = this.#around.denormalizes(owner, property)
+    const item: JsonSchema = this.#context.denormalizes(owner, property)
       ? { description: 'Read by the application itself.' }
       : this.reference(targets);
     return kind === 'to-many' ? { type: 'array', items: item } : item;
@@ -118,11 +110,11 @@ export class WriteSchemas {
   reference(targets: readonly EntityMetadata[]): JsonSchema {
     const several = targets.length > 1;
     const refs = targets.map((meta) => {
-      const types = concreteClasses(this.#mapper, meta).map(typeOf);
-      const id = valueSchema(keyKind(meta, this.#mapper.driver.getPlatform()), 'write');
+      const types = concreteClasses(this.#context.mapper, meta).map(typeOf);
+      const id = valueSchema(keyKind(meta, this.#context.mapper.driver.getPlatform()), 'write');
       const key = jsonName(keyOf(meta));
       const schema = objectSchema({ type: { type: 'string', enum: types }, [key]: id }, several ? ['type', key] : [key]);
-      return this.#components.add(`${meta.className}Reference`, schema);
+      return this.#context.components.add(`${meta.className}Reference`, schema);
     });
     return several ? { anyOf: refs } : (refs[0] as JsonSchema);
   }

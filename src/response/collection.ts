@@ -1,14 +1,13 @@
 import { type PageRequest, type PageToken, tokenParameters } from './page-request.ts';
 import { targetOf } from './request-target.ts';
 
-/** The number of items of a list, as far as it is known. */
 export interface Counted {
   readonly count: number;
   /** `capped`: there are more than that many. */
   readonly is: 'exact' | 'capped' | 'estimated';
 }
 
-/** The answer to a listing. */
+/** The response to a listing. */
 export interface CollectionModel<Item = unknown> {
   readonly count: number;
   /** Only where the count is not exact. */

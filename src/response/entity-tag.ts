@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto';
 
-/** A tag as a header holds it. */
-export interface EntityTag {
+interface EntityTag {
   readonly weak: boolean;
   /** What stands between the quotes. */
   readonly opaque: string;

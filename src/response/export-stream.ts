@@ -12,7 +12,6 @@ export function leaveToOwnPace(response: object): void {
   ownPace.add(response);
 }
 
-/** The text of an export, piece by piece. */
 export interface ExportSource {
   /** The next lines; null at the end. */
   next(): Promise<string | null>;
@@ -20,7 +19,7 @@ export interface ExportSource {
   close(): Promise<void>;
 }
 
-export interface ExportStreamOptions {
+interface ExportStreamOptions {
   /** What was read before the first byte was sent. */
   readonly start: string;
   /** Milliseconds that nothing need be taken; 0 means no limit. */

@@ -3,7 +3,7 @@ import { problem } from '../errors.ts';
 import { pageParameters } from './page-request.ts';
 
 /** One condition as a request has it: `lastName[contains]=an`. */
-export interface WrittenCondition {
+interface WrittenCondition {
   /** The parameter, as it was written. */
   readonly name: string;
   readonly field: string;
@@ -17,7 +17,6 @@ export interface WrittenGroup {
   readonly or: readonly WrittenGroup[];
 }
 
-/** What a request asks of a list, beyond a page of it. */
 export interface ListRequest {
   readonly filter: WrittenGroup;
   /** `-lastName`, `birthdate` */
@@ -27,7 +26,6 @@ export interface ListRequest {
   readonly fields: readonly string[] | null;
 }
 
-/** What a list can be asked for. */
 export interface ListParameters {
   readonly filters: ReadonlyMap<string, readonly FilterOperator[]>;
   readonly hasSort: boolean;
@@ -42,7 +40,7 @@ export interface ListParameters {
 export const reservedParameters: readonly string[] = Object.freeze([...pageParameters, 'fields', 'sort', 'q', 'or']);
 
 /** Names of parameters for a message: `lastName, lastName[contains], sort`. */
-export function allowedParameters({ filters, hasSearch, hasSort, maxOrDepth, others }: ListParameters): string[] {
+function allowedParameters({ filters, hasSearch, hasSort, maxOrDepth, others }: ListParameters): string[] {
   const conditions = [...filters].flatMap(([field, operators]) => operators.map((operator) => filterParameter(field, operator)));
   return [
     ...others,

@@ -19,8 +19,7 @@ const tellingKeys = [
 /** Causes of causes that are told, and of several errors at once the first ones. */
 const depth = 5;
 
-/** An error as it goes into a log. */
-export interface LoggableError {
+interface LoggableError {
   readonly type: string;
   readonly message: string;
   readonly stack: string;
@@ -29,38 +28,31 @@ export interface LoggableError {
   readonly [key: string]: unknown;
 }
 
+const described = new WeakSet<object>();
+
 /**
  * An error without the values that a database tells of the rows and parameters at fault, in its details and also in its messages.
  * Whoever it is given to logs it as it is, whatever logger that is.
  */
 export function loggableError(error: unknown, left = depth): LoggableError {
-  if (isLoggable(error)) return error;
   if (typeof error !== 'object' || error === null) return { type: typeof error, message: String(error), stack: '' };
+  if (described.has(error)) return error as LoggableError;
   const { message, stack, cause, errors } = error as { message?: unknown; stack?: unknown; cause?: unknown; errors?: unknown };
   const previous = cause ?? (error as { previous?: unknown }).previous;
   const type = error.constructor?.name ?? 'Object';
   const text = withoutValues(typeof message === 'string' ? message : '', error);
   // the head of a stack is the message again, over as many lines as it has
   const frames = typeof stack === 'string' ? stack.split('\n').filter((line) => /^\s+at /.test(line)) : [];
-  return loggable({
+  const loggable: LoggableError = {
     type,
     message: text,
     ...Object.fromEntries(tellingKeys.flatMap((key) => telling(error as Record<string, unknown>, key))),
     stack: [`${type}: ${text}`, ...frames].join('\n'),
     ...(previous !== undefined && previous !== null && left > 1 && { cause: loggableError(previous, left - 1) }),
     ...(Array.isArray(errors) && left > 1 && { errors: errors.slice(0, depth).map((one) => loggableError(one, left - 1)) }),
-  });
-}
-
-const known = new WeakSet<object>();
-
-function loggable(described: LoggableError): LoggableError {
-  known.add(described);
-  return described;
-}
-
-function isLoggable(value: unknown): value is LoggableError {
-  return typeof value === 'object' && value !== null && known.has(value);
+  };
+  described.add(loggable);
+  return loggable;
 }
 
 function telling(error: Record<string, unknown>, key: string): [string, unknown][] {

@@ -1,7 +1,6 @@
 import type { PaginationDeclaration } from '../declaration/types.ts';
 import { problem } from '../errors.ts';
 
-/** Which page of a listing is asked for. */
 export interface PageRequest {
   /** From 1. */
   readonly page: number;

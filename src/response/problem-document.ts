@@ -11,7 +11,6 @@ export const problemType = 'application/problem+json; charset=utf-8';
 /** Tells a caller after how many seconds to try again. */
 export const retryLater = Object.freeze({ 'retry-after': '1' });
 
-/** The RFC 9457 document of a problem. */
 export function problemDocument(found: Problem, path: string): Record<string, unknown> {
   return {
     type: `urn:declarest:problem:${found.code}`,

@@ -1,5 +1,4 @@
-/** A request's own address, in its parts. */
-export interface RequestTarget {
+interface RequestTarget {
   readonly path: string;
   /** Without the question mark. */
   readonly query: string;

@@ -17,21 +17,6 @@ const mostSteps = 1_000_000;
 const mostVisits = 20_000_000;
 const mostCandidates = 24;
 
-const messages: Readonly<Record<Ambiguity, string>> = {
-  exponential:
-    'can backtrack catastrophically: what it repeats can match the same text in several ways, as in (a+)+ or (a|ab|b)*; ' +
-    'rewrite it so that there is only one way to match a text',
-  costly:
-    'can backtrack catastrophically: too many repetitions or optional parts in a row can match the same text; merge them into one',
-  large: 'is too large to be checked for catastrophic backtracking; use smaller numbers in {…} and fewer parts that can be empty',
-};
-
-/** Says why matching the expression against values of up to `length` characters could take too long, or null. */
-export function ambiguityError(expression: Expression, length: number): string | null {
-  const ambiguity = ambiguityOf(expression, length);
-  return ambiguity === null ? null : messages[ambiguity];
-}
-
 /** Judges an expression that is to match values of up to `length` characters. */
 export function ambiguityOf(expression: Expression, length: number): Ambiguity | null {
   try {
@@ -60,13 +45,20 @@ function isExponential({ sets, edges }: Automaton): boolean {
   for (const [state, nexts] of circling.entries()) if (nexts.some((next) => (edges[state]?.get(next) ?? 0) > 1)) return true;
 
   let pairs = 0;
-  const overlap = memoized(sets.length, (a, b) => intersects(sets[a] ?? [], sets[b] ?? []));
+  const pairOf = (a: number, b: number) => (a < b ? a * size + b : b * size + a);
+  const overlapping = new Map<number, boolean>();
+  const overlap = (pair: number, a: number, b: number) => {
+    const known = overlapping.get(pair) ?? intersects(sets[a] ?? [], sets[b] ?? []);
+    overlapping.set(pair, known);
+    return known;
+  };
   const pairSuccessors = (pair: number): number[] => {
     const found: number[] = [];
     for (const a of circling[Math.floor(pair / size)] as number[]) {
       for (const b of circling[pair % size] as number[]) {
         if (++pairs > mostPairs) throw new TooLarge();
-        if (a === b || overlap(a, b)) found.push(a < b ? a * size + b : b * size + a);
+        const next = pairOf(a, b);
+        if (a === b || overlap(next, a, b)) found.push(next);
       }
     }
     return found;
@@ -78,19 +70,6 @@ function isExponential({ sets, edges }: Automaton): boolean {
     if (Math.floor(pair / size) !== pair % size && withDiagonal.has(of)) return true;
   }
   return false;
-}
-
-function memoized(size: number, decide: (a: number, b: number) => boolean): (a: number, b: number) => boolean {
-  const known = new Map<number, boolean>();
-  return (a, b) => {
-    const key = a < b ? a * size + b : b * size + a;
-    let decision = known.get(key);
-    if (decision === undefined) {
-      decision = decide(a, b);
-      known.set(key, decision);
-    }
-    return decision;
-  };
 }
 
 interface Candidate {

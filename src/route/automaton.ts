@@ -6,7 +6,6 @@ import type { Expression } from './requirement-syntax.ts';
  * an edge leads to a state that can consume the next one, with the number of different ways a backtracking matcher gets there.
  */
 export interface Automaton {
-  /** The characters that each state consumes. */
   readonly sets: readonly CharacterSet[];
   /** From each state to the next; the last entry is where matching begins. */
   readonly edges: readonly ReadonlyMap<number, number>[];

@@ -15,7 +15,6 @@ export function unite(...intervals: readonly (readonly [number, number])[]): Cha
   return merged;
 }
 
-/** Every character that is not in the set. */
 export function complement(set: CharacterSet): CharacterSet {
   const rest: [number, number][] = [];
   let next = 0;
@@ -27,7 +26,6 @@ export function complement(set: CharacterSet): CharacterSet {
   return rest;
 }
 
-/** Whether some character is in both sets. */
 export function intersects(a: CharacterSet, b: CharacterSet): boolean {
   let i = 0;
   let j = 0;
@@ -41,7 +39,6 @@ export function intersects(a: CharacterSet, b: CharacterSet): boolean {
   }
 }
 
-/** Whether the set holds the character. */
 export function contains(set: CharacterSet, character: number): boolean {
   return set.some(([from, to]) => from <= character && character <= to);
 }

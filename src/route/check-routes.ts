@@ -1,14 +1,10 @@
-import type { HttpMethod, Path } from '../declaration/types.ts';
+import type { Findings } from '../declaration/report.ts';
+import type { HttpMethod } from '../declaration/types.ts';
 import { parsePath, placeholdersOf, shapeOf } from './pattern.ts';
 import type { RouteRecord } from './record.ts';
 import { checkRequirement } from './requirement.ts';
 
-/** Where errors are collected. */
-export interface RouteReport {
-  add(path: Path, message: string): void;
-  /** Whether anything at this path has been reported before. */
-  touches?(path: Path): boolean;
-}
+type RouteReport = Pick<Findings, 'add'> & Partial<Findings>;
 
 /**
  * Reports what keeps the records from being routes: taken names, taken paths, malformed paths, unusable requirements. Of a
@@ -21,7 +17,7 @@ export function checkRoutes(
 ): void {
   const names = new Map<string, RouteRecord>();
   const places = new Map<string, RouteRecord>();
-  const judge = rememberingJudge();
+  const judge = remembering(checkRequirement);
   for (const record of records) {
     const { pattern, errors } = parsePath(record.path);
     checkRequirements(record, placeholdersOf(pattern), report, judge);
@@ -64,16 +60,12 @@ function checkPlace(record: RouteRecord, places: Map<string, RouteRecord>, repor
   }
 }
 
-/** Judges each requirement once: it takes its time, and many APIs have the same. */
-function rememberingJudge(): typeof checkRequirement {
+/** Judging a requirement takes its time, and many APIs have the same. */
+function remembering(judge: typeof checkRequirement): typeof checkRequirement {
   const judged = new Map<string, string | null>();
   return (source) => {
-    let error = judged.get(source);
-    if (error === undefined) {
-      error = checkRequirement(source);
-      judged.set(source, error);
-    }
-    return error;
+    if (!judged.has(source)) judged.set(source, judge(source));
+    return judged.get(source) as string | null;
   };
 }
 

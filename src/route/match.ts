@@ -39,21 +39,16 @@ interface Compiled {
   readonly formatted: boolean;
 }
 
-interface Table {
-  readonly routes: readonly Compiled[];
-  readonly byLength: ReadonlyMap<number, readonly Compiled[]>;
-}
+const compiled = new WeakMap<readonly RouteRecord[], readonly Compiled[]>();
 
-const tables = new WeakMap<readonly RouteRecord[], Table>();
-
-function tableOf(records: readonly RouteRecord[]): Table {
-  const known = tables.get(records);
+/** The records in matching order, ready to be held against paths. */
+function compiledOf(records: readonly RouteRecord[]): readonly Compiled[] {
+  const known = compiled.get(records);
   if (known) return known;
-  const routes = orderRecords(records).map(compile);
-  const table = { routes, byLength: Map.groupBy(routes, ({ segments }) => segments.length) };
+  const made = orderRecords(records).map(compile);
   // A list that can still change must not be remembered.
-  if (Object.isFrozen(records)) tables.set(records, table);
-  return table;
+  if (Object.isFrozen(records)) compiled.set(records, made);
+  return made;
 }
 
 function compile(record: RouteRecord): Compiled {
@@ -71,7 +66,7 @@ function compile(record: RouteRecord): Compiled {
 
 /** Every record that the path leads to, whatever the method, in matching order. */
 export function matchPath(records: readonly RouteRecord[], path: string, rules: PathRules = {}): readonly Match[] {
-  return trials(records, path, rules).flatMap((trial) => (trial.kind === 'match' ? [trial.match] : []));
+  return tryRecords(records, path, rules).flatMap((trial) => (trial.kind === 'match' ? [trial.match] : []));
 }
 
 /** The record that answers a request, or null. */
@@ -89,29 +84,21 @@ export function allowedMethods(records: readonly RouteRecord[], path: string, ru
 export function classifyMiss(records: readonly RouteRecord[], method: string, path: string, rules: PathRules = {}): Miss {
   const allowed = allowedMethods(records, path, rules);
   if (allowed.length > 0 && !allowed.some((enabled) => enabled === method)) return { kind: 'method', allowed };
-  const known = new Set<string>();
-  let unknown: string | null = null;
-  for (const trial of trials(records, path, rules)) {
-    if (trial.kind !== 'format') continue;
-    unknown ??= trial.format;
-    for (const format of trial.record.formats) known.add(format);
-  }
-  return unknown === null ? { kind: 'nothing' } : { kind: 'format', format: unknown, known: [...known] };
-}
-
-/** Holds every record against a path, in matching order; those with another number of segments are left out. */
-function trials(records: readonly RouteRecord[], path: string, rules: PathRules): (Trial & { readonly record: RouteRecord })[] {
-  const segments = readPath(path, rules)?.segments;
-  if (segments === undefined) return [];
-  const routes = tableOf(records).byLength.get(segments.length) ?? [];
-  const caseSensitive = rules.caseSensitive !== false;
-  return routes.map((route) => ({ ...tryRoute(route, segments, caseSensitive), record: route.record }));
+  const unknown = tryRecords(records, path, rules).filter((trial) => trial.kind === 'format');
+  const [first] = unknown;
+  if (!first) return { kind: 'nothing' };
+  return { kind: 'format', format: first.format, known: [...new Set(unknown.flatMap(({ record }) => record.formats))] };
 }
 
 /** Holds every record against a path, in matching order. */
-export function tryRecords(records: readonly RouteRecord[], path: string): (Trial & { readonly record: RouteRecord })[] {
-  const segments = readPath(path)?.segments ?? [];
-  return tableOf(records).routes.map((route) => ({ ...tryRoute(route, segments, true), record: route.record }));
+export function tryRecords(
+  records: readonly RouteRecord[],
+  path: string,
+  rules: PathRules = {},
+): (Trial & { readonly record: RouteRecord })[] {
+  const segments = readPath(path, rules) ?? [];
+  const isCaseSensitive = rules.caseSensitive !== false;
+  return compiledOf(records).map((route) => ({ ...tryRoute(route, segments, isCaseSensitive), record: route.record }));
 }
 
 /** Whether the record answers the method. */

@@ -43,11 +43,9 @@ export function mountRoutes(
   const frozen = Object.freeze([...records]);
   const { admit, alone = false, route } = options;
   const taken = new Set<string>();
-  const handlers = new Map<RouteRecord, Map<string, RouteHandler>>();
+  const handlers = new Map<string, RouteHandler>();
   for (const record of orderRecords(frozen)) {
     const { pattern } = parsePath(record.path);
-    const own = new Map<string, RouteHandler>();
-    handlers.set(record, own);
     const admission = [route?.onRequest ?? [], admit?.(record) ?? []].flat();
     for (const format of pattern.formatted ? record.formats : [record.formats[0] ?? '']) {
       const suffix = pattern.formatted ? `.${format}` : '';
@@ -56,20 +54,25 @@ export function mountRoutes(
       const byHandler = Map.groupBy(record.methods, (method) => handlerFor(record, method, format));
       for (const [handler, methods] of byHandler) {
         for (const method of methods) {
-          own.set(`${method} ${format}`, handler);
+          handlers.set(`${method} ${format} ${record.name}`, handler);
           taken.add(`${method} ${shapeOf(pattern, suffix)}`);
         }
         const before = handler.beforeBody ? [...admission, hookOf(handler.beforeBody)] : admission;
         const hooks = before.length > 0 ? { onRequest: before } : {};
         // what is told of a request calls its route as it was declared
         const config = { ...route?.config, pattern: joinUrl(app.prefix, record.path) };
-        const mounted = { ...route, ...hooks, config, method: only(methods), url, handler, exposeHeadRoute: false };
+        // the host names a single method so in its messages
+        const method = methods.length === 1 ? (methods[0] as HttpMethod) : methods;
+        const mounted = { ...route, ...hooks, config, method, url, handler, exposeHeadRoute: false };
         register(record, () => app.route(mounted));
       }
     }
   }
   if (alone) explainMisses(app, frozen);
-  else mountFallbacks(app, frozen, options, taken, ({ record, format }, method) => own(handlers, record, method, format));
+  else {
+    const handlerOf = ({ record, format }: Match, method: string) => handlers.get(`${method} ${format} ${record.name}`);
+    mountFallbacks(app, frozen, options, taken, handlerOf as (match: Match, method: string) => RouteHandler);
+  }
 }
 
 function hookOf(beforeBody: (request: FastifyRequest) => void): onRequestHookHandler {
@@ -82,20 +85,6 @@ function hookOf(beforeBody: (request: FastifyRequest) => void): onRequestHookHan
     }
     done();
   };
-}
-
-/** One as itself: the host names it so in its messages. */
-function only<Item>(items: Item[]): Item | Item[] {
-  return items.length === 1 ? (items[0] as Item) : items;
-}
-
-function own(
-  handlers: Map<RouteRecord, Map<string, RouteHandler>>,
-  record: RouteRecord,
-  method: string,
-  format: string,
-): RouteHandler {
-  return handlers.get(record)?.get(`${method} ${format}`) as RouteHandler;
 }
 
 /**
@@ -195,7 +184,7 @@ function* fallbacks(records: readonly RouteRecord[]): Generator<{ readonly shape
 }
 
 /** The answer to a request that no record answers. */
-export function missProblem(
+function missProblem(
   records: readonly RouteRecord[],
   method: string,
   path: string,

@@ -31,16 +31,11 @@ export function orderRecords(records: readonly RouteRecord[]): readonly RouteRec
 // everything below that one before the other.
 function arrange(entries: readonly Entry[], depth: number): RouteRecord[] {
   const ended = entries.filter(({ steps }) => steps.length === depth).map(({ record }) => record);
-  const groups = new Map<string, { rank: number; members: Entry[] }>();
-  for (const entry of entries) {
-    const step = entry.steps[depth];
-    if (step === undefined) continue;
-    const group = groups.get(step.key);
-    if (group) group.members.push(entry);
-    else groups.set(step.key, { rank: step.rank, members: [entry] });
-  }
-  const ordered = [...groups.values()].sort((a, b) => a.rank - b.rank);
-  return [...ended, ...ordered.flatMap(({ members }) => arrange(members, depth + 1))];
+  const rest = entries.filter(({ steps }) => steps.length > depth);
+  const groups = Map.groupBy(rest, ({ steps }) => steps[depth]?.key);
+  const rankOf = ([first]: readonly Entry[]) => first?.steps[depth]?.rank ?? 0;
+  const ordered = [...groups.values()].sort((a, b) => rankOf(a) - rankOf(b));
+  return [...ended, ...ordered.flatMap((members) => arrange(members, depth + 1))];
 }
 
 function stepsOf(record: RouteRecord): Step[] {

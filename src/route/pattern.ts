@@ -1,5 +1,5 @@
 /** One part of a path between two slashes. */
-export type Segment = { readonly text: string } | { readonly placeholder: string };
+type Segment = { readonly text: string } | { readonly placeholder: string };
 
 /** A route's path, taken apart. */
 export interface PathPattern {
@@ -9,7 +9,7 @@ export interface PathPattern {
 }
 
 /** A path taken apart, and what is wrong with it. */
-export interface ParsedPath {
+interface ParsedPath {
   readonly pattern: PathPattern;
   readonly errors: readonly string[];
 }

@@ -39,31 +39,22 @@ export interface RouteDefinition {
   handler(request: unknown, format: string): unknown;
 }
 
-/** What the records are made with. */
-export interface RecordOptions {
-  /** All roles that guard a method of an action: the base role first, then the method's own. */
-  readonly rolesOf: (api: ApiDeclaration, action: ActionDeclaration, method: HttpMethod) => readonly string[];
-  readonly handlerOf?: (api: ApiDeclaration, action: ActionDeclaration) => string;
-  readonly controllerOf?: (api: ApiDeclaration, action: ActionDeclaration) => string;
-}
+/** All roles that guard a method of an action: the base role first, then the method's own. */
+type RolesOf = (api: ApiDeclaration, action: ActionDeclaration, method: HttpMethod) => readonly string[];
 
 /** What an id must match unless the declaration says otherwise. */
 export const defaultIdRequirement = '\\d+';
 
 /** The records of every action of every API, in the order of declaration. */
-export function recordsOf(declaration: Pick<Declaration, 'apis'>, options: RecordOptions): readonly RouteRecord[] {
-  const records = declaration.apis.flatMap((api) => api.actions.map((action) => recordOf(api, action, options)));
-  return Object.freeze(records);
+export function recordsOf({ apis }: Pick<Declaration, 'apis'>, rolesOf: RolesOf): readonly RouteRecord[] {
+  return Object.freeze(apis.flatMap((api) => api.actions.map((action) => recordOf(api, action, rolesOf))));
 }
 
-function recordOf(
-  api: ApiDeclaration,
-  action: ActionDeclaration,
-  { rolesOf, handlerOf = (_, of) => handlerName(of), controllerOf = controllerName }: RecordOptions,
-): RouteRecord {
+function recordOf(api: ApiDeclaration, action: ActionDeclaration, rolesOf: RolesOf): RouteRecord {
   const path = pathOf(api, action);
   return freeze({
-    name: routeName(api, action),
+    // `app_api_single_person__index`, `app_api_single_person_participants`
+    name: `app_api_single_${api.name}_${action.name}`,
     path,
     methods: [...action.methods],
     requirements: requirementsOf(path, action.requirements),
@@ -72,8 +63,8 @@ function recordOf(
     api,
     action,
     definition: null,
-    controller: controllerOf(api, action),
-    handler: handlerOf(api, action),
+    controller: api.controller?.name ?? 'ApiController',
+    handler: handlerName(action),
     roles: Object.fromEntries(action.methods.map((method) => [method, Object.freeze([...rolesOf(api, action, method)])])),
     source: action.path,
   });
@@ -97,7 +88,7 @@ export function recordOfDefinition(
     methods: [...definition.methods],
     requirements: requirementsOf(definition.path, definition.requirements ?? {}),
     formats: [...formats],
-    single: hasId(definition.path),
+    single: placeholdersOf(parsePath(definition.path).pattern).includes('id'),
     api: null,
     action: null,
     definition,
@@ -113,22 +104,12 @@ export function recordOfDefinition(
   });
 }
 
-/** `app_api_single_person__index`, `app_api_single_person_participants`. */
-export function routeName(api: Pick<ApiDeclaration, 'name'>, action: Pick<ActionDeclaration, 'name'>): string {
-  return `app_api_single_${api.name}_${action.name}`;
-}
-
 /** The name of the controller's method that handles an action. */
 export function handlerName(action: Pick<ActionDeclaration, 'name' | 'kind' | 'controllerAction' | 'association'>): string {
   if (action.controllerAction !== null) return action.controllerAction;
   if (action.kind === 'index') return 'indexApi';
   if (action.kind === 'entity') return 'entityApi';
   return action.association ? 'addRemoveApi' : `${action.name}Api`;
-}
-
-/** The name of an API's controller. */
-export function controllerName(api: Pick<ApiDeclaration, 'controller'>): string {
-  return api.controller?.name ?? 'ApiController';
 }
 
 /** The path of an action, as SPEC 4.1 writes it. */
@@ -145,10 +126,6 @@ export function pathOf(
 /** An API's base path without a slash at its end. */
 export function basePathOf(api: Pick<ApiDeclaration, 'basePath'>): string {
   return api.basePath.replace(/\/+$/, '');
-}
-
-function hasId(path: string): boolean {
-  return placeholdersOf(parsePath(path).pattern).includes('id');
 }
 
 function requirementsOf(path: string, declared: Readonly<Record<string, string>>): Record<string, string> {

@@ -6,17 +6,11 @@ export interface PathRules {
   readonly useSemicolonDelimiter?: boolean;
 }
 
-/** A request's path, cut into segments. */
-export interface RequestPath {
-  /** Decoded but for reserved characters, so that an encoded slash does not part segments. */
-  readonly segments: readonly string[];
-}
-
 /**
- * Reads a request target as the router does: without query, decoded once, parted at slashes.
- * Null where it cannot be read: no slash at its start, or malformed percent-encoding.
+ * Reads a request target as the router does: without query, parted at slashes, decoded once but for reserved characters, so that an encoded
+ * slash does not part segments. Null where it cannot be read: no slash at its start, or malformed percent-encoding.
  */
-export function readPath(target: string, rules: PathRules = {}): RequestPath | null {
+export function readPath(target: string, rules: PathRules): string[] | null {
   let path = withoutQuery(target, rules.useSemicolonDelimiter === true);
   if (!path.startsWith('/')) path = withoutOrigin(path);
   if (!path.startsWith('/')) return null;
@@ -30,7 +24,7 @@ export function readPath(target: string, rules: PathRules = {}): RequestPath | n
   }
   if (rules.ignoreDuplicateSlashes) path = path.replace(/\/{2,}/g, '/');
   if (rules.ignoreTrailingSlash && path.length > 1 && path.endsWith('/')) path = path.slice(0, -1);
-  return { segments: path.slice(1).split('/') };
+  return path.slice(1).split('/');
 }
 
 /** The value of a segment: reserved characters decoded as well. */

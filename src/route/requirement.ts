@@ -1,4 +1,4 @@
-import { ambiguityError } from './ambiguity.ts';
+import { type Ambiguity, ambiguityOf } from './ambiguity.ts';
 import { parseRequirement, RequirementError, writeExpression } from './requirement-syntax.ts';
 
 /** No value of a placeholder is longer than this. */
@@ -7,10 +7,20 @@ export const maxValueLength = 100;
 /** What a placeholder without a requirement matches: anything but an encoded slash. */
 const anything = '[^/]+';
 
+const ambiguityErrors: Readonly<Record<Ambiguity, string>> = {
+  exponential:
+    'can backtrack catastrophically: what it repeats can match the same text in several ways, as in (a+)+ or (a|ab|b)*; ' +
+    'rewrite it so that there is only one way to match a text',
+  costly:
+    'can backtrack catastrophically: too many repetitions or optional parts in a row can match the same text; merge them into one',
+  large: 'is too large to be checked for catastrophic backtracking; use smaller numbers in {…} and fewer parts that can be empty',
+};
+
 /** Says what is wrong with a requirement (as the end of a sentence), or null: invalid, unsupported, or prone to catastrophic backtracking. */
 export function checkRequirement(source: string): string | null {
   try {
-    return ambiguityError(parseRequirement(source), maxValueLength);
+    const ambiguity = ambiguityOf(parseRequirement(source), maxValueLength);
+    return ambiguity && ambiguityErrors[ambiguity];
   } catch (error) {
     if (error instanceof RequirementError) return error.message;
     throw error;

@@ -1,15 +1,16 @@
 import { type CsvColumn, csvCell, csvLine, csvText, valueAt } from './csv.ts';
-import { type RowFormat, valueExpression } from './kind-conversions.ts';
+import type { RowFormat } from './kind-conversions.ts';
 import {
   type RowField,
   type RowObject,
+  RowSource,
   type RowsByKey,
   type RowVariant,
   type RowWriter,
   type SeenKeys,
   timestampToJson,
 } from './row-writer.ts';
-import { type Converter, integerToJson, parsedJson } from './to-json.ts';
+import { integerToJson, parsedJson } from './to-json.ts';
 
 const zero = 48;
 
@@ -18,15 +19,10 @@ const zero = 48;
  * of positions and of names that are escaped.
  */
 export function compileCsvRowWriter(object: RowObject, columns: readonly CsvColumn[], format: RowFormat): RowWriter {
-  const source = new CsvSource(format);
+  const source = new CsvSource(format, 'h.cell');
   const cells = columns.map((column) => source.object(object, column));
   const line = cells.length === 1 ? `h.line([${cells[0]}])` : `${cells.join(` + ',' + `) || `''`} + '\\r\\n'`;
-  const make = new Function('h', 'k', 'p', `return (r, m, w, s, c) => ${line};`) as (
-    helpers: typeof helpersOf,
-    converters: readonly Converter[],
-    paths: readonly CsvColumn[],
-  ) => RowWriter;
-  return make(helpersOf, source.converters, source.paths);
+  return source.compile(`return (r, m, w, s, c) => ${line};`, helpersOf);
 }
 
 const helpersOf = {
@@ -56,22 +52,14 @@ const helpersOf = {
   },
 };
 
-class CsvSource {
-  readonly #format: RowFormat;
-  readonly converters: Converter[] = [];
-  readonly paths: CsvColumn[] = [];
-
-  constructor(format: RowFormat) {
-    this.#format = format;
-  }
-
+class CsvSource extends RowSource {
   /** The expression for the cell of a column: empty where the class of the row has no such field. */
   object({ presence, discriminator, key, variants }: RowObject, column: CsvColumn): string {
     const present = (cell: string) => (presence === null ? cell : `(r[${presence}] === null ? '' : ${cell})`);
     // a row that the caller does not see is as empty as none
     const visible = ({ fields, instance, seen }: RowVariant) => {
       const cell = this.#among(fields, column);
-      const made = instance ? `((i) => ${cell})(k[${this.converters.push(instance as never) - 1}](r, m, c))` : cell;
+      const made = instance ? `((i) => ${cell})(${this.constant(instance)}(r, m, c))` : cell;
       if (cell === `''`) return cell;
       return seen === undefined ? made : `(s[${seen}].has('' + r[${key}]) ? ${made} : '')`;
     };
@@ -93,11 +81,11 @@ class CsvSource {
   #field(field: RowField, rest: CsvColumn): string {
     switch (field.kind) {
       case 'value':
-        return `(r[${field.column}] === null ? '' : ${this.#value(field, `r[${field.column}]`, rest)})`;
+        return `(r[${field.column}] === null ? '' : ${rest.length === 0 ? this.value(field) : this.#within(field, rest)})`;
       case 'embedded': {
         if (rest.length === 0) return `''`;
         const cell = this.#among(field.fields, rest);
-        const empty = field.columns?.map((column) => `r[${column}] === null`).join(' && ');
+        const empty = this.isEmpty(field.columns);
         return empty ? `(${empty} ? '' : ${cell})` : cell;
       }
       case 'to-one': {
@@ -109,27 +97,16 @@ class CsvSource {
         return `(${choice})`;
       }
       case 'computed': {
-        const value = `k[${this.converters.push(field.read as never) - 1}](i, s)`;
-        return rest.length === 0 ? `h.cell(${value})` : `h.at(${value}, p[${this.paths.push(rest) - 1}])`;
+        const value = `${this.constant(field.read)}(i, s)`;
+        return rest.length === 0 ? `h.cell(${value})` : `h.at(${value}, ${this.constant(rest)})`;
       }
       case 'to-many':
         return rest.length === 0 ? `h.many(r, ${field.column}, ${field.source}, m, w, s, c)` : `''`;
     }
   }
 
-  /** The expression that writes a value that is not null. */
-  #value(field: Extract<RowField, { kind: 'value' }>, value: string, rest: CsvColumn): string {
-    if (rest.length > 0) {
-      const read = `k[${this.converters.push(field.convert ?? parsedJson) - 1}](${value})`;
-      return `h.at(${read}, p[${this.paths.push(rest) - 1}])`;
-    }
-    return valueExpression(field, value, this.#format, {
-      any: (given) => `h.cell(${given})`,
-      converted: (converter, given) => this.#converted(converter, given),
-    });
-  }
-
-  #converted(convert: Converter, value: string): string {
-    return `h.cell(k[${this.converters.push(convert) - 1}](${value}))`;
+  /** The expression for a part of what a column holds as JSON. */
+  #within({ column, convert = parsedJson }: Extract<RowField, { kind: 'value' }>, path: CsvColumn): string {
+    return `h.at(${this.constant(convert)}(r[${column}]), ${this.constant(path)})`;
   }
 }

@@ -1,6 +1,6 @@
 import { int64, isDate, isStorableText } from '../dialect/storable.ts';
 import type { KindOf } from '../dialect/value-kind.ts';
-import type { Violation } from '../errors.ts';
+import type { Violation, ViolationCode } from '../errors.ts';
 import { codePoints } from '../model/identifier.ts';
 
 /** A value read from JSON, or why it was refused. */
@@ -27,15 +27,19 @@ export function parseInteger(json: unknown, { max, min }: KindOf<'integer'>): Pa
 
 export function parseEnum(json: unknown, { items }: KindOf<'enum'>): Parsed {
   if (items.includes(json as string | number)) return { value: json };
-  return { refused: { title: `must be one of: ${items.join(', ')}`, code: 'enum', parameters: { allowed: [...items] } } };
+  return refused(`must be one of: ${items.join(', ')}`, 'enum', { allowed: [...items] });
+}
+
+function refused(title: string, code: ViolationCode, parameters: Readonly<Record<string, unknown>> = {}): Parsed {
+  return { refused: { title, code, parameters } };
 }
 
 export function wrongType(expected: string): Parsed {
-  return { refused: { title: `must be ${expected}`, code: 'type', parameters: { expected } } };
+  return refused(`must be ${expected}`, 'type', { expected });
 }
 
 function outOfRange(min: number | string, max: number | string): Parsed {
-  return { refused: { title: `must be between ${min} and ${max}`, code: 'range', parameters: { min, max } } };
+  return refused(`must be between ${min} and ${max}`, 'range', { min, max });
 }
 
 export function textLike(pattern: RegExp, expected: string, convert: (text: string) => unknown = (text) => text): Parser {
@@ -44,17 +48,12 @@ export function textLike(pattern: RegExp, expected: string, convert: (text: stri
 
 export function parseString(json: unknown, longest: number | null): Parsed {
   if (typeof json !== 'string') return wrongType('a string');
-  if (!isStorableText(json))
-    return { refused: { title: 'must be well-formed text without NUL characters', code: 'text', parameters: {} } };
-  if (longest !== null && json.length > longest && codePoints(json) > longest) {
-    return {
-      refused: { title: `must not be longer than ${longest} characters`, code: 'too_long', parameters: { max: longest } },
-    };
-  }
-  return { value: json };
+  if (!isStorableText(json)) return refused('must be well-formed text without NUL characters', 'text');
+  const isTooLong = longest !== null && json.length > longest && codePoints(json) > longest;
+  return isTooLong ? refused(`must not be longer than ${longest} characters`, 'too_long', { max: longest }) : { value: json };
 }
 
-export function parseBigint(json: unknown, as: 'bigint' | 'number' | 'string'): Parsed {
+export function parseBigint(json: unknown, { as }: KindOf<'bigint'>): Parsed {
   const isInteger =
     typeof json === 'number' ? Number.isSafeInteger(json) : typeof json === 'string' && patterns.integer.test(json);
   if (!isInteger) return wrongType('an integer, as a string where it is beyond 2^53');
@@ -71,11 +70,9 @@ export function parseDecimal(json: unknown, { precision, scale, as, exact }: Kin
   const fraction = (parts[3] ?? '').replace(/0+$/, '');
   if (fraction.length > scale || whole.length > precision - scale) {
     const title = `must have at most ${precision - scale} digits before and ${scale} after the point`;
-    return { refused: { title, code: 'range', parameters: { precision, scale } } };
+    return refused(title, 'range', { precision, scale });
   }
-  if (whole.length + fraction.length > exact) {
-    return { refused: { title: `must have at most ${exact} digits`, code: 'range', parameters: { digits: exact } } };
-  }
+  if (whole.length + fraction.length > exact) return refused(`must have at most ${exact} digits`, 'range', { digits: exact });
   // a number has one name, as the database would give it back
   const sign = whole + fraction === '' ? '' : parts[1];
   const value = `${sign}${whole || '0'}${fraction && `.${fraction}`}`;
@@ -87,8 +84,7 @@ export function parseReal(json: unknown): Parsed {
   if (typeof json !== 'number' || !Number.isFinite(json)) return wrongType('a number');
   const single = Math.fround(json);
   if (!Number.isFinite(single) || (single === 0 && json !== 0)) {
-    const title = 'must be within single precision, from 1.4e-45 to 3.4e38';
-    return { refused: { title, code: 'range', parameters: {} } };
+    return refused('must be within single precision, from 1.4e-45 to 3.4e38', 'range');
   }
   for (let digits = 1; digits < 9; digits++) {
     const shortest = halfEven(single, digits);
@@ -118,7 +114,7 @@ function halfEven(value: number, digits: number): number {
   return Number(isBetween && /[02468]\.?$/.test(lower) ? lower + exponent : value.toExponential(digits - 1));
 }
 
-export function parseDateTime(json: unknown, digits: number): Parsed {
+export function parseDateTime(json: unknown, { digits }: KindOf<'datetime'>): Parsed {
   const parts = typeof json === 'string' ? patterns.dateTime.exec(json) : null;
   if (!parts || !isDate(parts[1] as string)) return wrongType('a date and time with its offset, such as "2026-11-15T13:45:00Z"');
   const unit = 10 ** (3 - digits);
@@ -130,7 +126,7 @@ export function parseDateTime(json: unknown, digits: number): Parsed {
 
 export function parseAnything(json: unknown): Parsed {
   const trouble = troubleIn(json, 0, { containers: 0 });
-  return trouble ? { refused: { title: trouble, code: 'json', parameters: {} } } : { value: json };
+  return trouble ? refused(trouble, 'json') : { value: json };
 }
 
 function troubleIn(json: unknown, depth: number, seen: { containers: number }): string | null {

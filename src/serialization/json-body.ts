@@ -44,7 +44,7 @@ export function acceptJson(app: FastifyInstance, { bodyLimit, jsonDepth }: Serve
 }
 
 /** Whether lists and objects are nested deeper than a number; what is in strings does not count. */
-export function nestsDeeper(bytes: Uint8Array, most: number): boolean {
+function nestsDeeper(bytes: Uint8Array, most: number): boolean {
   // too short for it
   if (bytes.length <= most) return false;
   let depth = 0;

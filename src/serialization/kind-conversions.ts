@@ -56,7 +56,16 @@ const asItIs: Converter = (value) => value;
 const unchanged = () => asItIs;
 const sameText = (text: string) => text;
 const textExpression = (value: string) => `h.text(${value})`;
-const anything = () => ({});
+const byToJson = (value: string, kind: ValueKind, _isText: boolean, { converted }: Writing) => converted(toJson(kind), value);
+
+/** Conversions that several kinds share: of what is a text everywhere, of floating-point numbers, and of any JSON. */
+const textual = { fromText: sameText, toJson: unchanged, expression: textExpression };
+const floating = {
+  fromText: numberIn,
+  toJson: unchanged,
+  expression: (value: string, _kind: ValueKind, _isText: boolean, { converted }: Writing) => converted(Number, value),
+};
+const anything = { parser: () => parseAnything, fromText: sameText, toJson: unchanged, schema: () => ({}) };
 
 const patterns = {
   uuid: /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i,
@@ -76,10 +85,7 @@ const kindConversions: { readonly [Name in KindName]: KindConversions<KindOf<Nam
     schema: ({ max, min }, isWritten) => (isWritten ? { type: 'integer', minimum: min, maximum: max } : { type: 'integer' }),
   },
   bigint: {
-    parser:
-      ({ as }) =>
-      (json) =>
-        parseBigint(json, as),
+    parser: (kind) => (json) => parseBigint(json, kind),
     fromText: sameText,
     toJson: () => integerToJson,
     expression: (value, { as }, _isText, { converted }) =>
@@ -95,27 +101,16 @@ const kindConversions: { readonly [Name in KindName]: KindConversions<KindOf<Nam
   decimal: {
     parser: (kind) => (json) => parseDecimal(json, kind),
     fromText: sameText,
-    toJson:
-      ({ scale }) =>
-      (value) =>
-        decimalToJson(value, scale),
-    expression: (value, kind, _isText, { converted }) => converted(toJson(kind), value),
+    toJson: (kind) => (value) => decimalToJson(value, kind.scale),
+    expression: byToJson,
     schema: ({ precision, scale }) => ({ type: 'string', format: 'decimal', pattern: decimalPattern(precision, scale) }),
   },
   float: {
+    ...floating,
     parser: () => (json) => (typeof json === 'number' && Number.isFinite(json) ? { value: json } : wrongType('a number')),
-    fromText: numberIn,
-    toJson: unchanged,
-    expression: (value, _kind, _isText, { converted }) => converted(Number, value),
     schema: () => ({ type: 'number', format: 'double' }),
   },
-  real: {
-    parser: () => parseReal,
-    fromText: numberIn,
-    toJson: unchanged,
-    expression: (value, _kind, _isText, { converted }) => converted(Number, value),
-    schema: () => ({ type: 'number', format: 'float' }),
-  },
+  real: { ...floating, parser: () => parseReal, schema: () => ({ type: 'number', format: 'float' }) },
   boolean: {
     parser: () => (json) => (typeof json === 'boolean' ? { value: json } : wrongType('true or false')),
     fromText: (text) => (text === 'true' ? true : text === 'false' ? false : undefined),
@@ -124,21 +119,16 @@ const kindConversions: { readonly [Name in KindName]: KindConversions<KindOf<Nam
     schema: () => ({ type: 'boolean' }),
   },
   string: {
-    parser:
-      ({ fixed, length }) =>
-      (json) =>
-        parseString(fixed && typeof json === 'string' ? withoutPadding(json) : json, length),
+    parser: (kind) => (json) => parseString(kind.fixed ? withoutPadding(json) : json, kind.length),
     fromText: sameText,
-    toJson: ({ fixed }) => (fixed ? (value) => (typeof value === 'string' ? withoutPadding(value) : value) : asItIs),
+    toJson: ({ fixed }) => (fixed ? withoutPadding : asItIs),
     expression: (value, kind, _isText, { converted }) => (kind.fixed ? converted(toJson(kind), value) : textExpression(value)),
     schema: ({ length }, isWritten) =>
       isWritten && length !== null ? { type: 'string', maxLength: length } : { type: 'string' },
   },
   uuid: {
+    ...textual,
     parser: () => textLike(patterns.uuid, 'a UUID', (text) => text.toLowerCase()),
-    fromText: sameText,
-    toJson: unchanged,
-    expression: textExpression,
     schema: () => ({ type: 'string', format: 'uuid' }),
   },
   date: {
@@ -150,27 +140,20 @@ const kindConversions: { readonly [Name in KindName]: KindConversions<KindOf<Nam
     schema: () => ({ type: 'string', format: 'date' }),
   },
   datetime: {
-    parser:
-      ({ digits }) =>
-      (json) =>
-        parseDateTime(json, digits),
+    parser: (kind) => (json) => parseDateTime(json, kind),
     fromText: (text) => (isDate(text) ? `${text}T00:00:00.000Z` : text),
     toJson: () => (value) => (value instanceof Date ? dateTimeToJson(value) : value),
     expression: (value, _kind, isText, { converted }) => (isText ? `h.timestamp(${value})` : converted(dateOf, value)),
     schema: () => ({ type: 'string', format: 'date-time' }),
   },
   time: {
+    ...textual,
     parser: () => textLike(patterns.time, 'a time such as "13:45:00"', (text) => (text.length === 5 ? `${text}:00` : text)),
-    fromText: sameText,
-    toJson: unchanged,
-    expression: textExpression,
     schema: () => ({ type: 'string', pattern: '^([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]$' }),
   },
   interval: {
+    ...textual,
     parser: () => (json) => parseString(json, longestInterval),
-    fromText: sameText,
-    toJson: unchanged,
-    expression: textExpression,
     schema: (_kind, isWritten) => (isWritten ? { type: 'string', maxLength: longestInterval } : { type: 'string' }),
   },
   enum: {
@@ -188,20 +171,8 @@ const kindConversions: { readonly [Name in KindName]: KindConversions<KindOf<Nam
     expression: (value, _kind, _isText, { converted }) => converted(bytesOfRow, value),
     schema: () => ({ type: 'string', contentEncoding: 'base64' }),
   },
-  json: {
-    parser: () => parseAnything,
-    fromText: sameText,
-    toJson: unchanged,
-    expression: (value, _kind, _isText, { converted }) => converted(parsedJson, value),
-    schema: anything,
-  },
-  any: {
-    parser: () => parseAnything,
-    fromText: sameText,
-    toJson: unchanged,
-    expression: (value, _kind, _isText, { converted }) => converted(asItIs, value),
-    schema: anything,
-  },
+  json: { ...anything, expression: (value, _kind, _isText, { converted }) => converted(parsedJson, value) },
+  any: { ...anything, expression: (value, _kind, _isText, { converted }) => converted(asItIs, value) },
   array: {
     parser: ({ item }) => parseList(fromJson(item)),
     fromText: sameText,
@@ -209,18 +180,14 @@ const kindConversions: { readonly [Name in KindName]: KindConversions<KindOf<Nam
       const convert = toJson(item);
       return (value) => (Array.isArray(value) ? value.map(convert) : value);
     },
-    expression: (value, kind, _isText, { converted }) => converted(toJson(kind), value),
+    expression: byToJson,
     schema: ({ item }, isWritten) => ({ type: 'array', items: schemaOfKind(item, isWritten) }),
   },
   custom: {
+    ...anything,
     parser: (kind) => (json) => parseCustom(json, kind),
-    fromText: sameText,
-    toJson:
-      ({ platform, type }) =>
-      (value) =>
-        type.toJSON(value, platform),
-    expression: (value, kind, _isText, { converted }) => converted(toJson(kind), value),
-    schema: anything,
+    toJson: (kind) => (value) => kind.type.toJSON(value, kind.platform),
+    expression: byToJson,
   },
 };
 
@@ -263,8 +230,8 @@ function numberIn(text: string): number | undefined {
   return /^-?\d{1,400}(?:\.\d{1,400})?(?:[eE][+-]?\d{1,3})?$/.test(text) ? Number(text) : undefined;
 }
 
-function withoutPadding(text: string): string {
-  return text.replace(/ +$/, '');
+function withoutPadding(value: unknown): unknown {
+  return typeof value === 'string' ? value.replace(/ +$/, '') : value;
 }
 
 function typesOf(values: readonly (string | number)[]): string | string[] {

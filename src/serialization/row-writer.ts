@@ -1,6 +1,6 @@
 import type { ValueKind } from '../model/value-kind.ts';
 import { type RowFormat, valueExpression } from './kind-conversions.ts';
-import { type Converter, dateOf, integerToJson } from './to-json.ts';
+import { dateOf, integerToJson } from './to-json.ts';
 
 /** Where in a row of columns the parts of a JSON object stand. */
 export interface RowObject {
@@ -24,7 +24,7 @@ export interface RowVariant {
 }
 
 /** Makes an instance of a model from a row. */
-export type InstanceMaker = (row: unknown[], many: readonly RowsByKey[], context: never) => object | null;
+type InstanceMaker = (row: unknown[], many: readonly RowsByKey[], context: never) => object | null;
 
 /** Makes what stands in JSON for a field that code of the model makes. */
 export type ReadComputed = (entity: object, seen: readonly SeenKeys[] | undefined) => unknown;
@@ -71,13 +71,44 @@ export type RowWriter = (
  * It is generated as source: what goes into it are positions and the names of fields, escaped, and never a value of a row.
  */
 export function compileRowWriter(object: RowObject, format: RowFormat): RowWriter {
-  const source = new SourceBuilder(format);
+  const source = new JsonSource(format);
   const main = source.object(object);
-  const make = new Function('h', 'k', `${source.text}\nreturn ${main};`) as (
-    helpers: typeof helpersOf,
-    kinds: Converter[],
-  ) => RowWriter;
-  return make(helpersOf, source.converters);
+  return source.compile(`${source.text}\nreturn ${main};`, helpersOf);
+}
+
+/** Source that writes rows, and what it refers to. */
+export class RowSource {
+  readonly #format: RowFormat;
+  readonly #constants: unknown[] = [];
+  /** The helper that writes a value of any type. */
+  readonly #any: string;
+
+  constructor(format: RowFormat, any: string) {
+    this.#format = format;
+    this.#any = any;
+  }
+
+  compile(text: string, helpers: object): RowWriter {
+    return new Function('h', 'k', text)(helpers, this.#constants) as RowWriter;
+  }
+
+  /** The expression for a value that is known when the source is made. */
+  protected constant(value: unknown): string {
+    return `k[${this.#constants.push(value) - 1}]`;
+  }
+
+  /** The expression that writes the value of a column, which is not null. */
+  protected value(field: Extract<RowField, { kind: 'value' }>): string {
+    return valueExpression(field, `r[${field.column}]`, this.#format, {
+      any: (given) => `${this.#any}(${given})`,
+      converted: (convert, given) => `${this.#any}(${this.constant(convert)}(${given}))`,
+    });
+  }
+
+  /** True for rows in which all columns are null; null if there are none to ask. */
+  protected isEmpty(columns: readonly number[] | null): string | null {
+    return columns?.map((column) => `r[${column}] === null`).join(' && ') || null;
+  }
 }
 
 /** Characters that JSON escapes, and halves of surrogate pairs, which `JSON.stringify` escapes as well. */
@@ -105,13 +136,11 @@ export function timestampToJson(value: string): string {
   return `"${value.slice(0, 10)}T${value.slice(11, 19)}.${fraction}Z"`;
 }
 
-class SourceBuilder {
-  readonly #format: RowFormat;
+class JsonSource extends RowSource {
   readonly #functions: string[] = [];
-  readonly converters: Converter[] = [];
 
   constructor(format: RowFormat) {
-    this.#format = format;
+    super(format, 'h.any');
   }
 
   get text(): string {
@@ -125,7 +154,7 @@ class SourceBuilder {
     for (const { type, fields, instance, seen } of variants) {
       const whole = this.#fields(fields);
       const hidden = seen === undefined ? '' : `if (!s[${seen}].has('' + r[${key}])) return 'null'; `;
-      const made = instance ? `const i = k[${this.converters.push(instance as never) - 1}](r, m, c); ` : '';
+      const made = instance ? `const i = ${this.constant(instance)}(r, m, c); ` : '';
       const body = `${hidden}${made}return ${whole};`;
       if (type === null || discriminator === null) lines.push(body);
       else lines.push(`if (r[${discriminator}] === ${JSON.stringify(type)}) { ${body} }`);
@@ -147,10 +176,10 @@ class SourceBuilder {
   #field(field: RowField): string {
     switch (field.kind) {
       case 'value':
-        return `(r[${field.column}] === null ? 'null' : ${this.#value(field, `r[${field.column}]`)})`;
+        return `(r[${field.column}] === null ? 'null' : ${this.value(field)})`;
       case 'embedded': {
         const body = this.#fields(field.fields);
-        const empty = field.columns?.map((column) => `r[${column}] === null`).join(' && ');
+        const empty = this.isEmpty(field.columns);
         return empty ? `(${empty} ? 'null' : ${body})` : `(${body})`;
       }
       case 'to-one': {
@@ -162,7 +191,7 @@ class SourceBuilder {
         return `(${choice})`;
       }
       case 'computed':
-        return `h.any(k[${this.converters.push(field.read as never) - 1}](i, s))`;
+        return `h.any(${this.constant(field.read)}(i, s))`;
       case 'to-many':
         return this.#many(field.source, field.column);
     }
@@ -181,18 +210,6 @@ class SourceBuilder {
 }`,
     );
     return `${name}(r, m, w, s, c)`;
-  }
-
-  /** The expression that writes a value that is not null. */
-  #value(field: Extract<RowField, { kind: 'value' }>, value: string): string {
-    return valueExpression(field, value, this.#format, {
-      any: (given) => `h.any(${given})`,
-      converted: (convert, given) => this.#converted(convert, given),
-    });
-  }
-
-  #converted(convert: Converter, value: string): string {
-    return `h.any(k[${this.converters.push(convert) - 1}](${value}))`;
   }
 }
 

@@ -119,7 +119,8 @@ export function createSerializer(mapper: Mapper, groups: readonly string[]): Ser
   }
 
   function planOf(embeddable: EntityMetadata): FieldPlan {
-    return { variants: new Map([[embeddable, planProperties(mapper, ownProperties(embeddable), groups, [embeddable])]]) };
+    const fields = planProperties(ownProperties(embeddable), { mapper, groups, ancestors: [embeddable] });
+    return { variants: new Map([[embeddable, fields]]) };
   }
 
   return {

@@ -1,33 +1,38 @@
 import type { EntityMetadata } from '@mikro-orm/core';
 import type { ApiRequest } from '../access/user.ts';
+import type { AddedOrRemoved } from '../change/add-remove.ts';
 import type { AssociationReader } from '../change/associations.ts';
 import { type MayRefer, readReference } from '../change/plain-body.ts';
 import type { Mapper } from '../database/mapper.ts';
 import type { Identifier, IdentifierParser } from '../model/identifier.ts';
 import { RowChanged } from '../query/rows/row-version.ts';
 import type { EntityStore } from './entity-store.ts';
-import type { Admission, Found, Restriction } from './port.ts';
+import { MethodLinks } from './method-links.ts';
+import type { Admission, Found, Linked, Restriction } from './port.ts';
 import { stateOf } from './request-state.ts';
-import type { RowLinks } from './row-links.ts';
+import { RowLinks } from './row-links.ts';
 import type { RowStore } from './row-store.ts';
 import type { RowWrites } from './row-writes.ts';
 
-/** What statements alone can do to an association, found out at startup. */
+/** What adds to an association and removes from it. */
+export interface LinkEdit {
+  /** The item of the body, with what is needed to change the association of the entity. */
+  resolve(entity: object): Promise<object>;
+  /** Runs the methods and the rules of the model. */
+  apply(entity: object, item: object): Promise<AddedOrRemoved>;
+}
+
+/** What statements can do to an association, found out at startup. */
 export interface RowLinking {
   readonly target: EntityMetadata;
   readonly parseId: IdentifierParser;
   readonly mayRefer: MayRefer;
-  readonly links: RowLinks;
+  /** How links are written: alone, or after methods and rules of the model have run. */
+  readonly links: RowLinks | MethodLinks;
   readonly items: RowStore;
   readonly writes: RowWrites;
   /** Reads the row that access is checked for. */
   readonly checked: RowStore;
-}
-
-/** What came of adding or removing: the owner, if it was made an entity, and what goes out. */
-export interface Linked {
-  readonly entity: object | null;
-  readonly result: unknown;
 }
 
 /** Adds to and removes from one association: by statements, or through entities if code of the application takes part. */
@@ -44,9 +49,9 @@ export class LinkStore {
     this.#rows = rows;
   }
 
-  /** Whether statements write what they can. */
+  /** Whether a statement can change the association of an owner that nothing has read before. */
   get isByStatements(): boolean {
-    return this.#rows !== null;
+    return this.#rows?.links instanceof RowLinks;
   }
 
   find(request: ApiRequest, key: Identifier, restriction: Restriction): Promise<Found | null> {
@@ -54,18 +59,17 @@ export class LinkStore {
     return rows ? rows.checked.find(request, key, restriction) : this.#entities.find(request, key, restriction, true);
   }
 
-  /** `edit` adds or removes through the entity, and gives what goes out. Null: there is no such owner any more. */
-  async change(
-    request: ApiRequest,
-    admission: Admission,
-    what: 'add' | 'remove',
-    edit: (entity: object) => Promise<object>,
-  ): Promise<Linked | null> {
+  /** Null: there is no such owner any more. */
+  async change(request: ApiRequest, admission: Admission, what: 'add' | 'remove', edit: LinkEdit): Promise<Linked | null> {
     const rows = this.#rowsFor(request);
     const item = rows && readReference(request.body, rows.target, rows.parseId);
-    if (rows && item !== undefined && item !== null) return this.#changeRows(request, admission, rows, what, item);
+    if (rows && item !== undefined && item !== null) return this.#changeRows(request, admission, rows, what, item, edit);
     const found = admission.found ?? (await this.#entities.find(request, admission.key, admission.restriction, true));
-    return found ? this.#entities.change(request, { ...admission, found }, edit) : null;
+    if (!found) return null;
+    return this.#entities.change(request, { ...admission, found }, async (entity) => {
+      const { returned } = await edit.apply(entity, await edit.resolve(entity));
+      return returned;
+    });
   }
 
   async #changeRows(
@@ -74,16 +78,22 @@ export class LinkStore {
     { items, links, mayRefer, target, writes }: RowLinking,
     what: 'add' | 'remove',
     item: Identifier,
+    edit: LinkEdit,
   ): Promise<Linked | null> {
-    const refusal = this.#associations.itemRefusal({ missing: true }, [target]);
+    const refusal = () => this.#associations.itemRefusal({ missing: true }, [target]);
     if (!(await mayRefer(request, item))) {
-      if (await writes.isThere(request, admission)) throw refusal;
+      if (await writes.isThere(request, admission)) throw refusal();
       return null;
+    }
+    if (links instanceof MethodLinks) {
+      const linked = await links.change(request, admission, item, edit.apply);
+      if (linked) return linked;
+      throw refusal();
     }
     const row = await links.change(what, admission.key, item, writes.condition(request, admission));
     if (row) return { entity: null, result: items.foundRow(request, row) };
     if (!(await writes.isThere(request, admission))) return null;
-    throw (await this.#isItem(request, items, item)) ? new RowChanged() : refusal;
+    throw (await this.#isItem(request, items, item)) ? new RowChanged() : refusal();
   }
 
   async #isItem(request: ApiRequest, items: RowStore, item: Identifier): Promise<boolean> {

@@ -1,10 +1,10 @@
 import type { ApiRequest } from '../access/user.ts';
 import type { Identifier } from '../model/identifier.ts';
-import type { ListPlan } from '../query/entities/fetch.ts';
+import type { ListPlan } from '../query/entities/key-query.ts';
 import type { AnyQueryBuilder } from '../query/entities/restriction.ts';
 import type { ListQuery } from '../query/list/list-query.ts';
 import type { RowVersion } from '../query/rows/row-version.ts';
-import type { Window } from '../query/rows/window.ts';
+import type { Window } from '../query/rows/seek-plan.ts';
 import type { Counted, PageEdges } from '../response/collection.ts';
 import type { ExportSource } from '../response/export-stream.ts';
 import type { CsvColumn } from '../serialization/csv.ts';
@@ -69,4 +69,10 @@ export interface Admission {
   readonly restriction: Restriction;
   /** The row that was checked; null: nothing had to read it, so that the statement that writes it carries the restriction. */
   readonly found: Found | null;
+}
+
+/** What came of adding or removing: the owner, if it was made an entity, and what goes out. */
+export interface Linked {
+  readonly entity: object | null;
+  readonly result: unknown;
 }

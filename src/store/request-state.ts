@@ -53,6 +53,12 @@ export class RequestState {
     return this.#em;
   }
 
+  /** The number of entities that MikroORM knows for the request. */
+  get managedEntities(): number {
+    const uow = this.#em?.getUnitOfWork();
+    return uow ? uow.getIdentityMap().keys().length + uow.getPersistStack().size : 0;
+  }
+
   /** Whether the request is in a transaction of its entity manager, so that other connections do not see what it has written. */
   get isInTransaction(): boolean {
     return this.#em?.isInTransaction() ?? false;

@@ -1,8 +1,9 @@
-import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
+import type { EntityMetadata } from '@mikro-orm/core';
 import type { ColumnValue } from '../change/plain-body.ts';
 import { LruCache } from '../database/lru-cache.ts';
 import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
 import type { Step, Writer } from '../database/writer.ts';
+import type { SortKey } from '../declaration/types.ts';
 import { type Dialect, dialectOf } from '../dialect/dialect.ts';
 import { type Identifier, keyOf } from '../model/identifier.ts';
 import { conditionOf } from '../query/entities/condition-query.ts';
@@ -12,8 +13,9 @@ import type { CompiledRead } from '../query/rows/compiled-read.ts';
 import { parametrized } from '../query/rows/parametrized.ts';
 import { rootTableAlias } from '../query/rows/row-plan.ts';
 import { type RowVersion, versionColumns } from '../query/rows/row-version.ts';
-import { tableOf } from '../query/rows/table-name.ts';
+import { columnOf, tableOf } from '../query/rows/table-name.ts';
 import type { Restriction } from './port.ts';
+import type { RowStore } from './row-store.ts';
 
 /** Statements that are kept, each for a set of columns that came together. */
 const keptStatements = 200;
@@ -39,19 +41,21 @@ export class RowChanges {
   readonly #meta: EntityMetadata;
   readonly #writer: Writer;
   readonly #read: CompiledRead;
+  readonly #sort: readonly SortKey[];
   readonly #dialect: Dialect;
-  readonly #table: string;
+  readonly table: string;
   readonly #key: string;
   readonly #versionColumns: readonly string[];
   readonly #steps = new LruCache<MakeSteps>(keptStatements);
 
-  constructor(mapper: Mapper, meta: EntityMetadata, read: CompiledRead, writer: Writer) {
+  constructor(mapper: Mapper, meta: EntityMetadata, { read, sort }: Pick<RowStore, 'read' | 'sort'>, writer: Writer) {
     this.#mapper = mapper;
     this.#meta = meta;
     this.#writer = writer;
     this.#read = read;
+    this.#sort = sort;
     this.#dialect = dialectOf(mapper);
-    this.#table = tableOf(mapper, meta);
+    this.table = tableOf(mapper, meta);
     this.#key = columnOf(mapper, keyOf(meta));
     this.#versionColumns = versionColumns(mapper, meta, rootTableAlias);
   }
@@ -60,8 +64,8 @@ export class RowChanges {
   async update(id: Identifier, columns: readonly ColumnValue[], condition: Condition): Promise<unknown[] | undefined> {
     const { conditions, params } = this.#textOf(condition, 1 + columns.length);
     const sets = columns.map(({ column }, index) => `${column} = ${this.#value(columns, index, 2)}`);
-    const where = [`${this.#keyText} = ${this.#parameter(1)}`, ...this.#references(columns, 2), ...conditions];
-    const text = `update ${this.#table} as ${rootTableAlias} set ${sets.join(', ')} where ${where.join(' and ')}`;
+    const where = [`${this.keyText} = ${this.#parameter(1)}`, ...this.#references(columns, 2), ...conditions];
+    const text = `update ${this.table} as ${rootTableAlias} set ${sets.join(', ')} where ${where.join(' and ')}`;
     return this.#run(text, [this.#dialect.values.bindable(id), ...columns.map(({ value }) => value), ...params]);
   }
 
@@ -70,7 +74,7 @@ export class RowChanges {
     const values = columns.map((_, index) => this.#value(columns, index, 1, true)).join(', ');
     const conditions = this.#references(columns, 1);
     const source = conditions.length > 0 ? `select ${values} where ${conditions.join(' and ')}` : `values (${values})`;
-    const text = `insert into ${this.#table} (${columns.map(({ column }) => column).join(', ')}) ${source}`;
+    const text = `insert into ${this.table} (${columns.map(({ column }) => column).join(', ')}) ${source}`;
     return this.#run(
       text,
       columns.map(({ value }) => value),
@@ -80,8 +84,8 @@ export class RowChanges {
   /** Removes a row. False: none fulfils the condition. */
   async remove(id: Identifier, condition: Condition): Promise<boolean> {
     const { conditions, params } = this.#textOf(condition, 1);
-    const where = [`${this.#keyText} = ${this.#parameter(1)}`, ...conditions];
-    const text = `delete from ${this.#table} as ${rootTableAlias} where ${where.join(' and ')} returning 1`;
+    const where = [`${this.keyText} = ${this.#parameter(1)}`, ...conditions];
+    const text = `delete from ${this.table} as ${rootTableAlias} where ${where.join(' and ')} returning 1`;
     const parameters = [this.#dialect.values.bindable(id), ...params];
     return (await this.#writer.change([{ statement: statementOf(text), parameters }])).length > 0;
   }
@@ -89,9 +93,9 @@ export class RowChanges {
   /** A statement that selects the row if it fulfils the condition, and locks it; its key is the first parameter. */
   selecting(condition: Condition, before: number): { readonly sql: string; readonly params: readonly unknown[] } {
     const { conditions, params } = this.#textOf(condition, before);
-    const where = [`${this.#keyText} = ${this.#parameter(1)}`, ...conditions];
+    const where = [`${this.keyText} = ${this.#parameter(1)}`, ...conditions];
     const lock = this.#dialect.sql.rowLock(rootTableAlias);
-    const sql = `select ${this.#keyText} as key from ${this.#table} as ${rootTableAlias} where ${where.join(' and ')}${lock}`;
+    const sql = `select ${this.keyText} as key from ${this.table} as ${rootTableAlias} where ${where.join(' and ')}${lock}`;
     return { sql, params };
   }
 
@@ -102,23 +106,30 @@ export class RowChanges {
 
   /** A version implies the restriction: the row was found through it. */
   #textOf({ em, restriction, version }: Condition, before: number): ConditionText {
-    if (version) return this.#versionText(version, before);
+    if (version) {
+      const params: unknown[] = [];
+      const text = this.versionText(version, (value) => this.#parameter(before + params.push(value)));
+      return { conditions: [text], params };
+    }
     if (!restriction) return noCondition;
     const own = conditionOf(restriction, this.#meta);
     if (own) {
-      const bound = parametrized(own.sql, own.params, this.#dialect, before);
+      const bound = parametrized(own, this.#dialect, before);
       if (bound) return { conditions: bound.sql === '' ? [] : [bound.sql], params: bound.params };
     }
-    const keys = keysSelected(em(), this.#meta, restriction, []);
-    const bound = parametrized(keys.sql, keys.params, this.#dialect, before);
+    const keys = keysSelected(em(), this.#meta, restriction, this.#sort);
+    const bound = parametrized(keys, this.#dialect, before);
     const sql = bound?.sql ?? this.#mapper.driver.getPlatform().formatQuery(keys.sql, keys.params);
-    return { conditions: [`${this.#keyText} in (${sql})`], params: bound?.params ?? [] };
+    return { conditions: [`${this.keyText} in (${sql})`], params: bound?.params ?? [] };
   }
 
-  #versionText(version: RowVersion, before: number): ConditionText {
+  /** The condition that the row has a version; `bind` makes parameters of values. */
+  versionText(version: RowVersion, bind: (value: unknown) => string): string {
     const { sql, values } = this.#dialect;
-    const places = version.map((_, i) => this.#parameter(before + i + 1));
-    return { conditions: [sql.areSame(this.#versionColumns, places)], params: version.map((value) => values.bindable(value)) };
+    return sql.areSame(
+      this.#versionColumns,
+      version.map((value) => bind(values.bindable(value))),
+    );
   }
 
   /** Conditions that what the columns refer to is there. */
@@ -137,7 +148,8 @@ export class RowChanges {
     return typed || refersTo ? sql.typedParameter(from + index, type) : sql.parameter(from + index);
   }
 
-  get #keyText(): string {
+  /** The key of the row that {@link table} is aliased for. */
+  get keyText(): string {
     return `${rootTableAlias}.${this.#key}`;
   }
 
@@ -147,10 +159,3 @@ export class RowChanges {
 }
 
 const noCondition: ConditionText = Object.freeze({ conditions: [], params: [] });
-
-export function columnOf(mapper: Mapper, property: EntityProperty): string {
-  return mapper.driver
-    .getPlatform()
-    .quoteIdentifier(property.fieldNames[0] as string)
-    .toString();
-}

@@ -4,18 +4,12 @@ import type { Mapper } from '../database/mapper.ts';
 import type { Step, Writer } from '../database/writer.ts';
 import { type Dialect, dialectOf } from '../dialect/dialect.ts';
 import { type Identifier, keyOf } from '../model/identifier.ts';
+import { type Pivot, pivotOf } from '../query/rows/association.ts';
 import { statementOf } from '../query/rows/bound-statement.ts';
 import type { CompiledRead } from '../query/rows/compiled-read.ts';
 import { rootTableAlias } from '../query/rows/row-plan.ts';
-import { tableOf } from '../query/rows/table-name.ts';
-import { type Condition, columnOf, type RowChanges } from './row-changes.ts';
-
-/** The pivot table of a many-to-many association, its name and its two columns quoted. */
-export interface Pivot {
-  readonly table: string;
-  readonly owner: string;
-  readonly item: string;
-}
+import { columnOf, tableOf } from '../query/rows/table-name.ts';
+import type { Condition, RowChanges } from './row-changes.ts';
 
 /** The pivot table of an association in which adding and removing is nothing but rows of it; null if there is more to it. */
 export function pivotFor(mapper: Mapper, meta: EntityMetadata, property: EntityProperty): Pivot | null {
@@ -28,12 +22,7 @@ export function pivotFor(mapper: Mapper, meta: EntityMetadata, property: EntityP
     pivot?.pivotTable === true && pivot.props.length === 2 && joinColumns.length === 1 && inverseJoinColumns.length === 1;
   const keys = [keyOf(meta), keyOf(property.targetMeta as EntityMetadata)];
   if (!isPlain || !pivotTable || fixedOrder || where || keys.some(({ customType }) => customType)) return null;
-  const quote = (name: string) => mapper.driver.getPlatform().quoteIdentifier(name).toString();
-  return {
-    table: pivotTable.split('.').map(quote).join('.'),
-    owner: quote(joinColumns[0] as string),
-    item: quote(inverseJoinColumns[0] as string),
-  };
+  return pivotOf(mapper, property);
 }
 
 /** Adds to and removes from a many-to-many association by statements on its pivot table, under a lock on the owner's row. */
@@ -68,31 +57,31 @@ export class RowLinks {
     item: Identifier,
     condition: Condition,
   ): Promise<unknown[] | undefined> {
-    const held = this.#owners.selecting(condition, 2);
-    const parameters = [this.#dialect.values.bindable(owner), this.#dialect.values.bindable(item), ...held.params];
-    const steps = this.#dialect.sql.changesWithin
-      ? this.#inOne(what, held.sql, parameters)
-      : this.#inTwo(what, held.sql, parameters);
+    const { sql, values } = this.#dialect;
+    const keys = [values.bindable(owner), values.bindable(item)] as const;
+    const steps = sql.changesWithin ? this.#inOne(what, keys, condition) : this.#inSteps(what, keys, condition);
     return (await this.#writer.change(steps))[0];
   }
 
-  get #item(): string {
-    return this.#dialect.sql.parameter(2);
-  }
-
   /** One statement: what it changes is a part of it, as is the lock. */
-  #inOne(what: 'add' | 'remove', owner: string, parameters: readonly unknown[]): Step[] {
-    const change = this.#changeText(what, this.#item);
-    const text = `with _owner as (${owner}), _change as (${change}) ${this.#items.selectText(this.#itemConditions(this.#item))}`;
-    return [{ statement: statementOf(text, this.#items.isWide), parameters }];
+  #inOne(what: 'add' | 'remove', keys: readonly [unknown, unknown], condition: Condition): Step[] {
+    const { params, sql } = this.#owners.selecting(condition, keys.length);
+    const item = this.#dialect.sql.parameter(2);
+    const reading = this.#items.selectText([...this.#isItem(item), 'exists (select 1 from _owner)']);
+    const text = `with _owner as (${sql}), _change as (${this.#changeText(what, item)}) ${reading}`;
+    return [{ statement: statementOf(text, this.#items.isWide), parameters: [...keys, ...params] }];
   }
 
-  #inTwo(what: 'add' | 'remove', owner: string, parameters: readonly unknown[]): Step[] {
-    const change = `with _owner as (${owner}) ${this.#changeText(what, this.#item)} returning 1`;
-    const reading = `with _owner as (${owner}) ${this.#items.selectText(this.#itemConditions(this.#item))}`;
+  /** The owner is looked for before the change: a restriction to what is linked may leave it out afterwards. */
+  #inSteps(what: 'add' | 'remove', [owner, item]: readonly [unknown, unknown], condition: Condition): Step[] {
+    const { params, sql } = this.#owners.selecting(condition, 1);
+    const [first, second] = [1, 2].map((position) => this.#dialect.sql.parameter(position)) as [string, string];
+    const change = `with _owner as (select ${first} as key) ${this.#changeText(what, second)} returning 1`;
+    const reading = this.#items.selectText(this.#isItem(first));
     return [
-      { statement: statementOf(change), parameters, mayBeEmpty: true },
-      { statement: statementOf(reading, this.#items.isWide), parameters },
+      { statement: statementOf(sql), parameters: [owner, ...params] },
+      { statement: statementOf(change), parameters: [owner, item], mayBeEmpty: true },
+      { statement: statementOf(reading, this.#items.isWide), parameters: [item] },
     ];
   }
 
@@ -105,7 +94,7 @@ export class RowLinks {
     return `insert into ${table} (${ownerColumn}, ${itemColumn}) ${keys} on conflict (${ownerColumn}, ${itemColumn}) do nothing`;
   }
 
-  #itemConditions(item: string): string[] {
-    return [`${rootTableAlias}.${this.#itemKey} = ${item}`, 'exists (select 1 from _owner)'];
+  #isItem(item: string): string[] {
+    return [`${rootTableAlias}.${this.#itemKey} = ${item}`];
   }
 }

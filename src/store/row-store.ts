@@ -5,19 +5,18 @@ import type { Mapper } from '../database/mapper.ts';
 import type { SortKey } from '../declaration/types.ts';
 import type { Identifier } from '../model/identifier.ts';
 import { pageQueries } from '../query/entities/key-query.ts';
-import { countedKeys, orderedKeys, soughtKey, windowedKeys } from '../query/entities/keys.ts';
-import { type AnyQueryBuilder, isPlain, unrestrictedQuery } from '../query/entities/restriction.ts';
+import { keysAmong, orderedKeys } from '../query/entities/keys.ts';
+import { type AnyQueryBuilder, unrestrictedQuery } from '../query/entities/restriction.ts';
 import { applyListQuery } from '../query/list/apply-list-query.ts';
 import { emptyListQuery } from '../query/list/list-query.ts';
 import { CompiledExport } from '../query/rows/compiled-export.ts';
-import type { CompiledPage, CompiledRead, FindVisible, PageQueries, Reading } from '../query/rows/compiled-read.ts';
+import type { CompiledPage, CompiledRead, Reading } from '../query/rows/compiled-read.ts';
+import type { FindVisible } from '../query/rows/embedded-rows.ts';
 import type { InstanceContext } from '../query/rows/instance.ts';
 import { joinsFiltered } from '../query/rows/root-filter.ts';
 import type { RowVersion } from '../query/rows/row-version.ts';
 import { isSameForAll } from '../query/visibility/list-visibility.ts';
 import type { RequestVisibility } from '../query/visibility/visibility.ts';
-import { refusedToken } from '../response/page-request.ts';
-import { lineOf } from '../serialization/formats.ts';
 import type { EntityStore } from './entity-store.ts';
 import type { Found, FoundPage, LineFormat, ListRequest, Restriction } from './port.ts';
 import { stateOf } from './request-state.ts';
@@ -67,7 +66,8 @@ export class RowStore {
   readonly read: CompiledRead;
   readonly #mapper: Mapper;
   readonly #meta: EntityMetadata;
-  readonly #sort: readonly SortKey[];
+  /** Decides which rows a restriction to a number of rows lets through. */
+  readonly sort: readonly SortKey[];
   readonly #entities: EntityStore;
   readonly #visibilityOf: VisibilityOf;
   readonly #cursors: Cursors;
@@ -86,7 +86,7 @@ export class RowStore {
     this.#mapper = mapper;
     this.#meta = meta;
     this.read = read;
-    this.#sort = sort;
+    this.sort = sort;
     this.#entities = entities;
     this.#visibilityOf = visibilityOf;
     this.#cursors = cursors;
@@ -101,7 +101,7 @@ export class RowStore {
     const { em } = stateOf(request, this.#mapper);
     const query = restriction ?? (await unrestrictedQuery(em, this.#meta));
     if (!this.#isTaken(query, restriction)) return this.#entities.find(request, key, restriction);
-    const rows = this.read.oneWhere(key, query) ?? this.read.oneOf(soughtKey(em, this.#meta, query, key, this.#sort));
+    const rows = this.read.oneWhere(key, query) ?? this.read.oneOf(keysAmong(em, this.#meta, query, [key], this.sort));
     const [row] = await rows;
     return this.#found(request, row);
   }
@@ -145,26 +145,12 @@ export class RowStore {
     const { em } = stateOf(request, this.#mapper);
     const query = restriction ?? (await unrestrictedQuery(em, this.#meta));
     if (!this.#isTaken(query, restriction)) return this.#entities.page(request, restriction, list);
-    const narrowed = applyListQuery(em, this.#meta, query, asked, plan.sort);
+    const narrowed = applyListQuery(em, this.#meta, query, asked, plan.ownSort);
     const where = view === null ? null : this.read.pageWhere(narrowed, window, reading);
     if (where) return foundPage(await where);
-    const queries = isPlain(narrowed) ? pageQueries(this.#meta, narrowed, window, plan) : this.#shapedQueries(em, narrowed, list);
+    const queries = pageQueries(em, this.#meta, narrowed, window, plan);
     const shown = view === null ? this.read.choiceOf(asked.choice) : reading.view;
     return foundPage(await this.read.pageOf(queries, window, { ...reading, ...(shown && { view: shown }) }));
-  }
-
-  /** The queries of a page of a query that joins, groups or limits: each row once. */
-  #shapedQueries(em: Parameters<typeof orderedKeys>[0], query: AnyQueryBuilder, { plan, window }: ListRequest): PageQueries {
-    if (window.seek) throw refusedToken(window.seek.direction);
-    const limit = plan.count === 'exact' ? window.limit : window.limit + 1;
-    return {
-      keys: windowedKeys(em, this.#meta, query, { offset: window.offset, limit }, plan.sort),
-      count: countedKeys(em, this.#meta, query),
-      all: null,
-      following: null,
-      inOrder: false,
-      countsFirst: true,
-    };
   }
 
   async walk(
@@ -173,16 +159,13 @@ export class RowStore {
     { asked, plan }: Omit<ListRequest, 'window'>,
     { columns }: LineFormat,
   ): Promise<CompiledExport> {
-    const reading = this.readingFor(request);
-    const write = asked.choice
-      ? this.read.chosenWriter(lineOf(columns, asked.choice), reading)
-      : this.read.lineWriter(columns, reading);
+    const write = this.read.lineWriter(columns, { ...this.readingFor(request), view: this.read.choiceOf(asked.choice) });
     const isWhole = asked.condition === null && asked.sort === null;
     if (!restriction && !this.read.filtersPerRequest && isWhole)
       return CompiledExport.open(this.#cursors, this.read.all(), write);
     const { em } = stateOf(request, this.#mapper);
     const query = restriction ?? (await unrestrictedQuery(em, this.#meta));
-    const narrowed = applyListQuery(em, this.#meta, query, asked, plan.sort);
+    const narrowed = applyListQuery(em, this.#meta, query, asked, plan.ownSort);
     const rows =
       (asked.sort ? null : this.read.allWhere(narrowed)) ?? this.read.allOf(orderedKeys(em, this.#meta, narrowed, plan.sort));
     return CompiledExport.open(this.#cursors, rows, write);

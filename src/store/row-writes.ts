@@ -13,6 +13,7 @@ import { RowChanged } from '../query/rows/row-version.ts';
 import type { Admission } from './port.ts';
 import { stateOf } from './request-state.ts';
 import { type Condition, RowChanges } from './row-changes.ts';
+import type { Check, RowCode } from './row-code.ts';
 import type { FoundRow, RowStore } from './row-store.ts';
 
 /** What writes of rows are made with. */
@@ -24,6 +25,8 @@ export interface RowWriteOptions {
   readonly writer: Writer;
   readonly executor: Executor;
   readonly associations: AssociationReader;
+  /** The code of the model that takes part; null if there is none. */
+  readonly code: RowCode | null;
 }
 
 /** A body that more than statements is needed for: nothing was written. */
@@ -36,39 +39,49 @@ export class RowWrites {
 
   constructor(options: RowWriteOptions) {
     this.#options = options;
-    this.changes = new RowChanges(options.mapper, options.meta, options.rows.read, options.writer);
+    this.changes = new RowChanges(options.mapper, options.meta, options.rows, options.writer);
   }
 
-  async create(request: ApiRequest, plain: PlainBody): Promise<FoundRow | typeof notPlain> {
-    const columns = plain.read(request.body, true);
+  /** `check` holds the new row against the rules of the model; it is not called if no code takes part. */
+  async create(request: ApiRequest, plain: PlainBody, check: Check): Promise<FoundRow | typeof notPlain> {
+    const { code, rows } = this.#options;
+    const columns = plain.read(request.body, true, code === null);
     if (!columns) return notPlain;
-    await this.#checkReferences(request, columns);
-    const row = await this.#written(this.changes.insert(columns));
-    if (row) return this.#options.rows.foundRow(request, row);
+    const refusal = await this.#refusedReference(request, columns);
+    if (refusal) throw refusal;
+    const referred = code && (await code.referred(request, columns));
+    if (code && !referred) return notPlain;
+    const gone = referred && this.#goneReference(columns, referred);
+    if (gone) throw gone;
+    const all = code && referred ? await code.created(request, columns, referred, check) : columns;
+    const row = await this.#written(this.changes.insert(all));
+    if (row) return rows.foundRow(request, row);
     throw (await this.#missingReference(columns)) ?? new RowChanged();
   }
 
-  /** `check` holds the changed row against the rules of the model, if it has any. Null: there is no such row for the caller. */
+  /** Null: there is no such row for the caller. */
   async change(
     request: ApiRequest,
     admission: Admission,
     plain: PlainBody,
-    check: ((entity: object) => Promise<void>) | null,
+    check: Check,
   ): Promise<FoundRow | null | typeof notPlain> {
+    const { code, rows } = this.#options;
     const columns = plain.read(request.body, false);
-    // rules may look into what a body refers to
-    if (!columns || (check && columns.some(({ refersTo }) => refersTo))) return notPlain;
+    if (!columns) return notPlain;
     const refusal = await this.#refusedReference(request, columns);
     if (refusal) {
       if (await this.isThere(request, admission)) throw refusal;
       return null;
     }
-    const further =
-      check && admission.found ? await this.#checkRules(request, admission.found.entity, plain, columns, check) : [];
-    const sent = columns.filter(({ column }) => !further.some((other) => other.column === column));
-    const all = further.length > 0 ? [...sent, ...further].sort((a, b) => (a.column < b.column ? -1 : 1)) : columns;
+    const referred = code && (await code.referred(request, columns));
+    if (code && !referred) return notPlain;
+    const gone = referred && this.#goneReference(columns, referred);
+    if (gone) throw gone;
+    const entity = admission.found?.entity;
+    const all = code && referred && entity ? await code.changed(request, entity, columns, referred, check) : columns;
     const row = await this.#written(this.changes.update(admission.key, all, this.condition(request, admission)));
-    if (row) return this.#options.rows.foundRow(request, row);
+    if (row) return rows.foundRow(request, row);
     const reference = await this.#missingReference(columns);
     if (!(await this.isThere(request, admission))) return null;
     throw reference ?? new RowChanged();
@@ -92,32 +105,6 @@ export class RowWrites {
     return (await this.#options.rows.find(request, key, restriction)) !== null;
   }
 
-  /** Sets on the object of the row what the body sets, has its rules checked, and gives what these have changed besides. */
-  async #checkRules(
-    request: ApiRequest,
-    entity: object,
-    plain: PlainBody,
-    columns: readonly ColumnValue[],
-    check: (entity: object) => Promise<void>,
-  ): Promise<ColumnValue[]> {
-    const instance = entity as Record<string, unknown>;
-    const context = { em: () => stateOf(request, this.#options.mapper).em };
-    for (const { property } of columns) if (property) instance[property.name] = property.valueFor(context);
-    const before = Object.keys(instance).map((name) => [name, contentOf(instance[name])] as const);
-    await check(instance);
-    const changed = before.filter(([name, content]) => contentOf(instance[name]) !== content).map(([name]) => name);
-    return changed.map((name) => {
-      const column = plain.columnOf(name, instance[name]);
-      if (column) return column;
-      throw new Error(`the rules of ${this.#options.meta.className} changed "${name}", which only a hook can change`);
-    });
-  }
-
-  async #checkReferences(request: ApiRequest, columns: readonly ColumnValue[]): Promise<void> {
-    const refusal = await this.#refusedReference(request, columns);
-    if (refusal) throw refusal;
-  }
-
   /** Why the caller may not refer to a row that the body refers to; null if they may refer to all. */
   async #refusedReference(request: ApiRequest, columns: readonly ColumnValue[]): Promise<Problem | null> {
     for (const { refersTo } of columns) {
@@ -125,6 +112,12 @@ export class RowWrites {
       return this.#options.associations.refusal({ missing: true }, refersTo.field.targets, refersTo.field.name);
     }
     return null;
+  }
+
+  /** Why a body refers to nothing: code is not shown a row that is not there. */
+  #goneReference(columns: readonly ColumnValue[], referred: ReadonlyMap<string, object>): Problem | null {
+    const gone = columns.find(({ column, refersTo }) => refersTo && !referred.has(column))?.refersTo;
+    return gone ? this.#options.associations.refusal({ missing: true }, gone.field.targets, gone.field.name) : null;
   }
 
   async #missingReference(columns: readonly ColumnValue[]): Promise<Problem | null> {
@@ -146,11 +139,4 @@ export class RowWrites {
       throw valueProblem(error) ?? error;
     }
   }
-}
-
-/** What tells whether a value was changed, be it within. */
-function contentOf(value: unknown): unknown {
-  if (typeof value !== 'object' || value === null) return value;
-  const prototype = Object.getPrototypeOf(value);
-  return prototype === Object.prototype || prototype === Array.prototype ? JSON.stringify(value) : value;
 }

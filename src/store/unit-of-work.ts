@@ -1,5 +1,4 @@
 import { Cascade, type EntityMetadata, type EntityProperty, type EventType } from '@mikro-orm/core';
-import { defaultsOf } from '../change/plain-body.ts';
 import type { Mapper } from '../database/mapper.ts';
 import { hasDiscriminator } from '../model/hierarchy.ts';
 import { isBare } from '../model/own-code.ts';
@@ -25,7 +24,7 @@ export function needsUnitOfWork(mapper: Mapper, meta: EntityMetadata, change: Ch
   if (properties.some(({ version, concurrencyCheck }) => version || concurrencyCheck)) return true;
   switch (change) {
     case 'create':
-      return !isBare(meta) || defaultsOf(mapper, meta) === null;
+      return !isBare(meta);
     case 'update':
       return properties.some(({ onUpdate }) => onUpdate);
     case 'delete':

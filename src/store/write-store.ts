@@ -7,6 +7,7 @@ import type { Identifier } from '../model/identifier.ts';
 import type { EntityStore } from './entity-store.ts';
 import type { Admission, Found, Restriction } from './port.ts';
 import { stateOf } from './request-state.ts';
+import type { Check } from './row-code.ts';
 import type { FoundRow, RowStore } from './row-store.ts';
 import { notPlain, type RowWrites } from './row-writes.ts';
 
@@ -26,7 +27,15 @@ export interface Edit {
   /** Changes the entity, and throws if that breaks a rule. */
   apply(entity: object): Promise<void>;
   /** Holds a row that was changed already against the rules. */
-  check(entity: object): Promise<void>;
+  readonly check: Check;
+}
+
+/** The same about a new row. */
+export interface Making {
+  /** Makes the entity of a body that is more than columns, and throws if it breaks a rule. */
+  make(): Promise<object>;
+  /** Holds a row that was made already against the rules. */
+  readonly check: Check;
 }
 
 /** What was written: a row that a statement returned, or an entity. */
@@ -60,18 +69,16 @@ export class WriteStore {
     return rows ? rows.checked.find(request, key, restriction) : this.#entities.find(request, key, restriction, true);
   }
 
-  /** `make` makes the entity of a body that is more than columns, and throws if it breaks a rule. */
-  async create(request: ApiRequest, make: () => Promise<object>): Promise<Written> {
+  async create(request: ApiRequest, { check, make }: Making): Promise<Written> {
     const rows = this.#rowsFor(request);
-    const created = rows ? await rows.writes.create(request, rows.plain) : notPlain;
+    const created = rows ? await rows.writes.create(request, rows.plain, check) : notPlain;
     return created === notPlain ? this.#entities.create(request, make) : created;
   }
 
   /** Null: there is no such row any more. */
   async change(request: ApiRequest, admission: Admission, { apply, check }: Edit): Promise<Written | null> {
     const rows = this.#rowsFor(request);
-    const rules = rows?.hasRules ? check : null;
-    const changed = rows ? await rows.writes.change(request, admission, rows.plain, rules) : notPlain;
+    const changed = rows ? await rows.writes.change(request, admission, rows.plain, check) : notPlain;
     if (changed !== notPlain) return changed;
     return (await this.#entities.change(request, await this.#read(request, admission), apply))?.entity ?? null;
   }

@@ -2,39 +2,8 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-/** As much of `@opentelemetry/api` as is used. An application that brings an SDK brings it as well; it is no dependency. */
-export interface OpenTelemetry {
-  readonly trace: {
-    getTracer(name: string): Tracer;
-    getSpan(context: Context): Span | undefined;
-    setSpan(context: Context, span: Span): Context;
-  };
-  readonly context: { active(): Context; with<Result>(context: Context, run: () => Result): Result };
-  readonly propagation: { extract(context: Context, carrier: unknown): Context };
-  readonly ROOT_CONTEXT: Context;
-}
-
-/** Where a span belongs. It is the API's own, and nothing is known of it. */
-export type Context = object;
-
-export interface Tracer {
-  startSpan(name: string, options: SpanOptions, context?: Context): Span;
-}
-
-interface SpanOptions {
-  readonly kind: number;
-  readonly startTime?: number;
-  readonly attributes?: Readonly<Record<string, string | number>>;
-}
-
-export interface Span {
-  isRecording(): boolean;
-  updateName(name: string): unknown;
-  setAttribute(name: string, value: string | number): unknown;
-  setStatus(status: { readonly code: number; readonly message?: string }): unknown;
-  recordException(exception: { readonly name: string; readonly message: string; readonly stack: string }): void;
-  end(at?: number): void;
-}
+/** As much of `@opentelemetry/api` as is used. An application that brings an SDK brings it as well; nothing of it is loaded without. */
+export type OpenTelemetry = Pick<typeof import('@opentelemetry/api'), 'trace' | 'context' | 'propagation' | 'ROOT_CONTEXT'>;
 
 /** The API's numbers. */
 export const spanKinds = { internal: 0, server: 1, client: 2 } as const;

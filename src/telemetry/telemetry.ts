@@ -6,8 +6,7 @@ import { dialectName } from '../dialect/address.ts';
 import type { Problem } from '../errors.ts';
 import type { TrafficWatch } from '../traffic/gate.ts';
 import type { RequestIds } from '../traffic/request-id.ts';
-import type { Family, Labels } from './exposition.ts';
-import type { Metrics } from './metrics.ts';
+import type { Metrics, MetricsReport } from './metrics.ts';
 import { requestLog } from './request-log.ts';
 import { noteRequests } from './seen-requests.ts';
 import type { Tracing } from './tracing.ts';
@@ -15,9 +14,9 @@ import type { Tracing } from './tracing.ts';
 /** How one of several processes tells of all of them. */
 export interface SharedMetrics {
   /** What the series of this process are marked with. */
-  readonly labels: Labels;
-  /** Takes what gives the metrics of this process, and gives what asks for those of all. */
-  share(own: () => readonly Family[]): () => Promise<readonly Family[]>;
+  readonly labels: Readonly<Record<string, string>>;
+  /** Takes what gives the metrics of this process, and gives what asks for those of all, as text. */
+  share(own: () => Promise<MetricsReport>): () => Promise<string>;
 }
 
 /** Those who watch a server, as far as anybody wants to know. What nobody wants to know is not even looked at. */

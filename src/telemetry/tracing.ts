@@ -1,12 +1,12 @@
+import type { Context, Span, Tracer } from '@opentelemetry/api';
 import type { FastifyRequest } from 'fastify';
 import { httpMethods } from '../declaration/types.ts';
 import type { Problem } from '../errors.ts';
 import { loggableError } from '../response/loggable-error.ts';
 import type { TrafficWatch } from '../traffic/gate.ts';
-import type { Journey } from './journey.ts';
-import { currentJourney } from './journey.ts';
+import { currentJourney, type Journey } from './journey.ts';
 import { shownPath } from './logger.ts';
-import { type Context, errorStatus, type OpenTelemetry, type Span, spanKinds, type Tracer } from './opentelemetry.ts';
+import { errorStatus, type OpenTelemetry, spanKinds } from './opentelemetry.ts';
 import { operationOf, withPlaceholders } from './query-text.ts';
 import { requestOf, routeOf, unknownRoute } from './seen-requests.ts';
 

@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
+import { LruCache } from '../database/lru-cache.ts';
 import type { Hits, RateTable } from '../database/rate-table.ts';
 import type { RateLimitDeclaration } from '../declaration/types.ts';
 import { type Problem, problem } from '../errors.ts';
@@ -13,7 +14,7 @@ export class RateLimiter {
   readonly #memory = new RateMemory();
   readonly #table: RateTable | null;
   /** Callers that were turned away, and until when; they need not be counted until then. */
-  readonly #refused = new Map<string, Hits>();
+  readonly #refused = new LruCache<Hits>(10_000);
   #cleanedAt = Date.now();
 
   /** @param table Where several processes count together; null: each counts by itself. */
@@ -49,10 +50,9 @@ export class RateLimiter {
     if (!this.#table) return this.#memory.hit(caller, window * 1000, now);
     const refused = this.#refused.get(caller);
     if (refused && refused.resetsAt > now) return refused;
-    this.#refused.delete(caller);
     this.#clean(this.#table, now);
     return this.#table.hit(caller, window * 1000, now).then((hits) => {
-      if (hits.hits > limit && this.#refused.size < 10_000) this.#refused.set(caller, hits);
+      if (hits.hits > limit) this.#refused.set(caller, hits);
       return hits;
     });
   }
@@ -60,7 +60,6 @@ export class RateLimiter {
   #clean(table: RateTable, now: number): void {
     if (now - this.#cleanedAt < cleaning) return;
     this.#cleanedAt = now;
-    for (const [caller, { resetsAt }] of this.#refused) if (resetsAt <= now) this.#refused.delete(caller);
     // what could not be removed now is removed the next time
     table.clean(now).catch(() => undefined);
   }

@@ -1,15 +1,15 @@
+import { LruCache } from '../database/lru-cache.ts';
 import type { Hits } from '../database/rate-table.ts';
 
-/** Callers that are remembered; beyond that the one who came first is forgotten. */
+/** Callers that are remembered. */
 const mostCallers = 100_000;
 
 /** Counts requests in this process. */
 export class RateMemory {
-  readonly #callers = new Map<string, { hits: number; readonly resetsAt: number }>();
-  readonly #most: number;
+  readonly #callers: LruCache<{ hits: number; readonly resetsAt: number }>;
 
   constructor(most = mostCallers) {
-    this.#most = most;
+    this.#callers = new LruCache(most);
   }
 
   get size(): number {
@@ -18,24 +18,8 @@ export class RateMemory {
 
   hit(caller: string, window: number, now: number): Hits {
     const known = this.#callers.get(caller);
-    if (known && known.resetsAt > now) {
-      known.hits++;
-      return known;
-    }
-    this.#callers.delete(caller);
-    this.#forget(now);
-    const first = { hits: 1, resetsAt: now + window };
-    this.#callers.set(caller, first);
-    return first;
-  }
-
-  /** Whoever comes new takes the place of two whose window is over, so that there are never many of those. */
-  #forget(now: number): void {
-    let looked = 0;
-    for (const [caller, { resetsAt }] of this.#callers) {
-      if (resetsAt > now && this.#callers.size < this.#most) break;
-      this.#callers.delete(caller);
-      if (++looked === 2) break;
-    }
+    if (!known || known.resetsAt <= now) return this.#callers.set(caller, { hits: 1, resetsAt: now + window });
+    known.hits++;
+    return known;
   }
 }

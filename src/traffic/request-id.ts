@@ -4,9 +4,6 @@ import type { IncomingMessage } from 'node:http';
 /** What a caller may call a request: it goes into headers and logs, where it must not be able to do anything. */
 const sane = /^[A-Za-z0-9._~:/+=@-]{1,128}$/;
 
-/** Two digits for each byte, as writing a number costs more than looking it up. */
-const digits = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
-
 /** Kept on the request itself: whoever answers it, and it may be several who try, tells the same. */
 const idKey = Symbol('request id');
 
@@ -33,7 +30,7 @@ export class RequestIds {
   next(): string {
     const n = (this.#last + 0x9e3779b9) >>> 0;
     this.#last = n;
-    return `${this.#prefix}${digits[n >>> 24]}${digits[(n >>> 16) & 255]}${digits[(n >>> 8) & 255]}${digits[n & 255]}`;
+    return `${this.#prefix}${n.toString(16).padStart(8, '0')}`;
   }
 
   #given({ headers }: IncomingMessage): string | undefined {

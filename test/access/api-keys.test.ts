@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { createApiKeyAuthenticator } from '../../src/access/api-keys.ts';
+import { ApiKeyAuthenticator } from '../../src/access/api-keys.ts';
 import { authenticateWith } from '../../src/access/authenticator.ts';
 import { fakeRequest, thrownBy } from './fake-request.ts';
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
 const hashed = `sha256:${sha256('hidden-key').toUpperCase()}`;
-const authenticator = createApiKeyAuthenticator([
+const authenticator = new ApiKeyAuthenticator([
   { name: 'importer', key: 'first-key', roles: ['ROLE_IMPORT'] },
   { name: 'reporter', key: 'second-key', roles: [] },
   { name: 'hidden', key: hashed, roles: ['ROLE_H'] },
@@ -84,14 +84,12 @@ describe('API keys', () => {
   });
 
   test.each(['', 'with space', 'clé', 'line\nbreak'])('cannot be declared as %j, which no header can carry', (key) => {
-    expect(() => createApiKeyAuthenticator([{ name: 'k', key, roles: [] }])).toThrow(
-      'the API key "k" must be of printable ASCII',
-    );
+    expect(() => new ApiKeyAuthenticator([{ name: 'k', key, roles: [] }])).toThrow('the API key "k" must be of printable ASCII');
   });
 
   test('cannot be declared by something that is no SHA-256', () => {
     for (const hash of ['abc', `${sha256('a')}0`, `0${sha256('a')}`, `${sha256('a').slice(1)}g`, `${sha256('a')}\n`]) {
-      expect(() => createApiKeyAuthenticator([{ name: 'k', key: `sha256:${hash}`, roles: [] }])).toThrow(
+      expect(() => new ApiKeyAuthenticator([{ name: 'k', key: `sha256:${hash}`, roles: [] }])).toThrow(
         'the API key "k" must have 64 hexadecimal digits after "sha256:"',
       );
     }
@@ -102,6 +100,6 @@ describe('API keys', () => {
       { name: 'a', key: 'same-key', roles: [] },
       { name: 'b', key: `sha256:${sha256('same-key')}`, roles: ['ROLE_ADMIN'] },
     ];
-    expect(() => createApiKeyAuthenticator(declarations)).toThrow('the API keys "a" and "b" are the same');
+    expect(() => new ApiKeyAuthenticator(declarations)).toThrow('the API keys "a" and "b" are the same');
   });
 });

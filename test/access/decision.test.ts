@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { decide, poll, type Strategy, strategies } from '../../src/access/decision.ts';
+import { poll, type Strategy, strategies } from '../../src/access/decision.ts';
 import { type Vote, Voter } from '../../src/access/voter.ts';
 import { fakeRequest, thrownBy } from './fake-request.ts';
 
@@ -37,7 +37,9 @@ function model(strategy: Strategy, votes: readonly Vote[]): boolean {
 const anyStrategy = fc.constantFrom(...strategies);
 const anyVotes = fc.array(fc.constantFrom<Vote>('grant', 'deny', 'abstain'), { maxLength: 7 });
 
-describe('decide', () => {
+describe('the decision', () => {
+  const decide = (strategy: Strategy, votes: readonly Vote[]) => poll(strategy, saying(...votes), question);
+
   test('agrees with the naive model for all strategies and votes', () => {
     fc.assert(
       fc.property(anyStrategy, anyVotes, (strategy, votes) => {

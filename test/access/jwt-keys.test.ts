@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SignJWT } from 'jose';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
-import { createJwtAuthenticator } from '../../src/access/jwt.ts';
+import { JwtAuthenticator } from '../../src/access/jwt.ts';
 import { jwtSecret, loadJwtKeys } from '../../src/access/jwt-keys.ts';
 import type { JwtDeclaration } from '../../src/declaration/types.ts';
 import { fakeRequest, thrownBy } from './fake-request.ts';
@@ -45,7 +45,7 @@ const tokenBy = (alg: Algorithm, kid = 'k') =>
   new SignJWT({ sub: 'ann' }).setProtectedHeader({ alg, kid }).setExpirationTime('1h').sign(pairs[alg].privateKey);
 
 async function authenticate(declaration: Partial<JwtDeclaration>, token: string) {
-  const authenticator = createJwtAuthenticator(declare(declaration), await load(declaration));
+  const authenticator = new JwtAuthenticator(declare(declaration), await load(declaration));
   return authenticator.authenticate(fakeRequest({ authorization: `Bearer ${token}` }));
 }
 
@@ -208,7 +208,7 @@ describe('a key set at an address', () => {
     answer = keySet(jwk('ES256', { kid: 'k' }));
     const declaration = declare({ algorithm: 'ES256', jwks: address });
     fetches = 0;
-    const authenticator = createJwtAuthenticator(declaration, await load(declaration));
+    const authenticator = new JwtAuthenticator(declaration, await load(declaration));
     expect(fetches).toBe(0);
     for (let round = 0; round < 3; round++) {
       const authorization = `Bearer ${await tokenBy('ES256')}`;
@@ -227,7 +227,7 @@ describe('a key set at an address', () => {
   test('is not fetched again and again for unknown keys', async () => {
     answer = keySet(jwk('ES256', { kid: 'k' }));
     const declaration = declare({ algorithm: 'ES256', jwks: address });
-    const authenticator = createJwtAuthenticator(declaration, await load(declaration));
+    const authenticator = new JwtAuthenticator(declaration, await load(declaration));
     fetches = 0;
     for (const kid of ['x', 'y', 'z']) {
       const authorization = `Bearer ${await tokenBy('ES256', kid)}`;

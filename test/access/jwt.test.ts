@@ -2,7 +2,7 @@ import { createHmac, generateKeyPairSync, randomBytes, sign } from 'node:crypto'
 import fc from 'fast-check';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { authenticateWith } from '../../src/access/authenticator.ts';
-import { createJwtAuthenticator } from '../../src/access/jwt.ts';
+import { JwtAuthenticator } from '../../src/access/jwt.ts';
 import { type JwtKeys, loadJwtKeys } from '../../src/access/jwt-keys.ts';
 import { signToken } from '../../src/access/sign-token.ts';
 import type { User } from '../../src/access/user.ts';
@@ -27,7 +27,7 @@ const claims = (more: object = {}) => ({ sub: 'ann', exp: now() + 60, ...more })
 
 async function authenticator(declaration: Partial<JwtDeclaration> = {}, keys?: JwtKeys) {
   const complete = { ...plain, ...declaration };
-  return createJwtAuthenticator(complete, keys ?? (await loadJwtKeys(complete, surroundings)));
+  return new JwtAuthenticator(complete, keys ?? (await loadJwtKeys(complete, surroundings)));
 }
 
 async function userOf(token: string, declaration: Partial<JwtDeclaration> = {}) {

@@ -7,7 +7,7 @@ import { type DatabaseKind, databases, freshDatabase } from '../support/database
 
 type Any = any;
 
-const runs = Number(process.env.FC_RUNS ?? 12);
+const runs = Number(process.env.FC_RUNS ?? 8);
 const replay = process.env.FC_SEED ? { seed: Number(process.env.FC_SEED), path: process.env.FC_PATH ?? '' } : {};
 
 const kindNames = Object.keys(kinds) as (keyof typeof kinds)[];

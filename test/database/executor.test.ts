@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { coalescing, type Executor, type Statement } from '../../src/database/executor.ts';
+import { coalesced, type Executor, type Statement } from '../../src/database/executor.ts';
 
 const count: Statement = { name: 'count', text: 'select count(*) from people', wide: false };
 const other: Statement = { ...count, name: 'other' };
@@ -7,16 +7,11 @@ const other: Statement = { ...count, name: 'other' };
 /** An executor whose answers come when the test says so. */
 function heldExecutor() {
   const sent: { name: string; parameters: readonly unknown[]; answer(rows: unknown[][]): void; fail(error: Error): void }[] = [];
-  const executor: Executor = {
-    format: 'text',
-    rows: ({ name }, parameters) =>
-      new Promise((answer, fail) => {
-        sent.push({ name, parameters, answer, fail });
-      }),
-    underWay: () => 0,
-    close: async () => {},
-  };
-  return { sent, executor: coalescing(executor) };
+  const rows: Executor['rows'] = ({ name }, parameters) =>
+    new Promise((answer, fail) => {
+      sent.push({ name, parameters, answer, fail });
+    });
+  return { sent, executor: { rows: coalesced(rows) } };
 }
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
@@ -118,18 +113,13 @@ describe('coalescing', () => {
 
   test('recovers from an executor that throws at once', async () => {
     let failing = true;
-    const executor = coalescing({
-      format: 'text',
-      rows: () => {
-        if (failing) throw new Error('at once');
-        return Promise.resolve([['well']]);
-      },
-      underWay: () => 0,
-      close: async () => {},
+    const rows = coalesced(() => {
+      if (failing) throw new Error('at once');
+      return Promise.resolve([['well']]);
     });
-    const asked = [executor.rows(count, []), executor.rows(count, []), executor.rows(count, [])];
+    const asked = [rows(count, []), rows(count, []), rows(count, [])];
     for (const answer of await Promise.allSettled(asked)) expect(answer.status).toBe('rejected');
     failing = false;
-    expect(await executor.rows(count, [])).toEqual([['well']]);
+    expect(await rows(count, [])).toEqual([['well']]);
   });
 });

@@ -53,15 +53,6 @@ describe('the modules of an application', () => {
     expect(typeof catalog.models[0]?.value).toBe('function');
   });
 
-  test('can be named and told apart by the caller', async () => {
-    const dir = writeFiles({
-      'src/models/a.ts': 'export const one = { class: 1, key: "x" };\nexport const two = { class: 2, key: "x" };\n',
-    });
-    const own = { nameOf: () => null, identityOf: (value: unknown) => (value as { key: string }).key };
-    const { catalog } = await loadCatalog(dir, { ...kinds, ...own });
-    expect(names(catalog.models)).toEqual(['src/models/a#one']);
-  });
-
   test('that fail to load are told with the place, and do not stop the others', async () => {
     const dir = writeFiles({
       'src/models/a.ts': '\nthrow new Error("not today\\nnor tomorrow");\n',

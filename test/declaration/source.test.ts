@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { Report } from '../../src/declaration/report.ts';
-import { codeSource, type Source } from '../../src/declaration/source.ts';
+import { codeSource, label, type Source } from '../../src/declaration/source.ts';
 import { readYamlSource } from '../../src/declaration/yaml-source.ts';
 import { outcomeOf, routesYaml, writeFiles, yamlSource } from './application.ts';
 
@@ -337,7 +337,7 @@ describe('a declaration in code', () => {
   test('has labels instead of places', () => {
     const source = codeSource({ app_main: {} });
     expect(source.placeOf(['app_main'])).toBeNull();
-    expect(source.label(['app_main', 'apis', 0, 'class'])).toBe('app_main.apis.0.class');
+    expect(label(['app_main', 'apis', 0, 'class'])).toBe('app_main.apis.0.class');
   });
 
   test('loads the generated routes unless it says otherwise', () => {

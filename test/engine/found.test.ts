@@ -336,3 +336,77 @@ describe.each(databases)('code of a model on %s', (kind) => {
       reads,
     ));
 });
+
+describe.each(databases)('a new row of a model with code, on %s', (kind) => {
+  const referring: World = {
+    properties: ({ Place }) => ({
+      o: () => p.manyToOne(Place).groups('read', 'write'),
+      copy: () =>
+        p
+          .manyToOne(Place)
+          .nullable()
+          .onCreate((self: any) => self.o)
+          .groups('read'),
+      label: p
+        .string()
+        .onCreate((self: any) => `${self.name} in ${self.o.name}`)
+        .groups('read'),
+      state: p.string().default('new').groups('read', 'write'),
+      note: p.string().nullable().groups('read', 'write'),
+    }),
+    rows: ({ a }) => [{ o: a, label: 'x' }],
+  };
+
+  test('has the values that the model makes of the body and of what it refers to', async () => {
+    await expectSame(kind, referring, [
+      ['POST', '/t.json', { name: 'x', num: 1, o: { id: 2 } }],
+      ['GET', '/t/2.json'],
+      ['POST', '/t.json', { name: 'x', num: 1, o: { id: 2 }, state: 'old', note: null }],
+      ['GET', '/t/3.json'],
+      ['POST', '/t.json', { name: 'x', num: 1, o: { id: 77 } }],
+      ['POST', '/t.json', { name: 'x', num: 1 }],
+      ['POST', '/t.json', { name: 'x', num: 'y', o: { id: 1 } }],
+    ]);
+  });
+
+  test('is held against rules that look at all of it', async () => {
+    const world: World = {
+      ...referring,
+      validate() {
+        if (this.name === 'trim ') this.name = this.name.trim();
+        if (this.state === 'new' && this.note === undefined) this.note = 'made';
+        return this.o.name === 'B' && this.num > 5 ? [{ propertyPath: 'num', title: 'too much for B' }] : [];
+      },
+    };
+    await expectSame(kind, world, [
+      ['POST', '/t.json', { name: 'trim ', num: 9, o: { id: 1 } }],
+      ['GET', '/t/2.json'],
+      ['POST', '/t.json', { name: 'x', num: 9, o: { id: 2 } }],
+      ['POST', '/t.json', { name: 'x', num: 2, o: { id: 2 }, note: 'given' }],
+      ['GET', '/t.json'],
+    ]);
+  });
+
+  test('has the getters of its class', async () => {
+    const world: World = {
+      get: (self) => `${self.name}!`,
+      validate() {
+        return this.given === 'no!' ? [{ propertyPath: 'name', title: 'is no' }] : [];
+      },
+    };
+    await expectSame(kind, world, [
+      ['POST', '/t.json', { name: 'no', num: 1 }],
+      ['POST', '/t.json', { name: 'yes', num: 1 }],
+    ]);
+  });
+
+  test('has empty lists before it is written', async () => {
+    const world: World = {
+      properties: ({ Place }) => ({ places: () => p.manyToMany(Place).groups('read') }),
+      validate() {
+        return this.places.length === 0 && this.places.isInitialized() ? [] : [{ propertyPath: 'places', title: 'not empty' }];
+      },
+    };
+    await expectSame(kind, world, [['POST', '/t.json', { name: 'x', num: 1 }]]);
+  });
+});

@@ -103,7 +103,7 @@ describe.each(databases)('an explanation on %s', (kind) => {
           expect([explained.status, 409]).toContain(status);
         }
       }),
-      { numRuns: 400 },
+      { numRuns: Number(process.env.FC_RUNS ?? 250) },
     );
     // it was no agreement about nothing
     expect(outcomes.failed).toBe(0);

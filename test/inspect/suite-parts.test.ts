@@ -1,11 +1,27 @@
+import type { FastifyRequest } from 'fastify';
 import { describe, expect, test } from 'vitest';
-import { decide, strategies } from '../../src/access/decision.ts';
-import type { Vote } from '../../src/access/voter.ts';
+import { poll, strategies } from '../../src/access/decision.ts';
+import { type Vote, Voter } from '../../src/access/voter.ts';
 import type { RouteAccess } from '../../src/inspect/compare/matrix.ts';
 import { leaksOf, outside, shapeOfPaths, shapeOfRoute } from '../../src/inspect/suite/suite-fields.ts';
 import { decides } from '../../src/inspect/suite/suite-judge.ts';
 
+/** Says always the same. */
+class Saying extends Voter {
+  readonly #answer: Vote;
+
+  constructor(answer: Vote) {
+    super();
+    this.#answer = answer;
+  }
+
+  vote(): Vote {
+    return this.#answer;
+  }
+}
+
 describe('the judge of a suite', () => {
+  const question = { role: 'SEE', subject: null, user: null, request: {} as FastifyRequest };
   const votes: readonly Vote[] = ['grant', 'deny', 'abstain'];
   const lists = [0, 1, 2, 3, 4].reduce<Vote[][]>(
     (known) => [...known, ...known.flatMap((list) => votes.map((vote) => [...list, vote]))],
@@ -13,7 +29,10 @@ describe('the judge of a suite', () => {
   );
 
   test.each(strategies)('comes by itself to what the strategy %s decides', (strategy) => {
-    for (const list of lists) expect([list, decides(strategy, list)]).toEqual([list, decide(strategy, list)]);
+    for (const list of lists) {
+      const voters = list.map((vote) => new Saying(vote));
+      expect([list, decides(strategy, list)]).toEqual([list, poll(strategy, voters, question)]);
+    }
   });
 });
 

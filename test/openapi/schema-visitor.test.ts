@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { typeOf } from '../../src/openapi/client-types.ts';
 import { exampleOf } from '../../src/openapi/example.ts';
-import { type JsonSchema, orNull } from '../../src/openapi/json-schema.ts';
-import { mapRefs } from '../../src/openapi/schema-visitor.ts';
+import { type JsonSchema, mapRefs, orNull } from '../../src/openapi/json-schema.ts';
 
 const text: JsonSchema = { type: 'string' };
 const named: JsonSchema = { type: 'object', properties: { name: text }, required: ['name'] };

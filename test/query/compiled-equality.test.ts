@@ -11,7 +11,7 @@ import { jsonNameOf, parseXml } from '../support/xml.ts';
 import { fill } from './fill.ts';
 import { className, filteredUniverse, looksAtOthers, modelsOf, rowsOf, sortOf, type Universe, universe } from './random-model.ts';
 
-const runs = Number(process.env.FC_RUNS ?? 12);
+const runs = Number(process.env.FC_RUNS ?? 8);
 /** What a failure says of itself, to see it again. */
 const replay = process.env.FC_SEED ? { seed: Number(process.env.FC_SEED), path: process.env.FC_PATH ?? '' } : {};
 

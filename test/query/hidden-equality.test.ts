@@ -8,7 +8,7 @@ import { className, modelsOf, type RowData, rowsOf, sortOf, type Universe, unive
 
 type Any = any;
 
-const runs = Number(process.env.FC_RUNS ?? 5);
+const runs = Number(process.env.FC_RUNS ?? 3);
 /** What a failure says of itself, to see it again. */
 const replay = process.env.FC_SEED ? { seed: Number(process.env.FC_SEED), path: process.env.FC_PATH ?? '' } : {};
 /** In so many answers chance evens out. */

@@ -6,7 +6,7 @@ import { startApplication, type TestApplication } from '../../src/testing.ts';
 import { type DatabaseKind, databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
 import { type ColumnKind, kinds } from './random-model.ts';
 
-const runs = Number(process.env.FC_RUNS ?? 10);
+const runs = Number(process.env.FC_RUNS ?? 6);
 const replay = process.env.FC_SEED ? { seed: Number(process.env.FC_SEED), path: process.env.FC_PATH ?? '' } : {};
 
 type Any = any;

@@ -10,7 +10,7 @@ test('routes are described in matching order, with the roles of every enabled me
         api('person', [action('_entity', { methods: ['GET', 'PATCH'] }), action('new', { single: false, methods: ['POST'] })]),
       ],
     },
-    { rolesOf: (_, { name }, method) => (name === 'new' ? [] : method === 'GET' ? ['BASE'] : ['BASE', 'METHOD']) },
+    (_, { name }, method) => (name === 'new' ? [] : method === 'GET' ? ['BASE'] : ['BASE', 'METHOD']),
   );
   expect(JSON.parse(JSON.stringify(describeRecords(made)))).toEqual([
     {

@@ -84,21 +84,13 @@ describe('handlers and controllers', () => {
     const made = records([api('a', [action('_index')]), api('b', [action('_index')], { controller })]);
     expect(made.map((record) => record.controller)).toEqual(['ApiController', 'PersonController']);
   });
-
-  test('both can be named by whoever makes the records', () => {
-    const [record] = recordsOf(
-      { apis: [api('a', [action('_index')])] },
-      { rolesOf: () => [], handlerOf: (of, { name }) => `${of.name}${name}`, controllerOf: () => 'Mine' },
-    );
-    expect(record).toMatchObject({ handler: 'a_index', controller: 'Mine' });
-  });
 });
 
 describe('records', () => {
   test('carry the roles of exactly the enabled methods', () => {
     const [record] = recordsOf(
       { apis: [api('a', [action('_entity', { methods: ['GET', 'PATCH'], formats: ['json', 'xml'] })])] },
-      { rolesOf: (of, { name }, method) => [of.name, name, method] },
+      (of, { name }, method) => [of.name, name, method],
     );
     expect(record).toMatchObject({
       roles: { GET: ['a', '_entity', 'GET'], PATCH: ['a', '_entity', 'PATCH'] },

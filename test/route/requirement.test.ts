@@ -278,7 +278,7 @@ describe('every expression', () => {
         );
         expect(grows).toBe(true);
       }),
-      { numRuns: 100 },
+      { numRuns: Number(process.env.FC_RUNS ?? 30) },
     );
   });
 });

@@ -23,6 +23,8 @@ export function parseExposition(text: string): Map<string, ParsedFamily> {
   let current: ParsedFamily | null = null;
   let help: { name: string; text: string } | null = null;
   for (const line of text.slice(0, -1).split('\n')) {
+    // between two metrics
+    if (line === '' && !help) continue;
     const comment = /^# (HELP|TYPE) ([a-zA-Z_:][a-zA-Z0-9_:]*) (.+)$/.exec(line);
     if (comment) {
       const [, kind, name = '', rest = ''] = comment;

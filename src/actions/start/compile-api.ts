@@ -120,7 +120,7 @@ function listsOf(
     const seekOf = (order: readonly SortKey[]) =>
       isIndex && executor ? SeekPlan.of(mapper, meta, plan, order, api.name, executor, isOpen) : null;
     const askable = new ListQueryReader({ mapper, meta, plan, ...askedOf }, list, api.pagination);
-    lists.set(name, new ListRuntime(askable, { sort, count: api.pagination.count, seek: seekOf(sort) }, seekOf));
+    lists.set(name, new ListRuntime(askable, { sort, ownSort: sort, count: api.pagination.count, seek: seekOf(sort) }, seekOf));
   }
   return lists;
 }

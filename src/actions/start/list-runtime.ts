@@ -1,6 +1,6 @@
 import { LruCache } from '../../database/lru-cache.ts';
 import type { SortKey } from '../../declaration/types.ts';
-import type { ListPlan } from '../../query/entities/fetch.ts';
+import type { ListPlan } from '../../query/entities/key-query.ts';
 import type { ListQuery, ListQueryReader } from '../../query/list/list-query.ts';
 import type { SeekPlan } from '../../query/rows/seek-plan.ts';
 import { pageParameters, refusePaging } from '../../response/page-request.ts';

@@ -1,6 +1,6 @@
 import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
 import { accessorsFor } from '../../change/accessors.ts';
-import { type MayRefer, PlainBody } from '../../change/plain-body.ts';
+import { defaultsOf, type MayRefer, PlainBody } from '../../change/plain-body.ts';
 import type { Cursors } from '../../database/cursor.ts';
 import type { Executor } from '../../database/executor.ts';
 import type { Writer } from '../../database/writer.ts';
@@ -10,8 +10,11 @@ import { identifierParser } from '../../model/identifier.ts';
 import { hasRules } from '../../model/own-code.ts';
 import { canHideRows } from '../../query/entities/filters.ts';
 import { CompiledRead } from '../../query/rows/compiled-read.ts';
+import type { SubjectReads } from '../../query/visibility/subject-reads.ts';
 import { EntityStore } from '../../store/entity-store.ts';
 import { LinkStore, type RowLinking } from '../../store/link-store.ts';
+import { MethodLinks } from '../../store/method-links.ts';
+import { RowCode } from '../../store/row-code.ts';
 import { pivotFor, RowLinks } from '../../store/row-links.ts';
 import { RowStore } from '../../store/row-store.ts';
 import { RowWrites } from '../../store/row-writes.ts';
@@ -45,20 +48,25 @@ export function planWrite(
   if (needsOf(api.overrides, 'changes')) return inEntities('the controller has a hook that takes part in changes');
   // PUT sets what was not sent to defaults that MikroORM knows
   if (method === 'PUT') return inEntities('PUT replaces all fields');
+  const plain = plainBody(api);
   const isRuled = write !== 'delete' && hasRules(meta);
-  if (isRuled && write === 'create') return inEntities(`${meta.className} has rules that a new entity is held against`);
+  const hasCode = isRuled || (write === 'create' && defaultsOf(mapper, meta) === null);
+  const refusal = hasCode && write === 'create' ? RowCode.refusal(meta, plain) : null;
+  if (refusal) return inEntities(refusal);
   if (isRuled && meta.props.some(({ lazy }) => lazy)) return inEntities(`${meta.className} has columns that are loaded later`);
   if (needsUnitOfWork(mapper, meta, write)) return inEntities(`changes of ${meta.className} are more than statements`);
   const shown = responseRead(api, meta, planning.executor);
-  const checked = checkedRead(api, action, method, planning.executor, isRuled);
+  const checked = checkedRead(api, meta, isRuled || api.guardOf(action, method).readsSubject, planning.executor);
   if (typeof shown === 'string') return inEntities(shown);
   if (typeof checked === 'string') return inEntities(checked);
   const { associations } = framework;
   const rows = rowStore(api, meta, shown, planning);
-  const writes = new RowWrites({ mapper, meta, rows, writer: planning.writer, executor: planning.executor, associations });
+  const { executor, writer } = planning;
+  const code = hasCode ? new RowCode(mapper, meta, plain, framework.subjects as SubjectReads) : null;
+  const writes = new RowWrites({ mapper, meta, rows, writer, executor, associations, code });
   const writing: RowWriting = {
     writes,
-    plain: plainBody(api),
+    plain,
     checked: rowStore(api, meta, checked, planning),
     hasRules: isRuled,
   };
@@ -79,9 +87,8 @@ export function planLink(
   const pivot = property && pivotFor(mapper, meta, property);
   if (needsOf(api.overrides, 'changes')) return inEntities('the controller has a hook that takes part in changes');
   if (!pivot) return inEntities(`${association?.property} is more than a plain pivot table`);
-  if (hasRules(meta)) return inEntities(`${meta.className} has rules of its own`);
-  if ((accessorsFor(meta, property.name as string)?.methods.length ?? 0) > 0)
-    return inEntities(`${meta.className} has methods to add and remove`);
+  const hasMethods = (accessorsFor(meta, property.name as string)?.methods.length ?? 0) > 0;
+  const hasCode = hasMethods || hasRules(meta);
   if (needsUnitOfWork(mapper, meta, 'update')) return inEntities(`changes of ${meta.className} are more than statements`);
   const target = property.targetMeta as EntityMetadata;
   const named = association?.types.map(({ value }) => mapper.getMetadata().get(value as never).class) ?? [];
@@ -89,18 +96,25 @@ export function planLink(
   if (!mayRefer || named.some((type) => type !== target.class)) return inEntities('its items need more than a key');
   const items = responseRead(api, target, planning.executor);
   const owners = responseRead(api, meta, planning.executor);
-  const checked = checkedRead(api, name, method, planning.executor);
+  const checked = checkedRead(api, meta, hasCode || api.guardOf(name, method).readsSubject, planning.executor);
   if (typeof items === 'string') return inEntities(items);
   if (typeof owners === 'string') return inEntities(owners);
   if (typeof checked === 'string') return inEntities(checked);
+  const given = hasCode ? checkedRead(api, target, true, planning.executor) : null;
+  if (typeof given === 'string') return inEntities(given);
   const { executor, writer } = planning;
-  const writes = new RowWrites({ mapper, meta, rows: rowStore(api, meta, owners, planning), writer, executor, associations });
+  const shownOwners = rowStore(api, meta, owners, planning);
+  const shownItems = rowStore(api, target, items, planning);
+  const writes = new RowWrites({ mapper, meta, rows: shownOwners, writer, executor, associations, code: null });
+  const common = { mapper, meta, property, pivot, executor, writer, owners: writes.changes, entities };
   const linking: RowLinking = {
     target,
     mayRefer,
     parseId: identifierParser(target, mapper.driver.getPlatform(), 'json'),
-    links: new RowLinks(mapper, target, pivot, { owners: writes.changes, items, writer }),
-    items: rowStore(api, target, items, planning),
+    links: given
+      ? new MethodLinks({ ...common, shownOwners, shownItems, items: given, plain: plainBody(api) })
+      : new RowLinks(mapper, target, pivot, { owners: writes.changes, items, writer }),
+    items: shownItems,
     writes,
     checked: rowStore(api, meta, checked, planning),
   };
@@ -143,14 +157,11 @@ function responseRead({ framework }: ApiRuntime, meta: EntityMetadata, executor:
 
 /** The read of the row that access is checked for: nothing of it goes out. */
 function checkedRead(
-  api: ApiRuntime,
-  action: string,
-  method: HttpMethod,
+  { framework }: ApiRuntime,
+  meta: EntityMetadata,
+  withSubject: boolean,
   executor: Executor,
-  isJudged = false,
 ): CompiledRead | string {
-  const { framework, meta } = api;
-  const withSubject = isJudged || api.guardOf(action, method).readsSubject;
   const nothing: FieldPlan = { variants: new Map([[meta, []]]) };
   const compiled = CompiledRead.compile(framework.mapper, meta, nothing, [], executor, {
     withSubject,

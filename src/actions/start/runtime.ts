@@ -11,11 +11,12 @@ import type { FieldChoice } from '../../model/field-choice.ts';
 import { readGroups, writeGroups } from '../../model/groups.ts';
 import { metaOfEntity } from '../../model/hierarchy.ts';
 import type { IdentifierParser } from '../../model/identifier.ts';
-import type { ListPlan } from '../../query/entities/fetch.ts';
+import type { ListPlan } from '../../query/entities/key-query.ts';
 import { ReferenceResolver } from '../../query/entities/reference.ts';
 import type { ListQuery } from '../../query/list/list-query.ts';
-import type { Window } from '../../query/rows/window.ts';
+import type { Window } from '../../query/rows/seek-plan.ts';
 import { isSameForAll, withVisibility } from '../../query/visibility/list-visibility.ts';
+import { SubjectReads } from '../../query/visibility/subject-reads.ts';
 import { RequestVisibility, type Visibility, type VisibilityRule } from '../../query/visibility/visibility.ts';
 import { EntityTags } from '../../response/entity-tag.ts';
 import { type PageRequest, type PageToken, refusedToken } from '../../response/page-request.ts';
@@ -38,6 +39,8 @@ export class Framework {
   /** Decides which rows a caller can see, whatever leads to them. */
   readonly visibility: Visibility<ApiRequest>;
   readonly #executor: Executor | null;
+  /** Reads rows as objects for code of the application; null if only MikroORM does. */
+  readonly subjects: SubjectReads | null;
   readonly associations: AssociationReader;
   readonly validator: Validator;
   readonly tags: EntityTags;
@@ -58,6 +61,7 @@ export class Framework {
   ) {
     this.visibility = visibility;
     this.#executor = executor;
+    this.subjects = executor && new SubjectReads(mapper, executor);
     this.mapper = mapper;
     this.declaration = declaration;
     this.prefix = prefix;
@@ -81,8 +85,10 @@ export class Framework {
       visibility: this.visibility,
       mapper: this.mapper,
       executor: this.#executor,
+      subjects: this.subjects,
       request,
       em: () => state.em,
+      isInTransaction: () => state.isInTransaction,
     });
     return state.visibility;
   }

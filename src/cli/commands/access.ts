@@ -11,7 +11,7 @@ import { comparisonLines, matrixLines } from '../text/access-text.ts';
 const formats = ['text', 'markdown', 'json'] as const;
 type Format = (typeof formats)[number];
 
-export const access: Command = {
+export default {
   details: [
     'Roles that are joined by "+" must all be granted, each by the voters in brackets; PUBLIC means that nothing is asked.',
     'FILE is access.baseline in the directory of the application, unless another is named. It belongs under version control:',
@@ -49,7 +49,7 @@ export const access: Command = {
     else for (const line of matrixLines(matrix, lookOf(io))) say(io.stdout, line);
     return 0;
   },
-};
+} satisfies Command;
 
 function formatOf(given: Given): Format {
   const asked = optionValue(given, 'format') ?? (isGiven(given, 'json') ? 'json' : 'text');

@@ -3,7 +3,7 @@ import { type Command, directoryPositional } from '../command.ts';
 import { say } from '../io.ts';
 import { openApplication } from '../open-application.ts';
 
-export const check: Command = {
+export default {
   details: ['Errors go to stderr, one a line, as file:line:column: message. No database is opened and no file is written.'],
   positionals: [directoryPositional],
   options: {
@@ -21,9 +21,8 @@ export const check: Command = {
     if (options.verbose) for (const line of await storeLines(application)) say(io.stdout, line);
     return 0;
   },
-};
+} satisfies Command;
 
-/** The routes that are not compiled, each with the reason. */
 async function storeLines(application: Application): Promise<string[]> {
   const { routeStores } = await import('../../inspect/stores.ts');
   const stores = await routeStores(application);

@@ -1,11 +1,11 @@
 import { writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { type Command, directoryPositional, optionValue, usualExitCodes } from '../command.ts';
-import { describeApplication } from '../describe-application.ts';
 import { CallFailure } from '../failure.ts';
 import { say } from '../io.ts';
+import { describeApplication } from '../open-application.ts';
 
-export const client: Command = {
+export default {
   details: [
     'One file without dependencies: an interface for each model, a function for each action, `fetch` underneath.',
     'The same application gives the same text, so that it can be committed and compared.',
@@ -16,7 +16,7 @@ export const client: Command = {
   example: 'declarest client my-application --out client.ts',
 
   async run(given, io) {
-    const { application, document } = await describeApplication(given.positionals.dir, io);
+    const [application, document] = await describeApplication(given.positionals.dir, io);
     const { clientSource } = await import('../../openapi/client.ts');
     const source = clientSource(document, application.records);
     const out = optionValue(given, 'out');
@@ -31,4 +31,4 @@ export const client: Command = {
     }
     return 0;
   },
-};
+} satisfies Command;

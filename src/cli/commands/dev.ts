@@ -1,11 +1,13 @@
-import { startChild } from '../child-server.ts';
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { packageRoot } from '../../package-root.ts';
+import { listenOn, listenOptions } from '../arguments.ts';
 import { type Command, directoryPositional } from '../command.ts';
-import { say } from '../io.ts';
-import { listenOn, listenOptions } from '../listen-options.ts';
+import { type Io, say } from '../io.ts';
 import { applicationDirectory } from '../open-application.ts';
 import { watchApplication } from '../watch-application.ts';
 
-export const dev: Command = {
+export default {
   details: [
     'Watches config/ and src/. Where a change breaks the declaration, its errors are shown and the next change is waited for.',
     'Answers tell in Server-Timing what their time was spent on.',
@@ -48,4 +50,37 @@ export const dev: Command = {
       watcher.close();
     }
   },
-};
+} satisfies Command;
+
+/** Milliseconds that the child may take to stop before it is killed. */
+const stopTimeout = 3000;
+
+/** Starts `declarest serve` in a process of its own; what it prints goes where this process prints. */
+function startChild(args: readonly string[], io: Io, onOutput: (text: string) => void) {
+  const child = spawn(process.execPath, [join(packageRoot, 'bin', 'declarest.js'), 'serve', ...args], {
+    cwd: io.cwd,
+    // A process that is started so ends itself when the channel to this one is cut, so that it can never be left behind.
+    env: { ...io.env, DECLAREST_STARTED_BY: String(process.pid) },
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    // Out of the reach of a terminal's interrupt, which would come in addition to ours.
+    detached: process.platform !== 'win32',
+  });
+  child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+    io.stdout.write(text);
+    onOutput(text);
+  });
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => io.stderr.write(text));
+  const ended = new Promise<number>((resolve, reject) => {
+    child.on('error', reject);
+    child.on('close', (code) => resolve(code ?? 1));
+  });
+  return {
+    ended,
+    async stop() {
+      const timer = setTimeout(() => child.kill('SIGKILL'), stopTimeout);
+      child.kill('SIGTERM');
+      await ended;
+      clearTimeout(timer);
+    },
+  };
+}

@@ -1,6 +1,7 @@
 import { isUser } from '../../access/authenticator.ts';
 import type { User } from '../../access/user.ts';
 import type { Explainer } from '../../inspect/explainer.ts';
+import { parsedJson } from '../../inspect/json.ts';
 import { askedRequest, requestPositionals } from '../asked-request.ts';
 import { type Command, directoryPositional, type Given, isGiven, optionValue } from '../command.ts';
 import { ApplicationFailure, CallFailure, messageOf } from '../failure.ts';
@@ -8,7 +9,7 @@ import { coloured, type Io, say } from '../io.ts';
 import { applicationDirectory } from '../open-application.ts';
 import { explanationLines } from '../text/explanation-text.ts';
 
-export const explain: Command = {
+export default {
   details: [
     'The request is run by the code that serves it, on a database that refuses every change. Reads are run to their end. A write is',
     'stopped before it changes anything, and a handler of your own for a writing method is not run at all.',
@@ -50,14 +51,14 @@ export const explain: Command = {
       await explainer.close();
     }
   },
-};
+} satisfies Command;
 
 async function open({ positionals }: Given, io: Io): Promise<Explainer> {
   const directory = applicationDirectory(positionals.dir, io);
-  const { Explainer } = await import('../../inspect/explainer.ts');
+  const { openExplainer } = await import('../../inspect/explainer.ts');
   const { DeclarationErrors } = await import('../../declaration/report.ts');
   try {
-    return await Explainer.open({ directory, env: io.env });
+    return await openExplainer({ directory, env: io.env });
   } catch (error) {
     if (error instanceof DeclarationErrors) throw error;
     throw new ApplicationFailure(`cannot explain: ${messageOf(error)}`, error);
@@ -84,7 +85,7 @@ function credentialOf(given: Given): string | undefined {
 function userOf(given: Given): User | undefined {
   const text = optionValue(given, 'user');
   if (text === undefined) return undefined;
-  const written = parsed(text);
+  const written = parsedJson(text);
   // whoever has no roles need not say so
   const user: unknown = typeof written === 'object' && written !== null ? { roles: [], ...written } : null;
   if (isUser(user)) return user;
@@ -98,12 +99,4 @@ function headersOf({ options }: Given): Record<string, string> {
     return [name.toLowerCase(), value] as const;
   });
   return Object.fromEntries(headers);
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

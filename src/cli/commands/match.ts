@@ -1,11 +1,11 @@
 import type { Match, Miss } from '../../route/match.ts';
-import { askedRequest, reasonLines, requestPositionals } from '../asked-request.ts';
+import { askedRequest, requestPositionals } from '../asked-request.ts';
 import { type Command, directoryPositional, isGiven } from '../command.ts';
 import { say } from '../io.ts';
 import { openApplication } from '../open-application.ts';
-import { rolesText } from '../text/route-text.ts';
+import { reasonLines, rolesText, valuesText } from '../text/route-text.ts';
 
-export const match: Command = {
+export default {
   positionals: [...requestPositionals, directoryPositional],
   options: { json: { doc: 'Print { method, path, status, match, others } as JSON.' } },
   exitCodes: { 0: 'a route answers', 1: 'no route answers, or the application is at fault', 2: 'the call is at fault' },
@@ -29,14 +29,14 @@ export const match: Command = {
     }
     return found ? 0 : 1;
   },
-};
+} satisfies Command;
 
-function answerLines({ record, format, params }: Match, method: string): string[] {
-  const values = Object.entries({ ...params, _format: format }).map(([name, value]) => `${name} = ${value}`);
+function answerLines(found: Match, method: string): string[] {
+  const { record } = found;
   return [
     `${record.name} answers`,
     `  path     ${record.path}`,
-    `  values   ${values.join(', ')}`,
+    `  values   ${valuesText(found)}`,
     `  handler  ${record.controller}.${record.handler}`,
     `  roles    ${rolesText({ methods: record.methods.filter((enabled) => enabled === method), roles: record.roles })}`,
   ];

@@ -1,8 +1,8 @@
 import { type Command, directoryPositional, isGiven, usualExitCodes } from '../command.ts';
-import { describeApplication } from '../describe-application.ts';
 import { say } from '../io.ts';
+import { describeApplication } from '../open-application.ts';
 
-export const openapi: Command = {
+export default {
   details: ['It is made from the plans that answer requests. No database is opened and no file is written.'],
   positionals: [directoryPositional],
   options: { yaml: { doc: 'Print YAML in place of JSON.' } },
@@ -10,7 +10,7 @@ export const openapi: Command = {
   example: 'declarest openapi my-application > openapi.json',
 
   async run(given, io) {
-    const { document } = await describeApplication(given.positionals.dir, io);
+    const [, document] = await describeApplication(given.positionals.dir, io);
     if (isGiven(given, 'yaml')) {
       const { stringify } = await import('yaml');
       // the same text twice is written twice: a reference of YAML is none that readers of OpenAPI know
@@ -20,4 +20,4 @@ export const openapi: Command = {
     }
     return 0;
   },
-};
+} satisfies Command;

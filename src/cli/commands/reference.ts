@@ -1,6 +1,6 @@
 import { type Command, isGiven } from '../command.ts';
 
-export const reference: Command = {
+export default {
   positionals: [],
   options: { schema: { doc: 'Print the JSON Schema of the configuration instead, for editors.' } },
   exitCodes: { 0: 'done', 1: 'does not occur', 2: 'the call is at fault' },
@@ -11,4 +11,4 @@ export const reference: Command = {
     else io.stdout.write((await import('../../declaration/reference.ts')).referenceText());
     return 0;
   },
-};
+} satisfies Command;

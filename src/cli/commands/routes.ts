@@ -3,10 +3,10 @@ import type { RouteDescription } from '../../route/describe.ts';
 import { type Command, directoryPositional, isGiven, usualExitCodes } from '../command.ts';
 import { coloured, say } from '../io.ts';
 import { openApplication } from '../open-application.ts';
+import { table } from '../text/layout.ts';
 import { rolesText } from '../text/route-text.ts';
-import { table } from '../text/table.ts';
 
-export const routes: Command = {
+export default {
   details: [
     'Roles that are joined by "+" must all be granted; PUBLIC means that nothing is asked.',
     'What handlers take and give is shown where it was declared, and what is hidden from the OpenAPI document.',
@@ -29,12 +29,17 @@ export const routes: Command = {
       say(io.stdout, JSON.stringify(described, null, 2));
       return 0;
     }
-    const asked = new Map(records.map(({ action, name }) => [name, askedNames(action?.list ?? null)]));
+    const asked = new Map(
+      records.map(({ action, name }) => {
+        const names = askedNames(action?.list ?? null);
+        return [name, names ? askedText(names) : ''];
+      }),
+    );
     const further: readonly (readonly [string, (route: RouteDescription) => string])[] = [
       ['TAKES', ({ body = '' }) => body],
       ['GIVES', ({ result = '' }) => result],
       ['HIDDEN', ({ hidden }) => (hidden ? 'hidden' : '')],
-      ['CAN BE ASKED', ({ name }) => textOr('', asked.get(name), askedText)],
+      ['CAN BE ASKED', ({ name }) => asked.get(name) ?? ''],
     ];
     // a column that would be empty is left out
     const columns = further.filter(([, text]) => described.some((route) => text(route) !== ''));
@@ -43,13 +48,9 @@ export const routes: Command = {
     for (const line of table(titles, rows, coloured(io.stdout, io.env))) say(io.stdout, line);
     return 0;
   },
-};
+} satisfies Command;
 
 const heading = ['METHODS', 'PATH', 'NAME', 'HANDLER', 'ROLES'];
-
-function textOr<Value>(fallback: string, value: Value | null | undefined, text: (value: Value) => string): string {
-  return value === null || value === undefined ? fallback : text(value);
-}
 
 function row(route: RouteDescription): string[] {
   return [route.methods.join(','), route.path, route.name, `${route.controller}.${route.handler}`, rolesText(route)];

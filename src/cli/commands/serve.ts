@@ -5,16 +5,13 @@ import { didYouMean, listed } from '../../declaration/suggest.ts';
 import { type LogLevel, logLevels } from '../../declaration/types.ts';
 import { dialectOf } from '../../dialect/dialect.ts';
 import type { ServerParts } from '../../server.ts';
-import type { SharedMetrics } from '../../telemetry/telemetry.ts';
-import { integerOption } from '../arguments.ts';
+import { integerOption, listenOn, listenOptions } from '../arguments.ts';
 import { type Command, directoryPositional, type Given, isGiven, optionValue } from '../command.ts';
 import { ApplicationFailure, CallFailure, type ExitCode, Failure, messageOf } from '../failure.ts';
 import { type Io, say } from '../io.ts';
-import { listenOn, listenOptions } from '../listen-options.ts';
 import { applicationDirectory, openApplication } from '../open-application.ts';
-import { publicMethods } from '../text/route-text.ts';
 
-export const serve: Command = {
+export default {
   details: [
     'Prints "listening on http://127.0.0.1:N" on stdout once it is ready. Before that, routes that anybody may call are listed as',
     'PUBLIC on stderr, and so is where the docs page is. Logs go to stderr as JSON, one object a line, and without secrets:',
@@ -41,7 +38,7 @@ export const serve: Command = {
     if (several && !several.isWorker()) return serveBy(several, workers, given, io);
     return serveHere(given, asked, level, several, io);
   },
-};
+} satisfies Command;
 
 type Several = typeof import('../workers.ts');
 
@@ -68,9 +65,10 @@ async function serveHere(
     if (port === null) return 0;
     place = { ...place, port };
   }
+  const shared = several && server.metrics ? await import('../shared-metrics.ts') : null;
   const parts = {
     ...(isGiven(given, 'timing') && { timing: true }),
-    ...(several && server.metrics && { sharedMetrics: await metricsOf(several) }),
+    ...(several && shared && { sharedMetrics: shared.workerMetrics(several.workerName()) }),
   };
   const app = await start(application, level, parts, io);
   const { prepareClose } = await import('../close-server.ts');
@@ -125,8 +123,13 @@ async function prepareOnce(application: Application, io: Io): Promise<void> {
   const { prepareDatabase } = await import('../../database/prepare-database.ts');
   const { withDatabaseNews } = await import('../database-start.ts');
   const { declaration, mapper, seed } = withDatabaseNews(application, (line) => say(io.stderr, line));
+  await orClose(application, () => prepareDatabase(mapper, declaration.database, seed));
+}
+
+/** Does a part of the start; where it fails, nobody else would close the database. */
+async function orClose<Result>({ mapper }: Application, work: () => Promise<Result>): Promise<Result> {
   try {
-    await prepareDatabase(mapper, declaration.database, seed);
+    return await work();
   } catch (error) {
     await mapper.close(true);
     throw error instanceof Failure ? error : new ApplicationFailure(`cannot start: ${messageOf(error)}`, error);
@@ -151,29 +154,17 @@ async function start(
   const { serverOf } = await import('../../server.ts');
   const { withDatabaseNews } = await import('../database-start.ts');
   const news: string[] = [];
-  try {
-    const app = await serverOf(
-      withDatabaseNews(application, (line) => news.push(line)),
-      { logger: { stream: io.stderr, ...(level && { level }) } },
-      parts,
-    );
-    for (const line of news) say(io.stderr, line);
-    return app;
-  } catch (error) {
-    await application.mapper.close(true);
-    throw error instanceof Failure ? error : new ApplicationFailure(`cannot start: ${messageOf(error)}`, error);
-  }
-}
-
-async function metricsOf(several: Several): Promise<SharedMetrics> {
-  const { workerMetrics } = await import('../shared-metrics.ts');
-  return workerMetrics(several.workerName());
+  const noted = withDatabaseNews(application, (line) => news.push(line));
+  const logger = { stream: io.stderr, ...(level && { level }) };
+  const app = await orClose(application, () => serverOf(noted, { logger }, parts));
+  for (const line of news) say(io.stderr, line);
+  return app;
 }
 
 async function announcePublic({ declaration, records }: Application, { stderr }: Io): Promise<void> {
   const { describeRecords } = await import('../../route/describe.ts');
   const lines = describeRecords(records).flatMap((route) => {
-    const methods = publicMethods(route);
+    const methods = route.methods.filter((method) => !route.roles[method]?.length);
     return methods.length > 0 ? [`PUBLIC  ${methods.join(',')} ${route.path}  ${route.name}`] : [];
   });
   const { metrics } = declaration.server;
@@ -183,16 +174,10 @@ async function announcePublic({ declaration, records }: Application, { stderr }:
 }
 
 async function announceListening(application: Application, address: string, { stderr, stdout }: Io): Promise<void> {
-  const docs = await docsPathOf(application);
+  const { placesOf, tellsOfItself } = await import('../../openapi/places.ts');
+  const docs = tellsOfItself(application) ? placesOf(application.declaration, application.records).docs : null;
   if (docs !== null) say(stderr, `docs on ${address}${docs}`);
   say(stdout, `listening on ${address}`);
-}
-
-/** Where the docs page is, if there is one. */
-async function docsPathOf(application: Application): Promise<string | null> {
-  const { placesOf, tellsOfItself } = await import('../../openapi/places.ts');
-  if (!tellsOfItself(application)) return null;
-  return placesOf(application.declaration, application.records).docs;
 }
 
 /** Answers 503 until the database is there, and gives the port; null where it is not waited for any more. */

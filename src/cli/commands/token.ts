@@ -1,11 +1,12 @@
 import type { Application } from '../../application.ts';
 import type { JwtDeclaration } from '../../declaration/types.ts';
+import { parsedJson } from '../../inspect/json.ts';
 import { type Command, directoryPositional, type Given, optionValue } from '../command.ts';
 import { ApplicationFailure, CallFailure, messageOf } from '../failure.ts';
 import { say } from '../io.ts';
 import { openApplication } from '../open-application.ts';
 
-export const token: Command = {
+export default {
   details: [
     'Without security.jwt.secret, the development key in var/dev-jwt.key is used, and made where it is missing.',
     'Issuer and audience are those of the application.',
@@ -38,7 +39,7 @@ export const token: Command = {
     say(io.stdout, await signToken({ secret, declaration, ...wanted }));
     return 0;
   },
-};
+} satisfies Command;
 
 function jwtOf({ declaration: { security }, production }: Application): JwtDeclaration {
   if (security.jwt) return security.jwt;
@@ -98,15 +99,8 @@ function claimsOf({ options }: Given): Record<string, unknown> {
     const [, name, value] = /^([^=]+)=(.*)$/s.exec(text) ?? [];
     if (name === undefined || value === undefined) throw new CallFailure(`--claim must be NAME=VALUE, not "${text}"`);
     if (Object.hasOwn(fixed, name)) throw new CallFailure(`--claim cannot set "${name}": ${fixed[name]}`);
-    return [name, parsed(value)] as const;
+    const json = parsedJson(value);
+    return [name, json === undefined ? value : json] as const;
   });
   return Object.fromEntries(claims);
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
 }

@@ -27,7 +27,6 @@ function cells({ hooks, methods, path, questions, read, restricted, roles, write
   ];
 }
 
-/** What was opened and what was closed, as Markdown. */
 export function comparisonMarkdown({ closed, opened }: Comparison, file: string, remedy: string): string {
   const lines =
     opened.length === 0 && closed.length === 0

@@ -1,5 +1,5 @@
 import type { AccessMatrix, RoleAccess, RouteAccess, RouteFields } from '../../inspect/compare/matrix.ts';
-import { fieldsText } from '../../inspect/field-text.ts';
+import { fieldsText } from './fields-text.ts';
 
 /** The methods of a route that ask for the same, show the same and take the same. */
 export interface AccessRow {
@@ -11,7 +11,6 @@ export interface AccessRow {
   readonly read: string;
   readonly write: string;
   readonly hooks: string;
-  /** What callers may ask of a list. */
   readonly questions: string;
 }
 

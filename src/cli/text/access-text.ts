@@ -1,11 +1,9 @@
-import { styleText } from 'node:util';
 import type { Change, Comparison } from '../../inspect/compare/compare.ts';
 import type { AccessMatrix } from '../../inspect/compare/matrix.ts';
 import { type AccessRow, accessNotes, accessRows } from './access-rows.ts';
-import { table } from './table.ts';
+import { aligned, type Paint, painter, paintPublic, table, wrapped } from './layout.ts';
 
-/** How text is to look. */
-export interface FindVisible {
+interface Look {
   readonly colour: boolean;
   /** The width of the terminal; null where there is none. */
   readonly columns: number | null;
@@ -14,66 +12,47 @@ export interface FindVisible {
 const widthElsewhere = 140;
 
 /** The table for people. What a row reads and writes stands below it, over as many lines as it takes. */
-export function matrixLines(matrix: AccessMatrix, { colour, columns }: FindVisible): string[] {
+export function matrixLines(matrix: AccessMatrix, { colour, columns }: Look): string[] {
   const rows = accessRows(matrix);
-  const wide = table(['METHODS', 'PATH', 'ROLES', 'RESTRICTED BY'], rows.map(wideRow), false);
-  const fits = columns === null || wide.every((line) => line.length <= columns);
-  const heads = fits
-    ? table(['METHODS', 'PATH', 'ROLES', 'RESTRICTED BY'], rows.map(wideRow), colour)
-    : table(
-        ['METHODS', 'PATH'],
-        rows.map(({ methods, path }) => [methods, path]),
-        colour,
-      );
-  const indent = Math.max('METHODS'.length, ...rows.map(({ methods }) => methods.length)) + 2;
+  const wide = [
+    ['METHODS', 'PATH', 'ROLES', 'RESTRICTED BY'],
+    ...rows.map((row) => [row.methods, row.path, row.roles, row.restricted]),
+  ];
+  const fits = columns === null || aligned(wide).every((line) => line.length <= columns);
+  const [titles = [], ...cells] = fits ? wide : wide.map((row) => row.slice(0, 2));
+  const [heading = '', ...heads] = table(titles, cells, colour);
+  const indent = Math.max(...wide.map(([methods = '']) => methods.length)) + 2;
   const width = columns ?? widthElsewhere;
   const below = (row: AccessRow) =>
     [
-      ...(fits ? [] : [['roles', row.roles] as const, ['rows', row.restricted && `restricted by ${row.restricted}`] as const]),
-      ['read', row.read] as const,
-      ['write', row.write] as const,
-      ['ask', row.questions] as const,
-      ['hooks', row.hooks] as const,
-    ].flatMap(([name, text]) => (text ? detail(name, text, indent, width, colour) : []));
+      ...(fits
+        ? []
+        : [
+            ['roles', row.roles],
+            ['rows', row.restricted && `restricted by ${row.restricted}`],
+          ]),
+      ['read', row.read],
+      ['write', row.write],
+      ['ask', row.questions],
+      ['hooks', row.hooks],
+    ].flatMap(([name = '', text]) => (text ? detail(name, text, indent, width, painter(colour)) : []));
   return [
-    heads[0] as string,
-    ...rows.flatMap((row, index) => [heads[index + 1] as string, ...below(row)]),
+    heading,
+    ...rows.flatMap((row, index) => [heads[index] as string, ...below(row)]),
     '',
     ...accessNotes(matrix).flatMap((note) => wrapped(note, width)),
   ];
 }
 
-function wideRow({ methods, path, restricted, roles }: AccessRow): string[] {
-  return [methods, path, roles, restricted];
-}
-
-function detail(name: string, text: string, indent: number, width: number, colour: boolean): string[] {
-  const margin = ' '.repeat(indent);
-  const lines = wrapped(text, width - indent - 7, /(?<=[,;+]) /).map(
-    (line, index) => `${margin}${(index === 0 ? name : '').padEnd(7)}${line}`,
-  );
-  return colour
-    ? lines.map((line) => line.replace(/\bPUBLIC\b/g, (word) => styleText('yellow', word, { validateStream: false })))
-    : lines;
-}
-
-/** Breaks a text as late as the width permits: a list after its commas, a sentence at its spaces. */
-function wrapped(text: string, width: number, at: RegExp = / /): string[] {
-  const lines: string[] = [];
-  let line = '';
-  for (const word of text.split(at)) {
-    if (line !== '' && line.length + 1 + word.length > width) {
-      lines.push(line);
-      line = word;
-    } else line = line === '' ? word : `${line} ${word}`;
-  }
-  return [...lines, line];
+function detail(name: string, text: string, indent: number, width: number, paint: Paint): string[] {
+  const lines = wrapped(text, width - indent - 7, /(?<=[,;+]) /);
+  return lines.map((line, index) => paintPublic(`${' '.repeat(indent)}${(index === 0 ? name : '').padEnd(7)}${line}`, paint));
 }
 
 /** What was opened and what was closed, each under the declaration that did it. */
-export function comparisonLines({ opened, closed }: Comparison, file: string, remedy: string, { colour }: FindVisible): string[] {
+export function comparisonLines({ opened, closed }: Comparison, file: string, remedy: string, { colour }: Look): string[] {
   if (opened.length === 0 && closed.length === 0) return [`nothing was opened or closed since ${file}`];
-  const paint = (format: 'red' | 'green', text: string) => (colour ? styleText(format, text, { validateStream: false }) : text);
+  const paint = painter(colour);
   return [
     ...(opened.length > 0 ? [paint('red', `opened since ${file}:`), ...placedLines(opened)] : []),
     ...(closed.length > 0 ? [paint('green', `closed since ${file}:`), ...placedLines(closed)] : []),

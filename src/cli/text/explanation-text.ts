@@ -1,19 +1,16 @@
-import { styleText } from 'node:util';
 import { askedText } from '../../declaration/names/list-names.ts';
 import type { Caller, CheckStep, ExplainedRoute, Explanation, Step } from '../../inspect/explanation.ts';
-import { reasonLines } from '../asked-request.ts';
-import { fieldsText } from './fields-text.ts';
+import { pathsText } from './fields-text.ts';
+import { aligned, type Paint, painter } from './layout.ts';
+import { reasonLines, valuesText } from './route-text.ts';
 
-type Paint = (format: 'bold' | 'green' | 'yellow' | 'red' | 'dim', text: string) => string;
-
-/** The width that lists of fields are broken at. */
 const width = 110;
 
 const labelWidth = 10;
 
 /** An explanation for people: what becomes of the request and why, then the details in the order in which they happen. */
 export function explanationLines(explanation: Explanation, colour: boolean): string[] {
-  const paint: Paint = (format, text) => (colour ? styleText(format, text, { validateStream: false }) : text);
+  const paint = painter(colour);
   const { caller, database, fields, next, route, steps } = explanation;
   const sections = [
     headLines(explanation, paint),
@@ -27,9 +24,9 @@ export function explanationLines(explanation: Explanation, colour: boolean): str
       ? labelled('steps', ['none: nobody was asked, and no statement was sent'])
       : [paint('bold', 'steps'), ...steps.flatMap((step, index) => stepLines(step, index + 1, paint))],
     [
-      ...labelled('readable', fields.read ? fieldsText(fields.read, width) : []),
+      ...labelled('readable', fields.read ? pathsText(fields.read, width) : []),
       ...labelled('sent', sentLines(explanation)),
-      ...labelled('writable', fields.write ? fieldsText(fields.write, width) : []),
+      ...labelled('writable', fields.write ? pathsText(fields.write, width) : []),
     ],
     next.length === 0 ? [] : [paint('bold', 'would follow'), ...next.map((line) => `  ${line}`)],
   ];
@@ -64,28 +61,16 @@ function missLines({ others }: Explanation): string[] {
   ];
 }
 
-/** Lines of which the first has a label before it. */
 function labelled(label: string, lines: readonly string[]): string[] {
   return lines.map((line, index) => `${(index === 0 ? label : '').padEnd(labelWidth)}${line}`);
 }
 
-function routeLines({
-  asked,
-  compiled,
-  controller,
-  format,
-  handler,
-  name,
-  needsEntity,
-  params,
-  path,
-  roles,
-}: ExplainedRoute): string[] {
-  const values = Object.entries({ ...params, _format: format }).map(([key, value]) => `${key} = ${value}`);
+function routeLines(route: ExplainedRoute): string[] {
+  const { asked, compiled, controller, handler, name, needsEntity, path, roles } = route;
   const how = compiled === null ? '' : compiled ? ', compiled' : `, through entities: ${needsEntity}`;
   return [
     name,
-    `${path}  ${values.join(', ')}`,
+    `${path}  ${valuesText(route)}`,
     `${controller}.${handler}${how}`,
     roles.length === 0 ? 'PUBLIC: nobody is asked' : `asks for ${roles.join(', then ')}`,
     ...(asked ? [`can be asked ${askedText(asked)}`] : []),
@@ -134,22 +119,22 @@ function checkText({ granted, subject }: CheckStep, paint: Paint): string {
 }
 
 function voteLines({ roles, strategy }: CheckStep, paint: Paint): string[] {
-  const longest = Math.max(...roles.map(({ role }) => role.length));
-  return roles.map(({ granted, role, votes }) => {
-    if (votes.length === 0) return `${role.padEnd(longest)}  ${paint('dim', 'not asked any more')}`;
+  const rows = roles.map(({ granted, role, votes }) => {
+    if (votes.length === 0) return [role, paint('dim', 'not asked any more')];
     const cast = votes.map(
       ({ voter, vote }) => `${voter} ${paint(vote === 'grant' ? 'green' : vote === 'abstain' ? 'yellow' : 'red', vote)}`,
     );
     const how = votes.length > 1 ? ` (${strategy}: ${granted ? 'granted' : granted === false ? 'denied' : 'failed'})` : '';
-    return `${role.padEnd(longest)}  ${cast.join(', ')}${how}`;
+    return [role, `${cast.join(', ')}${how}`];
   });
+  return aligned(rows);
 }
 
 function sentLines({ fields: { read, sent } }: Explanation): string[] {
   if (!sent) return [];
   if (sent.length === 0) return ['no fields'];
-  if (!read) return fieldsText(sent, width);
+  if (!read) return pathsText(sent, width);
   // an object that is null, or a list that is empty, has nothing below it
   const missing = read.filter((path) => !sent.some((known) => path === known || path.startsWith(`${known}.`)));
-  return missing.length === 0 ? ['all of them'] : ['all but', ...fieldsText(missing, width)];
+  return missing.length === 0 ? ['all of them'] : ['all but', ...pathsText(missing, width)];
 }

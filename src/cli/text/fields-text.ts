@@ -1,26 +1,55 @@
-/** Fields below a name. */
-interface Tree extends Map<string, Tree> {}
+import type { FieldAccess } from '../../inspect/compare/matrix.ts';
+import { wrapped } from './layout.ts';
 
-/** Fields by their paths, those of one object together: `id, center { id, name }`, in lines of at most a width. */
-export function fieldsText(paths: readonly string[], width: number): string[] {
-  const root: Tree = new Map();
-  for (const path of paths) {
-    let tree = root;
-    for (const name of path.split('.')) {
-      const below: Tree = tree.get(name) ?? new Map();
-      tree.set(name, below);
-      tree = below;
-    }
-  }
-  const lines: string[] = [];
-  for (const word of textOf(root).split(' ')) {
-    const last = lines.at(-1);
-    if (last !== undefined && last.length + word.length < width) lines[lines.length - 1] = `${last} ${word}`;
-    else lines.push(word);
-  }
-  return lines;
+/** Fields by the names that lead to them. */
+type Tree = Map<string, Node>;
+
+interface Node {
+  /** The class of the rows that have the field; empty where there is only one. */
+  readonly variant: string;
+  readonly text: string;
+  readonly fields: Tree;
 }
 
-function textOf(tree: Tree): string {
-  return [...tree].map(([name, below]) => (below.size === 0 ? name : `${name} { ${textOf(below)} }`)).join(', ');
+/** Fields in one line for people: `id, center {id, name}, requestor {id; Person: email; ThirdParty: name}`. */
+export function fieldsText(fields: readonly FieldAccess[]): string {
+  const root: Tree = new Map();
+  for (const { kind, label, references } of fields) {
+    const reference = kind === 'reference' ? `${label === '' ? '' : ' '}-> ${references.join(' | ')}` : '';
+    grow(root, label.split('.'), (step) => {
+      const [, variant = '', name = ''] = /^(?:([^:]*):)?(.*)$/s.exec(step) ?? [];
+      return { variant, text: `${name}${reference}` };
+    });
+  }
+  return treeText(root, ['{', '}']);
+}
+
+/** Fields by their paths, in lines of at most a width: `id, center { id, name }`. */
+export function pathsText(paths: readonly string[], width: number): string[] {
+  const root: Tree = new Map();
+  for (const path of paths) grow(root, path.split('.'), (name) => ({ variant: '', text: name }));
+  return wrapped(treeText(root, ['{ ', ' }']), width);
+}
+
+function grow(root: Tree, steps: readonly string[], describe: (step: string) => Omit<Node, 'fields'>): void {
+  let tree = root;
+  for (const step of steps) {
+    const node = tree.get(step) ?? { ...describe(step), fields: new Map() };
+    tree.set(step, node);
+    tree = node.fields;
+  }
+}
+
+/** What rows of every class have comes first, then what only those of one have. */
+function treeText(tree: Tree, braces: readonly [string, string]): string {
+  const textOf = ({ text, fields }: Node) =>
+    fields.size === 0 ? text : `${text} ${braces[0]}${treeText(fields, braces)}${braces[1]}`;
+  const byVariant = Map.groupBy(tree.values(), ({ variant }) => variant);
+  const lists = [...byVariant].map(([variant, nodes]) => ({ variant, texts: nodes.map(textOf) }));
+  const shared = (lists[0]?.texts ?? []).filter((text) => lists.every(({ texts }) => texts.includes(text)));
+  const own = lists
+    .map(({ variant, texts }) => ({ variant, texts: texts.filter((text) => !shared.includes(text)) }))
+    .filter(({ texts }) => texts.length > 0)
+    .map(({ variant, texts }) => `${variant}: ${texts.join(', ')}`);
+  return [...(shared.length > 0 ? [shared.join(', ')] : []), ...own].join('; ');
 }

@@ -1,8 +1,8 @@
 import { optionsOf } from '../arguments.ts';
 import type { Command, Option } from '../command.ts';
 import type { CommandEntry } from '../commands.ts';
+import { aligned } from './layout.ts';
 
-/** The help of the program. */
 export function programHelp(commands: readonly CommandEntry[]): string {
   return text([
     'Declarest: REST APIs over a data model, declared.',
@@ -10,13 +10,19 @@ export function programHelp(commands: readonly CommandEntry[]): string {
     'Usage: declarest <command> [options]',
     '',
     'Commands:',
-    ...rows(commands.map((command) => [command.name, command.summary])),
+    ...aligned(
+      commands.map(({ name, summary }) => [name, summary]),
+      '  ',
+    ),
     '',
     'Options:',
-    ...rows([
-      ['-h, --help', 'Show this help, or after a command the help of that command.'],
-      ['-v, --version', 'Show the version.'],
-    ]),
+    ...aligned(
+      [
+        ['-h, --help', 'Show this help, or after a command the help of that command.'],
+        ['-v, --version', 'Show the version.'],
+      ],
+      '  ',
+    ),
     '',
     'Exit codes: 0 done, 1 the application is at fault, 2 the call is at fault.',
     'Environment: DEBUG=1 adds the stack to an error.',
@@ -25,7 +31,6 @@ export function programHelp(commands: readonly CommandEntry[]): string {
   ]);
 }
 
-/** The help of one command. */
 export function commandHelp({ name, summary }: CommandEntry, command: Command): string {
   const { details = [], positionals, exitCodes, example } = command;
   const options = Object.entries(optionsOf(command));
@@ -33,14 +38,26 @@ export function commandHelp({ name, summary }: CommandEntry, command: Command): 
     summary,
     '',
     `Usage: ${usageOf(name, command)}`,
-    ...(positionals.length > 0 ? ['', 'Arguments:', ...rows(positionals.map(({ name, doc }) => [name, doc]))] : []),
+    ...(positionals.length > 0
+      ? [
+          '',
+          'Arguments:',
+          ...aligned(
+            positionals.map(({ name, doc }) => [name, doc]),
+            '  ',
+          ),
+        ]
+      : []),
     '',
     'Options:',
-    ...rows(options.map(([name, option]) => [`${name === 'help' ? '-h, ' : ''}--${name}${valueText(option)}`, option.doc])),
+    ...aligned(
+      options.map(([name, option]) => [`${name === 'help' ? '-h, ' : ''}--${name}${valueText(option)}`, option.doc]),
+      '  ',
+    ),
     ...(details.length > 0 ? ['', ...details] : []),
     '',
     'Exit codes:',
-    ...rows(Object.entries(exitCodes)),
+    ...aligned(Object.entries(exitCodes), '  '),
     '',
     `Example: ${example}`,
   ]);
@@ -54,11 +71,6 @@ function valueText({ value, optional }: Option): string {
 function usageOf(name: string, { positionals, options }: Command): string {
   const places = positionals.map((positional) => (positional.required ? positional.name : `[${positional.name}]`));
   return ['declarest', name, ...places, ...(Object.keys(options).length > 0 ? ['[options]'] : [])].join(' ');
-}
-
-function rows(entries: readonly (readonly [string, string])[]): string[] {
-  const width = Math.max(...entries.map(([name]) => name.length));
-  return entries.map(([name, doc]) => `  ${name.padEnd(width)}  ${doc}`);
 }
 
 function text(lines: readonly string[]): string {

@@ -1,8 +1,7 @@
 import { didYouMean, listed } from '../suggest.ts';
-import type { Catalog, Exported } from '../types.ts';
+import type { Catalog, Exported } from '../vocabulary.ts';
 
-/** What a declaration can name a class of. */
-export type ClassKind = 'models' | 'controllers' | 'authenticators';
+type ClassKind = 'models' | 'controllers' | 'authenticators';
 
 /** What a kind of class is called in an error. */
 export const classWords: Readonly<Record<ClassKind, string>> = {

@@ -21,7 +21,6 @@ export type BaseMethod =
   | 'transactional'
   | 'validate';
 
-/** The names of all methods of a controller. */
 export type MethodsOf<Controller> = {
   [Name in keyof Controller]: Controller[Name] extends (...args: never[]) => unknown ? Name : never;
 }[keyof Controller];

@@ -1,7 +1,6 @@
 import { filterParameter } from '../filter-operators.ts';
 import type { ListDeclaration } from '../types.ts';
 
-/** What can be asked of a list, by name. */
 export interface AskedNames {
   /** `lastName`, `lastName[contains]` */
   readonly filters: readonly string[];

@@ -1,3 +1,4 @@
+import { camelCased } from '../camel-case.ts';
 import type { Report } from '../report.ts';
 import type { WrittenAction, WrittenApi, WrittenAppMain } from '../schema.ts';
 import type { Entry } from '../shape.ts';
@@ -5,7 +6,6 @@ import { didYouMean, listed } from '../suggest.ts';
 import {
   type ActionDeclaration,
   type ApiDeclaration,
-  type AssociationDeclaration,
   type CountMode,
   type Exported,
   type Format,
@@ -14,34 +14,31 @@ import {
   type ListDeclaration,
   type PaginationDeclaration,
   type Path,
+  type RateLimitDeclaration,
 } from '../types.ts';
 import { emptyList, readActionList, readList } from './read-list.ts';
-import { readRateLimit } from './read-rate-limit.ts';
 
 /**
  * The APIs. One with something wrong in it is among them, as far as it could be read, so that what else is wrong with it is
  * told as well; `report` knows which parts those are.
  */
 export function readApis(written: WrittenAppMain, report: Report): readonly ApiDeclaration[] {
-  const global = readPagination(
-    written.pagination,
-    ['app_main', 'pagination'],
-    { itemsPerPage: 50, maxItemsPerPage: 200, maxOffset: 0, count: 'exact', maxOrDepth: 2, maxOrGroups: 10 },
-    report,
-  );
-  const rateLimit = written.server.rate_limit && readRateLimit('default', written.server.rate_limit);
-  const { require_if_match: requireIfMatch } = written.server;
-  const apis: ApiDeclaration[] = [];
+  const { pagination, server, formats } = written;
+  const global = {
+    pagination: readPagination(pagination, ['app_main', 'pagination'], { ...camelCased(pagination), count: 'exact' }, report),
+    formats,
+    rateLimit: server.rate_limit && readRateLimit('default', server.rate_limit),
+    requireIfMatch: server.require_if_match,
+  };
   const takenBy = new Map<string, Path>();
-  for (const entry of written.apis) {
+  return written.apis.map((entry) => {
     const name = nameOf(entry, report);
     const taken = name === undefined ? undefined : takenBy.get(name);
     if (taken)
       report.add([...entry.path, 'name'], `the name "${name}" is used twice, also by ${taken.join('.')}; names are unique`);
     else if (name !== undefined) takenBy.set(name, entry.path);
-    apis.push(readApi(entry, name, { pagination: global, formats: written.formats, rateLimit, requireIfMatch }, report));
-  }
-  return Object.freeze(apis);
+    return readApi(entry, name, global, report);
+  });
 }
 
 function nameOf({ key, path, value }: Entry<WrittenApi>, report: Report): string | undefined {
@@ -61,33 +58,33 @@ function readApi(
   global: Pick<ApiDeclaration, 'pagination' | 'formats' | 'rateLimit' | 'requireIfMatch'>,
   report: Report,
 ): ApiDeclaration {
+  const { rate_limit: rateLimit } = value;
   const placeholders = placeholdersOf(value.base_path, path, report);
   const pagination = readPagination(value.pagination, [...path, 'pagination'], global.pagination, report);
-  const formats = Object.freeze([...(value.formats ?? global.formats)]);
+  const formats = value.formats ?? global.formats;
   const list = readList(value, path, emptyList, report);
   const actions = (value.actions ?? []).map((action) =>
     readAction(action, placeholders, { formats, hidden: value.hidden, list }, report),
   );
-  return Object.freeze({
+  return {
     name: name ?? path.join('_'),
     class: value.class ?? unknownClass,
     controller: value.controller,
     basePath: value.base_path ?? '',
     baseRole: value.base_role,
     pagination,
-    rateLimit:
-      value.rate_limit === undefined ? global.rateLimit : value.rate_limit && readRateLimit(name ?? 'api', value.rate_limit),
+    rateLimit: rateLimit === undefined ? global.rateLimit : rateLimit && readRateLimit(name ?? 'api', rateLimit),
     requireIfMatch: value.require_if_match ?? global.requireIfMatch,
     defaultSort: list.defaultSort,
     list,
     formats,
     description: value.description,
-    actions: Object.freeze(actions),
-    path: Object.freeze([...path]),
-  });
+    actions,
+    path,
+  };
 }
 
-const unknownClass: Exported = Object.freeze({ name: '', qualifiedName: '', value: null });
+const unknownClass: Exported = { name: '', qualifiedName: '', value: null };
 
 /** Null where the base path is wrong, so that nothing is known about them. */
 function placeholdersOf(basePath: string | undefined, path: Path, report: Report): readonly string[] | null {
@@ -99,42 +96,39 @@ function placeholdersOf(basePath: string | undefined, path: Path, report: Report
   return names;
 }
 
+/** A wrong value counts as absent. */
 function readPagination(
-  written: {
-    readonly items_per_page: number | undefined;
-    readonly max_items_per_page: number | undefined;
-    readonly max_offset: number | undefined;
-    readonly count: 'exact' | 'estimated' | { readonly capped: number | undefined } | undefined;
-    readonly max_or_depth: number | undefined;
-    readonly max_or_groups: number | undefined;
-  },
+  { count, ...limits }: WrittenApi['pagination'],
   path: Path,
   fallback: PaginationDeclaration,
   report: Report,
 ): PaginationDeclaration {
-  const itemsPerPage = written.items_per_page ?? fallback.itemsPerPage;
-  const maxItemsPerPage = written.max_items_per_page ?? fallback.maxItemsPerPage;
+  const written = Object.entries(camelCased(limits)).filter(([, limit]) => limit !== undefined);
+  const pagination = { ...fallback, ...Object.fromEntries(written), count: countMode(count) ?? fallback.count };
+  const { itemsPerPage, maxItemsPerPage } = pagination;
   if (itemsPerPage > maxItemsPerPage && !report.touches(path)) {
     report.add(
       [...path, 'items_per_page'],
       `"items_per_page" (${itemsPerPage}) must not be greater than "max_items_per_page" (${maxItemsPerPage})`,
     );
   }
-  return Object.freeze({
-    itemsPerPage,
-    maxItemsPerPage,
-    maxOffset: written.max_offset ?? fallback.maxOffset,
-    count: countMode(written.count) ?? fallback.count,
-    maxOrDepth: written.max_or_depth ?? fallback.maxOrDepth,
-    maxOrGroups: written.max_or_groups ?? fallback.maxOrGroups,
-  });
+  return pagination;
 }
 
-function countMode(written: Parameters<typeof readPagination>[0]['count']): CountMode | undefined {
+function countMode(written: WrittenApi['pagination']['count']): CountMode | undefined {
   if (typeof written !== 'object') return written;
-  // one that is missing was reported
-  return written.capped === undefined ? undefined : Object.freeze({ capped: written.capped });
+  return written.capped === undefined ? undefined : { capped: written.capped };
 }
+
+/** A rate limit under the name that headers call it by; one without a number has been reported, and is none. */
+export function readRateLimit(
+  name: string,
+  { limit, window, by }: NonNullable<WrittenApi['rate_limit']>,
+): RateLimitDeclaration | null {
+  return limit === undefined ? null : { name, limit, window, by };
+}
+
+type Kind = ActionDeclaration['kind'];
 
 function readAction(
   { key, path, value }: Entry<WrittenAction>,
@@ -143,11 +137,12 @@ function readAction(
   report: Report,
 ): ActionDeclaration {
   const name = String(key);
+  const { association, description } = value;
   const kind = name === '_index' ? 'index' : name === '_entity' ? 'entity' : 'custom';
   const single = readSingle(name, kind, value['single-collection'], path, report);
-  if (value.association) checkAssociation(kind, single, value, path, report);
+  if (association) checkAssociation(kind, single, value, path, report);
   checkHandled(name, kind, value, path, report);
-  return Object.freeze({
+  return {
     name,
     kind,
     single,
@@ -157,24 +152,18 @@ function readAction(
     segment: value.path,
     requirements: readRequirements(value.requirements, single, placeholders, report),
     repeatable: value.repeatable,
-    association: readAssociation(value.association),
+    association: association && { property: association.property ?? '', types: association.types },
     list: readActionList(value, path, single, ofApi.list, report),
-    formats: value.formats ? Object.freeze([...value.formats]) : ofApi.formats,
-    descriptions: readDescriptions(value.description),
+    formats: value.formats ?? ofApi.formats,
+    descriptions: byMethod((method) => (typeof description === 'string' ? description : (description?.[method] ?? null))),
     hidden: value.hidden ?? ofApi.hidden,
     body: value.body,
     result: value.result,
-    path: Object.freeze([...path]),
-  });
+    path,
+  };
 }
 
-function readSingle(
-  name: string,
-  kind: ActionDeclaration['kind'],
-  written: string | undefined,
-  path: Path,
-  report: Report,
-): boolean {
+function readSingle(name: string, kind: Kind, written: string | undefined, path: Path, report: Report): boolean {
   const fixed = kind === 'index' ? 'collection' : kind === 'entity' ? 'single' : null;
   if (fixed !== null && written !== undefined && written !== fixed) {
     report.add([...path, 'single-collection'], `"single-collection" of ${name} is always ${fixed}; leave it out`);
@@ -182,34 +171,25 @@ function readSingle(
   return (fixed ?? written ?? 'single') === 'single';
 }
 
-function readMethods(kind: ActionDeclaration['kind'], value: WrittenAction, path: Path, report: Report): readonly HttpMethod[] {
+function readMethods(kind: Kind, value: WrittenAction, path: Path, report: Report): readonly HttpMethod[] {
   if (value.methods) {
     const methods = httpMethods.filter((method) => value.methods?.[method]);
     if (methods.length === 0 && !report.touches([...path, 'methods'])) {
       report.add([...path, 'methods'], 'no method is enabled; set one to true, for example "methods: { GET: true }"');
     }
-    return Object.freeze(methods);
+    return methods;
   }
-  if (kind !== 'custom') return Object.freeze(['GET', 'HEAD'] as const);
-  if (value.association) return Object.freeze(['POST', 'DELETE'] as const);
+  if (kind !== 'custom') return ['GET', 'HEAD'];
+  if (value.association) return ['POST', 'DELETE'];
   // A wrong "methods" or "association" has been reported; saying more would only confuse.
   if (!report.touches([...path, 'methods']) && !report.touches([...path, 'association'])) {
     report.add(path, 'no method is enabled; a custom action needs "methods", for example "methods: { POST: true }"');
   }
-  return Object.freeze([]);
+  return [];
 }
 
 function byMethod(textOf: (method: HttpMethod) => string | null): Readonly<Partial<Record<HttpMethod, string>>> {
-  const texts: Partial<Record<HttpMethod, string>> = {};
-  for (const method of httpMethods) {
-    const found = textOf(method);
-    if (found !== null) texts[method] = found;
-  }
-  return Object.freeze(texts);
-}
-
-function readDescriptions(written: WrittenAction['description']): ActionDeclaration['descriptions'] {
-  return byMethod((method) => (typeof written === 'string' ? written : (written?.[method] ?? null)));
+  return Object.fromEntries(httpMethods.map((method) => [method, textOf(method)]).filter(([, text]) => text !== null));
 }
 
 function readRequirements(
@@ -231,7 +211,7 @@ function readRequirements(
     const problem = regularExpressionProblem(entry.value);
     if (problem) report.add(entry.path, `the requirement of "${name}" is not a regular expression: ${problem}`);
   }
-  return Object.freeze(requirements);
+  return requirements;
 }
 
 function regularExpressionProblem(source: string): string | null {
@@ -246,13 +226,7 @@ function regularExpressionProblem(source: string): string | null {
   }
 }
 
-function checkAssociation(
-  kind: ActionDeclaration['kind'],
-  single: boolean,
-  value: WrittenAction,
-  path: Path,
-  report: Report,
-): void {
+function checkAssociation(kind: Kind, single: boolean, value: WrittenAction, path: Path, report: Report): void {
   const at = [...path, 'association'];
   if (kind !== 'custom')
     report.add(at, '"association" belongs to a custom action, not to a default one; choose another action name', 'key');
@@ -265,7 +239,7 @@ function checkAssociation(
 /** What is supplied is known; only what a handler takes and gives is worth a word. */
 function checkHandled(
   name: string,
-  kind: ActionDeclaration['kind'],
+  kind: Kind,
   { association, body, controller_action: handler, methods, result }: WrittenAction,
   path: Path,
   report: Report,
@@ -287,9 +261,4 @@ function checkHandled(
     );
   else if (methods && !methods.POST && !methods.PUT && !methods.PATCH && !methods.DELETE)
     report.add(at, '"body" needs a method that has one: POST, PUT, PATCH or DELETE', 'key');
-}
-
-function readAssociation(written: WrittenAction['association']): AssociationDeclaration | null {
-  if (!written) return null;
-  return Object.freeze({ property: written.property ?? '', types: Object.freeze([...written.types]) });
 }

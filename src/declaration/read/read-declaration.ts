@@ -1,11 +1,12 @@
+import { camelCased } from '../camel-case.ts';
 import { type CheckContext, check } from '../check.ts';
 import { unreadable } from '../placeholders.ts';
+import { deepFreeze } from '../plain-object.ts';
 import type { Report } from '../report.ts';
 import { appMain, routes, type WrittenAppMain } from '../schema.ts';
 import type { Source } from '../source.ts';
-import type { Catalog, DatabaseDeclaration, Declaration, OpenApiDeclaration, ServerDeclaration } from '../types.ts';
-import { readApis } from './read-apis.ts';
-import { readRateLimit } from './read-rate-limit.ts';
+import type { Catalog, Declaration, ServerDeclaration } from '../types.ts';
+import { readApis, readRateLimit } from './read-apis.ts';
 import { readRoutes } from './read-routes.ts';
 import { readSecurity } from './read-security.ts';
 
@@ -16,16 +17,17 @@ import { readSecurity } from './read-security.ts';
 export function readDeclaration(source: Source, catalog: Catalog, report: Report, options: { production: boolean }): Declaration {
   const context: CheckContext = { report, catalog };
   const written = checkAppMain(source.value.app_main, context);
+  const { database, exports, formats, openapi } = camelCased(written);
   const entries = source.value.routes === unreadable ? null : check(routes, source.value.routes, ['routes'], context);
-  return Object.freeze({
+  return deepFreeze({
     apis: readApis(written, report),
-    routes: entries ? readRoutes(entries, catalog, report) : Object.freeze([]),
-    database: readDatabase(written.database),
+    routes: entries ? readRoutes(entries, catalog, report) : [],
+    database: { ...database, schema: database.schema ?? (database.url.startsWith('sqlite:') ? 'update' : 'none') },
     security: readSecurity(written.security, catalog, report, options),
     server: readServer(written.server),
-    exports: Object.freeze({ atOnce: written.exports.at_once, stallTimeout: written.exports.stall_timeout }),
-    openapi: readOpenApi(written.openapi),
-    formats: Object.freeze([...written.formats]),
+    exports,
+    openapi: { ...openapi, docs: openapi.path === null ? null : openapi.docs },
+    formats,
   });
 }
 
@@ -34,50 +36,12 @@ function checkAppMain(value: unknown, context: CheckContext): WrittenAppMain {
   return written as WrittenAppMain;
 }
 
-function readDatabase(written: WrittenAppMain['database']): DatabaseDeclaration {
-  const {
-    url,
-    pool,
-    connect_timeout: connectTimeout,
-    statement_timeout: statementTimeout,
-    prepared_statements: preparedStatements,
-  } = written;
-  const schema = written.schema ?? (url.startsWith('sqlite:') ? 'update' : 'none');
-  return Object.freeze({ url, schema, pool, connectTimeout, statementTimeout, preparedStatements });
-}
-
-function readOpenApi(written: WrittenAppMain['openapi']): OpenApiDeclaration {
-  return Object.freeze({ ...written, docs: written.path === null ? null : written.docs });
-}
-
-function readServer(written: WrittenAppMain['server']): ServerDeclaration {
-  const { host, port, health, idempotency } = written;
-  return Object.freeze({
-    host,
-    port,
-    baseUrl: written.base_url,
-    bodyLimit: written.body_limit,
-    jsonDepth: written.json_depth,
-    urlLimit: written.url_limit,
-    headerLimit: written.header_limit,
-    maxParameters: written.max_parameters,
-    parameterLimit: written.parameter_limit,
-    headerTimeout: written.header_timeout,
-    requestTimeout: written.request_timeout,
-    handlerTimeout: written.handler_timeout,
-    keepAliveTimeout: written.keep_alive_timeout,
-    maxConcurrent: written.max_concurrent,
-    busyConcurrent: written.busy_concurrent,
-    shutdownTimeout: written.shutdown_timeout,
-    trustProxy: Object.freeze([...written.trust_proxy]),
-    rateLimit: written.rate_limit && readRateLimit('default', written.rate_limit),
-    rateLimitStore: written.rate_limit?.store ?? 'memory',
-    idempotency: idempotency && Object.freeze({ ttl: idempotency.ttl, answerLimit: idempotency.answer_limit }),
-    requireIfMatch: written.require_if_match,
-    health: Object.freeze({ live: health?.live ?? null, ready: health?.ready ?? null }),
-    requestIdHeader: written.request_id,
-    metrics: written.metrics && Object.freeze({ ...written.metrics }),
-    timing: written.timing,
-    log: Object.freeze({ level: written.log.level, redact: Object.freeze([...written.log.redact]) }),
-  });
+function readServer({ health, rate_limit, request_id, ...written }: WrittenAppMain['server']): ServerDeclaration {
+  return {
+    ...camelCased(written),
+    rateLimit: rate_limit && readRateLimit('default', rate_limit),
+    rateLimitStore: rate_limit?.store ?? 'memory',
+    health: health ?? { live: null, ready: null },
+    requestIdHeader: request_id,
+  };
 }

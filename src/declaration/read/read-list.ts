@@ -5,30 +5,19 @@ import type { DeclaredPath, ListDeclaration, Path, SearchDeclaration, SortKey } 
 type WrittenList = Pick<WrittenApi | WrittenAction, 'filters' | 'sort' | 'default_sort' | 'search'>;
 
 /** What can be asked of a list that declares nothing. */
-export const emptyList: ListDeclaration = Object.freeze({
-  filters: Object.freeze([]),
-  sort: Object.freeze([]),
-  search: null,
-  defaultSort: Object.freeze([]),
-  defaultSortPath: Object.freeze([]),
-});
+export const emptyList: ListDeclaration = { filters: [], sort: [], search: null, defaultSort: [], defaultSortPath: [] };
 
 /** What can be asked of a list. A key that was not written is that of `fallback`. */
 export function readList(written: WrittenList, path: Path, fallback: ListDeclaration, report: Report): ListDeclaration {
-  return Object.freeze({
-    filters: written.filters
-      ? Object.freeze(
-          written.filters.map(({ key, path: at, value }) =>
-            Object.freeze({ field: String(key), path: at, operators: Object.freeze([...value]) }),
-          ),
-        )
-      : fallback.filters,
-    sort: written.sort ? declaredPaths(written.sort, [...path, 'sort']) : fallback.sort,
-    search: written.search ? readSearch(written.search, [...path, 'search']) : fallback.search,
-    ...(written.default_sort
-      ? readDefaultSort(written.default_sort, [...path, 'default_sort'], report)
-      : { defaultSort: fallback.defaultSort, defaultSortPath: fallback.defaultSortPath }),
-  });
+  return {
+    ...fallback,
+    ...(written.filters && {
+      filters: written.filters.map(({ key, path: at, value }) => ({ field: String(key), path: at, operators: value })),
+    }),
+    ...(written.sort && { sort: declaredPaths(written.sort, [...path, 'sort']) }),
+    ...(written.search && { search: readSearch(written.search, [...path, 'search']) }),
+    ...(written.default_sort && readDefaultSort(written.default_sort, [...path, 'default_sort'], report)),
+  };
 }
 
 const listKeys = ['filters', 'sort', 'default_sort', 'search'] as const;
@@ -50,15 +39,13 @@ export function readActionList(
 }
 
 function readSearch(written: NonNullable<WrittenList['search']>, path: Path): SearchDeclaration | null {
-  const using = 'fields' in written ? written.using : 'like';
-  const fields = 'fields' in written ? written.fields : written;
-  if (!fields || fields.length === 0) return null;
-  const at = 'fields' in written ? [...path, 'fields'] : path;
-  return Object.freeze({ fields: declaredPaths(fields, at), using, path: Object.freeze([...path]) });
+  const { fields, using, at } =
+    'fields' in written ? { ...written, at: [...path, 'fields'] } : { fields: written, using: 'like' as const, at: path };
+  return fields && fields.length > 0 ? { fields: declaredPaths(fields, at), using, path } : null;
 }
 
 function declaredPaths(fields: readonly string[], path: Path): readonly DeclaredPath[] {
-  return Object.freeze(fields.map((field, i) => Object.freeze({ field, path: Object.freeze([...path, i]) })));
+  return fields.map((field, i) => ({ field, path: [...path, i] }));
 }
 
 function readDefaultSort(
@@ -66,14 +53,12 @@ function readDefaultSort(
   path: Path,
   report: Report,
 ): Pick<ListDeclaration, 'defaultSort' | 'defaultSortPath'> {
-  if (written.length === 0) return { defaultSort: Object.freeze([]), defaultSortPath: Object.freeze([]) };
   const keys = written.map(
-    (key): SortKey =>
-      Object.freeze(key.startsWith('-') ? { property: key.slice(1), direction: 'desc' } : { property: key, direction: 'asc' }),
+    (key): SortKey => (key.startsWith('-') ? { property: key.slice(1), direction: 'desc' } : { property: key, direction: 'asc' }),
   );
   for (const [i, { property }] of keys.entries()) {
     if (keys.findIndex((other) => other.property === property) < i)
       report.add([...path, i], `the property "${property}" is in "default_sort" twice`);
   }
-  return { defaultSort: Object.freeze(keys), defaultSortPath: Object.freeze([...path]) };
+  return { defaultSort: keys, defaultSortPath: keys.length === 0 ? [] : path };
 }

@@ -29,9 +29,9 @@ export function readRoutes(written: WrittenRoutes, catalog: Catalog, report: Rep
     if (taken !== undefined)
       report.add(at, `the resource "${resource}" is loaded twice, also by "${taken}"; remove one of the entries`);
     takenBy.set(resource, name);
-    if (!report.touches(path)) entries.push(Object.freeze({ name, service, method, path: Object.freeze([...path]) }));
+    if (!report.touches(path)) entries.push({ name, service, method, path });
   }
-  return Object.freeze(entries);
+  return entries;
 }
 
 /** A service is an object, or a class of which one is made. */

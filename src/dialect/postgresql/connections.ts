@@ -1,4 +1,4 @@
-import { coalescing } from '../../database/executor.ts';
+import { coalesced } from '../../database/executor.ts';
 import type { Mapper, RequestEntityManager } from '../../database/mapper.ts';
 import type { StatementWatch } from '../../database/statement-watch.ts';
 import type { DatabaseDeclaration } from '../../declaration/types.ts';
@@ -18,7 +18,8 @@ export function postgresConnections(database: DatabaseDeclaration): {
     remedy: 'start the server, or check app_main.database.url',
     async executor(watch) {
       const { postgresExecutor } = await import('./executor.ts');
-      return coalescing(postgresExecutor(database, watch));
+      const executor = postgresExecutor(database, watch);
+      return { ...executor, rows: coalesced(executor.rows) };
     },
     async writer(watch) {
       const { postgresWriter } = await import('./writer.ts');

@@ -1,14 +1,13 @@
 import type { Executor, Statement } from '../../database/executor.ts';
-import { takeNext } from '../../database/next-task.ts';
-import { QueueTimeout } from '../../database/queue-timeout.ts';
 import { StatementCosts } from '../../database/statement-costs.ts';
 import type { StatementWatch } from '../../database/statement-watch.ts';
 import { closedError } from '../../database/unavailable.ts';
 import type { DatabaseDeclaration } from '../../declaration/types.ts';
-import { isStale, PostgresLink } from './link.ts';
+import { type Answered, isStale, PostgresLink } from './link.ts';
+import { LinkPool } from './link-pool.ts';
 
 /** Compiled reads share a few connections, on each of which statements follow one another without waiting for answers. */
-const shortLinks = 2;
+const sharedLinks = 2;
 
 /** Those that take long have connections of their own, one statement at a time on each, as others would wait behind them. */
 const longLinks = 2;
@@ -19,28 +18,20 @@ const longest = 20;
 /** The code of a statement that was ended for taking too long. */
 const timedOut = '57014';
 
-interface Task {
-  /** When it began to wait; 0 where it does not. */
-  readonly since: number;
-  readonly statement: Statement;
-  readonly parameters: readonly unknown[];
-  readonly resolve: (rows: unknown[][]) => void;
-  readonly reject: (error: Error) => void;
-}
-
 /** Sends prepared statements over a few connections apart from the mapper's pool. */
 export function postgresExecutor(database: DatabaseDeclaration, watch: StatementWatch = {}): Executor {
   const costs = new StatementCosts();
-  const links: (PostgresLink | undefined)[] = Array(shortLinks + longLinks).fill(undefined);
-  const waiting: Task[] = [];
-  const patience = new QueueTimeout(waiting, database.statementTimeout);
-  /** What runs on each of the connections for what takes long. */
-  const running: (Task | null)[] = Array(longLinks).fill(null);
+  const answered: Answered = (took, error, statement, parameters) => {
+    if (!error || (error as { code?: string }).code === timedOut) costs.note(statement, parameters, took);
+    watch.answered?.(took, error !== null);
+  };
+  const pool = new LinkPool(database, { answered, most: longLinks, timeout: database.statementTimeout });
+  const links: (PostgresLink | undefined)[] = Array(sharedLinks).fill(undefined);
   let next = 0;
   let closed = false;
 
   function open(position: number): PostgresLink {
-    const link = new PostgresLink(database, () => forget(position, link), watch);
+    const link = new PostgresLink(database, () => forget(position, link), answered);
     links[position] = link;
     return link;
   }
@@ -50,49 +41,36 @@ export function postgresExecutor(database: DatabaseDeclaration, watch: Statement
     if (links[position] === link) links[position] = undefined;
   }
 
-  function send(position: number, task: Task, isRepeated = false): void {
-    const { statement, parameters } = task;
-    const link = links[position] ?? open(position);
-    link.send(statement, parameters, (error, rows, took) => {
-      if (!error || (error as { code?: string }).code === timedOut) costs.note(statement, parameters, took);
-      if (error && isStale(error)) {
-        if (links[position] === link) {
-          links[position] = undefined;
-          link.end().catch(() => undefined);
-        }
-        if (!isRepeated) {
-          send(position, task, true);
-          return;
-        }
-      }
-      if (error) task.reject(error);
-      else task.resolve(rows);
-      if (position >= shortLinks) {
-        running[position - shortLinks] = null;
-        proceed();
-      }
-    });
-  }
-
   /** The connection on which the fewest wait, and each in turn where there is no difference. */
-  function shortLink(): number {
-    next = (next + 1) % shortLinks;
+  function leastUsed(): number {
+    next = (next + 1) % sharedLinks;
     let best = next;
-    for (let i = 1; i < shortLinks; i++) {
-      const other = (next + i) % shortLinks;
+    for (let i = 1; i < sharedLinks; i++) {
+      const other = (next + i) % sharedLinks;
       if ((links[other]?.pending ?? 0) < (links[best]?.pending ?? 0)) best = other;
     }
     return best;
   }
 
-  /** Sends what takes long, as far as there are connections for it that have nothing to do. */
-  function proceed(): void {
-    for (let place = 0; place < longLinks && waiting.length > 0; place++) {
-      if (running[place]) continue;
-      const task = takeNext(waiting, running);
-      running[place] = task;
-      send(shortLinks + place, task);
-    }
+  function sendShared(statement: Statement, parameters: readonly unknown[]): Promise<unknown[][]> {
+    const position = leastUsed();
+    const link = links[position] ?? open(position);
+    return link.send(statement, parameters).catch((error: unknown) => {
+      if (!isStale(error)) throw error;
+      if (links[position] === link) {
+        links[position] = undefined;
+        link.end().catch(() => undefined);
+      }
+      return (links[position] ?? open(position)).send(statement, parameters);
+    });
+  }
+
+  function sendAlone(statement: Statement, parameters: readonly unknown[]): Promise<unknown[][]> {
+    const send = () => pool.use((link) => link.send(statement, parameters), statement.name);
+    return send().catch((error: unknown) => {
+      if (!isStale(error)) throw error;
+      return send();
+    });
   }
 
   function isLong(statement: Statement, parameters: readonly unknown[]): boolean {
@@ -102,24 +80,19 @@ export function postgresExecutor(database: DatabaseDeclaration, watch: Statement
 
   return {
     format: 'text',
-    rows: (statement, parameters) =>
-      new Promise((resolve, reject) => {
-        if (closed) reject(closedError());
-        else if (isLong(statement, parameters)) {
-          waiting.push({ since: performance.now(), statement, parameters, resolve, reject });
-          proceed();
-          if (waiting.length > 0) patience.watch();
-        } else send(shortLink(), { since: 0, statement, parameters, resolve, reject });
-      }),
-    underWay: () => links.reduce((sum, link) => sum + (link?.pending ?? 0), waiting.length),
+    rows(statement, parameters) {
+      if (closed) return Promise.reject(closedError());
+      return isLong(statement, parameters) ? sendAlone(statement, parameters) : sendShared(statement, parameters);
+    },
+    underWay: () => links.reduce((sum, link) => sum + (link?.pending ?? 0), pool.counts.used + pool.counts.waiting),
     connections: () => {
-      const open = links.filter((link) => link !== undefined);
-      return { open: open.length, used: open.filter(({ pending }) => pending > 0).length, waiting: waiting.length };
+      const shared = links.filter((link) => link !== undefined);
+      const { open, used, waiting } = pool.counts;
+      return { open: shared.length + open, used: shared.filter(({ pending }) => pending > 0).length + used, waiting };
     },
     async close() {
       closed = true;
-      for (const task of waiting.splice(0)) task.reject(closedError());
-      await Promise.allSettled(links.map((link) => link?.end()));
+      await Promise.allSettled([pool.close(), ...links.map((link) => link?.end())]);
     },
   };
 }

@@ -4,14 +4,11 @@ import type { Statement } from '../../database/executor.ts';
 import type { StatementWatch } from '../../database/statement-watch.ts';
 import { closedError, lostError } from '../../database/unavailable.ts';
 import type { DatabaseDeclaration } from '../../declaration/types.ts';
-import { RowsQuery, textsOf } from './rows-query.ts';
-import { SilenceWatch, silenceOf } from './silence.ts';
+import { RowsQuery } from './rows-query.ts';
+import { SilenceWatch } from './silence.ts';
 
 /** Statements that a connection keeps prepared; those beyond are parsed each time. */
 const keptStatements = 1000;
-
-/** Leaves every value as the server writes it. */
-export const asText = { getTypeParser: () => (value: unknown) => value } as unknown as pg.CustomTypesConfig;
 
 /** Text forms that the serializers know. The time zone stays the server's, as conditions of an application may depend on it. */
 const settings = '-c datestyle=ISO -c bytea_output=hex -c extra_float_digits=1';
@@ -19,8 +16,8 @@ const settings = '-c datestyle=ISO -c bytea_output=hex -c extra_float_digits=1';
 /** A prepared statement that cannot go on: its tables have changed, or somebody between us and the server has dropped it. */
 const stale = new Set(['0A000', '26000', '42P05']);
 
-/** What became of a statement, and the milliseconds that the server had for it. */
-export type Outcome = (error: Error | null, rows: unknown[][], took: number) => void;
+/** Is told of each statement that the server has answered, and the milliseconds that it had for it. */
+export type Answered = (took: number, error: Error | null, statement: Statement, parameters: readonly unknown[]) => void;
 
 /** One pipelined connection: what is sent on it does not wait for the answers to what was sent before. */
 export class PostgresLink {
@@ -30,19 +27,18 @@ export class PostgresLink {
   readonly #keepsStatements: boolean;
   readonly #prepared = new Set<string>();
   readonly #connected: Promise<unknown>;
+  readonly #silence: SilenceWatch;
+  readonly #answered: Answered;
   #isOpen = false;
   #isEnding = false;
+  #isBroken = false;
   #answeredAt = 0;
-  /** When something was sent after nothing was. */
-  #askedAt = 0;
-  readonly #silence: SilenceWatch | null;
 
-  readonly #answered: StatementWatch['answered'];
-
-  constructor(database: DatabaseDeclaration, onEnd: () => void, watch: StatementWatch = {}) {
-    this.#answered = watch.answered;
+  constructor(database: DatabaseDeclaration, onEnd: () => void, answered: Answered) {
+    this.#answered = answered;
     const { connectTimeout, preparedStatements, readOnly, statementTimeout, url } = database;
     this.#keepsStatements = preparedStatements;
+    this.#silence = new SilenceWatch(database);
     this.#client = new pg.Client({
       // a pooler that cannot have prepared statements does not take settings either
       connectionString: withSettings(url, [preparedStatements && settings, readOnly && '-c default_transaction_read_only=on']),
@@ -56,30 +52,24 @@ export class PostgresLink {
       this.#isOpen = true;
     });
     this.#connected.catch(onEnd);
-    const limit = silenceOf(database);
-    this.#silence =
-      limit === null
-        ? null
-        : new SilenceWatch(
-            limit,
-            () => (this.pending > 0 ? Math.max(this.#askedAt, this.#answeredAt) : null),
-            () => streamOf(this.#client).destroy(),
-          );
   }
 
-  send(statement: Statement, parameters: readonly unknown[], outcome: Outcome): void {
+  /** Whether nothing is left on it of what it was used for: no transaction, no statement, no prepared statement that cannot go on. */
+  get isClean(): boolean {
+    return !this.#isBroken && this.pending === 0 && this.#client.getTransactionStatus() === 'I';
+  }
+
+  send(statement: Statement, parameters: readonly unknown[]): Promise<unknown[][]> {
     this.pending++;
-    if (this.#isOpen) {
-      this.#query(statement, parameters, outcome);
-      return;
-    }
-    this.#connected.then(
-      () => this.#query(statement, parameters, outcome),
-      (error: Error) => {
-        this.pending--;
-        outcome(tellable(error), [], 0);
-      },
-    );
+    return new Promise((resolve, reject) => {
+      const query = () => this.#query(statement, parameters, resolve, reject);
+      if (this.#isOpen) query();
+      else
+        this.#connected.then(query, (error: Error) => {
+          this.pending--;
+          reject(tellable(error));
+        });
+    });
   }
 
   /** Ends the connection when what was sent on it has been answered. */
@@ -91,44 +81,47 @@ export class PostgresLink {
 
   /** Ends the connection at once, and what the server is doing for it. */
   abandon(): void {
-    this.#isEnding = true;
     if (this.#isOpen && this.pending > 0) cancelWork(this.#client);
-    this.#connected.then(() => this.#client.end()).catch(() => undefined);
+    this.end().catch(() => undefined);
   }
 
-  #query({ name, text }: Statement, parameters: readonly unknown[], outcome: Outcome): void {
-    const sentAt = performance.now();
-    if (this.pending === 1) {
-      this.#askedAt = sentAt;
-      this.#silence?.watch();
+  #query(
+    statement: Statement,
+    parameters: readonly unknown[],
+    resolve: (rows: unknown[][]) => void,
+    reject: (error: Error) => void,
+  ): void {
+    const { name, text } = statement;
+    if (this.#isEnding) {
+      this.pending--;
+      reject(closedError());
+      return;
     }
+    if (this.pending === 1) this.#silence.watch(this.#client);
+    const sentAt = performance.now();
     const settle = (error: Error | null, rows: unknown[][]) => {
       const now = performance.now();
       // it had to wait for the answers to those before it
       const took = now - Math.max(sentAt, this.#answeredAt);
       this.#answeredAt = now;
       this.pending--;
-      this.#answered?.(took, error !== null);
-      outcome(error && tellable(error), rows, took);
+      this.#answered(took, error, statement, parameters);
+      if (!error) {
+        resolve(rows);
+        return;
+      }
+      if ((error as { severity?: string }).severity !== 'ERROR' || isStale(error)) this.#isBroken = true;
+      reject(tellable(error));
     };
-    if (this.#isEnding) {
-      settle(closedError(), []);
-      return;
-    }
-    const isKept = this.#keepsStatements && (this.#prepared.has(name) || this.#prepared.size < keptStatements);
+    const isKept = name !== '' && this.#keepsStatements && (this.#prepared.has(name) || this.#prepared.size < keptStatements);
     if (isKept) this.#prepared.add(name);
-    const values = textsOf(parameters);
-    if (values) this.#client.query(new RowsQuery(isKept ? name : '', text, values, settle));
-    else {
-      const query = { ...(isKept && { name }), text, values: parameters as unknown[], rowMode: 'array' as const, types: asText };
-      this.#client.query(query, (error, result) => settle(error ?? null, error ? [] : result.rows));
-    }
+    this.#client.query(new RowsQuery(isKept ? name : '', text, parameters, settle));
   }
 }
 
-/** What a connection writes to and reads from. */
-export function streamOf(client: unknown): { destroy(): void } {
-  return (client as { connection: { stream: { destroy(): void } } }).connection.stream;
+/** Tells a watch of what was answered. */
+export function answeredTo({ answered }: StatementWatch): Answered {
+  return (took, error) => answered?.(took, error !== null);
 }
 
 /** What the server has told about a connection, for whoever wants to end its work from another one. */
@@ -153,7 +146,7 @@ function cancelWork(client: pg.Client): void {
   socket.on('connect', () => socket.end(request));
 }
 
-export function isStale(error: Error): boolean {
+export function isStale(error: unknown): boolean {
   return stale.has((error as { code?: string }).code ?? '');
 }
 

@@ -1,6 +1,6 @@
 import { awaited, type StatementWatch, timedAsync } from '../../database/statement-watch.ts';
 import type { DatabaseDeclaration } from '../../declaration/types.ts';
-import { silenceOf } from './silence.ts';
+import { SilenceWatch } from './silence.ts';
 
 /** What we need to know of a pool of `pg`, which is loaded only where it is used. */
 export interface Pool {
@@ -16,12 +16,7 @@ interface Client {
   release?(error?: Error): void;
   once(event: 'end', listener: () => void): unknown;
   query(...args: unknown[]): unknown;
-  readonly connection: { readonly stream: { destroy(): void } };
-  _getActiveQuery(): unknown;
 }
-
-/** Milliseconds between two looks. */
-const beat = 500;
 
 /** Milliseconds after which a client whose connection has ended is taken back from a holder that did not release it. */
 const releaseDelay = 500;
@@ -46,32 +41,8 @@ export function reclaimLost(pool: Pool): void {
 
 /** Cuts connections of a pool on which the server does not answer any more; the pool opens others. */
 export function watchPool(pool: Pool, database: DatabaseDeclaration): void {
-  const limit = silenceOf(database);
-  if (limit === null) return;
-  const used = new Map<Client, { readonly query: unknown; readonly since: number }>();
-  let timer: NodeJS.Timeout | null = null;
-
-  function look(): void {
-    const now = performance.now();
-    for (const [client, { query, since }] of used) {
-      const current = client._getActiveQuery() ?? null;
-      if (current === null) used.delete(client);
-      else if (current !== query) used.set(client, { query: current, since: now });
-      else if (now - since >= (limit as number)) {
-        used.delete(client);
-        client.connection.stream.destroy();
-      }
-    }
-    if (used.size > 0 || timer === null) return;
-    clearInterval(timer);
-    timer = null;
-  }
-
-  pool.on('acquire', (client) => {
-    used.set(client, { query: null, since: performance.now() });
-    timer ??= setInterval(look, beat).unref();
-  });
-  pool.on('remove', (client) => used.delete(client));
+  const silence = new SilenceWatch(database);
+  pool.on('acquire', (client) => silence.watch(client));
 }
 
 /** Watches what is sent over the connections of a pool, from the first use of each on after there is somebody who watches. */

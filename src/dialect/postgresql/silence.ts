@@ -2,11 +2,12 @@
 const grace = 1000;
 
 /** Milliseconds between two looks. */
-const beat = 500;
+const beat = 250;
 
-/** The milliseconds after which a server that has answered nothing is given up; null where statements may take any time. */
-export function silenceOf({ statementTimeout }: { readonly statementTimeout: number }): number | null {
-  return statementTimeout > 0 ? statementTimeout + grace : null;
+/** A client of `pg`, and what it waits for. */
+interface Client {
+  _getActiveQuery(): unknown;
+  readonly connection: { readonly stream: { destroy(): void } };
 }
 
 /**
@@ -15,30 +16,34 @@ export function silenceOf({ statementTimeout }: { readonly statementTimeout: num
  */
 export class SilenceWatch {
   readonly #limit: number;
-  readonly #askedAt: () => number | null;
-  readonly #cut: () => void;
+  readonly #asked = new Map<Client, { readonly query: unknown; readonly since: number }>();
   #timer: NodeJS.Timeout | null = null;
 
-  /**
-   * @param limit Milliseconds without an answer.
-   * @param askedAt Since when an answer is waited for; null where none is.
-   */
-  constructor(limit: number, askedAt: () => number | null, cut: () => void) {
-    this.#limit = limit;
-    this.#askedAt = askedAt;
-    this.#cut = cut;
+  /** @param statementTimeout Milliseconds after which the server ends a statement; 0: never, and nothing is cut. */
+  constructor({ statementTimeout }: { readonly statementTimeout: number }) {
+    this.#limit = statementTimeout > 0 ? statementTimeout + grace : Number.POSITIVE_INFINITY;
   }
 
-  /** To be called whenever something was asked. */
-  watch(): void {
-    if (this.#timer === null) this.#timer = setInterval(() => this.#look(), beat).unref();
+  /** To be called when a client that had nothing to do is used. */
+  watch(client: unknown): void {
+    if (this.#limit === Number.POSITIVE_INFINITY) return;
+    this.#asked.set(client as Client, { query: null, since: 0 });
+    this.#timer ??= setInterval(() => this.#look(), beat).unref();
   }
 
   #look(): void {
-    const askedAt = this.#askedAt();
-    if (askedAt !== null && performance.now() - askedAt < this.#limit) return;
-    clearInterval(this.#timer ?? undefined);
+    const now = performance.now();
+    for (const [client, { query, since }] of this.#asked) {
+      const current = client._getActiveQuery() ?? null;
+      if (current === null) this.#asked.delete(client);
+      else if (current !== query) this.#asked.set(client, { query: current, since: now });
+      else if (now - since >= this.#limit) {
+        this.#asked.delete(client);
+        client.connection.stream.destroy();
+      }
+    }
+    if (this.#asked.size > 0 || this.#timer === null) return;
+    clearInterval(this.#timer);
     this.#timer = null;
-    if (askedAt !== null) this.#cut();
   }
 }

@@ -12,7 +12,7 @@ export function sqliteConnections(kysely: SqliteFileDialect): Connections {
       const { keepingCounts } = await import('./kept-counts.ts');
       const executor = sqliteExecutor(kysely, watch);
       // a database in memory has one connection, and SQLite does not report its own commits to it
-      return kysely.threads ? keepingCounts(executor, kysely) : executor;
+      return kysely.file === null ? executor : keepingCounts(executor, kysely);
     },
     async writer(watch) {
       const { sqliteWriter } = await import('./writer.ts');
@@ -25,10 +25,10 @@ export function sqliteConnections(kysely: SqliteFileDialect): Connections {
     watch: (watch) => kysely.watch(watch),
     pool: () => null,
     // a database in memory has one connection: an open transaction would hold up everybody else
-    hasSnapshots: kysely.source !== null,
+    hasSnapshots: kysely.file !== null,
     rowSteps,
     refuseWrites: () => kysely.refuseWrites(),
-    memory: kysely.source === null ? memoryOf(kysely) : null,
+    memory: kysely.file === null ? memoryOf(kysely) : null,
   });
 }
 

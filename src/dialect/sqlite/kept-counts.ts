@@ -1,8 +1,9 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { type Executor, identityOf, type Statement } from '../../database/executor.ts';
+import { LruCache } from '../../database/lru-cache.ts';
 import type { SqliteFileDialect } from './kysely-dialect.ts';
 
-/** Counts that are kept; beyond that the oldest goes. */
+/** Counts that are kept. */
 const keptCounts = 1000;
 
 /** What can count otherwise although no row has changed. */
@@ -19,8 +20,8 @@ interface Kept {
  * answer, which SQLite tells at once, by whatever process it was.
  */
 export function keepingCounts(executor: Executor, dialect: Pick<SqliteFileDialect, 'read'>): Executor {
-  const kept = new Map<string, Kept>();
-  const steady = new Map<string, boolean>();
+  const steady = new LruCache<boolean>(keptCounts);
+  let kept = new LruCache<Kept>(keptCounts);
   let asked: { readonly db: DatabaseSync; readonly statement: StatementSync } | null = null;
 
   /** Another one after each commit of another connection; the one that reads makes none itself. */
@@ -28,28 +29,21 @@ export function keepingCounts(executor: Executor, dialect: Pick<SqliteFileDialec
     if (asked?.db !== db) {
       asked = { db, statement: db.prepare('pragma data_version') };
       // what an earlier connection was told means nothing here
-      kept.clear();
+      kept = new LruCache(keptCounts);
     }
     return asked.statement.get()?.data_version;
   }
 
   function isSteadyCount({ name, text }: Statement): boolean {
-    let is = steady.get(name);
-    if (is === undefined) {
-      is = /^select count\(/i.test(text) && !unsteady.test(text);
-      if (steady.size >= keptCounts) steady.clear();
-      steady.set(name, is);
-    }
-    return is;
+    return steady.get(name, () => /^select count\(/i.test(text) && !unsteady.test(text));
   }
 
   async function counted(statement: Statement, parameters: readonly unknown[]): Promise<unknown[][]> {
     const key = `${statement.name} ${parameters.map(identityOf).join()}`;
     const version = await dialect.read(versionOf);
     const known = kept.get(key);
-    if (known?.version === version && known) return known.rows;
+    if (known && known.version === version) return known.rows;
     const rows = await executor.rows(statement, parameters);
-    if (kept.size >= keptCounts) kept.delete(kept.keys().next().value as string);
     // what was committed meanwhile may or may not be counted: the next one to ask is told another version
     kept.set(key, { version, rows });
     return rows;

@@ -1,73 +1,55 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import type { CompiledQuery, DatabaseConnection, QueryResult } from 'kysely';
+import type { Statement } from '../../database/executor.ts';
 import { awaited, type StatementWatch, timedAsync } from '../../database/statement-watch.ts';
-import { openToRead } from './functions.ts';
-import type { MapperReads } from './mapper-reads.ts';
-import { NamedReads, type Row, withPlainNumbers } from './named-reads.ts';
-import type { Source } from './open-file.ts';
+import { openToRead } from './open-file.ts';
+import { PreparedReads, type Row, withPlainNumbers } from './prepared-reads.ts';
+import type { RoutedReads } from './routed-reads.ts';
 import type { OtherProcesses, Turn } from './write-lock.ts';
+
+/** What all connections of a dialect share. */
+interface SharedParts {
+  readonly writer: DatabaseSync;
+  /** Null where the connection that writes is the only one. */
+  readonly reads: RoutedReads | null;
+  readonly turn: Turn;
+  readonly others: OtherProcesses;
+  /** The statement that begins a transaction. */
+  readonly begin: string;
+}
 
 /** What the query builder sends its statements on: it reads beside the writer, and writes in turn with everybody else. */
 export class Connection implements DatabaseConnection {
-  readonly #writer: DatabaseSync;
-  /** Null where the connection that writes is the only one. */
-  readonly #reads: MapperReads | null;
-  readonly #turn: Turn;
-  readonly #others: OtherProcesses;
-  readonly #begin: string;
-  readonly #source: Source | null;
+  readonly #shared: SharedParts;
   #inTransaction = false;
   /** Where a transaction that only reads takes place, which neither waits for others nor makes them wait. */
   #snapshot: DatabaseSync | null = null;
 
-  constructor(
-    writer: DatabaseSync,
-    reads: MapperReads | null,
-    turn: Turn,
-    others: OtherProcesses,
-    begin: string,
-    source: Source | null,
-  ) {
-    this.#writer = writer;
-    this.#begin = begin;
-    this.#reads = reads;
-    this.#turn = turn;
-    this.#others = others;
-    this.#source = source;
+  constructor(shared: SharedParts) {
+    this.#shared = shared;
   }
 
-  beginSnapshot(): void {
-    const { file, busyTimeout: timeout } = this.#source as Source;
-    this.#snapshot = openToRead(file, timeout);
+  beginSnapshot(file: string): void {
+    this.#snapshot = openToRead(file);
     // it begins with the first read, and that is now
     this.#snapshot.exec('begin; select 1 from sqlite_master limit 1');
   }
 
   /** The rows of a statement in the snapshot, one after the other. */
-  steps(sql: string): Iterator<Row> {
+  *steps(sql: string): Generator<Row, void> {
     const statement = (this.#snapshot as DatabaseSync).prepare(sql);
     statement.setReadBigInts(true);
-    const rows = statement.iterate() as Iterator<Row>;
-    return {
-      next: () => {
-        const { done, value } = rows.next();
-        return done ? { done: true, value: undefined } : { done: false, value: withPlainNumbers(value) };
-      },
-      return: () => {
-        rows.return?.();
-        return { done: true, value: undefined };
-      },
-    };
+    for (const row of statement.iterate()) yield withPlainNumbers(row);
   }
 
   async begin(): Promise<void> {
-    await this.#turn.take();
+    const { begin, others, turn, writer } = this.#shared;
+    await turn.take();
     try {
-      // immediate: the write lock is taken now, so that a later statement cannot fail for being unable to upgrade
-      await this.#others.begin(this.#writer, this.#begin);
+      await others.begin(writer, begin);
       this.#inTransaction = true;
     } catch (error) {
-      this.#turn.give();
+      turn.give();
       throw error;
     }
   }
@@ -79,26 +61,27 @@ export class Connection implements DatabaseConnection {
       return;
     }
     if (!this.#inTransaction) return;
+    const { turn, writer } = this.#shared;
     // a commit that fails keeps the transaction open, for the rollback that follows it
-    if (this.#writer.isTransaction || how === 'commit') this.#writer.exec(how);
+    if (writer.isTransaction || how === 'commit') writer.exec(how);
     this.#inTransaction = false;
-    this.#turn.give();
+    turn.give();
   }
 
   command(sql: string): void {
-    (this.#snapshot ?? this.#writer).exec(sql);
+    (this.#snapshot ?? this.#shared.writer).exec(sql);
   }
 
   async executeQuery<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
-    const values = parameters as SQLInputValue[];
-    if (this.#snapshot) return run<R>(this.#snapshot, sql, values);
-    if (this.#inTransaction) return run<R>(this.#writer, sql, values);
-    if (this.#reads && onlyReads(sql)) return { rows: (await this.#reads.rows(sql, values)) as R[] };
-    await this.#turn.take();
+    const { others, reads, turn, writer } = this.#shared;
+    if (this.#snapshot) return run<R>(this.#snapshot, sql, parameters);
+    if (this.#inTransaction) return run<R>(writer, sql, parameters);
+    if (reads && onlyReads(sql)) return { rows: (await reads.rows(statementOf(sql), parameters, kindOf(sql))) as R[] };
+    await turn.take();
     try {
-      return await this.#others.whenFree(this.#writer, () => run<R>(this.#writer, sql, values));
+      return await others.whenFree(writer, () => run<R>(writer, sql, parameters));
     } finally {
-      this.#turn.give();
+      turn.give();
     }
   }
 
@@ -119,8 +102,9 @@ function onlyReads(sql: string): boolean {
   return /^\s*select\b/i.test(sql) || (/^\s*with\b/i.test(sql) && !/\b(insert|update|delete|replace)\b/i.test(sql));
 }
 
-function run<R>(db: DatabaseSync, sql: string, values: SQLInputValue[]): QueryResult<R> {
-  if (onlyReads(sql)) return { rows: new NamedReads(db).rows(sql, values) as R[] };
+function run<R>(db: DatabaseSync, sql: string, parameters: readonly unknown[]): QueryResult<R> {
+  if (onlyReads(sql)) return { rows: new PreparedReads(db, 'named').rows<R>(statementOf(sql), parameters) };
+  const values = parameters as SQLInputValue[];
   const statement = db.prepare(sql);
   // integers beyond 2^53 do not fit a number
   statement.setReadBigInts(true);
@@ -129,4 +113,13 @@ function run<R>(db: DatabaseSync, sql: string, values: SQLInputValue[]): QueryRe
     return { rows: [], numAffectedRows: BigInt(changes), insertId: BigInt(lastInsertRowid) };
   }
   return { rows: statement.all(...values).map(withPlainNumbers) as R[] };
+}
+
+function statementOf(text: string): Statement {
+  return { name: text, text, wide: false };
+}
+
+/** The mapper writes values into the text; statements that differ in nothing else cost about the same. */
+function kindOf(sql: string): Statement {
+  return statementOf(sql.replace(/'(?:[^']|'')*'|\b\d[\d.]*\b/g, '?').replace(/\?(?:, \?)+/g, '?'));
 }

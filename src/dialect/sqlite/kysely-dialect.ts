@@ -3,90 +3,22 @@ import { dirname } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import {
   type DatabaseConnection,
+  type Dialect,
   type Driver,
   type Kysely,
   SqliteAdapter,
-  SqliteDialect,
   SqliteIntrospector,
   SqliteQueryCompiler,
   type TransactionSettings,
 } from 'kysely';
 import type { StatementWatch } from '../../database/statement-watch.ts';
-import { openToRead } from './functions.ts';
 import { Connection, watched } from './kysely-connection.ts';
-import { MapperReads } from './mapper-reads.ts';
-import { openToTidy, openToWrite, type Source } from './open-file.ts';
+import { openToRead, openToTidy, openToWrite } from './open-file.ts';
 import { ReaderThreads } from './reader-threads.ts';
-import { busyTimeout, firstWait, OtherProcesses, Turn } from './write-lock.ts';
+import { RoutedReads } from './routed-reads.ts';
+import { firstWait, OtherProcesses, Turn } from './write-lock.ts';
 
 const inMemory = ':memory:';
-
-/**
- * Node's built-in SQLite behind the query builder that MikroORM uses.
- *
- * One connection writes and a second one reads, so that a read beside an open transaction sees only what is committed
- * and does not wait for it (WAL allows this). An in-memory database has one connection, and reads wait for their turn.
- */
-export class SqliteFileDialect extends SqliteDialect {
-  readonly #driver: SqliteFileDriver;
-
-  constructor(file: string, statementTimeout = 0, readOnly = false) {
-    super({ database: () => Promise.reject(new Error('connections are opened by SqliteFileDialect itself')) });
-    this.#driver = new SqliteFileDriver(file, statementTimeout, readOnly);
-  }
-
-  /** Where what takes long is read; there are none for a database in memory, which has one connection only. */
-  get threads(): ReaderThreads | null {
-    return this.#driver.threads;
-  }
-
-  /** None can be opened to a database in memory. */
-  get source(): Source | null {
-    return this.#driver.source;
-  }
-
-  /** Runs work that only reads, on the connection for reading; it sees what is committed. */
-  read<Result>(work: (db: DatabaseSync) => Result): Promise<Result> {
-    return this.#driver.read(work);
-  }
-
-  /** Runs work that writes, as a transaction of its own, when it is its turn. */
-  write<Result>(work: (db: DatabaseSync) => Result | Promise<Result>): Promise<Result> {
-    return this.#driver.write(work);
-  }
-
-  /** From now on the database refuses to be changed, as far as it is asked on the connections of this dialect. */
-  refuseWrites(): Promise<void> {
-    return this.#driver.refuseWrites();
-  }
-
-  /** Those who write, or wait for their turn. */
-  get writesUnderWay(): number {
-    return this.#driver.writesUnderWay;
-  }
-
-  /** From now on, what the mapper sends is watched. */
-  watch(watch: StatementWatch): void {
-    this.#driver.watch = watch;
-  }
-
-  override createDriver(): Driver {
-    return this.#driver;
-  }
-
-  override createAdapter(): SqliteAdapter {
-    return new ManyConnectionsAdapter();
-  }
-
-  override createQueryCompiler(): SqliteQueryCompiler {
-    return new SqliteQueryCompiler();
-  }
-
-  // biome-ignore lint/suspicious/noExplicitAny: Kysely's own signature
-  override createIntrospector(db: Kysely<any>): SqliteIntrospector {
-    return new SqliteIntrospector(db);
-  }
-}
 
 class ManyConnectionsAdapter extends SqliteAdapter {
   override get supportsMultipleConnections(): boolean {
@@ -94,58 +26,89 @@ class ManyConnectionsAdapter extends SqliteAdapter {
   }
 }
 
-class SqliteFileDriver implements Driver {
+/**
+ * Node's built-in SQLite behind the query builder that MikroORM uses.
+ *
+ * One connection writes and a second one reads, so that a read beside an open transaction sees only what is committed
+ * and does not wait for it (WAL allows this). An in-memory database has one connection, and reads wait for their turn.
+ */
+export class SqliteFileDialect implements Dialect, Driver {
+  /** Null for a database in memory, which no other connection can be opened to. */
+  readonly file: string | null;
+  /** Where what takes long is read; there are none for a database in memory. */
   threads: ReaderThreads | null = null;
-  watch: StatementWatch | null = null;
-  readonly #file: string;
   readonly #statementTimeout: number;
   #readOnly: boolean;
+  #watch: StatementWatch | null = null;
   readonly #turn = new Turn();
   readonly #others = new OtherProcesses();
   #writer!: DatabaseSync;
   #reader!: DatabaseSync;
-  #reads: MapperReads | null = null;
+  /** What the mapper reads outside of transactions. */
+  #reads: RoutedReads | null = null;
   /** Sends nothing, and is the last to close where the others can only read: it takes away the files that they need beside the database. */
   #tidier: DatabaseSync | null = null;
   #isOpen = false;
 
-  constructor(file: string, statementTimeout: number, readOnly: boolean) {
-    this.#file = file;
+  constructor(file: string, statementTimeout = 0, readOnly = false) {
+    this.file = file === inMemory ? null : file;
     this.#statementTimeout = statementTimeout;
     this.#readOnly = readOnly;
   }
 
+  createDriver(): this {
+    return this;
+  }
+
+  createAdapter(): SqliteAdapter {
+    return new ManyConnectionsAdapter();
+  }
+
+  createQueryCompiler(): SqliteQueryCompiler {
+    return new SqliteQueryCompiler();
+  }
+
+  // biome-ignore lint/suspicious/noExplicitAny: Kysely's own signature
+  createIntrospector(db: Kysely<any>): SqliteIntrospector {
+    return new SqliteIntrospector(db);
+  }
+
   get #begin(): string {
+    // immediate: the write lock is taken now, so that a later statement cannot fail for being unable to upgrade
     return this.#readOnly ? 'begin' : 'begin immediate';
   }
 
+  /** Those who write, or wait for their turn. */
   get writesUnderWay(): number {
     return this.#turn.waiting;
   }
 
-  get source(): Source | null {
-    return this.#file === inMemory ? null : { file: this.#file, busyTimeout };
+  /** From now on, what the mapper sends is watched. */
+  watch(watch: StatementWatch): void {
+    this.#watch = watch;
   }
 
   async init(): Promise<void> {
     if (this.#isOpen) return;
-    if (this.#file === inMemory) {
-      this.#writer = openToWrite(this.#file);
+    const { file } = this;
+    if (file === null) {
+      this.#writer = openToWrite(inMemory);
       this.#reader = this.#writer;
       this.#isOpen = true;
       return;
     }
-    if (!this.#readOnly) mkdirSync(dirname(this.#file), { recursive: true });
-    if (this.#readOnly) this.#tidier = openToTidy(this.#file);
-    const openFile = this.#readOnly ? (file: string) => openToRead(file, busyTimeout) : openToWrite;
-    this.#writer = openFile(this.#file, firstWait);
-    this.#reader = openFile(this.#file);
+    if (this.#readOnly) this.#tidier = openToTidy(file);
+    else mkdirSync(dirname(file), { recursive: true });
+    const openFile = this.#readOnly ? openToRead : openToWrite;
+    this.#writer = openFile(file, firstWait);
+    this.#reader = openFile(file);
     this.#isOpen = true;
-    this.threads = new ReaderThreads({ file: this.#file, busyTimeout }, this.#statementTimeout);
-    this.#reads = new MapperReads(this.#reader, this.threads);
+    this.threads = new ReaderThreads(file, this.#statementTimeout);
+    this.#reads = new RoutedReads(this.#reader, this.threads, 'named');
   }
 
-  async read<Result>(work: (db: DatabaseSync) => Result): Promise<Result> {
+  /** Runs work that only reads, on the connection for reading; it sees what is committed. */
+  async read<Result>(work: (db: DatabaseSync) => Result | Promise<Result>): Promise<Result> {
     await this.init();
     if (this.#reader !== this.#writer) return work(this.#reader);
     await this.#turn.take();
@@ -156,6 +119,7 @@ class SqliteFileDriver implements Driver {
     }
   }
 
+  /** Runs work that writes, as a transaction of its own, when it is its turn. */
   async write<Result>(work: (db: DatabaseSync) => Result | Promise<Result>): Promise<Result> {
     await this.init();
     await this.#turn.take();
@@ -176,6 +140,7 @@ class SqliteFileDriver implements Driver {
     }
   }
 
+  /** From now on the database refuses to be changed, as far as it is asked on the connections of this dialect. */
   async refuseWrites(): Promise<void> {
     await this.init();
     // what only reads needs no right to write
@@ -186,12 +151,18 @@ class SqliteFileDriver implements Driver {
   }
 
   async acquireConnection(): Promise<DatabaseConnection> {
-    const connection = new Connection(this.#writer, this.#reads, this.#turn, this.#others, this.#begin, this.source);
-    return this.watch ? watched(connection, this.watch) : connection;
+    const connection = new Connection({
+      writer: this.#writer,
+      reads: this.#reads,
+      turn: this.#turn,
+      others: this.#others,
+      begin: this.#begin,
+    });
+    return this.#watch ? watched(connection, this.#watch) : connection;
   }
 
   async beginTransaction(connection: DatabaseConnection, { accessMode }: TransactionSettings = {}): Promise<void> {
-    if (accessMode === 'read only' && this.source) (connection as Connection).beginSnapshot();
+    if (accessMode === 'read only' && this.file !== null) (connection as Connection).beginSnapshot(this.file);
     else await (connection as Connection).begin();
   }
 

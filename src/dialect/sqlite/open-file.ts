@@ -1,12 +1,6 @@
 import { DatabaseSync } from 'node:sqlite';
-import { addFunctions } from './functions.ts';
+import { lowered, lowerFunction } from './lower-case.ts';
 import { busyTimeout } from './write-lock.ts';
-
-/** What another connection to the same data is opened with. */
-export interface Source {
-  readonly file: string;
-  readonly busyTimeout: number;
-}
 
 /** Opens a connection that reads and writes. */
 export function openToWrite(file: string, timeout = busyTimeout): DatabaseSync {
@@ -14,6 +8,13 @@ export function openToWrite(file: string, timeout = busyTimeout): DatabaseSync {
   db.exec('pragma journal_mode = wal; pragma synchronous = full; pragma foreign_keys = on;');
   addFunctions(db);
   if (timeout !== busyTimeout) db.exec(`pragma busy_timeout = ${timeout}`);
+  return db;
+}
+
+/** Opens a connection that only reads. */
+export function openToRead(file: string): DatabaseSync {
+  const db = new DatabaseSync(file, { readOnly: true, timeout: busyTimeout });
+  addFunctions(db);
   return db;
 }
 
@@ -27,4 +28,10 @@ export function openToTidy(file: string): DatabaseSync | null {
   } catch {
     return null;
   }
+}
+
+function addFunctions(db: DatabaseSync): void {
+  db.function(lowerFunction, { deterministic: true, useBigIntArguments: true }, (text) =>
+    typeof text === 'string' ? lowered(text) : text,
+  );
 }

@@ -1,46 +1,80 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import type { Statement } from '../../database/executor.ts';
+import { LruCache } from '../../database/lru-cache.ts';
 import { type StatementWatch, timed } from '../../database/statement-watch.ts';
 
-/** Prepared statements that are kept; beyond that the oldest goes. */
 const keptStatements = 500;
 
-/** Statements prepared on one SQLite connection, whose rows come as arrays. */
+/** Whether rows are arrays, as compiled statements want them, or objects, as the mapper does. */
+export type RowForm = 'arrays' | 'named';
+
+/** The columns of a row by their names. */
+export type Row = Record<string, unknown>;
+
+interface Prepared {
+  readonly statement: StatementSync;
+  /** Whether integers come as BigInts. */
+  isWide: boolean;
+}
+
+/** Statements prepared on one SQLite connection. */
 export class PreparedReads {
   readonly db: DatabaseSync;
-  readonly #prepared = new Map<string, StatementSync>();
-
+  readonly #form: RowForm;
+  readonly #prepared = new LruCache<Prepared>(keptStatements);
   readonly #answered: StatementWatch['answered'];
 
-  constructor(db: DatabaseSync, watch: StatementWatch = {}) {
+  constructor(db: DatabaseSync, form: RowForm = 'arrays', watch: StatementWatch = {}) {
     this.db = db;
+    this.#form = form;
     this.#answered = watch.answered;
   }
 
-  rows(statement: Statement, parameters: readonly unknown[]): unknown[][] {
-    if (this.#answered) return timed(this.#answered, () => this.#rows(statement, parameters));
-    return this.#rows(statement, parameters);
+  /** The rows of a statement, in the form of these reads. */
+  rows<Found = unknown[]>(statement: Statement, parameters: readonly unknown[]): Found[] {
+    if (this.#answered) return timed(this.#answered, () => this.#rows(statement, parameters)) as Found[];
+    return this.#rows(statement, parameters) as Found[];
   }
 
-  #rows(statement: Statement, parameters: readonly unknown[]): unknown[][] {
-    const found = this.#prepared.get(statement.name) ?? this.#prepare(statement);
-    const values = parameters as SQLInputValue[];
-    try {
-      return found.all(...values) as unknown as unknown[][];
-    } catch (error) {
-      if ((error as { code?: string }).code !== 'ERR_OUT_OF_RANGE') throw error;
-      // a column that was not expected to holds an integer beyond 2^53
-      found.setReadBigInts(true);
-      return found.all(...values) as unknown as unknown[][];
-    }
+  #rows(statement: Statement, parameters: readonly unknown[]): unknown[] {
+    const prepared = this.#prepared.get(statement.name, () => this.#prepare(statement));
+    const rows = allRows(prepared, parameters as SQLInputValue[]);
+    return prepared.isWide && this.#form === 'named' ? rows.map(withPlainNumbers) : rows;
   }
 
-  #prepare({ name, text, wide }: Statement): StatementSync {
+  #prepare({ text, wide }: Statement): Prepared {
     const statement = this.db.prepare(text);
-    statement.setReturnArrays(true);
+    if (this.#form === 'arrays') statement.setReturnArrays(true);
     if (wide) statement.setReadBigInts(true);
-    if (this.#prepared.size >= keptStatements) this.#prepared.delete(this.#prepared.keys().next().value as string);
-    this.#prepared.set(name, statement);
-    return statement;
+    return { statement, isWide: wide };
   }
+}
+
+function allRows(prepared: Prepared, values: SQLInputValue[]): Row[] {
+  const { statement } = prepared;
+  try {
+    return statement.all(...values);
+  } catch (error) {
+    if (!isOutOfRange(error)) throw error;
+    // asking for BigInts always would make every other read slower
+    statement.setReadBigInts(true);
+    prepared.isWide = true;
+    return statement.all(...values);
+  }
+}
+
+/** Whether a column that was not expected to holds an integer beyond 2^53. */
+export function isOutOfRange(error: unknown): boolean {
+  return (error as { code?: string }).code === 'ERR_OUT_OF_RANGE';
+}
+
+/** BigInts as numbers, or as text where a number cannot hold them. */
+export function withPlainNumbers(row: Row): Row {
+  for (const key in row) {
+    const value = row[key];
+    if (typeof value !== 'bigint') continue;
+    const number = Number(value);
+    row[key] = Number.isSafeInteger(number) ? number : value.toString();
+  }
+  return row;
 }

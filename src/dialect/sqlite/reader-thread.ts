@@ -1,53 +1,37 @@
-// Runs in a thread of its own: reads a SQLite file for the thread that started it, one statement after the other.
+// Runs in a thread of its own: reads a SQLite file for the thread that started it, and answers its questions in their order.
 import { parentPort, workerData } from 'node:worker_threads';
-import type { Statement } from '../../database/executor.ts';
-import { openToRead } from './functions.ts';
-import { NamedReads } from './named-reads.ts';
-import { PreparedReads } from './prepared-reads.ts';
+import { type Question, Reader } from './reader.ts';
 
-/** Whether rows are arrays, as compiled statements want them, or objects, as the mapper does. */
-export type RowForm = 'arrays' | 'named';
-
-/** What is asked of the thread; null asks it to end. */
-export type Question = { readonly statement: Statement; readonly parameters: readonly unknown[]; readonly as: RowForm } | null;
-
-/** What it answers, with the milliseconds that it took. */
-export type Answer =
-  | { readonly took: number; readonly rows: readonly unknown[] }
-  | { readonly took: number; readonly error: { readonly message: string; readonly properties: object } };
-
-/** What it says first, when it has opened the file. */
-export type Opened = 'opened';
-
-export interface ReaderThreadData {
-  readonly file: string;
-  readonly busyTimeout: number;
+/** Rows, and the milliseconds that they took. */
+export interface Answer {
+  readonly rows: unknown[];
+  readonly took: number;
 }
 
-const { file, busyTimeout } = workerData as ReaderThreadData;
-const port = parentPort as NonNullable<typeof parentPort>;
-const db = openToRead(file, busyTimeout);
-const reads = new PreparedReads(db);
-const namedReads = new NamedReads(db);
-port.postMessage('opened' satisfies Opened);
+/** `opened` is sent first, when the file is open. */
+export type ThreadMessage = 'opened' | Answer | { readonly error: { readonly message: string; readonly properties: object } };
 
-port.on('message', (question: Question) => {
+const port = parentPort as NonNullable<typeof parentPort>;
+const reader = new Reader(workerData as string);
+port.postMessage('opened' satisfies ThreadMessage);
+
+// null asks the thread to end
+port.on('message', (question: Question | null) => {
   if (question) {
     port.postMessage(answerTo(question));
     return;
   }
-  db.close();
+  reader.close();
   port.close();
 });
 
-function answerTo({ statement, parameters, as }: NonNullable<Question>): Answer {
+function answerTo(question: Question): ThreadMessage {
   const start = performance.now();
   try {
-    const rows = as === 'arrays' ? reads.rows(statement, parameters) : namedReads.rows(statement.text, parameters);
-    return { took: performance.now() - start, rows };
+    return { rows: reader.rows(question), took: performance.now() - start };
   } catch (error) {
     // an error that is sent to another thread keeps nothing but its message
     const { message, code, errcode, errstr } = error as Error & Record<string, unknown>;
-    return { took: performance.now() - start, error: { message, properties: { code, errcode, errstr } } };
+    return { error: { message, properties: { code, errcode, errstr } } };
   }
 }

@@ -3,24 +3,24 @@ import { Worker } from 'node:worker_threads';
 import type { Statement } from '../../database/executor.ts';
 import { takeNext } from '../../database/next-task.ts';
 import { closedError, lostError, tooLongError } from '../../database/unavailable.ts';
-import type { Answer, Opened, Question, ReaderThreadData, RowForm } from './reader-thread.ts';
+import type { RowForm } from './prepared-reads.ts';
+import type { Question } from './reader.ts';
+import type { Answer, ThreadMessage } from './reader-thread.ts';
 
-/** The most threads at once; each is started when it is first needed. */
-const threadLimit = 2;
+/** The most statements that are read at once; a cursor has a thread beside these. */
+const mostReads = 2;
 
-/** What a thread was asked for, until it is answered. */
+/** Threads that are kept while they have nothing to do. */
+const keptThreads = 2;
+
+/** A statement that waits for a thread, or for its rows. */
 interface Task {
-  readonly statement: Statement;
-  readonly question: NonNullable<Question>;
-  readonly settle: (result: Answer | Error) => void;
-}
-
-interface Thread {
-  readonly worker: Worker;
-  /** Resolves when it has ended. */
-  readonly ended: Promise<unknown>;
-  task: Task | null;
-  isOpen: boolean;
+  /** The name of its statement. */
+  readonly kind: string;
+  readonly question: Question;
+  readonly resolve: (answer: Answer) => void;
+  readonly reject: (error: unknown) => void;
+  timer?: NodeJS.Timeout;
 }
 
 /** No thread can be had here, so that whoever asked has to do it without. */
@@ -28,125 +28,149 @@ export class NoThreads extends Error {}
 
 /** Reads a SQLite file in threads of their own, so that a statement that takes long holds up nothing else. */
 export class ReaderThreads {
-  readonly #data: ReaderThreadData;
+  readonly #file: string;
   readonly #timeout: number;
-  readonly #threads: Thread[] = [];
+  readonly #threads = new Set<ReaderThread>();
+  readonly #idle: ReaderThread[] = [];
   readonly #waiting: Task[] = [];
+  readonly #running = new Set<Task>();
   #state: 'open' | 'closed' | 'impossible' = 'open';
 
   /** With a timeout, whoever has waited for so many milliseconds waits no longer; 0 means no limit. */
-  constructor(data: ReaderThreadData, timeout: number) {
-    this.#data = data;
+  constructor(file: string, timeout: number) {
+    this.#file = file;
     this.#timeout = timeout;
-  }
-
-  get arePossible(): boolean {
-    return this.#state !== 'impossible';
   }
 
   /** Statements that wait for a thread, or for their rows. */
   get underWay(): number {
-    return this.#waiting.length + this.#threads.reduce((sum, { task }) => sum + (task ? 1 : 0), 0);
+    return this.#waiting.length + this.#running.size;
   }
 
   /** The rows of a statement, and the milliseconds that it took. What was committed before the call is in them. */
-  async rows<Row>(statement: Statement, parameters: readonly unknown[], as: RowForm): Promise<{ rows: Row[]; took: number }> {
-    const answer = await this.#ask({ statement, parameters, as });
-    if ('rows' in answer) return answer as { rows: Row[]; took: number };
-    throw Object.assign(new Error(answer.error.message), answer.error.properties);
-  }
-
-  /** Answers what is under way, and ends the threads. */
-  async close(): Promise<void> {
-    this.#state = 'closed';
-    for (const task of this.#waiting.splice(0)) task.settle(closedError());
-    for (const { worker } of this.#threads) {
-      worker.ref();
-      worker.postMessage(null);
-    }
-    await Promise.all(this.#threads.map(({ ended }) => ended));
-  }
-
-  #ask(question: NonNullable<Question>): Promise<Answer> {
+  rows(statement: Statement, parameters: readonly unknown[], as: RowForm): Promise<Answer> {
     return new Promise((resolve, reject) => {
-      let timer: NodeJS.Timeout | undefined;
-      const task: Task = {
-        statement: question.statement,
-        question,
-        settle: (result) => {
-          clearTimeout(timer);
-          if (result instanceof Error) reject(result);
-          else resolve(result);
-        },
-      };
+      const task: Task = { kind: statement.name, question: { statement, parameters, as }, resolve, reject };
       // SQLite cannot be told to stop, so that a statement under way keeps its thread until it ends
-      if (this.#timeout > 0) timer = setTimeout(() => this.#giveUp(task), this.#timeout);
+      if (this.#timeout > 0) task.timer = setTimeout(() => this.#giveUp(task), this.#timeout);
       this.#waiting.push(task);
       this.#proceed();
     });
   }
 
+  /** A thread for whoever asks it more than one question, to be given back. */
+  take(): ReaderThread {
+    if (this.#state !== 'open') throw this.#refusal();
+    const thread = this.#idle.pop() ?? new ReaderThread(this.#file, () => this.#forget(thread));
+    this.#threads.add(thread);
+    return thread;
+  }
+
+  giveBack(thread: ReaderThread): void {
+    if (!this.#threads.has(thread)) return;
+    if (this.#state === 'open' && this.#idle.length < keptThreads) this.#idle.push(thread);
+    else thread.end();
+  }
+
+  /** Answers what is under way, and ends the threads. */
+  async close(): Promise<void> {
+    this.#state = 'closed';
+    this.#proceed();
+    await Promise.all(Array.from(this.#threads, (thread) => thread.end()));
+  }
+
   #giveUp(task: Task): void {
     const place = this.#waiting.indexOf(task);
     if (place >= 0) this.#waiting.splice(place, 1);
-    task.settle(tooLongError());
+    task.reject(tooLongError());
   }
 
   #proceed(): void {
-    if (this.#state !== 'open') {
-      const error = this.#state === 'closed' ? closedError() : new NoThreads();
-      for (const task of this.#waiting.splice(0)) task.settle(error);
-      return;
-    }
-    while (this.#waiting.length > 0) {
-      const thread = this.#threads.find(({ task }) => task === null) ?? this.#start();
-      if (!thread) return;
-      const task = takeNext(
-        this.#waiting,
-        this.#threads.map((other) => other.task),
-      );
-      try {
-        thread.worker.postMessage(task.question);
-        thread.task = task;
-        // a thread that has nothing to do does not keep the process alive
-        thread.worker.ref();
-      } catch (error) {
-        task.settle(error as Error);
-      }
-    }
+    if (this.#state !== 'open') for (const task of this.#waiting.splice(0)) task.reject(this.#refusal());
+    while (this.#waiting.length > 0 && this.#running.size < mostReads) this.#run(takeNext(this.#waiting, this.#running));
   }
 
-  #start(): Thread | null {
-    if (this.#threads.length >= threadLimit) return null;
+  async #run(task: Task): Promise<void> {
+    const thread = this.take();
+    this.#running.add(task);
+    try {
+      task.resolve(await thread.ask(task.question));
+    } catch (error) {
+      task.reject(error);
+    }
+    clearTimeout(task.timer);
+    this.#running.delete(task);
+    this.giveBack(thread);
+    this.#proceed();
+  }
+
+  /** A thread has ended. */
+  #forget(thread: ReaderThread): void {
+    this.#threads.delete(thread);
+    const place = this.#idle.indexOf(thread);
+    if (place >= 0) this.#idle.splice(place, 1);
+    if (!thread.hasOpened && this.#state === 'open') this.#state = 'impossible';
+  }
+
+  #refusal(): Error {
+    return this.#state === 'closed' ? closedError() : new NoThreads();
+  }
+}
+
+/** One thread, which answers questions in the order in which they were asked. */
+export class ReaderThread {
+  /** Whether it could open the file. */
+  hasOpened = false;
+  readonly #worker: Worker;
+  readonly #ended: Promise<unknown>;
+  readonly #asked: PromiseWithResolvers<Answer>[] = [];
+  #lost: Error | null = null;
+
+  constructor(file: string, onEnd: () => void) {
     const worker = new Worker(new URL(`./reader-thread${extname(import.meta.url)}`, import.meta.url), {
-      workerData: this.#data,
+      workerData: file,
       // what was asked of the main thread, like a profile or a debugger, was not asked of this one
       execArgv: [],
     });
     let failure: unknown;
-    const ended = new Promise((resolve) => worker.once('exit', resolve));
-    const thread: Thread = { worker, ended, task: null, isOpen: false };
-    worker.on('message', (answer: Answer | Opened) => {
-      if (answer === 'opened') {
-        thread.isOpen = true;
-        return;
-      }
-      const { task } = thread;
-      thread.task = null;
-      worker.unref();
-      this.#proceed();
-      task?.settle(answer);
+    worker.on('message', (message: ThreadMessage) => {
+      if (message === 'opened') this.hasOpened = true;
+      else this.#settle(message);
     });
     worker.on('error', (error) => {
       failure = error;
     });
-    worker.on('exit', () => {
-      this.#threads.splice(this.#threads.indexOf(thread), 1);
-      if (!thread.isOpen && this.#state === 'open') this.#state = 'impossible';
-      thread.task?.settle(this.#state === 'impossible' ? new NoThreads() : lostError(failure));
-      this.#proceed();
+    this.#ended = new Promise((resolve) => worker.once('exit', resolve));
+    worker.once('exit', () => {
+      onEnd();
+      const lost = this.hasOpened ? lostError(failure) : new NoThreads();
+      this.#lost = lost;
+      for (const { reject } of this.#asked.splice(0)) reject(lost);
     });
-    this.#threads.push(thread);
-    return thread;
+    this.#worker = worker;
+  }
+
+  async ask(question: Question): Promise<Answer> {
+    if (this.#lost) throw this.#lost;
+    this.#worker.postMessage(question);
+    // a thread that has nothing to do does not keep the process alive
+    this.#worker.ref();
+    const asked = Promise.withResolvers<Answer>();
+    this.#asked.push(asked);
+    return asked.promise;
+  }
+
+  /** Ends the thread after what it was asked. */
+  async end(): Promise<void> {
+    this.#worker.ref();
+    this.#worker.postMessage(null);
+    await this.#ended;
+  }
+
+  #settle(message: Exclude<ThreadMessage, 'opened'>): void {
+    const asked = this.#asked.shift();
+    if (this.#asked.length === 0) this.#worker.unref();
+    if ('error' in message) asked?.reject(Object.assign(new Error(message.error.message), message.error.properties));
+    else asked?.resolve(message);
   }
 }

@@ -1,5 +1,4 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { Statement } from '../../database/executor.ts';
 import type { StatementWatch } from '../../database/statement-watch.ts';
 import type { Step, Writer } from '../../database/writer.ts';
 import type { SqliteFileDialect } from './kysely-dialect.ts';
@@ -10,7 +9,7 @@ export function sqliteWriter(dialect: Pick<SqliteFileDialect, 'write' | 'writesU
   let prepared: PreparedReads | null = null;
 
   function preparedOn(db: DatabaseSync): PreparedReads {
-    if (prepared?.db !== db) prepared = new PreparedReads(db, watch);
+    if (prepared?.db !== db) prepared = new PreparedReads(db, 'arrays', watch);
     return prepared;
   }
 
@@ -24,13 +23,6 @@ export function sqliteWriter(dialect: Pick<SqliteFileDialect, 'write' | 'writesU
           if (rows.length === 0 && !mayBeEmpty) break;
         }
         return rows;
-      }),
-    transaction: (work) =>
-      dialect.write(async (db) => {
-        const send = async (statement: Statement, parameters: readonly unknown[]) => preparedOn(db).rows(statement, parameters);
-        const { result, changes } = await work(send);
-        for (const { statement, parameters } of changes) await send(statement, parameters);
-        return result;
       }),
     underWay: () => dialect.writesUnderWay,
     // the connection is the mapper's, which closes it

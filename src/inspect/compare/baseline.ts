@@ -7,7 +7,6 @@ export interface Baseline {
   readonly production: boolean;
 }
 
-/** The name of a baseline in the directory of an application. */
 export const baselineName = 'access.baseline';
 
 const title = '# Who may do what: made by `declarest access --save`, compared by `declarest access --diff`.';

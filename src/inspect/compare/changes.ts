@@ -12,54 +12,70 @@ export interface Change {
   readonly text: string;
 }
 
-/** What was so and what is so, by what it is about. */
+export function opened(place: string | null, subject: string, text: string): Change {
+  return { direction: 'opened', place, subject, text };
+}
+
+export function closed(place: string | null, subject: string, text: string): Change {
+  return { direction: 'closed', place, subject, text };
+}
+
 export class Facts {
   readonly #before: ReadonlyMap<string, readonly Fact[]>;
   readonly #after: ReadonlyMap<string, readonly DeclaredFact[]>;
-  readonly #known: ReadonlySet<string>;
-  /** Everything that anything was or is said of. */
-  readonly subjects: readonly string[];
 
   constructor(before: readonly Fact[], after: readonly DeclaredFact[]) {
-    this.#before = Map.groupBy(before, key);
-    this.#after = Map.groupBy(after, key);
-    this.#known = new Set(before.map(({ subject }) => subject));
-    this.subjects = [...new Set([...this.#known, ...after.map(({ subject }) => subject)])].sort();
+    this.#before = Map.groupBy(before, ({ subject }) => subject);
+    this.#after = Map.groupBy(after, ({ subject }) => subject);
   }
 
-  /** Whether anything was said of a subject. */
-  knew(subject: string): boolean {
-    return this.#known.has(subject);
+  about(subject: string): FactsOfSubject {
+    return new FactsOfSubject(subject, this.#before.get(subject) ?? [], this.#after.get(subject) ?? []);
   }
 
-  before(subject: string, kind: string): readonly string[] {
-    return (this.#before.get(key({ subject, kind })) ?? []).map(({ value }) => value);
-  }
-
-  after(subject: string, kind: string): readonly DeclaredFact[] {
-    return this.#after.get(key({ subject, kind })) ?? [];
-  }
-
-  /** What is so now and was not. */
-  added(subject: string, kind: string): readonly DeclaredFact[] {
-    const then = new Set(this.before(subject, kind));
-    return this.after(subject, kind).filter(({ value }) => !then.has(value));
-  }
-
-  /** What was so and is no more. */
-  removed(subject: string, kind: string): readonly string[] {
-    const now = new Set(this.after(subject, kind).map(({ value }) => value));
-    return this.before(subject, kind).filter((value) => !now.has(value));
-  }
-
-  /** The kinds of what was or is said of a subject. */
-  kindsOf(subject: string): readonly string[] {
-    const named = (facts: ReadonlyMap<string, readonly Fact[]>) =>
-      [...facts.values()].flatMap(([first]) => (first?.subject === subject ? [first.kind] : []));
-    return [...new Set([...named(this.#before), ...named(this.#after)])].sort();
+  /** The facts about each subject that begins with a prefix. */
+  aboutAll(prefix: string): readonly FactsOfSubject[] {
+    const subjects = [...new Set([...this.#before.keys(), ...this.#after.keys()])].sort();
+    return subjects.filter((subject) => subject.startsWith(prefix)).map((subject) => this.about(subject));
   }
 }
 
-function key({ subject, kind }: Pick<Fact, 'subject' | 'kind'>): string {
-  return `${subject}\n${kind}`;
+/** What was so and what is so of one subject, by kind. */
+export class FactsOfSubject {
+  readonly subject: string;
+  readonly #before: readonly Fact[];
+  readonly #after: readonly DeclaredFact[];
+
+  constructor(subject: string, before: readonly Fact[], after: readonly DeclaredFact[]) {
+    this.subject = subject;
+    this.#before = before;
+    this.#after = after;
+  }
+
+  /** Whether the baseline says anything of it. */
+  get isKnown(): boolean {
+    return this.#before.length > 0;
+  }
+
+  get kinds(): readonly string[] {
+    return [...new Set([...this.#before, ...this.#after].map(({ kind }) => kind))].sort();
+  }
+
+  before(kind: string): readonly string[] {
+    return this.#before.filter((fact) => fact.kind === kind).map(({ value }) => value);
+  }
+
+  after(kind: string): readonly DeclaredFact[] {
+    return this.#after.filter((fact) => fact.kind === kind);
+  }
+
+  added(kind: string): readonly DeclaredFact[] {
+    const then = new Set(this.before(kind));
+    return this.after(kind).filter(({ value }) => !then.has(value));
+  }
+
+  removed(kind: string): readonly string[] {
+    const now = new Set(this.after(kind).map(({ value }) => value));
+    return this.before(kind).filter((value) => !now.has(value));
+  }
 }

@@ -1,5 +1,5 @@
 import type { Baseline } from './baseline.ts';
-import { type Change, Facts } from './changes.ts';
+import { type Change, closed, Facts, opened } from './changes.ts';
 import { changesOfRoutes } from './compare-routes.ts';
 import { changesOfSettings } from './compare-settings.ts';
 import { factsOf } from './facts.ts';
@@ -29,49 +29,30 @@ export function compareAccess(baseline: Baseline, matrix: AccessMatrix): Compari
 
 /** What models have in their groups counts even where no route shows it: a handler can. */
 function changesOfModels(facts: Facts, models: readonly ModelAccess[]): Change[] {
-  return facts.subjects
-    .filter((subject) => subject.startsWith('model '))
-    .flatMap((subject): Change[] => {
-      const name = subject.slice('model '.length);
-      const model = models.find((each) => each.model === name);
-      if (!model) return [{ direction: 'closed', place: null, subject: `the model ${name}`, text: 'is gone' }];
-      if (!facts.knew(subject) && Object.values(model.groups).flat().length > 1) return [newModel(model)];
-      const { filtersPlace } = model;
-      const fields = [...Object.values(model.groups).flat(), ...model.closed];
-      const filters: Change[] = [
-        ...facts.removed(subject, 'filtered by').map((value) => ({
-          direction: 'opened' as const,
-          place: filtersPlace,
-          subject: `rows of ${name}`,
-          text: `are no longer filtered by ${value}`,
-        })),
-        ...facts.added(subject, 'filtered by').map(({ value }) => ({
-          direction: 'closed' as const,
-          place: filtersPlace,
-          subject: `rows of ${name}`,
-          text: `are filtered by ${value} now`,
-        })),
-      ];
-      const groups = facts.kindsOf(subject).filter((kind) => kind !== 'filtered by');
-      const inGroups = groups.flatMap((group): Change[] => [
-        ...facts.added(subject, group).map(({ value, place }) => ({
-          direction: 'opened' as const,
-          place,
-          subject: `${name}.${value}`,
-          text: `is in the group ${group} now`,
-        })),
-        ...facts.removed(subject, group).map((value) => ({
-          direction: 'closed' as const,
-          place: fields.find((field) => field.name === value)?.place ?? null,
-          subject: `${name}.${value}`,
-          text: `is no longer in the group ${group}`,
-        })),
-      ]);
-      return [...filters, ...inGroups];
-    });
+  return facts.aboutAll('model ').flatMap((about) => {
+    const name = about.subject.slice('model '.length);
+    const model = models.find((each) => each.model === name);
+    if (!model) return [closed(null, `the model ${name}`, 'is gone')];
+    const shown = Object.values(model.groups).flat();
+    if (!about.isKnown && shown.length > 1) return [newModel(model)];
+    const placeOf = (field: string) => [...shown, ...model.closed].find((each) => each.name === field)?.place ?? null;
+    const rows = `rows of ${name}`;
+    return [
+      ...about.removed('filtered by').map((value) => opened(model.filtersPlace, rows, `are no longer filtered by ${value}`)),
+      ...about.added('filtered by').map(({ value }) => closed(model.filtersPlace, rows, `are filtered by ${value} now`)),
+      ...about.kinds
+        .filter((kind) => kind !== 'filtered by')
+        .flatMap((group) => [
+          ...about.added(group).map(({ place, value }) => opened(place, `${name}.${value}`, `is in the group ${group} now`)),
+          ...about
+            .removed(group)
+            .map((value) => closed(placeOf(value), `${name}.${value}`, `is no longer in the group ${group}`)),
+        ]),
+    ];
+  });
 }
 
 function newModel({ groups, model, place }: ModelAccess): Change {
   const counts = Object.entries(groups).map(([group, { length }]) => `${length} in the group ${group}`);
-  return { direction: 'opened', place, subject: `the model ${model}`, text: `is new, with ${counts.join(' and ')}` };
+  return opened(place, `the model ${model}`, `is new, with ${counts.join(' and ')}`);
 }

@@ -1,5 +1,5 @@
 import { httpMethods } from '../../declaration/types.ts';
-import type { FieldAccess } from '../fields.ts';
+import type { FieldAccess } from '../route-fields.ts';
 import type { SettingsAccess } from '../settings.ts';
 import type { AccessMatrix, RouteAccess } from './matrix.ts';
 
@@ -46,7 +46,6 @@ const forms = [
   /^(?<subject>security) (?<kind>strategy|require_role|credential|issuer|audience)(?: (?<value>.+))?$/,
 ];
 
-/** The line of a fact in a baseline. */
 export function lineOf({ subject, kind, value }: Fact): string {
   const line = value === '' ? `${subject} ${kind}` : `${subject} ${kind} ${value}`;
   // a fact is one line, whatever an application calls its things
@@ -85,7 +84,6 @@ function fact(subject: string, kind: string, value: string, place: string, withi
   return { subject, kind, value, place, within };
 }
 
-/** What a route is called in facts. */
 export function subjectOf({ path, method }: Pick<RouteAccess, 'path' | 'method'>): string {
   return `${path} ${method}`;
 }

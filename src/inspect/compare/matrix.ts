@@ -1,30 +1,44 @@
+import { restrictsQueries } from '../../actions/api-controller.ts';
 import type { Application } from '../../application.ts';
 import { denormalizerOf, denormalizersOf } from '../../change/associations.ts';
 import type { HttpMethod, Path } from '../../declaration/types.ts';
-import { readGroups } from '../../model/groups.ts';
 import { metaOf } from '../../model/hierarchy.ts';
 import { defaultFilters } from '../../query/entities/filters.ts';
 import { orderRecords } from '../../route/order.ts';
 import type { RouteRecord } from '../../route/record.ts';
-import type { FieldAccess } from '../fields.ts';
 import { type ModelAccess, modelsOf } from '../models.ts';
 import { type Declared, Places } from '../places.ts';
-import { type ActionKind, actionOf } from '../route-action.ts';
-import { FieldsOfRoutes, type RouteFields } from '../route-fields.ts';
-import { hooksOf, type RoleAccess, restrictionOf, rolesOf } from '../route-guards.ts';
-import { type Question, questionsOf } from '../route-questions.ts';
+import { type ActionKind, actionOf, controllerOf, isOverridden } from '../route-action.ts';
+import { type FieldAccess, FieldsOfRoutes, type RouteFields } from '../route-fields.ts';
 import { type SettingsAccess, settingsOf } from '../settings.ts';
 
-export type { Declared, FieldAccess, ModelAccess, Question, RoleAccess, RouteFields, SettingsAccess };
+export type { FieldAccess, ModelAccess, RouteFields };
 
 /** Who may do what in an application, as plain data. Every part says where it was declared. */
 export interface AccessMatrix {
   /** One entry for each route and method, in matching order. */
   readonly routes: readonly RouteAccess[];
-  /** What each model has in each group, whoever shows it. */
   readonly models: readonly ModelAccess[];
-  /** What holds for every route. */
   readonly settings: SettingsAccess;
+}
+
+/** A role that is asked for, and who judges it. */
+export interface RoleAccess {
+  readonly role: string;
+  /** The classes of the voters, in the order they are asked. */
+  readonly voters: readonly string[];
+  /** Where the route is given the role. */
+  readonly place: string;
+}
+
+/** Something that callers may ask of a list. */
+export interface Question {
+  readonly kind: 'filter' | 'sort' | 'search';
+  /** The field, as it is named in JSON. */
+  readonly field: string;
+  /** How a filter may compare it; null for the others. */
+  readonly operator: string | null;
+  readonly place: string;
 }
 
 /** What one method of a route asks for, shows and takes. */
@@ -37,7 +51,6 @@ export interface RouteAccess {
   readonly path: string;
   readonly requirements: Readonly<Record<string, Declared<string>>>;
   readonly formats: readonly string[];
-  /** What is done; a `handler` or a `service` is code of the application, and `unsupported` is answered with 400. */
   readonly action: ActionKind;
   /** `PersonController.closeApi` */
   readonly handler: Declared<string>;
@@ -63,19 +76,16 @@ export interface RouteAccess {
 }
 
 /** Where the parts of a route are written, or the nearest thing around where they would be. */
-export interface RoutePlaces {
+interface RoutePlaces {
   readonly basePath: string;
   /** The action's own part of the path. */
   readonly segment: string;
   readonly baseRole: string;
   readonly methodRole: string;
   readonly requirements: string;
-  /** By format. */
   readonly formats: Readonly<Record<string, string>>;
   readonly model: string;
-  /** Where the controller is named. */
   readonly controller: string;
-  /** Where the controller is written. */
   readonly controllerClass: string;
 }
 
@@ -84,12 +94,8 @@ export function accessMatrix(application: Application): AccessMatrix {
   const { catalog, mapper, records } = application;
   const places = new Places(application);
   const denormalizers = denormalizersOf(catalog.denormalizers);
-  const fields = new FieldsOfRoutes({
-    mapper,
-    places,
-    groups: readGroups,
-    denormalizerOf: (owner, property) => denormalizerOf(denormalizers, owner, property)?.constructor.name ?? null,
-  });
+  const nameOf = (denormalizer: object | undefined) => denormalizer?.constructor.name ?? null;
+  const fields = new FieldsOfRoutes(mapper, places, (owner, property) => nameOf(denormalizerOf(denormalizers, owner, property)));
   return {
     routes: orderRecords(records).flatMap((record) =>
       record.methods.map((method) => routeAccess(application, record, method, fields, places)),
@@ -100,94 +106,144 @@ export function accessMatrix(application: Application): AccessMatrix {
 }
 
 function routeAccess(
-  application: Application,
+  { mapper, voters }: Application,
   record: RouteRecord,
   method: HttpMethod,
   fields: FieldsOfRoutes,
   places: Places,
 ): RouteAccess {
-  const action = actionOf(record, method);
-  const roles = rolesOf(application, record, method, places);
+  const { action, api } = record;
+  const kind = actionOf(record, method);
+  const at = new RoutePlacer(record, places);
+  const roles = (record.roles[method] ?? []).map((role) => ({
+    role,
+    voters: voters.votersFor(role).map((voter) => voter.constructor.name),
+    place: at.role(role, method),
+  }));
+  const requirements = Object.entries(record.requirements).sort(([a], [b]) => (a < b ? -1 : 1));
   return {
     name: record.name,
-    api: record.api?.name ?? null,
+    api: api?.name ?? null,
     method,
     path: record.path,
-    requirements: requirementsOf(record, places),
+    requirements: Object.fromEntries(
+      requirements.map(([name, value]) => [name, { value, place: at.action('requirements', 'requirements', name) }]),
+    ),
     formats: record.formats,
-    action,
-    handler: { value: `${record.controller}.${record.handler}`, place: handlerPlace(record, action, places) },
-    model: record.api?.class.name ?? null,
+    action: kind,
+    handler: { value: `${record.controller}.${record.handler}`, place: at.handler(kind) },
+    model: api?.class.name ?? null,
     public: roles.length === 0,
     roles,
-    restricted: restrictionOf(record, action, places),
-    filters: record.api ? defaultFilters(metaOf(application.mapper, record.api.class.value)).sort() : [],
+    // a handler without an id makes its own queries
+    restricted: action?.single || kind === 'list' ? restrictionOf(record, places) : null,
+    filters: api ? defaultFilters(metaOf(mapper, api.class.value)).sort() : [],
     hooks: hooksOf(record, places),
-    read: fields.read(record, action),
-    write: fields.write(record, method, action),
+    read: fields.read(record, kind),
+    write: fields.write(record, method, kind),
     questions: questionsOf(record, method, places),
-    place: methodPlace(record, method, places),
-    places: placesOf(record, method, places),
+    place: at.action('methods', 'methods', method),
+    places: at.all(method),
   };
 }
 
-function requirementsOf(record: RouteRecord, places: Places): RouteAccess['requirements'] {
-  const at = (name: string) =>
-    record.action
-      ? places.ofConfig([...record.action.path, 'requirements', name])
-      : places.ofLoadedRoute(record.controller, record.name, 'requirements', record.source);
-  const named = Object.entries(record.requirements).sort(([a], [b]) => (a < b ? -1 : 1));
-  return Object.fromEntries(named.map(([name, value]) => [name, { value, place: at(name) }]));
+function restrictionOf({ api }: RouteRecord, places: Places): Declared<string> | null {
+  const type = api && controllerOf(api);
+  if (!type || !restrictsQueries(type)) return null;
+  return { value: `${type.name}.customizeQuery`, place: places.ofMethod('controllers', type, 'customizeQuery') };
 }
 
-function methodPlace({ action, controller, name, source }: RouteRecord, method: HttpMethod, places: Places): string {
-  if (!action) return places.ofLoadedRoute(controller, name, 'methods', source);
-  return places.ofConfig([...action.path, 'methods', method]);
+const hooks = [
+  'getEntity',
+  'onPostFetchEntity',
+  'onPostCheckAccess',
+  'onAfterValidation',
+  'onAfterFlush',
+  'onBeforeSerialize',
+] as const;
+
+/** The methods of the controller that are called on the way, in calling order. */
+function hooksOf({ api }: RouteRecord, places: Places): readonly Declared<string>[] {
+  if (!api) return [];
+  const type = controllerOf(api);
+  return hooks
+    .filter((name) => isOverridden(api, name))
+    .map((name) => ({ value: `${type.name}.${name}`, place: places.ofMethod('controllers', type, name) }));
 }
 
-function placesOf(
-  { action, api, controller, formats, name, source }: RouteRecord,
-  method: HttpMethod,
-  places: Places,
-): RoutePlaces {
-  const formatPlaces = (lists: readonly Path[]) =>
-    Object.fromEntries(formats.map((format, position) => [format, places.ofItem([...lists, ['app_main', 'formats']], position)]));
-  if (!api || !action) {
-    const at = (key: string) => places.ofLoadedRoute(controller, name, key, source);
-    const handler = at('handler');
+/** What callers may ask of the list that an action gives. A handler has to page through it for any of this to be answered. */
+function questionsOf({ action }: RouteRecord, method: HttpMethod, places: Places): readonly Question[] {
+  if (!action?.list || (method !== 'GET' && method !== 'HEAD')) return [];
+  const { filters, search, sort } = action.list;
+  const question = (kind: Question['kind'], field: string, path: Path, operator: string | null = null): Question => ({
+    kind,
+    field,
+    operator,
+    place: places.ofConfig(path),
+  });
+  return [
+    ...filters.flatMap(({ field, operators, path }) => operators.map((operator) => question('filter', field, path, operator))),
+    ...sort.map(({ field, path }) => question('sort', field, path)),
+    ...(search?.fields ?? []).map(({ field, path }) => question('search', field, path)),
+  ];
+}
+
+/** Says where the parts of a route are written: in the configuration, or by the service that loads the route. */
+class RoutePlacer {
+  readonly #record: RouteRecord;
+  readonly #places: Places;
+
+  constructor(record: RouteRecord, places: Places) {
+    this.#record = record;
+    this.#places = places;
+  }
+
+  /** A key of the API; of a route that was loaded, another one. */
+  api(loadedKey: string, ...path: Path): string {
+    return this.#part(loadedKey, this.#record.api?.path, path);
+  }
+
+  /** A key of the action; of a route that was loaded, another one. */
+  action(loadedKey: string, ...path: Path): string {
+    return this.#part(loadedKey, this.#record.action?.path, path);
+  }
+
+  #part(loadedKey: string, within: Path | undefined, path: Path): string {
+    const { controller, name, source } = this.#record;
+    return within ? this.#places.ofConfig([...within, ...path]) : this.#places.ofLoadedRoute(controller, name, loadedKey, source);
+  }
+
+  role(role: string, method: HttpMethod): string {
+    const { action, api } = this.#record;
+    // HEAD has the role of GET besides its own
+    const own = [method, 'GET' as const].find((each) => action?.roles[each] === role);
+    return api?.baseRole === role || !own ? this.api('roles', 'base_role') : this.action('roles', 'roles', own);
+  }
+
+  handler(kind: ActionKind): string {
+    const { action, api, handler } = this.#record;
+    if (api?.controller && kind === 'handler' && action?.controllerAction === null && !action.association)
+      return this.#places.ofMethod('controllers', api.controller.value, handler);
+    const key = action?.controllerAction !== null ? ['controller_action'] : action.association ? ['association'] : [];
+    return this.action('handler', ...key);
+  }
+
+  all(method: HttpMethod): RoutePlaces {
+    const { action, api, formats } = this.#record;
+    const controller = this.api('handler', 'controller');
+    const lists: Path[] = [action, api].flatMap((part) => (part ? [[...part.path, 'formats']] : []));
     return {
-      basePath: at('path'),
-      segment: at('path'),
-      baseRole: at('roles'),
-      methodRole: at('roles'),
-      requirements: at('requirements'),
-      formats: formatPlaces([]),
-      model: handler,
-      controller: handler,
-      controllerClass: handler,
+      basePath: this.api('path', 'base_path'),
+      segment: this.action('path', 'path'),
+      baseRole: this.api('roles', 'base_role'),
+      methodRole: this.action('roles', 'roles', method),
+      requirements: this.action('requirements', 'requirements'),
+      formats: Object.fromEntries(
+        formats.map((format, position) => [format, this.#places.ofItem([...lists, ['app_main', 'formats']], position)]),
+      ),
+      model: this.api('handler', 'class'),
+      controller,
+      controllerClass: api?.controller ? this.#places.ofClass('controllers', api.controller.name) : controller,
     };
   }
-  const named = places.ofConfig([...api.path, 'controller']);
-  return {
-    basePath: places.ofConfig([...api.path, 'base_path']),
-    segment: places.ofConfig([...action.path, 'path']),
-    baseRole: places.ofConfig([...api.path, 'base_role']),
-    methodRole: places.ofConfig([...action.path, 'roles', method]),
-    requirements: places.ofConfig([...action.path, 'requirements']),
-    formats: formatPlaces([
-      [...action.path, 'formats'],
-      [...api.path, 'formats'],
-    ]),
-    model: places.ofConfig([...api.path, 'class']),
-    controller: named,
-    controllerClass: api.controller ? places.ofClass('controllers', api.controller.name) : named,
-  };
-}
-
-function handlerPlace({ action, api, controller, handler, name, source }: RouteRecord, kind: ActionKind, places: Places): string {
-  if (!api || !action) return places.ofLoadedRoute(controller, name, 'handler', source);
-  if (action.controllerAction !== null) return places.ofConfig([...action.path, 'controller_action']);
-  if (action.association) return places.ofConfig([...action.path, 'association']);
-  if (!api.controller || kind !== 'handler') return places.ofConfig(action.path);
-  return places.ofMethod('controllers', api.controller.value, handler);
 }

@@ -1,4 +1,5 @@
 import type { EntityManager } from '@mikro-orm/core';
+import type { User } from '../../access/user.ts';
 import {
   type Application,
   type ApplicationOptions,
@@ -10,8 +11,7 @@ import { type HttpMethod, httpMethods } from '../../declaration/types.ts';
 import type { Identifier } from '../../model/identifier.ts';
 import { explainMatch } from '../../route/explain-match.ts';
 import type { RouteRecord } from '../../route/record.ts';
-import { accessMatrix, type RouteAccess } from '../compare/matrix.ts';
-import { type Actor, actorsOf } from './suite-actors.ts';
+import { type AccessMatrix, accessMatrix, type RouteAccess } from '../compare/matrix.ts';
 import { SuiteCoverage } from './suite-coverage.ts';
 import { leaksOf, type Shape, shapeOfPaths, shapeOfRoute, shapesOfModels } from './suite-fields.ts';
 import type { Judgement } from './suite-judge.ts';
@@ -86,6 +86,13 @@ interface Subject {
   readonly record: RouteRecord;
   readonly roles: readonly string[];
   readonly shape: Shape;
+}
+
+/** Somebody who calls: the user as the application comes to know them, or null for a caller who says nothing about themselves. */
+interface Actor {
+  readonly title: string;
+  readonly caller: TestUser | null;
+  readonly user: User | null;
 }
 
 class AccessSuite {
@@ -202,7 +209,7 @@ class AccessSuite {
 
   async #requestOf({ action, method, name }: RouteAccess, actor: Actor): Promise<TestRequest> {
     const given = this.#options.bodies?.[`${method} ${name}`];
-    const json = given ?? (writes(method) && action !== 'delete' ? {} : undefined);
+    const json = given ?? (['GET', 'HEAD'].includes(method) || action === 'delete' ? undefined : {});
     return { ...(json !== undefined && { json }), headers: await this.#credentialsOf(actor) };
   }
 
@@ -267,6 +274,28 @@ function subjectOf(route: RouteAccess, routes: readonly RouteAccess[], records: 
   };
 }
 
+/** Who calls each route: nobody in particular, each role that is asked for anywhere alone, all of them, and the given ones. */
+function actorsOf(
+  { routes }: AccessMatrix,
+  given: Readonly<Record<string, TestUser>>,
+  userId: string | number,
+): readonly Actor[] {
+  const roles = [...new Set(routes.flatMap((route) => route.roles.map(({ role }) => role)))].sort();
+  return [
+    { title: 'anonymous', caller: null, user: null },
+    ...roles.map((role) => actor(`a user with ${role} alone`, { id: userId, roles: [role] })),
+    ...(roles.length > 1 ? [actor('a user with all roles', { id: userId, roles })] : []),
+    ...Object.entries(given).map(([name, user]) => actor(name, user)),
+  ];
+}
+
+/** A token carries the id as text, and every further claim as JSON. */
+function actor(title: string, caller: TestUser): Actor {
+  const { id, roles = [], ...claims } = caller;
+  const carried = JSON.parse(JSON.stringify(claims)) as Record<string, unknown>;
+  return { title, caller, user: Object.freeze({ ...carried, id: String(id), roles: Object.freeze([...roles]) }) };
+}
+
 function checkStatus(who: string, route: RouteAccess, expected: Judgement, { user }: Actor, response: TestResponse): void {
   const { status } = response;
   const fail = (must: string) => {
@@ -289,8 +318,4 @@ function checkStatus(who: string, route: RouteAccess, expected: Judgement, { use
 
 function detailOf({ json }: TestResponse): string {
   return typeof json?.detail === 'string' ? ` (${json.detail})` : '';
-}
-
-function writes(method: HttpMethod): boolean {
-  return method !== 'GET' && method !== 'HEAD';
 }

@@ -15,16 +15,14 @@ interface CoverageOptions {
 
 /** What the tests of a suite have seen, so that none of it is green because it has seen nothing. */
 export class SuiteCoverage {
-  readonly #sameForEveryRow: readonly string[];
-  readonly #neverRefused: readonly string[];
+  readonly #options: CoverageOptions;
   readonly #actors: number;
   readonly #seen = new Map<string, Seen>();
   /** The roles that voters were asked about rows for, and whether any of them got different answers for two rows. */
   readonly #told = new Map<string, boolean>();
 
-  constructor(actors: number, { sameForEveryRow = [], neverRefused = [] }: CoverageOptions) {
-    this.#sameForEveryRow = sameForEveryRow;
-    this.#neverRefused = neverRefused;
+  constructor(actors: number, options: CoverageOptions) {
+    this.#options = options;
     this.#actors = actors;
   }
 
@@ -52,7 +50,7 @@ export class SuiteCoverage {
       if (!seen.rows) return [`${title}: there is no row of ${route.model}; add one in the seed, or by prepare: (em) => …`];
       const roles = route.roles.map(({ role, voters }) => `${role} (${voters.join(', ')})`).join(' and ');
       if (!seen.granted) return [`${title}: nobody was granted ${roles || 'it'}; give actors: { … } a user who is`];
-      if (route.public || seen.refused || this.#neverRefused.includes(keyOf(route))) return [];
+      if (route.public || seen.refused || this.#options.neverRefused?.includes(keyOf(route))) return [];
       return [
         `${title}: nobody was refused ${roles}; give actors: { … } a user who is, or say that all may: neverRefused: ['${keyOf(route)}']`,
       ];
@@ -62,7 +60,8 @@ export class SuiteCoverage {
 
   /** Fails for roles that every caller has for all rows or for none: the voter does not look at the row, or no row is to be told apart. */
   checkVoters(): void {
-    const roles = [...this.#told].filter(([role, told]) => !told && !this.#sameForEveryRow.includes(role)).map(([role]) => role);
+    const { sameForEveryRow = [] } = this.#options;
+    const roles = [...this.#told].flatMap(([role, told]) => (told || sameForEveryRow.includes(role) ? [] : [role]));
     if (roles.length === 0) return;
     throw new Error(
       `whoever was asked about, ${roles.join(', ')} was the same for every row: give actors who have a right to one row and not to ` +

@@ -20,7 +20,6 @@ export type Verdict = 'hidden' | 'refused' | 'granted';
 export interface Judgement {
   readonly key: Identifier | null;
   readonly verdict: Verdict;
-  /** The roles that are not granted. */
   readonly missing: readonly string[];
   /** By role, whether it was granted, for the roles that voters of the application's own judge. */
   readonly own: ReadonlyMap<string, boolean>;

@@ -1,6 +1,7 @@
 import { jwtSecret } from '../../access/jwt-keys.ts';
 import { signToken } from '../../access/sign-token.ts';
 import type { Application } from '../../application.ts';
+import { parsedJson } from '../json.ts';
 
 /** What a test sends. */
 export interface TestRequest {
@@ -37,7 +38,6 @@ export async function tokenFor(application: Application, { id, roles = [], ...cl
   return signToken({ secret, declaration: declaration.security.jwt, sub: String(id), roles, claims });
 }
 
-/** Sends a request to an application that listens at an address. */
 export async function sendRequest(
   application: Application,
   url: string,
@@ -54,13 +54,5 @@ export async function sendRequest(
     body: json !== undefined ? JSON.stringify(json) : ((body ?? null) as string | null),
   });
   const text = await response.text();
-  return { status: response.status, headers: response.headers, text, json: parsed(text) };
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  return { status: response.status, headers: response.headers, text, json: parsedJson(text) };
 }

@@ -4,9 +4,9 @@ import { createRequire } from 'node:module';
 import { dirname, join, posix, relative } from 'node:path';
 import type { SecurityDeclaration } from '../../declaration/types.ts';
 import { packageRoot } from '../../package-root.ts';
-import type { DescriptionSource } from '../description-source.ts';
 import type { Info } from '../info.ts';
 import { Kept } from '../kept.ts';
+import type { Described } from '../schemas.ts';
 import { escapeHtml, pageHeaders } from './html.ts';
 
 /** The page that shows the document, and the files it consists of, by their names in its address. */
@@ -15,7 +15,6 @@ export interface DocsPage {
   readonly files: ReadonlyMap<string, Kept>;
 }
 
-/** Where the page is, and what it shows. */
 interface Shown {
   readonly path: string;
   readonly docs: string;
@@ -42,7 +41,7 @@ const types = {
 } as const;
 
 /** Reads the files of the viewer. Their names carry what they hold, so that they can be kept by browsers for ever. */
-export function makeDocsPage(telling: DescriptionSource, info: Info, { path, docs, home }: Shown): DocsPage {
+export function makeDocsPage(telling: Described, info: Info, { path, docs, home }: Shown): DocsPage {
   const files = new Map<string, Kept>();
   const folder = posix.basename(docs);
   const add = (name: string, ending: keyof typeof types, file: string): string => {
@@ -90,7 +89,7 @@ function viewerDirectory(): string {
 }
 
 /** What prints a token that the application takes, where the command line can sign one. */
-function tokenCommand({ declaration: { security }, directory, records }: DescriptionSource): string | null {
+function tokenCommand({ declaration: { security }, directory, records }: Described): string | null {
   if (!signsTokens(security) || !existsSync(join(directory, 'config'))) return null;
   const place = relative(process.cwd(), directory);
   const given = place === '' ? '' : ` ${/^[\w./-]+$/.test(place) ? place : JSON.stringify(place)}`;

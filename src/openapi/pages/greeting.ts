@@ -6,10 +6,10 @@ import { packageRoot } from '../../package-root.ts';
 import { orderRecords } from '../../route/order.ts';
 import { isHidden, type RouteRecord } from '../../route/record.ts';
 import type { Info } from '../info.ts';
+import { ownerOf } from '../operations.ts';
 import { escapeHtml, pageHeaders } from './html.ts';
 
-/** What there is to greet with. */
-export interface Greeting {
+interface Greeting {
   readonly info: Info;
   readonly records: readonly RouteRecord[];
   /** Paths, or null for nowhere. */
@@ -56,9 +56,9 @@ function told({ info, records, links, base }: Greeting) {
 /** Each API with its routes, and at the end the routes that are of none, by who handles them. */
 function apisOf(records: readonly RouteRecord[], base: string): GreetedApi[] {
   const shown = orderRecords(records).filter((record) => !isHidden(record));
-  const grouped = Map.groupBy(shown, ({ api, controller }) => api?.name ?? controller);
+  const grouped = Map.groupBy(shown, ownerOf);
   // in the order of declaration, as the document has them
-  const names = new Set(records.map(({ api, controller }) => api?.name ?? controller));
+  const names = new Set(records.map(ownerOf));
   return [...names].flatMap((name) => {
     const [first, ...others] = grouped.get(name) ?? [];
     if (!first) return [];

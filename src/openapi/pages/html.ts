@@ -5,7 +5,6 @@ export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (character) => entities[character] as string);
 }
 
-/** The headers of a page that follows a content security policy. */
 export function pageHeaders(policy: string): Record<string, string> {
   return {
     'content-type': 'text/html; charset=utf-8',

@@ -1,17 +1,13 @@
 import { type EntityMetadata, QueryFlag } from '@mikro-orm/core';
+import { LruCache } from '../../database/lru-cache.ts';
 import { keyOf } from '../../model/identifier.ts';
+import { noText, type QueryText } from '../rows/bound-statement.ts';
 import { type AnyQueryBuilder, isPlain, rootAlias } from './restriction.ts';
-
-/** A part of a query of the mapper's, with `?` for each parameter. */
-export interface QueryText {
-  readonly sql: string;
-  readonly params: readonly unknown[];
-}
 
 /** The clauses of a query, as MikroORM's own builder keeps them before it joins them to a text. */
 interface Clauses {
   readonly joins?: readonly QueryText[];
-  readonly where?: { readonly sql: string; readonly params: readonly unknown[] };
+  readonly where?: QueryText;
   readonly having?: unknown;
   readonly groupBy?: unknown;
   readonly orderBy?: string;
@@ -27,8 +23,6 @@ export function clausesOf(query: AnyQueryBuilder): Clauses {
   const native = query.getNativeQuery() as unknown as { readonly options: Clauses };
   return native.options;
 }
-
-const nothing: QueryText = Object.freeze({ sql: '', params: [] });
 
 /** What was found out about queries, each of which is written out once. */
 const conditions = new WeakMap<AnyQueryBuilder, QueryText | null>();
@@ -46,15 +40,84 @@ export function conditionOf(query: AnyQueryBuilder, meta: EntityMetadata): Query
   return condition;
 }
 
+/** Texts that are kept for each model, by the shape of the condition. */
+const keptShapes = 100;
+
+/** The text of conditions of one shape, once it is known. */
+interface ShapeText {
+  sql: string | null;
+}
+
+const texts = new WeakMap<EntityMetadata, LruCache<ShapeText>>();
+
 function readCondition(query: AnyQueryBuilder, meta: EntityMetadata): QueryText | null {
   const { state } = query;
   const isMore = state.orderBy.length > 0 || state.lockMode !== undefined || state.finalized || state.unionQuery;
   const { aliasName, meta: selected } = query.mainAlias;
   if (isMore || !isPlain(query) || Object.keys(state.joins).length > 0) return null;
   if (aliasName !== rootAlias || selected?.class !== meta.class) return null;
+  const shape = shapeOf(query);
+  if (!shape) return writtenCondition(query, meta);
+  const known = texts.get(meta) ?? new LruCache<ShapeText>(keptShapes);
+  texts.set(meta, known);
+  const text = known.get(shape.key, () => ({ sql: null }));
+  if (text.sql !== null) return { sql: text.sql, params: shape.values };
+  const condition = writtenCondition(query, meta);
+  if (condition && isOrderOf(shape.values, condition.params)) text.sql = condition.sql;
+  return condition;
+}
+
+/** The condition as MikroORM writes it, which takes longer than all the rest of a request for one row. */
+function writtenCondition(query: AnyQueryBuilder, meta: EntityMetadata): QueryText | null {
   const keys = query.unsetFlag(QueryFlag.DISTINCT).select(keyOf(meta).name as never) as unknown as AnyQueryBuilder;
   const { ctes, joins, where } = clausesOf(keys);
   // conditions on associations become joins only when the query is written
   if ((joins?.length ?? 0) > 0 || (ctes?.length ?? 0) > 0) return null;
-  return where && where.sql !== '' ? { sql: `(${where.sql})`, params: where.params } : nothing;
+  return where && where.sql !== '' ? { sql: `(${where.sql})`, params: where.params } : noText;
+}
+
+/** The condition of a query without its values, and the values in their order. Conditions of one shape have one text. */
+interface Shape {
+  readonly key: string;
+  readonly values: readonly unknown[];
+}
+
+/** Null if more than keys and simple values takes part. */
+function shapeOf({ state }: AnyQueryBuilder): Shape | null {
+  const { cond, ctes, flags, partitionLimit, populate, schema, subQueries } = state;
+  const isChanged = flags.size !== 1 || !flags.has(QueryFlag.CONVERT_CUSTOM_TYPES) || schema !== undefined || partitionLimit;
+  if (isChanged || populate.length > 0 || ctes.length > 0 || Object.keys(subQueries).length > 0) return null;
+  const values: unknown[] = [];
+  const key = shapeWithin(cond, values);
+  return key === null ? null : { key, values };
+}
+
+function shapeWithin(value: unknown, values: unknown[]): string | null {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return joined(value.map((item) => shapeWithin(item, values)));
+  if (typeof value !== 'object') {
+    values.push(value);
+    return typeof value;
+  }
+  // raw fragments are symbols
+  if (Object.getPrototypeOf(value) !== Object.prototype || Object.getOwnPropertySymbols(value).length > 0) return null;
+  return joined(
+    Object.entries(value).map(([name, part]) => {
+      const shape = shapeWithin(part, values);
+      return shape && `${JSON.stringify(name)}:${shape}`;
+    }),
+  );
+}
+
+function joined(parts: readonly (string | null)[]): string | null {
+  return parts.includes(null) ? null : `{${parts.join()}}`;
+}
+
+/** Whether the values became the parameters one by one. If two of them are equal, that cannot be told. */
+function isOrderOf(values: readonly unknown[], params: readonly unknown[]): boolean {
+  return (
+    values.length === params.length &&
+    values.every((value, i) => Object.is(value, params[i])) &&
+    new Set(values).size === values.length
+  );
 }

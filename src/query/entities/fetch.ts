@@ -1,29 +1,21 @@
 import { type EntityMetadata, helper, raw } from '@mikro-orm/core';
 import type { RequestEntityManager } from '../../database/mapper.ts';
-import type { CountMode, SortKey } from '../../declaration/types.ts';
+import type { SortKey } from '../../declaration/types.ts';
 import { type Identifier, keyOf } from '../../model/identifier.ts';
 import { type Counted, noEdges, type PageEdges } from '../../response/collection.ts';
-import { refusedToken } from '../../response/page-request.ts';
 import { applyListQuery } from '../list/apply-list-query.ts';
 import { emptyListQuery, type ListQuery } from '../list/list-query.ts';
 import { countedFrom, numberTold } from '../rows/count.ts';
-import { complementOf, type Seek, type SeekPlan } from '../rows/seek-plan.ts';
-import { canSeek, cutSought, seekIn, sidesOf } from '../rows/seek-query.ts';
-import type { Window } from '../rows/window.ts';
-import { countOf, keyOrder, keysOf, keysSelected, orderOf } from './keys.ts';
+import type { Window } from '../rows/seek-plan.ts';
+import { cutSought, sidesOf } from '../rows/seek-query.ts';
+import { type ListPlan, pageQueries } from './key-query.ts';
+import { countBy, keyOrder, keysSelected, orderOf, sentKeys } from './keys.ts';
 import { type AnyQueryBuilder, filteredQuery, unrestrictedQuery } from './restriction.ts';
 
 export interface FetchedPage {
   readonly counted: Counted;
   readonly rows: readonly object[];
   readonly edges: PageEdges;
-}
-
-/** What a list is, beyond its model: its order, how it is counted, and how it goes on from a row of it. */
-export interface ListPlan {
-  readonly sort: readonly SortKey[];
-  readonly count: CountMode;
-  readonly seek: SeekPlan | null;
 }
 
 /** Fetches one row through a restriction, or null. `sort` decides which rows a restriction to a number of rows lets through. */
@@ -54,9 +46,7 @@ export async function fetchPage(
   const { limit, offset, seek } = window;
   if (restriction || seek || list.count !== 'exact' || asked.condition) {
     const restricted = restriction ?? (await unrestrictedQuery(em, meta));
-    const query = applyListQuery(em, meta, restricted, asked, list.sort);
-    if (seek) return soughtOf(em, meta, query, seek, limit, list);
-    return windowOf(em, meta, query, window, canSeek(query) ? list : { ...list, seek: null });
+    return queriedPage(em, meta, applyListQuery(em, meta, restricted, asked, list.ownSort), window, list);
   }
   const orderBy = [...list.sort.map(orderOf), keyOrder(meta)] as never;
   const count = await em.count(meta.class);
@@ -69,57 +59,44 @@ export async function pageOf(
   em: RequestEntityManager,
   meta: EntityMetadata,
   query: AnyQueryBuilder,
-  window: Window,
-  { count, sort }: Pick<ListPlan, 'count' | 'sort'>,
+  { limit, offset }: Window,
+  { count, ownSort, sort }: Omit<ListPlan, 'seek'>,
   asked: ListQuery = emptyListQuery,
 ): Promise<FetchedPage> {
-  const narrowed = applyListQuery(em, meta, await filteredQuery(em, meta, query), asked, sort);
-  const page = await windowOf(em, meta, narrowed, window, { sort, count, seek: null });
+  const narrowed = applyListQuery(em, meta, await filteredQuery(em, meta, query), asked, ownSort);
+  const page = await queriedPage(em, meta, narrowed, { limit, offset }, { sort, ownSort, count, seek: null });
   // what a handler shows of the rows is its own affair, and so are parameters of whatever name
   const { first: _, last: __, ...edges } = page.edges;
   return { ...page, edges };
 }
 
-async function windowOf(
+/** The page of a query: its number, its keys, and then its rows. */
+async function queriedPage(
   em: RequestEntityManager,
   meta: EntityMetadata,
   query: AnyQueryBuilder,
-  { offset, limit }: Window,
-  { sort, count, seek }: ListPlan,
+  window: Window,
+  plan: ListPlan,
 ): Promise<FetchedPage> {
-  const counted = await countOf(em, meta, query, count);
-  if (counted.is === 'exact' && offset >= counted.count) return { rows: [], counted, edges: noEdges };
-  // one more than the page takes, to know whether there is more where the count does not say
-  const found = await keysOf(em, meta, query, { offset, limit: count === 'exact' ? limit : limit + 1 }, sort);
+  const { count, seek: going, sort } = plan;
+  const { limit, offset, seek } = window;
+  const { counted: source, following, inOrder, keys } = pageQueries(em, meta, query, window, plan);
+  const counted = await countBy(em, source, count);
+  if (!seek && counted.is === 'exact' && offset >= counted.count) return { rows: [], counted, edges: noEdges };
+  const found = await sentKeys(em, meta, keys);
+  if (seek && going) {
+    const follows = following !== null && (await sentKeys(em, meta, following)).length > 0;
+    const { rows: page, beyond } = cutSought(found, seek, limit);
+    const rows = await rowsOf(em, meta, page, { query, sort });
+    const edges = rows.length > 0 ? await going.edgesOf(rows) : going.edgesOfNone(seek);
+    return { rows, counted, edges: { ...edges, ...sidesOf(seek, beyond, follows) } };
+  }
   const rows = await rowsOf(em, meta, found.slice(0, limit), { query, sort });
-  const edges = seek ? await seek.edgesOf(rows) : noEdges;
+  const edges = going && inOrder ? await going.edgesOf(rows) : noEdges;
   if (count === 'exact') return { rows, counted, edges };
-  const told = numberTold(found.length, { offset, limit }, count);
+  const told = numberTold(found.length, window, count);
   const known = told === null ? counted : countedFrom(told, count);
   return { rows, counted: known, edges: { ...edges, more: found.length > limit } };
-}
-
-/** The rows next to another one, as a link of the list names it. */
-async function soughtOf(
-  em: RequestEntityManager,
-  meta: EntityMetadata,
-  query: AnyQueryBuilder,
-  seek: Seek,
-  limit: number,
-  { sort, count, seek: plan }: ListPlan,
-): Promise<FetchedPage> {
-  if (!plan || !canSeek(query)) throw refusedToken(seek.direction);
-  const counted = await countOf(em, meta, query, count);
-  const backwards = seek.direction === 'before';
-  const sought = seekIn(query.clone(), plan, seek);
-  const found = await keysOf(em, meta, sought, { offset: 0, limit: limit + 1 }, sort, backwards);
-  const following = backwards
-    ? await keysOf(em, meta, seekIn(query.clone(), plan, complementOf(seek)), { offset: 0, limit: 1 }, sort)
-    : [];
-  const { rows: keys, beyond } = cutSought(found, seek, limit);
-  const rows = await rowsOf(em, meta, keys, { query, sort });
-  const edges = rows.length > 0 ? await plan.edgesOf(rows) : plan.edgesOfNone(seek);
-  return { rows, counted, edges: { ...edges, ...sidesOf(seek, beyond, following.length > 0) } };
 }
 
 /** The rows of keys, in the order of these, as far as a query still selects them: a row may have moved out of it since. */

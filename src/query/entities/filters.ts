@@ -21,13 +21,15 @@ export function defaultFilters(meta: EntityMetadata): string[] {
 
 /** Whether filters that are on by default can hide rows of a model: its own, or those of what a row points to. */
 export function canHideRows(meta: EntityMetadata): boolean {
-  return (
-    isFiltered(meta) ||
-    (meta.relations as EntityProperty[]).some((property) => isToOne(property) && targetsOf(property).some(isFiltered))
-  );
+  return isFiltered(meta) || hidingAssociation(meta) !== undefined;
 }
 
-function isToOne({ kind }: EntityProperty): boolean {
+/** A to-one association to what a filter can hide: it hides the rows that point there, whether or not anybody is shown it. */
+export function hidingAssociation(meta: EntityMetadata): EntityProperty | undefined {
+  return (meta.relations as EntityProperty[]).find((property) => isToOne(property) && targetsOf(property).some(isFiltered));
+}
+
+export function isToOne({ kind }: Pick<EntityProperty, 'kind'>): boolean {
   return kind === ReferenceKind.MANY_TO_ONE || kind === ReferenceKind.ONE_TO_ONE;
 }
 

@@ -1,66 +1,58 @@
-import { type EntityMetadata, QueryFlag } from '@mikro-orm/core';
-import type { SortKey } from '../../declaration/types.ts';
-import { type Identifier, keyOf } from '../../model/identifier.ts';
+import type { EntityMetadata } from '@mikro-orm/core';
+import type { RequestEntityManager } from '../../database/mapper.ts';
+import type { CountMode, SortKey } from '../../declaration/types.ts';
 import { refusedToken } from '../../response/page-request.ts';
-import type { PageQueries } from '../rows/compiled-read.ts';
-import type { KeyQuery } from '../rows/parametrized.ts';
-import { complementOf } from '../rows/seek-plan.ts';
+import type { QueryText } from '../rows/bound-statement.ts';
+import type { CountSource } from '../rows/count.ts';
+import type { Window } from '../rows/seek-plan.ts';
+import { complementOf, type SeekPlan } from '../rows/seek-plan.ts';
 import { canSeek, seekIn } from '../rows/seek-query.ts';
-import type { Window } from '../rows/window.ts';
-import type { ListPlan } from './fetch.ts';
-import { inTotalOrder, keysOfAll } from './keys.ts';
-import type { AnyQueryBuilder } from './restriction.ts';
+import { countSource, orderedKeys } from './keys.ts';
+import { type AnyQueryBuilder, isPlain } from './restriction.ts';
 
-/** The queries of a window of a plain query, as texts for a compiled read. */
+/** What a list is, beyond its model: its order, how it is counted, and how it goes on from a row of it. */
+export interface ListPlan {
+  readonly sort: readonly SortKey[];
+  /** The order if nothing is asked, which decides what a restriction to a number of rows lets through. */
+  readonly ownSort: readonly SortKey[];
+  readonly count: CountMode;
+  readonly seek: SeekPlan | null;
+}
+
+/** The queries behind a page. */
+export interface PageQueries {
+  /** Its keys, in order: one more than the page takes, if the number of all does not say whether there are more. */
+  readonly keys: QueryText;
+  readonly counted: CountSource;
+  /** A row that follows a page that is sought backwards. */
+  readonly following: QueryText | null;
+  /** Whether the keys are in the order that the list declares, so that it can go on from a row of it. */
+  readonly inOrder: boolean;
+  /** Whether the number is wanted before any key: the query may be one that fails where there is nothing to order. */
+  readonly countsFirst: boolean;
+}
+
+/** The queries of a window of any query. */
 export function pageQueries(
+  em: RequestEntityManager,
   meta: EntityMetadata,
   query: AnyQueryBuilder,
-  window: Window,
-  { sort, count: mode, seek: plan }: ListPlan,
+  { limit, offset, seek }: Window,
+  { sort, count, seek: plan }: ListPlan,
 ): PageQueries {
-  const { limit, offset, seek } = window;
-  const inOrder = canSeek(query);
-  const shared = { count: countQuery(meta, query), all: mode === 'exact' ? null : keysOfAll(meta, query), inOrder };
-  // one more than the page takes, to know whether there is more
-  const further = limit + 1;
+  const inOrder = plan !== null && canSeek(query);
+  const shared = { counted: countSource(em, meta, query, count), inOrder, countsFirst: !isPlain(query) };
   if (!seek) {
-    const keys = keysIn(meta, query.clone(), sort, mode === 'exact' ? limit : further, offset);
-    return { ...shared, keys, following: null };
+    const window = { offset, limit: count === 'exact' ? limit : limit + 1 };
+    return { ...shared, keys: orderedKeys(em, meta, query, sort, window), following: null };
   }
-  if (!inOrder || !plan) throw refusedToken(seek.direction);
-  const sought = seekIn(query.clone(), plan, seek);
+  if (!inOrder) throw refusedToken(seek.direction);
+  const backwards = seek.direction === 'before';
+  const sought = (at: typeof seek, size: number, isBackwards: boolean) =>
+    orderedKeys(em, meta, seekIn(query.clone() as AnyQueryBuilder, plan, at), sort, { offset: 0, limit: size }, isBackwards);
   return {
     ...shared,
-    keys: keysIn(meta, sought, sort, further, undefined, seek.direction === 'before'),
-    following: seek.direction === 'before' ? keysIn(meta, seekIn(query.clone(), plan, complementOf(seek)), sort, 1) : null,
+    keys: sought(seek, limit + 1, backwards),
+    following: backwards ? sought(complementOf(seek), 1, false) : null,
   };
-}
-
-function keysIn(
-  meta: EntityMetadata,
-  query: AnyQueryBuilder,
-  sort: readonly SortKey[],
-  limit: number,
-  offset?: number,
-  backwards = false,
-): KeyQuery {
-  const ordered = inTotalOrder(query, meta, sort, backwards).unsetFlag(QueryFlag.DISTINCT);
-  return (ordered.select(keyOf(meta).name as never).limit(limit, offset) as AnyQueryBuilder).toQuery();
-}
-
-/** The number of rows of a plain query. */
-export function countQuery(meta: EntityMetadata, query: AnyQueryBuilder): KeyQuery {
-  return (query.clone(['orderBy']).count(keyOf(meta).name as never, false) as unknown as AnyQueryBuilder).toQuery();
-}
-
-/** One key of a plain query, if it selects it. */
-export function singleKey(meta: EntityMetadata, query: AnyQueryBuilder, id: Identifier): KeyQuery {
-  const { name } = keyOf(meta);
-  const one = query.clone(['orderBy']).andWhere({ [name]: id } as never);
-  return (
-    one
-      .unsetFlag(QueryFlag.DISTINCT)
-      .select(name as never)
-      .limit(1) as AnyQueryBuilder
-  ).toQuery();
 }

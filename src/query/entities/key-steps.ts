@@ -1,7 +1,7 @@
 import type { EntityMetadata } from '@mikro-orm/core';
 import type { Mapper, RequestEntityManager } from '../../database/mapper.ts';
 import { dialectOf } from '../../dialect/dialect.ts';
-import type { QueryText } from './condition-query.ts';
+import type { QueryText } from '../rows/bound-statement.ts';
 import { keyReader } from './keys.ts';
 
 /** Keys that a query selects, some at a time. */

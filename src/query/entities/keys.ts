@@ -4,92 +4,47 @@ import type { CountMode, SortKey } from '../../declaration/types.ts';
 import { dialectOn } from '../../dialect/dialect.ts';
 import { type Identifier, keyOf } from '../../model/identifier.ts';
 import type { Counted } from '../../response/collection.ts';
-import { cappedCountText, countedAbout, countedFrom, countedTo, countLimit } from '../rows/count.ts';
-import type { Window } from '../rows/window.ts';
+import type { QueryText } from '../rows/bound-statement.ts';
+import { type CountSource, countRows } from '../rows/count.ts';
+import type { Window } from '../rows/seek-plan.ts';
 import { clausesOf } from './condition-query.ts';
 import { type AnyQueryBuilder, isPlain } from './restriction.ts';
 
-export interface Statement {
-  readonly sql: string;
-  readonly params: readonly unknown[];
-}
-
 /** The number of rows of the model that a query selects, as far as it is asked for. */
-export async function countOf(
+export function countOf(
   em: RequestEntityManager,
   meta: EntityMetadata,
   query: AnyQueryBuilder,
   mode: CountMode,
 ): Promise<Counted> {
-  const dialect = dialectOn(em.getPlatform());
-  const limit = countLimit(mode, dialect);
-  if (limit === null || !isPlain(query)) return countedFrom(await countKeys(em, meta, query), mode);
-  const { sql, params } = keysOfAll(meta, query);
-  const [row] = await em.execute(cappedCountText(sql, limit), [...params]);
-  const found = Number((row as { n: number | string }).n);
-  const { estimate } = dialect.sql;
-  if (mode !== 'estimated' || !estimate || found <= limit) return countedTo(found, limit);
-  const [result] = await em.execute(estimate.statement(sql), [...params]);
-  return countedAbout(estimate.rowsIn(Object.values(result as object)[0]));
+  return countBy(em, countSource(em, meta, query, mode), mode);
 }
 
-/** The keys of a plain query, in no order. */
-export function keysOfAll(meta: EntityMetadata, query: AnyQueryBuilder): Statement {
-  const keys = query.clone(['orderBy']).unsetFlag(QueryFlag.DISTINCT);
-  return (keys.select(keyOf(meta).name as never) as AnyQueryBuilder).toQuery();
-}
-
-async function countKeys(em: RequestEntityManager, meta: EntityMetadata, query: AnyQueryBuilder): Promise<number> {
-  if (isPlain(query)) {
-    const counting = query.clone(['orderBy']).count(keyOf(meta).name as never, false) as unknown as AnyQueryBuilder;
-    const { sql, params } = counting.toQuery();
+/** Counts by statements that the entity manager sends. */
+export function countBy(em: RequestEntityManager, source: CountSource, mode: CountMode): Promise<Counted> {
+  return countRows(source, mode, dialectOn(em.getPlatform()), async ({ params, sql }) => {
     const [row] = await em.execute(sql, [...params]);
-    return Number(Object.values(row as object)[0]);
-  }
-  const { sql, params } = countedKeys(em, meta, query);
-  const [row] = await em.execute(sql, [...params]);
-  return Number((row as { n: number | string }).n);
+    return Object.values(row as object)[0];
+  });
 }
 
-/** The statement that counts the keys of a query that joins, groups or limits. */
-export function countedKeys(em: RequestEntityManager, meta: EntityMetadata, query: AnyQueryBuilder): Statement {
-  const { sql, params } = allKeys(em, query, meta, []);
-  return { sql: `select count(distinct row_key) as n from (${sql}) as selected`, params };
-}
-
-/** The statement of the keys in a window of such a query, each once. */
-export function windowedKeys(
+/** What is counted of a query: all its keys, each once; of one that joins, groups or limits there is no other way. */
+export function countSource(
   em: RequestEntityManager,
   meta: EntityMetadata,
   query: AnyQueryBuilder,
-  window: Window,
-  sort: readonly SortKey[],
-): Statement {
-  return windowed(shapedKeys(em, query, meta, sort), narrowed(windowOf(query), window));
-}
-
-/** The keys of a window of a query, each once, in the query's own order or else that of `sort`, and at last by key. */
-export async function keysOf(
-  em: RequestEntityManager,
-  meta: EntityMetadata,
-  query: AnyQueryBuilder,
-  window: Window,
-  sort: readonly SortKey[],
-  backwards = false,
-): Promise<unknown[]> {
-  if (isPlain(query)) {
-    const keys = inTotalOrder(query.clone(), meta, sort, backwards);
-    const page = keys
-      .unsetFlag(QueryFlag.DISTINCT)
-      .select(keyOf(meta).name as never)
-      .limit(window.limit, window.offset) as AnyQueryBuilder;
-    return sentKeys(em, meta, page.toQuery());
+  mode: CountMode,
+): CountSource {
+  if (!isPlain(query)) {
+    const { sql, params } = shapedKeys(em, meta, query, []);
+    return { all: { sql: `select count(distinct row_key) as n from (${sql}) as selected`, params }, rows: null };
   }
-  return sentKeys(em, meta, windowedKeys(em, meta, query, window, sort));
+  const counting = query.clone(['orderBy']).count(keyOf(meta).name as never, false) as unknown as AnyQueryBuilder;
+  return { all: counting.toQuery(), rows: mode === 'exact' ? null : plainKeys(meta, query.clone(['orderBy'])).toQuery() };
 }
 
-/** The keys that a statement selects in its only column, as the mapper has them; in the transaction of the entity manager, if it is in one. */
-async function sentKeys(em: RequestEntityManager, meta: EntityMetadata, { sql, params }: Statement): Promise<unknown[]> {
+/** Sends a statement that selects keys, and gives them as the mapper has them; in the transaction of the entity manager, if it is in one. */
+export async function sentKeys(em: RequestEntityManager, meta: EntityMetadata, { sql, params }: QueryText): Promise<unknown[]> {
   const rows = (await em.execute(sql, [...params])) as object[];
   return rows.map(keyReader(em, meta));
 }
@@ -104,66 +59,48 @@ export function keyReader(em: RequestEntityManager, meta: EntityMetadata): (row:
   };
 }
 
-/** The statement of the keys that any query selects, each once. */
-export function selectedKeys(
-  em: RequestEntityManager,
-  meta: EntityMetadata,
-  query: AnyQueryBuilder,
-  sort: readonly SortKey[],
-): Statement {
-  const keys = shapedKeys(em, query, meta, sort);
-  const window = windowOf(query);
-  if (window.offset > 0 || window.limit < Number.POSITIVE_INFINITY) return windowed(keys, window);
-  return { sql: `select row_key from (${keys.sql}) as placed`, params: keys.params };
-}
-
-/** The keys that any query selects, to be put after `in`. */
+/** The statement of the keys that any query selects, each once, to be put after `in`. */
 export function keysSelected(
   em: RequestEntityManager,
   meta: EntityMetadata,
   query: AnyQueryBuilder,
   sort: readonly SortKey[],
-): Statement {
-  return isPlain(query) ? keysOfAll(meta, query) : selectedKeys(em, meta, query, sort);
+): QueryText {
+  return isPlain(query) ? plainKeys(meta, query.clone(['orderBy'])).toQuery() : shapedKeys(em, meta, query, sort);
 }
 
-/** The statement of all keys of a query, each once, in the order of {@link keysOf}. */
+/**
+ * The statement of the keys of any query, or of a window of them, each once: in the query's own order or else that of `sort`, and at last
+ * by key.
+ */
 export function orderedKeys(
   em: RequestEntityManager,
   meta: EntityMetadata,
   query: AnyQueryBuilder,
   sort: readonly SortKey[],
-): Statement {
-  if (!isPlain(query)) {
-    const { offset, limit } = windowOf(query);
-    const keys = shapedKeys(em, query, meta, sort);
-    return offset === 0 && limit === Number.POSITIVE_INFINITY ? placed(keys) : windowed(keys, { offset, limit });
-  }
-  const keys = inTotalOrder(query.clone(), meta, sort).unsetFlag(QueryFlag.DISTINCT);
-  return (keys.select(keyOf(meta).name as never) as AnyQueryBuilder).toQuery();
+  window: Window = everything,
+  backwards = false,
+): QueryText {
+  if (!isPlain(query)) return placed(placedKeys(em, meta, query, sort), narrowed(windowOf(query), window));
+  const keys = plainKeys(meta, inTotalOrder(query.clone(), meta, sort, backwards));
+  return (window === everything ? keys : (keys.limit(window.limit, window.offset) as AnyQueryBuilder)).toQuery();
 }
 
-/** The statement that selects a key if any query selects it. */
-export function soughtKey(
+/** The statement of those of the keys that any query selects. */
+export function keysAmong(
   em: RequestEntityManager,
   meta: EntityMetadata,
   query: AnyQueryBuilder,
-  id: Identifier,
+  ids: readonly unknown[],
   sort: readonly SortKey[],
-): Statement {
-  const { name, customType } = keyOf(meta);
-  if (isPlain(query)) {
-    const one = query
-      .clone(['orderBy'])
-      .unsetFlag(QueryFlag.DISTINCT)
-      .andWhere({ [name]: id } as never)
-      .select(name as never)
-      .limit(1) as AnyQueryBuilder;
-    return one.toQuery();
-  }
-  const { sql, params } = allKeys(em, query, meta, sort);
-  const value = customType ? customType.convertToDatabaseValue(id, em.getPlatform(), { mode: 'query' }) : id;
-  return { sql: `select row_key from (${sql}) as selected where row_key = ? limit 1`, params: [...params, value] };
+): QueryText {
+  const { customType, name } = keyOf(meta);
+  if (isPlain(query)) return plainKeys(meta, query.clone(['orderBy']).andWhere({ [name]: { $in: ids } } as never)).toQuery();
+  const platform = em.getPlatform();
+  const { sql, params } = shapedKeys(em, meta, query, sort);
+  const values = ids.map((id) => (customType ? customType.convertToDatabaseValue(id, platform, { mode: 'query' }) : id));
+  const among = `row_key in (${values.map(() => '?').join(', ')})`;
+  return { sql: `select distinct row_key from (${sql}) as selected where ${among}`, params: [...params, ...values] };
 }
 
 /** Whether a key is among those that a query selects. */
@@ -174,52 +111,32 @@ export async function hasKey(
   id: Identifier,
   sort: readonly SortKey[],
 ): Promise<boolean> {
-  return (await sentKeys(em, meta, soughtKey(em, meta, query, id, sort))).length > 0;
+  return (await sentKeys(em, meta, keysAmong(em, meta, query, [id], sort))).length > 0;
 }
 
-/** Those of the keys that a query selects, as the mapper has them. */
-export async function keysAmong(
-  em: RequestEntityManager,
-  meta: EntityMetadata,
-  query: AnyQueryBuilder,
-  ids: readonly unknown[],
-  sort: readonly SortKey[],
-): Promise<unknown[]> {
-  const { name, customType } = keyOf(meta);
-  const key = name as string;
-  if (isPlain(query)) {
-    const some = query
-      .clone(['orderBy'])
-      .unsetFlag(QueryFlag.DISTINCT)
-      .andWhere({ [key]: { $in: ids } } as never)
-      .select(key as never) as AnyQueryBuilder;
-    return sentKeys(em, meta, some.toQuery());
-  }
-  const platform = em.getPlatform();
-  const { sql, params } = allKeys(em, query, meta, sort);
-  const values = ids.map((id) => (customType ? customType.convertToDatabaseValue(id, platform, { mode: 'query' }) : id));
-  const among = `row_key in (${values.map(() => '?').join(', ')})`;
-  const text = `select distinct row_key from (${sql}) as selected where ${among}`;
-  return sentKeys(em, meta, { sql: text, params: [...params, ...values] });
+/** A plain query that selects keys. */
+function plainKeys(meta: EntityMetadata, query: AnyQueryBuilder): AnyQueryBuilder {
+  return query.unsetFlag(QueryFlag.DISTINCT).select(keyOf(meta).name as never) as AnyQueryBuilder;
 }
 
-/** The keys of a query that is more than a plain one, within the window that it has itself. */
-function allKeys(em: RequestEntityManager, query: AnyQueryBuilder, meta: EntityMetadata, sort: readonly SortKey[]): Statement {
+/** The keys of a query that joins, groups or limits, in no order; more than once, unless the query has a window. */
+function shapedKeys(em: RequestEntityManager, meta: EntityMetadata, query: AnyQueryBuilder, sort: readonly SortKey[]): QueryText {
+  const keys = placedKeys(em, meta, query, sort);
   const window = windowOf(query);
-  const keys = shapedKeys(em, query, meta, sort);
-  return window.offset === 0 && window.limit === Number.POSITIVE_INFINITY ? keys : windowed(keys, window);
+  if (isLimited(window)) return placed(keys, window);
+  return { sql: `select row_key from (${keys.sql}) as placed`, params: keys.params };
 }
 
 /**
  * The statement behind a query that joins, groups or limits: a row can come up more than once, and its order can depend on what was
  * joined. So every row is given its place, and a key takes the first of its places.
  */
-function shapedKeys(em: RequestEntityManager, query: AnyQueryBuilder, meta: EntityMetadata, sort: readonly SortKey[]): Statement {
+function placedKeys(em: RequestEntityManager, meta: EntityMetadata, query: AnyQueryBuilder, sort: readonly SortKey[]): QueryText {
   const ordered = inTotalOrder(query.clone(['limit', 'offset']), meta, sort)
     .unsetFlag(QueryFlag.DISTINCT)
     .setFlag(QueryFlag.DISABLE_PAGINATE)
     .select(keyOf(meta).name as never) as AnyQueryBuilder;
-  const order = orderText(ordered);
+  const order = clausesOf(ordered.clone() as AnyQueryBuilder).orderBy ?? '';
   const quote = (name: string) => em.getPlatform().quoteIdentifier(name).toString();
   const column = `${quote(query.mainAlias.aliasName)}.${quote(keyOf(meta).fieldNames[0] as string)}`;
   const body = (ordered.state.distinctOn ? ordered.clone() : ordered.clone(['orderBy'])) as AnyQueryBuilder;
@@ -227,18 +144,17 @@ function shapedKeys(em: RequestEntityManager, query: AnyQueryBuilder, meta: Enti
   return body.toQuery();
 }
 
-/** What stands after `order by`. */
-function orderText(ordered: AnyQueryBuilder): string {
-  return clausesOf(ordered.clone() as AnyQueryBuilder).orderBy ?? '';
+/** A window of keys that have their places. */
+function placed({ sql, params }: QueryText, window: Window): QueryText {
+  const keys = `select row_key from (${sql}) as placed group by row_key order by min(row_place)`;
+  if (!isLimited(window)) return { sql: keys, params };
+  return { sql: `${keys} limit ? offset ?`, params: [...params, Math.min(window.limit, Number.MAX_SAFE_INTEGER), window.offset] };
 }
 
-function placed({ sql, params }: Statement): Statement {
-  return { sql: `select row_key from (${sql}) as placed group by row_key order by min(row_place)`, params };
-}
+const everything: Window = Object.freeze({ offset: 0, limit: Number.POSITIVE_INFINITY });
 
-function windowed(keys: Statement, { offset, limit }: Window): Statement {
-  const { sql, params } = placed(keys);
-  return { sql: `${sql} limit ? offset ?`, params: [...params, Math.min(limit, Number.MAX_SAFE_INTEGER), offset] };
+function isLimited({ limit, offset }: Window): boolean {
+  return offset > 0 || limit < Number.POSITIVE_INFINITY;
 }
 
 /** The window that the application itself set on its query. */
@@ -252,7 +168,7 @@ function narrowed(outer: Window, inner: Window): Window {
 }
 
 /** The query in its own order or else that of `sort`, and at last by key. `backwards`: in the opposite of it. */
-export function inTotalOrder(
+function inTotalOrder(
   query: AnyQueryBuilder,
   meta: EntityMetadata,
   sort: readonly SortKey[],

@@ -8,7 +8,7 @@ import type { AssociationField, Field, FieldPlan } from '../../model/field-plan.
  */
 export async function populatePlan(em: RequestEntityManager, entities: readonly object[], plan: FieldPlan): Promise<void> {
   for (const { property, plans, owners } of wanted(em, entities, plan)) {
-    await load(em, owners, property);
+    await em.populate(owners, [property] as never);
     if (plans.length > 0) await populatePlan(em, associated(owners, property), union(plans));
   }
 }
@@ -58,10 +58,6 @@ function union(plans: readonly FieldPlan[]): FieldPlan {
     }
   }
   return { variants };
-}
-
-async function load(em: RequestEntityManager, entities: object[], property: string): Promise<void> {
-  await em.populate(entities, [property] as never);
 }
 
 /** A reference that shows nothing but its key is there already. */

@@ -1,8 +1,8 @@
-import { type EntityMetadata, type EntityProperty, ReferenceKind, raw } from '@mikro-orm/core';
+import { type EntityMetadata, type EntityProperty, raw } from '@mikro-orm/core';
 import { QueryBuilder } from '@mikro-orm/sql';
 import type { RequestEntityManager } from '../../database/mapper.ts';
 import { keyOf } from '../../model/identifier.ts';
-import { isFiltered } from './filters.ts';
+import { isFiltered, isToOne } from './filters.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: the builder of whatever model a declaration names
 export type AnyQueryBuilder = QueryBuilder<any, any, any, any, any, any, any>;
@@ -51,7 +51,7 @@ export async function filteredQuery(
 /** A row is not loaded if a filter hides what it cannot do without. */
 async function withoutHidden(em: RequestEntityManager, meta: EntityMetadata, query: AnyQueryBuilder): Promise<AnyQueryBuilder> {
   for (const property of meta.relations as EntityProperty[]) {
-    if (!isToOne(property.kind) || !property.owner || property.nullable || !property.targetMeta) continue;
+    if (!isToOne(property) || !property.owner || property.nullable || !property.targetMeta) continue;
     if (!property.filters && !isFiltered(property.targetMeta)) continue;
     const condition = await em.applyFilters(property.targetMeta.class, {}, property.filters ?? {}, 'read');
     if (isCondition(condition)) query.andWhere({ [property.name]: condition } as never);
@@ -75,19 +75,20 @@ function unionQuery(em: RequestEntityManager, meta: EntityMetadata, query: AnyQu
   return outer.where({ [name]: { $in: raw(`select ${column} from (${sql}) as united`, [...params]) } } as never);
 }
 
-/** Whether the query selects each row once, so that conditions, an order and a page can simply be added to it. */
-export function isPlain({ state, mainAlias }: AnyQueryBuilder): boolean {
+/** Whether which rows a query selects depends on the others, so that one condition more would let other rows through. */
+export function choosesRows({ state }: AnyQueryBuilder): boolean {
   return (
-    state.limit === undefined &&
-    state.offset === undefined &&
-    state.groupBy.length === 0 &&
-    Object.keys(state.having ?? {}).length === 0 &&
-    !state.distinctOn &&
-    mainAlias.subQuery === undefined &&
-    Object.values(state.joins).every(({ prop, subquery }) => subquery === undefined && isToOne(prop.kind))
+    state.limit !== undefined ||
+    state.offset !== undefined ||
+    state.groupBy.length > 0 ||
+    Object.keys(state.having ?? {}).length > 0 ||
+    state.distinctOn !== undefined
   );
 }
 
-function isToOne(kind: ReferenceKind): boolean {
-  return kind === ReferenceKind.MANY_TO_ONE || kind === ReferenceKind.ONE_TO_ONE;
+/** Whether the query selects each row once, so that conditions, an order and a page can simply be added to it. */
+export function isPlain(query: AnyQueryBuilder): boolean {
+  const { mainAlias, state } = query;
+  if (choosesRows(query) || mainAlias.subQuery !== undefined) return false;
+  return Object.values(state.joins).every(({ prop, subquery }) => subquery === undefined && isToOne(prop));
 }

@@ -2,8 +2,8 @@ import { type EntityMetadata, raw } from '@mikro-orm/core';
 import type { RequestEntityManager } from '../../database/mapper.ts';
 import type { SortKey } from '../../declaration/types.ts';
 import { keyOf } from '../../model/identifier.ts';
-import { selectedKeys } from '../entities/keys.ts';
-import { type AnyQueryBuilder, rootAlias } from '../entities/restriction.ts';
+import { keysSelected } from '../entities/keys.ts';
+import { type AnyQueryBuilder, choosesRows, rootAlias } from '../entities/restriction.ts';
 import { conditionText } from './condition.ts';
 import type { ListQuery } from './list-query.ts';
 
@@ -27,17 +27,6 @@ export function applyListQuery(
   return ordered.andWhere(sql as never, params as never) as AnyQueryBuilder;
 }
 
-/** Whether which rows a query selects depends on the others, so that one condition more would let other rows through. */
-function choosesRows({ state }: AnyQueryBuilder): boolean {
-  return (
-    state.limit !== undefined ||
-    state.offset !== undefined ||
-    state.groupBy.length > 0 ||
-    Object.keys(state.having ?? {}).length > 0 ||
-    state.distinctOn !== undefined
-  );
-}
-
 /** A query of the rows that another one selects. */
 function among(
   em: RequestEntityManager,
@@ -45,7 +34,7 @@ function among(
   query: AnyQueryBuilder,
   sort: readonly SortKey[],
 ): AnyQueryBuilder {
-  const { params, sql } = selectedKeys(em, meta, query, sort);
+  const { params, sql } = keysSelected(em, meta, query, sort);
   const outer = em.createQueryBuilder(meta.class, rootAlias) as AnyQueryBuilder;
   return outer.where({ [keyOf(meta).name]: { $in: raw(sql, [...params]) } } as never);
 }

@@ -1,4 +1,5 @@
 import type { EntityMetadata } from '@mikro-orm/core';
+import type { QueryText } from '../rows/bound-statement.ts';
 
 /** A part of a condition: a piece of SQL, the table of the list, a value, or what a caller sees of another class. */
 export type ConditionPart =
@@ -13,14 +14,8 @@ export type Condition = readonly ConditionPart[];
 
 export const root: ConditionPart = Object.freeze({ kind: 'root' });
 
-/** SQL with `?` for each of the values, in order. */
-export interface ConditionText {
-  readonly sql: string;
-  readonly params: readonly unknown[];
-}
-
 /** What a caller sees of a class, as a condition on the rows that go by an alias; null where they see none. */
-export type VisibleRows = (meta: EntityMetadata, alias: string) => ConditionText | null;
+export type VisibleRows = (meta: EntityMetadata, alias: string) => QueryText | null;
 
 export function value(given: unknown): ConditionPart {
   return { kind: 'value', value: given };
@@ -38,7 +33,7 @@ export function conditionText(
   rootSql: string,
   placeOf: (position: number) => string,
   sight: VisibleRows | null = null,
-): ConditionText {
+): QueryText {
   const params: unknown[] = [];
   let sql = '';
   for (const part of condition) {
@@ -73,7 +68,13 @@ function joined(conditions: readonly Condition[], word: string): Condition {
   const sorted = conditions
     .map((condition) => ({ condition, form: formOf(condition) }))
     .sort((a, b) => (a.form < b.form ? -1 : a.form > b.form ? 1 : 0));
-  return ['(', ...sorted.flatMap(({ condition }, i) => (i === 0 ? condition : [word, ...condition])), ')'];
+  const inOrder = sorted.map(({ condition }) => condition);
+  return ['(', ...separated(inOrder, word), ')'];
+}
+
+/** Conditions one after the other, with a word between them. */
+export function separated(conditions: readonly Condition[], word: string): Condition {
+  return conditions.flatMap((condition, i) => (i === 0 ? condition : [word, ...condition]));
 }
 
 function formOf(condition: Condition): string {

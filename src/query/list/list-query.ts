@@ -17,9 +17,10 @@ import {
   reservedParameters,
   type WrittenGroup,
 } from '../../response/list-request.ts';
+import { NotCompilable } from '../rows/association.ts';
 import { allOf, anyOf, type Condition, type VisibleRows } from './condition.ts';
 import { type ConditionMaker, conditionMaker, matches, type TextMatching } from './filter-operator.ts';
-import { type FilterPath, filterPath, type IsHiding, NotAskable } from './filter-path.ts';
+import { type FilterPath, filterPath, type IsHiding } from './filter-path.ts';
 import { kindName, operatorsFor, patternOf } from './filter-value.ts';
 import { fulltextCondition } from './search-index.ts';
 
@@ -164,7 +165,7 @@ function pathOf(
   try {
     return filterPath(mapper, meta, plan, field, isHiding);
   } catch (error) {
-    if (!(error instanceof NotAskable)) throw error;
+    if (!(error instanceof NotCompilable)) throw error;
     trouble(`nobody can ask for "${field}": ${error.message}`);
     return null;
   }

@@ -1,6 +1,7 @@
 import type { Cursor, Cursors } from '../../database/cursor.ts';
 import type { ExportSource } from '../../response/export-stream.ts';
-import type { BoundStatement, LineWriter } from './compiled-read.ts';
+import type { BoundStatement } from './bound-statement.ts';
+import type { LineWriter } from './compiled-read.ts';
 
 /** Characters that are written at a time, about. */
 const pieceLength = 64 * 1024;

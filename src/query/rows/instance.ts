@@ -63,6 +63,28 @@ export function compileInstance(meta: EntityMetadata, values: readonly InstanceV
   return (row, many, context) => new Row(row, many, context);
 }
 
+/** Makes objects for rows that are not written yet: nothing is set, and to-many associations are empty. */
+export function compileNew(meta: EntityMetadata): (context: InstanceContext) => object {
+  refuseInstance(meta);
+  const own = (Object.values(meta.properties) as EntityProperty[]).filter(({ embedded, inherited }) => !embedded && !inherited);
+  const many = own.filter(({ kind }) => kind === ReferenceKind.ONE_TO_MANY || kind === ReferenceKind.MANY_TO_MANY);
+  const descriptors: PropertyDescriptorMap = {};
+  // what is not a column is code of the class
+  for (const { name } of own.filter(({ persist }) => persist !== false))
+    descriptors[name as string] = { value: undefined, writable: true, enumerable: true, configurable: true };
+  const shadow = Object.create(meta.class.prototype, descriptors);
+  return (context) => {
+    const instance = Object.create(shadow) as Record<string | symbol, unknown>;
+    instance[contextKey] = context;
+    for (const property of many) {
+      const collection = new Collection<object>(instance as never, [], true);
+      collection.property = property as never;
+      instance[property.name as string] = collection;
+    }
+    return instance;
+  };
+}
+
 function collectionOf(
   owner: object,
   { column, items, property, source }: Extract<InstanceValue, { kind: 'many' }>,
@@ -90,14 +112,17 @@ function shadowOf(meta: EntityMetadata, values: readonly InstanceValue[]): objec
   return Object.create(meta.class.prototype, descriptors);
 }
 
-function missingProperty(meta: EntityMetadata, { kind, name }: EntityProperty): PropertyDescriptor {
+function missingProperty(meta: EntityMetadata, property: EntityProperty): PropertyDescriptor {
+  const { kind, name } = property;
   const isMany = kind === ReferenceKind.ONE_TO_MANY || kind === ReferenceKind.MANY_TO_MANY;
   return {
     configurable: true,
     enumerable: false,
     get(this: object) {
       if (!isMany) throw notLoaded(meta, name as string);
-      return (managedTwin(meta, this) as Record<string, unknown>)[name as string];
+      const collection = new UnloadedCollection(meta, this, property);
+      (this as Record<string, unknown>)[name as string] = collection;
+      return collection;
     },
     set(this: object, value: unknown) {
       Object.defineProperty(this, name as string, { value, writable: true, enumerable: true, configurable: true });
@@ -111,6 +136,36 @@ function notLoaded(meta: EntityMetadata, name: string): Error {
   );
 }
 
+/** A collection of an instance that was not read. It is loaded through a managed entity, if code asks for that. */
+class UnloadedCollection extends Collection<object> {
+  readonly #twin: () => Collection<object>;
+
+  constructor(meta: EntityMetadata, instance: object, property: EntityProperty) {
+    super(instance as never, undefined, false);
+    this.property = property as never;
+    this.#twin = () => (managedTwin(meta, instance) as Record<string, Collection<object>>)[property.name as string] as never;
+  }
+
+  override async init(options?: never): Promise<never> {
+    const loaded = await this.#twin().init(options);
+    this.hydrate(loaded.getItems() as never);
+    return this as never;
+  }
+
+  override matching(options: never): Promise<never> {
+    return this.#twin().matching(options) as Promise<never>;
+  }
+
+  override loadCount(options?: never): Promise<number> {
+    return this.#twin().loadCount(options);
+  }
+}
+
+/** Whether an object was made of a row, or of a key, and MikroORM does not manage it. */
+export function isInstance(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && Object.hasOwn(value, contextKey);
+}
+
 /** The managed entity of an instance, whose collections can be loaded. */
 function managedTwin(meta: EntityMetadata, instance: object): object {
   const context = (instance as { [contextKey]?: InstanceContext })[contextKey];
@@ -120,17 +175,21 @@ function managedTwin(meta: EntityMetadata, instance: object): object {
     const property = meta.properties[name as never] as EntityProperty | undefined;
     if (!property || value instanceof Collection) continue;
     const target = property.targetMeta?.embeddable ? undefined : property.targetMeta;
-    data[name] = target && value !== null ? keyIn(value, property) : value;
+    data[name] = target && value !== null ? keyIn(value, property, context) : value;
   }
   return context.em().merge(meta.class, data as never, { refresh: false } as never) as object;
 }
 
-/** The key of an associated instance, read from it: MikroORM is not asked, and so does not take it over. */
-function keyIn(value: unknown, { polymorphic, targetMeta }: EntityProperty): unknown {
+/**
+ * The key of an associated instance, read from it: MikroORM is not asked, and so does not take it over. If the association can hold several
+ * classes, a managed reference says which.
+ */
+function keyIn(value: unknown, { polymorphic, targetMeta }: EntityProperty, context: InstanceContext): unknown {
   const entity = Reference.unwrapReference(value as object) as Record<string, unknown>;
   if (typeof entity !== 'object') return entity;
-  if (polymorphic) return entity;
-  return entity[keyOf(targetMeta as EntityMetadata).name as string];
+  const meta = (polymorphic ? (entity as { __meta?: EntityMetadata }).__meta : targetMeta) as EntityMetadata;
+  const key = entity[keyOf(meta).name as string];
+  return polymorphic ? context.em().getReference(meta.class, key as never) : key;
 }
 
 /**
@@ -222,6 +281,7 @@ function driverReader(
     if (kind.kind === 'blob') return (value) => Buffer.from(value as Uint8Array);
     return (value) => (typeof value === 'bigint' ? integerToJson(value) : value);
   }
+  if (custom instanceof ArrayType) return (value) => JSON.parse(value as string);
   switch (columnKinds[kind.kind].hydratedFrom) {
     case 'text':
       return null;
@@ -238,7 +298,6 @@ function driverReader(
     case 'column':
       return columnTypeReader(columnType(property), String(property.name));
     case 'list':
-      if (custom instanceof ArrayType) return (value) => JSON.parse(value as string);
       throw new NoInstance(`${String(property.name)} is a list of a type of its own`);
     case 'mapper':
       throw new NoInstance(`${String(property.name)} has a type that only MikroORM reads`);

@@ -1,37 +1,27 @@
 import type { Dialect } from '../../dialect/dialect.ts';
-
-/** A query that selects keys of the model, as the mapper wrote it, with `?` for each parameter. */
-export interface KeyQuery {
-  readonly sql: string;
-  readonly params: readonly unknown[];
-}
+import type { QueryText } from './bound-statement.ts';
 
 /**
- * The mapper writes every parameter into the text before it sends it. What stands apart here must mean the same: it has the
- * type that the literal would have. Null where that cannot be done, as with a list, or with a `?` inside quotes. `before` is the number
- * of parameters that the statement has in front of these.
+ * A query of the mapper's, in which `?` stands for each parameter, with its parameters as the database takes them. The mapper itself writes
+ * every parameter into the text. What stands apart here must mean the same: it has the type that the literal would have. Null where that
+ * cannot be done, as with a list, or with a mark that stands for anything else than a value. `before` is the number of parameters that the
+ * statement has in front of these.
  */
 export function parametrized(
-  sql: string,
-  params: readonly unknown[],
+  { params, sql }: QueryText,
   { sql: syntax, values: { bindable } }: Dialect,
   before = 0,
-): KeyQuery | null {
-  if (/\\\?|\?\?/.test(sql)) return null;
-  const values: unknown[] = [];
-  let plain = true;
-  const text = sql.replace(/'(?:[^']|'')*'|"(?:[^"]|"")*"|`[^`]*`|\?/g, (found) => {
-    if (found !== '?') {
-      if (found.includes('?')) plain = false;
-      return found;
-    }
-    const value = params[values.length];
-    const cast = isLiteral(value) ? syntax.literalCast(value) : null;
-    if (cast === null) plain = false;
-    values.push(bindable(value));
-    return `${syntax.parameter(before + values.length)}${cast}`;
-  });
-  return plain && values.length === params.length ? { sql: text, params: values } : null;
+): QueryText | null {
+  const [start, ...pieces] = sql.split('?') as [string, ...string[]];
+  // an escaped mark has no parameter, and a doubled one stands for an identifier
+  if (pieces.length !== params.length) return null;
+  let text = start;
+  for (const [i, piece] of pieces.entries()) {
+    const cast = isLiteral(params[i]) ? syntax.literalCast(params[i]) : null;
+    if (cast === null) return null;
+    text += syntax.parameter(before + i + 1) + cast + piece;
+  }
+  return { sql: text, params: params.map((value) => bindable(value)) };
 }
 
 function isLiteral(value: unknown): boolean {

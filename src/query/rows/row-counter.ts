@@ -1,17 +1,11 @@
 import type { Executor } from '../../database/executor.ts';
+import { LruCache } from '../../database/lru-cache.ts';
 import type { CountMode } from '../../declaration/types.ts';
-import type { Dialect, RowEstimate } from '../../dialect/dialect.ts';
+import type { Dialect } from '../../dialect/dialect.ts';
 import type { Counted } from '../../response/collection.ts';
-import { nameOf } from './bound-statement.ts';
-import { cappedCountText, countedAbout, countedFrom, countedTo, countLimit, numberTold } from './count.ts';
-import type { BoundText } from './page-text.ts';
-import type { Window } from './window.ts';
-
-/** What is counted: the statement that counts all of it, and the one that selects it, where that is not done. */
-export interface CountSource {
-  readonly all: BoundText;
-  readonly rows: BoundText | null;
-}
+import { type QueryText, statementOf } from './bound-statement.ts';
+import { type CountSource, countedFrom, countRows, numberTold } from './count.ts';
+import type { Window } from './seek-plan.ts';
 
 /** Numbers that are remembered, each of another statement. */
 const keptNumbers = 500;
@@ -20,16 +14,14 @@ const keptNumbers = 500;
 export class RowCounter {
   readonly #executor: Executor;
   readonly #mode: CountMode;
-  readonly #limit: number | null;
-  readonly #estimate: RowEstimate | null;
+  readonly #dialect: Dialect;
   /** How many rows a statement had last. It decides what is asked for first, and is never an answer. */
-  readonly #last = new Map<string, number>();
+  readonly #last = new LruCache<number>(keptNumbers);
 
   constructor(executor: Executor, mode: CountMode, dialect: Dialect) {
     this.#executor = executor;
     this.#mode = mode;
-    this.#limit = countLimit(mode, dialect);
-    this.#estimate = mode === 'estimated' ? dialect.sql.estimate : null;
+    this.#dialect = dialect;
   }
 
   /** Whether the number does not say if rows follow a page, so that one row more has to be asked for. */
@@ -37,13 +29,14 @@ export class RowCounter {
     return this.#mode !== 'exact';
   }
 
-  async count({ all, rows }: CountSource): Promise<Counted> {
-    if (this.#limit === null || !rows) return countedFrom(await this.#number(all), this.#mode);
-    const found = await this.#number({ text: cappedCountText(rows.text, this.#limit), params: rows.params });
-    if (!this.#estimate || found <= this.#limit) return countedTo(found, this.#limit);
-    const [result] = await this.#send({ text: this.#estimate.statement(rows.text), params: rows.params });
-    return countedAbout(this.#estimate.rowsIn(result?.[0]));
+  count(source: CountSource): Promise<Counted> {
+    return countRows(source, this.#mode, this.#dialect, this.#first);
   }
+
+  readonly #first = async ({ params, sql }: QueryText): Promise<unknown> => {
+    const [row] = await this.#executor.rows(statementOf(sql), params);
+    return row?.[0];
+  };
 
   /**
    * Fetches a page by its place, and counts. A page that is not full tells the number: where that is to be expected, it is
@@ -54,7 +47,7 @@ export class RowCounter {
     source: CountSource,
     fetch: () => Promise<unknown[][]>,
   ): Promise<readonly [rows: unknown[][], counted: Counted]> {
-    const last = this.#last.get(source.all.text);
+    const last = this.#last.get(source.all.sql);
     const isLikelyFull = last === undefined || offset + limit <= last || offset > last;
     const counting = isLikelyFull ? this.count(source) : null;
     // it is looked at below, or not at all
@@ -62,21 +55,17 @@ export class RowCounter {
     const rows = await fetch();
     const told = numberTold(rows.length, { offset, limit }, this.#mode);
     const counted = told === null ? await (counting ?? this.count(source)) : countedFrom(told, this.#mode);
-    this.#remember(source, counted.count);
+    this.#last.set(source.all.sql, counted.count);
     return [rows, counted];
   }
 
-  #remember({ all: { text } }: CountSource, count: number): void {
-    if (this.#last.size >= keptNumbers && !this.#last.has(text)) this.#last.delete(this.#last.keys().next().value as string);
-    this.#last.set(text, count);
-  }
-
-  async #number(statement: BoundText): Promise<number> {
-    const [row] = await this.#send(statement);
-    return Number(row?.[0]);
-  }
-
-  #send({ text, params }: BoundText): Promise<unknown[][]> {
-    return this.#executor.rows({ name: nameOf(text), text, wide: false }, params);
+  /** The same for a query that may fail where there is nothing to order: nothing is fetched beyond its end. */
+  async before(
+    { offset }: Window,
+    source: CountSource,
+    fetch: () => Promise<unknown[][]>,
+  ): Promise<readonly [rows: unknown[][], counted: Counted]> {
+    const counted = await this.count(source);
+    return [counted.is === 'exact' && offset >= counted.count ? [] : await fetch(), counted];
   }
 }

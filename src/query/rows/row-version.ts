@@ -1,8 +1,9 @@
 import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
 import type { Mapper, RequestEntityManager } from '../../database/mapper.ts';
 import { dialectOf } from '../../dialect/dialect.ts';
+import { isTablePerType } from '../../model/hierarchy.ts';
 import { type Identifier, keyOf } from '../../model/identifier.ts';
-import { tableOf } from './table-name.ts';
+import { columnOf, quoted, tableOf } from './table-name.ts';
 
 /** Values that differ once a row was changed: PostgreSQL's `xmin`, on SQLite the columns of the row. */
 export type RowVersion = readonly unknown[];
@@ -16,11 +17,10 @@ export class RowChanged extends Error {
 
 /** The columns of a row that tell whether it was changed, as they stand in SQL. */
 export function versionColumns(mapper: Mapper, meta: EntityMetadata, alias: string): readonly string[] {
-  const quote = (name: string) => mapper.driver.getPlatform().quoteIdentifier(name).toString();
   const [root, ...further] = tablesOf(meta) as [EntityMetadata, ...EntityMetadata[]];
   const { rowVersion, textOf } = dialectOf(mapper).sql;
   const columnsIn = (own: EntityMetadata, from: string) =>
-    rowVersion ? [`${from}.${rowVersion}`] : columnsOf(own).map((name) => `${from}.${quote(name)}`);
+    rowVersion ? [`${from}.${rowVersion}`] : columnsOf(own).map((name) => `${from}.${quoted(mapper, name)}`);
   return [
     ...columnsIn(root, alias),
     ...further.map((own) => subselect(mapper, meta, own, alias, textOf(columnsIn(own, 'part')))),
@@ -29,15 +29,14 @@ export function versionColumns(mapper: Mapper, meta: EntityMetadata, alias: stri
 
 /** The tables that hold a row: one, or one for each class of its line. */
 function tablesOf(meta: EntityMetadata): EntityMetadata[] {
-  if (meta.inheritanceType !== 'tpt' && meta.root.inheritanceType !== 'tpt') return [meta.root];
+  if (!isTablePerType(meta)) return [meta.root];
   const line: EntityMetadata[] = [];
   for (let own: EntityMetadata | undefined = meta; own; own = own.tptParent as EntityMetadata | undefined) line.unshift(own);
   return line;
 }
 
 function subselect(mapper: Mapper, meta: EntityMetadata, own: EntityMetadata, alias: string, selected: string): string {
-  const quote = (name: string) => mapper.driver.getPlatform().quoteIdentifier(name).toString();
-  const key = (of: EntityMetadata) => quote(keyOf(of).fieldNames[0] as string);
+  const key = (of: EntityMetadata) => columnOf(mapper, keyOf(of));
   return `(select ${selected} from ${tableOf(mapper, own)} as part where part.${key(own)} = ${alias}.${key(meta.root)})`;
 }
 
@@ -63,7 +62,7 @@ export async function readVersion(
   // whoever only refers to the row is not kept from it
   const locking = lock ? dialectOf(mapper).sql.rowLock('e') : '';
   const from = `${tableOf(mapper, meta.root)} as e`;
-  const sql = `select ${columns.join(', ')} from ${from} where e.${platform.quoteIdentifier(key.fieldNames[0] as string)} = ?${locking}`;
+  const sql = `select ${columns.join(', ')} from ${from} where e.${columnOf(mapper, key)} = ?${locking}`;
   const value = key.customType ? key.customType.convertToDatabaseValue(id, platform, { mode: 'query' }) : id;
   const [row] = await em.execute(sql, [value]);
   return row ? Object.values(row as object) : null;

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type EntityMetadata, helper, ReferenceKind } from '@mikro-orm/core';
+import { type EntityMetadata, type EntityProperty, helper, ReferenceKind } from '@mikro-orm/core';
 import type { Executor, Statement } from '../../database/executor.ts';
 import type { Mapper } from '../../database/mapper.ts';
 import type { SortKey } from '../../declaration/types.ts';
@@ -10,13 +10,33 @@ import { keyOf } from '../../model/identifier.ts';
 import { readableProperty } from '../../model/readable-field.ts';
 import { type ValueKind, valueKindOf } from '../../model/value-kind.ts';
 import { noEdges, type PageEdges } from '../../response/collection.ts';
-import { isFiltered } from '../entities/filters.ts';
-import { nameOf } from './bound-statement.ts';
-import { NeedsEntity, rootTableAlias } from './row-plan.ts';
+import { type Condition, value } from '../list/condition.ts';
+import { NotCompilable, plainTable } from './association.ts';
+import { statementOf } from './bound-statement.ts';
+import { rootTableAlias } from './row-plan.ts';
 import { seekCondition } from './seek-condition.ts';
-import { type SeekValue, type SeekValueCheck, seekValueCheck } from './seek-value.ts';
 import { planSort, type SortColumn } from './sort-plan.ts';
-import { tableOf } from './table-name.ts';
+import { quoted } from './table-name.ts';
+
+/** A window of a result set. */
+export interface Window {
+  readonly offset: number;
+  readonly limit: number;
+  /** Where it begins or ends, in place of the offset. */
+  readonly seek?: Seek;
+}
+
+/** A sort key of a row as a token holds it: PostgreSQL's text of it, or SQLite's own value. */
+type SeekValue = string | number | null;
+
+/** Tells the values that rows of a column have, so that nothing else is ever compared with it. Null where that cannot be told. */
+export function seekValueCheck(
+  kind: ValueKind,
+  { columnTypes }: EntityProperty,
+  { values }: Dialect,
+): ((value: string | number) => boolean) | null {
+  return values.sortKeyCheck(kind, String(columnTypes?.[0] ?? '').toLowerCase());
+}
 
 /** Where a page begins or ends: the sort keys of the row next to it. */
 export interface Seek {
@@ -35,7 +55,7 @@ export function complementOf({ direction, inclusive, values }: Seek): Seek {
 interface SeekColumn extends SortColumn {
   readonly kind: ValueKind;
   readonly nullable: boolean;
-  readonly isValid: SeekValueCheck;
+  readonly isValid: (value: string | number) => boolean;
 }
 
 /** A token is part of an address, and addresses have an end. */
@@ -56,7 +76,7 @@ export class SeekPlan {
   readonly quoted: (name: string) => string;
 
   private constructor(mapper: Mapper, meta: EntityMetadata, list: string, columns: readonly SeekColumn[], executor: Executor) {
-    this.quoted = (name) => mapper.driver.getPlatform().quoteIdentifier(name).toString();
+    this.quoted = (name) => quoted(mapper, name);
     this.columns = columns;
     this.#dialect = dialectOf(mapper);
     const identity = [this.#dialect.name, list, ...columns.map(({ direction, kind, sql }) => `${sql} ${direction} ${kind.kind}`)];
@@ -76,12 +96,12 @@ export class SeekPlan {
     isOpen: (embedded: EntityMetadata) => boolean = () => true,
   ): SeekPlan | null {
     const paths = [...sort.map(({ property }) => property), keyOf(meta).name as string];
-    if (isTablePerType(meta) || !paths.every((path) => isShown(fields, path, isOpen))) return null;
+    if (!paths.every((path) => isShown(fields, path, isOpen))) return null;
     try {
       const columns = planSort(mapper, meta, sort).columns.map((column) => seekColumn(mapper, meta, column));
       return columns.every((column) => column !== null) ? new SeekPlan(mapper, meta, list, columns, executor) : null;
     } catch (error) {
-      if (error instanceof NeedsEntity) return null;
+      if (error instanceof NotCompilable) return null;
       throw error;
     }
   }
@@ -120,28 +140,18 @@ export class SeekPlan {
     }
   }
 
-  /** The condition for what is sought. `columnOf` says how a column stands in SQL, `parameter` how a value of the row does. */
-  condition(
-    { direction, inclusive, values }: Seek,
-    columnOf: (column: SortColumn) => string,
-    parameter: (value: unknown, position: number) => string,
-  ): string {
+  /** The condition for what is sought. `columnOf` says how a column stands in SQL. */
+  condition({ direction, inclusive, values }: Seek, columnOf: (column: SortColumn) => string): Condition {
     const terms = this.columns.map((column, i) => {
-      const value = values[i] ?? null;
+      const sought = values[i] ?? null;
       return {
         sql: columnOf(column),
         direction: direction === 'after' ? column.direction : opposite(column.direction),
         nullable: column.nullable,
-        // the form of the value is that of the column, also where the condition needs no parameter for it
-        value: value === null ? null : parameter(this.bound(value, i), i),
+        value: sought === null ? null : value(this.#dialect.values.sortKey(sought, column.kind)),
       };
     });
     return seekCondition(terms, this.#dialect, inclusive);
-  }
-
-  /** A value of a token as the driver takes it. */
-  bound(value: SeekValue, position: number): unknown {
-    return this.#dialect.values.sortKey(value, (this.columns[position] as SeekColumn).kind);
   }
 
   /** The tokens of a page of entities. What it is ordered by is asked for anew: an entity need not have it, or not exactly. */
@@ -175,10 +185,10 @@ export class SeekPlan {
     const [first, second] = [sql.parameter(1), sql.parameter(2)];
     const key = (this.columns.at(-1) as SeekColumn).valueOf(rootTableAlias);
     const values = this.columns.map((column) => column.valueOf(rootTableAlias));
-    const from = `from ${tableOf(mapper, meta)} as ${rootTableAlias}`;
+    const from = `from ${plainTable(mapper, meta)} as ${rootTableAlias}`;
     const place = `case when ${key} = ${first} then 1 else 2 end`;
     const text = `select ${values.join(', ')}, ${place} ${from} where ${key} = ${first} or ${key} = ${second}`;
-    return { name: nameOf(text), text, wide: this.holdsBigints };
+    return statementOf(text, this.holdsBigints);
   }
 
   get holdsBigints(): boolean {
@@ -201,22 +211,12 @@ export class SeekPlan {
 function seekColumn(mapper: Mapper, meta: EntityMetadata, column: SortColumn): SeekColumn | null {
   const { property, through } = column;
   const dialect = dialectOf(mapper);
-  // the mapper joins these in ways of its own
-  const isPlain = through.every(
-    ({ filters, targetMeta, targetKey, where }) =>
-      targetMeta &&
-      !hasDiscriminator(targetMeta) &&
-      !isTablePerType(targetMeta) &&
-      !isFiltered(targetMeta) &&
-      !filters &&
-      !where &&
-      !targetKey,
-  );
+  // the mapper joins these in a way of its own
+  if (through.some(({ targetMeta }) => targetMeta && hasDiscriminator(targetMeta))) return null;
   const kind = valueKindOf(property, mapper.driver.getPlatform());
   const isValid = seekValueCheck(kind, property, dialect);
   const isCollated = !dialect.sql.keepsCollation && through.length > 0 && property.collation !== undefined;
-  if (!isPlain || !isValid || isCollated || property.kind !== ReferenceKind.SCALAR || property.hasConvertToJSValueSQL)
-    return null;
+  if (!isValid || isCollated || property.kind !== ReferenceKind.SCALAR || property.hasConvertToJSValueSQL) return null;
   const isOwn = through.length === 0 && !property.embedded && !hasDiscriminator(meta);
   return { ...column, kind, isValid, nullable: !isOwn || property.nullable === true };
 }
@@ -230,10 +230,6 @@ function seekValue(value: unknown, { kind }: ValueKind): unknown {
 
 function opposite(direction: 'asc' | 'desc'): 'asc' | 'desc' {
   return direction === 'asc' ? 'desc' : 'asc';
-}
-
-function isTablePerType(meta: EntityMetadata): boolean {
-  return meta.inheritanceType === 'tpt' || meta.root.inheritanceType === 'tpt' || meta.virtual === true || meta.schema === '*';
 }
 
 /** Whether every row shows what stands at a path, to everybody, and as it is: a token holds it, for anybody to read. */

@@ -1,5 +1,6 @@
 import type { PageEdges } from '../../response/collection.ts';
 import { type AnyQueryBuilder, isPlain } from '../entities/restriction.ts';
+import { conditionText } from '../list/condition.ts';
 import type { Seek, SeekPlan } from './seek-plan.ts';
 
 /** Whether a list of what a query selects can go on from a row of it: where it has the order that the plan knows. */
@@ -10,21 +11,8 @@ export function canSeek(query: AnyQueryBuilder): boolean {
 /** Narrows a query to what is sought. */
 export function seekIn(query: AnyQueryBuilder, plan: SeekPlan, seek: Seek): AnyQueryBuilder {
   const root = plan.quoted(query.mainAlias.aliasName);
-  const values: unknown[] = [];
-  const marked = plan.condition(
-    seek,
-    (column) => column.valueOf(root),
-    (value, position) => {
-      values[position] = value;
-      return `\u0001${position}\u0001`;
-    },
-  );
-  const params: unknown[] = [];
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: no name of a column has them
-  const sql = marked.replace(/\u0001(\d+)\u0001/g, (_, position: string) => {
-    params.push(values[Number(position)]);
-    return '?';
-  });
+  const condition = plan.condition(seek, (column) => column.valueOf(root));
+  const { params, sql } = conditionText(condition, root, () => '?');
   return query.andWhere(sql as never, params as never) as AnyQueryBuilder;
 }
 

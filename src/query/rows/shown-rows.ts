@@ -3,8 +3,9 @@ import type { RowFormat } from '../../serialization/kind-conversions.ts';
 import { compileRowWriter, type RowField, type RowObject, type RowWriter } from '../../serialization/row-writer.ts';
 import type { RowPlan } from './row-plan.ts';
 
-/** What writes the rows of a plan, or a choice of their fields. */
+/** What is shown of the rows of a plan, be it all or a choice of their fields, and what writes it. */
 export interface ShownRows {
+  readonly object: RowObject;
   readonly writer: RowWriter;
   /** By the number of the to-many; those that nobody wants have none. */
   readonly manyWriters: readonly RowWriter[];
@@ -12,27 +13,18 @@ export interface ShownRows {
   isWanted(source: number): boolean;
 }
 
-/** Makes what writes all that a plan shows. */
-export function showAll({ many, root }: RowPlan, format: RowFormat): ShownRows {
-  return {
-    writer: compileRowWriter(root.object, format),
-    manyWriters: many.map(({ object }) => compileRowWriter(object, format)),
-    isWanted: () => true,
-  };
-}
-
-/** Makes what writes a choice of it, from the same columns. */
-export function showSome({ many, root }: RowPlan, choice: FieldChoice, format: RowFormat): ShownRows {
+/** Makes what writes all that a plan shows, or a choice of it from the same columns. */
+export function showRows({ many, root }: RowPlan, choice: FieldChoice | null, format: RowFormat): ShownRows {
   /** What is chosen of each to-many; null: all of it. */
   const wanted = new Map<number, FieldChoice | null>();
-  const writer = compileRowWriter(chosenObject(root.object, choice, wanted), format);
+  const object = chosenObject(root.object, choice, wanted);
   // a to-many comes after the one that it is part of
-  const manyWriters = many.map(({ object }, source): RowWriter => {
+  const manyWriters = many.map((selection, source): RowWriter => {
     const inner = wanted.get(source);
     if (inner === undefined) return () => '';
-    return compileRowWriter(chosenObject(object, inner, wanted), format);
+    return compileRowWriter(chosenObject(selection.object, inner, wanted), format);
   });
-  return { writer, manyWriters, isWanted: (source) => wanted.has(source) };
+  return { object, writer: compileRowWriter(object, format), manyWriters, isWanted: (source) => wanted.has(source) };
 }
 
 function chosenObject(object: RowObject, choice: FieldChoice | null, wanted: Map<number, FieldChoice | null>): RowObject {

@@ -3,8 +3,9 @@ import type { Mapper } from '../../database/mapper.ts';
 import type { SortKey } from '../../declaration/types.ts';
 import { keyOf } from '../../model/identifier.ts';
 import { isFiltered } from '../entities/filters.ts';
-import { NeedsEntity, rootTableAlias } from './row-plan.ts';
-import { tableOf } from './table-name.ts';
+import { type AssociatedRows, associatedRows, belongsTo, foreignKey, NotCompilable } from './association.ts';
+import { rootTableAlias } from './row-plan.ts';
+import { columnOf } from './table-name.ts';
 
 /** One column that a list is ordered by. */
 export interface SortColumn {
@@ -24,7 +25,7 @@ export interface SortPlan {
   readonly joins: readonly string[];
 }
 
-/** Finds the columns of an order, or throws {@link NeedsEntity} where only the mapper knows them. */
+/** Finds the columns of an order, or throws {@link NotCompilable} where only the mapper knows them. */
 export function planSort(mapper: Mapper, meta: EntityMetadata, sort: readonly SortKey[]): SortPlan {
   const joins: string[] = [];
   const key: SortKey = { property: keyOf(meta).name as string, direction: 'asc' };
@@ -34,17 +35,16 @@ export function planSort(mapper: Mapper, meta: EntityMetadata, sort: readonly So
 
 interface Hop {
   readonly property: EntityProperty;
-  readonly table: string;
-  readonly key: string;
-  readonly foreignKey: string;
+  /** The rows that it leads to, by an alias. */
+  rows(alias: string): AssociatedRows;
 }
 
 function planColumn(mapper: Mapper, meta: EntityMetadata, { property: path, direction }: SortKey, joins: string[]): SortColumn {
-  const quote = (name: string) => mapper.driver.getPlatform().quoteIdentifier(name).toString();
-  const refusal = new NeedsEntity(`the order by ${path} is made by the mapper`);
+  const refusal = new NotCompilable(`the order by ${path} is made by the mapper`);
   const hops: Hop[] = [];
+  let owner = meta;
   let properties = meta.properties as Readonly<Record<string, EntityProperty | undefined>>;
-  let sql = rootTableAlias;
+  let from = rootTableAlias;
   const names = path.split('.');
   const last = names.pop() as string;
   for (const name of names) {
@@ -54,39 +54,35 @@ function planColumn(mapper: Mapper, meta: EntityMetadata, { property: path, dire
       continue;
     }
     const target = property?.targetMeta;
-    const ownsColumn = property?.owner || property?.kind === ReferenceKind.MANY_TO_ONE;
-    if (!target || target.embeddable || !ownsColumn || property.fieldNames?.length !== 1) throw refusal;
-    if (property.polymorphic || isFiltered(target)) throw refusal;
-    const hop = {
-      property,
-      table: tableOf(mapper, target),
-      key: quote(keyOf(target).fieldNames[0] as string),
-      foreignKey: quote(property.fieldNames[0] as string),
-    };
+    if (!target || target.embeddable || foreignKey(mapper, property) === null || isFiltered(target)) throw refusal;
+    const ends = { owner, target };
+    const hop: Hop = { property, rows: (alias) => associatedRows(mapper, property, ends, alias, '') };
     hops.push(hop);
     const alias = `s${joins.length}`;
-    joins.push(joinOf(hop, alias, sql));
+    joins.push(joinOf(hop, alias, from));
+    owner = target;
     properties = target.properties as typeof properties;
-    sql = alias;
+    from = alias;
   }
   const property = properties[last];
   if (property?.fieldNames?.length !== 1 || property.formula || property.customOrder || property.object) throw refusal;
-  const column = quote(property.fieldNames[0] as string);
+  const column = columnOf(mapper, property);
   return {
     direction,
     property,
     through: hops.map((hop) => hop.property),
-    sql: `${sql}.${column}`,
+    sql: `${from}.${column}`,
     valueOf: (root) => (hops.length === 0 ? `${root}.${column}` : `(${lookup(hops, root, column)})`),
   };
 }
 
-function joinOf({ foreignKey, key, table }: Hop, alias: string, from: string): string {
-  return `left join ${table} as ${alias} on ${alias}.${key} = ${from}.${foreignKey}`;
+function joinOf(hop: Hop, alias: string, from: string): string {
+  const rows = hop.rows(alias);
+  return `left join ${rows.from} on ${belongsTo(rows, [from]).join('')}`;
 }
 
 function lookup([first, ...rest]: readonly Hop[], root: string, column: string): string {
-  const { foreignKey, key, table } = first as Hop;
+  const rows = (first as Hop).rows('sought0');
   const joins = rest.map((hop, index) => ` ${joinOf(hop, `sought${index + 1}`, `sought${index}`)}`);
-  return `select sought${rest.length}.${column} from ${table} as sought0${joins.join('')} where sought0.${key} = ${root}.${foreignKey}`;
+  return `select sought${rest.length}.${column} from ${rows.from}${joins.join('')} where ${belongsTo(rows, [root]).join('')}`;
 }

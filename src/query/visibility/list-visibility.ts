@@ -3,8 +3,9 @@ import type { Mapper, RequestEntityManager } from '../../database/mapper.ts';
 import { concreteClasses, hasDiscriminator } from '../../model/hierarchy.ts';
 import { keyOf } from '../../model/identifier.ts';
 import { keysSelected } from '../entities/keys.ts';
-import { type Condition, type ConditionText, hiddenIn } from '../list/condition.ts';
+import { type Condition, hiddenIn } from '../list/condition.ts';
 import type { ListQuery } from '../list/list-query.ts';
+import type { QueryText } from '../rows/bound-statement.ts';
 import type { RequestVisibility } from './visibility.ts';
 
 /**
@@ -35,7 +36,7 @@ export async function withVisibility<Request>(
 interface ClassVisibility {
   /** The class, where its rows share their table with others. */
   readonly type: EntityMetadata | null;
-  readonly keys: readonly ConditionText[] | null;
+  readonly keys: readonly QueryText[] | null;
 }
 
 async function keysSeen<Request>(
@@ -52,7 +53,7 @@ function visibilityText(
   alias: string,
   classes: readonly ClassVisibility[],
   quote: (name: string) => string,
-): ConditionText {
+): QueryText {
   const params: unknown[] = [];
   const key = `${alias}.${quote(keyOf(meta).fieldNames[0] as string)}`;
   const branches = classes.flatMap(({ keys, type }) => {

@@ -8,11 +8,12 @@ import { isKindOf, sameLine } from '../../model/hierarchy.ts';
 import { type Identifier, keyOf } from '../../model/identifier.ts';
 import { valueKindOf } from '../../model/value-kind.ts';
 import { conditionOf } from '../entities/condition-query.ts';
-import { keysAmong } from '../entities/keys.ts';
+import { keysAmong, sentKeys } from '../entities/keys.ts';
 import { type AnyQueryBuilder, type Restrict, restrictedQuery, rootAlias } from '../entities/restriction.ts';
 import { statementOf } from '../rows/bound-statement.ts';
 import { parametrized } from '../rows/parametrized.ts';
 import { tableOf } from '../rows/table-name.ts';
+import type { SubjectReads } from './subject-reads.ts';
 
 /** A declared API of a class, as far as the visibility of its rows is concerned. */
 export interface VisibilityRule<Request> {
@@ -72,9 +73,12 @@ export interface VisibilityOptions<Request> {
   readonly visibility: Visibility<Request>;
   readonly mapper: Mapper;
   readonly executor: Executor | null;
+  readonly subjects: SubjectReads | null;
   readonly request: Request;
   /** The request's own entity manager, made when first used. */
   readonly em: () => RequestEntityManager;
+  /** Whether the request is in a transaction, whose connection alone sees what it has written. */
+  readonly isInTransaction: () => boolean;
 }
 
 /** Keys in one statement. */
@@ -181,9 +185,12 @@ export class RequestVisibility<Request> {
   }
 
   readonly #load: LoadSubjects = async (meta, keys) => {
+    const { em, subjects } = this.#options;
+    const rows = this.#options.isInTransaction() ? null : subjects?.rows(meta, keys, { em });
+    if (rows) return rows;
     const where = { [keyOf(meta).name]: { $in: keys } };
     const options = { filters: false, disableIdentityMap: true };
-    const found = (await this.#options.em().find(meta.class, where as never, options as never)) as Record<string, unknown>[];
+    const found = (await em().find(meta.class, where as never, options as never)) as Record<string, unknown>[];
     const { name } = keyOf(meta);
     return new Map(found.map((entity) => [String(entity[name as string]), entity]));
   };
@@ -197,18 +204,19 @@ export class RequestVisibility<Request> {
     const all = [...keys.values()];
     for (let start = 0; start < all.length; start += chunkSize) {
       const chunk = all.slice(start, start + chunkSize);
-      shown.push(...(await keysAmong(this.#options.em(), rule.meta, query, chunk, rule.sort)).map(String));
+      const em = this.#options.em();
+      const found = await sentKeys(em, rule.meta, keysAmong(em, rule.meta, query, chunk, rule.sort));
+      shown.push(...found.map(String));
     }
     return shown;
   }
 
   /** The rows of a query that is a condition and nothing else, by a prepared statement; null if it is more, or in a transaction. */
   #compiledRows(query: AnyQueryBuilder, meta: EntityMetadata, keys: ReadonlyMap<string, unknown>): Promise<unknown[][]> | null {
-    const { em, executor, mapper } = this.#options;
-    // only the connection of a transaction sees what it has written
-    if (!executor || em().isInTransaction()) return null;
+    const { executor, mapper } = this.#options;
+    if (!executor || this.#options.isInTransaction()) return null;
     const condition = conditionOf(query, meta);
-    const bound = condition && parametrized(condition.sql, condition.params, this.#dialect);
+    const bound = condition && parametrized(condition, this.#dialect);
     if (!bound) return null;
     const platform = mapper.driver.getPlatform();
     const key = `${platform.quoteIdentifier(rootAlias)}.${platform.quoteIdentifier(keyOf(meta).fieldNames[0] as string)}`;

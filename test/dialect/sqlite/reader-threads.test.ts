@@ -43,7 +43,7 @@ function fill(): void {
 }
 
 describe('threads that read', () => {
-  const open = (timeout = 0) => new ReaderThreads({ file, busyTimeout: 1000 }, timeout);
+  const open = (timeout = 0) => new ReaderThreads(file, timeout);
 
   test('give what a connection gives, blobs and integers beyond 2^53 included', async () => {
     const threads = open();
@@ -123,7 +123,7 @@ describe('threads that read', () => {
   });
 
   test('that cannot open the file say so, once and for all', async () => {
-    const threads = new ReaderThreads({ file: join(temporary.directory, 'none', 'such.db'), busyTimeout: 1000 }, 0);
+    const threads = new ReaderThreads(join(temporary.directory, 'none', 'such.db'), 0);
     await expect(threads.rows(short, [], 'arrays')).rejects.toThrow(NoThreads);
     const started = vi.spyOn(Worker.prototype, 'postMessage');
     await expect(threads.rows(short, [], 'arrays')).rejects.toThrow(NoThreads);

@@ -1,0 +1,37 @@
+import { styleText } from 'node:util';
+
+/** Puts text into a colour, or leaves it as it is. */
+export type Paint = (format: 'bold' | 'green' | 'yellow' | 'red' | 'dim', text: string) => string;
+
+export function painter(colour: boolean): Paint {
+  return (format, text) => (colour ? styleText(format, text, { validateStream: false }) : text);
+}
+
+/** Makes sure that nobody overlooks what is open to everybody. */
+export function paintPublic(text: string, paint: Paint): string {
+  return text.replace(/\bPUBLIC\b/g, (word) => paint('yellow', word));
+}
+
+export function aligned(rows: readonly (readonly string[])[], indent = ''): string[] {
+  const widths = rows.reduce<number[]>((known, row) => row.map((cell, column) => Math.max(known[column] ?? 0, cell.length)), []);
+  const padded = rows.map((row) => row.map((cell, column) => cell.padEnd(widths[column] as number)));
+  return padded.map((row) => `${indent}${row.join('  ').trimEnd()}`);
+}
+
+export function table(heading: readonly string[], rows: readonly (readonly string[])[], colour: boolean): string[] {
+  const paint = painter(colour);
+  // coloured after padding, because escape sequences have a length of their own
+  const [title = '', ...lines] = aligned([heading, ...rows]);
+  return [paint('bold', title), ...lines.map((line) => paintPublic(line, paint))];
+}
+
+/** Breaks a text as late as the width permits: a list after its commas, a sentence at its spaces. */
+export function wrapped(text: string, width: number, at: RegExp = / /): string[] {
+  const lines: string[] = [];
+  for (const word of text.split(at)) {
+    const last = lines.at(-1);
+    if (last !== undefined && last.length + 1 + word.length <= width) lines[lines.length - 1] = `${last} ${word}`;
+    else lines.push(word);
+  }
+  return lines;
+}

@@ -1,0 +1,64 @@
+import type { Cursor } from './cursor.ts';
+import type { Statement } from './executor.ts';
+import { closedError } from './unavailable.ts';
+
+/** What a cursor reads from. Questions are answered in their order. */
+export interface RowSource {
+  fetch(size: number): Promise<unknown[][]>;
+  rows(statement: Statement, parameters: readonly unknown[]): Promise<unknown[][]>;
+  /** @param isOver Whether all rows were fetched. */
+  close(isOver: boolean): Promise<void>;
+}
+
+/** Asks for rows before anybody wants them, so that the database is at work while the last ones are written. */
+export class ReadAheadCursor implements Cursor {
+  readonly #source: RowSource;
+  #ahead!: Promise<unknown[][]>;
+  #expected = 0;
+  #isOver = false;
+  #isClosed = false;
+
+  private constructor(source: RowSource, size: number) {
+    this.#source = source;
+    this.#fetch(size);
+  }
+
+  /** @param opening Becomes the error of this, if the source could not be opened. */
+  static async open(source: RowSource, opening: Promise<unknown>, size: number): Promise<Cursor> {
+    const cursor = new ReadAheadCursor(source, size);
+    try {
+      await opening;
+      return cursor;
+    } catch (error) {
+      await cursor.close();
+      throw error;
+    }
+  }
+
+  async next(size: number): Promise<unknown[][]> {
+    if (this.#isOver) return [];
+    if (this.#isClosed) throw closedError();
+    const expected = this.#expected;
+    const rows = await this.#ahead;
+    if (rows.length < expected) this.#isOver = true;
+    else if (!this.#isClosed) this.#fetch(size);
+    return rows;
+  }
+
+  rows(statement: Statement, parameters: readonly unknown[]): Promise<unknown[][]> {
+    return this.#source.rows(statement, parameters);
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    await this.#source.close(this.#isOver);
+  }
+
+  #fetch(size: number): void {
+    this.#expected = size;
+    this.#ahead = this.#source.fetch(size);
+    // the next call throws what became of them
+    this.#ahead.catch(() => undefined);
+  }
+}

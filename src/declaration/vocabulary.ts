@@ -1,0 +1,65 @@
+/** The HTTP methods an action can enable, in the order they are shown. */
+export const httpMethods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
+export type HttpMethod = (typeof httpMethods)[number];
+
+/** Formats of responses, as written in the suffix of a path. */
+export const knownFormats = ['json', 'ndjson', 'csv', 'xml'] as const;
+export type Format = (typeof knownFormats)[number];
+
+/** What a search in a list makes use of. On SQLite all of them are `like`. */
+export const searchMethods = ['like', 'trigram', 'fulltext'] as const;
+export type SearchMethod = (typeof searchMethods)[number];
+
+/** What is logged at least, as pino calls it. */
+export const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
+export type LogLevel = (typeof logLevels)[number];
+
+/** Keys and list positions that lead to a value of the declaration, from the root: `['app_main', 'apis', 'person', 'class']`. */
+export type Path = readonly (string | number)[];
+
+export interface Place {
+  readonly file: string;
+  readonly line: number;
+  readonly column: number;
+}
+
+/** A class of the application, such as a controller. */
+export type AnyClass = abstract new (...args: never[]) => object;
+
+/** A class or object that a module of the application exports, and the two names a declaration can call it by. */
+export interface Exported {
+  /** `Person` */
+  readonly name: string;
+  /** `src/models/person#Person` */
+  readonly qualifiedName: string;
+  readonly value: unknown;
+}
+
+/** What the application brings, by kind; of services, `name` is the service id. */
+export type Catalog = Readonly<
+  Record<'models' | 'controllers' | 'voters' | 'denormalizers' | 'authenticators' | 'services', readonly Exported[]>
+>;
+
+/** What a body or a result is like. */
+export type DescribedDeclaration =
+  | { readonly kind: 'model'; readonly model: Exported; readonly as: 'one' | 'reference' | 'list' | 'collection' }
+  | { readonly kind: 'standard'; readonly schema: StandardSchema }
+  | { readonly kind: 'json'; readonly schema: Readonly<Record<string, unknown>> };
+
+/** A schema of zod, valibot, arktype and the like. */
+export interface StandardSchema {
+  readonly '~standard': {
+    validate(value: unknown): StandardResult | Promise<StandardResult>;
+  };
+}
+
+interface StandardResult {
+  /** What the value was made into, where nothing is wrong with it. */
+  readonly value?: unknown;
+  readonly issues?:
+    | readonly {
+        readonly message: string;
+        readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
+      }[]
+    | undefined;
+}

@@ -1,0 +1,122 @@
+import { takeNext } from '../../database/next-task.ts';
+import { closedError, lateError } from '../../database/unavailable.ts';
+import type { DatabaseDeclaration } from '../../declaration/types.ts';
+import { type Answered, isStale, PostgresLink } from './link.ts';
+
+interface Task {
+  /** Tasks of one kind do not keep those of another kind waiting. */
+  readonly kind: string;
+  readonly run: (link: PostgresLink) => Promise<void>;
+  readonly reject: (error: unknown) => void;
+  timer?: NodeJS.Timeout;
+}
+
+interface PoolOptions {
+  readonly answered: Answered;
+  readonly most: number;
+  /** Milliseconds that may be waited for a connection; 0: without end. */
+  readonly timeout: number;
+}
+
+/** Connections of which each has one user at a time. */
+export class LinkPool {
+  readonly #database: DatabaseDeclaration;
+  readonly #options: PoolOptions;
+  readonly #links = new Set<PostgresLink>();
+  readonly #idle: PostgresLink[] = [];
+  readonly #waiting: Task[] = [];
+  readonly #running = new Set<Task>();
+  #isClosed = false;
+
+  constructor(database: DatabaseDeclaration, options: PoolOptions) {
+    this.#database = database;
+    this.#options = options;
+  }
+
+  get counts() {
+    return { open: this.#links.size, used: this.#links.size - this.#idle.length, waiting: this.#waiting.length };
+  }
+
+  /** Does something on a connection of its own, when there is one. */
+  use<Result>(work: (link: PostgresLink) => Promise<Result>, kind = ''): Promise<Result> {
+    if (this.#isClosed) return Promise.reject(closedError());
+    return new Promise((resolve, reject) => {
+      const done = (link: PostgresLink) => {
+        this.#running.delete(task);
+        this.giveBack(link);
+      };
+      const run = async (link: PostgresLink) => {
+        try {
+          const result = await work(link);
+          done(link);
+          resolve(result);
+        } catch (error) {
+          // the others are likely to have the same statement
+          if (isStale(error)) for (const other of [...this.#idle]) this.#drop(other);
+          done(link);
+          reject(error);
+        }
+      };
+      const task: Task = { kind, run, reject };
+      this.#waiting.push(task);
+      this.#proceed();
+      const { timeout } = this.#options;
+      if (timeout > 0 && this.#waiting.includes(task)) task.timer = setTimeout(() => this.#giveUp(task), timeout);
+    });
+  }
+
+  /** A connection for whoever uses it for long, to be given back. Nobody waits for it, so that it may be one too many. */
+  take(): PostgresLink {
+    if (this.#isClosed) throw closedError();
+    return this.#idle.pop() ?? this.#open();
+  }
+
+  giveBack(link: PostgresLink): void {
+    if (link.isClean && this.#links.has(link) && !this.#isClosed) this.#idle.push(link);
+    else this.#drop(link);
+    this.#proceed();
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    for (const task of this.#waiting.splice(0)) {
+      clearTimeout(task.timer);
+      task.reject(closedError());
+    }
+    await Promise.allSettled(Array.from(this.#links, (link) => link.end()));
+  }
+
+  #proceed(): void {
+    while (this.#waiting.length > 0) {
+      const link = this.#idle.pop() ?? (this.#links.size < this.#options.most ? this.#open() : undefined);
+      if (!link) return;
+      const task = takeNext(this.#waiting, this.#running);
+      clearTimeout(task.timer);
+      this.#running.add(task);
+      void task.run(link);
+    }
+  }
+
+  #giveUp(task: Task): void {
+    this.#waiting.splice(this.#waiting.indexOf(task), 1);
+    task.reject(lateError());
+  }
+
+  #open(): PostgresLink {
+    const link: PostgresLink = new PostgresLink(this.#database, () => this.#forget(link), this.#options.answered);
+    this.#links.add(link);
+    return link;
+  }
+
+  #drop(link: PostgresLink): void {
+    this.#forget(link);
+    link.abandon();
+  }
+
+  #forget(link: PostgresLink): void {
+    this.#links.delete(link);
+    const place = this.#idle.indexOf(link);
+    if (place >= 0) this.#idle.splice(place, 1);
+    this.#proceed();
+  }
+}

@@ -1,0 +1,26 @@
+import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
+import { accessorsFor } from '../change/accessors.ts';
+import type { Mapper } from '../database/mapper.ts';
+import type { AssociationDeclaration } from '../declaration/types.ts';
+import { targetsOf } from '../model/field-plan.ts';
+import { concreteClasses, metaOf } from '../model/hierarchy.ts';
+
+/** The classes of which a body can name an item of an association. */
+export function itemClasses(
+  mapper: Mapper,
+  owner: EntityMetadata,
+  { property, types }: AssociationDeclaration,
+): readonly EntityMetadata[] {
+  if (types.length > 0) return types.map(({ value }) => metaOf(mapper, value));
+  const association = owner.properties[property as never] as EntityProperty | undefined;
+  return association ? targetsOf(association) : [];
+}
+
+/** The methods of the model itself that add or remove an item, and answer as they like: `Course.addTag`. */
+export function itemMethods(mapper: Mapper, owner: EntityMetadata, property: string, verb: 'add' | 'remove'): readonly string[] {
+  return concreteClasses(mapper, owner).flatMap((meta) =>
+    (accessorsFor(meta, property)?.methods ?? [])
+      .filter((method) => method.startsWith(verb))
+      .map((method) => `${meta.className}.${method}`),
+  );
+}

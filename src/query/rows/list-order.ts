@@ -1,0 +1,190 @@
+import type { Executor, Statement } from '../../database/executor.ts';
+import { LruCache } from '../../database/lru-cache.ts';
+import type { Dialect } from '../../dialect/dialect.ts';
+import { noEdges, type PageEdges } from '../../response/collection.ts';
+import { conditionText } from '../list/condition.ts';
+import { type BoundStatement, noText, type QueryText, statementOf } from './bound-statement.ts';
+import type { CountSource } from './count.ts';
+import { type RootSelection, rootTableAlias } from './row-plan.ts';
+import { complementOf, type Seek, type SeekPlan } from './seek-plan.ts';
+import { SharedWalk } from './shared-walk.ts';
+import type { SortPlan } from './sort-plan.ts';
+
+/** Statements that are kept, each for another condition. */
+const keptConditions = 200;
+
+/** What is the same for each page of the rows that fulfil a condition. */
+interface ConditionStatements {
+  readonly page: Statement;
+  /** The text that counts, and the one that selects what is counted. */
+  readonly count: string;
+  readonly rows: string;
+}
+
+/** The statements of a list in one order, with the columns of the row plan first. Parameters of a condition come before all others. */
+export class ListOrder {
+  /** How the list goes on from a row of it. */
+  readonly seek: SeekPlan | null;
+  readonly #executor: Executor;
+  readonly #dialect: Dialect;
+  readonly #root: RootSelection;
+  /** What the rows of the list are among those of the table. */
+  readonly #own: readonly string[];
+  readonly #sort: SortPlan;
+  readonly #isWide: boolean;
+  /** Which columns of a row its token is made of. */
+  readonly #edgeColumns: readonly number[];
+  readonly #columns: string;
+  /** Of the rows that a query selects. */
+  readonly #columnsOfSelected: string;
+  readonly #whole: ConditionStatements;
+  readonly #narrowed = new LruCache<ConditionStatements>(keptConditions);
+  readonly #walk: SharedWalk | null;
+
+  constructor(
+    executor: Executor,
+    dialect: Dialect,
+    root: RootSelection,
+    { filters, isWide, seek, sort }: { filters: readonly string[]; isWide: boolean; seek: SeekPlan | null; sort: SortPlan },
+  ) {
+    this.seek = seek;
+    this.#executor = executor;
+    this.#dialect = dialect;
+    this.#root = root;
+    this.#own = [...root.conditions, ...filters];
+    this.#sort = sort;
+    this.#isWide = isWide || seek?.holdsBigints === true;
+    const columns = [...root.columns];
+    const columnsOfSelected = [...root.columns];
+    this.#edgeColumns = (seek?.columns ?? []).map((column) => {
+      const known = root.columns.indexOf(column.sql);
+      if (known >= 0) return known;
+      columnsOfSelected.push(column.valueOf(rootTableAlias));
+      return columns.push(column.sql) - 1;
+    });
+    this.#columns = columns.join(', ');
+    this.#columnsOfSelected = columnsOfSelected.join(', ');
+    this.#whole = this.#statements(noText);
+    this.#walk = this.#sharedWalk();
+  }
+
+  /** Several pages can be found at once if the list is ordered by its key alone. */
+  #sharedWalk(): SharedWalk | null {
+    const select = this.#dialect.sql.pagesAtOffsets;
+    if (!select || this.#sort.columns.length !== 1) return null;
+    const { joins, key, table } = this.#root;
+    const several = (size: number) =>
+      this.#statement(select({ columns: this.#columns, conditions: this.#own, joins, key, table, size }));
+    return new SharedWalk(this.#executor, this.#whole.page, several);
+  }
+
+  /** Rows by their place. */
+  rows(condition: QueryText, size: number, offset: number): Promise<unknown[][]> {
+    if (condition.sql === '' && this.#walk) return this.#walk.rows(size, offset);
+    return this.#executor.rows(this.#statementsOf(condition).page, [...condition.params, size, offset]);
+  }
+
+  /** What is counted for a list. */
+  counted(condition: QueryText): CountSource {
+    const { count, rows } = this.#statementsOf(condition);
+    const { params } = condition;
+    return { all: { sql: count, params }, rows: { sql: rows, params } };
+  }
+
+  /** Rows that come before or after a row, nearest first. */
+  sought(condition: QueryText, seek: Seek, size: number): Promise<unknown[][]> {
+    const { params, sql } = this.#soughtText(condition, seek);
+    const text = this.#page(sql, seek.direction, `limit ${this.#parameter(params.length + 1)}`);
+    return this.#executor.rows(this.#statement(text), [...params, size]);
+  }
+
+  /** Whether rows follow what is sought backwards. */
+  async hasFollowing(condition: QueryText, seek: Seek): Promise<boolean> {
+    const { params, sql } = this.#soughtText(condition, complementOf(seek));
+    const text = `select 1 ${this.#from(sql)} ${this.#order('after')} limit 1`;
+    return (await this.#executor.rows(statementOf(text), params)).length > 0;
+  }
+
+  #soughtText({ params, sql }: QueryText, seek: Seek): QueryText {
+    const condition = (this.seek as SeekPlan).condition(seek, (column) => column.sql);
+    const sought = conditionText(condition, rootTableAlias, (position) => this.#parameter(params.length + position));
+    return { sql: sql === '' ? sought.sql : `${sql} and ${sought.sql}`, params: [...params, ...sought.params] };
+  }
+
+  /** The statement of all rows that fulfil a condition. */
+  all({ params, sql }: QueryText): BoundStatement {
+    const { columns, joins } = this.#root;
+    const text = `select ${columns.join(', ')} ${this.#from(sql, joins)} ${this.#order('after')}`;
+    return { statement: this.#statement(text), parameters: params };
+  }
+
+  /** The statement of the rows that a query selects by key, in its own order. What it is called in the statement hides a table of that name. */
+  selected({ params, sql }: QueryText): BoundStatement {
+    const { conditions, joins, key, table } = this.#root;
+    const selected = `with _selected(key) as (${sql}), _page as (select key, row_number() over () as place from _selected)`;
+    const rows = `from _page as page inner join ${table} on ${key} = page.key ${joins.join(' ')}${where(conditions)}`;
+    const text = `${selected} select ${this.#columnsOfSelected} ${rows} order by page.place`;
+    return { statement: this.#statement(text), parameters: params };
+  }
+
+  /** The tokens of the first and the last of some rows. */
+  edgesOf(rows: unknown[][]): PageEdges {
+    const { seek } = this;
+    const [first] = rows;
+    if (!seek || !first) return noEdges;
+    const tokenOf = (row: unknown[]) => seek.token(this.#edgeColumns.map((column) => row[column]));
+    return { first: tokenOf(first), last: tokenOf(rows[rows.length - 1] as unknown[]) };
+  }
+
+  #statementsOf(condition: QueryText): ConditionStatements {
+    if (condition.sql === '') return this.#whole;
+    return this.#narrowed.get(condition.sql, () => this.#statements(condition));
+  }
+
+  #statements({ params: { length }, sql }: QueryText): ConditionStatements {
+    const limits = `limit ${this.#parameter(length + 1)} offset ${this.#parameter(length + 2)}`;
+    const from = `from ${this.#root.table}${this.#where(sql)}`;
+    return {
+      page: this.#statement(this.#page(sql, 'after', limits)),
+      count: `select count(*) ${from}`,
+      rows: `select 1 ${from}`,
+    };
+  }
+
+  /** The keys of the page are found first, and what is embedded is joined to them alone. */
+  #page(condition: string, direction: Seek['direction'], limits: string): string {
+    const { joins, key, table } = this.#root;
+    const orderBy = this.#order(direction);
+    const keys = `${this.#from(condition)} ${orderBy} ${limits}`;
+    if (joins.length === 0) return `select ${this.#columns} ${keys}`;
+    return `select ${this.#columns} from (select ${key} as key ${keys}) as page inner join ${table} on ${key} = page.key ${[...this.#sort.joins, ...joins].join(' ')} ${orderBy}`;
+  }
+
+  #from(condition: string, joins: readonly string[] = []): string {
+    return `from ${[this.#root.table, ...this.#sort.joins, ...joins].join(' ')}${this.#where(condition)}`;
+  }
+
+  #where(condition: string): string {
+    return where(condition === '' ? this.#own : [...this.#own, condition]);
+  }
+
+  #order(direction: Seek['direction']): string {
+    const terms = this.#sort.columns.map((column) => {
+      const isForward = (column.direction === 'asc') === (direction === 'after');
+      return `${column.sql} ${isForward ? 'asc' : 'desc'}`;
+    });
+    return `order by ${terms.join(', ')}`;
+  }
+
+  #parameter(position: number): string {
+    return this.#dialect.sql.parameter(position);
+  }
+
+  #statement(text: string): Statement {
+    return statementOf(text, this.#isWide);
+  }
+}
+
+export function where(conditions: readonly string[]): string {
+  return conditions.length > 0 ? ` where ${conditions.join(' and ')}` : '';
+}

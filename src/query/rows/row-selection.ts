@@ -1,0 +1,386 @@
+import { type EntityMetadata, type EntityProperty, helper, Reference } from '@mikro-orm/core';
+import type { Mapper } from '../../database/mapper.ts';
+import { type AssociationField, type Field, type FieldPlan, isSamePlan, targetsOf } from '../../model/field-plan.ts';
+import { hasDiscriminator, isKindOf, metaOfEntity } from '../../model/hierarchy.ts';
+import { keyOf } from '../../model/identifier.ts';
+import { type ValueKind, valueKindOf } from '../../model/value-kind.ts';
+import type { ReadComputed, RowField, RowObject, RowVariant, SeenKeys } from '../../serialization/row-writer.ts';
+import type { VisibleRows } from '../../serialization/serializer.ts';
+import { filtersMore, hidingAssociation, isFiltered } from '../entities/filters.ts';
+import {
+  associatedRows,
+  belongsTo,
+  discriminatorColumn,
+  foreignKey,
+  keyColumn,
+  NotCompilable,
+  plainTable,
+  refuseUnusual,
+} from './association.ts';
+import { columnField, type SelectedColumns, scalarField } from './column-field.ts';
+import { embeddedField } from './embedded-field.ts';
+import { type InstanceValue, type MakeInstance, NoInstance } from './instance.ts';
+import { type InstanceColumns, planInstance } from './instance-plan.ts';
+import { columnOf, quoted } from './table-name.ts';
+
+/** Columns of a table and of the tables joined to it, from which objects are written. */
+export interface RowSelection {
+  /** As they stand in SQL, in order of position. */
+  readonly columns: readonly string[];
+  readonly table: string;
+  readonly joins: readonly string[];
+  readonly conditions: readonly string[];
+  readonly object: RowObject;
+}
+
+/** The rows of one to-many association, fetched for all that they belong to at once. */
+export interface ManySelection extends RowSelection {
+  /** Which selection they belong to: a to-many before this one, or the root (null). */
+  readonly parent: number | null;
+  /** The column of the parent's rows that holds the key they are found by. */
+  readonly parentColumn: number;
+  /** The column, in SQL, that holds that key here. It is also the first of the columns. */
+  readonly owner: string;
+  /** What the rows of one owner are sorted by: the column in SQL, and its position where it is sorted by code unit. */
+  readonly order: { readonly sql: string; readonly textColumn: number | null };
+}
+
+/** Makes what stands in JSON of a value of any kind. */
+export type Embed = (value: unknown, sight: VisibleRows) => unknown;
+
+/** The table of a class whose rows can be read as they stand there; what its own filters hide is left out elsewhere. */
+export function readableTable(mapper: Mapper, meta: EntityMetadata): string {
+  const table = plainTable(mapper, meta);
+  const hiding = hidingAssociation(meta);
+  if (hiding) throw new NotCompilable(`${meta.className}.${String(hiding.name)} points to what a filter can hide`);
+  if ((['onLoad', 'onInit'] as const).some((hook) => (meta.hooks?.[hook]?.length ?? 0) > 0))
+    throw new NotCompilable(`${meta.className} has code that runs when a row is loaded`);
+  return table;
+}
+
+interface PendingMany {
+  readonly field: AssociationField;
+  readonly owner: EntityMetadata;
+  readonly source: number;
+  readonly parentColumn: number;
+}
+
+/** What the statements of one plan have in common. */
+export class RowPlanner {
+  readonly mapper: Mapper;
+  readonly many: ManySelection[] = [];
+  readonly limited: EntityMetadata[] = [];
+  readonly embed: Embed | null;
+  /** Makes the items of to-many associations that code of a model is shown, by their number. */
+  readonly items = new Map<number, MakeInstance | null>();
+  readonly #isLimited: (meta: EntityMetadata) => boolean;
+  #sources = 0;
+  #aliases = 0;
+
+  constructor(mapper: Mapper, isLimited: (meta: EntityMetadata) => boolean, embed: Embed | null) {
+    this.mapper = mapper;
+    this.embed = embed;
+    this.#isLimited = isLimited;
+  }
+
+  /** What code of a model gives is shown as far as the caller sees it: `seen` are the keys of the limited classes. */
+  visibleRowsOf(seen: readonly SeenKeys[] | undefined): VisibleRows {
+    const shows = (meta: EntityMetadata, key: unknown) => seen?.[this.limited.indexOf(meta)]?.has(String(key)) === true;
+    return {
+      isLimited: (meta) => this.#isLimited(meta),
+      shows: (entity) => shows(metaOfEntity(this.mapper, entity), helper(entity).getPrimaryKey()),
+      showsKey: shows,
+      computed: (_entity, _property, compute) => compute(),
+    };
+  }
+
+  /** Marks a variant whose rows are embedded only where they are seen. */
+  inSight(variant: RowVariant, meta: EntityMetadata): RowVariant {
+    if (!this.#isLimited(meta)) return variant;
+    const known = this.limited.indexOf(meta);
+    return { ...variant, seen: known >= 0 ? known : this.limited.push(meta) - 1 };
+  }
+
+  alias(): string {
+    return `t${this.#aliases++}`;
+  }
+
+  source(): number {
+    return this.#sources++;
+  }
+
+  /** The rows of an association, of a class that is embedded in other rows. */
+  associated(property: EntityProperty, owner: EntityMetadata, target: EntityMetadata, alias: string, pivotAlias = '') {
+    if (isFiltered(target)) throw new NotCompilable(`${target.className} has a filter that is on by default`);
+    readableTable(this.mapper, target);
+    return associatedRows(this.mapper, property, { owner, target }, alias, pivotAlias);
+  }
+
+  /** Plans the to-many associations that were met in a selection, and then those met in theirs. */
+  planMany(selection: Selection, parent: number | null): void {
+    for (const pending of selection.pending) {
+      const inner = new Selection(this);
+      this.many[pending.source] = this.#selectMany(pending, inner, parent);
+      this.planMany(inner, pending.source);
+    }
+  }
+
+  #selectMany({ field, owner, parentColumn, source }: PendingMany, inner: Selection, parent: number | null): ManySelection {
+    const { metadata: property, plan } = field;
+    const target = property.targetMeta as EntityMetadata;
+    if (property.fixedOrder) throw new NotCompilable(`"${String(property.name)}" keeps an order of its own`);
+    const alias = this.alias();
+    const rows = this.associated(property, owner, target, alias, this.alias());
+    inner.add(rows.column);
+    const object = inner.embeddedObject(plan, target, alias, null);
+    const order = property.orderBy ? this.#ownOrder(property, target, alias) : this.#keyOrder(target, alias, inner);
+    if (this.items.has(source)) this.items.set(source, inner.instance(target, alias, plan));
+    const { columns, joins } = inner;
+    return {
+      columns,
+      table: rows.from,
+      joins,
+      conditions: rows.conditions,
+      object,
+      parent,
+      parentColumn,
+      owner: rows.column,
+      order,
+    };
+  }
+
+  #keyOrder(target: EntityMetadata, alias: string, inner: Selection): ManySelection['order'] {
+    const sql = `${alias}.${keyColumn(this.mapper, target)}`;
+    const isNumber = isNumberKey(valueKindOf(keyOf(target), this.mapper.driver.getPlatform()), target);
+    return { sql, textColumn: isNumber ? null : inner.add(sql) };
+  }
+
+  /** The order that the model gives to a to-many, where it is one by columns of its items; at last by key. */
+  #ownOrder(property: EntityProperty, target: EntityMetadata, alias: string): ManySelection['order'] {
+    const terms = [property.orderBy].flat().flatMap((map) => Object.entries(map ?? {}));
+    const columns = terms.map(([name, direction]) => {
+      const ordered = target.properties[name as never] as EntityProperty | undefined;
+      const isPlain = ordered?.kind === 'scalar' && ordered.fieldNames?.length === 1;
+      if (!isPlain || ordered.formula || ordered.customOrder || !/^(asc|desc)$/i.test(String(direction)))
+        throw new NotCompilable(`${String(property.name)} is ordered by more than columns of its items`);
+      return `${alias}.${columnOf(this.mapper, ordered)} ${direction}`;
+    });
+    return { sql: [...columns, `${alias}.${keyColumn(this.mapper, target)}`].join(', '), textColumn: null };
+  }
+}
+
+/** The columns and joins of one statement, as they are gathered. */
+export class Selection implements SelectedColumns {
+  readonly mapper: Mapper;
+  readonly columns: string[] = [];
+  readonly joins: string[] = [];
+  readonly pending: PendingMany[] = [];
+  readonly #planner: RowPlanner;
+  readonly #joined = new Map<string, string>();
+  readonly #tables = new Set<string>();
+  #hasFormula = false;
+
+  constructor(planner: RowPlanner) {
+    this.#planner = planner;
+    this.mapper = planner.mapper;
+  }
+
+  add(sql: string): number {
+    const known = this.columns.indexOf(sql);
+    return known >= 0 ? known : this.columns.push(sql) - 1;
+  }
+
+  addColumn(alias: string, property: EntityProperty): number {
+    return this.add(`${alias}.${columnOf(this.mapper, property)}`);
+  }
+
+  /** Whether anything that is selected can come from a table beside the rows themselves. */
+  reads(table: string): boolean {
+    return this.#hasFormula || this.#tables.has(table);
+  }
+
+  object(plan: FieldPlan, meta: EntityMetadata, alias: string, presence: number | null): RowObject {
+    const variants = [...plan.variants];
+    const stricter = variants.find(([concrete]) => filtersMore(concrete, meta));
+    if (stricter) throw new NotCompilable(`${stricter[0].className} has a filter that ${meta.className} has not`);
+    const several = variants.length > 1 || (hasDiscriminator(meta) && meta.root === meta);
+    const discriminator = several ? this.add(`${alias}.${discriminatorColumn(this.mapper, meta)}`) : null;
+    return {
+      presence,
+      discriminator,
+      variants: variants.map(
+        ([concrete, fields]): RowVariant => ({
+          type: several ? String(concrete.discriminatorValue) : null,
+          fields: fields.map((field) => this.#field(field, concrete, alias)),
+          ...(fields.some(isMadeByModel) && {
+            instance: this.instance(concrete, alias, { variants: new Map([[concrete, fields]]) }),
+          }),
+        }),
+      ),
+    };
+  }
+
+  /** The same for what stands in another object. */
+  embeddedObject(plan: FieldPlan, meta: EntityMetadata, alias: string, presence: number | null): RowObject {
+    const object = this.object(plan, meta, alias, presence);
+    const metas = [...plan.variants.keys()];
+    const variants = object.variants.map((variant, i) => this.#planner.inSight(variant, metas[i] as EntityMetadata));
+    if (variants.every(({ seen }) => seen === undefined)) return object;
+    return { ...object, variants, key: this.#addKey(alias, meta) };
+  }
+
+  #addKey(alias: string, meta: EntityMetadata): number {
+    return this.add(`${alias}.${keyColumn(this.mapper, meta)}`);
+  }
+
+  /** Makes instances of a class that go by an alias, with what a plan shows of their associations. */
+  instance(meta: EntityMetadata, alias: string, plan: FieldPlan): MakeInstance {
+    try {
+      return planInstance(meta, this.instanceColumns(alias, plan));
+    } catch (error) {
+      throw error instanceof NoInstance ? new NotCompilable(error.message) : error;
+    }
+  }
+
+  instanceColumns(alias: string, plan: FieldPlan | null): InstanceColumns {
+    return {
+      mapper: this.mapper,
+      alias,
+      add: (sql) => this.add(sql),
+      quote: (name) => quoted(this.mapper, name),
+      loaded: (property, concrete) => {
+        const field = plan?.variants.get(concrete)?.find((candidate) => candidate.metadata === property);
+        if (field?.kind === 'to-one') return this.#loadedOne(field, concrete, alias);
+        return field?.kind === 'to-many' ? this.#loadedMany(field, concrete, alias) : null;
+      },
+    };
+  }
+
+  /** An associated row that the plan shows is joined already; of one that shows only its key, nothing more is read. */
+  #loadedOne({ metadata: property, plan }: AssociationField, meta: EntityMetadata, alias: string): InstanceValue | null {
+    const showsMore = [...plan.variants.values()].some((fields) => fields.some(({ metadata }) => !metadata.primary));
+    if (!showsMore || property.mapToPk) return null;
+    const makers = targetsOf(property).map((target) => {
+      const joined = this.#join(property, target, meta, alias);
+      return { presence: this.#addKey(joined, target), make: this.instance(target, joined, plan) };
+    });
+    const wrap = property.ref ? (entity: object) => Reference.create(entity as never) : (entity: object) => entity;
+    const make: MakeInstance = (row, many, context) => {
+      const found = makers.find(({ presence }) => row[presence] !== null && row[presence] !== undefined);
+      const instance = found?.make(row, many, context) ?? null;
+      return instance && wrap(instance);
+    };
+    return { kind: 'made', property, make };
+  }
+
+  #loadedMany(field: AssociationField, meta: EntityMetadata, alias: string): InstanceValue {
+    const column = this.#addKey(alias, meta);
+    const source = this.#source(field, meta, column);
+    const { items } = this.#planner;
+    if (!items.has(source)) items.set(source, null);
+    return { kind: 'many', property: field.metadata, source, column, items: () => items.get(source) as MakeInstance };
+  }
+
+  #field(field: Field, meta: EntityMetadata, alias: string): RowField {
+    if (isMadeByModel(field)) return this.#computed(field, meta);
+    switch (field.kind) {
+      case 'scalar':
+        this.#hasFormula ||= field.metadata.formula !== undefined;
+        return scalarField(this, field, meta, alias);
+      case 'embedded':
+        return embeddedField(this, field, field.metadata, `${meta.className}.${field.property}`, alias);
+      case 'to-one':
+        refuseUnusual(field.metadata);
+        return this.#bareReference(field, alias) ?? this.#toOne(field, meta, alias);
+      case 'to-many': {
+        const column = this.#addKey(alias, meta);
+        return { kind: 'to-many', name: field.name, source: this.#source(field, meta, column), column };
+      }
+    }
+  }
+
+  /** A field that code of the model makes: a getter, or a serializer of its own. */
+  #computed({ metadata: { serializer }, name, property }: Field, meta: EntityMetadata): RowField {
+    const { embed } = this.#planner;
+    if (!embed) throw new NotCompilable(`${meta.className}.${property} is computed by the model`);
+    const read: ReadComputed = (entity, seen) => {
+      const value = (entity as Record<string, unknown>)[property];
+      return embed(serializer ? serializer(value ?? null) : value, this.#planner.visibleRowsOf(seen)) ?? null;
+    };
+    return { kind: 'computed', name, read };
+  }
+
+  /** The statement of a to-many; what classes inherit from one another is fetched once for all of them. */
+  #source(field: AssociationField, owner: EntityMetadata, parentColumn: number): number {
+    const { mappedBy, pivotTable, targetMeta } = field.metadata;
+    const known = this.pending.find(
+      ({ field: other, parentColumn: column }) =>
+        column === parentColumn &&
+        other.property === field.property &&
+        other.metadata.targetMeta === targetMeta &&
+        other.metadata.mappedBy === mappedBy &&
+        other.metadata.pivotTable === pivotTable &&
+        isSamePlan(other.plan, field.plan),
+    );
+    if (known) return known.source;
+    const source = this.#planner.source();
+    this.pending.push({ field, owner, source, parentColumn });
+    return source;
+  }
+
+  /** A reference that shows nothing but its key stands in the row already. */
+  #bareReference({ metadata: property, name, plan }: AssociationField, alias: string): RowField | null {
+    const [[target, fields] = [], ...others] = plan.variants;
+    const foreign = foreignKey(this.mapper, property);
+    if (!target || !fields || others.length > 0 || foreign === null || fields.some(({ metadata }) => !metadata.primary))
+      return null;
+    const sql = `${alias}.${foreign}`;
+    const column = this.add(sql);
+    const inner = fields.map((field): RowField => {
+      if (field.kind !== 'scalar' || field.metadata.serializer)
+        throw new NotCompilable(`${target.className}.${field.property} is no plain key`);
+      return columnField(this, field, field.metadata, sql);
+    });
+    const variant = this.#planner.inSight({ type: null, fields: inner }, target);
+    return { kind: 'to-one', name, objects: [{ presence: column, discriminator: null, variants: [variant], key: column }] };
+  }
+
+  #toOne({ metadata: property, name, plan }: AssociationField, meta: EntityMetadata, alias: string): RowField {
+    const objects = targetsOf(property).map((target) => {
+      const variants = new Map([...plan.variants].filter(([concrete]) => isKindOf(concrete, target)));
+      const joined = this.#join(property, target, meta, alias);
+      return this.embeddedObject({ variants }, target, joined, this.#addKey(joined, target));
+    });
+    return { kind: 'to-one', name, objects };
+  }
+
+  /** The name of a joined table; what classes inherit from one another is joined once for all of them. */
+  #join(property: EntityProperty, target: EntityMetadata, meta: EntityMetadata, alias: string): string {
+    const joinAs = (joined: string): string => {
+      const rows = this.#planner.associated(property, meta, target, joined);
+      return `left join ${rows.from} on ${[belongsTo(rows, [alias]).join(''), ...rows.conditions].join(' and ')}`;
+    };
+    const form = joinAs('');
+    const known = this.#joined.get(form);
+    if (known) return known;
+    const joined = this.#planner.alias();
+    this.#joined.set(form, joined);
+    this.#tables.add(plainTable(this.mapper, target));
+    this.joins.push(joinAs(joined));
+    return joined;
+  }
+}
+
+/** Whether code of the model makes a field. */
+function isMadeByModel(field: Field): boolean {
+  const { hydrate, serializer } = field.metadata;
+  return Boolean(serializer) || (field.kind === 'scalar' && (field.computed || hydrate === false));
+}
+
+/** Whether the keys of a to-many's rows are ordered as numbers; text is ordered by code unit. */
+function isNumberKey(kind: ValueKind, meta: EntityMetadata): boolean {
+  if (kind.kind === 'enum') return kind.items.every((item) => typeof item === 'number');
+  if (kind.kind === 'integer' || (kind.kind === 'bigint' && kind.as !== 'string')) return true;
+  if (kind.kind === 'string' || kind.kind === 'uuid' || kind.kind === 'bigint') return false;
+  throw new NotCompilable(`the key of ${meta.className} has an order of its own`);
+}

@@ -1,0 +1,56 @@
+import type { EntityMetadata } from '@mikro-orm/core';
+import type { Executor, Statement } from '../../database/executor.ts';
+import type { Mapper } from '../../database/mapper.ts';
+import { dialectOf } from '../../dialect/dialect.ts';
+import type { FieldPlan } from '../../model/field-plan.ts';
+import { keyOf } from '../../model/identifier.ts';
+import { statementOf } from '../rows/bound-statement.ts';
+import { CompiledRead } from '../rows/compiled-read.ts';
+import type { InstanceContext } from '../rows/instance.ts';
+import { noFilter } from '../rows/root-filter.ts';
+import { rootTableAlias } from '../rows/row-plan.ts';
+
+interface SubjectRead {
+  readonly read: CompiledRead;
+  readonly byKeys: Statement;
+}
+
+/** Reads rows as objects for voters, by statements that are compiled once for each class. */
+export class SubjectReads {
+  readonly #mapper: Mapper;
+  readonly #executor: Executor;
+  readonly #reads = new Map<EntityMetadata, SubjectRead | null>();
+
+  constructor(mapper: Mapper, executor: Executor) {
+    this.#mapper = mapper;
+    this.#executor = executor;
+  }
+
+  /** The rows with these keys, by the texts of the keys; null if only MikroORM can make objects of them. */
+  rows(meta: EntityMetadata, keys: readonly unknown[], context: InstanceContext): Promise<ReadonlyMap<string, object>> | null {
+    let known = this.#reads.get(meta);
+    if (known === undefined) {
+      known = this.#compile(meta);
+      this.#reads.set(meta, known);
+    }
+    return known && this.#load(known, keys, context);
+  }
+
+  async #load({ byKeys, read }: SubjectRead, keys: readonly unknown[], context: InstanceContext) {
+    const rows = await this.#executor.rows(byKeys, [dialectOf(this.#mapper).values.list(keys)]);
+    return new Map(rows.map((row) => [String(read.keyOf(row)), read.subjectOf(row, context)]));
+  }
+
+  #compile(meta: EntityMetadata): SubjectRead | null {
+    const key = keyOf(meta);
+    if (key.customType || key.fieldNames.length !== 1) return null;
+    const nothing: FieldPlan = { variants: new Map([[meta, []]]) };
+    const options = { withSubject: true, filter: noFilter };
+    const read = CompiledRead.compile(this.#mapper, meta, nothing, [], this.#executor, options);
+    if (!(read instanceof CompiledRead) || read.subjectRefusal !== null) return null;
+    const { sql } = dialectOf(this.#mapper);
+    const column = `${rootTableAlias}.${this.#mapper.driver.getPlatform().quoteIdentifier(key.fieldNames[0] as string)}`;
+    const among = sql.among([column], sql.parameter(1)).join('');
+    return { read, byKeys: statementOf(read.selectText([among]), read.isWide) };
+  }
+}

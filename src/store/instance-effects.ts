@@ -1,0 +1,149 @@
+import { Collection, type EntityMetadata, type EntityProperty, helper, Reference, Utils } from '@mikro-orm/core';
+import type { RequestEntityManager } from '../database/mapper.ts';
+import { type Identifier, keyOf } from '../model/identifier.ts';
+import { isInstance } from '../query/rows/instance.ts';
+
+/** An object that was made of a row, and what it is to MikroORM. */
+export interface Watched {
+  readonly instance: object;
+  readonly meta: EntityMetadata;
+  readonly key: Identifier;
+}
+
+interface Remembered extends Watched {
+  /** The properties that it had, and what each held. */
+  readonly names: readonly string[];
+  readonly contents: readonly unknown[];
+}
+
+/** Objects that code of the application is given, and what they held before. */
+export class InstanceEffects {
+  readonly #remembered = new Map<object, Remembered>();
+
+  /** Remembers what objects hold now, and what they refer to. */
+  watch(watched: Iterable<Watched>): void {
+    for (const each of watched) {
+      if (this.#remembered.has(each.instance)) continue;
+      const names = Object.keys(each.instance);
+      const contents = names.map((name) => contentOf(valueIn(each.instance, name)));
+      this.#remembered.set(each.instance, { ...each, names, contents });
+      this.watch(names.flatMap((name) => referredTo(valueIn(each.instance, name))));
+    }
+  }
+
+  /** The properties of an object that hold something else now. */
+  changesOf(instance: object): string[] {
+    const { contents, meta, names } = this.#remembered.get(instance) as Remembered;
+    const changed = names.filter((name, i) => contentOf(valueIn(instance, name)) !== contents[i]);
+    const now = Object.keys(instance);
+    if (now.length > names.length) changed.push(...now.filter((name) => !names.includes(name) && isSet(valueIn(instance, name))));
+    return changed.filter((name) => Object.hasOwn(meta.properties, name));
+  }
+
+  /** Whether code has changed any of the objects, but for those properties of one of them that are named. */
+  isMore(owner: object, expected: readonly string[]): boolean {
+    // a reference that code has loaded is managed from then on
+    for (const { instance } of this.#remembered.values())
+      if (isInstance(instance) && this.changesOf(instance).some((name) => instance !== owner || !expected.includes(name)))
+        return true;
+    return false;
+  }
+
+  /** What is known of an object; undefined if it was not made of a row. */
+  find(instance: object): Watched | undefined {
+    return this.#remembered.get(instance);
+  }
+
+  /** Does to managed entities what was done to the objects; nothing of it runs again. */
+  async transfer(em: RequestEntityManager): Promise<Transfer> {
+    const transfer = new Transfer(em, this);
+    for (const made of [...em.getUnitOfWork().getPersistStack()]) await transfer.entityOf(made as object);
+    for (const { instance, meta } of this.#remembered.values()) {
+      const names = this.changesOf(instance);
+      if (names.length === 0) continue;
+      const entity = (await transfer.entityOf(instance)) as Record<string, unknown>;
+      for (const name of names)
+        await transfer.set(entity, meta.properties[name as never] as EntityProperty, valueIn(instance, name));
+    }
+    return transfer;
+  }
+}
+
+/** Moves what was done to objects of rows to entities of one entity manager. */
+class Transfer {
+  readonly #em: RequestEntityManager;
+  readonly #effects: InstanceEffects;
+  readonly #made = new Set<object>();
+
+  constructor(em: RequestEntityManager, effects: InstanceEffects) {
+    this.#em = em;
+    this.#effects = effects;
+  }
+
+  /** The managed entity of an object; an entity that code has made is itself. */
+  async entityOf(object: object): Promise<object> {
+    const known = this.#effects.find(object);
+    if (known) return (await this.#em.findOneOrFail(known.meta.class, known.key as never, { filters: false } as never)) as object;
+    if (!helper(object).__managed && !this.#made.has(object)) {
+      this.#made.add(object);
+      await this.#adopt(object);
+    }
+    return object;
+  }
+
+  async set(entity: Record<string, unknown>, property: EntityProperty, value: unknown): Promise<void> {
+    const name = property.name as string;
+    if (value instanceof Collection) await this.#setItems(entity[name] as Collection<object>, value as Collection<object>);
+    else entity[name] = await this.#valueOf(value);
+  }
+
+  async #setItems(collection: Collection<object>, wanted: Collection<object>): Promise<void> {
+    const items = await Promise.all(wanted.getItems(false).map((item) => this.entityOf(item)));
+    if (!collection.isInitialized()) return void collection.add(items);
+    collection.remove(collection.getItems().filter((item) => !items.includes(item)));
+    collection.add(items.filter((item) => !collection.contains(item)));
+  }
+
+  /** Makes an entity that code has made refer to managed ones. */
+  async #adopt(entity: object): Promise<void> {
+    for (const { name } of helper(entity).__meta.relations as EntityProperty[]) {
+      const value = valueIn(entity, name as string);
+      if (value instanceof Collection) await this.#setItems(value as Collection<object>, value as Collection<object>);
+      else if (typeof value === 'object' && value !== null)
+        (entity as Record<string, unknown>)[name as string] = await this.#valueOf(value);
+    }
+    this.#em.persist(entity);
+  }
+
+  async #valueOf(value: unknown): Promise<unknown> {
+    if (Reference.isReference(value)) return Reference.create((await this.entityOf(value.unwrap() as object)) as never);
+    return Utils.isEntity(value) ? this.entityOf(value as object) : value;
+  }
+}
+
+/** Whether a property that an object did not have was set. A collection that was not read is there once code looks at it. */
+function isSet(value: unknown): boolean {
+  return !(value instanceof Collection) || value.isDirty();
+}
+
+/** The object of a row that a value refers to. */
+function referredTo(value: unknown): Watched[] {
+  const instance = Reference.isReference(value) ? (value.unwrap() as object) : value;
+  if (!isInstance(instance)) return [];
+  const meta = (instance as { __meta?: EntityMetadata }).__meta as EntityMetadata;
+  return [{ instance, meta, key: valueIn(instance, keyOf(meta).name as string) as Identifier }];
+}
+
+function valueIn(instance: object, name: string): unknown {
+  return (instance as Record<string, unknown>)[name];
+}
+
+/** What tells whether a value was changed, be it within. */
+function contentOf(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  if (value instanceof Date) return value.getTime();
+  if (ArrayBuffer.isView(value)) return Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString('base64');
+  if (value instanceof Collection) return value.isDirty() ? Symbol('changed') : value;
+  if (Utils.isEntity(value, true)) return value;
+  return JSON.stringify(value, (_, part) => (typeof part === 'bigint' ? `${part}n` : part));
+}

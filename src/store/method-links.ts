@@ -1,0 +1,266 @@
+import { Collection, type EntityMetadata, type EntityProperty } from '@mikro-orm/core';
+import type { ApiRequest } from '../access/user.ts';
+import type { AddedOrRemoved } from '../change/add-remove.ts';
+import { valueProblem } from '../change/conflict.ts';
+import type { ColumnValue, PlainBody } from '../change/plain-body.ts';
+import type { Executor, Statement } from '../database/executor.ts';
+import type { Mapper } from '../database/mapper.ts';
+import type { Step, Writer } from '../database/writer.ts';
+import { type Dialect, dialectOf } from '../dialect/dialect.ts';
+import { type Identifier, keyOf } from '../model/identifier.ts';
+import type { Pivot } from '../query/rows/association.ts';
+import { statementOf } from '../query/rows/bound-statement.ts';
+import type { CompiledRead } from '../query/rows/compiled-read.ts';
+import type { InstanceContext } from '../query/rows/instance.ts';
+import { rootTableAlias } from '../query/rows/row-plan.ts';
+import { RowChanged } from '../query/rows/row-version.ts';
+import { columnOf, tableOf } from '../query/rows/table-name.ts';
+import type { EntityStore } from './entity-store.ts';
+import { InstanceEffects, type Watched } from './instance-effects.ts';
+import type { Admission, Linked } from './port.ts';
+import { stateOf } from './request-state.ts';
+import type { RowChanges } from './row-changes.ts';
+import type { FoundRow, RowStore } from './row-store.ts';
+
+export interface MethodLinkOptions {
+  readonly mapper: Mapper;
+  readonly meta: EntityMetadata;
+  readonly property: EntityProperty;
+  readonly pivot: Pivot;
+  readonly executor: Executor;
+  readonly writer: Writer;
+  readonly owners: RowChanges;
+  /** Reads owners and items as a response shows them. */
+  readonly shownOwners: RowStore;
+  readonly shownItems: RowStore;
+  /** Reads items as objects for code of the application. */
+  readonly items: CompiledRead;
+  /** Knows the columns of the owner that code may set. */
+  readonly plain: PlainBody;
+  readonly entities: EntityStore;
+}
+
+/** What code of the application does with an owner and an item. */
+export type Apply = (owner: object, item: object) => Promise<AddedOrRemoved>;
+
+/**
+ * Adds to and removes from a many-to-many association whose model has methods or rules of its own. They run once, on objects made of
+ * rows, while nothing is locked. What they did to the association and to columns of the owner is written by statements that hold if the
+ * owner and the items of the association are still the ones they saw. If they did more, MikroORM writes that.
+ */
+export class MethodLinks {
+  readonly #options: MethodLinkOptions;
+  readonly #dialect: Dialect;
+  readonly #itemKey: string;
+  readonly #item: Statement;
+  readonly #members: Statement;
+
+  constructor(options: MethodLinkOptions) {
+    this.#options = options;
+    const { items, mapper, pivot, property } = options;
+    this.#dialect = dialectOf(mapper);
+    this.#itemKey = columnOf(mapper, keyOf(property.targetMeta as EntityMetadata));
+    const { parameter } = this.#dialect.sql;
+    const key = `${rootTableAlias}.${this.#itemKey}`;
+    this.#item = statementOf(items.selectText([`${key} = ${parameter(1)}`]), items.isWide);
+    const linked = `select ${pivot.item} from ${pivot.table} where ${pivot.owner} = ${parameter(1)}`;
+    this.#members = statementOf(`${items.selectText([`${key} in (${linked})`])} order by ${key}`, items.isWide);
+  }
+
+  /** Undefined: there is no such item. */
+  async change(request: ApiRequest, admission: Admission, id: Identifier, apply: Apply): Promise<Linked | undefined> {
+    const { executor, mapper, meta, property } = this.#options;
+    const { values } = this.#dialect;
+    const [[itemRow], memberRows] = await Promise.all([
+      executor.rows(this.#item, [values.bindable(id)]),
+      executor.rows(this.#members, [values.bindable(admission.key)]),
+    ]);
+    if (!itemRow) return undefined;
+    const owner = (admission.found as FoundRow).entity;
+    const state = stateOf(request, mapper);
+    const context: InstanceContext = { em: () => state.em };
+    const members = memberRows.map((row) => this.#watched(row, context));
+    const item = members.find(({ key }) => String(key) === String(id)) ?? this.#watched(itemRow, context);
+    const collection = new Collection<object>(owner as never, members.map(({ instance }) => instance) as never, true);
+    collection.property = property as never;
+    (owner as Record<string, unknown>)[property.name] = collection;
+    const effects = new InstanceEffects();
+    effects.watch([{ instance: owner, meta, key: admission.key }, item, ...members]);
+    const { changed, returned } = await apply(owner, item.instance);
+    // code may have changed what it, or a voter before it, has loaded
+    const written = changed && state.managedEntities === 0 ? this.#columnsOf(effects, owner) : null;
+    const shown = returned === owner ? 'owner' : effects.find(returned);
+    if (!changed) return this.#read(request, item.key);
+    if (!written || !shown) return this.#transfer(request, admission, effects, members, returned);
+    const before = members.map(({ key }) => key);
+    const after = collection.getItems(false).map((each) => effects.find(each)?.key);
+    if (after.includes(undefined)) return this.#transfer(request, admission, effects, members, returned);
+    return this.#write(request, admission, shown === 'owner' ? null : shown.key, {
+      before,
+      after: after as Identifier[],
+      written,
+    });
+  }
+
+  /** The row as an object, and as an item whose other side of the association is not loaded. */
+  #watched(row: unknown[], context: InstanceContext): Watched {
+    const { items, property } = this.#options;
+    const instance = items.subjectOf(row, context);
+    const other = property.inversedBy ?? property.mappedBy;
+    const target = property.targetMeta as EntityMetadata;
+    if (other) {
+      const collection = new Collection<object>(instance as never, undefined, false);
+      collection.property = target.properties[other as never] as never;
+      Object.defineProperty(instance, other, { value: collection, writable: true, enumerable: false, configurable: true });
+    }
+    return { instance, meta: target, key: (instance as Record<string, unknown>)[keyOf(target).name as string] as Identifier };
+  }
+
+  /** The columns of the owner that code has set; null if it has changed more than columns of the owner and the association. */
+  #columnsOf(effects: InstanceEffects, owner: object): ColumnValue[] | null {
+    const { plain, property } = this.#options;
+    const names = effects.changesOf(owner).filter((name) => name !== property.name);
+    const columns = names.map((name) => plain.columnOf(name, (owner as Record<string, unknown>)[name]));
+    if (columns.includes(null) || effects.isMore(owner, [property.name as string, ...names])) return null;
+    return columns as ColumnValue[];
+  }
+
+  async #read(request: ApiRequest, item: Identifier): Promise<Linked | undefined> {
+    const { shownItems } = this.#options;
+    const found = await shownItems.find(request, item, null);
+    return found ? { entity: null, result: found } : undefined;
+  }
+
+  /** `shown` is the key of the item that goes out; null: the owner does. */
+  async #write(request: ApiRequest, admission: Admission, shown: Identifier | null, changes: Changes): Promise<Linked> {
+    const { shownItems, shownOwners, writer } = this.#options;
+    const store = shown === null ? shownOwners : shownItems;
+    const [row] = await writer.change(this.#steps(admission, shown, changes)).catch((error: unknown) => {
+      throw valueProblem(error) ?? error;
+    });
+    if (!row) throw new RowChanged();
+    return { entity: null, result: store.foundRow(request, row) };
+  }
+
+  /** Everything in one statement if the database can; otherwise a check that ends the transaction, and a statement for each change. */
+  #steps(admission: Admission, shown: Identifier | null, changes: Changes): Step[] {
+    const { owners, shownItems, shownOwners } = this.#options;
+    const { sql } = this.#dialect;
+    const texts = this.#changeTexts(changes);
+    const lock = sql.rowLock(rootTableAlias);
+    const held = `select 1 from ${owners.table} as ${rootTableAlias} where ${owners.keyText} = ${sql.parameter(1)}${lock}`;
+    const locking: Step[] = lock ? [{ ...this.#step(admission.key, () => held), mayBeEmpty: true }] : [];
+    const isSame: Text = (bind) => this.#sameText(admission, changes.before, bind);
+    const reading = shown === null ? shownOwners.read.byKey(admission.key) : shownItems.read.byKey(shown);
+    if (!sql.changesWithin) {
+      const check = this.#step(admission.key, (bind) => `select 1 where ${isSame(bind)}`);
+      const steps = texts.map(
+        (text): Step => ({ ...this.#step(admission.key, (bind) => `${text(bind, '')} returning 1`), mayBeEmpty: true }),
+      );
+      return [...locking, check, ...steps, reading];
+    }
+    const guard = ' and exists (select 1 from _same)';
+    const changing: Text = (bind) => {
+      const parts = [
+        `_same as (select 1 where ${isSame(bind)})`,
+        ...texts.map((text, i) => `_change${i} as (${text(bind, guard)})`),
+      ];
+      return `with ${parts.join(', ')}`;
+    };
+    if (shown === null)
+      return [...locking, this.#step(admission.key, (bind) => `${changing(bind)} select 1 from _same`), reading];
+    // nothing of an item is changed, so that the same statement can read it
+    const whole: Text = (bind) => {
+      const isShown = `${rootTableAlias}.${this.#itemKey} = ${bind(this.#dialect.values.bindable(shown))}`;
+      return `${changing(bind)} ${shownItems.read.selectText([isShown, 'exists (select 1 from _same)'])}`;
+    };
+    return [...locking, this.#step(admission.key, whole, shownItems.read.isWide)];
+  }
+
+  /** True if the owner is the one that code saw, and so are the items of the association. */
+  #sameText({ found }: Admission, before: readonly Identifier[], bind: Bind): string {
+    const { owners, pivot } = this.#options;
+    const { sql, values } = this.#dialect;
+    const own = sql.parameter(1);
+    const version = owners.versionText(found?.version ?? [], bind);
+    const linked = `select count(*) from ${pivot.table} where ${pivot.owner} = ${own}`;
+    const count = bind(before.length);
+    const among = sql.among([pivot.item], bind(values.list(before))).join('');
+    return [
+      `exists (select 1 from ${owners.table} as ${rootTableAlias} where ${owners.keyText} = ${own} and ${version})`,
+      `(${linked}) = ${count}`,
+      `(${linked} and ${among}) = ${count}`,
+    ].join(' and ');
+  }
+
+  #changeTexts({ after, before, written }: Changes): ((bind: Bind, guard: string) => string)[] {
+    const { mapper, owners, pivot, property } = this.#options;
+    const { sql, values } = this.#dialect;
+    const own = sql.parameter(1);
+    const among = (column: string, ids: readonly Identifier[], bind: Bind) =>
+      sql.among([column], bind(values.list(ids))).join('');
+    const added = after.filter((id) => !before.includes(id));
+    const removed = before.filter((id) => !after.includes(id));
+    const items = tableOf(mapper, property.targetMeta as EntityMetadata);
+    const texts: ((bind: Bind, guard: string) => string)[] = [];
+    if (removed.length > 0) {
+      const links = `delete from ${pivot.table} where ${pivot.owner} = ${own}`;
+      texts.push((bind, guard) => `${links} and ${among(pivot.item, removed, bind)}${guard}`);
+    }
+    if (added.length > 0) {
+      const keys = `select ${owners.keyText}, i.${this.#itemKey} from ${owners.table} as ${rootTableAlias}, ${items} as i`;
+      const links = `insert into ${pivot.table} (${pivot.owner}, ${pivot.item}) ${keys} where ${owners.keyText} = ${own}`;
+      const conflict = `on conflict (${pivot.owner}, ${pivot.item}) do nothing`;
+      texts.push((bind, guard) => `${links} and ${among(`i.${this.#itemKey}`, added, bind)}${guard} ${conflict}`);
+    }
+    if (written.length > 0) {
+      const sets = (bind: Bind) => written.map(({ column, value }) => `${column} = ${bind(value)}`).join(', ');
+      const table = `${owners.table} as ${rootTableAlias}`;
+      texts.push((bind, guard) => `update ${table} set ${sets(bind)} where ${owners.keyText} = ${own}${guard}`);
+    }
+    return texts;
+  }
+
+  /** A statement whose first parameter is the key of the owner. */
+  #step(owner: Identifier, write: Text, isWide = false): Step {
+    const { sql, values } = this.#dialect;
+    const parameters: unknown[] = [values.bindable(owner)];
+    const text = write((value) => sql.parameter(parameters.push(value)));
+    return { statement: statementOf(text, isWide), parameters };
+  }
+
+  /** Has MikroORM write what code did, if the association holds what it held when code saw it. */
+  async #transfer(
+    request: ApiRequest,
+    admission: Admission,
+    effects: InstanceEffects,
+    members: readonly Watched[],
+    returned: object,
+  ): Promise<Linked> {
+    const { entities, mapper, property } = this.#options;
+    const linked = await entities.change(request, admission, async (entity) => {
+      const { em } = stateOf(request, mapper);
+      await em.populate([entity], [property.name] as never, { refresh: true } as never);
+      const held = ((entity as Record<string, unknown>)[property.name] as Collection<object>).getIdentifiers() as unknown[];
+      const isSame =
+        held.length === members.length && members.every(({ key }) => held.some((each) => String(each) === String(key)));
+      if (!isSame) throw new RowChanged();
+      const transfer = await effects.transfer(em);
+      return transfer.entityOf(returned);
+    });
+    if (!linked) throw new RowChanged();
+    return linked;
+  }
+}
+
+/** Makes a parameter of a value. */
+type Bind = (value: unknown) => string;
+
+type Text = (bind: Bind) => string;
+
+/** What code did: keys in the association before and after, and columns of the owner. */
+interface Changes {
+  readonly before: readonly Identifier[];
+  readonly after: readonly Identifier[];
+  readonly written: readonly ColumnValue[];
+}

@@ -1,0 +1,147 @@
+import { type EntityMetadata, type EntityProperty, isRaw, Reference, ReferenceKind } from '@mikro-orm/core';
+import type { ApiRequest } from '../access/user.ts';
+import type { ColumnValue, PlainBody } from '../change/plain-body.ts';
+import type { Mapper } from '../database/mapper.ts';
+import { compileNew, type InstanceContext, NoInstance } from '../query/rows/instance.ts';
+import type { SubjectReads } from '../query/visibility/subject-reads.ts';
+import { InstanceEffects } from './instance-effects.ts';
+import { stateOf } from './request-state.ts';
+
+/** Holds an object against the rules of its model, and throws if it breaks one. */
+export type Check = (entity: object) => Promise<void>;
+
+/** The code of a model that takes part when rows are written: values that it makes, and rules. It runs on objects, not on entities. */
+export class RowCode {
+  readonly #mapper: Mapper;
+  readonly #meta: EntityMetadata;
+  readonly #plain: PlainBody;
+  readonly #subjects: SubjectReads;
+  readonly #make: (context: InstanceContext) => object;
+
+  constructor(mapper: Mapper, meta: EntityMetadata, plain: PlainBody, subjects: SubjectReads) {
+    this.#mapper = mapper;
+    this.#meta = meta;
+    this.#plain = plain;
+    this.#subjects = subjects;
+    this.#make = compileNew(meta);
+  }
+
+  /** Why code can take part in new rows of the model only through entities; null if it can without. */
+  static refusal(meta: EntityMetadata, plain: PlainBody): string | null {
+    try {
+      compileNew(meta);
+    } catch (error) {
+      if (error instanceof NoInstance) return error.message;
+      throw error;
+    }
+    const made = (meta.props as EntityProperty[]).filter(
+      (property) => isMade(property) && plain.columnOf(property.name as string, null) === null,
+    );
+    const embedded = (meta.props as EntityProperty[]).filter(({ kind }) => kind === ReferenceKind.EMBEDDED);
+    const [first] = [...made, ...embedded];
+    return first ? `${meta.className}.${String(first.name)} is made by MikroORM` : null;
+  }
+
+  /** The rows that columns refer to, as far as they are there, as objects by column; null if only MikroORM can make them. */
+  async referred(request: ApiRequest, columns: readonly ColumnValue[]): Promise<ReadonlyMap<string, object> | null> {
+    const context = this.#contextOf(request);
+    const found = new Map<string, object>();
+    const reading = columns.map(async ({ column, refersTo }) => {
+      if (!refersTo) return true;
+      const rows = await this.#subjects.rows(refersTo.field.targets[0] as EntityMetadata, [refersTo.id], context);
+      const object = rows?.get(String(refersTo.id));
+      if (object) found.set(column, refersTo.field.metadata.ref ? Reference.create(object as never) : object);
+      return rows !== null;
+    });
+    if ((await Promise.all(reading)).includes(false)) return null;
+    return found;
+  }
+
+  /** The columns of a new row: those of the body, and those that the model makes. */
+  async created(
+    request: ApiRequest,
+    columns: readonly ColumnValue[],
+    referred: ReadonlyMap<string, object>,
+    check: Check,
+  ): Promise<ColumnValue[]> {
+    const context = this.#contextOf(request);
+    const instance = this.#make(context) as Record<string, unknown>;
+    this.#set(instance, columns, referred, context);
+    const properties = this.#meta.props as EntityProperty[];
+    for (const property of properties) if (property.kind === ReferenceKind.SCALAR) this.#makeValue(instance, property, context);
+    const further = await this.#checked(instance, check);
+    // MikroORM makes references only when it writes
+    for (const property of properties)
+      if (property.kind === ReferenceKind.MANY_TO_ONE) this.#makeValue(instance, property, context);
+    const isGiven = (name: string) => columns.some(({ property }) => property?.name === name);
+    const made = properties
+      .filter((property) => isMade(property) && !isGiven(property.name as string))
+      .map(({ name }) => name as string);
+    const names = [...new Set([...further, ...made])].filter((name) => instance[name] !== undefined);
+    return this.#merged(columns, names, instance);
+  }
+
+  /** The columns of a change: those of the body, and those that the rules of the model have set besides. */
+  async changed(
+    request: ApiRequest,
+    entity: object,
+    columns: readonly ColumnValue[],
+    referred: ReadonlyMap<string, object>,
+    check: Check,
+  ): Promise<ColumnValue[]> {
+    const instance = entity as Record<string, unknown>;
+    this.#set(instance, columns, referred, this.#contextOf(request));
+    return this.#merged(columns, await this.#checked(instance, check), instance);
+  }
+
+  #contextOf(request: ApiRequest): InstanceContext {
+    return { em: () => stateOf(request, this.#mapper).em };
+  }
+
+  #set(
+    instance: Record<string, unknown>,
+    columns: readonly ColumnValue[],
+    referred: ReadonlyMap<string, object>,
+    context: InstanceContext,
+  ): void {
+    for (const { column, property } of columns)
+      if (property) instance[property.name] = referred.get(column) ?? property.valueFor(context);
+  }
+
+  #makeValue(instance: Record<string, unknown>, property: EntityProperty, context: InstanceContext): void {
+    const name = property.name as string;
+    const { default: literal, onCreate } = property;
+    if (onCreate) instance[name] ??= onCreate(instance as never, (onCreate.length > 1 ? context.em() : undefined) as never);
+    else if (isMade(property) && instance[name] === undefined) instance[name] = literal;
+  }
+
+  /** Runs the rules, and gives the properties that they have changed. */
+  async #checked(instance: Record<string, unknown>, check: Check): Promise<string[]> {
+    const effects = new InstanceEffects();
+    effects.watch([{ instance, meta: this.#meta, key: '' }]);
+    await check(instance);
+    const changed = effects.changesOf(instance);
+    if (effects.isMore(instance, changed))
+      throw new Error(`the rules of ${this.#meta.className} changed an entity that it refers to, which only a hook can change`);
+    return changed;
+  }
+
+  /** Columns that code has set take the place of those of the body. */
+  #merged(columns: readonly ColumnValue[], names: readonly string[], instance: Record<string, unknown>): ColumnValue[] {
+    const set = names.map((name) => {
+      const column = this.#plain.columnOf(name, instance[name]);
+      if (column) return column;
+      throw new Error(`the rules of ${this.#meta.className} changed "${name}", which only a hook can change`);
+    });
+    if (set.length === 0) return [...columns];
+    const kept = columns.filter(({ column }) => !set.some((other) => other.column === column));
+    // the same columns make the same statement, in whatever order they were set
+    return [...kept, ...set].sort((a, b) => (a.column < b.column ? -1 : 1));
+  }
+}
+
+/** Whether the model makes a value for a new row that was given none. */
+function isMade({ default: literal, onCreate, persist }: EntityProperty): boolean {
+  if (persist === false) return false;
+  return onCreate !== undefined || (literal !== undefined && literal !== null && !isRaw(literal));
+}

@@ -1,0 +1,174 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { app, type Running, start, stores } from './application.ts';
+
+/** A request is tried this often before its failure is told; in the last two attempts the row is locked first. */
+const attempts = 4;
+
+describe.each(stores)('a row that changes while access to it is checked, through $store', ({ compiledReads }) => {
+  let running: Running;
+  let stop: () => Promise<void>;
+
+  beforeAll(async () => {
+    ({ running, stop } = await start(compiledReads));
+  });
+
+  afterAll(() => stop?.());
+
+  beforeEach(() => running.restore());
+
+  const send = (method: string, path: string, json?: unknown, headers: Record<string, string> = {}) =>
+    running.request(method, path, { headers, ...(json !== undefined && { json }) });
+  const writes = [
+    ['PATCH', '/1.json', { num: 7 }],
+    ['PUT', '/1.json', { name: 'new', code: 'N', num: 7 }],
+    ['DELETE', '/1.json', undefined],
+    ['POST', '/1/tags.json', { id: 2 }],
+    ['DELETE', '/1/tags.json', { id: 1 }],
+  ] as const;
+
+  /** Changes the row during the first checks; later the row is locked, and nobody else could. */
+  function overtake(times: number, sql: (turn: number) => string, table = 'item') {
+    let turn = 0;
+    app.onVote = async () => {
+      if (turn++ < times) await running.execute(sql(turn).replace('$table', table));
+    };
+  }
+
+  test.each(writes)('%s %s is checked again, and written', async (method, path, json) => {
+    overtake(1, (turn) => `update $table set code = 'changed${turn}' where id = 1`);
+    const { status } = await send(method, `/judged${path}`, json);
+    expect([status < 300, app.calls]).toEqual([true, ['vote one null', 'vote one null']]);
+  });
+
+  test('a check that denies the row as it is now wins', async () => {
+    app.onVote = async (subject) => {
+      if (subject.code === 'changed') throw new Error('no');
+      await running.execute("update item set code = 'changed' where id = 1");
+    };
+    for (const [method, path, json] of writes) {
+      await running.restore();
+      app.onVote = async (subject) => {
+        if (subject.code === 'changed') throw new Error('no');
+        await running.execute("update item set code = 'changed' where id = 1");
+      };
+      expect((await send(method, `/judged${path}`, json)).status).toBe(500);
+    }
+    expect((await running.rows())[0]).toEqual({ id: 1, name: 'one', code: 'changed', num: 1 });
+  });
+
+  test('a row that is removed meanwhile returns 404', async () => {
+    for (const [method, path, json] of writes) {
+      await running.restore();
+      overtake(1, () => 'delete from item where id = 1');
+      expect((await send(method, `/judged${path}`, json)).status).toBe(404);
+    }
+  });
+
+  test('the lock is taken after a number of attempts, so that the request ends', async () => {
+    // two attempts without the lock, and then one that nobody can overtake
+    overtake(2, (turn) => `update $table set code = 'changed${turn}' where id = 1`);
+    const { status, json } = await send('PATCH', '/judged/1.json', { num: 7 });
+    expect([status, json, app.calls]).toEqual([
+      200,
+      { id: 1, name: 'one', code: 'changed2', num: 7 },
+      Array.from({ length: attempts - 1 }, () => 'vote one null'),
+    ]);
+    expect((await running.rows())[0]).toEqual({ id: 1, name: 'one', code: 'changed2', num: 7 });
+  });
+
+  test('a body is for each attempt what was sent', async () => {
+    overtake(1, () => "update $table set code = 'changed' where id = 1");
+    const inner = app.onVote;
+    const bodies: string[] = [];
+    app.onVote = async (subject) => {
+      await inner?.(subject);
+      bodies.push(subject.code);
+    };
+    const { json } = await send('PATCH', '/judged/1.json', { num: 8, name: 'x' });
+    expect([json, bodies]).toEqual([{ id: 1, name: 'x', code: 'changed', num: 8 }, ['A', 'changed']]);
+  });
+
+  test('a change that was bound to a version returns 412, without a version it is made again', async () => {
+    const tag = (await send('GET', '/revised-judged/1.json')).headers.get('etag') as string;
+    overtake(1, () => 'update $table set num = 5, revision = revision + 1 where id = 1', 'revised');
+    const bound = await send('PATCH', '/revised-judged/1.json', { name: 'x' }, { 'if-match': tag });
+    expect([bound.status, bound.json.code]).toEqual([412, 'precondition_failed']);
+    app.reset();
+    overtake(1, () => 'update $table set num = 6, revision = revision + 1 where id = 1', 'revised');
+    const free = await send('PATCH', '/revised-judged/1.json', { name: 'x' });
+    expect([free.status, free.json]).toEqual([200, { id: 1, name: 'x', code: 'A', num: 6 }]);
+  });
+
+  test('a handler is not called again: the conflict is told', async () => {
+    app.handle = async (controller, id, request) => {
+      const item = await controller.getEntity('work', id, request);
+      await running.execute("update item set code = code || 'x' where id = 1");
+      item.num = 70;
+      await controller.em.flush();
+    };
+    const { json, status } = await send('POST', '/plain/1/work.json', {});
+    expect([status, json.code, app.calls]).toEqual([409, 'conflict_version', ['handler 1']]);
+    expect(json.detail).toContain('item');
+    const bound = await send('POST', '/plain/1/work.json', {}, { 'if-match': '*' });
+    expect([bound.status, bound.json.code]).toEqual([409, 'conflict_version']);
+    expect((await running.rows())[0].num).toBe(1);
+  });
+
+  test('a request with a key is carried out once, and its response is kept', async () => {
+    for (const [method, path, json] of [...writes, ['POST', '.json', { name: 'n', code: 'N' }] as const]) {
+      await running.restore();
+      const headers = { 'idempotency-key': randomUUID() };
+      overtake(path === '.json' ? 0 : 1, () => "update $table set code = 'changed' where id = 1");
+      const first = await send(method, `/judged${path}`, json, headers);
+      expect([method, path, first.status < 300, first.headers.get('idempotency-replayed')]).toEqual([method, path, true, null]);
+      const before = await running.rows();
+      const again = await send(method, `/judged${path}`, json, headers);
+      // for a voter that looks at the row, a row that is gone is not there
+      const isGone = method === 'DELETE' && path === '/1.json';
+      expect([again.status, again.text, again.headers.get('idempotency-replayed')]).toEqual([first.status, first.text, 'true']);
+      if (isGone) expect(first.status).toBe(204);
+      expect(await running.rows()).toEqual(before);
+      const other = await send(method, `/judged${path}`, { ...json, num: 77 }, headers);
+      if (!isGone) expect([other.status, other.json?.code]).toEqual([422, 'idempotency_key_reused']);
+      expect((await send('GET', '/judged/2.json', undefined, headers)).status).toBe(200);
+    }
+  });
+
+  test('a response that was kept is returned for a row that is gone, if only the caller decides who sees it', async () => {
+    const editor = { 'x-user': 'anna,ROLE_EDITOR' };
+    for (const [base, seen] of [
+      ['/plain', true],
+      ['/editors', false],
+      ['/judged', false],
+    ] as const) {
+      await running.restore();
+      const headers = { 'idempotency-key': randomUUID(), ...editor };
+      expect((await send('PATCH', `${base}/1.json`, { num: 7 }, headers)).status).toBe(200);
+      await running.execute('delete from item where id = 1');
+      expect([base, (await send('PATCH', `${base}/1.json`, { num: 7 }, headers)).status]).toEqual([base, seen ? 200 : 404]);
+    }
+    await running.restore();
+    const headers = { 'idempotency-key': randomUUID(), ...editor };
+    expect((await send('DELETE', '/editors/1.json', undefined, headers)).status).toBe(204);
+    expect((await send('DELETE', '/editors/1.json', undefined, headers)).status).toBe(204);
+    expect((await send('DELETE', '/editors/1.json', undefined, { ...headers, 'x-user': 'anna' })).status).toBe(403);
+  });
+
+  test('a hook after the commit waits for the response that is kept, and can replace it', async () => {
+    const headers = { 'idempotency-key': randomUUID() };
+    app.reply = 'onAfterFlush';
+    const first = await send('PATCH', '/with-onafterflush/1.json', { num: 7 }, headers);
+    expect([first.status, first.json, app.calls]).toEqual([202, { by: 'onAfterFlush' }, ['onAfterFlush _entity Item 1']]);
+    const again = await send('PATCH', '/with-onafterflush/1.json', { num: 7 }, headers);
+    expect([again.status, again.text, app.calls.length]).toEqual([202, first.text, 1]);
+    expect((await running.rows())[0].num).toBe(7);
+  });
+
+  test('what was refused under a key is not kept', async () => {
+    const headers = { 'idempotency-key': randomUUID() };
+    expect((await send('PATCH', '/plain/1.json', { code: 'B' }, headers)).status).toBe(409);
+    await running.execute("update item set code = 'Z' where id = 2");
+    expect((await send('PATCH', '/plain/1.json', { code: 'B' }, headers)).status).toBe(200);
+  });
+});

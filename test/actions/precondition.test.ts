@@ -1,0 +1,173 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { type Running, start, stores } from './application.ts';
+
+const writes = [
+  ['PATCH', '/1.json', { num: 7 }],
+  ['PUT', '/1.json', { name: 'new', code: 'N' }],
+  ['DELETE', '/1.json', undefined],
+  ['POST', '/1/tags.json', { id: 2 }],
+  ['DELETE', '/1/tags.json', { id: 1 }],
+] as const;
+
+describe.each(stores)('preconditions through $store', ({ compiledReads }) => {
+  let running: Running;
+  let stop: () => Promise<void>;
+
+  beforeAll(async () => {
+    ({ running, stop } = await start(compiledReads));
+  });
+
+  afterAll(() => stop?.());
+
+  beforeEach(() => running.restore());
+
+  const send = (method: string, path: string, json?: unknown, headers: Record<string, string> = {}) =>
+    running.request(method, path, { headers, ...(json !== undefined && { json }) });
+  const tagOf = async (path: string) => (await send('GET', path)).headers.get('etag') as string;
+  const state = async () =>
+    JSON.stringify([await running.rows('revised'), await running.rows(), await running.execute('select * from revised_tags')]);
+
+  async function expectRefused(headers: Record<string, string>, code: string, reason: RegExp, base = '/revised') {
+    const before = await state();
+    for (const [method, path, json] of writes) {
+      const answer = await send(method, base + path, json, headers);
+      expect([method, path, answer.json?.code]).toEqual([method, path, code]);
+      expect(answer.json.detail).toMatch(reason);
+    }
+    expect(await state()).toBe(before);
+  }
+
+  async function expectPassed(headersOf: () => Promise<Record<string, string>>, base = '/revised') {
+    for (const [method, path, json] of writes) {
+      await running.restore();
+      const { status, text } = await send(method, base + path, json, await headersOf());
+      expect([method, path, status, status < 300 ? '' : text]).toEqual([
+        method,
+        path,
+        path === '/1.json' && method === 'DELETE' ? 204 : 200,
+        '',
+      ]);
+    }
+  }
+
+  test('a current tag lets a write through, in whatever list it stands', async () => {
+    const tag = () => tagOf('/revised/1.json');
+    await expectPassed(async () => ({ 'if-match': await tag() }));
+    await expectPassed(async () => ({ 'if-match': `"other", ${await tag()}` }));
+    await expectPassed(async () => ({ 'if-match': await tagOf('/revised/1.xml') }));
+    await expectPassed(async () => ({ 'if-match': '*' }));
+    await expectPassed(async () => ({ 'if-match': ' * ' }), '/plain');
+  });
+
+  test('a tag of another version is refused', async () => {
+    const tag = await tagOf('/revised/1.json');
+    await running.execute('update revised set revision = 2 where id = 1');
+    await expectRefused(
+      { 'if-match': tag },
+      'precondition_failed',
+      /^.*the revised was changed since it had this tag; fetch it again/,
+    );
+  });
+
+  test('a tag of another row, or of another table, is refused', async () => {
+    await expectRefused({ 'if-match': await tagOf('/revised/2.json') }, 'precondition_failed', /was changed since/);
+    await expectRefused({ 'if-match': '"0123456789abcdef.0123456789abcdef"' }, 'precondition_failed', /was changed since/);
+  });
+
+  test('a weak tag never matches, and the reason says so', async () => {
+    const tag = await tagOf('/revised/1.json');
+    await expectRefused(
+      { 'if-match': `W/${tag}` },
+      'precondition_failed',
+      /a weak tag \(W\/"…"\) never matches; send the strong one/,
+    );
+    await expectRefused({ 'if-match': `W/${tag}, "x"` }, 'precondition_failed', /was changed since/);
+  });
+
+  test('a header that is none is refused', async () => {
+    await expectRefused({ 'if-match': 'abc' }, 'invalid_precondition', /If-Match/);
+    await expectRefused({ 'if-none-match': 'abc' }, 'invalid_precondition', /If-None-Match/);
+  });
+
+  test('a row without a version has no tag that matches', async () => {
+    const tag = await tagOf('/plain/1.json');
+    expect(tag).toMatch(/^W\//);
+    await expectRefused(
+      { 'if-match': tag },
+      'precondition_failed',
+      /the item has no version, so that its tags are weak and never match/,
+      '/plain',
+    );
+  });
+
+  test('If-None-Match refuses what it names, and whatever is there', async () => {
+    const tag = await tagOf('/revised/1.json');
+    const reason = /the revised is there, or may be what If-None-Match excludes/;
+    await expectRefused({ 'if-none-match': '*' }, 'precondition_failed', reason);
+    await expectRefused({ 'if-none-match': tag }, 'precondition_failed', reason);
+    await expectRefused({ 'if-none-match': '"other"' }, 'precondition_failed', /the item is there, or may be/, '/plain');
+    await expectPassed(async () => ({ 'if-none-match': '"other"' }));
+    await expectPassed(async () => ({ 'if-none-match': await tagOf('/revised/2.json') }));
+    await expectPassed(async () => ({ 'if-none-match': '"other"', 'if-match': await tagOf('/revised/1.json') }));
+    await expectRefused({ 'if-none-match': '"other"', 'if-match': '"other"' }, 'precondition_failed', /was changed since/);
+  });
+
+  test('an API can require that a write says which version it changes', async () => {
+    await expectRefused({}, 'precondition_required', /the revised had/, '/strict');
+    await expectRefused({ 'if-none-match': '"other"' }, 'precondition_required', /the revised had/, '/strict');
+    await expectPassed(async () => ({ 'if-match': await tagOf('/strict/1.json') }), '/strict');
+    await expectPassed(async () => ({}), '/strict-plain');
+    expect((await send('POST', '/strict.json', { name: 'n', code: 'N' })).status).toBe(201);
+    expect((await send('PATCH', '/strict/99.json', { num: 1 })).status).toBe(404);
+  });
+
+  test('a row that is not there yet has no tag', async () => {
+    const json = { name: 'n', code: 'N' };
+    const refused = await send('POST', '/revised.json', json, { 'if-match': '"x"' });
+    expect([refused.status, refused.json.code]).toEqual([412, 'precondition_failed']);
+    expect(refused.json.detail).toContain('a revised that is not there yet has no tag; leave out If-Match');
+    expect((await send('POST', '/revised.json', json, { 'if-match': 'abc' })).json.code).toBe('invalid_precondition');
+    expect(await running.rows('revised')).toHaveLength(3);
+    expect((await send('POST', '/revised.json', json, { 'if-match': '*' })).status).toBe(201);
+  });
+
+  test('the tag of a response is that of the next GET, and opens the next write', async () => {
+    const created = await send('POST', '/revised.json', { name: 'n', code: 'N' });
+    const path = new URL(created.headers.get('location') as string).pathname;
+    const tags = [created.headers.get('etag'), await tagOf(path)];
+    expect(tags[0]).toBe(tags[1]);
+    for (const [method, json] of [
+      ['PATCH', { num: 5 }],
+      ['PUT', { name: 'm', code: 'M' }],
+    ] as const) {
+      const changed = await send(method, path, json, { 'if-match': tags.at(-1) as string });
+      expect([changed.status, changed.headers.get('etag')]).toEqual([200, await tagOf(path)]);
+      expect(changed.headers.get('content-location')).toBe(method === 'PUT' ? `https://api.example${path}` : null);
+      expect(tags).not.toContain(changed.headers.get('etag'));
+      tags.push(changed.headers.get('etag'));
+    }
+  });
+
+  test.each(['/revised', '/plain', '/restricted', '/judged'])('a GET of %s whose tag is known returns 304', async (base) => {
+    for (const path of [`${base}/1.json`, `${base}.json`, `${base}/1.xml`, `${base}/1.csv`]) {
+      const first = await send('GET', path);
+      const tag = first.headers.get('etag') as string;
+      expect([first.status, first.headers.get('cache-control'), tag.startsWith('W/')]).toEqual([
+        200,
+        'private, no-cache',
+        base !== '/revised' || path === `${base}.json`,
+      ]);
+      const known = await send('GET', path, undefined, { 'if-none-match': tag });
+      expect([known.status, known.text, known.headers.get('etag')]).toEqual([304, '', tag]);
+      expect(known.headers.get('content-type')).toBe(null);
+      expect((await send('GET', path, undefined, { 'if-none-match': '"other"' })).text).toBe(first.text);
+      expect((await send('GET', path, undefined, { 'if-none-match': '*' })).status).toBe(304);
+      const strong = tag.startsWith('W/') ? 412 : 200;
+      const matched = await send('GET', path, undefined, { 'if-match': tag });
+      expect([path, matched.status]).toEqual([path, strong]);
+      const other = await send('GET', path, undefined, { 'if-match': '"other"' });
+      expect([other.status, other.json?.detail]).toEqual([412, expect.stringContaining(`it has the tag ${tag} now`)]);
+      expect((await send('GET', path, undefined, { 'if-match': '*' })).status).toBe(200);
+    }
+  });
+});

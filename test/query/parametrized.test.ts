@@ -1,0 +1,30 @@
+import { describe, expect, test } from 'vitest';
+import type { Dialect } from '../../src/dialect/dialect.ts';
+import { postgresSyntax } from '../../src/dialect/postgresql/syntax.ts';
+import { parametrized } from '../../src/query/rows/parametrized.ts';
+
+const dialect = { sql: postgresSyntax, values: { bindable: (value: unknown) => value } } as unknown as Dialect;
+
+describe('parameters of a query of the mapper', () => {
+  test('are numbered in order, with the types of the literals that they replace', () => {
+    const query = { sql: 'a = ? and b in (?, ?) or ? is null', params: ['x', 1, 2 ** 40, true] };
+    expect(parametrized(query, dialect)).toEqual({
+      sql: 'a = $1 and b in ($2::int4, $3::int8) or $4::bool is null',
+      params: query.params,
+    });
+  });
+
+  test('follow those that a statement has in front of them', () => {
+    expect(parametrized({ sql: 'a = ?', params: ['x'] }, dialect, 2)).toEqual({ sql: 'a = $3', params: ['x'] });
+  });
+
+  test.each([
+    ['an escaped mark', 'data \\? ?', ['key']],
+    ['the mark of an identifier', '?? = ?', ['a', 1]],
+    ['a mark without a parameter', "a = 'why?'", []],
+    ['a list', 'a in (?)', [[1, 2]]],
+    ['a number that no literal has', 'a = ?', [Number.POSITIVE_INFINITY]],
+  ])('are left to the mapper if there is %s', (_, sql, params) => {
+    expect(parametrized({ sql, params }, dialect)).toBeNull();
+  });
+});

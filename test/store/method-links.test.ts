@@ -1,0 +1,282 @@
+import { type Collection, defineEntity, p } from '@mikro-orm/core';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { startApplication, type TestApplication } from '../../src/testing.ts';
+import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
+
+/** How often each method of a model was called. */
+const calls = new Map<string, number>();
+const count = (name: string) => calls.set(name, (calls.get(name) ?? 0) + 1);
+
+const Player = defineEntity({
+  name: 'Player',
+  properties: {
+    id: p.integer().primary().groups('read'),
+    name: p.string().groups('read', 'write'),
+    since: p.string().nullable().groups('read'),
+    club: () => p.manyToOne(Club).nullable().groups('read'),
+    teams: () => p.manyToMany(Team).mappedBy('players'),
+  },
+});
+const Club = defineEntity({
+  name: 'Club',
+  properties: { id: p.integer().primary().groups('read'), name: p.string().groups('read') },
+});
+const Note = defineEntity({
+  name: 'Note',
+  properties: {
+    id: p.integer().primary().groups('read'),
+    text: p.string().groups('read'),
+    team: () => p.manyToOne(Team),
+    player: () => p.manyToOne(Player).groups('read'),
+  },
+});
+
+const schema = defineEntity({
+  name: 'Team',
+  properties: {
+    id: p.integer().primary().groups('read'),
+    name: p.string().groups('read', 'write'),
+    size: p.integer().default(0).groups('read'),
+    mode: p.string().default('plain').groups('read', 'write'),
+    club: () => p.manyToOne(Club).nullable().groups('read', 'write'),
+    code: p.string().length(5).nullable(),
+    sponsor: () => p.manyToOne([Player, Club]).nullable().groups('read', 'write'),
+    players: () => p.manyToMany(Player).inversedBy('teams').groups('read'),
+    notes: () => p.oneToMany(Note).mappedBy('team').groups('read'),
+  },
+});
+
+type PlayerRow = { id: number; since?: string | null };
+
+/** A team whose methods do more or less, as its mode says. */
+class Team extends schema.class {
+  addPlayer(player: PlayerRow): unknown {
+    count('addPlayer');
+    const players = this.players as unknown as Collection<PlayerRow>;
+    switch (this.mode) {
+      case 'counting':
+        players.add(player);
+        this.size = players.length;
+        return undefined;
+      case 'fluent':
+        players.add(player);
+        this.size = players.length;
+        return this;
+      case 'only':
+        players.removeAll();
+        players.add(player);
+        return player;
+      case 'limit':
+        if (players.length < 2) players.add(player);
+        else throw new Error('full');
+        return undefined;
+      case 'looking': {
+        players.add(player);
+        // managed from here on
+        return (this.notes as unknown as Collection<object>).loadItems().then(() => undefined);
+      }
+      case 'renaming':
+        players.add(player);
+        (this.club as unknown as { name: string }).name = 'renamed';
+        return undefined;
+      case 'long':
+        players.add(player);
+        this.code = 'longer than its column';
+        return undefined;
+      case 'touching':
+        players.add(player);
+        player.since = '2026-01-01';
+        return undefined;
+      case 'noting': {
+        players.add(player);
+        const note = new (Note.class as unknown as new () => { text: string; player: unknown; team: unknown })();
+        note.text = `added ${player.id}`;
+        note.player = player;
+        (this.notes as unknown as Collection<object>).add(note);
+        return undefined;
+      }
+      default:
+        players.add(player);
+        return undefined;
+    }
+  }
+
+  removePlayer(player: PlayerRow): void {
+    count('removePlayer');
+    (this.players as unknown as Collection<PlayerRow>).remove(player);
+    if (this.mode === 'counting') this.size = this.players.length;
+  }
+
+  validate() {
+    count('validate');
+    return this.mode === 'picky' && this.players.length > 1 ? [{ propertyPath: 'players', title: 'one is enough' }] : [];
+  }
+}
+schema.setClass(Team);
+
+describe.each(databases)('methods that add and remove, on %s', (kind) => {
+  let database: FreshDatabase;
+  let app: TestApplication;
+  beforeAll(async () => {
+    database = await freshDatabase(kind);
+    const actions = {
+      _index: { methods: { POST: true } },
+      _entity: { methods: { GET: true, PATCH: true, DELETE: true } },
+    } as const;
+    app = await startApplication({
+      models: [Player, Club, Note, Team],
+      app_main: {
+        database: { url: database.url, schema: 'update' },
+        apis: {
+          player: { class: Player, base_path: '/player', actions },
+          team: {
+            class: Team,
+            base_path: '/team',
+            actions: { ...actions, players: { association: { property: 'players', types: [Player] } } },
+          },
+        },
+      },
+    });
+    await app.application.mapper.em.fork().insert(Club, { id: 1, name: 'first' });
+    for (const name of ['Ada', 'Bo', 'Cy', 'Di', 'Ed']) await app.request('POST', '/player.json', { json: { name } });
+  });
+  afterAll(async () => {
+    await app?.close();
+    await database?.drop();
+  });
+  beforeEach(() => calls.clear());
+
+  const teamOf = async (mode: string) =>
+    (await app.request('POST', '/team.json', { json: { name: mode, mode, club: { id: 1 }, sponsor: { type: 'player', id: 2 } } }))
+      .json.id as number;
+  const shown = async (team: number) => (await app.request('GET', `/team/${team}.json`)).json;
+  const playersOf = async (team: number) => ((await shown(team)).players as { id: number }[]).map(({ id }) => id).sort();
+  const send = (method: 'POST' | 'DELETE', team: number, id: number) =>
+    app.request(method, `/team/${team}/players.json`, { json: { type: 'player', id } });
+  const calledOnce = (...names: string[]) =>
+    expect(Object.fromEntries(calls)).toEqual(Object.fromEntries(names.map((name) => [name, 1])));
+
+  test('link and unlink an item, and respond with it', async () => {
+    const team = await teamOf('plain');
+    calls.clear();
+    const added = await send('POST', team, 1);
+    expect(added.status).toBe(200);
+    expect(added.json).toEqual((await app.request('GET', '/player/1.json')).json);
+    calledOnce('addPlayer', 'validate');
+    expect(await playersOf(team)).toEqual([1]);
+    calls.clear();
+    expect((await send('DELETE', team, 1)).status).toBe(200);
+    calledOnce('removePlayer', 'validate');
+    expect(await playersOf(team)).toEqual([]);
+  });
+
+  test('are not called for an item that is there, or is not', async () => {
+    const team = await teamOf('plain');
+    await send('POST', team, 1);
+    calls.clear();
+    expect((await send('POST', team, 1)).json.id).toBe(1);
+    expect((await send('DELETE', team, 2)).json.id).toBe(2);
+    expect(calls.size).toBe(0);
+    expect((await send('POST', team, 99)).status).toBe(400);
+    expect((await send('POST', 99, 1)).status).toBe(404);
+    expect(calls.size).toBe(0);
+  });
+
+  test('may set columns of the owner', async () => {
+    const team = await teamOf('counting');
+    await send('POST', team, 1);
+    await send('POST', team, 2);
+    expect(await shown(team)).toMatchObject({ size: 2, players: [{ id: 1 }, { id: 2 }] });
+    await send('DELETE', team, 1);
+    expect(await shown(team)).toMatchObject({ size: 1, players: [{ id: 2 }] });
+  });
+
+  test('respond with the owner if they return it, as it is stored then', async () => {
+    const team = await teamOf('fluent');
+    await send('POST', team, 1);
+    const response = await send('POST', team, 2);
+    expect(response.json).toEqual(await shown(team));
+    expect(response.json.size).toBe(2);
+  });
+
+  test('may replace the items', async () => {
+    const team = await teamOf('only');
+    await send('POST', team, 1);
+    await send('POST', team, 2);
+    expect(await playersOf(team)).toEqual([2]);
+  });
+
+  test('write nothing if a rule is broken, or if they throw', async () => {
+    const picky = await teamOf('picky');
+    await send('POST', picky, 1);
+    expect((await send('POST', picky, 2)).status).toBe(422);
+    expect(await playersOf(picky)).toEqual([1]);
+    const limit = await teamOf('limit');
+    for (const player of [1, 2]) await send('POST', limit, player);
+    expect((await send('POST', limit, 3)).status).toBe(500);
+    expect(await playersOf(limit)).toEqual([1, 2]);
+  });
+
+  test('may change the item, and run once', async () => {
+    const team = await teamOf('touching');
+    calls.clear();
+    const response = await send('POST', team, 3);
+    expect(response.json).toMatchObject({ id: 3, since: '2026-01-01' });
+    calledOnce('addPlayer', 'validate');
+    expect((await app.request('GET', '/player/3.json')).json).toMatchObject({ since: '2026-01-01' });
+    expect(await playersOf(team)).toEqual([3]);
+  });
+
+  test('may change what the owner refers to', async () => {
+    const team = await teamOf('renaming');
+    expect((await send('POST', team, 1)).status).toBe(200);
+    expect(await shown(team)).toMatchObject({ club: { name: 'renamed' }, players: [{ id: 1 }] });
+  });
+
+  test('are refused a value that its column does not take', async () => {
+    const team = await teamOf('long');
+    expect((await send('POST', team, 1)).status).toBe(422);
+    expect(await playersOf(team)).toEqual([]);
+  });
+
+  test('may load another association', async () => {
+    const team = await teamOf('looking');
+    for (const player of [1, 2]) expect((await send('POST', team, player)).status).toBe(200);
+    expect(await shown(team)).toMatchObject({ players: [{ id: 1 }, { id: 2 }], sponsor: { id: 2 } });
+  });
+
+  test('may make further rows that refer to the owner and the item, and run once', async () => {
+    const team = await teamOf('noting');
+    await send('POST', team, 4);
+    calls.clear();
+    expect((await send('POST', team, 5)).json.id).toBe(5);
+    calledOnce('addPlayer', 'validate');
+    expect(await shown(team)).toMatchObject({
+      players: [{ id: 4 }, { id: 5 }],
+      notes: [
+        { text: 'added 4', player: { id: 4 } },
+        { text: 'added 5', player: { id: 5 } },
+      ],
+    });
+  });
+
+  test('keep a limit if all come at once', async () => {
+    for (let round = 0; round < 8; round++) {
+      const team = await teamOf('limit');
+      const responses = await Promise.all([1, 2, 3, 4, 5].map((player) => send('POST', team, player)));
+      const added = responses.filter(({ status }) => status === 200);
+      expect(added).toHaveLength(2);
+      expect(await playersOf(team)).toEqual(added.map(({ json }) => json.id).sort());
+    }
+  });
+
+  test('keep a count if all come at once', async () => {
+    for (let round = 0; round < 8; round++) {
+      const team = await teamOf('counting');
+      const responses = await Promise.all([1, 2, 3, 4, 5].map((player) => send('POST', team, player)));
+      const added = responses.filter(({ status }) => status === 200);
+      expect(await shown(team)).toMatchObject({ size: added.length });
+      expect(await playersOf(team)).toHaveLength(added.length);
+    }
+  });
+});
