@@ -90,8 +90,9 @@ export class LinkStore {
       if (linked) return linked;
       throw refusal();
     }
-    const row = await links.change(what, admission.key, item, writes.condition(request, admission));
-    if (row) return { entity: null, result: items.foundRow(request, row) };
+    const reading = await items.readingWithin(request, [links.table]);
+    const row = await links.change(what, admission.key, item, writes.condition(request, admission), reading);
+    if (row) return { entity: null, result: items.foundRow(request, row, reading) };
     if (!(await writes.isThere(request, admission))) return null;
     throw (await this.#isItem(request, items, item)) ? new RowChanged() : refusal();
   }

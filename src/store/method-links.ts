@@ -10,7 +10,7 @@ import { type Dialect, dialectOf } from '../dialect/dialect.ts';
 import { type Identifier, keyOf } from '../model/identifier.ts';
 import type { Pivot } from '../query/rows/association.ts';
 import { statementOf } from '../query/rows/bound-statement.ts';
-import type { CompiledRead } from '../query/rows/compiled-read.ts';
+import type { CompiledRead, Reading } from '../query/rows/compiled-read.ts';
 import type { InstanceContext } from '../query/rows/instance.ts';
 import { rootTableAlias } from '../query/rows/row-plan.ts';
 import { RowChanged } from '../query/rows/row-version.ts';
@@ -133,48 +133,53 @@ export class MethodLinks {
 
   /** `shown` is the key of the item that goes out; null: the owner does. */
   async #write(request: ApiRequest, admission: Admission, shown: Identifier | null, changes: Changes): Promise<Linked> {
-    const { shownItems, shownOwners, writer } = this.#options;
+    const { owners, pivot, shownItems, shownOwners, writer } = this.#options;
     const store = shown === null ? shownOwners : shownItems;
-    const [row] = await writer.change(this.#steps(admission, shown, changes)).catch((error: unknown) => {
+    const reading = await store.readingWithin(request, [owners.table, pivot.table]);
+    const [row] = await writer.change(this.#steps(admission, shown, changes, reading)).catch((error: unknown) => {
       throw valueProblem(error) ?? error;
     });
     if (!row) throw new RowChanged();
-    return { entity: null, result: store.foundRow(request, row) };
+    return { entity: null, result: store.foundRow(request, row, reading) };
   }
 
   /** Everything in one statement if the database can; otherwise a check that ends the transaction, and a statement for each change. */
-  #steps(admission: Admission, shown: Identifier | null, changes: Changes): Step[] {
+  #steps(admission: Admission, shown: Identifier | null, changes: Changes, reading: Reading): Step[] {
     const { owners, shownItems, shownOwners } = this.#options;
     const { sql } = this.#dialect;
     const texts = this.#changeTexts(changes);
     const lock = sql.rowLock(rootTableAlias);
     const held = `select 1 from ${owners.table} as ${rootTableAlias} where ${owners.keyText} = ${sql.parameter(1)}${lock}`;
     const locking: Step[] = lock ? [{ ...this.#step(admission.key, () => held), mayBeEmpty: true }] : [];
-    const isSame: Text = (bind) => this.#sameText(admission, changes.before, bind);
-    const reading = shown === null ? shownOwners.read.byKey(admission.key) : shownItems.read.byKey(shown);
+    const isSame = (bind: Bind) => this.#sameText(admission, changes.before, bind);
+    const store = shown === null ? shownOwners : shownItems;
+    const afterwards = store.read.byKey(shown ?? admission.key, reading);
     if (!sql.changesWithin) {
       const check = this.#step(admission.key, (bind) => `select 1 where ${isSame(bind)}`);
       const steps = texts.map(
         (text): Step => ({ ...this.#step(admission.key, (bind) => `${text(bind, '')} returning 1`), mayBeEmpty: true }),
       );
-      return [...locking, check, ...steps, reading];
+      return [...locking, check, ...steps, afterwards];
     }
     const guard = ' and exists (select 1 from _same)';
-    const changing: Text = (bind) => {
+    const changing = (bind: Bind) => {
       const parts = [
         `_same as (select 1 where ${isSame(bind)})`,
         ...texts.map((text, i) => `_change${i} as (${text(bind, guard)})`),
       ];
       return `with ${parts.join(', ')}`;
     };
-    if (shown === null)
-      return [...locking, this.#step(admission.key, (bind) => `${changing(bind)} select 1 from _same`), reading];
-    // nothing of an item is changed, so that the same statement can read it
-    const whole: Text = (bind) => {
+    // an item that embeds nothing that is changed can be read by the same statement
+    if (shown === null || store.read.reads(owners.table))
+      return [...locking, this.#step(admission.key, (bind) => `${changing(bind)} select 1 from _same`), afterwards];
+    const whole: Text = (bind, bound) => {
       const isShown = `${rootTableAlias}.${this.#itemKey} = ${bind(this.#dialect.values.bindable(shown))}`;
-      return `${changing(bind)} ${shownItems.read.selectText([isShown, 'exists (select 1 from _same)'])}`;
+      const change = changing(bind);
+      const { params, sql } = store.read.reading([isShown, 'exists (select 1 from _same)'], bound.length, reading);
+      bound.push(...params);
+      return `${change} ${sql}`;
     };
-    return [...locking, this.#step(admission.key, whole, shownItems.read.isWide)];
+    return [...locking, this.#step(admission.key, whole, store.read.isWide)];
   }
 
   /** True if the owner is the one that code saw, and so are the items of the association. */
@@ -225,7 +230,7 @@ export class MethodLinks {
   #step(owner: Identifier, write: Text, isWide = false): Step {
     const { sql, values } = this.#dialect;
     const parameters: unknown[] = [values.bindable(owner)];
-    const text = write((value) => sql.parameter(parameters.push(value)));
+    const text = write((value) => sql.parameter(parameters.push(value)), parameters);
     return { statement: statementOf(text, isWide), parameters };
   }
 
@@ -256,7 +261,8 @@ export class MethodLinks {
 /** Makes a parameter of a value. */
 type Bind = (value: unknown) => string;
 
-type Text = (bind: Bind) => string;
+/** Writes a statement. `bound` are the parameters so far. */
+type Text = (bind: Bind, bound: unknown[]) => string;
 
 /** What code did: keys in the association before and after, and columns of the owner. */
 interface Changes {

@@ -1,26 +1,20 @@
 import type { EntityMetadata } from '@mikro-orm/core';
 import type { ColumnValue } from '../change/plain-body.ts';
-import { LruCache } from '../database/lru-cache.ts';
 import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
-import type { Step, Writer } from '../database/writer.ts';
+import type { Writer } from '../database/writer.ts';
 import type { SortKey } from '../declaration/types.ts';
 import { type Dialect, dialectOf } from '../dialect/dialect.ts';
 import { type Identifier, keyOf } from '../model/identifier.ts';
 import { conditionOf } from '../query/entities/condition-query.ts';
 import { keysSelected } from '../query/entities/keys.ts';
 import { statementOf } from '../query/rows/bound-statement.ts';
-import type { CompiledRead } from '../query/rows/compiled-read.ts';
+import type { CompiledRead, Reading } from '../query/rows/compiled-read.ts';
 import { parametrized } from '../query/rows/parametrized.ts';
 import { rootTableAlias } from '../query/rows/row-plan.ts';
 import { type RowVersion, versionColumns } from '../query/rows/row-version.ts';
 import { columnOf, tableOf } from '../query/rows/table-name.ts';
 import type { Restriction } from './port.ts';
 import type { RowStore } from './row-store.ts';
-
-/** Statements that are kept, each for a set of columns that came together. */
-const keptStatements = 200;
-
-type MakeSteps = (parameters: readonly unknown[]) => Step[];
 
 /** What a row must be for a statement to write it. */
 export interface Condition {
@@ -46,7 +40,6 @@ export class RowChanges {
   readonly table: string;
   readonly #key: string;
   readonly #versionColumns: readonly string[];
-  readonly #steps = new LruCache<MakeSteps>(keptStatements);
 
   constructor(mapper: Mapper, meta: EntityMetadata, { read, sort }: Pick<RowStore, 'read' | 'sort'>, writer: Writer) {
     this.#mapper = mapper;
@@ -61,24 +54,28 @@ export class RowChanges {
   }
 
   /** Sets columns of a row and gives the row as it is stored then; undefined if no row fulfils the condition, or a reference is gone. */
-  async update(id: Identifier, columns: readonly ColumnValue[], condition: Condition): Promise<unknown[] | undefined> {
+  async update(
+    id: Identifier,
+    columns: readonly ColumnValue[],
+    condition: Condition,
+    reading: Reading,
+  ): Promise<unknown[] | undefined> {
     const { conditions, params } = this.#textOf(condition, 1 + columns.length);
     const sets = columns.map(({ column }, index) => `${column} = ${this.#value(columns, index, 2)}`);
     const where = [`${this.keyText} = ${this.#parameter(1)}`, ...this.#references(columns, 2), ...conditions];
     const text = `update ${this.table} as ${rootTableAlias} set ${sets.join(', ')} where ${where.join(' and ')}`;
-    return this.#run(text, [this.#dialect.values.bindable(id), ...columns.map(({ value }) => value), ...params]);
+    const parameters = [this.#dialect.values.bindable(id), ...columns.map(({ value }) => value), ...params];
+    return this.#run(text, parameters, reading);
   }
 
   /** Inserts a row and gives it as it is stored; undefined if a reference is gone. */
-  insert(columns: readonly ColumnValue[]): Promise<unknown[] | undefined> {
+  insert(columns: readonly ColumnValue[], reading: Reading): Promise<unknown[] | undefined> {
     const values = columns.map((_, index) => this.#value(columns, index, 1, true)).join(', ');
     const conditions = this.#references(columns, 1);
     const source = conditions.length > 0 ? `select ${values} where ${conditions.join(' and ')}` : `values (${values})`;
     const text = `insert into ${this.table} (${columns.map(({ column }) => column).join(', ')}) ${source}`;
-    return this.#run(
-      text,
-      columns.map(({ value }) => value),
-    );
+    const parameters = columns.map(({ value }) => value);
+    return this.#run(text, parameters, reading);
   }
 
   /** Removes a row. False: none fulfils the condition. */
@@ -99,9 +96,8 @@ export class RowChanges {
     return { sql, params };
   }
 
-  async #run(text: string, parameters: readonly unknown[]): Promise<unknown[] | undefined> {
-    const make = this.#steps.get(text, () => this.#read.afterwards(text));
-    return (await this.#writer.change(make(parameters)))[0];
+  async #run(text: string, parameters: readonly unknown[], reading: Reading): Promise<unknown[] | undefined> {
+    return (await this.#writer.change(this.#read.afterwards(text, parameters, reading)))[0];
   }
 
   /** A version implies the restriction: the row was found through it. */

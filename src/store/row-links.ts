@@ -6,7 +6,7 @@ import { type Dialect, dialectOf } from '../dialect/dialect.ts';
 import { type Identifier, keyOf } from '../model/identifier.ts';
 import { type Pivot, pivotOf } from '../query/rows/association.ts';
 import { statementOf } from '../query/rows/bound-statement.ts';
-import type { CompiledRead } from '../query/rows/compiled-read.ts';
+import type { CompiledRead, Reading } from '../query/rows/compiled-read.ts';
 import { rootTableAlias } from '../query/rows/row-plan.ts';
 import { columnOf, tableOf } from '../query/rows/table-name.ts';
 import type { Condition, RowChanges } from './row-changes.ts';
@@ -50,38 +50,52 @@ export class RowLinks {
     this.#itemKey = columnOf(mapper, keyOf(target));
   }
 
+  /** The table that adding and removing changes. */
+  get table(): string {
+    return this.#pivot.table;
+  }
+
   /** Adds or removes an item and gives it as a row; undefined if it is missing, or its owner does not fulfil the condition. */
   async change(
     what: 'add' | 'remove',
     owner: Identifier,
     item: Identifier,
     condition: Condition,
+    reading: Reading,
   ): Promise<unknown[] | undefined> {
     const { sql, values } = this.#dialect;
     const keys = [values.bindable(owner), values.bindable(item)] as const;
-    const steps = sql.changesWithin ? this.#inOne(what, keys, condition) : this.#inSteps(what, keys, condition);
+    const steps = sql.changesWithin
+      ? this.#inOne(what, keys, condition, reading)
+      : this.#inSteps(what, keys, condition, item, reading);
     return (await this.#writer.change(steps))[0];
   }
 
   /** One statement: what it changes is a part of it, as is the lock. */
-  #inOne(what: 'add' | 'remove', keys: readonly [unknown, unknown], condition: Condition): Step[] {
+  #inOne(what: 'add' | 'remove', keys: readonly [unknown, unknown], condition: Condition, reading: Reading): Step[] {
     const { params, sql } = this.#owners.selecting(condition, keys.length);
     const item = this.#dialect.sql.parameter(2);
-    const reading = this.#items.selectText([...this.#isItem(item), 'exists (select 1 from _owner)']);
-    const text = `with _owner as (${sql}), _change as (${this.#changeText(what, item)}) ${reading}`;
-    return [{ statement: statementOf(text, this.#items.isWide), parameters: [...keys, ...params] }];
+    const isItem = [`${rootTableAlias}.${this.#itemKey} = ${item}`, 'exists (select 1 from _owner)'];
+    const shown = this.#items.reading(isItem, keys.length + params.length, reading);
+    const text = `with _owner as (${sql}), _change as (${this.#changeText(what, item)}) ${shown.sql}`;
+    return [{ statement: statementOf(text, this.#items.isWide), parameters: [...keys, ...params, ...shown.params] }];
   }
 
   /** The owner is looked for before the change: a restriction to what is linked may leave it out afterwards. */
-  #inSteps(what: 'add' | 'remove', [owner, item]: readonly [unknown, unknown], condition: Condition): Step[] {
+  #inSteps(
+    what: 'add' | 'remove',
+    [owner, item]: readonly [unknown, unknown],
+    condition: Condition,
+    shown: Identifier,
+    reading: Reading,
+  ): Step[] {
     const { params, sql } = this.#owners.selecting(condition, 1);
-    const [first, second] = [1, 2].map((position) => this.#dialect.sql.parameter(position)) as [string, string];
-    const change = `with _owner as (select ${first} as key) ${this.#changeText(what, second)} returning 1`;
-    const reading = this.#items.selectText(this.#isItem(first));
+    const { parameter } = this.#dialect.sql;
+    const change = `with _owner as (select ${parameter(1)} as key) ${this.#changeText(what, parameter(2))} returning 1`;
     return [
       { statement: statementOf(sql), parameters: [owner, ...params] },
       { statement: statementOf(change), parameters: [owner, item], mayBeEmpty: true },
-      { statement: statementOf(reading, this.#items.isWide), parameters: [item] },
+      this.#items.byKey(shown, reading),
     ];
   }
 
@@ -92,9 +106,5 @@ export class RowLinks {
     const keys = `select o.key, i.${this.#itemKey} from _owner as o, ${this.#itemTable} as i where i.${this.#itemKey} = ${item}`;
     // the columns are named, so that a table that would take a link twice is found out
     return `insert into ${table} (${ownerColumn}, ${itemColumn}) ${keys} on conflict (${ownerColumn}, ${itemColumn}) do nothing`;
-  }
-
-  #isItem(item: string): string[] {
-    return [`${rootTableAlias}.${this.#itemKey} = ${item}`];
   }
 }

@@ -3,6 +3,7 @@ import type { ApiRequest } from '../access/user.ts';
 import type { Cursors } from '../database/cursor.ts';
 import type { Mapper } from '../database/mapper.ts';
 import type { SortKey } from '../declaration/types.ts';
+import { dialectOf } from '../dialect/dialect.ts';
 import type { Identifier } from '../model/identifier.ts';
 import { pageQueries } from '../query/entities/key-query.ts';
 import { keysAmong, orderedKeys } from '../query/entities/keys.ts';
@@ -11,10 +12,10 @@ import { applyListQuery } from '../query/list/apply-list-query.ts';
 import { emptyListQuery } from '../query/list/list-query.ts';
 import { CompiledExport } from '../query/rows/compiled-export.ts';
 import type { CompiledPage, CompiledRead, Reading } from '../query/rows/compiled-read.ts';
-import type { FindVisible } from '../query/rows/embedded-rows.ts';
 import type { InstanceContext } from '../query/rows/instance.ts';
 import { joinsFiltered } from '../query/rows/root-filter.ts';
 import type { RowVersion } from '../query/rows/row-version.ts';
+import type { SeenRows } from '../query/rows/visibility-columns.ts';
 import { isSameForAll } from '../query/visibility/list-visibility.ts';
 import type { RequestVisibility } from '../query/visibility/visibility.ts';
 import type { EntityStore } from './entity-store.ts';
@@ -93,17 +94,23 @@ export class RowStore {
   }
 
   find(request: ApiRequest, key: Identifier, restriction: Restriction): Promise<Found | null> {
-    if (!restriction && !this.read.filtersPerRequest) return this.read.one(key).then(([row]) => this.#found(request, row));
-    return this.#findIn(request, key, restriction);
+    if (restriction || this.read.filtersPerRequest || this.read.limited.length > 0)
+      return this.#findIn(request, key, restriction);
+    return this.read.one(key).then(([row]) => this.#found(request, row));
   }
 
   async #findIn(request: ApiRequest, key: Identifier, restriction: Restriction): Promise<Found | null> {
+    const reading = await this.readingWithSight(request);
+    if (!restriction && !this.read.filtersPerRequest) {
+      const [row] = await this.read.one(key, reading);
+      return this.#found(request, row, reading);
+    }
     const { em } = stateOf(request, this.#mapper);
     const query = restriction ?? (await unrestrictedQuery(em, this.#meta));
     if (!this.#isTaken(query, restriction)) return this.#entities.find(request, key, restriction);
-    const rows = this.read.oneWhere(key, query) ?? this.read.oneOf(keysAmong(em, this.#meta, query, [key], this.sort));
-    const [row] = await rows;
-    return this.#found(request, row);
+    const [row] = await (this.read.oneWhere(key, query, reading) ??
+      this.read.oneOf(keysAmong(em, this.#meta, query, [key], this.sort), reading));
+    return this.#found(request, row, reading);
   }
 
   /** A join of the model's own filters can bring more filters with it, which only MikroORM applies. */
@@ -111,12 +118,11 @@ export class RowStore {
     return restriction !== null || !joinsFiltered(query);
   }
 
-  #found(request: ApiRequest, row: unknown[] | undefined): Found | null {
-    return row ? this.foundRow(request, row) : null;
+  #found(request: ApiRequest, row: unknown[] | undefined, reading?: Reading): Found | null {
+    return row ? this.foundRow(request, row, reading) : null;
   }
 
-  foundRow(request: ApiRequest, row: unknown[]): FoundRow {
-    const reading = this.readingFor(request);
+  foundRow(request: ApiRequest, row: unknown[], reading = this.readingFor(request)): FoundRow {
     return new FoundRow(row, this.read, reading, () => {
       const { em } = stateOf(request, this.#mapper);
       // whoever only watches a request is shown which row it is about
@@ -125,18 +131,34 @@ export class RowStore {
     });
   }
 
-  /** What a request reads rows with: what it sees of embedded ones, and its entity manager for what needs one. */
+  /** What a request writes rows with that it has read already. */
   readingFor(request: ApiRequest): Reading {
     const context: InstanceContext = { em: () => stateOf(request, this.#mapper).em };
-    if (!this.read.embedsLimitedRows) return { context };
-    const findVisible: FindVisible = (meta, keys) => this.#visibilityOf(request).seen(meta, keys);
-    return { context, findVisible };
+    if (this.read.limited.length === 0) return { context };
+    return { context, sight: { find: (meta, keys) => this.#visibilityOf(request).seen(meta, keys) } };
+  }
+
+  /** What a request reads rows with: if it can, the statement itself tells which embedded rows the caller sees. */
+  async readingWithSight(request: ApiRequest): Promise<Reading> {
+    const reading = this.readingFor(request);
+    if (!reading.sight) return reading;
+    const seen = await this.#visibilityOf(request).seenClasses(this.read.limited);
+    return seen ? { ...reading, sight: { seen } } : reading;
+  }
+
+  /** The same for rows that are read by the statement that changes some tables: what that changes, conditions in it do not see. */
+  async readingWithin(request: ApiRequest, changed: readonly string[]): Promise<Reading> {
+    const reading = await this.readingWithSight(request);
+    const { sight } = reading;
+    if (!sight || 'find' in sight || !dialectOf(this.#mapper).sql.changesWithin) return reading;
+    const isUnchanged = ({ isOfRowAlone, table }: SeenRows) => isOfRowAlone && !changed.includes(table);
+    return sight.seen.every((rows) => rows === null || rows.every(isUnchanged)) ? reading : this.readingFor(request);
   }
 
   async page(request: ApiRequest, restriction: Restriction, list: ListRequest): Promise<FoundPage> {
     const { asked, plan, window } = list;
-    const view = asked === emptyListQuery ? undefined : this.read.viewOf(asked.sort && plan, asked.choice);
-    const reading: Reading = { ...this.readingFor(request), ...(view && { view }) };
+    const view = asked === emptyListQuery ? undefined : this.read.views.of(asked.sort && plan, asked.choice);
+    const reading: Reading = { ...(await this.readingWithSight(request)), ...(view && { view }) };
     const isOfCaller = asked.condition !== null && !isSameForAll(asked.condition);
     if (!restriction && !this.read.filtersPerRequest && !isOfCaller && view !== null) {
       const page = asked.condition ? this.read.pageAmong(asked.condition, window, reading) : this.read.page(window, reading);
@@ -149,7 +171,7 @@ export class RowStore {
     const where = view === null ? null : this.read.pageWhere(narrowed, window, reading);
     if (where) return foundPage(await where);
     const queries = pageQueries(em, this.#meta, narrowed, window, plan);
-    const shown = view === null ? this.read.choiceOf(asked.choice) : reading.view;
+    const shown = view === null ? this.read.views.ofChoice(asked.choice) : reading.view;
     return foundPage(await this.read.pageOf(queries, window, { ...reading, ...(shown && { view: shown }) }));
   }
 
@@ -159,7 +181,7 @@ export class RowStore {
     { asked, plan }: Omit<ListRequest, 'window'>,
     { columns }: LineFormat,
   ): Promise<CompiledExport> {
-    const write = this.read.lineWriter(columns, { ...this.readingFor(request), view: this.read.choiceOf(asked.choice) });
+    const write = this.read.lineWriter(columns, { ...this.readingFor(request), view: this.read.views.ofChoice(asked.choice) });
     const isWhole = asked.condition === null && asked.sort === null;
     if (!restriction && !this.read.filtersPerRequest && isWhole)
       return CompiledExport.open(this.#cursors, this.read.all(), write);

@@ -54,8 +54,9 @@ export class RowWrites {
     const gone = referred && this.#goneReference(columns, referred);
     if (gone) throw gone;
     const all = code && referred ? await code.created(request, columns, referred, check) : columns;
-    const row = await this.#written(this.changes.insert(all));
-    if (row) return rows.foundRow(request, row);
+    const reading = await rows.readingWithin(request, [this.changes.table]);
+    const row = await this.#written(this.changes.insert(all, reading));
+    if (row) return rows.foundRow(request, row, reading);
     throw (await this.#missingReference(columns)) ?? new RowChanged();
   }
 
@@ -80,8 +81,9 @@ export class RowWrites {
     if (gone) throw gone;
     const entity = admission.found?.entity;
     const all = code && referred && entity ? await code.changed(request, entity, columns, referred, check) : columns;
-    const row = await this.#written(this.changes.update(admission.key, all, this.condition(request, admission)));
-    if (row) return rows.foundRow(request, row);
+    const reading = await rows.readingWithin(request, [this.changes.table]);
+    const row = await this.#written(this.changes.update(admission.key, all, this.condition(request, admission), reading));
+    if (row) return rows.foundRow(request, row, reading);
     const reference = await this.#missingReference(columns);
     if (!(await this.isThere(request, admission))) return null;
     throw reference ?? new RowChanged();

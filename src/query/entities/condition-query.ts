@@ -24,14 +24,20 @@ export function clausesOf(query: AnyQueryBuilder): Clauses {
   return native.options;
 }
 
+/** A condition on the rows of a model. */
+interface RowCondition extends QueryText {
+  /** Whether it looks at nothing but the columns of a row itself. */
+  readonly isOfRowAlone: boolean;
+}
+
 /** What was found out about queries, each of which is written out once. */
-const conditions = new WeakMap<AnyQueryBuilder, QueryText | null>();
+const conditions = new WeakMap<AnyQueryBuilder, RowCondition | null>();
 
 /**
  * The condition that a query is, empty if it selects every row; null if it is more than a condition on the model's own rows. The query
  * itself is finalized by this, and can only be copied afterwards.
  */
-export function conditionOf(query: AnyQueryBuilder, meta: EntityMetadata): QueryText | null {
+export function conditionOf(query: AnyQueryBuilder, meta: EntityMetadata): RowCondition | null {
   let condition = conditions.get(query);
   if (condition === undefined) {
     condition = readCondition(query, meta);
@@ -50,14 +56,18 @@ interface ShapeText {
 
 const texts = new WeakMap<EntityMetadata, LruCache<ShapeText>>();
 
-function readCondition(query: AnyQueryBuilder, meta: EntityMetadata): QueryText | null {
+function readCondition(query: AnyQueryBuilder, meta: EntityMetadata): RowCondition | null {
   const { state } = query;
   const isMore = state.orderBy.length > 0 || state.lockMode !== undefined || state.finalized || state.unionQuery;
   const { aliasName, meta: selected } = query.mainAlias;
   if (isMore || !isPlain(query) || Object.keys(state.joins).length > 0) return null;
   if (aliasName !== rootAlias || selected?.class !== meta.class) return null;
   const shape = shapeOf(query);
-  if (!shape) return writtenCondition(query, meta);
+  const text = shape ? shapedCondition(query, meta, shape) : writtenCondition(query, meta);
+  return text && { ...text, isOfRowAlone: shape !== null && meta.props.every(({ formula }) => !formula) };
+}
+
+function shapedCondition(query: AnyQueryBuilder, meta: EntityMetadata, shape: Shape): QueryText | null {
   const known = texts.get(meta) ?? new LruCache<ShapeText>(keptShapes);
   texts.set(meta, known);
   const text = known.get(shape.key, () => ({ sql: null }));

@@ -5,16 +5,13 @@ import type { Mapper } from '../../database/mapper.ts';
 import type { Step } from '../../database/writer.ts';
 import type { CountMode, SortKey } from '../../declaration/types.ts';
 import { type Dialect, dialectOf } from '../../dialect/dialect.ts';
-import { choiceKey, type FieldChoice } from '../../model/field-choice.ts';
 import type { FieldPlan } from '../../model/field-plan.ts';
 import { type Identifier, keyOf } from '../../model/identifier.ts';
 import { valueKindOf } from '../../model/value-kind.ts';
-import { versionOf, versionText } from '../../model/version.ts';
 import { type Counted, noEdges, type PageEdges } from '../../response/collection.ts';
 import type { CsvColumn } from '../../serialization/csv.ts';
 import { compileCsvRowWriter } from '../../serialization/csv-row-writer.ts';
 import type { RowWriter } from '../../serialization/row-writer.ts';
-import { dateOf } from '../../serialization/to-json.ts';
 import { conditionOf } from '../entities/condition-query.ts';
 import { isFiltered } from '../entities/filters.ts';
 import type { PageQueries } from '../entities/key-query.ts';
@@ -22,16 +19,17 @@ import type { AnyQueryBuilder } from '../entities/restriction.ts';
 import { type Condition, conditionText } from '../list/condition.ts';
 import { NotCompilable } from './association.ts';
 import { type BoundStatement, noText, type QueryText, statementOf } from './bound-statement.ts';
-import { EmbeddedRows, type FindVisible, holdsBigints, type Send } from './embedded-rows.ts';
+import { EmbeddedRows, holdsBigints, type Send, type Sight } from './embedded-rows.ts';
 import type { InstanceContext, MakeInstance } from './instance.ts';
-import { ListOrder, where } from './list-order.ts';
+import { ListOrder, type MoreColumns, where } from './list-order.ts';
+import { type ListView, ListViews, type OrderOf } from './list-views.ts';
 import { parametrized } from './parametrized.ts';
 import { noFilter, type RootFilter } from './root-filter.ts';
 import { RowCounter } from './row-counter.ts';
 import { planRows, type RowPlan, type RowPlanOptions, rootTableAlias } from './row-plan.ts';
+import { versionReader } from './row-version.ts';
 import type { SeekPlan, Window } from './seek-plan.ts';
 import { cutSought, sidesOf } from './seek-query.ts';
-import { type ShownRows, showRows } from './shown-rows.ts';
 import { planSort } from './sort-plan.ts';
 
 /** A page as JSON objects, separated by commas, and what is known of its surroundings. */
@@ -47,15 +45,9 @@ interface CompileOptions extends RowPlanOptions {
   readonly count?: CountMode;
 }
 
-/** A list as it is read: in an order, and with what is shown of its rows. */
-export interface ListView {
-  readonly order: ListOrder;
-  readonly shown: ShownRows;
-}
-
 /** How one request reads rows: what it sees of embedded ones, what instances of models need, and in which view. */
 export interface Reading {
-  readonly findVisible?: FindVisible | undefined;
+  readonly sight?: Sight | undefined;
   readonly context?: InstanceContext | undefined;
   readonly view?: ListView;
 }
@@ -63,9 +55,7 @@ export interface Reading {
 /** Writes rows as lines, each with an end of its own. */
 export type LineWriter = (rows: unknown[][], send: Send) => string | Promise<string>;
 
-/** What callers ask for in other ways than these is made again. */
-const keptOrders = 50;
-const keptChoices = 50;
+/** Statements that read one row, each under another condition. */
 const keptConditions = 200;
 
 /** Reads of one model and field plan whose statements and serializer were made at start. */
@@ -79,19 +69,15 @@ export class CompiledRead {
   readonly filtersPerRequest: boolean;
   /** Whether a column can hold integers beyond 2^53. */
   readonly isWide: boolean;
-  /** Whether it embeds rows that can be out of a caller's sight: then everything that writes them takes a `findVisible`. */
-  readonly embedsLimitedRows: boolean;
+  /** The classes of embedded rows that can be hidden from a caller: if there are any, everything that writes rows takes a `sight`. */
+  readonly limited: readonly EntityMetadata[];
   readonly #embedded: EmbeddedRows;
+  readonly #filters: readonly string[];
   readonly #keyColumn: number;
   readonly #versionText: (value: unknown) => string | null;
-  readonly #one: Statement;
   readonly #counter: RowCounter;
-  readonly #orderOf: (sort: readonly SortKey[], seek: SeekPlan | null) => ListOrder;
-  /** The list where nothing else is asked, and what was asked of it last. */
-  readonly #view: ListView;
-  readonly #orders = new LruCache<ListOrder | null>(keptOrders);
-  readonly #choices = new LruCache<ShownRows>(keptChoices);
-  readonly #onesWhere = new LruCache<Statement>(keptConditions);
+  readonly views: ListViews;
+  readonly #ones = new LruCache<Statement>(keptConditions);
 
   private constructor(
     mapper: Mapper,
@@ -103,6 +89,7 @@ export class CompiledRead {
   ) {
     if (filter.kind === 'entities') throw new NotCompilable(filter.reason);
     const filters = filter.kind === 'fixed' ? filter.conditions : [];
+    this.#filters = filters;
     const { root } = plan;
     this.filtersPerRequest = filter.kind === 'per request';
     this.#executor = executor;
@@ -112,14 +99,13 @@ export class CompiledRead {
     this.#plan = plan;
     const isWide = valueKindOf(keyOf(meta), this.#platform).kind === 'bigint' || holdsBigints(root.object);
     this.isWide = isWide;
-    this.embedsLimitedRows = plan.limited.length > 0;
+    this.limited = plan.limited;
     this.#embedded = new EmbeddedRows(mapper, plan, isWide);
     this.#versionText = versionReader(meta, this.#platform);
     this.#keyColumn = root.columns.indexOf(root.key);
-    this.#one = this.#statement(this.selectText([`${root.key} = ${this.#parameter(1)}`, ...filters]));
-    this.#orderOf = (keys, at) =>
+    const orderOf: OrderOf = (keys, at) =>
       new ListOrder(executor, this.#dialect, root, { filters, isWide, seek: at, sort: planSort(mapper, meta, keys) });
-    this.#view = { order: this.#orderOf(sort, seek), shown: showRows(plan, null, executor.format) };
+    this.views = new ListViews(plan, executor.format, orderOf, orderOf(sort, seek));
     this.#counter = new RowCounter(executor, count, this.#dialect);
   }
 
@@ -140,58 +126,49 @@ export class CompiledRead {
     }
   }
 
-  /** The view of a list that was asked for otherwise; null where only the mapper can order it so. */
-  viewOf(
-    order: { readonly sort: readonly SortKey[]; readonly seek: SeekPlan | null } | null,
-    choice: FieldChoice | null,
-  ): ListView | null {
-    const view = this.choiceOf(choice);
-    if (!order) return view;
-    const ordered = this.#orders.get(JSON.stringify(order.sort), () => this.#plannedOrder(order));
-    return ordered && { ...view, order: ordered };
-  }
-
-  /** The view of a list in its own order, with a choice of fields. */
-  choiceOf(choice: FieldChoice | null): ListView {
-    if (!choice) return this.#view;
-    const shown = this.#choices.get(choiceKey(choice), () => showRows(this.#plan, choice, this.#executor.format));
-    return { ...this.#view, shown };
-  }
-
-  #plannedOrder({ seek, sort }: { readonly sort: readonly SortKey[]; readonly seek: SeekPlan | null }): ListOrder | null {
-    try {
-      return this.#orderOf(sort, seek);
-    } catch (error) {
-      if (error instanceof NotCompilable) return null;
-      throw error;
-    }
-  }
-
   /** One row in a list, or an empty list. */
-  one(id: Identifier): Promise<unknown[][]> {
-    return this.#executor.rows(this.#one, [this.#dialect.values.bindable(id)]);
+  one(id: Identifier, reading: Reading = {}): Promise<unknown[][]> {
+    return this.#oneThat(id, noText, reading);
   }
 
   /** The same as a step of a transaction. */
-  byKey(id: Identifier): Step {
-    return { statement: this.#one, parameters: [this.#dialect.values.bindable(id)] };
+  byKey(id: Identifier, reading: Reading): Step {
+    const { params, sql } = this.#columnsSeen(reading)(1);
+    return { statement: this.#oneStatement(noText, sql), parameters: [this.#dialect.values.bindable(id), ...params] };
   }
 
   /** The same among the rows that a query selects. */
-  oneOf(query: QueryText): Promise<unknown[][]> {
-    return this.#send(this.allOf(query));
+  oneOf(query: QueryText, reading: Reading = {}): Promise<unknown[][]> {
+    return this.#send(this.views.whole.order.selected(this.#sendable(query), this.#columnsSeen(reading)));
   }
 
   /** One row in a list, or an empty list, if it fulfils a query that is a condition and nothing else; null where the query is more. */
-  oneWhere(id: Identifier, query: AnyQueryBuilder): Promise<unknown[][]> | null {
+  oneWhere(id: Identifier, query: AnyQueryBuilder, reading: Reading = {}): Promise<unknown[][]> | null {
     const bound = this.#boundCondition(query);
-    if (!bound) return null;
-    const { params, sql } = bound;
-    const statement = this.#onesWhere.get(sql, () => {
+    return bound && this.#oneThat(id, bound, reading);
+  }
+
+  #oneThat(id: Identifier, condition: QueryText, reading: Reading): Promise<unknown[][]> {
+    const { params } = condition;
+    const seen = this.#columnsSeen(reading)(params.length + 1);
+    const statement = this.#oneStatement(condition, seen.sql);
+    return this.#executor.rows(statement, [...params, this.#dialect.values.bindable(id), ...seen.params]);
+  }
+
+  /** Reads the row with a key, if it fulfils a condition whose parameters come first. */
+  #oneStatement({ params, sql }: QueryText, seen: string): Statement {
+    return this.#ones.get(`${sql};${seen}`, () => {
       const isKey = `${this.#plan.root.key} = ${this.#parameter(params.length + 1)}`;
-      return this.#statement(this.selectText(sql === '' ? [isKey] : [isKey, sql]));
+      // a query of the mapper's has the filters already
+      const others = sql === '' ? this.#filters : [sql];
+      return this.#statement(this.selectText([isKey, ...others], seen));
     });
-    return this.#executor.rows(statement, [...params, this.#dialect.values.bindable(id)]);
+  }
+
+  /** Makes the columns that tell which embedded rows are seen, if a request reads rows with them. */
+  #columnsSeen({ sight }: Reading): MoreColumns {
+    const seen = sight && 'seen' in sight ? sight.seen : null;
+    return (before) => this.#embedded.columns(seen, before);
   }
 
   /** Why a row cannot be made an object for code of the application, where it cannot. */
@@ -206,24 +183,42 @@ export class CompiledRead {
     return instance;
   }
 
-  /** Makes the steps that change one row and then read it. `change` is a statement that can be followed by `returning`. */
-  afterwards(change: string): (parameters: readonly unknown[]) => Step[] {
-    const { columns, joins, keyName, readsOwnTable } = this.#plan.root;
-    // what a statement changes is not seen by its other parts, so a row that can embed itself is read by another one
-    if (this.#dialect.sql.changesWithin && !readsOwnTable) {
-      const from = [`_changed as ${rootTableAlias}`, ...joins].join(' ');
-      const statement = this.#statement(`with _changed as (${change} returning *) select ${columns.join(', ')} from ${from}`);
-      return (parameters) => [{ statement, parameters }];
+  /** The steps that change one row and then read it. `change` is a statement that can be followed by `returning`. */
+  afterwards(change: string, parameters: readonly unknown[], reading: Reading): Step[] {
+    const { columns, joins, keyName } = this.#plan.root;
+    if (!this.#isReadWithin) {
+      const { params, sql } = this.#columnsSeen(reading)(1);
+      return [
+        { statement: statementOf(`${change} returning ${keyName}`, true), parameters },
+        { statement: this.#oneStatement(noText, sql), parameters: ([changed]) => [changed?.[0], ...params] },
+      ];
     }
-    const statement = statementOf(`${change} returning ${keyName}`, true);
-    const reading: Step = { statement: this.#one, parameters: ([changed]) => [changed?.[0]] };
-    return (parameters) => [{ statement, parameters }, reading];
+    const seen = this.#columnsSeen(reading)(parameters.length);
+    const from = [`_changed as ${rootTableAlias}`, ...joins].join(' ');
+    const text = `with _changed as (${change} returning *) select ${columns.join(', ')}${seen.sql} from ${from}`;
+    return [{ statement: this.#statement(text), parameters: [...parameters, ...seen.params] }];
+  }
+
+  /** What a statement changes is not seen by its other parts, so a row that can embed itself is read by another one. */
+  get #isReadWithin(): boolean {
+    return this.#dialect.sql.changesWithin && !this.reads(this.#plan.root.tableName);
+  }
+
+  /** Whether embedded rows can come from a table. */
+  reads(table: string): boolean {
+    return this.#plan.root.reads(table);
   }
 
   /** The text that reads rows for which the conditions hold. */
-  selectText(conditions: readonly string[]): string {
+  selectText(conditions: readonly string[], more = ''): string {
     const { columns, joins, table, conditions: own } = this.#plan.root;
-    return `select ${columns.join(', ')} from ${[table, ...joins].join(' ')}${where([...conditions, ...own])}`;
+    return `select ${columns.join(', ')}${more} from ${[table, ...joins].join(' ')}${where([...conditions, ...own])}`;
+  }
+
+  /** The same for a statement that has parameters before, with the columns that a request reads rows with. */
+  reading(conditions: readonly string[], before: number, reading: Reading): QueryText {
+    const { params, sql } = this.#columnsSeen(reading)(before);
+    return { sql: this.selectText(conditions, sql), params };
   }
 
   /** The version of a row as a text; null where it has none. */
@@ -244,23 +239,23 @@ export class CompiledRead {
 
   /** The statement of all rows, in order. */
   all(): BoundStatement {
-    return this.#view.order.all(noText);
+    return this.views.whole.order.all(noText);
   }
 
   /** The same of a query that is a condition and nothing else; null where it is more. */
   allWhere(query: AnyQueryBuilder): BoundStatement | null {
     const bound = this.#boundCondition(query);
-    return bound && this.#view.order.all(bound);
+    return bound && this.views.whole.order.all(bound);
   }
 
   /** The statement of all rows that a query selects, in its own order. */
   allOf(keys: QueryText): BoundStatement {
-    return this.#view.order.selected(this.#sendable(keys));
+    return this.views.whole.order.selected(this.#sendable(keys));
   }
 
   /** Makes what writes rows as lines: of CSV with the columns, or of JSON. What they embed is read by the statements that `send` sends. */
   lineWriter(columns: readonly CsvColumn[] | null, reading: Reading = {}): LineWriter {
-    const { object, writer } = (reading.view ?? this.#view).shown;
+    const { object, writer } = (reading.view ?? this.views.whole).shown;
     const line: RowWriter = columns
       ? compileCsvRowWriter(object, columns, this.#executor.format)
       : (row, many, writers, seen, context) => `${writer(row, many, writers, seen, context)}\n`;
@@ -290,11 +285,12 @@ export class CompiledRead {
   }
 
   #narrowedPage(condition: QueryText, window: Window, reading: Reading): Promise<CompiledPage> {
-    const { order } = reading.view ?? this.#view;
+    const { order } = reading.view ?? this.views.whole;
     const { limit, offset, seek } = window;
     const size = seek || this.#asksForMore ? limit + 1 : limit;
+    const more = this.#columnsSeen(reading);
     const source: PageSource = {
-      rows: () => (seek ? order.sought(condition, seek, size) : order.rows(condition, size, offset)),
+      rows: () => (seek ? order.sought(condition, seek, size, more) : order.rows(condition, size, offset, more)),
       counted: order.counted(condition),
       follows: seek?.direction === 'before' ? () => order.hasFollowing(condition, seek) : null,
       inOrder: true,
@@ -305,11 +301,11 @@ export class CompiledRead {
 
   /** The rows that a query selects, in its own order, and what another query counts. */
   pageOf({ counted, following, keys, ...rest }: PageQueries, window: Window, reading: Reading = {}): Promise<CompiledPage> {
-    const { order } = reading.view ?? this.#view;
+    const { order } = reading.view ?? this.views.whole;
     const next = following && this.#sendable(following);
     const source: PageSource = {
       ...rest,
-      rows: () => this.#send(order.selected(this.#sendable(keys))),
+      rows: () => this.#send(order.selected(this.#sendable(keys), this.#columnsSeen(reading))),
       counted: { all: this.#sendable(counted.all), rows: counted.rows && this.#sendable(counted.rows) },
       follows: next && (async () => (await this.#executor.rows(statementOf(next.sql), next.params)).length > 0),
     };
@@ -317,7 +313,7 @@ export class CompiledRead {
   }
 
   async #page(source: PageSource, window: Window, reading: Reading): Promise<CompiledPage> {
-    const { order } = reading.view ?? this.#view;
+    const { order } = reading.view ?? this.views.whole;
     const { limit, seek } = window;
     if (seek) {
       const sent = [source.rows(), this.#counter.count(source.counted), source.follows?.() ?? false] as const;
@@ -341,18 +337,18 @@ export class CompiledRead {
   }
 
   #write(rows: unknown[][], reading: Reading): string | Promise<string> {
-    return this.#written(rows, reading, (reading.view ?? this.#view).shown.writer, ',', this.#executor);
+    return this.#written(rows, reading, (reading.view ?? this.views.whole).shown.writer, ',', this.#executor);
   }
 
   #written(
     rows: unknown[][],
-    { context, findVisible, view = this.#view }: Reading,
+    { context, sight, view = this.views.whole }: Reading,
     writer: RowWriter,
     separator: string,
     send: Send,
   ): string | Promise<string> {
     const { isWanted, manyWriters } = view.shown;
-    return this.#embedded.written(rows, isWanted, send, findVisible, ({ many, seen }) => {
+    return this.#embedded.written(rows, isWanted, send, sight ?? null, ({ many, seen }) => {
       let text = '';
       for (let i = 0; i < rows.length; i++)
         text += (i === 0 ? '' : separator) + writer(rows[i] as unknown[], many, manyWriters, seen, context);
@@ -392,12 +388,3 @@ interface PageSource extends Pick<PageQueries, 'counted' | 'inOrder' | 'countsFi
 }
 
 const unknownFilter: RootFilter = { kind: 'entities', reason: 'the model has a filter that is on by default' };
-
-/** Makes what reads the version of a row from its column. */
-function versionReader(meta: EntityMetadata, platform: Platform): (value: unknown) => string | null {
-  const property = versionOf(meta);
-  const isTime = property !== null && ['date', 'datetime'].includes(valueKindOf(property, platform).kind);
-  return isTime
-    ? (value) => versionText(value === null || value === undefined || value instanceof Date ? value : dateOf(value))
-    : versionText;
-}

@@ -3,12 +3,16 @@ import type { Executor, Statement } from '../../database/executor.ts';
 import type { Mapper } from '../../database/mapper.ts';
 import { type Dialect, dialectOf } from '../../dialect/dialect.ts';
 import type { RowField, RowObject, RowsByKey, SeenKeys } from '../../serialization/row-writer.ts';
-import { statementOf } from './bound-statement.ts';
+import { noText, type QueryText, statementOf } from './bound-statement.ts';
 import type { RowPlan } from './row-plan.ts';
 import type { ManySelection } from './row-selection.ts';
+import { isAt, pointsOf, pointsWithin, type SeenClasses, VisibilityColumns, type VisibilityPoint } from './visibility-columns.ts';
 
 /** Finds out which of some keys of a class, given by their texts, a caller can see. */
 export type FindVisible = (meta: EntityMetadata, keys: ReadonlyMap<string, unknown>) => Promise<SeenKeys>;
+
+/** What decides about the visibility of embedded rows: columns that the rows were read with, or statements that follow. */
+export type Sight = { readonly seen: SeenClasses } | { readonly find: FindVisible };
 
 /** What sends a statement. */
 export type Send = Pick<Executor, 'rows'>;
@@ -24,10 +28,12 @@ const noRows: Promise<unknown[][]> = Promise.resolve([]);
 const noKeys: SeenKeys = new Set();
 
 interface Many extends ManySelection {
-  readonly statement: Statement;
   /** Where the keys of these rows stand if they are embedded only where they are seen, and those of all that stands in them. */
   readonly own: readonly VisibilityPoint[];
   readonly points: readonly VisibilityPoint[];
+  readonly columnsSeen: VisibilityColumns;
+  /** Reads the rows, with columns that tell what of them is seen, or without. */
+  statement(columnsSeen: string): Statement;
 }
 
 /** Fetches what the rows of a plan embed beyond what is joined to them, and decides about the visibility of all that they embed. */
@@ -36,6 +42,7 @@ export class EmbeddedRows {
   readonly #many: readonly Many[];
   readonly #limited: readonly EntityMetadata[];
   readonly #rootPoints: readonly VisibilityPoint[];
+  readonly #rootColumns: VisibilityColumns;
   /** Whether rows embed nothing but what is joined to them for everybody. */
   readonly #isEmpty: boolean;
 
@@ -43,20 +50,29 @@ export class EmbeddedRows {
     this.#dialect = dialectOf(mapper);
     this.#limited = limited;
     this.#rootPoints = pointsWithin(root.object);
+    this.#rootColumns = new VisibilityColumns(this.#rootPoints, root.columns, this.#dialect);
     this.#many = many.map((selection) => {
       const own = pointsOf(selection.object);
       const points = [...own, ...pointsWithin(selection.object)];
-      return { ...selection, own, points, statement: this.#statement(selection, isWide) };
+      const columnsSeen = new VisibilityColumns(points, selection.columns, this.#dialect);
+      return { ...selection, own, points, columnsSeen, statement: this.#statement(selection, isWide) };
     });
     this.#isEmpty = many.length === 0 && limited.length === 0;
   }
 
-  #statement({ columns, conditions, joins, object, order, owner, table }: ManySelection, isWide: boolean): Statement {
+  /** The columns that the root's rows are read with, if these decide about visibility. */
+  columns(seen: SeenClasses | null, before: number): QueryText {
+    return seen ? this.#rootColumns.select(seen, before) : noText;
+  }
+
+  #statement({ columns, conditions, joins, object, order, owner, table }: ManySelection, isWide: boolean): Many['statement'] {
     const { sql } = this.#dialect;
     const isAmong = [sql.among([owner], sql.parameter(1)).join(''), ...conditions].join(' and ');
-    const from = [table, ...joins].join(' ');
-    const text = `select ${columns.join(', ')} from ${from} where ${isAmong} order by ${order.sql}`;
-    return statementOf(text, isWide || holdsBigints(object));
+    const rest = `from ${[table, ...joins].join(' ')} where ${isAmong} order by ${order.sql}`;
+    const own = columns.join(', ');
+    const statement = (columnsSeen: string) => statementOf(`select ${own}${columnsSeen} ${rest}`, isWide || holdsBigints(object));
+    const plain = statement('');
+    return (columnsSeen) => (columnsSeen === '' ? plain : statement(columnsSeen));
   }
 
   /** Has rows written with what they embed; at once if that is nothing more than the rows themselves hold. */
@@ -64,31 +80,20 @@ export class EmbeddedRows {
     rows: unknown[][],
     isWanted: (source: number) => boolean,
     send: Send,
-    findVisible: FindVisible | undefined,
+    sight: Sight | null,
     write: (embedded: Embedded) => string,
   ): string | Promise<string> {
-    return this.#isEmpty ? write(nothingEmbedded) : this.#fetch(rows, isWanted, send, findVisible).then(write);
+    if (this.#isEmpty) return write(nothingEmbedded);
+    if (this.#many.length > 0 || !sight || 'find' in sight) return this.#fetch(rows, isWanted, send, sight).then(write);
+    return write({ many: [], seen: this.#seenIn(rows, []) });
   }
 
   /** All is fetched first, and then its visibility is decided, all of it at once. */
-  async #fetch(
-    rows: unknown[][],
-    isWanted: (source: number) => boolean,
-    send: Send,
-    findVisible: FindVisible | undefined,
-  ): Promise<Embedded> {
-    const found = await this.#fetchMany(rows, isWanted, send);
+  async #fetch(rows: unknown[][], isWanted: (source: number) => boolean, send: Send, sight: Sight | null): Promise<Embedded> {
+    const found = await this.#fetchMany(rows, isWanted, send, sight);
     if (this.#limited.length === 0) return { many: found.map((some, source) => grouped(some, this.#many[source] as Many)) };
-    if (!findVisible) throw new Error('the visibility of embedded rows must be decided');
-    const keys = this.#limited.map(() => new Map<string, unknown>());
-    gather(rows, this.#rootPoints, keys);
-    for (const [source, some] of found.entries()) gather(some, (this.#many[source] as Many).points, keys);
-    const seen = await Promise.all(
-      this.#limited.map((meta, i) => {
-        const wanted = keys[i] as Map<string, unknown>;
-        return wanted.size > 0 ? findVisible(meta, wanted) : noKeys;
-      }),
-    );
+    if (!sight) throw new Error('the visibility of embedded rows must be decided');
+    const seen = 'seen' in sight ? this.#seenIn(rows, found) : await this.#foundVisible(rows, found, sight.find);
     const many = found.map((some, source) => {
       const selection = this.#many[source] as Many;
       const { own } = selection;
@@ -98,21 +103,43 @@ export class EmbeddedRows {
     return { many, seen };
   }
 
+  /** The keys that the rows themselves say are seen. */
+  #seenIn(rows: unknown[][], many: unknown[][][]): SeenKeys[] {
+    const keys = this.#limited.map(() => new Set<string>());
+    this.#rootColumns.gather(rows, keys);
+    for (const [source, some] of many.entries()) (this.#many[source] as Many).columnsSeen.gather(some, keys);
+    return keys;
+  }
+
+  #foundVisible(rows: unknown[][], many: unknown[][][], find: FindVisible): Promise<SeenKeys[]> {
+    const keys = this.#limited.map(() => new Map<string, unknown>());
+    gather(rows, this.#rootPoints, keys);
+    for (const [source, some] of many.entries()) gather(some, (this.#many[source] as Many).points, keys);
+    return Promise.all(
+      this.#limited.map((meta, i) => {
+        const wanted = keys[i] as Map<string, unknown>;
+        return wanted.size > 0 ? find(meta, wanted) : noKeys;
+      }),
+    );
+  }
+
   /** One statement for each to-many, those of one level at the same time. */
-  #fetchMany(root: unknown[][], isWanted: (source: number) => boolean, send: Send): Promise<unknown[][][]> {
+  #fetchMany(root: unknown[][], isWanted: (source: number) => boolean, send: Send, sight: Sight | null): Promise<unknown[][][]> {
     const rows: Promise<unknown[][]>[] = [];
-    for (const [source, { parent, parentColumn, statement }] of this.#many.entries()) {
+    for (const [source, many] of this.#many.entries()) {
       if (!isWanted(source)) rows.push(noRows);
-      else if (parent === null) rows.push(this.#rowsFor(root, parentColumn, statement, send));
-      else rows.push((rows[parent] as Promise<unknown[][]>).then((some) => this.#rowsFor(some, parentColumn, statement, send)));
+      else if (many.parent === null) rows.push(this.#rowsFor(root, many, send, sight));
+      else rows.push((rows[many.parent] as Promise<unknown[][]>).then((some) => this.#rowsFor(some, many, send, sight)));
     }
     return Promise.all(rows);
   }
 
-  async #rowsFor(parents: unknown[][], column: number, statement: Statement, send: Send): Promise<unknown[][]> {
+  async #rowsFor(parents: unknown[][], many: Many, send: Send, sight: Sight | null): Promise<unknown[][]> {
     const keys = new Set<unknown>();
-    for (const parent of parents) if (parent[column] !== null) keys.add(parent[column]);
-    return keys.size === 0 ? [] : send.rows(statement, [this.#dialect.values.list(keys)]);
+    for (const parent of parents) if (parent[many.parentColumn] !== null) keys.add(parent[many.parentColumn]);
+    if (keys.size === 0) return [];
+    const columns = sight && 'seen' in sight ? many.columnsSeen.select(sight.seen, 1) : noText;
+    return send.rows(many.statement(columns.sql), [this.#dialect.values.list(keys), ...columns.params]);
   }
 }
 
@@ -142,39 +169,10 @@ function holdsBigint(field: RowField): boolean {
   return field.kind === 'to-one' && field.objects.some(holdsBigints);
 }
 
-/** Where in a row the key of something stands that is embedded only where it is seen. */
-interface VisibilityPoint {
-  readonly key: number;
-  /** The column and the value that tell whether the row is of the class in question. */
-  readonly discriminator: number | null;
-  readonly type: string | null;
-  /** The number of the class. */
-  readonly seen: number;
-}
-
-function pointsOf({ discriminator, key, variants }: RowObject): VisibilityPoint[] {
-  return variants.flatMap(({ seen, type }) =>
-    seen === undefined || key === undefined ? [] : [{ key, discriminator: type === null ? null : discriminator, type, seen }],
-  );
-}
-
-/** Those of all that stands in an object's own row. */
-function pointsWithin({ variants }: RowObject): VisibilityPoint[] {
-  return variants.flatMap(({ fields }) =>
-    fields.flatMap((field) =>
-      field.kind === 'to-one' ? field.objects.flatMap((object) => [...pointsOf(object), ...pointsWithin(object)]) : [],
-    ),
-  );
-}
-
 function gather(rows: readonly unknown[][], points: readonly VisibilityPoint[], keys: readonly Map<string, unknown>[]): void {
   for (const row of rows) {
     for (const point of points) if (isAt(row, point)) keys[point.seen]?.set(String(row[point.key]), row[point.key]);
   }
-}
-
-function isAt(row: unknown[], { discriminator, key, type }: VisibilityPoint): boolean {
-  return row[key] !== null && (discriminator === null || row[discriminator] === type);
 }
 
 function isSeen(row: unknown[], point: VisibilityPoint, seen: readonly SeenKeys[]): boolean {

@@ -13,6 +13,11 @@ import type { SortPlan } from './sort-plan.ts';
 /** Statements that are kept, each for another condition. */
 const keptConditions = 200;
 
+/** Makes columns that a request adds to those of the plan, of which a statement has parameters before theirs. */
+export type MoreColumns = (before: number) => QueryText;
+
+const noColumns: MoreColumns = () => noText;
+
 /** What is the same for each page of the rows that fulfil a condition. */
 interface ConditionStatements {
   readonly page: Statement;
@@ -79,9 +84,11 @@ export class ListOrder {
   }
 
   /** Rows by their place. */
-  rows(condition: QueryText, size: number, offset: number): Promise<unknown[][]> {
-    if (condition.sql === '' && this.#walk) return this.#walk.rows(size, offset);
-    return this.#executor.rows(this.#statementsOf(condition).page, [...condition.params, size, offset]);
+  rows(condition: QueryText, size: number, offset: number, more = noColumns): Promise<unknown[][]> {
+    const columns = more(condition.params.length + 2);
+    if (condition.sql === '' && columns.sql === '' && this.#walk) return this.#walk.rows(size, offset);
+    const { page } = this.#statementsOf(condition, columns.sql);
+    return this.#executor.rows(page, [...condition.params, size, offset, ...columns.params]);
   }
 
   /** What is counted for a list. */
@@ -92,10 +99,11 @@ export class ListOrder {
   }
 
   /** Rows that come before or after a row, nearest first. */
-  sought(condition: QueryText, seek: Seek, size: number): Promise<unknown[][]> {
+  sought(condition: QueryText, seek: Seek, size: number, more = noColumns): Promise<unknown[][]> {
     const { params, sql } = this.#soughtText(condition, seek);
-    const text = this.#page(sql, seek.direction, `limit ${this.#parameter(params.length + 1)}`);
-    return this.#executor.rows(this.#statement(text), [...params, size]);
+    const columns = more(params.length + 1);
+    const text = this.#page(sql, seek.direction, `limit ${this.#parameter(params.length + 1)}`, columns.sql);
+    return this.#executor.rows(this.#statement(text), [...params, size, ...columns.params]);
   }
 
   /** Whether rows follow what is sought backwards. */
@@ -119,12 +127,13 @@ export class ListOrder {
   }
 
   /** The statement of the rows that a query selects by key, in its own order. What it is called in the statement hides a table of that name. */
-  selected({ params, sql }: QueryText): BoundStatement {
+  selected({ params, sql }: QueryText, more = noColumns): BoundStatement {
+    const columns = more(params.length);
     const { conditions, joins, key, table } = this.#root;
     const selected = `with _selected(key) as (${sql}), _page as (select key, row_number() over () as place from _selected)`;
     const rows = `from _page as page inner join ${table} on ${key} = page.key ${joins.join(' ')}${where(conditions)}`;
-    const text = `${selected} select ${this.#columnsOfSelected} ${rows} order by page.place`;
-    return { statement: this.#statement(text), parameters: params };
+    const text = `${selected} select ${this.#columnsOfSelected}${columns.sql} ${rows} order by page.place`;
+    return { statement: this.#statement(text), parameters: [...params, ...columns.params] };
   }
 
   /** The tokens of the first and the last of some rows. */
@@ -136,28 +145,28 @@ export class ListOrder {
     return { first: tokenOf(first), last: tokenOf(rows[rows.length - 1] as unknown[]) };
   }
 
-  #statementsOf(condition: QueryText): ConditionStatements {
-    if (condition.sql === '') return this.#whole;
-    return this.#narrowed.get(condition.sql, () => this.#statements(condition));
+  #statementsOf(condition: QueryText, more = ''): ConditionStatements {
+    if (condition.sql === '' && more === '') return this.#whole;
+    return this.#narrowed.get(`${condition.sql};${more}`, () => this.#statements(condition, more));
   }
 
-  #statements({ params: { length }, sql }: QueryText): ConditionStatements {
+  #statements({ params: { length }, sql }: QueryText, more = ''): ConditionStatements {
     const limits = `limit ${this.#parameter(length + 1)} offset ${this.#parameter(length + 2)}`;
     const from = `from ${this.#root.table}${this.#where(sql)}`;
     return {
-      page: this.#statement(this.#page(sql, 'after', limits)),
+      page: this.#statement(this.#page(sql, 'after', limits, more)),
       count: `select count(*) ${from}`,
       rows: `select 1 ${from}`,
     };
   }
 
   /** The keys of the page are found first, and what is embedded is joined to them alone. */
-  #page(condition: string, direction: Seek['direction'], limits: string): string {
+  #page(condition: string, direction: Seek['direction'], limits: string, more = ''): string {
     const { joins, key, table } = this.#root;
     const orderBy = this.#order(direction);
     const keys = `${this.#from(condition)} ${orderBy} ${limits}`;
-    if (joins.length === 0) return `select ${this.#columns} ${keys}`;
-    return `select ${this.#columns} from (select ${key} as key ${keys}) as page inner join ${table} on ${key} = page.key ${[...this.#sort.joins, ...joins].join(' ')} ${orderBy}`;
+    if (joins.length === 0) return `select ${this.#columns}${more} ${keys}`;
+    return `select ${this.#columns}${more} from (select ${key} as key ${keys}) as page inner join ${table} on ${key} = page.key ${[...this.#sort.joins, ...joins].join(' ')} ${orderBy}`;
   }
 
   #from(condition: string, joins: readonly string[] = []): string {

@@ -14,8 +14,10 @@ export interface RootSelection extends RowSelection {
   readonly key: string;
   /** and its name alone. */
   readonly keyName: string;
-  /** Whether the selection reads its own table, or can read it, other than as these rows. */
-  readonly readsOwnTable: boolean;
+  /** The name of their table. */
+  readonly tableName: string;
+  /** Whether the selection reads a table, or can read it, other than as these rows. */
+  reads(table: string): boolean;
 }
 
 /** Everything that is fetched for a field plan: a fixed number of statements. */
@@ -72,7 +74,8 @@ export function planRows(mapper: Mapper, meta: EntityMetadata, plan: FieldPlan, 
     object,
     key,
     keyName,
-    readsOwnTable: selection.reads(table),
+    tableName: table,
+    reads: (other: string) => selection.reads(other),
   };
   return { root, many: planner.many, subject, version: versionColumn, rowVersion, limited: planner.limited };
 }

@@ -1,8 +1,11 @@
-import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
+import type { EntityMetadata, EntityProperty, Platform } from '@mikro-orm/core';
 import type { Mapper, RequestEntityManager } from '../../database/mapper.ts';
 import { dialectOf } from '../../dialect/dialect.ts';
 import { isTablePerType } from '../../model/hierarchy.ts';
 import { type Identifier, keyOf } from '../../model/identifier.ts';
+import { valueKindOf } from '../../model/value-kind.ts';
+import { versionOf, versionText } from '../../model/version.ts';
+import { dateOf } from '../../serialization/to-json.ts';
 import { columnOf, quoted, tableOf } from './table-name.ts';
 
 /** Values that differ once a row was changed: PostgreSQL's `xmin`, on SQLite the columns of the row. */
@@ -77,4 +80,13 @@ function textOf(value: unknown): string {
   if (value === null || value === undefined) return 'null';
   if (ArrayBuffer.isView(value)) return `x${Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString('hex')}`;
   return String(value);
+}
+
+/** Makes what reads the value of a model's version property from its column, as a text. */
+export function versionReader(meta: EntityMetadata, platform: Platform): (value: unknown) => string | null {
+  const property = versionOf(meta);
+  const isTime = property !== null && ['date', 'datetime'].includes(valueKindOf(property, platform).kind);
+  return isTime
+    ? (value) => versionText(value === null || value === undefined || value instanceof Date ? value : dateOf(value))
+    : versionText;
 }

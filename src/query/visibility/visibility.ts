@@ -11,8 +11,9 @@ import { conditionOf } from '../entities/condition-query.ts';
 import { keysAmong, sentKeys } from '../entities/keys.ts';
 import { type AnyQueryBuilder, type Restrict, restrictedQuery, rootAlias } from '../entities/restriction.ts';
 import { statementOf } from '../rows/bound-statement.ts';
-import { parametrized } from '../rows/parametrized.ts';
+import { bindableText, numberedText } from '../rows/parametrized.ts';
 import { tableOf } from '../rows/table-name.ts';
+import type { SeenClasses, SeenRows } from '../rows/visibility-columns.ts';
 import type { SubjectReads } from './subject-reads.ts';
 
 /** A declared API of a class, as far as the visibility of its rows is concerned. */
@@ -109,8 +110,7 @@ export class RequestVisibility<Request> {
   /** Whether a row's class and visibility follow from its key: it can be of one class only, and no voter has to read it. */
   isDecidedByKey(meta: EntityMetadata): boolean {
     const isAlone = meta.root === meta && !meta.root.discriminatorMap && meta.inheritanceType === undefined;
-    const limits = this.#options.visibility.limitsOf(meta);
-    return isAlone && !limits.some(({ readsSubject, restrict }) => restrict === null && readsSubject);
+    return isAlone && this.#judgesOf(meta).length === 0;
   }
 
   /** Whether the caller can see every row of a class, as far as that can be decided without a row. */
@@ -137,6 +137,42 @@ export class RequestVisibility<Request> {
       if (query) found.push({ rule, query });
     }
     return found;
+  }
+
+  /** What the caller sees of classes, as conditions for a statement; null if it takes more than conditions to tell. */
+  async seenClasses(classes: readonly EntityMetadata[]): Promise<SeenClasses | null> {
+    try {
+      const seen: (readonly SeenRows[] | null)[] = [];
+      for (const meta of classes) {
+        if (this.#judgesOf(meta).length > 0) return null;
+        const rows = (await this.isOpen(meta))
+          ? null
+          : (await this.queriesOf(meta)).map(({ query, rule }) => this.#rowsOf(query, rule.meta));
+        if (rows?.includes(null)) return null;
+        seen.push(rows as readonly SeenRows[] | null);
+      }
+      return seen;
+    } catch {
+      // the error is kept with the query, and is thrown if the visibility of a row is asked for
+      return null;
+    }
+  }
+
+  /** The rows of a query that is a condition and nothing else; null if it is more. */
+  #rowsOf(query: AnyQueryBuilder, meta: EntityMetadata): SeenRows | null {
+    const condition = conditionOf(query, meta);
+    const bindable = condition && bindableText(condition, this.#dialect);
+    if (!bindable) return null;
+    const platform = this.#options.mapper.driver.getPlatform();
+    const alias = platform.quoteIdentifier(rootAlias);
+    const key = `${alias}.${platform.quoteIdentifier(keyOf(meta).fieldNames[0] as string)}`;
+    const table = tableOf(this.#options.mapper, meta);
+    return { table, from: `${table} as ${alias}`, key, condition: bindable, isOfRowAlone: condition.isOfRowAlone };
+  }
+
+  /** The rules whose voters read a row to decide about it. */
+  #judgesOf(meta: EntityMetadata): VisibilityRule<Request>[] {
+    return this.#options.visibility.limitsOf(meta).filter(({ readsSubject, restrict }) => restrict === null && readsSubject);
   }
 
   /** The given keys of exactly one class, by their texts, that the caller sees. */
@@ -167,7 +203,7 @@ export class RequestVisibility<Request> {
     const limits = this.#options.visibility.limitsOf(own);
     const shown = await Promise.all(limits.map((rule) => this.#shownBy(rule, keys)));
     for (const text of shown.flat()) decided.set(text, true);
-    const judges = limits.filter(({ readsSubject, restrict }) => restrict === null && readsSubject);
+    const judges = this.#judgesOf(own);
     const hidden = [...keys].filter(([text]) => !decided.get(text));
     if (judges.length === 0 || hidden.length === 0) return decided;
     const subjects = await load(
@@ -215,17 +251,15 @@ export class RequestVisibility<Request> {
   #compiledRows(query: AnyQueryBuilder, meta: EntityMetadata, keys: ReadonlyMap<string, unknown>): Promise<unknown[][]> | null {
     const { executor, mapper } = this.#options;
     if (!executor || this.#options.isInTransaction()) return null;
-    const condition = conditionOf(query, meta);
-    const bound = condition && parametrized(condition, this.#dialect);
-    if (!bound) return null;
-    const platform = mapper.driver.getPlatform();
-    const key = `${platform.quoteIdentifier(rootAlias)}.${platform.quoteIdentifier(keyOf(meta).fieldNames[0] as string)}`;
+    const rows = this.#rowsOf(query, meta);
+    if (!rows) return null;
+    const { condition, from, key } = rows;
     const { sql, values } = this.#dialect;
-    const among = sql.among([key], sql.parameter(bound.params.length + 1)).join('');
-    const from = `${tableOf(mapper, meta)} as ${platform.quoteIdentifier(rootAlias)}`;
-    const text = `select ${key} from ${from} where ${bound.sql === '' ? '' : `${bound.sql} and `}${among}`;
-    const isWide = valueKindOf(keyOf(meta), platform).kind === 'bigint';
-    return executor.rows(statementOf(text, isWide), [...bound.params, values.list(keys.values())]);
+    const where = numberedText(condition, this.#dialect);
+    const among = sql.among([key], sql.parameter(condition.params.length + 1)).join('');
+    const text = `select ${key} from ${from} where ${where === '' ? '' : `${where} and `}${among}`;
+    const isWide = valueKindOf(keyOf(meta), mapper.driver.getPlatform()).kind === 'bigint';
+    return executor.rows(statementOf(text, isWide), [...condition.params, values.list(keys.values())]);
   }
 
   /** Takes over the query of a rule that was made for the request already. */

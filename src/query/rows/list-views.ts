@@ -1,0 +1,67 @@
+import { LruCache } from '../../database/lru-cache.ts';
+import type { SortKey } from '../../declaration/types.ts';
+import { choiceKey, type FieldChoice } from '../../model/field-choice.ts';
+import type { RowFormat } from '../../serialization/kind-conversions.ts';
+import { NotCompilable } from './association.ts';
+import type { ListOrder } from './list-order.ts';
+import type { RowPlan } from './row-plan.ts';
+import type { SeekPlan } from './seek-plan.ts';
+import { type ShownRows, showRows } from './shown-rows.ts';
+
+/** A list as it is read: in an order, and with what is shown of its rows. */
+export interface ListView {
+  readonly order: ListOrder;
+  readonly shown: ShownRows;
+}
+
+/** Makes the statements of a list in an order, or throws `NotCompilable`. */
+export type OrderOf = (sort: readonly SortKey[], seek: SeekPlan | null) => ListOrder;
+
+/** Those that callers ask for less often are made again. */
+const keptOrders = 50;
+const keptChoices = 50;
+
+/** The orders and choices of fields in which callers ask for one list. */
+export class ListViews {
+  /** The list if nothing else is asked. */
+  readonly whole: ListView;
+  readonly #plan: RowPlan;
+  readonly #format: RowFormat;
+  readonly #orderOf: OrderOf;
+  readonly #orders = new LruCache<ListOrder | null>(keptOrders);
+  readonly #choices = new LruCache<ShownRows>(keptChoices);
+
+  constructor(plan: RowPlan, format: RowFormat, orderOf: OrderOf, order: ListOrder) {
+    this.#plan = plan;
+    this.#format = format;
+    this.#orderOf = orderOf;
+    this.whole = { order, shown: showRows(plan, null, format) };
+  }
+
+  /** Null if only MikroORM can order it so. */
+  of(
+    order: { readonly sort: readonly SortKey[]; readonly seek: SeekPlan | null } | null,
+    choice: FieldChoice | null,
+  ): ListView | null {
+    const view = this.ofChoice(choice);
+    if (!order) return view;
+    const ordered = this.#orders.get(JSON.stringify(order.sort), () => this.#plannedOrder(order.sort, order.seek));
+    return ordered && { ...view, order: ordered };
+  }
+
+  /** The list in its own order, with a choice of fields. */
+  ofChoice(choice: FieldChoice | null): ListView {
+    if (!choice) return this.whole;
+    const shown = this.#choices.get(choiceKey(choice), () => showRows(this.#plan, choice, this.#format));
+    return { ...this.whole, shown };
+  }
+
+  #plannedOrder(sort: readonly SortKey[], seek: SeekPlan | null): ListOrder | null {
+    try {
+      return this.#orderOf(sort, seek);
+    } catch (error) {
+      if (error instanceof NotCompilable) return null;
+      throw error;
+    }
+  }
+}
