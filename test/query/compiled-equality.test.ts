@@ -264,6 +264,10 @@ afterAll(() => {
   if (process.env.FC_RUNS) console.log(taken);
   expect(taken.plain.sought).toBeGreaterThan(0);
   expect(taken.filtered.sought).toBeGreaterThan(0);
+  expect(taken.plain.compiled).toBeGreaterThan(0);
+  expect(taken.filtered.heeding).toBeGreaterThan(0);
+  // shares of few models are a matter of chance
+  if (taken.plain.models < 60) return;
   expect(taken.plain.compiled).toBeGreaterThan(refused(taken.plain) * 9);
   expect(taken.filtered.heeding).toBeGreaterThan(taken.filtered.models / 4);
   for (const { answers, models, unreadable, unwritable } of Object.values(taken)) {
