@@ -10,7 +10,11 @@ export function restrictionOf(api: ApiRuntime, action: string, request: ApiReque
   const { framework, hooks, meta, rule } = api;
   const state = stateOf(request, framework.mapper);
   return withState(state, async () => {
-    const query = await restrictedQuery(state.em, meta, (given) => hooks.customizeQuery(action, request, given));
+    const query = await restrictedQuery(
+      () => state.em,
+      meta,
+      (given) => hooks.customizeQuery(action, request, given),
+    );
     // the same decides which rows of the model are visible where others refer to them or embed them
     if (action === '_entity') framework.visibilityOf(request).know(rule(), query);
     return query;

@@ -75,7 +75,7 @@ export class EntityStore {
   /** The number of rows of a list, and the statement of their keys in order. */
   async keys(em: RequestEntityManager, restriction: Restriction, { asked, plan }: Omit<ListRequest, 'window'>) {
     const restricted = restriction ?? (await unrestrictedQuery(em, this.#meta));
-    const query = applyListQuery(em, this.#meta, restricted, asked, plan.ownSort);
+    const query = applyListQuery(() => em, this.#meta, restricted, asked, plan.ownSort);
     const { count } = await countOf(em, this.#meta, query, 'exact');
     return { count, keys: orderedKeys(em, this.#meta, query, plan.sort) };
   }

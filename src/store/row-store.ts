@@ -105,11 +105,11 @@ export class RowStore {
       const [row] = await this.read.one(key, reading);
       return this.#found(request, row, reading);
     }
-    const { em } = stateOf(request, this.#mapper);
-    const query = restriction ?? (await unrestrictedQuery(em, this.#meta));
+    const state = stateOf(request, this.#mapper);
+    const query = restriction ?? (await unrestrictedQuery(state.em, this.#meta));
     if (!this.#isTaken(query, restriction)) return this.#entities.find(request, key, restriction);
     const [row] = await (this.read.oneWhere(key, query, reading) ??
-      this.read.oneOf(keysAmong(em, this.#meta, query, [key], this.sort), reading));
+      this.read.oneOf(keysAmong(state.em, this.#meta, query, [key], this.sort), reading));
     return this.#found(request, row, reading);
   }
 
@@ -124,10 +124,10 @@ export class RowStore {
 
   foundRow(request: ApiRequest, row: unknown[], reading = this.readingFor(request)): FoundRow {
     return new FoundRow(row, this.read, reading, () => {
-      const { em } = stateOf(request, this.#mapper);
+      if (this.read.subjectRefusal === null) return this.read.subjectOf(row, reading.context as InstanceContext);
       // whoever only watches a request is shown which row it is about
-      if (this.read.subjectRefusal !== null) return em.getReference(this.#meta.class, this.read.keyOf(row) as never) as object;
-      return this.read.subjectOf(row, reading.context as InstanceContext);
+      const { em } = stateOf(request, this.#mapper);
+      return em.getReference(this.#meta.class, this.read.keyOf(row) as never) as object;
     });
   }
 
@@ -164,13 +164,13 @@ export class RowStore {
       const page = asked.condition ? this.read.pageAmong(asked.condition, window, reading) : this.read.page(window, reading);
       return foundPage(await page);
     }
-    const { em } = stateOf(request, this.#mapper);
-    const query = restriction ?? (await unrestrictedQuery(em, this.#meta));
+    const state = stateOf(request, this.#mapper);
+    const query = restriction ?? (await unrestrictedQuery(state.em, this.#meta));
     if (!this.#isTaken(query, restriction)) return this.#entities.page(request, restriction, list);
-    const narrowed = applyListQuery(em, this.#meta, query, asked, plan.ownSort);
+    const narrowed = applyListQuery(() => state.em, this.#meta, query, asked, plan.ownSort);
     const where = view === null ? null : this.read.pageWhere(narrowed, window, reading);
     if (where) return foundPage(await where);
-    const queries = pageQueries(em, this.#meta, narrowed, window, plan);
+    const queries = pageQueries(state.em, this.#meta, narrowed, window, plan);
     const shown = view === null ? this.read.views.ofChoice(asked.choice) : reading.view;
     return foundPage(await this.read.pageOf(queries, window, { ...reading, ...(shown && { view: shown }) }));
   }
@@ -187,7 +187,7 @@ export class RowStore {
       return CompiledExport.open(this.#cursors, this.read.all(), write);
     const { em } = stateOf(request, this.#mapper);
     const query = restriction ?? (await unrestrictedQuery(em, this.#meta));
-    const narrowed = applyListQuery(em, this.#meta, query, asked, plan.ownSort);
+    const narrowed = applyListQuery(() => em, this.#meta, query, asked, plan.ownSort);
     const rows =
       (asked.sort ? null : this.read.allWhere(narrowed)) ?? this.read.allOf(orderedKeys(em, this.#meta, narrowed, plan.sort));
     return CompiledExport.open(this.#cursors, rows, write);

@@ -1,13 +1,25 @@
-import { defineEntity, type EntityMetadata, p, raw } from '@mikro-orm/core';
+import { defineEntity, type EntityMetadata, p, raw, Type } from '@mikro-orm/core';
+import { QueryBuilder } from '@mikro-orm/sql';
 import fc from 'fast-check';
 import { afterAll, expect, test } from 'vitest';
 import { createMapper } from '../../src/database/create-mapper.ts';
 import type { RequestEntityManager } from '../../src/database/mapper.ts';
 import type { DatabaseDeclaration } from '../../src/declaration/types.ts';
 import { clausesOf, conditionOf } from '../../src/query/entities/condition-query.ts';
+import { builtQuery, deferredQuery } from '../../src/query/entities/deferred-query.ts';
 import type { AnyQueryBuilder } from '../../src/query/entities/restriction.ts';
 
 const Center = defineEntity({ name: 'Center', properties: { id: p.integer().primary(), name: p.string() } });
+/** Stores numbers that are not those of the model, but for 0. */
+class Doubled extends Type<number, number> {
+  override convertToDatabaseValue(value: number) {
+    return value * 2;
+  }
+  override getColumnType() {
+    return 'integer';
+  }
+}
+
 const Person = defineEntity({
   name: 'Person',
   properties: {
@@ -16,6 +28,10 @@ const Person = defineEntity({
     age: p.integer().nullable(),
     active: p.boolean(),
     born: p.datetime(),
+    rank: p.enum(['low', 'high']),
+    big: p.bigint().nullable(),
+    code: p.type(Doubled),
+    length: p.integer().formula((columns) => `length(${columns.name})`),
     data: p.json<{ level: number }>(),
     center: () => p.manyToOne(Center),
   },
@@ -47,6 +63,11 @@ const leaf = fc.oneof(
   number.map((level) => ({ data: { level } })),
   number.map((ms) => ({ born: { $lt: new Date(ms) } })),
   number.map((age) => ({ [raw('age + ?', [age])]: 3 })),
+  number.map((code) => ({ code })),
+  number.map((length) => ({ length })),
+  number.map((ms) => ({ born: ms })),
+  fc.constantFrom({ rank: 'low' }, { rank: { $ne: 'high' } }, { big: 7n }, { big: '8' }, { big: null }, { center: null }),
+  fc.record({ age: fc.record({ $gte: number, $lte: number }), name: text }),
 );
 const { condition } = fc.letrec<{ condition: object }>((tie) => ({
   condition: fc.oneof(
@@ -65,18 +86,60 @@ function asWritten(query: AnyQueryBuilder) {
   return where && where.sql !== '' ? { sql: `(${where.sql})`, params: [...where.params] } : { sql: '', params: [] };
 }
 
+/** What a caller may do first to a query, and what comes then. */
+const calls = fc.array(fc.record({ method: fc.constantFrom('where' as const, 'andWhere' as const), condition }), {
+  maxLength: 3,
+});
+
 test('a condition whose shape is known is what MikroORM would have written', () => {
   const em = mapper.em.fork() as RequestEntityManager;
-  const queryOf = (conditions: readonly object[]) => {
-    const query = em.createQueryBuilder(meta.class, 'e') as AnyQueryBuilder;
-    for (const each of conditions) query.andWhere(each as never);
-    return query;
-  };
+  const built = () => em.createQueryBuilder(meta.class, 'e') as AnyQueryBuilder;
   fc.assert(
-    fc.property(fc.array(condition, { maxLength: 3 }), (conditions) => {
-      const found = conditionOf(queryOf(conditions), meta);
-      expect(found && { sql: found.sql, params: [...found.params] }).toEqual(asWritten(queryOf(conditions)));
+    fc.property(calls, fc.boolean(), (steps, isDeferred) => {
+      const given = isDeferred ? deferredQuery(meta, built) : built();
+      const expected = built();
+      for (const { method, condition: each } of steps) {
+        expect(given[method](each as never)).toBe(given);
+        expected[method](each as never);
+      }
+      const found = conditionOf(given, meta);
+      expect(found && { sql: found.sql, params: [...found.params] }).toEqual(asWritten(expected));
     }),
-    { numRuns: 500 },
+    { numRuns: 1000 },
   );
+});
+
+test('a query that is built late is the one that would have been built at once', () => {
+  const em = mapper.em.fork() as RequestEntityManager;
+  let builds = 0;
+  const built = () => {
+    builds++;
+    return em.createQueryBuilder(meta.class, 'e') as AnyQueryBuilder;
+  };
+  const query = deferredQuery(meta, built);
+  const condition = { name: 'a', age: { $in: [1, 2] } };
+  query.where({ age: 3 } as never).andWhere(condition as never);
+  // what a caller does to a condition afterwards concerns nobody
+  condition.age.$in.push(3);
+  expect(query).toBeInstanceOf(QueryBuilder);
+  expect(builds).toBe(0);
+  expect(query.orderBy({ name: 'asc' } as never).andWhere({ active: true } as never)).toBe(query);
+  expect(builds).toBe(1);
+  const expected = built()
+    .where({ age: 3 } as never)
+    .andWhere({ name: 'a', age: { $in: [1, 2] } } as never)
+    .orderBy({ name: 'asc' } as never)
+    .andWhere({ active: true } as never);
+  expect(query.getFormattedQuery()).toBe(expected.getFormattedQuery());
+  expect(query.clone()).not.toBe(query);
+  expect('state' in query).toBe(true);
+  expect(Reflect.set(query, 'loggerContext', { label: 'x' })).toBe(true);
+  expect(Reflect.get(builtQuery(query), 'loggerContext')).toEqual({ label: 'x' });
+});
+
+test('a promise of a query does not build it', async () => {
+  const query = deferredQuery(meta, () => {
+    throw new Error('it was built');
+  });
+  expect(await Promise.resolve(query.where({ age: 1 } as never))).toBe(query);
 });

@@ -219,7 +219,11 @@ export class Stores {
   async restriction(request: ApiRequest, { restrict }: Form): Promise<Restriction> {
     if (!restrict) return null;
     const { em } = stateOf(request, this.#application.mapper);
-    return restrictedQuery(em, this.#api('item').meta, (query) => restrict({ query, em }));
+    return restrictedQuery(
+      () => em,
+      this.#api('item').meta,
+      (query) => restrict({ query, em }),
+    );
   }
 
   /** Why a row cannot be written as it was checked: `changed`, or the status of the problem. */

@@ -2,6 +2,7 @@ import { type EntityMetadata, QueryFlag } from '@mikro-orm/core';
 import { LruCache } from '../../database/lru-cache.ts';
 import { keyOf } from '../../model/identifier.ts';
 import { noText, type QueryText } from '../rows/bound-statement.ts';
+import { builtQuery, deferredShape, type Shape } from './deferred-query.ts';
 import { type AnyQueryBuilder, isPlain, rootAlias } from './restriction.ts';
 
 /** The clauses of a query, as MikroORM's own builder keeps them before it joins them to a text. */
@@ -30,66 +31,65 @@ interface RowCondition extends QueryText {
   readonly isOfRowAlone: boolean;
 }
 
-/** What was found out about queries, each of which is written out once. */
-const conditions = new WeakMap<AnyQueryBuilder, RowCondition | null>();
+/** What was found out about a query stays with it, as it is written out once. */
+const found = Symbol('condition');
 
 /**
  * The condition that a query is, empty if it selects every row; null if it is more than a condition on the model's own rows. The query
  * itself is finalized by this, and can only be copied afterwards.
  */
 export function conditionOf(query: AnyQueryBuilder, meta: EntityMetadata): RowCondition | null {
-  let condition = conditions.get(query);
-  if (condition === undefined) {
-    condition = readCondition(query, meta);
-    conditions.set(query, condition);
-  }
-  return condition;
+  const shape = deferredShape(query);
+  return shape ? shapedCondition(meta, shape, () => foundCondition(query, meta)) : foundCondition(query, meta);
+}
+
+function foundCondition(query: AnyQueryBuilder, meta: EntityMetadata): RowCondition | null {
+  const builder = builtQuery(query) as AnyQueryBuilder & { [found]?: RowCondition | null };
+  if (builder[found] === undefined) Object.defineProperty(builder, found, { value: builtCondition(builder, meta) });
+  return builder[found] ?? null;
 }
 
 /** Texts that are kept for each model, by the shape of the condition. */
 const keptShapes = 100;
 
-/** The text of conditions of one shape, once it is known. */
+/** What is known of conditions of one shape. */
 interface ShapeText {
-  sql: string | null;
+  known: Pick<RowCondition, 'sql' | 'isOfRowAlone'> | null;
 }
 
 const texts = new WeakMap<EntityMetadata, LruCache<ShapeText>>();
 
-function readCondition(query: AnyQueryBuilder, meta: EntityMetadata): RowCondition | null {
+function builtCondition(query: AnyQueryBuilder, meta: EntityMetadata): RowCondition | null {
   const { state } = query;
   const isMore = state.orderBy.length > 0 || state.lockMode !== undefined || state.finalized || state.unionQuery;
   const { aliasName, meta: selected } = query.mainAlias;
   if (isMore || !isPlain(query) || Object.keys(state.joins).length > 0) return null;
   if (aliasName !== rootAlias || selected?.class !== meta.class) return null;
   const shape = shapeOf(query);
-  const text = shape ? shapedCondition(query, meta, shape) : writtenCondition(query, meta);
-  return text && { ...text, isOfRowAlone: shape !== null && meta.props.every(({ formula }) => !formula) };
+  const isOfRowAlone = shape !== null && meta.props.every(({ formula }) => !formula);
+  const written = () => writtenCondition(query, meta, isOfRowAlone);
+  return shape ? shapedCondition(meta, shape, written) : written();
 }
 
-function shapedCondition(query: AnyQueryBuilder, meta: EntityMetadata, shape: Shape): QueryText | null {
-  const known = texts.get(meta) ?? new LruCache<ShapeText>(keptShapes);
-  texts.set(meta, known);
-  const text = known.get(shape.key, () => ({ sql: null }));
-  if (text.sql !== null) return { sql: text.sql, params: shape.values };
-  const condition = writtenCondition(query, meta);
-  if (condition && isOrderOf(shape.values, condition.params)) text.sql = condition.sql;
+/** The condition of a shape, whose text is known if it was written before. */
+function shapedCondition(meta: EntityMetadata, shape: Shape, write: () => RowCondition | null): RowCondition | null {
+  const shapes = texts.get(meta) ?? new LruCache<ShapeText>(keptShapes);
+  texts.set(meta, shapes);
+  const text = shapes.get(shape.key, () => ({ known: null }));
+  if (text.known) return { ...text.known, params: shape.values };
+  const condition = write();
+  if (condition && isOrderOf(shape.values, condition.params)) text.known = condition;
   return condition;
 }
 
 /** The condition as MikroORM writes it, which takes longer than all the rest of a request for one row. */
-function writtenCondition(query: AnyQueryBuilder, meta: EntityMetadata): QueryText | null {
+function writtenCondition(query: AnyQueryBuilder, meta: EntityMetadata, isOfRowAlone: boolean): RowCondition | null {
   const keys = query.unsetFlag(QueryFlag.DISTINCT).select(keyOf(meta).name as never) as unknown as AnyQueryBuilder;
   const { ctes, joins, where } = clausesOf(keys);
   // conditions on associations become joins only when the query is written
   if ((joins?.length ?? 0) > 0 || (ctes?.length ?? 0) > 0) return null;
-  return where && where.sql !== '' ? { sql: `(${where.sql})`, params: where.params } : noText;
-}
-
-/** The condition of a query without its values, and the values in their order. Conditions of one shape have one text. */
-interface Shape {
-  readonly key: string;
-  readonly values: readonly unknown[];
+  const text = where && where.sql !== '' ? { sql: `(${where.sql})`, params: where.params } : noText;
+  return { ...text, isOfRowAlone };
 }
 
 /** Null if more than keys and simple values takes part. */

@@ -46,7 +46,13 @@ export async function fetchPage(
   const { limit, offset, seek } = window;
   if (restriction || seek || list.count !== 'exact' || asked.condition) {
     const restricted = restriction ?? (await unrestrictedQuery(em, meta));
-    return queriedPage(em, meta, applyListQuery(em, meta, restricted, asked, list.ownSort), window, list);
+    return queriedPage(
+      em,
+      meta,
+      applyListQuery(() => em, meta, restricted, asked, list.ownSort),
+      window,
+      list,
+    );
   }
   const orderBy = [...list.sort.map(orderOf), keyOrder(meta)] as never;
   const count = await em.count(meta.class);
@@ -63,7 +69,7 @@ export async function pageOf(
   { count, ownSort, sort }: Omit<ListPlan, 'seek'>,
   asked: ListQuery = emptyListQuery,
 ): Promise<FetchedPage> {
-  const narrowed = applyListQuery(em, meta, await filteredQuery(em, meta, query), asked, ownSort);
+  const narrowed = applyListQuery(() => em, meta, await filteredQuery(em, meta, query), asked, ownSort);
   const page = await queriedPage(em, meta, narrowed, { limit, offset }, { sort, ownSort, count, seek: null });
   // what a handler shows of the rows is its own affair, and so are parameters of whatever name
   const { first: _, last: __, ...edges } = page.edges;

@@ -2,10 +2,10 @@ import { type EntityMetadata, type EntityProperty, raw } from '@mikro-orm/core';
 import { QueryBuilder } from '@mikro-orm/sql';
 import type { RequestEntityManager } from '../../database/mapper.ts';
 import { keyOf } from '../../model/identifier.ts';
+import { type AnyQueryBuilder, builtQuery, deferredQuery, deferredShape } from './deferred-query.ts';
 import { isFiltered, isToOne } from './filters.ts';
 
-// biome-ignore lint/suspicious/noExplicitAny: the builder of whatever model a declaration names
-export type AnyQueryBuilder = QueryBuilder<any, any, any, any, any, any, any>;
+export type { AnyQueryBuilder };
 
 /** Narrows a query for one request. What it returns, where it returns a query, takes the place of what it was given. */
 export type Restrict = (query: AnyQueryBuilder) => unknown;
@@ -15,26 +15,32 @@ export const rootAlias = 'e';
 
 /** A query on the model as the application restricts it, with the filters that the model switches on by default. */
 export async function restrictedQuery(
-  em: RequestEntityManager,
+  em: () => RequestEntityManager,
   meta: EntityMetadata,
   restrict: Restrict,
 ): Promise<AnyQueryBuilder> {
-  const fresh = em.createQueryBuilder(meta.class, rootAlias) as AnyQueryBuilder;
+  const fresh = deferredQuery(meta, () => em().createQueryBuilder(meta.class, rootAlias) as AnyQueryBuilder);
   const returned = await restrict(fresh);
   // what the application has made itself, or has sent already, must not be touched
   const isOwn = returned instanceof QueryBuilder && returned !== fresh;
-  if (isOwn || fresh.state.finalized || fresh.state.unionQuery)
-    return filteredQuery(em, meta, isOwn ? (returned as AnyQueryBuilder) : fresh);
+  const isDeferred = deferredShape(fresh) !== null;
+  if (isOwn || (!isDeferred && (fresh.state.finalized || fresh.state.unionQuery)))
+    return filteredQuery(em(), meta, isOwn ? (returned as AnyQueryBuilder) : builtQuery(fresh));
   if (isFiltered(meta)) {
-    const condition = await em.applyFilters(meta.class, {}, {}, 'read');
+    const condition = await em().applyFilters(meta.class, {}, {}, 'read');
     if (isCondition(condition)) fresh.andWhere(condition as never);
   }
-  return withoutHidden(em, meta, fresh);
+  const query = await withoutHidden(em, meta, fresh);
+  return deferredShape(query) ? query : builtQuery(query);
 }
 
 /** A query on the model that nothing restricts but the filters that the model switches on by default. */
 export function unrestrictedQuery(em: RequestEntityManager, meta: EntityMetadata): Promise<AnyQueryBuilder> {
-  return restrictedQuery(em, meta, () => undefined);
+  return restrictedQuery(
+    () => em,
+    meta,
+    () => undefined,
+  );
 }
 
 /** The same query with the filters that are switched on by default: those that the mapper itself would heed when it loads the rows. */
@@ -45,15 +51,19 @@ export async function filteredQuery(
 ): Promise<AnyQueryBuilder> {
   const filtered = query.state.unionQuery ? unionQuery(em, meta, query) : (query.clone() as AnyQueryBuilder);
   await filtered.applyFilters();
-  return withoutHidden(em, meta, filtered);
+  return withoutHidden(() => em, meta, filtered);
 }
 
 /** A row is not loaded if a filter hides what it cannot do without. */
-async function withoutHidden(em: RequestEntityManager, meta: EntityMetadata, query: AnyQueryBuilder): Promise<AnyQueryBuilder> {
+async function withoutHidden(
+  em: () => RequestEntityManager,
+  meta: EntityMetadata,
+  query: AnyQueryBuilder,
+): Promise<AnyQueryBuilder> {
   for (const property of meta.relations as EntityProperty[]) {
     if (!isToOne(property) || !property.owner || property.nullable || !property.targetMeta) continue;
     if (!property.filters && !isFiltered(property.targetMeta)) continue;
-    const condition = await em.applyFilters(property.targetMeta.class, {}, property.filters ?? {}, 'read');
+    const condition = await em().applyFilters(property.targetMeta.class, {}, property.filters ?? {}, 'read');
     if (isCondition(condition)) query.andWhere({ [property.name]: condition } as never);
   }
   return query;

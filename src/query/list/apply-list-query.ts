@@ -12,17 +12,17 @@ import type { ListQuery } from './list-query.ts';
  * order of the list, which decides what a query with a limit is limited to before it is asked anything.
  */
 export function applyListQuery(
-  em: RequestEntityManager,
+  em: () => RequestEntityManager,
   meta: EntityMetadata,
   query: AnyQueryBuilder,
   { condition, sight, sort: askedSort }: Pick<ListQuery, 'condition' | 'sight' | 'sort'>,
   sort: readonly SortKey[],
 ): AnyQueryBuilder {
   if (!condition && !askedSort) return query;
-  const whole = choosesRows(query) ? among(em, meta, query, sort) : query;
+  const whole = choosesRows(query) ? among(em(), meta, query, sort) : query;
   const ordered = askedSort && whole.state.orderBy.length > 0 ? (whole.clone(['orderBy']) as AnyQueryBuilder) : whole;
   if (!condition) return ordered;
-  const quoted = em.getPlatform().quoteIdentifier(ordered.mainAlias.aliasName).toString();
+  const quoted = em().getPlatform().quoteIdentifier(ordered.mainAlias.aliasName).toString();
   const { params, sql } = conditionText(condition, quoted, () => '?', sight);
   return ordered.andWhere(sql as never, params as never) as AnyQueryBuilder;
 }

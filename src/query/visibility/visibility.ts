@@ -277,7 +277,7 @@ export class RequestVisibility<Request> {
   async #restricted({ meta, restrict }: VisibilityRule<Request>): Promise<AnyQueryBuilder | null> {
     if (!restrict) return null;
     try {
-      return await restrictedQuery(this.#options.em(), meta, restrict(this.#options.request));
+      return await restrictedQuery(this.#options.em, meta, restrict(this.#options.request));
     } catch (error) {
       // a controller may refuse a caller instead of narrowing the query
       if (error instanceof Problem && error.status < 500) return null;

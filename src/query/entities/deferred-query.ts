@@ -1,0 +1,180 @@
+import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
+import { QueryBuilder } from '@mikro-orm/sql';
+import { isToOne } from './filters.ts';
+
+// biome-ignore lint/suspicious/noExplicitAny: the builder of whatever model a declaration names
+export type AnyQueryBuilder = QueryBuilder<any, any, any, any, any, any, any>;
+
+/** A condition without its values, and the values in their order. Conditions of one shape have one text. */
+export interface Shape {
+  readonly key: string;
+  readonly values: readonly unknown[];
+}
+
+/** What a query was given so far if that is nothing but simple conditions, so that it was not built; otherwise null. */
+export function deferredShape(query: AnyQueryBuilder): Shape | null {
+  return deferredIn(query)?.shape() ?? null;
+}
+
+/** MikroORM's own builder of a query. */
+export function builtQuery(query: AnyQueryBuilder): AnyQueryBuilder {
+  return deferredIn(query)?.builder() ?? query;
+}
+
+/**
+ * A query on a model that is built when it is first used for more than simple conditions. Most restrictions are one such condition, whose text
+ * is known from earlier requests; to build and process a query takes longer than all the rest of a request for one row.
+ */
+export function deferredQuery(meta: EntityMetadata, build: () => AnyQueryBuilder): AnyQueryBuilder {
+  return new Proxy(new Deferred(meta, build), handler) as unknown as AnyQueryBuilder;
+}
+
+/** By this a query tells what stands behind it: entries of a weak map, one for each request, would keep the garbage collector busy. */
+const behind = Symbol('deferred');
+
+function deferredIn(query: AnyQueryBuilder): Deferred | undefined {
+  return (query as { readonly [behind]?: Deferred })[behind];
+}
+
+type Method = 'where' | 'andWhere';
+
+class Deferred {
+  readonly #meta: EntityMetadata;
+  readonly #build: () => AnyQueryBuilder;
+  readonly #given: { readonly method: Method; readonly condition: object; readonly shape: Shape }[] = [];
+  #built: AnyQueryBuilder | null = null;
+
+  constructor(meta: EntityMetadata, build: () => AnyQueryBuilder) {
+    this.#meta = meta;
+    this.#build = build;
+  }
+
+  builder(): AnyQueryBuilder {
+    if (this.#built) return this.#built;
+    this.#built = this.#build();
+    for (const { condition, method } of this.#given) this.#built[method](condition as never);
+    return this.#built;
+  }
+
+  /** Null once the query is built. */
+  shape(): Shape | null {
+    if (this.#built) return null;
+    const [first, ...others] = this.#given;
+    if (first && others.length === 0) return first.shape;
+    const shapes = this.#given.map(({ shape }) => shape);
+    return { key: shapes.map(({ key }) => key).join(), values: shapes.flatMap(({ values }) => values) };
+  }
+
+  add(method: Method, condition: unknown, more: readonly unknown[]): void {
+    const values: unknown[] = [];
+    const simple = this.#built || more.length > 0 ? null : simpleCondition(condition, this.#meta, values);
+    if (simple) this.#given.push({ method, condition: simple.copy, shape: { key: `${method}${simple.key}`, values } });
+    else (this.builder()[method] as (...args: unknown[]) => unknown)(condition, ...more);
+  }
+}
+
+const handler: ProxyHandler<Deferred> = {
+  get(deferred, name, query) {
+    if (name === behind) return deferred;
+    if (name === 'where' || name === 'andWhere') {
+      return (condition: unknown, ...more: unknown[]) => {
+        deferred.add(name, condition, more);
+        return query;
+      };
+    }
+    // a promise that is resolved with the query asks for it
+    if (name === 'then' && !(name in QueryBuilder.prototype)) return undefined;
+    const builder = deferred.builder();
+    const value: unknown = Reflect.get(builder, name, builder);
+    if (typeof value !== 'function') return value;
+    return (...args: unknown[]) => {
+      const returned: unknown = value.apply(builder, args);
+      return returned === builder ? query : returned;
+    };
+  },
+  set: (deferred, name, value) => Reflect.set(deferred.builder(), name, value),
+  has: (deferred, name) => Reflect.has(deferred.builder(), name),
+  getPrototypeOf: () => QueryBuilder.prototype,
+};
+
+interface SimpleCondition {
+  readonly key: string;
+  /** As it was when it was given. */
+  readonly copy: object;
+}
+
+const comparisons = new Set(['$eq', '$ne', '$gt', '$gte', '$lt', '$lte', '$in', '$nin']);
+
+/** Null if a condition is more than comparisons of columns with simple values. The values are added to `values`. */
+function simpleCondition(condition: unknown, meta: EntityMetadata, values: unknown[]): SimpleCondition | null {
+  if (!isPlainObject(condition)) return null;
+  const copy: Record<string, unknown> = {};
+  let key = '{';
+  for (const name in condition) {
+    const value = condition[name];
+    const part = name === '$and' || name === '$or' ? simpleList(value, meta, values) : simpleValue(value, meta, name, values);
+    if (!part) return null;
+    copy[name] = part.copy;
+    key += `${name}:${part.key},`;
+  }
+  return { key: `${key}}`, copy };
+}
+
+interface SimplePart {
+  readonly key: string;
+  readonly copy: unknown;
+}
+
+function simpleList(given: unknown, meta: EntityMetadata, values: unknown[]): SimplePart | null {
+  if (!Array.isArray(given) || given.length === 0) return null;
+  const parts = given.map((part) => simpleCondition(part, meta, values));
+  if (parts.includes(null)) return null;
+  const simple = parts as SimpleCondition[];
+  return { key: `[${simple.map(({ key }) => key).join()}]`, copy: simple.map(({ copy }) => copy) };
+}
+
+function simpleValue(given: unknown, meta: EntityMetadata, name: string, values: unknown[]): SimplePart | null {
+  const property = meta.properties[name as never] as EntityProperty | undefined;
+  const column = property && plainColumn(property);
+  if (!column) return null;
+  if (!isPlainObject(given)) return literal(given, values);
+  const copy: Record<string, unknown> = {};
+  let key = '{';
+  for (const operator in given) {
+    const value = given[operator];
+    const isKey = column !== property && operator === column.name;
+    if (!isKey && !comparisons.has(operator)) return null;
+    const part = Array.isArray(value) && !isKey ? literals(value, values) : literal(value, values);
+    if (!part) return null;
+    copy[operator] = part.copy;
+    key += `${operator}:${part.key},`;
+  }
+  return { key: `${key}}`, copy };
+}
+
+/** The property whose values a column holds as they are given: the property itself, or the key of the row that it refers to. */
+function plainColumn(property: EntityProperty): EntityProperty | null {
+  const { customType, embedded, fieldNames, formula, kind, persist, targetMeta } = property;
+  if (customType || embedded || formula || persist === false || fieldNames?.length !== 1) return null;
+  if (kind === 'scalar') return property;
+  const [key, ...others] = isToOne(property) && property.owner ? (targetMeta?.getPrimaryProps() ?? []) : [];
+  return key && others.length === 0 && key.kind === 'scalar' ? plainColumn(key) : null;
+}
+
+function literals(given: readonly unknown[], values: unknown[]): SimplePart | null {
+  const parts = given.map((value) => (value === null ? null : literal(value, values)));
+  return parts.includes(null) ? null : { key: `[${parts.map((part) => part?.key).join()}]`, copy: [...given] };
+}
+
+function literal(value: unknown, values: unknown[]): SimplePart | null {
+  if (value === null) return { key: 'null', copy: null };
+  const type = typeof value;
+  if (type !== 'string' && type !== 'number' && type !== 'boolean' && type !== 'bigint') return null;
+  values.push(value);
+  return { key: type, copy: value };
+}
+
+function isPlainObject(value: unknown): value is Record<string, unknown> {
+  if (typeof value !== 'object' || value === null || Object.getPrototypeOf(value) !== Object.prototype) return false;
+  return Object.getOwnPropertySymbols(value).length === 0;
+}
