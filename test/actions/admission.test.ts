@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { app, type Running, start, stores } from './application.ts';
+import { describe, expect, test } from 'vitest';
+import { app, stores, useRunning } from './application.ts';
 
 const editor = { 'x-user': 'anna,ROLE_EDITOR' };
 const reader = { 'x-user': 'otto,ROLE_OTHER' };
@@ -14,16 +14,7 @@ const writes = (id: number | string) => [
 ];
 
 describe.each(stores)('access through $store', ({ compiledReads, store }) => {
-  let running: Running;
-  let stop: () => Promise<void>;
-
-  beforeAll(async () => {
-    ({ running, stop } = await start(compiledReads));
-  });
-
-  afterAll(() => stop?.());
-
-  beforeEach(() => running.restore());
+  const running = useRunning(compiledReads);
 
   const links = () => running.execute('select * from item_tags order by 1, 2');
   const state = async () => JSON.stringify([await running.rows(), await links()]);

@@ -1,4 +1,5 @@
 import { defineEntity, p } from '@mikro-orm/core';
+import { afterAll, beforeAll, beforeEach } from 'vitest';
 import { type HookName, hookNames } from '../../src/actions/hooks.ts';
 import { ApiController, type ApiRequest, Authenticator, type User, type Vote, Voter } from '../../src/index.ts';
 import { startApplication, type TestApplication } from '../../src/testing.ts';
@@ -221,6 +222,7 @@ export interface Running extends TestApplication {
   /** Puts the rows into their first state and forgets every call. */
   restore(): Promise<void>;
   rows(table?: string): Promise<Any>;
+  send(method: string, path: string, json?: unknown, headers?: Record<string, string>): Promise<Any>;
 }
 
 /** New rows have the id 4. */
@@ -243,7 +245,7 @@ export const stores = [
 ] as const;
 
 /** What is tested does not depend on the database; `test/store/contract.test.ts` runs on all of them. */
-export async function start(compiledReads: boolean): Promise<{ running: Running; stop(): Promise<void> }> {
+async function start(compiledReads: boolean): Promise<{ running: Running; stop(): Promise<void> }> {
   const database: FreshDatabase = await freshDatabase('sqlite');
   const started = await startApplication({ ...optionsFor(database.url), compiledReads });
   const execute = (sql: string): Promise<Any> => started.application.mapper.em.fork().execute(sql);
@@ -259,10 +261,26 @@ export async function start(compiledReads: boolean): Promise<{ running: Running;
       started.statements.length = 0;
     },
     rows: (table = 'item') => execute(`select id, name, code, num from ${table} order by id`),
+    send: (method, path, json, headers = {}) =>
+      started.request(method, path, { headers, ...(json !== undefined && { json }) }) as Promise<Any>,
   };
   const stop = async () => {
     await started.close();
     await database.drop();
   };
   return { running, stop };
+}
+
+/** The application, started for the tests of a file, with its rows in their first state before each. */
+export function useRunning(compiledReads: boolean): Running {
+  const application = {} as Running;
+  let stop: (() => Promise<void>) | undefined;
+  beforeAll(async () => {
+    const started = await start(compiledReads);
+    Object.assign(application, started.running);
+    stop = started.stop;
+  });
+  afterAll(() => stop?.());
+  beforeEach(() => application.restore());
+  return application;
 }

@@ -1,24 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { app, type Running, start, stores } from './application.ts';
+import { describe, expect, test } from 'vitest';
+import { app, stores, useRunning } from './application.ts';
 
 /** A request is tried this often before its failure is told; in the last two attempts the row is locked first. */
 const attempts = 4;
 
 describe.each(stores)('a row that changes while access to it is checked, through $store', ({ compiledReads }) => {
-  let running: Running;
-  let stop: () => Promise<void>;
+  const running = useRunning(compiledReads);
 
-  beforeAll(async () => {
-    ({ running, stop } = await start(compiledReads));
-  });
-
-  afterAll(() => stop?.());
-
-  beforeEach(() => running.restore());
-
-  const send = (method: string, path: string, json?: unknown, headers: Record<string, string> = {}) =>
-    running.request(method, path, { headers, ...(json !== undefined && { json }) });
+  const send: typeof running.send = (...args) => running.send(...args);
   const writes = [
     ['PATCH', '/1.json', { num: 7 }],
     ['PUT', '/1.json', { name: 'new', code: 'N', num: 7 }],

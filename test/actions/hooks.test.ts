@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { type HookName, hookNames, hookNeeds } from '../../src/actions/hooks.ts';
-import { app, pathOf, type Running, start, stores } from './application.ts';
+import { app, pathOf, stores, useRunning } from './application.ts';
 
 /** Every kind of request that runs an action of an API. */
 const requests = {
@@ -98,16 +98,7 @@ function each(names: readonly RequestName[] | object, value: string): Partial<Re
 const statuses: Partial<Record<RequestName, number>> = { create: 201, DELETE: 204 };
 
 describe.each(stores)('a controller with one hook, through $store', ({ compiledReads }) => {
-  let running: Running;
-  let stop: () => Promise<void>;
-
-  beforeAll(async () => {
-    ({ running, stop } = await start(compiledReads));
-  });
-
-  afterAll(() => stop?.());
-
-  beforeEach(() => running.restore());
+  const running = useRunning(compiledReads);
 
   async function send(hook: HookName, name: RequestName) {
     const { method, path, ...body } = requests[name];

@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { type Running, start, stores } from './application.ts';
+import { describe, expect, test } from 'vitest';
+import { stores, useRunning } from './application.ts';
 
 const writes = [
   ['PATCH', '/1.json', { num: 7 }],
@@ -10,19 +10,9 @@ const writes = [
 ] as const;
 
 describe.each(stores)('preconditions through $store', ({ compiledReads }) => {
-  let running: Running;
-  let stop: () => Promise<void>;
+  const running = useRunning(compiledReads);
 
-  beforeAll(async () => {
-    ({ running, stop } = await start(compiledReads));
-  });
-
-  afterAll(() => stop?.());
-
-  beforeEach(() => running.restore());
-
-  const send = (method: string, path: string, json?: unknown, headers: Record<string, string> = {}) =>
-    running.request(method, path, { headers, ...(json !== undefined && { json }) });
+  const send: typeof running.send = (...args) => running.send(...args);
   const tagOf = async (path: string) => (await send('GET', path)).headers.get('etag') as string;
   const state = async () =>
     JSON.stringify([await running.rows('revised'), await running.rows(), await running.execute('select * from revised_tags')]);

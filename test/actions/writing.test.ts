@@ -1,20 +1,10 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { app, type Running, start, stores } from './application.ts';
+import { describe, expect, test } from 'vitest';
+import { app, stores, useRunning } from './application.ts';
 
 describe.each(stores)('writes through $store', ({ compiledReads }) => {
-  let running: Running;
-  let stop: () => Promise<void>;
+  const running = useRunning(compiledReads);
 
-  beforeAll(async () => {
-    ({ running, stop } = await start(compiledReads));
-  });
-
-  afterAll(() => stop?.());
-
-  beforeEach(() => running.restore());
-
-  const send = (method: string, path: string, json?: unknown, headers: Record<string, string> = {}) =>
-    running.request(method, path, { headers, ...(json !== undefined && { json }) });
+  const send: typeof running.send = (...args) => running.send(...args);
   const links = async () =>
     (await running.execute('select tag_id from item_tags where item_id = 1 order by 1')).map(({ tag_id }: any) => tag_id);
   const bases = ['/plain', '/restricted', '/judged', '/with-validate', '/with-onafterflush', '/revised'];
