@@ -15,7 +15,7 @@ import { parsedJson } from './json.ts';
 import { nextSteps, statusOf } from './next-steps.ts';
 import { reasonOf, type Watched } from './reason.ts';
 import { type Recording, Stopped } from './recorder.ts';
-import { actionOf } from './route-action.ts';
+import { actionKinds, actionOf } from './route-action.ts';
 
 /** Puts what was seen of a request into words and lists. */
 export async function describe(watched: Watched): Promise<Explanation> {
@@ -105,16 +105,14 @@ function named(steps: readonly Step[], match: Match | null): readonly Step[] {
 
 function fieldsOf({ mapper }: Application, match: Match | null, method: string, json: unknown): ExplainedFields {
   const sent = json === undefined ? null : pathsIn(json);
-  const { api, handler } = match?.record ?? {};
-  const isDefault = handler === 'indexApi' || handler === 'entityApi';
-  if (!match || !api || !isDefault || actionOf(match.record, method as HttpMethod) === 'handler')
-    return { read: null, sent, write: null };
-  const meta = metaOf(mapper, api.class.value);
-  const takesBody = ['POST', 'PUT', 'PATCH'].includes(method);
+  if (!match?.record.api) return { read: null, sent, write: null };
+  const meta = metaOf(mapper, match.record.api.class.value);
+  const kind = actionOf(match.record, method as HttpMethod);
+  const { reads, writes } = actionKinds[kind];
   return {
-    read: method === 'DELETE' ? null : innermostPaths(readableFields(planFields(mapper, meta, readGroups))),
+    read: reads === 'model' ? innermostPaths(readableFields(planFields(mapper, meta, readGroups))) : null,
     sent,
-    write: takesBody ? innermostPaths(writableFields(mapper, meta, method === 'POST')) : null,
+    write: writes === 'model' ? innermostPaths(writableFields(mapper, meta, kind === 'create')) : null,
   };
 }
 

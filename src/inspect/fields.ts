@@ -23,64 +23,54 @@ export interface PlannedField {
 }
 
 type At = Pick<PlannedField, 'path' | 'label'>;
+/** The fields of each class that a row can have. */
+type Variants<F> = readonly (readonly [EntityMetadata, Iterable<F>])[];
 
-const top: At = { path: '', label: '' };
+/** What a plan says of one field. `many`: it is a list. `inside`: the fields of the rows or objects in it. */
+type Planned<F> = Pick<PlannedField, 'kind'> &
+  Partial<Pick<PlannedField, 'targets' | 'madeBy'>> & { readonly many?: boolean; readonly inside?: Variants<F> };
 
-/** Every field that a plan lets out, those of embedded rows after the field that embeds them. */
-export function readableFields({ variants }: FieldPlan, at: At = top): readonly PlannedField[] {
-  return [...variants].flatMap(([meta, fields]) =>
-    fields.flatMap((field) => readable(field, meta, below(at, field.name, variants.size > 1 ? meta : null))),
+/** Every field of a plan; the fields of embedded rows follow the field that embeds them. */
+function walk<F extends Pick<Field, 'name' | 'property'>>(
+  variants: Variants<F>,
+  planned: (field: F, meta: EntityMetadata) => Planned<F>,
+  { path, label }: At = { path: '', label: '' },
+): readonly PlannedField[] {
+  const below = (parent: string, name: string) => (parent === '' ? name : `${parent}.${name}`);
+  return variants.flatMap(([meta, fields]) =>
+    [...fields].flatMap((field) => {
+      const { kind, many, inside = [], targets = [], madeBy = null } = planned(field, meta);
+      const name = many ? `${field.name}[]` : field.name;
+      const at = { path: below(path, name), label: below(label, variants.length > 1 ? `${meta.className}:${name}` : name) };
+      return [{ ...at, kind, meta, property: field.property, targets, madeBy }, ...walk(inside, planned, at)];
+    }),
   );
 }
 
-function readable(field: Field, meta: EntityMetadata, at: At): readonly PlannedField[] {
-  const { metadata, property } = field;
-  const isFree = field.kind === 'scalar' && (field.computed || field.value.kind === 'any' || field.value.kind === 'json');
-  const madeBy = isFree || metadata.serializer ? `${meta.className}.${property}` : null;
-  // what a serializer of the model's own makes of it has no fields that anybody knows
-  if (field.kind === 'scalar' || madeBy !== null) return [{ ...at, kind: 'value', meta, property, targets: [], madeBy }];
-  const many = field.kind === 'embedded' ? field.array : field.kind === 'to-many';
-  const here = many ? listed(at) : at;
-  return [{ ...here, kind: many ? 'list' : 'object', meta, property, targets: [], madeBy }, ...readableFields(field.plan, here)];
+/** Every field that a plan lets out. */
+export function readableFields({ variants }: FieldPlan): readonly PlannedField[] {
+  return walk<Field>([...variants], (field, meta) => {
+    const isFree = field.kind === 'scalar' && (field.computed || field.value.kind === 'any' || field.value.kind === 'json');
+    const madeBy = isFree || field.metadata.serializer ? `${meta.className}.${field.property}` : null;
+    // the fields that a serializer of the model makes are not known
+    if (field.kind === 'scalar' || madeBy !== null) return { kind: 'value', madeBy };
+    const many = field.kind === 'embedded' ? field.array : field.kind === 'to-many';
+    return { kind: many ? 'list' : 'object', many, inside: [...field.plan.variants] };
+  });
 }
 
-/** Every field that a body for a model may hold; a key is set once, when the row is made. */
+/** Every field that a body for a model may hold; keys can be set only when the row is created. */
 export function writableFields(mapper: Mapper, model: EntityMetadata, creates: boolean): readonly PlannedField[] {
   const plans = concreteClasses(mapper, model).map((meta) => planWrites(mapper, meta, writeGroups));
-  return writableBelow(plans, top, (field) => creates || !isSetOnce(field));
-}
-
-function writableBelow(
-  plans: readonly { readonly meta: EntityMetadata; readonly fields: ReadonlyMap<string, WritableField> }[],
-  at: At,
-  isSettable: (field: WritableField) => boolean = () => true,
-): readonly PlannedField[] {
-  return plans.flatMap(({ meta, fields }) =>
-    [...fields.values()]
-      .filter(isSettable)
-      .flatMap((field) => writable(field, meta, below(at, field.name, plans.length > 1 ? meta : null))),
+  const variants = plans.map(
+    ({ meta, fields }) => [meta, [...fields.values()].filter((field) => creates || !isSetOnce(field))] as const,
   );
-}
-
-function writable(field: WritableField, meta: EntityMetadata, at: At): readonly PlannedField[] {
-  const { property } = field;
-  const own = { meta, property, targets: [], madeBy: null };
-  if (field.kind === 'scalar') return [{ ...at, kind: 'value', ...own }];
-  if (field.kind !== 'embedded') {
-    const here = field.kind === 'to-many' ? listed(at) : at;
-    return [{ ...here, kind: 'reference', ...own, targets: field.targets }];
-  }
-  const here = field.array ? listed(at) : at;
-  return [{ ...here, kind: field.array ? 'list' : 'object', ...own }, ...writableBelow(field.plans, here)];
-}
-
-function below({ path, label }: At, name: string, variant: EntityMetadata | null): At {
-  const own = variant ? `${variant.className}:${name}` : name;
-  return path === '' ? { path: name, label: own } : { path: `${path}.${name}`, label: `${label}.${own}` };
-}
-
-function listed({ path, label }: At): At {
-  return { path: `${path}[]`, label: `${label}[]` };
+  return walk<WritableField>(variants, (field) => {
+    if (field.kind === 'scalar') return { kind: 'value' };
+    if (field.kind !== 'embedded') return { kind: 'reference', many: field.kind === 'to-many', targets: field.targets };
+    const inside = field.plans.map(({ meta, fields }) => [meta, fields.values()] as const);
+    return { kind: field.array ? 'list' : 'object', many: field.array, inside };
+  });
 }
 
 /** The paths of fields that no other field is in. */

@@ -1,4 +1,5 @@
-import type { AccessMatrix, RoleAccess, RouteAccess, RouteFields } from '../../inspect/compare/matrix.ts';
+import type { AccessMatrix, RoleAccess, RouteAccess } from '../../inspect/compare/matrix.ts';
+import type { RouteFields } from '../../inspect/route-fields.ts';
 import { fieldsText } from './fields-text.ts';
 
 /** The methods of a route that ask for the same, show the same and take the same. */

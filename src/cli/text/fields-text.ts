@@ -1,4 +1,4 @@
-import type { FieldAccess } from '../../inspect/compare/matrix.ts';
+import type { FieldAccess } from '../../inspect/route-fields.ts';
 import { wrapped } from './layout.ts';
 
 /** Fields by the names that lead to them. */

@@ -1,7 +1,8 @@
 import { httpMethods } from '../../declaration/types.ts';
+import type { ModelAccess } from '../models.ts';
 import { type Change, closed, type Facts, type FactsOfSubject, opened } from './changes.ts';
 import { type DeclaredFact, subjectOf } from './facts.ts';
-import type { AccessMatrix, ModelAccess, RouteAccess } from './matrix.ts';
+import type { AccessMatrix, RouteAccess } from './matrix.ts';
 
 /** One method of a route, now and then. */
 interface Compared {

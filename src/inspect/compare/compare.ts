@@ -1,9 +1,10 @@
+import type { ModelAccess } from '../models.ts';
 import type { Baseline } from './baseline.ts';
 import { type Change, closed, Facts, opened } from './changes.ts';
 import { changesOfRoutes } from './compare-routes.ts';
 import { changesOfSettings } from './compare-settings.ts';
 import { factsOf } from './facts.ts';
-import type { AccessMatrix, ModelAccess } from './matrix.ts';
+import type { AccessMatrix } from './matrix.ts';
 
 export type { Change };
 
