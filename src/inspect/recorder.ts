@@ -15,11 +15,7 @@ import { JsonReply } from '../response/json-reply.ts';
 import type { RouteRecord } from '../route/record.ts';
 import { isEntity } from '../serialization/serializer.ts';
 import { currentState } from '../store/request-state.ts';
-import type { CallStep, CastVote, CheckStep, RoleCheck, Step } from './explanation.ts';
-
-type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
-type OpenRole = Omit<Writable<RoleCheck>, 'votes'> & { votes: CastVote[] };
-type OpenCheck = Omit<Writable<CheckStep>, 'roles'> & { roles: OpenRole[] };
+import type { CastVote, CheckStep, Step } from './explanation.ts';
 
 /** Ends the explanation of a write before anything is changed. */
 export class Stopped extends Error {
@@ -32,52 +28,56 @@ export class Stopped extends Error {
   }
 }
 
-/** What one request was seen to do. */
-export interface Recording {
-  readonly steps: readonly Step[];
-  /** Who is calling; undefined where nobody found out. */
-  readonly user: User | null | undefined;
-  /** What finding out ended in, where it failed. */
-  readonly authenticationError: unknown;
-  /** Whatever the request ended in, where it was an error. */
-  readonly error: unknown;
-  /** Whether the entity of the path was fetched. */
-  readonly loaded: boolean;
-  readonly refusal: CheckStep | null;
+/** What was seen of one request. */
+export type Recording = ReturnType<typeof emptyRecording>;
+
+function emptyRecording() {
+  return {
+    steps: [] as Step[],
+    /** The caller; undefined if the request ended before authentication. */
+    user: undefined as User | null | undefined,
+    authenticationError: null as unknown,
+    /** The error that ended the request. */
+    error: null as unknown,
+    /** Whether the entity of the path was fetched. */
+    loaded: false,
+    refusal: null as CheckStep | null,
+  };
 }
 
-type OpenRecording = Omit<Writable<Recording>, 'steps'> & { steps: Step[] };
-
-/** What runs at the moment: a check, and which code of the application. */
+/** The running access check, and the application code that is running. */
 interface Within {
-  readonly check: OpenCheck | null;
+  readonly check: ReturnType<typeof openCheck> | null;
   readonly by: string | null;
+}
+
+function openCheck(roles: readonly string[], subject: unknown, strategy: string) {
+  return {
+    kind: 'check' as const,
+    subject: subjectName(subject),
+    strategy,
+    roles: roles.map((role) => ({ role, votes: [] as CastVote[], granted: null as boolean | null })),
+    granted: null as boolean | null,
+  };
 }
 
 /** Watches one request at a time. */
 export class Recorder implements Observer {
   readonly #within = new AsyncLocalStorage<Within>();
   readonly #plans = new Map<RouteRecord, string | null>();
-  #recording: OpenRecording | null = null;
-  #redaction = new Redaction([]);
+  #recording: Recording | null = null;
+  #secrets: readonly string[] = [];
   #given: User | undefined;
   #strategy = '';
 
-  /** Watches what happens while the work is done. A user that is given calls without a credential. */
+  /** Records what happens during the work. A given user calls without a credential. */
   async during(
     work: () => Promise<void>,
     { user, secrets }: { readonly user: User | undefined; readonly secrets: readonly string[] },
   ): Promise<Recording> {
-    const recording: OpenRecording = {
-      steps: [],
-      user: undefined,
-      authenticationError: null,
-      error: null,
-      loaded: false,
-      refusal: null,
-    };
+    const recording = emptyRecording();
     this.#recording = recording;
-    this.#redaction = new Redaction(secrets);
+    this.#secrets = secrets.filter(({ length }) => length >= shortestSecret);
     this.#given = user;
     try {
       await work();
@@ -87,7 +87,7 @@ export class Recorder implements Observer {
     return recording;
   }
 
-  /** Why a route's reads are not compiled; null where they are, undefined where there are none. */
+  /** Why a route's reads are not compiled; null if they are, undefined if the route has none. */
   needsEntity(record: RouteRecord): string | null | undefined {
     return this.#plans.get(record);
   }
@@ -95,8 +95,8 @@ export class Recorder implements Observer {
   statement(sql: string, parameters: readonly unknown[]): void {
     this.#recording?.steps.push({
       kind: 'statement',
-      sql: this.#redaction.text(sql),
-      parameters: parameters.map((value) => this.#redaction.value(value)),
+      sql: redactedText(sql, this.#secrets),
+      parameters: parameters.map((value) => redacted(value, this.#secrets)),
       by: this.#within.getStore()?.by ?? null,
     });
   }
@@ -112,15 +112,14 @@ export class Recorder implements Observer {
   authentication(find: Find): Find {
     return (request) => {
       const given = this.#given;
-      const recording = this.#recording;
-      const ask = () => (given ? authenticateWith([new GivenUser(given)], request) : find(request));
+      const recording = this.#recording ?? emptyRecording();
       return watch(
-        ask,
+        () => (given ? authenticateWith([new GivenUser(given)], request) : find(request)),
         (user) => {
-          if (recording) recording.user = user;
+          recording.user = user;
         },
         (error) => {
-          if (recording) recording.authenticationError = error;
+          recording.authenticationError = error;
         },
       );
     };
@@ -146,7 +145,7 @@ export class Recorder implements Observer {
       },
       onPostCheckAccess: (...args) => call('onPostCheckAccess', ...args),
       validate: (...args) => call('validate', ...args) as ReturnType<ControllerHooks['validate']>,
-      // what a hook does from here on may depend on the change being made
+      // hooks from here on may depend on the change
       onAfterValidation: () => Promise.reject(new Stopped('change')),
       onAfterFlush: (...args) => call('onAfterFlush', ...args),
       onBeforeSerialize: (...args) => call('onBeforeSerialize', ...args),
@@ -161,7 +160,7 @@ export class Recorder implements Observer {
     const { em } = currentState();
     const stop = () => Promise.reject(new Stopped('change'));
     em.flush = stop;
-    // what removes a row has nothing to read before it
+    // a removal reads nothing after the start of its transaction
     if (record.handler === 'entityApi' && request.method === 'DELETE') em.begin = stop;
     return run();
   }
@@ -188,9 +187,8 @@ export class Recorder implements Observer {
     const { check = null } = this.#within.getStore() ?? {};
     const role = check?.roles.find((asked) => asked.role === question[0]);
     const { name } = voter.constructor;
-    const ask = () => this.#within.run({ check, by: `${name}.vote` }, () => voter.vote(...question));
     return watch(
-      ask,
+      () => this.#within.run({ check, by: `${name}.vote` }, () => voter.vote(...question)),
       (vote) => role?.votes.push({ voter: name, vote: isVote(vote) ? vote : 'failed' }),
       () => role?.votes.push({ voter: name, vote: 'failed' }),
     );
@@ -198,13 +196,7 @@ export class Recorder implements Observer {
 
   #check(guard: Guard, asked: Parameters<Guard['check']>): void | Promise<void> {
     const recording = this.#recording;
-    const check: OpenCheck = {
-      kind: 'check',
-      subject: subjectName(asked[0]),
-      strategy: this.#strategy,
-      roles: guard.roles.map((role) => ({ role, votes: [], granted: null })),
-      granted: null,
-    };
+    const check = openCheck(guard.roles, asked[0], this.#strategy);
     recording?.steps.push(check);
     const settle = (granted: boolean | null) => {
       const heard = check.roles.filter(({ votes }) => votes.length > 0);
@@ -213,16 +205,15 @@ export class Recorder implements Observer {
       if (granted === false && recording) recording.refusal ??= check;
     };
     const by = this.#within.getStore()?.by ?? null;
-    const ask = () => this.#within.run({ check, by }, () => guard.check(...asked));
     return watch(
-      ask,
+      () => this.#within.run({ check, by }, () => guard.check(...asked)),
       () => settle(true),
       (error) => settle(error instanceof Problem ? false : null),
     );
   }
 
   #call(name: string, run: () => unknown): unknown {
-    const step: Writable<CallStep> = { kind: 'call', name, replied: false };
+    const step = { kind: 'call' as const, name, replied: false };
     this.#recording?.steps.push(step);
     return watch(
       () => this.#within.run({ check: null, by: name }, run),
@@ -234,7 +225,7 @@ export class Recorder implements Observer {
   }
 }
 
-/** Does a work that ends at once or later, and tells how it ended before anybody else comes to know. */
+/** Runs work that may return a promise, and reports its result or error before the caller gets it. */
 function watch<Result>(
   work: () => Result | Promise<Result>,
   onResult: (result: Result) => void,
@@ -256,7 +247,7 @@ function watch<Result>(
   }
 }
 
-/** Says that whoever calls is a certain user. */
+/** Authenticates every request as one user. */
 class GivenUser extends Authenticator {
   readonly #user: User;
 
@@ -270,7 +261,7 @@ class GivenUser extends Authenticator {
   }
 }
 
-/** Whether a route is handled by what the framework brings, and by nothing that the application put in its place. */
+/** Whether the framework handles a route, and no method of the application overrides it. */
 function isDefaultHandler({ api, handler }: RouteRecord, controller: ApiController | null): boolean {
   if (!api || !controller) return false;
   const parts = defaultHandlers[handler] ?? [];
@@ -294,28 +285,20 @@ function subjectName(subject: unknown): string | null {
   return `${helper(subject).__meta.className} ${String(helper(subject).getPrimaryKey())}`;
 }
 
-/** Texts that are shorter would be found in too many places, and are no secrets. */
-const shortest = 6;
+/** Shorter texts occur in too many places, and are not secrets. */
+const shortestSecret = 6;
 
-/** Puts a mark in place of secrets, wherever they turn up, and makes values plain enough for JSON. */
-class Redaction {
-  readonly #secrets: readonly string[];
+function redactedText(text: string, secrets: readonly string[]): string {
+  return secrets.reduce((kept, secret) => kept.replaceAll(secret, '***'), text);
+}
 
-  constructor(secrets: readonly string[]) {
-    this.#secrets = secrets.filter(({ length }) => length >= shortest);
-  }
-
-  text(text: string): string {
-    return this.#secrets.reduce((kept, secret) => kept.replaceAll(secret, '***'), text);
-  }
-
-  value(value: unknown): unknown {
-    if (typeof value === 'string') return this.text(value);
-    if (typeof value === 'bigint') return value.toString();
-    if (value instanceof Date) return Number.isNaN(value.getTime()) ? null : value.toISOString();
-    if (ArrayBuffer.isView(value)) return `${value.byteLength} bytes`;
-    if (Array.isArray(value)) return value.map((item) => this.value(item));
-    if (typeof value === 'object' && value !== null) return this.text(JSON.stringify(value));
-    return value ?? null;
-  }
+/** The value as plain JSON, without secrets. */
+function redacted(value: unknown, secrets: readonly string[]): unknown {
+  if (typeof value === 'string') return redactedText(value, secrets);
+  if (typeof value === 'bigint') return value.toString();
+  if (value instanceof Date) return Number.isNaN(value.getTime()) ? null : value.toISOString();
+  if (ArrayBuffer.isView(value)) return `${value.byteLength} bytes`;
+  if (Array.isArray(value)) return value.map((item) => redacted(item, secrets));
+  if (typeof value === 'object' && value !== null) return redactedText(JSON.stringify(value), secrets);
+  return value ?? null;
 }

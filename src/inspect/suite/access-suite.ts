@@ -60,7 +60,7 @@ export async function accessSuite(options: AccessSuiteOptions): Promise<void> {
   const { test, afterAll } = options;
   const suite = new AccessSuite(await loadOn('sqlite::memory:', options), options);
   afterAll(() => suite.close());
-  for (const { title, run } of suite.tests()) test(title, run);
+  suite.register(test);
 }
 
 async function loadOn(databaseUrl: string, { prepare, ...options }: AccessSuiteOptions): Promise<Application> {
@@ -75,11 +75,6 @@ async function loadOn(databaseUrl: string, { prepare, ...options }: AccessSuiteO
   return { ...application, seed };
 }
 
-interface SuiteTest {
-  readonly title: string;
-  readonly run: () => Promise<void>;
-}
-
 /** A method of a route, with everything that its requests are checked against. */
 interface Subject {
   readonly route: RouteAccess;
@@ -88,7 +83,7 @@ interface Subject {
   readonly shape: Shape;
 }
 
-/** Somebody who calls: the user as the application comes to know them, or null for a caller who says nothing about themselves. */
+/** A caller: the user as the application sees it, or null without a credential. */
 interface Actor {
   readonly title: string;
   readonly caller: TestUser | null;
@@ -103,7 +98,7 @@ class AccessSuite {
   readonly #actors: readonly Actor[];
   readonly #models: readonly Shape[];
   readonly #coverage: SuiteCoverage;
-  /** Test runners may run tests at the same time; what one of them writes must not surprise another. */
+  /** Test runners may run tests concurrently; the writes of one must not affect another. */
   #turn: Promise<unknown> = Promise.resolve();
 
   constructor(application: Application, options: AccessSuiteOptions) {
@@ -117,27 +112,17 @@ class AccessSuite {
     this.#coverage = new SuiteCoverage(this.#actors.length, options);
   }
 
-  tests(): readonly SuiteTest[] {
-    return [
-      ...this.#subjects.flatMap((subject) =>
-        this.#actors.map((actor) => ({
-          title: `${subject.route.method} ${subject.route.path} as ${actor.title}`,
-          run: () => this.#inTurn(() => this.#try(subject, actor)),
-        })),
-      ),
-      ...this.#disabled().map(({ method, record }) => ({
-        title: `${method} ${record.path} is not enabled`,
-        run: () => this.#inTurn(() => this.#tryDisabled(method, record)),
-      })),
-      {
-        title: 'every route that asks for roles was granted to somebody and refused to somebody',
-        run: () => this.#inTurn(async () => this.#coverage.checkRoutes(this.#subjects.map(({ route }) => route))),
-      },
-      {
-        title: 'voters that are asked about rows tell one from another',
-        run: () => this.#inTurn(async () => this.#coverage.checkVoters()),
-      },
-    ];
+  register(runner: AccessSuiteOptions['test']): void {
+    const test = (title: string, work: () => Promise<void>) => runner(title, () => this.#inTurn(work));
+    for (const subject of this.#subjects) {
+      const { method, path } = subject.route;
+      for (const actor of this.#actors) test(`${method} ${path} as ${actor.title}`, () => this.#try(subject, actor));
+    }
+    for (const { method, record } of this.#disabled())
+      test(`${method} ${record.path} is not enabled`, () => this.#tryDisabled(method, record));
+    test('every route that asks for roles was granted to somebody and refused to somebody', async () =>
+      this.#coverage.checkRoutes(this.#subjects.map(({ route }) => route)));
+    test('voters that are asked about rows tell one from another', async () => this.#coverage.checkVoters());
   }
 
   async close(): Promise<void> {
@@ -151,27 +136,23 @@ class AccessSuite {
     return turn;
   }
 
-  /** One request tells of every row how it would go; then one more is sent for each way that it can go, and why. */
+  /** The first request yields the judgements of all rows; then one more is sent for each other verdict and reason. */
   async #try(subject: Subject, actor: Actor): Promise<void> {
-    const { judge } = await this.#server.running;
     const { record, route } = subject;
-    const keys = (await judge.rowsOf(record))?.filter((key) => this.#leadsTo(record, route.method, key)) ?? null;
-    const judged = keys?.length === 0 ? [] : await this.#probe(subject, actor, keys?.[0] ?? null, keys);
+    const keys = await this.#keysOf(record, route.method);
+    const judged = keys?.length === 0 ? [] : await this.#probe(subject, actor, keys);
     this.#coverage.note(route, actor.title, judged);
     const [, ...others] = Map.groupBy(judged, ({ missing, verdict }) => JSON.stringify([verdict, missing])).values();
-    for (const [judgement] of others) {
-      const { key } = judgement as Judgement;
-      await this.#probe(subject, actor, key, [key as Identifier]);
-    }
+    for (const [judgement] of others) await this.#probe(subject, actor, [judgement?.key as Identifier]);
   }
 
-  /** Sends one request, and checks its answer against what was to be expected when it came in. */
+  /** Sends a request for the first of some rows, or for none, and checks the response. Returns the judgements of all rows. */
   async #probe(
     { record, roles, route, shape }: Subject,
     actor: Actor,
-    key: Identifier | null,
     keys: readonly Identifier[] | null,
   ): Promise<readonly Judgement[]> {
+    const key = keys?.[0] ?? null;
     const { judge } = await this.#server.running;
     const path = this.#pathOf(record, key);
     const who = `${route.method} ${path} as ${actor.title}`;
@@ -233,9 +214,7 @@ class AccessSuite {
   }
 
   async #tryDisabled(method: HttpMethod, record: RouteRecord): Promise<void> {
-    const { judge } = await this.#server.running;
-    const own = record.methods[0] as HttpMethod;
-    const keys = (await judge.rowsOf(record))?.filter((key) => this.#leadsTo(record, own, key)) ?? null;
+    const keys = await this.#keysOf(record, record.methods[0] as HttpMethod);
     if (keys?.length === 0) return;
     const path = this.#pathOf(record, keys?.[0] ?? null);
     // another route may answer for the same path
@@ -246,8 +225,12 @@ class AccessSuite {
     }
   }
 
-  #leadsTo(record: RouteRecord, method: HttpMethod, key: Identifier): boolean {
-    return explainMatch(this.#application.records, method, this.#pathOf(record, key)).match?.record === record;
+  /** The keys of the rows whose paths lead to a route; null if its path names no row. */
+  async #keysOf(record: RouteRecord, method: HttpMethod): Promise<readonly Identifier[] | null> {
+    const { judge } = await this.#server.running;
+    const leadsHere = (key: Identifier) =>
+      explainMatch(this.#application.records, method, this.#pathOf(record, key)).match?.record === record;
+    return (await judge.rowsOf(record))?.filter(leadsHere) ?? null;
   }
 
   #pathOf({ formats, name, path }: RouteRecord, key: Identifier | null): string {
@@ -262,7 +245,7 @@ class AccessSuite {
 }
 
 function subjectOf(route: RouteAccess, routes: readonly RouteAccess[], records: readonly RouteRecord[]): Subject {
-  // HEAD tells whether GET would have answered, so it must be asked what GET is
+  // HEAD reveals whether GET would respond, so it requires the roles of GET too
   const guards = routes.filter(
     ({ method, name }) => name === route.name && (method === route.method || (route.method === 'HEAD' && method === 'GET')),
   );
@@ -274,7 +257,7 @@ function subjectOf(route: RouteAccess, routes: readonly RouteAccess[], records: 
   };
 }
 
-/** Who calls each route: nobody in particular, each role that is asked for anywhere alone, all of them, and the given ones. */
+/** The callers of each route: an anonymous one, one for each required role, one with all roles, and the given ones. */
 function actorsOf(
   { routes }: AccessMatrix,
   given: Readonly<Record<string, TestUser>>,

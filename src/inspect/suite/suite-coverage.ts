@@ -1,24 +1,17 @@
 import type { RouteAccess } from '../compare/matrix.ts';
 import type { Judgement } from './suite-judge.ts';
 
-interface Seen {
-  readonly actors: Set<string>;
-  granted: boolean;
-  refused: boolean;
-  rows: boolean;
-}
-
 interface CoverageOptions {
   readonly sameForEveryRow?: readonly string[];
   readonly neverRefused?: readonly string[];
 }
 
-/** What the tests of a suite have seen, so that none of it is green because it has seen nothing. */
+/** What the tests of a suite have covered: a suite that tried nothing must not pass. */
 export class SuiteCoverage {
   readonly #options: CoverageOptions;
   readonly #actors: number;
-  readonly #seen = new Map<string, Seen>();
-  /** The roles that voters were asked about rows for, and whether any of them got different answers for two rows. */
+  readonly #seen = new Map<string, { actors: Set<string>; granted: boolean; refused: boolean; rows: boolean }>();
+  /** By role: whether its voters ever decided differently about two rows. */
   readonly #told = new Map<string, boolean>();
 
   constructor(actors: number, options: CoverageOptions) {
@@ -26,7 +19,7 @@ export class SuiteCoverage {
     this.#actors = actors;
   }
 
-  /** Notes what an actor could expect of a route, row by row; nothing at all where there is no row. */
+  /** Notes the judgements of a route for an actor, one for each row; none if there is no row. */
   note(route: RouteAccess, actor: string, judged: readonly Judgement[]): void {
     const seen = this.#seen.get(keyOf(route)) ?? { actors: new Set(), granted: false, refused: false, rows: false };
     this.#seen.set(keyOf(route), seen);
@@ -41,7 +34,7 @@ export class SuiteCoverage {
     }
   }
 
-  /** Fails for routes that were never granted, or never refused. Those whose tests were not all run are left out. */
+  /** Fails for routes that were never granted or never refused. Skips routes if some of their tests did not run. */
   checkRoutes(routes: readonly RouteAccess[]): void {
     const faults = routes.flatMap((route) => {
       const seen = this.#seen.get(keyOf(route));
@@ -58,7 +51,7 @@ export class SuiteCoverage {
     if (faults.length > 0) throw new Error(`these tests have proven too little:\n${faults.join('\n')}`);
   }
 
-  /** Fails for roles that every caller has for all rows or for none: the voter does not look at the row, or no row is to be told apart. */
+  /** Fails for roles that each caller has for all rows or for none: the voter ignores the row, or the rows do not differ. */
   checkVoters(): void {
     const { sameForEveryRow = [] } = this.#options;
     const roles = [...this.#told].flatMap(([role, told]) => (told || sameForEveryRow.includes(role) ? [] : [role]));
