@@ -1,16 +1,20 @@
 import { parseArgs } from 'node:util';
 import { didYouMean, listed } from '../declaration/suggest.ts';
-import { type Command, type Given, type Option, optionValue } from './command.ts';
+import { type Given, type LoadedCommand, type Option, optionValue } from './command.ts';
 import { CallFailure } from './failure.ts';
 
 const helpOption: Option = { doc: 'Show this help.' };
 
-export function optionsOf(command: Pick<Command, 'options'>): Readonly<Record<string, Option>> {
+export function optionsOf(command: Pick<LoadedCommand, 'options'>): Readonly<Record<string, Option>> {
   return { ...command.options, help: helpOption };
 }
 
 /** Reads the arguments after a command's name, or says what is wrong with them. */
-export function readArguments(name: string, command: Pick<Command, 'options' | 'positionals'>, argv: readonly string[]): Given {
+export function readArguments(
+  name: string,
+  command: Pick<LoadedCommand, 'options' | 'positionals'>,
+  argv: readonly string[],
+): Given {
   const known = optionsOf(command);
   const { tokens } = parseArgs({
     args: [...argv],
@@ -64,7 +68,11 @@ function checkValue(name: string, option: Option, value: string | undefined, inl
   }
 }
 
-function placed(command: string, { positionals }: Pick<Command, 'positionals'>, places: readonly string[]): Given['positionals'] {
+function placed(
+  command: string,
+  { positionals }: Pick<LoadedCommand, 'positionals'>,
+  places: readonly string[],
+): Given['positionals'] {
   const missing = positionals.find(({ required }, index) => required && places[index] === undefined);
   if (missing) throw new CallFailure(`${missing.name} is missing: ${missing.doc} See: declarest ${command} --help`);
   const extra = places[positionals.length];

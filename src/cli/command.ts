@@ -25,9 +25,9 @@ export interface Given {
 
 export interface Command {
   readonly details?: readonly string[];
-  readonly positionals: readonly Positional[];
+  readonly positionals?: readonly Positional[];
   readonly options: Readonly<Record<string, Option>>;
-  readonly exitCodes: Readonly<Record<ExitCode, string>>;
+  readonly exitCodes?: Readonly<Record<ExitCode, string>>;
   readonly example: string;
   run(given: Given, io: Io): Promise<ExitCode>;
 }
@@ -45,8 +45,11 @@ export const directoryPositional: Positional = {
   doc: 'The directory of the application. Default: the current one.',
 };
 
-export const usualExitCodes: Readonly<Record<ExitCode, string>> = {
-  0: 'done',
-  1: 'the application is at fault',
-  2: 'the call is at fault',
-};
+/** What most commands have. */
+export const commandDefaults = {
+  details: [],
+  positionals: [directoryPositional],
+  exitCodes: { 0: 'done', 1: 'the application is at fault', 2: 'the call is at fault' },
+} satisfies Partial<Command>;
+
+export type LoadedCommand = Required<Command>;

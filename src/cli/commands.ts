@@ -1,10 +1,10 @@
-import type { Command } from './command.ts';
+import { type Command, commandDefaults, type LoadedCommand } from './command.ts';
 
 /** A command that is not loaded yet: the help of the program needs no more than this, and so is quick. */
 export interface CommandEntry {
   readonly name: string;
   readonly summary: string;
-  readonly load: () => Promise<Command>;
+  readonly load: () => Promise<LoadedCommand>;
 }
 
 /** Every command, in the order of the help. */
@@ -23,5 +23,5 @@ export const commands: readonly CommandEntry[] = [
 ];
 
 function entry(name: string, summary: string, load: () => Promise<{ readonly default: Command }>): CommandEntry {
-  return { name, summary, load: async () => (await load()).default };
+  return { name, summary, load: async () => ({ ...commandDefaults, ...(await load()).default }) };
 }

@@ -1,7 +1,7 @@
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { AccessMatrix } from '../../inspect/compare/matrix.ts';
-import { type Command, directoryPositional, type Given, isGiven, optionValue } from '../command.ts';
+import { type Command, type Given, isGiven, optionValue } from '../command.ts';
 import { ApplicationFailure, CallFailure, Failure, messageOf } from '../failure.ts';
 import { coloured, type Io, say } from '../io.ts';
 import { openApplication } from '../open-application.ts';
@@ -18,7 +18,6 @@ export default {
     'whoever changes what is open saves it again, and whoever reviews the change sees the lines.',
     'No database is opened. Colours appear on a terminal only; NO_COLOR=1 and FORCE_COLOR=1 say otherwise.',
   ],
-  positionals: [directoryPositional],
   options: {
     json: { doc: 'Print JSON, the same as --format json.' },
     format: { value: 'FORMAT', doc: 'How to print it: text, markdown or json. Default: text.' },

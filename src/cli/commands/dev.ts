@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { packageRoot } from '../../package-root.ts';
 import { listenOn, listenOptions } from '../arguments.ts';
-import { type Command, directoryPositional } from '../command.ts';
+import type { Command } from '../command.ts';
 import { type Io, say } from '../io.ts';
 import { applicationDirectory } from '../open-application.ts';
 import { watchApplication } from '../watch-application.ts';
@@ -13,7 +13,6 @@ export default {
     'Answers tell in Server-Timing what their time was spent on.',
     'Everything else is as with "declarest serve".',
   ],
-  positionals: [directoryPositional],
   options: listenOptions,
   exitCodes: { 0: 'stopped when asked to', 1: 'the directory holds no application', 2: 'the call is at fault' },
   example: 'declarest dev my-application --port 8080',

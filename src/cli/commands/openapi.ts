@@ -1,12 +1,10 @@
-import { type Command, directoryPositional, isGiven, usualExitCodes } from '../command.ts';
+import { type Command, isGiven } from '../command.ts';
 import { say } from '../io.ts';
 import { describeApplication } from '../open-application.ts';
 
 export default {
   details: ['It is made from the plans that answer requests. No database is opened and no file is written.'],
-  positionals: [directoryPositional],
   options: { yaml: { doc: 'Print YAML in place of JSON.' } },
-  exitCodes: usualExitCodes,
   example: 'declarest openapi my-application > openapi.json',
 
   async run(given, io) {

@@ -6,7 +6,7 @@ import { type LogLevel, logLevels } from '../../declaration/types.ts';
 import { dialectOf } from '../../dialect/dialect.ts';
 import type { ServerParts } from '../../server.ts';
 import { integerOption, listenOn, listenOptions } from '../arguments.ts';
-import { type Command, directoryPositional, type Given, isGiven, optionValue } from '../command.ts';
+import { type Command, type Given, isGiven, optionValue } from '../command.ts';
 import { ApplicationFailure, CallFailure, type ExitCode, Failure, messageOf } from '../failure.ts';
 import { type Io, say } from '../io.ts';
 import { applicationDirectory, openApplication } from '../open-application.ts';
@@ -20,7 +20,6 @@ export default {
     '--workers N runs N processes, and starts another where one ends; a signal to this process ends them all.',
     'A database that is out of reach is waited for: requests are answered with 503 until it is there.',
   ],
-  positionals: [directoryPositional],
   options: {
     ...listenOptions,
     timing: { doc: 'Answers tell in Server-Timing what their time was spent on, whatever is declared; never in production.' },
