@@ -1,4 +1,3 @@
-import type { User } from '../access/user.ts';
 import type { Application } from '../application.ts';
 import { askedNames } from '../declaration/names/list-names.ts';
 import type { HttpMethod } from '../declaration/types.ts';
@@ -88,11 +87,9 @@ function routeOf({ record, format, params }: Match, method: string, { needsEntit
 
 function callerOf({ user, authenticationError: error }: Recording, by: Caller['by']): Caller {
   const refused = error === null ? null : error instanceof Error ? error.message : String(error);
-  return { by, user: user ? callingUser(user) : null, refused };
-}
-
-function callingUser({ id, roles, ...claims }: User): Caller['user'] {
-  return { id, roles: [...roles], claims: Object.keys(claims) };
+  if (!user) return { by, user: null, refused };
+  const { id, roles, ...claims } = user;
+  return { by, user: { id, roles: [...roles], claims: Object.keys(claims) }, refused };
 }
 
 /** The built-in voter does not look at the subject, so a compiled read does not hand it one; it is the entity of the path all the same. */

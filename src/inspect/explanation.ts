@@ -64,16 +64,14 @@ export interface ExplainedRoute {
 export interface Caller {
   /** Whether a credential was sent, a user was given in place of one, or neither. */
   readonly by: 'credential' | 'given' | 'nobody';
-  readonly user: CallingUser | null;
+  readonly user: {
+    readonly id: string | number;
+    readonly roles: readonly string[];
+    /** The names of all other claims. */
+    readonly claims: readonly string[];
+  } | null;
   /** Why a credential was refused. */
   readonly refused: string | null;
-}
-
-export interface CallingUser {
-  readonly id: string | number;
-  readonly roles: readonly string[];
-  /** The names of whatever else is known of the user. */
-  readonly claims: readonly string[];
 }
 
 export type Step = StatementStep | CheckStep | CallStep;

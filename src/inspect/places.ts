@@ -4,7 +4,7 @@ import { label } from '../declaration/source.ts';
 import type { Catalog, Exported, Path } from '../declaration/types.ts';
 import { classOf, escaped, isText, memberOf, namesOf, schemaOf } from '../model/model-source.ts';
 import type { SourceText } from '../model/source-text.ts';
-import { type SourceFile, SourceFiles } from '../openapi/source-files.ts';
+import { type SourceFile, sourceFiles } from '../openapi/source-files.ts';
 
 /** Something and where it was declared. */
 export interface Declared<Value> {
@@ -15,11 +15,11 @@ export interface Declared<Value> {
 /** Says where an application declares what it declares: `config/apis.yaml:12:9`, `src/models/person.ts:31`, or the dotted name of the thing. */
 export class Places {
   readonly #application: Application;
-  readonly #files: SourceFiles;
+  readonly #fileOf: ReturnType<typeof sourceFiles>;
 
   constructor(application: Application) {
     this.#application = application;
-    this.#files = new SourceFiles(application.directory);
+    this.#fileOf = sourceFiles(application.directory);
   }
 
   /** Where a value of the configuration is written; of what is not written, where the thing around it is. */
@@ -109,7 +109,7 @@ export class Places {
 
   #moduleOf(kind: keyof Catalog, name: string): SourceFile | null {
     const found = this.#application.catalog[kind].find((exported: Exported) => exported.name === name);
-    return found ? this.#files.of(found) : null;
+    return found ? this.#fileOf(found) : null;
   }
 }
 

@@ -2,17 +2,17 @@ import type { EntityMetadata } from '@mikro-orm/core';
 import type { Catalog } from '../declaration/types.ts';
 import { classOf, memberOf, namesOf, schemaOf } from '../model/model-source.ts';
 import type { SourceText } from '../model/source-text.ts';
-import { SourceFiles } from './source-files.ts';
+import { sourceFiles } from './source-files.ts';
 
 /**
  * The documentation comments on the models of an application, and on their properties. Where it is not certain what a comment is about,
  * it is about nothing.
  */
 export function sourceComments(directory: string, { models }: Pick<Catalog, 'models'>) {
-  const files = new SourceFiles(directory);
+  const fileOf = sourceFiles(directory);
   const textOf = (model: string): SourceText | null => {
     const [found, ...others] = models.filter(({ name }) => name === model);
-    return found && others.length === 0 ? (files.of(found)?.text ?? null) : null;
+    return found && others.length === 0 ? (fileOf(found)?.text ?? null) : null;
   };
   return (meta: EntityMetadata, property?: string): string | undefined => {
     for (const name of property === undefined ? [meta.className] : namesOf(meta.class)) {
