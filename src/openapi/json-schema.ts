@@ -116,6 +116,18 @@ function withNullType(schema: JsonSchema): JsonSchema {
   return { ...schema, type: [...new Set([schema.type, 'null'].flat())] };
 }
 
+export function anyOf(schemas: readonly JsonSchema[]): JsonSchema {
+  return schemas.length === 1 ? (schemas[0] as JsonSchema) : { anyOf: schemas };
+}
+
+export function listIf(many: boolean, item: JsonSchema): JsonSchema {
+  return many ? { type: 'array', items: item } : item;
+}
+
+export function withDescription(schema: JsonSchema, description: string | undefined): JsonSchema {
+  return description === undefined ? schema : { ...schema, description };
+}
+
 /** An object that holds these properties and no others. */
 export function objectSchema(
   properties: Readonly<Record<string, JsonSchema>>,

@@ -9,7 +9,7 @@ import { maxValueLength } from '../route/requirement.ts';
 import { contentTypes, isExport } from '../serialization/formats.ts';
 import { itemClasses, itemMethods } from './associations.ts';
 import { Headers, type HeadersOf, type ResponseHeader } from './headers.ts';
-import { type JsonSchema, valueSchema } from './json-schema.ts';
+import { anyOf, type JsonSchema, valueSchema } from './json-schema.ts';
 import { listParameters } from './list-parameters.ts';
 import { type Operation, ownerOf } from './operations.ts';
 import { anyProblemSchema, type ProblemStatus, problemMediaType, problemResponse, problemResponses } from './problems.ts';
@@ -167,8 +167,7 @@ export class OperationWriter {
     const { mapper } = this.#described;
     if (!meta || !action?.association || !Object.hasOwn(meta.properties, action.association.property)) return {};
     if (itemMethods(mapper, meta, action.association.property, method === 'DELETE' ? 'remove' : 'add').length > 0) return {};
-    const schemas = itemClasses(mapper, meta, action.association).map((target) => this.schemas.read.of(target));
-    return schemas.length === 1 ? (schemas[0] as JsonSchema) : { anyOf: schemas };
+    return anyOf(itemClasses(mapper, meta, action.association).map((target) => this.schemas.read.of(target)));
   }
 
   /** What code of the application answers that the declaration knows nothing of. */

@@ -13,10 +13,10 @@ import type {
 import { metaOf, sameLine } from '../model/hierarchy.ts';
 import type { RouteRecord } from '../route/record.ts';
 import { Components, type SchemaContext } from './components.ts';
-import { type JsonSchema, mapRefs } from './json-schema.ts';
-import { ReadSchemas } from './read-schemas.ts';
+import { type JsonSchema, listIf, mapRefs } from './json-schema.ts';
+import { readSchemas } from './read-schemas.ts';
 import { sourceComments } from './source-comments.ts';
-import { WriteSchemas } from './write-schemas.ts';
+import { writeSchemas } from './write-schemas.ts';
 
 export interface SchemaSource {
   readonly declaration: Declaration;
@@ -35,8 +35,8 @@ export interface Described extends SchemaSource {
 export class Schemas {
   readonly components = new Components();
   readonly describe: SchemaContext['describe'];
-  readonly read: ReadSchemas;
-  readonly write: WriteSchemas;
+  readonly read: ReturnType<typeof readSchemas>;
+  readonly write: ReturnType<typeof writeSchemas>;
   readonly #mapper: Mapper;
 
   constructor({ catalog, declaration, directory, mapper }: SchemaSource) {
@@ -52,8 +52,8 @@ export class Schemas {
       describe: this.describe,
       denormalizes: (meta, property) => denormalizerOf(denormalizers, meta, property) !== undefined,
     };
-    this.read = new ReadSchemas(context);
-    this.write = new WriteSchemas(context);
+    this.read = readSchemas(context);
+    this.write = writeSchemas(context);
   }
 
   body(api: ApiDeclaration, action: ActionDeclaration, declared: DescribedDeclaration): JsonSchema {
@@ -66,7 +66,7 @@ export class Schemas {
     if (declared.kind !== 'model') return this.#plain(`${nameOf(api, action)}Result`, declared, 'output');
     const meta = metaOf(this.#mapper, declared.model.value);
     if (declared.as === 'collection') return this.read.collection(meta, api);
-    return declared.as === 'list' ? { type: 'array', items: this.read.of(meta) } : this.read.of(meta);
+    return listIf(declared.as === 'list', this.read.of(meta));
   }
 
   #plain(name: string, declared: Exclude<DescribedDeclaration, { kind: 'model' }>, direction: 'input' | 'output'): JsonSchema {
