@@ -16,7 +16,7 @@ import { reasonOf, type Watched } from './reason.ts';
 import { type Recording, Stopped } from './recorder.ts';
 import { actionKinds, actionOf } from './route-action.ts';
 
-/** Puts what was seen of a request into words and lists. */
+/** Turns the recording of a request into an explanation. */
 export async function describe(watched: Watched): Promise<Explanation> {
   const { application, asked, database, recording } = watched;
   const { method, path } = asked;
@@ -46,14 +46,14 @@ export async function describe(watched: Watched): Promise<Explanation> {
   };
 }
 
-/** Where a write was stopped; null where the request came to its end. */
+/** The step before which a write was stopped; null if the request ran to its end. */
 function stopOf({ asked, recording: { error } }: Watched): { readonly before: Stopped['before'] | 'database' } | null {
   if (error instanceof Stopped) return error;
   if (isReadOnlyError(error)) return { before: 'database' };
   return error instanceof Problem && error.code === 'invalid_body' && !asked.hasBody ? { before: 'body' } : null;
 }
 
-/** Whether the database refused to change something because it was opened to be read. */
+/** Whether the database rejected a write because the connection is read-only. */
 function isReadOnlyError(error: unknown): boolean {
   return error instanceof Error && (databaseErrors.isReadOnly(error) || isReadOnlyError(error.cause));
 }
@@ -67,10 +67,11 @@ function handlerWrites(match: Match | null): Reason {
   };
 }
 
-function routeOf({ record, format, params }: Match, method: string, { needsEntity }: Watched): ExplainedRoute {
+function routeOf({ record, format, params }: Match, method: string, { plans }: Watched): ExplainedRoute {
   const { name, path, controller, handler, roles } = record;
   const reads = method === 'GET' || method === 'HEAD';
-  const planned = reads && (handler === 'indexApi' || handler === 'entityApi') ? needsEntity(record) : undefined;
+  // only reads of default actions are planned
+  const planned = reads ? plans.get(record) : undefined;
   return {
     name,
     path,
@@ -92,7 +93,7 @@ function callerOf({ user, authenticationError: error }: Recording, by: Caller['b
   return { by, user: { id, roles: [...roles], claims: Object.keys(claims) }, refused };
 }
 
-/** The built-in voter does not look at the subject, so a compiled read does not hand it one; it is the entity of the path all the same. */
+/** A compiled read passes no subject to the built-in voter, which ignores it. The subject is the entity of the path anyway. */
 function named(steps: readonly Step[], match: Match | null): readonly Step[] {
   const { api, single } = match?.record ?? {};
   if (!api || !single) return steps;
@@ -113,7 +114,7 @@ function fieldsOf({ mapper }: Application, match: Match | null, method: string, 
   };
 }
 
-/** The code and the detail of a problem: the one that was thrown, since HEAD is answered without a body, or else the one that came. */
+/** The code and the detail of a thrown problem, or of a problem document: a response to HEAD has no body. */
 function problemOf(found: unknown): { code: string; detail: string } | null {
   if (found instanceof Problem) return { code: found.code, detail: found.message };
   const { code, detail } = (found ?? {}) as { code?: unknown; detail?: unknown };

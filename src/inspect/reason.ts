@@ -14,19 +14,14 @@ export interface Watched {
   readonly application: Application;
   readonly database: ExplainedDatabase;
   readonly recording: Recording;
-  readonly needsEntity: (record: RouteRecord) => string | null | undefined;
+  readonly plans: ReadonlyMap<RouteRecord, string | null>;
   readonly answer: Received;
-  readonly asked: {
-    readonly method: string;
-    readonly path: string;
-    readonly hasBody: boolean;
-    readonly by: Caller['by'];
-  };
+  readonly asked: { readonly method: string; readonly path: string; readonly hasBody: boolean; readonly by: Caller['by'] };
 }
 
-interface Refused extends Watched {
+interface Refused extends Pick<Watched, 'answer' | 'application' | 'recording'> {
   readonly match: Match | null;
-  /** The problem document of the answer; null where there is none. */
+  /** The problem document of the response; null if it has none. */
   readonly problem: { readonly code: string; readonly detail: string } | null;
 }
 

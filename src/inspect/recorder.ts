@@ -64,7 +64,8 @@ function openCheck(roles: readonly string[], subject: unknown, strategy: string)
 /** Watches one request at a time. */
 export class Recorder implements Observer {
   readonly #within = new AsyncLocalStorage<Within>();
-  readonly #plans = new Map<RouteRecord, string | null>();
+  /** Why the reads of a route are not compiled; null if they are. */
+  readonly plans = new Map<RouteRecord, string | null>();
   #recording: Recording | null = null;
   #secrets: readonly string[] = [];
   #given: User | undefined;
@@ -85,11 +86,6 @@ export class Recorder implements Observer {
       this.#recording = null;
     }
     return recording;
-  }
-
-  /** Why a route's reads are not compiled; null if they are, undefined if the route has none. */
-  needsEntity(record: RouteRecord): string | null | undefined {
-    return this.#plans.get(record);
   }
 
   statement(sql: string, parameters: readonly unknown[]): void {
@@ -166,7 +162,7 @@ export class Recorder implements Observer {
   }
 
   planned(record: RouteRecord, needsEntity: string | null): void {
-    this.#plans.set(record, needsEntity);
+    this.plans.set(record, needsEntity);
   }
 
   failed(error: unknown): void {
