@@ -1,11 +1,7 @@
 import { type Command, commandDefaults, type LoadedCommand } from './command.ts';
 
-/** A command that is not loaded yet: the help of the program needs no more than this, and so is quick. */
-export interface CommandEntry {
-  readonly name: string;
-  readonly summary: string;
-  readonly load: () => Promise<LoadedCommand>;
-}
+/** A command that is not loaded yet: the help of the program needs no more, and stays quick. */
+export type CommandEntry = ReturnType<typeof entry>;
 
 /** Every command, in the order of the help. */
 export const commands: readonly CommandEntry[] = [
@@ -22,6 +18,6 @@ export const commands: readonly CommandEntry[] = [
   entry('token', 'Print a token that the application accepts.', () => import('./commands/token.ts')),
 ];
 
-function entry(name: string, summary: string, load: () => Promise<{ readonly default: Command }>): CommandEntry {
-  return { name, summary, load: async () => ({ ...commandDefaults, ...(await load()).default }) };
+function entry(name: string, summary: string, load: () => Promise<{ readonly default: Command }>) {
+  return { name, summary, load: async (): Promise<LoadedCommand> => ({ ...commandDefaults, ...(await load()).default }) };
 }

@@ -1,13 +1,6 @@
 import { type FSWatcher, lstatSync, readdirSync, statSync, watch } from 'node:fs';
 import { join } from 'node:path';
 
-/** Tells what changes in an application. */
-export interface ApplicationWatcher {
-  /** Resolves with the changed files, relative to the application, once there are any and nothing has changed for a moment. */
-  next(): Promise<readonly string[]>;
-  close(): void;
-}
-
 const folders = ['config', 'src'];
 
 /** Milliseconds without a change after which an edit counts as done. */
@@ -16,7 +9,8 @@ const quiet = 100;
 /** Hidden files, what editors put beside a file while they save it, and what is installed. */
 const ignored = /(^|\/)(\.[^/]*|node_modules|4913)(\/|$)|~$/;
 
-export function watchApplication(directory: string): ApplicationWatcher {
+/** Watches the files of an application. */
+export function watchApplication(directory: string) {
   const watchers = new Map<string, FSWatcher>();
   const changed = new Set<string>();
   let timer: NodeJS.Timeout | undefined;
@@ -76,12 +70,13 @@ export function watchApplication(directory: string): ApplicationWatcher {
   for (const folder of folders) watchFolder(folder);
 
   return {
+    /** Resolves with the changed files, relative to the application, once nothing has changed for a moment. */
     next: () =>
-      new Promise((resolve) => {
+      new Promise<readonly string[]>((resolve) => {
         waiting = resolve;
         deliver();
       }),
-    close() {
+    close(): void {
       clearTimeout(timer);
       top.close();
       for (const watcher of watchers.values()) watcher.close();

@@ -8,11 +8,6 @@ import { type Io, say } from './io.ts';
 /** Says to a process that it is one of several, and which: 1, 2, and so on. */
 const marker = 'DECLAREST_WORKER';
 
-/** What a worker tells once it listens. */
-interface Listening {
-  readonly listening: string;
-}
-
 /** Milliseconds after which a worker that ended is started again: at first at once, and later each time it ended soon. */
 const firstPause = 100;
 const longestPause = 10_000;
@@ -35,7 +30,7 @@ export function workerName(): string {
 
 /** Tells the process that started this one where it listens. */
 export function tellListening(address: string): void {
-  process.send?.({ listening: address } satisfies Listening);
+  process.send?.({ listening: address });
 }
 
 /**
@@ -91,7 +86,7 @@ export async function runWorkers(
     const startedAt = performance.now();
     let isListening = false;
     workers.add(worker);
-    worker.on('message', (message: Partial<Listening>) => {
+    worker.on('message', (message: { listening?: unknown } | null) => {
       if (typeof message?.listening !== 'string' || isListening) return;
       isListening = true;
       if (++listening === count) onListening(message.listening);

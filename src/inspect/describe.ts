@@ -1,4 +1,5 @@
 import type { Application } from '../application.ts';
+import { accessorsFor } from '../change/accessors.ts';
 import { askedNames } from '../declaration/names/list-names.ts';
 import type { HttpMethod } from '../declaration/types.ts';
 import { databaseErrors } from '../dialect/errors.ts';
@@ -8,13 +9,13 @@ import { readGroups } from '../model/groups.ts';
 import { metaOf } from '../model/hierarchy.ts';
 import { explainMatch } from '../route/explain-match.ts';
 import type { Match } from '../route/match.ts';
+import type { RouteRecord } from '../route/record.ts';
 import type { Caller, ExplainedFields, ExplainedRoute, Explanation, Reason, Step } from './explanation.ts';
 import { innermostPaths, pathsIn, readableFields, writableFields } from './fields.ts';
 import { parsedJson } from './json.ts';
-import { nextSteps, statusOf } from './next-steps.ts';
 import { reasonOf, type Watched } from './reason.ts';
 import { type Recording, Stopped } from './recorder.ts';
-import { actionKinds, actionOf } from './route-action.ts';
+import { actionKinds, actionOf, isOverridden } from './route-action.ts';
 
 /** Turns the recording of a request into an explanation. */
 export async function describe(watched: Watched): Promise<Explanation> {
@@ -119,4 +120,41 @@ function problemOf(found: unknown): { code: string; detail: string } | null {
   if (found instanceof Problem) return { code: found.code, detail: found.message };
   const { code, detail } = (found ?? {}) as { code?: unknown; detail?: unknown };
   return typeof code === 'string' && typeof detail === 'string' ? { code, detail } : null;
+}
+
+/** The status of a write that succeeds; null if application code decides. */
+function statusOf({ action, handler }: RouteRecord, method: string): number | null {
+  if (handler === 'indexApi') return 201;
+  if (handler === 'entityApi') return method === 'DELETE' ? 204 : 200;
+  return action?.association && handler === 'addRemoveApi' ? 200 : null;
+}
+
+/** The steps that a stopped write would go on with. */
+function nextSteps(record: RouteRecord, method: string, before: Stopped['before'], application: Application): readonly string[] {
+  if (before === 'handler') return [`${record.controller}.${record.handler}, which is not run: it may do more than write`];
+  const hook = (name: 'onAfterValidation' | 'onAfterFlush' | 'onBeforeSerialize') =>
+    record.api && isOverridden(record.api, name) ? [`${record.controller}.${name}`] : [];
+  const later = [...hook('onAfterFlush'), ...hook('onBeforeSerialize')];
+  if (record.handler === 'entityApi' && method === 'DELETE')
+    return ['delete the row, in one transaction', ...later, 'answer 204'];
+  const reading = record.action?.association
+    ? ['hold the row', 'find the item that the body names', changeOf(record, method, application)]
+    : ['read the body within the group write'];
+  const write = record.handler === 'indexApi' ? 'insert the row' : 'update the row';
+  return [
+    ...(before === 'body' ? [...reading, 'validate'] : []),
+    ...hook('onAfterValidation'),
+    record.action?.association ? 'write what changed, and commit' : `${write}, in one transaction`,
+    ...later,
+    `answer ${statusOf(record, method)} with ${record.action?.association ? 'the item' : 'the row'} in the group read`,
+  ];
+}
+
+/** `Course.addTag` */
+function changeOf({ action, api }: RouteRecord, method: string, { mapper }: Application): string {
+  const what = method === 'POST' ? 'add' : 'remove';
+  const property = action?.association?.property ?? '';
+  const meta = api && metaOf(mapper, api.class.value);
+  const own = meta ? accessorsFor(meta, property)?.methods.find((name) => name.startsWith(what)) : undefined;
+  return own ? `${meta?.className}.${own}` : `${what} it ${what === 'add' ? 'to' : 'from'} ${property}`;
 }

@@ -22,12 +22,7 @@ interface Operation {
   readonly responses: Readonly<Record<string, { content?: Readonly<Record<string, { schema: JsonSchema }>> }>>;
 }
 
-interface Call {
-  readonly record: RouteRecord;
-  readonly method: string;
-  readonly path: string;
-  readonly operation: Operation;
-}
+type Call = ReturnType<typeof callsOf>[number];
 
 /** The source of a client in TypeScript that needs nothing but `fetch`: the same text for the same application. */
 export function clientSource(document: OpenApiDocument, records: readonly RouteRecord[]): string {
@@ -56,7 +51,7 @@ export function clientSource(document: OpenApiDocument, records: readonly RouteR
 }
 
 /** Every operation that answers in JSON. */
-function callsOf(document: OpenApiDocument, records: readonly RouteRecord[]): Call[] {
+function callsOf(document: OpenApiDocument, records: readonly RouteRecord[]) {
   const paths = document.paths as Readonly<Record<string, Readonly<Record<string, Operation>>>>;
   return records.flatMap((record) => {
     const path = record.path.replace('{_format}', 'json');

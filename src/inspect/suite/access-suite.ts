@@ -76,12 +76,7 @@ async function loadOn(databaseUrl: string, { prepare, ...options }: AccessSuiteO
 }
 
 /** A method of a route, with everything that its requests are checked against. */
-interface Subject {
-  readonly route: RouteAccess;
-  readonly record: RouteRecord;
-  readonly roles: readonly string[];
-  readonly shape: Shape;
-}
+type Subject = ReturnType<typeof subjectOf>;
 
 /** A caller: the user as the application sees it, or null without a credential. */
 interface Actor {
@@ -244,7 +239,7 @@ class AccessSuite {
   }
 }
 
-function subjectOf(route: RouteAccess, routes: readonly RouteAccess[], records: readonly RouteRecord[]): Subject {
+function subjectOf(route: RouteAccess, routes: readonly RouteAccess[], records: readonly RouteRecord[]) {
   // HEAD reveals whether GET would respond, so it requires the roles of GET too
   const guards = routes.filter(
     ({ method, name }) => name === route.name && (method === route.method || (route.method === 'HEAD' && method === 'GET')),

@@ -10,13 +10,6 @@ import { escapeHtml, htmlPage, pageHeaders } from './html.ts';
 
 export type DocsPage = ReturnType<typeof makeDocsPage>;
 
-interface Shown {
-  readonly path: string;
-  readonly docs: string;
-  /** Whether there is a page to go back to. */
-  readonly home: boolean;
-}
-
 /** The page loads nothing from other origins, and sends nothing to them. */
 const policy = [
   "default-src 'none'",
@@ -36,7 +29,11 @@ const types = {
 } as const;
 
 /** The docs page and its files, by name. The names have hashes of the contents, so that browsers can cache them for ever. */
-export function makeDocsPage(telling: Described, info: Info, { path, docs, home }: Shown) {
+export function makeDocsPage(
+  telling: Described,
+  info: Info,
+  { path, docs, home }: { path: string; docs: string; home: boolean },
+) {
   const files = new Map<string, Kept>();
   const folder = posix.basename(docs);
   const add = (name: string, ending: keyof typeof types, file: string): string => {
