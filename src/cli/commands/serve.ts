@@ -110,10 +110,9 @@ async function serveBy(several: Several, count: number, given: Given, io: Io): P
   );
   const args = [applicationDirectory(given.positionals.dir, io), ...options];
   const onListening = (address: string) => announceListening(application, address, io);
-  const relay = server.metrics ? new (await import('../shared-metrics.ts')).MetricsRelay() : null;
-  const onStart = relay ? relay.add.bind(relay) : undefined;
-  const told = { onListening, onStart };
-  await several.runWorkers({ count, args, shutdownTimeout: server.shutdownTimeout, ...told }, stopped, io);
+  const onStart = server.metrics ? (await import('../shared-metrics.ts')).relayMetrics() : undefined;
+  const { shutdownTimeout } = server;
+  await several.runWorkers({ count, args, shutdownTimeout, onListening, onStart }, stopped, io);
   return 0;
 }
 

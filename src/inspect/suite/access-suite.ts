@@ -12,7 +12,7 @@ import type { Identifier } from '../../model/identifier.ts';
 import { explainMatch } from '../../route/explain-match.ts';
 import type { RouteRecord } from '../../route/record.ts';
 import { type AccessMatrix, accessMatrix, type RouteAccess } from '../compare/matrix.ts';
-import { SuiteCoverage } from './suite-coverage.ts';
+import { suiteCoverage } from './suite-coverage.ts';
 import { leaksOf, type Shape, shapeOfPaths, shapeOfRoute, shapesOfModels } from './suite-fields.ts';
 import type { Judgement } from './suite-judge.ts';
 import { type SuiteDatabase, SuiteServer } from './suite-server.ts';
@@ -92,7 +92,7 @@ class AccessSuite {
   readonly #subjects: readonly Subject[];
   readonly #actors: readonly Actor[];
   readonly #models: readonly Shape[];
-  readonly #coverage: SuiteCoverage;
+  readonly #coverage: ReturnType<typeof suiteCoverage>;
   /** Test runners may run tests concurrently; the writes of one must not affect another. */
   #turn: Promise<unknown> = Promise.resolve();
 
@@ -104,7 +104,7 @@ class AccessSuite {
     this.#subjects = matrix.routes.map((route) => subjectOf(route, matrix.routes, application.records));
     this.#actors = actorsOf(matrix, options.actors ?? {}, options.userId ?? 0);
     this.#models = shapesOfModels(application.mapper);
-    this.#coverage = new SuiteCoverage(this.#actors.length, options);
+    this.#coverage = suiteCoverage(this.#actors.length, options);
   }
 
   register(runner: AccessSuiteOptions['test']): void {

@@ -29,38 +29,31 @@ const mostRows = 20;
  * Predicts the result of a request from the declaration, the voters and `customizeQuery` alone, without the code that decides in the
  * application.
  */
-export class Judge {
-  readonly #application: Application;
-
-  constructor(application: Application) {
-    this.#application = application;
-  }
-
+export function judgeOf({ declaration, mapper, voters }: Application) {
   /** The keys of the first rows that a route's path can name; null if the path names none. */
-  async rowsOf(record: RouteRecord): Promise<readonly Identifier[] | null> {
+  async function rowsOf(record: RouteRecord): Promise<readonly Identifier[] | null> {
     if (!record.api || !record.single) return null;
-    const meta = metaOf(this.#application.mapper, record.api.class.value);
-    const rows = await this.#application.mapper.em
-      .fork()
-      .find(meta.class, {} as never, { limit: mostRows, orderBy: { [keyOf(meta).name]: 'asc' } as never });
+    const meta = metaOf(mapper, record.api.class.value);
+    const orderBy = { [keyOf(meta).name]: 'asc' } as never;
+    const rows = await mapper.em.fork().find(meta.class, {} as never, { limit: mostRows, orderBy });
     return rows.map((row) => helper(row as object).getPrimaryKey() as Identifier);
   }
 
   /** Judges a request for each of some rows, or for none. */
-  async judge(
+  async function judge(
     record: RouteRecord,
     roles: readonly string[],
     keys: readonly Identifier[] | null,
     user: User | null,
     request: ApiRequest,
   ): Promise<readonly Judgement[]> {
-    const decided = (subject: object | null) => this.#decide(subject, roles, user, request);
+    const decided = (subject: object | null) => decide(subject, roles, user, request);
     if (keys === null || !record.api) return [{ key: null, ...(await decided(null)) }];
-    const meta = metaOf(this.#application.mapper, record.api.class.value);
-    const state = new RequestState(request, this.#application.mapper);
+    const meta = metaOf(mapper, record.api.class.value);
+    const state = new RequestState(request, mapper);
     const among = { [keyOf(meta).name]: { $in: keys } } as never;
     const rows = new Map(((await state.em.find(meta.class, among)) as object[]).map((row) => [keyText(row), row]));
-    const query = await this.#restricted(record, meta, state, request);
+    const query = await restricted(record, meta, state, request);
     if (query && isPlain(query)) query.andWhere(among);
     const visible = query ? new Set(((await query.getResultList()) as object[]).map(keyText)) : rows;
     const judgements: Judgement[] = [];
@@ -73,18 +66,17 @@ export class Judge {
   }
 
   /** The number of rows that a list has for a request. */
-  async count(record: RouteRecord, request: ApiRequest): Promise<number> {
-    const { mapper } = this.#application;
+  async function count(record: RouteRecord, request: ApiRequest): Promise<number> {
     const meta = metaOf(mapper, record.api?.class.value);
     const state = new RequestState(request, mapper);
-    const query = await this.#restricted(record, meta, state, request);
+    const query = await restricted(record, meta, state, request);
     if (query === null) return state.em.count(meta.class);
     const keys = ((await query.getResultList()) as object[]).map((row) => helper(row).getPrimaryKey());
     // the mapper applies the default filters of models
     return state.em.fork().count(meta.class, { [keyOf(meta).name]: { $in: keys } } as never);
   }
 
-  async #decide(
+  async function decide(
     subject: object | null,
     roles: readonly string[],
     user: User | null,
@@ -93,18 +85,18 @@ export class Judge {
     const own = new Map<string, boolean>();
     const missing: string[] = [];
     for (const role of roles) {
-      const voters = this.#application.voters.votersFor(role);
+      const judges = voters.votersFor(role);
       const votes: Vote[] = [];
-      for (const voter of voters) votes.push(await voter.vote(role, subject, user, request));
-      const decision = decides(this.#application.declaration.security.strategy, votes);
-      if (voters.some((voter) => !(voter instanceof RoleVoter))) own.set(role, decision);
+      for (const voter of judges) votes.push(await voter.vote(role, subject, user, request));
+      const decision = decides(declaration.security.strategy, votes);
+      if (judges.some((voter) => !(voter instanceof RoleVoter))) own.set(role, decision);
       if (!decision) missing.push(role);
     }
     return { verdict: missing.length === 0 ? 'granted' : 'refused', missing, own };
   }
 
   /** The query of the list as `customizeQuery` leaves it; null if the controller restricts nothing. */
-  async #restricted(
+  async function restricted(
     { action, api }: RouteRecord,
     meta: EntityMetadata,
     state: RequestState,
@@ -117,6 +109,8 @@ export class Judge {
     const returned = await withState(state, () => controller.customizeQuery(action?.name ?? '', request, query as never));
     return returned instanceof QueryBuilder ? (returned as AnyQueryBuilder) : query;
   }
+
+  return { rowsOf, judge, count };
 }
 
 function keyText(row: object): string {

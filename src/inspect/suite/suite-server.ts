@@ -4,7 +4,7 @@ import type { ApiRequest } from '../../access/user.ts';
 import type { Application } from '../../application.ts';
 import { Problem } from '../../errors.ts';
 import { serverOf } from '../../server.ts';
-import { Judge } from './suite-judge.ts';
+import { judgeOf } from './suite-judge.ts';
 import { sendRequest, type TestRequest, type TestResponse } from './test-client.ts';
 
 /** A new and empty database, and the way to remove it. */
@@ -15,7 +15,7 @@ export interface SuiteDatabase {
 
 interface Running {
   readonly application: Application;
-  readonly judge: Judge;
+  readonly judge: ReturnType<typeof judgeOf>;
   readonly url: string;
   close(): Promise<void>;
 }
@@ -91,7 +91,7 @@ export class SuiteServer {
     this.#written = false;
     return {
       application,
-      judge: new Judge(application),
+      judge: judgeOf(application),
       url: `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`,
       close: async () => {
         await app.close();
