@@ -57,10 +57,37 @@ export type AccessSuiteOptions = (Omit<DirectoryOptions, 'databaseUrl'> | Omit<C
  * await accessSuite({ directory: join(import.meta.dirname, '..'), test, afterAll });
  */
 export async function accessSuite(options: AccessSuiteOptions): Promise<void> {
-  const { test, afterAll } = options;
-  const suite = new AccessSuite(await loadOn('sqlite::memory:', options), options);
-  afterAll(() => suite.close());
-  suite.register(test);
+  const application = await loadOn('sqlite::memory:', options);
+  const matrix = accessMatrix(application);
+  const server = new SuiteServer((url, onStatement) => loadOn(url, { ...options, onStatement }), options.database);
+  const actors = actorsOf(matrix, options.actors ?? {}, options.userId ?? 0);
+  const coverage = suiteCoverage(actors.length, options);
+  const suite = { application, options, server, models: shapesOfModels(application.mapper) };
+  // test runners may run tests concurrently; the writes of one must not affect another
+  let turn: Promise<unknown> = Promise.resolve();
+  const test = (title: string, work: () => Promise<void>) =>
+    options.test(title, () => {
+      const done = turn.then(work, work);
+      turn = done.catch(() => undefined);
+      return done;
+    });
+
+  options.afterAll(async () => {
+    await turn;
+    await server.close();
+    await application.mapper.close();
+  });
+  for (const route of matrix.routes) {
+    const subject = subjectOf(route, matrix.routes, application.records);
+    for (const actor of actors)
+      test(`${route.method} ${route.path} as ${actor.title}`, async () =>
+        coverage.note(route, actor.title, await judgedRows(suite, subject, actor)));
+  }
+  for (const { method, record } of disabledMethods(application.records))
+    test(`${method} ${record.path} is not enabled`, () => checkDisabled(suite, actors, method, record));
+  test('every route that asks for roles was granted to somebody and refused to somebody', async () =>
+    coverage.checkRoutes(matrix.routes));
+  test('voters that are asked about rows tell one from another', async () => coverage.checkVoters());
 }
 
 async function loadOn(databaseUrl: string, { prepare, ...options }: AccessSuiteOptions): Promise<Application> {
@@ -85,158 +112,123 @@ interface Actor {
   readonly user: User | null;
 }
 
-class AccessSuite {
-  readonly #application: Application;
-  readonly #options: AccessSuiteOptions;
-  readonly #server: SuiteServer;
-  readonly #subjects: readonly Subject[];
-  readonly #actors: readonly Actor[];
-  readonly #models: readonly Shape[];
-  readonly #coverage: ReturnType<typeof suiteCoverage>;
-  /** Test runners may run tests concurrently; the writes of one must not affect another. */
-  #turn: Promise<unknown> = Promise.resolve();
+/** What every request of a suite needs. */
+interface Suite {
+  readonly application: Application;
+  readonly options: AccessSuiteOptions;
+  readonly server: SuiteServer;
+  readonly models: readonly Shape[];
+}
 
-  constructor(application: Application, options: AccessSuiteOptions) {
-    const matrix = accessMatrix(application);
-    this.#application = application;
-    this.#options = options;
-    this.#server = new SuiteServer((url, onStatement) => loadOn(url, { ...options, onStatement }), options.database);
-    this.#subjects = matrix.routes.map((route) => subjectOf(route, matrix.routes, application.records));
-    this.#actors = actorsOf(matrix, options.actors ?? {}, options.userId ?? 0);
-    this.#models = shapesOfModels(application.mapper);
-    this.#coverage = suiteCoverage(this.#actors.length, options);
-  }
+/** The first request yields the judgements of all rows; then one more is sent for each other verdict and reason. */
+async function judgedRows(suite: Suite, subject: Subject, actor: Actor): Promise<readonly Judgement[]> {
+  const keys = await keysOf(suite, subject.record, subject.route.method);
+  const judged = keys?.length === 0 ? [] : await probe(suite, subject, actor, keys);
+  const [, ...others] = Map.groupBy(judged, ({ missing, verdict }) => JSON.stringify([verdict, missing])).values();
+  for (const [judgement] of others) await probe(suite, subject, actor, [judgement?.key as Identifier]);
+  return judged;
+}
 
-  register(runner: AccessSuiteOptions['test']): void {
-    const test = (title: string, work: () => Promise<void>) => runner(title, () => this.#inTurn(work));
-    for (const subject of this.#subjects) {
-      const { method, path } = subject.route;
-      for (const actor of this.#actors) test(`${method} ${path} as ${actor.title}`, () => this.#try(subject, actor));
-    }
-    for (const { method, record } of this.#disabled())
-      test(`${method} ${record.path} is not enabled`, () => this.#tryDisabled(method, record));
-    test('every route that asks for roles was granted to somebody and refused to somebody', async () =>
-      this.#coverage.checkRoutes(this.#subjects.map(({ route }) => route)));
-    test('voters that are asked about rows tell one from another', async () => this.#coverage.checkVoters());
-  }
+/** Sends a request for the first of some rows, or for none, and checks the response. Returns the judgements of all rows. */
+async function probe(
+  suite: Suite,
+  { record, roles, route, shape }: Subject,
+  actor: Actor,
+  keys: readonly Identifier[] | null,
+): Promise<readonly Judgement[]> {
+  const { judge } = await suite.server.running;
+  const key = keys?.[0] ?? null;
+  const path = pathOf(suite, record, key);
+  const who = `${route.method} ${path} as ${actor.title}`;
+  let judged: readonly Judgement[] = [];
+  let count: number | null = null;
+  const response = await suite.server.send(route.method, path, await requestOf(suite, route, actor), async (request) => {
+    const known = (request as { user?: { id?: unknown } | null }).user ?? null;
+    if (String(known?.id) !== String(actor.user?.id))
+      throw new Error(`${who}: the caller was taken for ${known === null ? 'nobody' : JSON.stringify(known.id)}`);
+    judged = await judge.judge(record, roles, keys, actor.user, request);
+    if (route.action === 'list') count = await judge.count(record, request);
+  });
+  const expected = judged.find((judgement) => judgement.key === key);
+  if (!expected) throw new Error(`${who}: answered ${response.status} before the route was reached${detailOf(response)}`);
+  checkStatus(who, route, expected, actor, response);
+  if (response.status >= 200 && response.status < 300) checkBody(suite, who, route, shape, response, count);
+  return judged;
+}
 
-  async close(): Promise<void> {
-    await this.#inTurn(() => this.#server.close());
-    await this.#application.mapper.close();
+function checkBody(
+  { models, options }: Suite,
+  who: string,
+  route: RouteAccess,
+  shape: Shape,
+  { json, text }: TestResponse,
+  count: number | null,
+): void {
+  if (route.method === 'HEAD') {
+    if (text !== '') throw new Error(`${who}: has a body`);
+    return;
   }
+  const leaks = leaksOf(route, json, shape, models, shapeOfPaths(options.fields?.[route.name] ?? []));
+  if (leaks.length > 0) {
+    const remedy =
+      route.read.decidedBy === null ? '' : `; if it may, say so: fields: { ${route.name}: ${JSON.stringify(leaks)} }`;
+    throw new Error(`${who}: answered with what it may not show: ${leaks.join(', ')}${remedy}`);
+  }
+  if (count !== null && json.count_is === undefined && json.count !== count)
+    throw new Error(`${who}: counted ${json.count} rows, and the caller can see ${count}`);
+}
 
-  #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
-    const turn = this.#turn.then(work, work);
-    this.#turn = turn.catch(() => undefined);
-    return turn;
-  }
+async function requestOf(suite: Suite, { action, method, name }: RouteAccess, actor: Actor): Promise<TestRequest> {
+  const given = suite.options.bodies?.[`${method} ${name}`];
+  const json = given ?? (['GET', 'HEAD'].includes(method) || action === 'delete' ? undefined : {});
+  return { ...(json !== undefined && { json }), headers: await credentialsOf(suite, actor) };
+}
 
-  /** The first request yields the judgements of all rows; then one more is sent for each other verdict and reason. */
-  async #try(subject: Subject, actor: Actor): Promise<void> {
-    const { record, route } = subject;
-    const keys = await this.#keysOf(record, route.method);
-    const judged = keys?.length === 0 ? [] : await this.#probe(subject, actor, keys);
-    this.#coverage.note(route, actor.title, judged);
-    const [, ...others] = Map.groupBy(judged, ({ missing, verdict }) => JSON.stringify([verdict, missing])).values();
-    for (const [judgement] of others) await this.#probe(subject, actor, [judgement?.key as Identifier]);
-  }
+async function credentialsOf({ application, options: { headersFor } }: Suite, { caller }: Actor) {
+  if (caller === null) return {};
+  if (headersFor) return headersFor(caller);
+  const token = await tokenFor(application, caller).catch((cause: Error) => {
+    throw new Error(`no token can be made (${cause.message}); say headersFor: (user) => ({ … })`, { cause });
+  });
+  return { authorization: `Bearer ${token}` };
+}
 
-  /** Sends a request for the first of some rows, or for none, and checks the response. Returns the judgements of all rows. */
-  async #probe(
-    { record, roles, route, shape }: Subject,
-    actor: Actor,
-    keys: readonly Identifier[] | null,
-  ): Promise<readonly Judgement[]> {
-    const key = keys?.[0] ?? null;
-    const { judge } = await this.#server.running;
-    const path = this.#pathOf(record, key);
-    const who = `${route.method} ${path} as ${actor.title}`;
-    let judged: readonly Judgement[] = [];
-    let count: number | null = null;
-    const response = await this.#server.send(route.method, path, await this.#requestOf(route, actor), async (request) => {
-      const known = (request as { user?: { id?: unknown } | null }).user ?? null;
-      if (String(known?.id) !== String(actor.user?.id))
-        throw new Error(`${who}: the caller was taken for ${known === null ? 'nobody' : JSON.stringify(known.id)}`);
-      judged = await judge.judge(record, roles, keys, actor.user, request);
-      if (route.action === 'list') count = await judge.count(record, request);
-    });
-    const expected = judged.find((judgement) => judgement.key === key);
-    if (!expected) throw new Error(`${who}: answered ${response.status} before the route was reached${detailOf(response)}`);
-    checkStatus(who, route, expected, actor, response);
-    if (response.status >= 200 && response.status < 300) this.#checkBody(who, route, shape, response, count);
-    return judged;
-  }
+function disabledMethods(records: readonly RouteRecord[]) {
+  return [...Map.groupBy(records, ({ path }) => path).values()].flatMap((same) =>
+    httpMethods
+      .filter((method) => !same.some(({ methods }) => methods.includes(method)))
+      .map((method) => ({ method, record: same[0] as RouteRecord })),
+  );
+}
 
-  #checkBody(who: string, route: RouteAccess, shape: Shape, { json, text }: TestResponse, count: number | null): void {
-    if (route.method === 'HEAD') {
-      if (text !== '') throw new Error(`${who}: has a body`);
-      return;
-    }
-    const further = shapeOfPaths(this.#options.fields?.[route.name] ?? []);
-    const leaks = leaksOf(route, json, shape, this.#models, further);
-    if (leaks.length > 0) {
-      const remedy =
-        route.read.decidedBy === null ? '' : `; if it may, say so: fields: { ${route.name}: ${JSON.stringify(leaks)} }`;
-      throw new Error(`${who}: answered with what it may not show: ${leaks.join(', ')}${remedy}`);
-    }
-    if (count !== null && json.count_is === undefined && json.count !== count)
-      throw new Error(`${who}: counted ${json.count} rows, and the caller can see ${count}`);
+async function checkDisabled(suite: Suite, actors: readonly Actor[], method: HttpMethod, record: RouteRecord): Promise<void> {
+  const keys = await keysOf(suite, record, record.methods[0] as HttpMethod);
+  if (keys?.length === 0) return;
+  const path = pathOf(suite, record, keys?.[0] ?? null);
+  // another route may match the same path
+  if (explainMatch(suite.application.records, method, path).match) return;
+  for (const actor of actors) {
+    const response = await suite.server.send(method, path, { headers: await credentialsOf(suite, actor) }, null);
+    if (response.status !== 405) throw new Error(`${method} ${path} as ${actor.title}: answered ${response.status}, not 405`);
   }
+}
 
-  async #requestOf({ action, method, name }: RouteAccess, actor: Actor): Promise<TestRequest> {
-    const given = this.#options.bodies?.[`${method} ${name}`];
-    const json = given ?? (['GET', 'HEAD'].includes(method) || action === 'delete' ? undefined : {});
-    return { ...(json !== undefined && { json }), headers: await this.#credentialsOf(actor) };
-  }
+/** The keys of the rows whose paths lead to a route; null if its path names no row. */
+async function keysOf(suite: Suite, record: RouteRecord, method: HttpMethod): Promise<readonly Identifier[] | null> {
+  const { judge } = await suite.server.running;
+  const leadsHere = (key: Identifier) =>
+    explainMatch(suite.application.records, method, pathOf(suite, record, key)).match?.record === record;
+  return (await judge.rowsOf(record))?.filter(leadsHere) ?? null;
+}
 
-  async #credentialsOf({ caller }: Actor): Promise<Readonly<Record<string, string>>> {
-    const { headersFor } = this.#options;
-    if (caller === null) return {};
-    if (headersFor) return headersFor(caller);
-    const token = await tokenFor(this.#application, caller).catch((cause: Error) => {
-      throw new Error(`no token can be made (${cause.message}); say headersFor: (user) => ({ … })`, { cause });
-    });
-    return { authorization: `Bearer ${token}` };
-  }
-
-  #disabled(): readonly { readonly method: HttpMethod; readonly record: RouteRecord }[] {
-    const byPath = Map.groupBy(this.#application.records, ({ path }) => path);
-    return [...byPath.values()].flatMap((records) =>
-      httpMethods
-        .filter((method) => !records.some(({ methods }) => methods.includes(method)))
-        .map((method) => ({ method, record: records[0] as RouteRecord })),
-    );
-  }
-
-  async #tryDisabled(method: HttpMethod, record: RouteRecord): Promise<void> {
-    const keys = await this.#keysOf(record, record.methods[0] as HttpMethod);
-    if (keys?.length === 0) return;
-    const path = this.#pathOf(record, keys?.[0] ?? null);
-    // another route may answer for the same path
-    if (explainMatch(this.#application.records, method, path).match) return;
-    for (const actor of this.#actors) {
-      const response = await this.#server.send(method, path, { headers: await this.#credentialsOf(actor) }, null);
-      if (response.status !== 405) throw new Error(`${method} ${path} as ${actor.title}: answered ${response.status}, not 405`);
-    }
-  }
-
-  /** The keys of the rows whose paths lead to a route; null if its path names no row. */
-  async #keysOf(record: RouteRecord, method: HttpMethod): Promise<readonly Identifier[] | null> {
-    const { judge } = await this.#server.running;
-    const leadsHere = (key: Identifier) =>
-      explainMatch(this.#application.records, method, this.#pathOf(record, key)).match?.record === record;
-    return (await judge.rowsOf(record))?.filter(leadsHere) ?? null;
-  }
-
-  #pathOf({ formats, name, path }: RouteRecord, key: Identifier | null): string {
-    return path.replace(/\{(\w+)\}/g, (_, placeholder: string) => {
-      if (placeholder === '_format') return formats.includes('json') ? 'json' : (formats[0] ?? '');
-      const value = placeholder === 'id' && key !== null ? String(key) : this.#options.parameters?.[placeholder];
-      if (value === undefined)
-        throw new Error(`the path ${path} of ${name} has a placeholder: say parameters: { ${placeholder}: … }`);
-      return encodeURIComponent(value);
-    });
-  }
+function pathOf({ options }: Suite, { formats, name, path }: RouteRecord, key: Identifier | null): string {
+  return path.replace(/\{(\w+)\}/g, (_, placeholder: string) => {
+    if (placeholder === '_format') return formats.includes('json') ? 'json' : (formats[0] ?? '');
+    const value = placeholder === 'id' && key !== null ? String(key) : options.parameters?.[placeholder];
+    if (value === undefined)
+      throw new Error(`the path ${path} of ${name} has a placeholder: say parameters: { ${placeholder}: … }`);
+    return encodeURIComponent(value);
+  });
 }
 
 function subjectOf(route: RouteAccess, routes: readonly RouteAccess[], records: readonly RouteRecord[]) {
