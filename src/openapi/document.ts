@@ -3,7 +3,7 @@ import { isHidden } from '../route/record.ts';
 import { exampleOf } from './example.ts';
 import type { Info } from './info.ts';
 import type { JsonSchema } from './json-schema.ts';
-import { OperationWriter } from './operation-writer.ts';
+import { operationWriter } from './operation-writer.ts';
 import { operationsOf, ownerOf } from './operations.ts';
 import type { Described } from './schemas.ts';
 
@@ -27,7 +27,7 @@ export function openApiDocument(
   const shown = new Set(records.map(({ api }) => api));
   const apis = declaration.apis.filter((api) => shown.has(api)).map((api) => ({ ...api, meta: metaOf(mapper, api.class.value) }));
   const operations = operationsOf(described, records);
-  const writer = new OperationWriter(described, operations, ownServer ? declaration.server.requestIdHeader : null);
+  const writer = operationWriter(described, operations, ownServer ? declaration.server.requestIdHeader : null);
   const { describe, components, read } = writer.schemas;
   // the models of APIs have the plain names, whoever embeds them first
   for (const { meta } of apis) read.of(meta);

@@ -93,46 +93,40 @@ export interface HeadersOf {
   readonly maybe?: readonly ResponseHeader[];
 }
 
-/** Describes each header once, in the components; operations refer to it. */
-export class Headers {
-  /** The name of the header that has the id of the request; null: responses have none. */
-  readonly #requestId: string | null;
-  readonly #response = new Map<string, JsonSchema>();
-  readonly #request = new Set<string>();
-
-  constructor(requestId: string | null) {
-    this.#requestId = requestId;
-  }
-
-  parameter(name: keyof typeof requestHeaders): JsonSchema {
-    this.#request.add(name);
-    return { $ref: `#/components/parameters/${name}` };
-  }
-
-  of({ always = [], maybe = [] }: HeadersOf): JsonSchema {
-    const ids: readonly ResponseHeader[] = this.#requestId === null ? [] : ['RequestId'];
-    const headers = [
-      ...[...always, ...ids].map((header) => this.#reference(header, true)),
-      ...maybe.filter((header) => !always.includes(header)).map((header) => this.#reference(header, false)),
-    ];
-    return headers.length > 0 ? { headers: sorted(headers) } : {};
-  }
-
-  #reference(header: ResponseHeader, required: boolean): [string, JsonSchema] {
+/** Describes each header once, in the components. `requestId` is the header with the id of the request; null: there is none. */
+export function describedHeaders(requestId: string | null) {
+  const response = new Map<string, JsonSchema>();
+  const request = new Set<string>();
+  const reference = (header: ResponseHeader, required: boolean): [string, JsonSchema] => {
     const { name, description, schema } = responseHeaders[header];
     const component = required ? header : `Optional${header}`;
-    this.#response.set(component, { description, ...(required && { required }), schema });
-    return [header === 'RequestId' ? (this.#requestId as string) : name, { $ref: `#/components/headers/${component}` }];
-  }
+    response.set(component, { description, ...(required && { required }), schema });
+    return [header === 'RequestId' ? (requestId as string) : name, { $ref: `#/components/headers/${component}` }];
+  };
+  return {
+    parameter(name: keyof typeof requestHeaders): JsonSchema {
+      request.add(name);
+      return { $ref: `#/components/parameters/${name}` };
+    },
 
-  /** What operations have referred to. */
-  components(): JsonSchema {
-    const parameters = Object.entries(requestHeaders).filter(([name]) => this.#request.has(name));
-    return {
-      ...(this.#response.size > 0 && { headers: sorted([...this.#response]) }),
-      ...(parameters.length > 0 && { parameters: Object.fromEntries(parameters) }),
-    };
-  }
+    of({ always = [], maybe = [] }: HeadersOf): JsonSchema {
+      const ids: readonly ResponseHeader[] = requestId === null ? [] : ['RequestId'];
+      const headers = [
+        ...[...always, ...ids].map((header) => reference(header, true)),
+        ...maybe.filter((header) => !always.includes(header)).map((header) => reference(header, false)),
+      ];
+      return headers.length > 0 ? { headers: sorted(headers) } : {};
+    },
+
+    /** The headers and parameters that operations refer to. */
+    components(): JsonSchema {
+      const parameters = Object.entries(requestHeaders).filter(([name]) => request.has(name));
+      return {
+        ...(response.size > 0 && { headers: sorted([...response]) }),
+        ...(parameters.length > 0 && { parameters: Object.fromEntries(parameters) }),
+      };
+    },
+  };
 }
 
 function sorted(entries: [string, JsonSchema][]): JsonSchema {
