@@ -9,7 +9,7 @@ export function optionsOf(command: Pick<LoadedCommand, 'options'>): Readonly<Rec
   return { ...command.options, help: helpOption };
 }
 
-/** Reads the arguments after a command's name, or says what is wrong with them. */
+/** Parses the arguments after a command's name; throws a failure if they are wrong. */
 export function readArguments(
   name: string,
   command: Pick<LoadedCommand, 'options' | 'positionals'>,
@@ -31,7 +31,7 @@ export function readArguments(
   });
   const options: Record<string, string[]> = {};
   const places: string[] = [];
-  // the option that takes what comes next, if it is no option
+  // an option with an optional value: the next positional becomes that value
   let waiting: string | null = null;
   for (const token of tokens) {
     if (token.kind === 'positional' && waiting !== null) options[waiting]?.splice(-1, 1, token.value);
@@ -60,7 +60,7 @@ function checkValue(name: string, option: Option, value: string | undefined, inl
   }
   if (value === undefined && option.optional) return;
   if (value === undefined) throw new CallFailure(`--${name} needs a value: --${name} ${option.value}`);
-  // What looks like an option was probably meant as one: "--sub --roles A".
+  // A value that looks like an option was probably meant as one: "--sub --roles A".
   if (!inline && value.length > 1 && value.startsWith('-')) {
     throw new CallFailure(
       `--${name} needs a value: --${name} ${option.value}, or where it begins with a dash --${name}=${value}`,
@@ -93,7 +93,7 @@ export const listenOptions: Readonly<Record<'port' | 'host', Option>> = {
   host: { value: 'H', doc: 'The address to listen on. Default: app_main.server.host, which is 127.0.0.1 unless declared.' },
 };
 
-/** Where to listen, as far as the call says it. */
+/** The port and host of the call, if given. */
 export function listenOn(given: Given): { readonly port?: number; readonly host?: string } {
   const port = optionValue(given, 'port');
   const host = optionValue(given, 'host');

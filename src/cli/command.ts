@@ -2,16 +2,16 @@ import type { ExitCode } from './failure.ts';
 import type { Io } from './io.ts';
 
 export interface Option {
-  /** What stands for the value in the help (`N`); without it, the option takes none. */
+  /** The placeholder of the value in the help (`N`); without it, the option has no value. */
   readonly value?: string;
   readonly optional?: boolean;
   readonly doc: string;
   readonly repeatable?: boolean;
 }
 
-/** An argument without a name, by its place. */
+/** A positional argument. */
 export interface Positional {
-  /** As in the help: `dir`, `METHOD`. */
+  /** The name in the help: `dir`, `METHOD`. */
   readonly name: string;
   readonly doc: string;
   readonly required?: boolean;
@@ -45,7 +45,7 @@ export const directoryPositional: Positional = {
   doc: 'The directory of the application. Default: the current one.',
 };
 
-/** What most commands have. */
+/** The parts that most commands share. */
 export const commandDefaults = {
   details: [],
   positionals: [directoryPositional],

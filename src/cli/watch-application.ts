@@ -3,10 +3,10 @@ import { join } from 'node:path';
 
 const folders = ['config', 'src'];
 
-/** Milliseconds without a change after which an edit counts as done. */
+/** Milliseconds without a change after which an edit is complete. */
 const quiet = 100;
 
-/** Hidden files, what editors put beside a file while they save it, and what is installed. */
+/** Hidden files, temporary files of editors, and installed packages. */
 const ignored = /(^|\/)(\.[^/]*|node_modules|4913)(\/|$)|~$/;
 
 /** Watches the files of an application. */
@@ -36,7 +36,7 @@ export function watchApplication(directory: string) {
     }, quiet);
   }
 
-  /** Watches a folder and all below it, in place of what was watched there before. */
+  /** Watches a folder and everything below it, and closes earlier watchers there. */
   function watchFolder(folder: string): void {
     for (const [path, watcher] of watchers) {
       if (path !== folder && !path.startsWith(`${folder}/`)) continue;
@@ -46,7 +46,7 @@ export function watchApplication(directory: string) {
     const path = join(directory, folder);
     if (ignored.test(folder) || !isFolder(path, folders.includes(folder))) return;
     try {
-      // One by one: a recursive watcher on Linux loses a file that an editor saves by putting another in its place.
+      // One watcher per folder: a recursive watcher on Linux loses files that an editor saves by renaming another.
       const watcher = watch(path, (event, name) => {
         const changed = name === null ? folder : `${folder}/${name}`;
         if (event === 'rename') watchFolder(changed);
@@ -56,12 +56,12 @@ export function watchApplication(directory: string) {
       watchers.set(folder, watcher);
       for (const entry of readdirSync(path)) watchFolder(`${folder}/${entry}`);
     } catch (error) {
-      // A folder that has just gone away is seen from the one above it.
+      // The watcher of the parent folder reports a folder that was just removed.
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
     }
   }
 
-  // A folder may be made later, or be put in another's place as a whole.
+  // A folder may be created later, or replaced as a whole.
   const top = watch(directory, (event, name) => {
     if (event !== 'rename' || name === null || !folders.includes(name)) return;
     watchFolder(name);
@@ -84,7 +84,7 @@ export function watchApplication(directory: string) {
   };
 }
 
-/** Links to folders are not followed below the first level, for they may lead back. */
+/** Links to folders are followed on the first level only: deeper ones may form a loop. */
 function isFolder(path: string, follow: boolean): boolean {
   return (follow ? statSync : lstatSync)(path, { throwIfNoEntry: false })?.isDirectory() === true;
 }

@@ -19,10 +19,10 @@ export interface RequestToExplain {
   readonly path: string;
   /** Calls as this user, without a credential. */
   readonly user?: User | undefined;
-  /** A token or an API key, sent as the application takes it. */
+  /** A token or an API key, sent in the header that the application expects. */
   readonly credential?: string | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** Sent as JSON. It is read and validated, and nothing is done with it. */
+  /** Sent as JSON. The body is parsed and validated, but not written. */
   readonly body?: string | undefined;
 }
 

@@ -5,20 +5,20 @@ import type { Field, FieldPlan } from '../model/field-plan.ts';
 import { writeGroups } from '../model/groups.ts';
 import { concreteClasses } from '../model/hierarchy.ts';
 
-/** A field that can go out or come in, at its place in the JSON of one row. */
+/** A readable or writable field, with its path in the JSON of one row. */
 export interface PlannedField {
-  /** As it stands in JSON: `center.name`, `participations[].person`. */
+  /** The path in JSON: `center.name`, `participations[].person`. */
   readonly path: string;
-  /** The same, with the class of the row wherever rows of several can stand: `requestor.Person:firstName`. */
+  /** The path, with the class of the row if rows can have several: `requestor.Person:firstName`. */
   readonly label: string;
-  /** `value`; `object` and `list` have fields of their own; a `reference` says which row is meant, and takes nothing else. */
+  /** `object` and `list` have fields of their own; a `reference` names a row. */
   readonly kind: 'value' | 'object' | 'list' | 'reference';
   /** The class of the row that has the field. */
   readonly meta: EntityMetadata;
   readonly property: string;
-  /** What a reference can name. */
+  /** The classes that a reference can name. */
   readonly targets: readonly EntityMetadata[];
-  /** The code of the model that makes the value, which can be anything then; null where there is none. */
+  /** The model code that makes the value, which can be anything then; null if there is none. */
   readonly madeBy: string | null;
 }
 
@@ -47,7 +47,7 @@ function walk<F extends Pick<Field, 'name' | 'property'>>(
   );
 }
 
-/** Every field that a plan lets out. */
+/** Every readable field of a plan. */
 export function readableFields({ variants }: FieldPlan): readonly PlannedField[] {
   return walk<Field>([...variants], (field, meta) => {
     const isFree = field.kind === 'scalar' && (field.computed || field.value.kind === 'any' || field.value.kind === 'json');
@@ -73,14 +73,14 @@ export function writableFields(mapper: Mapper, model: EntityMetadata, creates: b
   });
 }
 
-/** The paths of fields that no other field is in. */
+/** The paths of fields that contain no other field. */
 export function innermostPaths(fields: readonly PlannedField[]): readonly string[] {
-  // what is in a field comes right after it
+  // the contents of a field follow it
   const innermost = fields.filter(({ label }, index) => !fields[index + 1]?.label.startsWith(`${label}.`));
   return [...new Set(innermost.map(({ path }) => path))];
 }
 
-/** Every value that JSON holds. Of a list of the collection model, those of its items. */
+/** The paths of all values in JSON; for a collection, of its items. */
 export function pathsIn(json: unknown): readonly string[] {
   const isCollection = isObject(json) && Array.isArray(json.results) && isObject(json.pagination);
   return [...new Set(pathsOf(isCollection ? (json.results as unknown[]) : [json].flat()))];

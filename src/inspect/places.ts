@@ -6,13 +6,13 @@ import { classOf, escaped, isText, memberOf, namesOf, schemaOf } from '../model/
 import type { SourceText } from '../model/source-text.ts';
 import { type SourceFile, sourceFiles } from '../openapi/source-files.ts';
 
-/** Something and where it was declared. */
+/** A value with the place that declares it. */
 export interface Declared<Value> {
   readonly value: Value;
   readonly place: string;
 }
 
-/** Says where an application declares what it declares: `config/apis.yaml:12:9`, `src/models/person.ts:31`, or the dotted name of the thing. */
+/** Finds the places of declarations: `config/apis.yaml:12:9`, `src/models/person.ts:31`, or a dotted name. */
 export class Places {
   readonly #application: Application;
   readonly #fileOf: ReturnType<typeof sourceFiles>;
@@ -22,7 +22,7 @@ export class Places {
     this.#fileOf = sourceFiles(application.directory);
   }
 
-  /** Where a value of the configuration is written; of what is not written, where the thing around it is. */
+  /** The place of a value in the configuration; if it is not written, of the nearest value around it. */
   ofConfig(path: Path): string {
     const { source } = this.#application;
     const written = writtenPart(source.value, path);
@@ -30,7 +30,7 @@ export class Places {
     return place ? `${place.file}:${place.line}:${place.column}` : label(path);
   }
 
-  /** Where an item of a list is written that several parts of the configuration can have, the nearest first. */
+  /** The place of an item in the first of some lists that is written. */
   ofItem(lists: readonly Path[], position: number): string {
     const { source } = this.#application;
     const list = lists.find((path) => writtenPart(source.value, path).length === path.length) ?? (lists.at(-1) as Path);
@@ -41,14 +41,14 @@ export class Places {
     return this.#inModule(kind, name, (text) => schemaOf(text, name) ?? classOf(text, name)?.start ?? null) ?? name;
   }
 
-  /** Where a method of a class is written: on the class itself, or on one that it extends. */
+  /** The place of a method, on the class itself or on one that it extends. */
   ofMethod(kind: keyof Catalog, type: unknown, method: string): string {
     const definition = new RegExp(`(?<![\\w$.])${escaped(method)}\\s*(?:[(<]|=(?!=))`);
     const found = this.#inLine(kind, type, (text, name) => text.find(definition, classOf(text, name)));
     return found ?? `${namesOf(type)[0]}.${method}`;
   }
 
-  /** Where a class mentions a role, or else where it is written. */
+  /** The place at which a voter mentions a role, or else of the voter. */
   ofRole(voter: string, role: string): string {
     const mention = (text: SourceText) => {
       const part = classOf(text, voter);
@@ -58,11 +58,11 @@ export class Places {
     return this.#inModule('voters', voter, mention) ?? this.ofClass('voters', voter);
   }
 
-  /** Where a property of a model is given its groups. */
+  /** The place of a property's groups, or else of the property or the model. */
   ofProperty(meta: EntityMetadata, property: string): string {
     const found = this.#inLine('models', meta.class, (text, name) => {
       const member = memberOf(text, name, property);
-      // a property can go over several lines: the one that says the groups is the one to look at
+      // a property can span several lines: point at the one with the groups
       return member ? (text.find(/(?<=[.\s,{])groups\s*[(:]/, member) ?? member.start) : null;
     });
     if (found) return found;
@@ -70,7 +70,7 @@ export class Places {
     return this.#moduleOf('models', owner) ? this.ofClass('models', owner) : `${owner}.${property}`;
   }
 
-  /** Where the filters of a model are written, or else the model. */
+  /** The place of a model's filters, or else of the model. */
   ofFilters(meta: EntityMetadata): string {
     const found = this.#inLine('models', meta.class, (text, name) => {
       const schema = schemaOf(text, name);
@@ -79,7 +79,7 @@ export class Places {
     return found ?? this.ofClass('models', meta.className);
   }
 
-  /** Where a route-loading service gives a route one of its keys, or the route; else where the service is named. */
+  /** The place of a key of a route that a service loads, or of the route; else of the service's name. */
   ofLoadedRoute(service: string, route: string, key: string, source: Path): string {
     const found = this.#inModule('services', service, (text) => {
       for (const open of text.objects(/(?:)/)) {
@@ -113,7 +113,7 @@ export class Places {
   }
 }
 
-/** As much of a path as leads to something that was written. Keys may be spelled with dashes or underscores. */
+/** The longest part of a path that is written. Keys may be spelled with dashes or underscores. */
 function writtenPart(value: unknown, path: Path): Path {
   let current = value;
   for (const [depth, step] of path.entries()) {

@@ -44,7 +44,7 @@ export async function reasonOf(refused: Refused): Promise<Reason | null> {
 function deniedReason(code: string, { roles, subject }: CheckStep, { application, recording }: Refused): Reason {
   const denied = roles.find(({ granted }) => granted === false) as RoleCheck;
   const { role, votes } = denied;
-  // the built-in voter looks at no subject
+  // the built-in voter ignores the subject
   const on = subject === null || votes.every(({ voter }) => voter === 'RoleVoter') ? '' : ` on ${subject}`;
   const said = votes.every(({ vote }) => vote === 'abstain')
     ? `${votes.length === 1 ? `${votes[0]?.voter} abstained` : 'every voter abstained'}${on}, and nobody else judges it`
@@ -79,7 +79,7 @@ function credentialRemedy({ declaration: { security }, production }: Application
   return null;
 }
 
-/** Why a row was not found: it is looked for without what restricts the action. */
+/** Why a row was not found: this looks for it without filters and restrictions. */
 async function absence(
   application: Application,
   api: ApiDeclaration,
@@ -118,7 +118,7 @@ function causeOf(error: unknown): string | null {
   return messages.length > 0 ? messages.join(': ') : error === null || error === undefined ? null : String(error);
 }
 
-/** Says which code of the application gave the answer. */
+/** Names the application code that replied. */
 function repliedBy({ steps }: Recording): string {
   const replied = steps.findLast((step) => step.kind === 'call' && step.replied);
   return replied?.kind === 'call' ? `: ${replied.name} replied` : '';

@@ -17,9 +17,9 @@ import { isEntity } from '../serialization/serializer.ts';
 import { currentState } from '../store/request-state.ts';
 import type { CastVote, CheckStep, Step } from './explanation.ts';
 
-/** Ends the explanation of a write before anything is changed. */
+/** Ends the explanation of a write before the first change. */
 export class Stopped extends Error {
-  /** What comes next: the application's own handler, the body, or the change. */
+  /** The next step: a handler of the application, the body, or the change. */
   readonly before: 'handler' | 'body' | 'change';
 
   constructor(before: Stopped['before']) {
@@ -28,7 +28,7 @@ export class Stopped extends Error {
   }
 }
 
-/** What was seen of one request. */
+/** The steps and the result of one request. */
 export type Recording = ReturnType<typeof emptyRecording>;
 
 function emptyRecording() {
@@ -61,7 +61,7 @@ function openCheck(roles: readonly string[], subject: unknown, strategy: string)
   };
 }
 
-/** Watches one request at a time. */
+/** Records one request at a time. */
 export class Recorder implements Observer {
   readonly #within = new AsyncLocalStorage<Within>();
   /** Why the reads of a route are not compiled; null if they are. */

@@ -24,7 +24,7 @@ interface Operation {
 
 type Call = ReturnType<typeof callsOf>[number];
 
-/** The source of a client in TypeScript that needs nothing but `fetch`: the same text for the same application. */
+/** The source of a TypeScript client that needs nothing but `fetch`. The same application yields the same text. */
 export function clientSource(document: OpenApiDocument, records: readonly RouteRecord[]): string {
   const { info, servers, components } = document as unknown as {
     info: { title: string; version: string };
@@ -33,7 +33,7 @@ export function clientSource(document: OpenApiDocument, records: readonly RouteR
   };
   const calls = callsOf(document, records);
   const { [otherProblem]: _, ...known } = components.schemas;
-  // of one whose status is not known, nobody could tell the others
+  // a problem of unknown status would make the union impossible to narrow
   const problems = Object.keys(known).filter((name) => name.endsWith('Problem'));
   const schemas = Object.fromEntries(
     Object.entries(known).map(([name, { examples: _, ...schema }]) => [name, schema as JsonSchema]),
@@ -50,7 +50,7 @@ export function clientSource(document: OpenApiDocument, records: readonly RouteR
   ].join('\n\n');
 }
 
-/** Every operation that answers in JSON. */
+/** Every operation that responds with JSON. */
 function callsOf(document: OpenApiDocument, records: readonly RouteRecord[]) {
   const paths = document.paths as Readonly<Record<string, Readonly<Record<string, Operation>>>>;
   return records.flatMap((record) => {
@@ -102,7 +102,7 @@ function queryName({ record }: Call): string {
 function queriesOf(calls: readonly Call[]): string[] {
   return calls.filter(isList).map((call) => {
     const lines = call.operation.parameters
-      // what is left of an item when fields are chosen is no longer of its type
+      // items with chosen fields would not have their type
       .filter(({ in: place, name }) => place === 'query' && name !== 'fields')
       .map(({ name, schema, description }) => `${commentOf(description, '  ')}  ${keyText(name)}?: ${typeOf(schema)};`);
     return `export interface ${queryName(call)} {\n${lines.join('\n')}\n}`;
@@ -147,7 +147,7 @@ function callText(call: Call, name: string): string {
   return `${text}\n      /** Every item of the list, page by page. */\n      all: (${all}): AsyncGenerator<${item}, void> => pages<${item}>(send, ${address}, query),`;
 }
 
-/** The parameter with what is asked of a change beside its body. */
+/** The parameter for preconditions and idempotency keys. */
 function optionsOf({ parameters }: Operation): string[] {
   const named = parameters.map(({ $ref }) => $ref && nameOfRef($ref));
   const isRequired = named.includes('IfMatchRequired');

@@ -4,7 +4,7 @@ import { schemaOfKind } from '../serialization/kind-conversions.ts';
 /** A JSON Schema (2020-12), as OpenAPI 3.1 has it. */
 export type JsonSchema = { readonly [keyword: string]: unknown };
 
-/** The keywords of JSON Schema that are read anywhere here. What else a schema has is passed on as it is. */
+/** The keywords of JSON Schema that this folder reads. All others are passed on unchanged. */
 export interface KnownSchema {
   readonly $ref?: string;
   readonly anyOf?: readonly JsonSchema[];
@@ -29,7 +29,7 @@ export interface KnownSchema {
 const jsonTypes = ['object', 'array', 'integer', 'number', 'boolean', 'string', 'null'] as const;
 export type JsonType = (typeof jsonTypes)[number];
 
-/** What to do with a schema, by what it says. A schema that says several things is visited by the first that is listed here. */
+/** One function for each form of a schema. If a schema has several forms, the first in this list counts. */
 interface SchemaVisitor<Result> {
   /** Named by the last part of its `$ref`. */
   reference(name: string): Result;
@@ -37,7 +37,7 @@ interface SchemaVisitor<Result> {
   choice(values: readonly unknown[]): Result;
   /** Any of the options; with `oneOf`, exactly one. */
   union(options: readonly JsonSchema[], keyword: 'anyOf' | 'oneOf'): Result;
-  /** All of the parts; the last is what the schema says beside `allOf`. */
+  /** All of the parts; the last one has the keywords beside `allOf`. */
   intersection(parts: readonly JsonSchema[]): Result;
   typed(types: readonly JsonType[], schema: KnownSchema): Result;
   anything(): Result;
@@ -93,7 +93,7 @@ function mapNamed(schemas: unknown, replace: (ref: string) => string): unknown {
   return Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, mapRefs(schema, replace)]));
 }
 
-/** The schema of a column's values: as they go out, or as they are taken. */
+/** The schema of a column's values in responses or in bodies. */
 export function valueSchema(kind: ValueKind, direction: 'read' | 'write'): JsonSchema {
   return schemaOfKind(kind, direction === 'write');
 }
@@ -107,7 +107,7 @@ export function orNull(schema: JsonSchema): JsonSchema {
     union: (options, keyword) => (keyword === 'anyOf' ? { anyOf: [...options, { type: 'null' }] } : beside()),
     intersection: beside,
     typed: () => withNullType(schema),
-    // what takes anything takes null already
+    // an empty schema allows null already
     anything: () => schema,
   });
 }

@@ -56,7 +56,7 @@ function isDefault(action: ActionDeclaration | null): boolean {
   return action !== null && action.kind !== 'custom' && action.controllerAction === null;
 }
 
-/** Whether a method is answered by anything but a refusal: one that is enabled where it means nothing is always 400. */
+/** Whether the action supports a method. Enabled methods that it does not support return 400. */
 function isAnswered({ action }: RouteRecord, method: HttpMethod): boolean {
   if (action?.association) return method === 'POST' || method === 'DELETE';
   return !action || !isDefault(action) || isRead(method) || (action.kind === 'index') === (method === 'POST');

@@ -22,7 +22,7 @@ export interface SchemaSource {
   readonly declaration: Declaration;
   readonly catalog: Catalog;
   readonly mapper: Mapper;
-  /** Where the sources of the application are. */
+  /** The directory of the application's sources. */
   readonly directory: string;
 }
 
@@ -31,7 +31,7 @@ export interface Described extends SchemaSource {
   readonly production: boolean;
 }
 
-/** The schemas of an application: of its models, and of what its own handlers take and give, as far as it was declared. */
+/** The schemas of models, and the declared schemas of bodies and results of custom handlers. */
 export class Schemas {
   readonly components = new Components();
   readonly describe: SchemaContext['describe'];
@@ -74,7 +74,7 @@ export class Schemas {
     return schema === null ? {} : this.#named(name, schema);
   }
 
-  /** Keeps a schema, and those that it defines for itself, among the others of the document. */
+  /** Adds a schema and its `$defs` to the components of the document. */
   #named(name: string, { $schema: _, $id: __, $defs, ...schema }: JsonSchema): JsonSchema {
     const own = this.components.reserve([name]);
     const parts = Object.entries(($defs ?? {}) as Record<string, JsonSchema>).map(([key, part]) => ({
@@ -111,12 +111,12 @@ interface SelfDescribing extends StandardSchema {
   readonly '~standard': StandardSchema['~standard'] & {
     readonly jsonSchema?: Readonly<Record<'input' | 'output', (options: { target: string }) => JsonSchema>>;
   };
-  /** As zod and arktype have it beside. */
+  /** The methods of zod and arktype. */
   toJSONSchema?(options: { io: string }): JsonSchema;
   toJsonSchema?(): JsonSchema;
 }
 
-/** The JSON Schema of a schema that knows its own; null where it has none, or none that says all of it. */
+/** The JSON Schema of a Standard Schema; null if the library cannot express it. */
 function jsonSchemaOf(schema: StandardSchema, direction: 'input' | 'output'): JsonSchema | null {
   const own = schema as SelfDescribing;
   try {

@@ -5,8 +5,7 @@ import type { SourceText } from '../model/source-text.ts';
 import { sourceFiles } from './source-files.ts';
 
 /**
- * The documentation comments on the models of an application, and on their properties. Where it is not certain what a comment is about,
- * it is about nothing.
+ * The documentation comments of models and their properties. A comment is ignored if it is not certain what it describes.
  */
 export function sourceComments(directory: string, { models }: Pick<Catalog, 'models'>) {
   const fileOf = sourceFiles(directory);
@@ -29,7 +28,7 @@ function ofProperty(text: SourceText, model: string, property: string): string |
   return member ? text.docBefore(member.start) : null;
 }
 
-/** The comment is before the class, where there is one, or before the statement that has `defineEntity`. */
+/** The comment before the class, if there is one, or before the statement with `defineEntity`. */
 function ofModel(text: SourceText, model: string): string | null {
   const declared = classOf(text, model);
   const schema = declared ? null : schemaOf(text, model);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Exported } from '../declaration/types.ts';
 import { SourceText } from '../model/source-text.ts';
 
-/** A module of the application, as it is written. */
+/** The source of a module of the application. */
 export interface SourceFile {
   /** `src/models/person.ts` */
   readonly file: string;

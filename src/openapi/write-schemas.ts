@@ -8,7 +8,7 @@ import { valueKindOf } from '../model/value-kind.ts';
 import type { SchemaContext } from './components.ts';
 import { anyOf, type JsonSchema, listIf, objectSchema, orNull, valueSchema, withDescription } from './json-schema.ts';
 
-/** What a body does: makes a new row, sets the fields that were sent, or replaces all of them. */
+/** Whether a body creates a row, sets some of its fields, or replaces all of them. */
 export type BodyMode = 'create' | 'patch' | 'replace';
 
 const suffixes: Readonly<Record<BodyMode, string>> = { create: 'Create', patch: 'Patch', replace: 'Replace' };

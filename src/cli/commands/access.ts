@@ -59,7 +59,7 @@ function formatOf(given: Given): Format {
   return format;
 }
 
-/** Which application, and which file. A directory after `--diff` or `--save` is the application's. */
+/** The directory of the application and the baseline file. A directory after `--diff` or `--save` is the application's. */
 function baselineOf(given: Given, { cwd }: Io): { dir: string | undefined; file: string } {
   if (isGiven(given, 'save') && isGiven(given, 'diff'))
     throw new CallFailure('--save and --diff exclude each other; give one of them');

@@ -65,7 +65,7 @@ async function open({ positionals }: Given, io: Io): Promise<Explainer> {
   }
 }
 
-/** What a request line cannot hold is encoded, as any client would. */
+/** Encodes characters that a request line cannot have, as any client does. */
 function sendable(path: string): string {
   try {
     return path.replace(/[^\x21-\x7e]+/g, encodeURIComponent).replace(/#.*$/s, '');
@@ -86,7 +86,7 @@ function userOf(given: Given): User | undefined {
   const text = optionValue(given, 'user');
   if (text === undefined) return undefined;
   const written = parsedJson(text);
-  // whoever has no roles need not say so
+  // roles are optional
   const user: unknown = typeof written === 'object' && written !== null ? { roles: [], ...written } : null;
   if (isUser(user)) return user;
   throw new CallFailure('--user must be a JSON object with an id and a list of roles: \'{"id": 1, "roles": ["ROLE_USER"]}\'');

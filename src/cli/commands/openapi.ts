@@ -11,7 +11,7 @@ export default {
     const [, document] = await describeApplication(given.positionals.dir, io);
     if (isGiven(given, 'yaml')) {
       const { stringify } = await import('yaml');
-      // the same text twice is written twice: a reference of YAML is none that readers of OpenAPI know
+      // no YAML aliases: OpenAPI tools do not expect them
       say(io.stdout, stringify(document, { aliasDuplicateObjects: false }).trimEnd());
     } else {
       say(io.stdout, JSON.stringify(document, null, 2));

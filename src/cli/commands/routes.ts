@@ -39,7 +39,7 @@ export default {
       ['HIDDEN', ({ hidden }) => (hidden ? 'hidden' : '')],
       ['CAN BE ASKED', ({ name }) => asked.get(name) ?? ''],
     ];
-    // a column that would be empty is left out
+    // empty columns are left out
     const columns = further.filter(([, text]) => described.some((route) => text(route) !== ''));
     const rows = described.map((route) => [...row(route), ...columns.map(([, text]) => text(route))]);
     const titles = [...heading, ...columns.map(([title]) => title)];

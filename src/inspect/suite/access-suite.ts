@@ -20,7 +20,7 @@ import { type TestRequest, type TestResponse, type TestUser, tokenFor } from './
 
 export type { SuiteDatabase };
 
-/** What an access suite is made of: an application, on disk or in code, and what of it the declaration does not tell. */
+/** The application of an access suite, on disk or in code, and what its declaration does not say. */
 export type AccessSuiteOptions = (Omit<DirectoryOptions, 'databaseUrl'> | Omit<CodeOptions, 'databaseUrl'>) & {
   /** `test` of your test runner. */
   readonly test: (title: string, run: () => Promise<void>) => unknown;
@@ -28,30 +28,30 @@ export type AccessSuiteOptions = (Omit<DirectoryOptions, 'databaseUrl'> | Omit<C
   readonly afterAll: (run: () => Promise<void>) => unknown;
   /** Users that your voters know, by a name for the titles of tests. */
   readonly actors?: Readonly<Record<string, TestUser>>;
-  /** The id of the users who have nothing but roles. Default: 0. */
+  /** The id of the users that the suite makes up. Default: 0. */
   readonly userId?: string | number;
-  /** How a user says who they are, where the application takes no tokens that it signs itself. */
+  /** The credentials of a user, if the application does not accept tokens that it can sign. */
   readonly headersFor?: (user: TestUser) => Readonly<Record<string, string>> | Promise<Readonly<Record<string, string>>>;
-  /** Gives a new and empty database. Default: SQLite in memory. */
+  /** Creates an empty database. Default: SQLite in memory. */
   readonly database?: () => SuiteDatabase | Promise<SuiteDatabase>;
-  /** Puts further rows into a new database, after the application's own seed. */
+  /** Adds rows to a new database, after the seed of the application. */
   readonly prepare?: (em: EntityManager) => unknown;
-  /** What placeholders of paths stand for, other than the `id` of a row. */
+  /** The values of placeholders in paths, except the `id` of a row. */
   readonly parameters?: Readonly<Record<string, string>>;
-  /** What is sent, by method and route: `'POST app_api_single_note__index': { title: 'Milk' }`. Default: an empty object. */
+  /** Request bodies, by method and route: `'POST app_api_single_note__index': { title: 'Milk' }`. Default: an empty object. */
   readonly bodies?: Readonly<Record<string, unknown>>;
-  /** Keys that a handler of your own may answer with besides fields of models, by route: `app_status: ['status', 'by.name']`. */
+  /** Keys that a custom handler may respond with besides the fields of models, by route: `app_status: ['status', 'by.name']`. */
   readonly fields?: Readonly<Record<string, readonly string[]>>;
-  /** Roles that your voters judge by the user alone, whichever row it is about. */
+  /** Roles that your voters decide by the user alone, for every row. */
   readonly sameForEveryRow?: readonly string[];
-  /** Routes that ask for roles which everybody has, by method: `['GET app_api_single_note__index']`. */
+  /** Routes whose roles every caller has, by method: `['GET app_api_single_note__index']`. */
   readonly neverRefused?: readonly string[];
 };
 
 /**
- * Makes the tests that every application should have, from its own declaration: each method of each route, called by nobody in
- * particular, by a user of each role alone, of all roles, and by those who are given, answers as the access matrix says, and
- * with no field outside of its groups.
+ * Registers access tests that follow from the declaration. Each method of each route is called without a credential, by a user with each
+ * role alone, by one with all roles, and by the given actors. It must respond as the access matrix says, with no field outside its
+ * groups.
  *
  * @example
  * await accessSuite({ directory: join(import.meta.dirname, '..'), test, afterAll });

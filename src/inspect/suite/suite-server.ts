@@ -7,7 +7,7 @@ import { serverOf } from '../../server.ts';
 import { judgeOf } from './suite-judge.ts';
 import { sendRequest, type TestRequest, type TestResponse } from './test-client.ts';
 
-/** A new and empty database, and the way to remove it. */
+/** A new and empty database, with a function that removes it. */
 export interface SuiteDatabase {
   readonly url: string;
   drop?(): unknown;

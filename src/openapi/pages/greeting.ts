@@ -12,9 +12,9 @@ import { escapeHtml, htmlPage, pageHeaders } from './html.ts';
 interface Greeting {
   readonly info: Info;
   readonly records: readonly RouteRecord[];
-  /** Paths, or null for nowhere. */
+  /** Paths; null if the page does not exist. */
   readonly links: Readonly<Record<'docs' | 'path' | 'live' | 'ready', string | null>>;
-  /** What goes before every path. */
+  /** The prefix of every path. */
   readonly base: string;
 }
 
@@ -53,7 +53,7 @@ function told({ info, records, links, base }: Greeting) {
 function apisOf(records: readonly RouteRecord[], base: string) {
   const shown = orderRecords(records).filter((record) => !isHidden(record));
   const grouped = Map.groupBy(shown, ownerOf);
-  // in the order of declaration, as the document has them
+  // in the order of declaration, as in the document
   const names = new Set(records.map(ownerOf));
   return [...names].flatMap((name) => {
     const own = grouped.get(name) ?? [];
@@ -114,7 +114,7 @@ ${rows.join('\n')}
 </section>`;
 }
 
-/** A path with its placeholders set off, and the formats there are. */
+/** A path with marked placeholders, and its formats. */
 function pathText(path: string, formats: readonly string[]): string {
   const [first = 'json'] = formats;
   const whole = path.replace('{_format}', formats.length === 1 ? first : `{${formats.join(',')}}`);
