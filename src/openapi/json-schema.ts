@@ -64,33 +64,27 @@ export function nameOfRef(ref: string): string {
   return ref.slice(ref.lastIndexOf('/') + 1);
 }
 
-/** Keywords whose values are schemas, lists of schemas, or schemas by name. */
-const subschemas: ReadonlySet<string> = new Set([
-  ...['items', 'prefixItems', 'contains', 'unevaluatedItems', 'additionalItems'],
-  ...['additionalProperties', 'unevaluatedProperties', 'propertyNames'],
-  ...['allOf', 'anyOf', 'oneOf', 'not', 'if', 'then', 'else'],
-  'contentSchema',
-]);
-const subschemasByName: ReadonlySet<string> = new Set([
+/** Keywords whose values are data, even if they look like schemas. */
+const dataKeywords: ReadonlySet<string> = new Set(['const', 'default', 'enum', 'examples']);
+/** Keywords whose values are schemas by name. The names can be those of other keywords. */
+const namedSchemas: ReadonlySet<string> = new Set([
   ...['properties', 'patternProperties', 'dependentSchemas', 'dependencies'],
   ...['$defs', 'definitions'],
 ]);
 
-/** The schema with every `$ref` in it replaced. Values that only look like schemas (`const`, `default`) stay as they are. */
+/** The schema with every `$ref` in it replaced. */
 export function mapRefs(schema: unknown, replace: (ref: string) => string): unknown {
   if (Array.isArray(schema)) return schema.map((item) => mapRefs(item, replace));
-  if (typeof schema !== 'object' || schema === null) return schema;
-  const entries = Object.entries(schema).map(([keyword, value]) => {
-    if (keyword === '$ref' && typeof value === 'string') return [keyword, replace(value)];
-    if (subschemas.has(keyword)) return [keyword, mapRefs(value, replace)];
-    return [keyword, subschemasByName.has(keyword) ? mapNamed(value, replace) : value];
+  return mapValues(schema, (value, keyword) => {
+    if (keyword === '$ref' && typeof value === 'string') return replace(value);
+    if (namedSchemas.has(keyword)) return mapValues(value, (named) => mapRefs(named, replace));
+    return dataKeywords.has(keyword) ? value : mapRefs(value, replace);
   });
-  return Object.fromEntries(entries);
 }
 
-function mapNamed(schemas: unknown, replace: (ref: string) => string): unknown {
-  if (typeof schemas !== 'object' || schemas === null) return schemas;
-  return Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, mapRefs(schema, replace)]));
+function mapValues(object: unknown, map: (value: unknown, key: string) => unknown): unknown {
+  if (typeof object !== 'object' || object === null) return object;
+  return Object.fromEntries(Object.entries(object).map(([key, value]) => [key, map(value, key)]));
 }
 
 /** The schema of a column's values in responses or in bodies. */
