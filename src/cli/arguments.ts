@@ -1,20 +1,16 @@
 import { parseArgs } from 'node:util';
 import { didYouMean, listed } from '../declaration/suggest.ts';
-import { type Given, type LoadedCommand, type Option, optionValue } from './command.ts';
+import { type Given, type LoadedCommand, type Option, optionValue, type Positional } from './command.ts';
 import { CallFailure } from './failure.ts';
 
 const helpOption: Option = { doc: 'Show this help.' };
 
-export function optionsOf(command: Pick<LoadedCommand, 'options'>): Readonly<Record<string, Option>> {
+export function optionsOf(command: LoadedCommand): Readonly<Record<string, Option>> {
   return { ...command.options, help: helpOption };
 }
 
 /** Parses the arguments after a command's name; throws a failure if they are wrong. */
-export function readArguments(
-  name: string,
-  command: Pick<LoadedCommand, 'options' | 'positionals'>,
-  argv: readonly string[],
-): Given {
+export function readArguments(name: string, command: LoadedCommand, argv: readonly string[]): Given {
   const known = optionsOf(command);
   const { tokens } = parseArgs({
     args: [...argv],
@@ -45,7 +41,7 @@ export function readArguments(
     options[token.name] = [...(options[token.name] ?? []), token.value ?? ''];
     if (option.optional && token.value === undefined) waiting = token.name;
   }
-  return { options, positionals: options.help ? {} : placed(name, command, places) };
+  return { options, positionals: options.help ? {} : placed(name, command.positionals, places) };
 }
 
 function unknownOption(command: string, given: string, known: readonly string[]): CallFailure {
@@ -68,11 +64,7 @@ function checkValue(name: string, option: Option, value: string | undefined, inl
   }
 }
 
-function placed(
-  command: string,
-  { positionals }: Pick<LoadedCommand, 'positionals'>,
-  places: readonly string[],
-): Given['positionals'] {
+function placed(command: string, positionals: readonly Positional[], places: readonly string[]): Given['positionals'] {
   const missing = positionals.find(({ required }, index) => required && places[index] === undefined);
   if (missing) throw new CallFailure(`${missing.name} is missing: ${missing.doc} See: declarest ${command} --help`);
   const extra = places[positionals.length];

@@ -7,7 +7,7 @@ import type { ApiRequest, User } from '../access/user.ts';
 import type { Vote, Voter } from '../access/voter.ts';
 import type { VoterRegistry } from '../access/voter-registry.ts';
 import { ApiController } from '../actions/api-controller.ts';
-import type { ControllerHooks } from '../actions/hooks.ts';
+import { type ControllerHooks, type HookName, hookNames } from '../actions/hooks.ts';
 import type { Find, Observer } from '../actions/start/observer.ts';
 import type { ApiDeclaration } from '../declaration/types.ts';
 import { Problem } from '../errors.ts';
@@ -111,12 +111,8 @@ export class Recorder implements Observer {
       const recording = this.#recording ?? emptyRecording();
       return watch(
         () => (given ? authenticateWith([new GivenUser(given)], request) : find(request)),
-        (user) => {
-          recording.user = user;
-        },
-        (error) => {
-          recording.authenticationError = error;
-        },
+        (user) => Object.assign(recording, { user }),
+        (authenticationError) => Object.assign(recording, { authenticationError }),
       );
     };
   }
@@ -127,24 +123,20 @@ export class Recorder implements Observer {
   }
 
   hooks(_api: ApiDeclaration, controller: ApiController): ControllerHooks {
-    type Hook = Exclude<keyof ControllerHooks, 'onAfterValidation'>;
-    const call = <Name extends Hook>(name: Name, ...args: Parameters<ControllerHooks[Name]>) => {
-      const run = () => Reflect.apply(controller[name], controller, args);
-      const isOwn = controller[name] !== ApiController.prototype[name];
-      return isOwn ? this.#call(`${controller.constructor.name}.${name}`, run) : run();
+    const watched = (name: HookName) => {
+      const run = (...args: unknown[]) => Reflect.apply(controller[name], controller, args);
+      if (controller[name] === ApiController.prototype[name]) return run;
+      return (...args: unknown[]) => this.#call(`${controller.constructor.name}.${name}`, () => run(...args));
     };
+    const hooks = Object.fromEntries(hookNames.map((name) => [name, watched(name)])) as unknown as ControllerHooks;
     return {
-      customizeQuery: (...args) => call('customizeQuery', ...args),
+      ...hooks,
       onPostFetchEntity: (...args) => {
         if (this.#recording && !Array.isArray(args[2])) this.#recording.loaded = true;
-        return call('onPostFetchEntity', ...args);
+        return hooks.onPostFetchEntity(...args);
       },
-      onPostCheckAccess: (...args) => call('onPostCheckAccess', ...args),
-      validate: (...args) => call('validate', ...args) as ReturnType<ControllerHooks['validate']>,
       // hooks from here on may depend on the change
       onAfterValidation: () => Promise.reject(new Stopped('change')),
-      onAfterFlush: (...args) => call('onAfterFlush', ...args),
-      onBeforeSerialize: (...args) => call('onBeforeSerialize', ...args),
     };
   }
 
@@ -213,10 +205,7 @@ export class Recorder implements Observer {
     this.#recording?.steps.push(step);
     return watch(
       () => this.#within.run({ check: null, by: name }, run),
-      (given) => {
-        step.replied = given instanceof JsonReply;
-      },
-      () => undefined,
+      (given) => Object.assign(step, { replied: given instanceof JsonReply }),
     );
   }
 }
@@ -225,7 +214,7 @@ export class Recorder implements Observer {
 function watch<Result>(
   work: () => Result | Promise<Result>,
   onResult: (result: Result) => void,
-  onError: (error: unknown) => void,
+  onError: (error: unknown) => void = () => undefined,
 ): Result | Promise<Result> {
   const settle = (result: Result) => {
     onResult(result);

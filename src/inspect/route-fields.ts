@@ -1,7 +1,6 @@
 import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
 import type { Application } from '../application.ts';
 import { denormalizerOf, denormalizersOf } from '../change/associations.ts';
-import type { Mapper } from '../database/mapper.ts';
 import type { HttpMethod } from '../declaration/types.ts';
 import { planFields } from '../model/field-plan.ts';
 import { inGroups, readGroups, writeGroups } from '../model/groups.ts';
@@ -14,7 +13,7 @@ import { type ActionKind, actionKinds } from './route-action.ts';
 
 export type FieldsOfRoutes = ReturnType<typeof fieldsOfRoutes>;
 /** A field that a method of a route shows or accepts. */
-export type FieldAccess = ReturnType<typeof describe>;
+export type FieldAccess = ReturnType<ReturnType<typeof fieldDescriber>>;
 
 /** The fields that a method of a route shows or accepts. */
 export interface RouteFields {
@@ -28,12 +27,11 @@ export interface RouteFields {
 }
 
 /** The fields that methods of routes show and accept, from the plans that requests use. */
-export function fieldsOfRoutes({ catalog, mapper }: Application, places: Places) {
-  const denormalizers = denormalizersOf(catalog.denormalizers);
-  const denormalizerName = (owner: EntityMetadata, property: string) =>
-    denormalizerOf(denormalizers, owner, property)?.constructor.name ?? null;
+export function fieldsOfRoutes(application: Application, places: Places) {
+  const { mapper } = application;
+  const describe = fieldDescriber(application, places);
   const described = (fields: readonly PlannedField[], groups: readonly string[]) =>
-    fields.map((field) => describe(field, groups, mapper, places, denormalizerName));
+    fields.map((field) => describe(field, groups));
   const readable = new Map<EntityMetadata, readonly FieldAccess[]>();
   const modelOf = ({ api }: RouteRecord) => metaOf(mapper, api?.class.value);
 
@@ -84,29 +82,25 @@ export function fieldsOfRoutes({ catalog, mapper }: Application, places: Places)
   };
 }
 
-function describe(
-  { path, label, kind, meta, property, targets, madeBy }: PlannedField,
-  groups: readonly string[],
-  mapper: Mapper,
-  places: Places,
-  denormalizerName: (owner: EntityMetadata, property: string) => string | null,
-) {
-  const references = new Set(targets.flatMap((target) => concreteClasses(mapper, target)).map(({ className }) => className));
-  return {
+function fieldDescriber({ catalog, mapper }: Application, places: Places) {
+  const denormalizers = denormalizersOf(catalog.denormalizers);
+  return ({ path, label, kind, meta, property, targets, madeBy }: PlannedField, groups: readonly string[]) => ({
     path,
     label,
     kind,
     /** The classes that a reference can name; empty for other fields. */
-    references: [...references].sort(),
+    references: [
+      ...new Set(targets.flatMap((target) => concreteClasses(mapper, target)).map(({ className }) => className)),
+    ].sort(),
     /** The application code that reads or makes the value, which can be anything then; null if there is none. */
-    madeBy: kind === 'reference' ? denormalizerName(meta, property) : madeBy,
+    madeBy: kind === 'reference' ? (denormalizerOf(denormalizers, meta, property)?.constructor.name ?? null) : madeBy,
     /** The active groups of the field. */
     groups: groups.filter((group) => inGroups(meta.properties[property as never] as EntityProperty, [group])),
     /** The class of the row that has the field. */
     model: meta.className,
     property,
     place: places.ofProperty(meta, property),
-  };
+  });
 }
 
 function ownCode({ controller, handler }: RouteRecord): RouteFields {

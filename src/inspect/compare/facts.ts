@@ -18,23 +18,10 @@ export interface DeclaredFact extends Fact {
   readonly within: readonly { readonly prefix: string; readonly place: string }[];
 }
 
-const routeKinds = [
-  'action',
-  'PUBLIC',
-  'role',
-  'restricted by',
-  'hook',
-  'requirement',
-  'read',
-  'write',
-  'filter',
-  'sort',
-  'search',
-  'format',
-];
+const routeKinds = 'action|PUBLIC|role|restricted by|hook|requirement|read|write|filter|sort|search|format';
 const forms = [
   /^(?<subject>model \S+) (?<kind>filtered by) (?<value>.+)$/,
-  new RegExp(`^(?<subject>/.*? (?:${httpMethods.join('|')})) (?<kind>${routeKinds.join('|')})(?: (?<value>.+))?$`),
+  new RegExp(`^(?<subject>/.*? (?:${httpMethods.join('|')})) (?<kind>${routeKinds})(?: (?<value>.+))?$`),
   /^(?<subject>model \S+) (?<kind>\S+) (?<value>.+)$/,
   /^(?<subject>role \S+) (?<kind>judged by|includes) (?<value>.+)$/,
   /^(?<subject>security) (?<kind>strategy|require_role|credential|issuer|audience)(?: (?<value>.+))?$/,

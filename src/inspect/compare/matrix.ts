@@ -1,4 +1,5 @@
 import { restrictsQueries } from '../../actions/api-controller.ts';
+import { hookNames, hookNeeds } from '../../actions/hooks.ts';
 import type { Application } from '../../application.ts';
 import type { HttpMethod, Path } from '../../declaration/types.ts';
 import { metaOf } from '../../model/hierarchy.ts';
@@ -92,15 +93,8 @@ function restrictionOf({ api }: RouteRecord, places: Places): Declared<string> |
   return { value: `${type.name}.customizeQuery`, place: places.ofMethod('controllers', type, 'customizeQuery') };
 }
 
-/** In calling order. */
-const hooks = [
-  'getEntity',
-  'onPostFetchEntity',
-  'onPostCheckAccess',
-  'onAfterValidation',
-  'onAfterFlush',
-  'onBeforeSerialize',
-] as const;
+/** In calling order. `customizeQuery` restricts rows, and has an entry of its own. */
+const hooks = ['getEntity' as const, ...hookNames.filter((name) => hookNeeds[name].replies && name !== 'customizeQuery')];
 
 function hooksOf({ api }: RouteRecord, places: Places): readonly Declared<string>[] {
   if (!api) return [];
