@@ -12,76 +12,70 @@ export interface Declared<Value> {
   readonly place: string;
 }
 
-/** Finds the places of declarations: `config/apis.yaml:12:9`, `src/models/person.ts:31`, or a dotted name. */
-export class Places {
-  readonly #application: Application;
-  readonly #fileOf: ReturnType<typeof sourceFiles>;
+export type Places = ReturnType<typeof placesIn>;
 
-  constructor(application: Application) {
-    this.#application = application;
-    this.#fileOf = sourceFiles(application.directory);
-  }
+/** Finds the places of declarations: `config/apis.yaml:12:9`, `src/models/person.ts:31`, or a dotted name. */
+export function placesIn({ catalog, directory, source }: Application) {
+  const fileOf = sourceFiles(directory);
 
   /** The place of a value in the configuration; if it is not written, of the nearest value around it. */
-  ofConfig(path: Path): string {
-    const { source } = this.#application;
+  function ofConfig(path: Path): string {
     const written = writtenPart(source.value, path);
     const place = source.placeOf(written, written.length === path.length ? 'value' : 'key');
     return place ? `${place.file}:${place.line}:${place.column}` : label(path);
   }
 
   /** The place of an item in the first of some lists that is written. */
-  ofItem(lists: readonly Path[], position: number): string {
-    const { source } = this.#application;
+  function ofItem(lists: readonly Path[], position: number): string {
     const list = lists.find((path) => writtenPart(source.value, path).length === path.length) ?? (lists.at(-1) as Path);
-    return this.ofConfig([...list, position]);
+    return ofConfig([...list, position]);
   }
 
-  ofClass(kind: keyof Catalog, name: string): string {
-    return this.#inModule(kind, name, (text) => schemaOf(text, name) ?? classOf(text, name)?.start ?? null) ?? name;
+  function ofClass(kind: keyof Catalog, name: string): string {
+    return inModule(kind, name, (text) => schemaOf(text, name) ?? classOf(text, name)?.start ?? null) ?? name;
   }
 
   /** The place of a method, on the class itself or on one that it extends. */
-  ofMethod(kind: keyof Catalog, type: unknown, method: string): string {
+  function ofMethod(kind: keyof Catalog, type: unknown, method: string): string {
     const definition = new RegExp(`(?<![\\w$.])${escaped(method)}\\s*(?:[(<]|=(?!=))`);
-    const found = this.#inLine(kind, type, (text, name) => text.find(definition, classOf(text, name)));
+    const found = inLine(kind, type, (text, name) => text.find(definition, classOf(text, name)));
     return found ?? `${namesOf(type)[0]}.${method}`;
   }
 
   /** The place at which a voter mentions a role, or else of the voter. */
-  ofRole(voter: string, role: string): string {
+  function ofRole(voter: string, role: string): string {
     const mention = (text: SourceText) => {
       const part = classOf(text, voter);
       const at = part && text.textOf(part).search(new RegExp(`(['"\`])${escaped(role)}\\1`));
       return part && at !== undefined && at !== -1 ? part.start + at : null;
     };
-    return this.#inModule('voters', voter, mention) ?? this.ofClass('voters', voter);
+    return inModule('voters', voter, mention) ?? ofClass('voters', voter);
   }
 
   /** The place of a property's groups, or else of the property or the model. */
-  ofProperty(meta: EntityMetadata, property: string): string {
-    const found = this.#inLine('models', meta.class, (text, name) => {
+  function ofProperty(meta: EntityMetadata, property: string): string {
+    const found = inLine('models', meta.class, (text, name) => {
       const member = memberOf(text, name, property);
       // a property can span several lines: point at the one with the groups
       return member ? (text.find(/(?<=[.\s,{])groups\s*[(:]/, member) ?? member.start) : null;
     });
     if (found) return found;
     const owner = namesOf(meta.class)[0] ?? meta.className;
-    return this.#moduleOf('models', owner) ? this.ofClass('models', owner) : `${owner}.${property}`;
+    return moduleOf('models', owner) ? ofClass('models', owner) : `${owner}.${property}`;
   }
 
   /** The place of a model's filters, or else of the model. */
-  ofFilters(meta: EntityMetadata): string {
-    const found = this.#inLine('models', meta.class, (text, name) => {
+  function ofFilters(meta: EntityMetadata): string {
+    const found = inLine('models', meta.class, (text, name) => {
       const schema = schemaOf(text, name);
       return schema === null ? null : (text.membersAt(schema).find(({ key }) => key === 'filters')?.start ?? null);
     });
-    return found ?? this.ofClass('models', meta.className);
+    return found ?? ofClass('models', meta.className);
   }
 
   /** The place of a key of a route that a service loads, or of the route; else of the service's name. */
-  ofLoadedRoute(service: string, route: string, key: string, source: Path): string {
-    const found = this.#inModule('services', service, (text) => {
+  function ofLoadedRoute(service: string, route: string, key: string, source: Path): string {
+    const found = inModule('services', service, (text) => {
       for (const open of text.objects(/(?:)/)) {
         const members = text.membersAt(open);
         const named = members.find((member) => member.key === 'name' && isText(text.textOf(member), route));
@@ -89,28 +83,30 @@ export class Places {
       }
       return null;
     });
-    return found ?? this.ofConfig(source);
+    return found ?? ofConfig(source);
   }
 
   /** Looks in the module of a class, then in those of the classes that it extends. */
-  #inLine(kind: keyof Catalog, type: unknown, find: (text: SourceText, name: string) => number | null): string | null {
+  function inLine(kind: keyof Catalog, type: unknown, find: (text: SourceText, name: string) => number | null): string | null {
     for (const name of namesOf(type)) {
-      const found = this.#inModule(kind, name, (text) => find(text, name));
+      const found = inModule(kind, name, (text) => find(text, name));
       if (found) return found;
     }
     return null;
   }
 
-  #inModule(kind: keyof Catalog, name: string, find: (text: SourceText) => number | null): string | null {
-    const module = this.#moduleOf(kind, name);
+  function inModule(kind: keyof Catalog, name: string, find: (text: SourceText) => number | null): string | null {
+    const module = moduleOf(kind, name);
     const offset = module ? find(module.text) : null;
     return module && offset !== null ? `${module.file}:${module.text.lineAt(offset)}` : null;
   }
 
-  #moduleOf(kind: keyof Catalog, name: string): SourceFile | null {
-    const found = this.#application.catalog[kind].find((exported: Exported) => exported.name === name);
-    return found ? this.#fileOf(found) : null;
+  function moduleOf(kind: keyof Catalog, name: string): SourceFile | null {
+    const found = catalog[kind].find((exported: Exported) => exported.name === name);
+    return found ? fileOf(found) : null;
   }
+
+  return { ofConfig, ofItem, ofClass, ofMethod, ofRole, ofProperty, ofFilters, ofLoadedRoute };
 }
 
 /** The longest part of a path that is written. Keys may be spelled with dashes or underscores. */

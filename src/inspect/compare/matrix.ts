@@ -7,7 +7,7 @@ import { defaultFilters } from '../../query/entities/filters.ts';
 import { orderRecords } from '../../route/order.ts';
 import type { RouteRecord } from '../../route/record.ts';
 import { modelsOf } from '../models.ts';
-import { type Declared, Places } from '../places.ts';
+import { type Declared, type Places, placesIn } from '../places.ts';
 import { type ActionKind, actionOf, controllerOf, isOverridden } from '../route-action.ts';
 import { type FieldsOfRoutes, fieldsOfRoutes } from '../route-fields.ts';
 import { settingsOf } from '../settings.ts';
@@ -21,7 +21,7 @@ export type RoleAccess = RouteAccess['roles'][number];
 /** Builds the access matrix of an application from the plans that requests use. Opens no database. */
 export function accessMatrix(application: Application) {
   const { mapper, records } = application;
-  const places = new Places(application);
+  const places = placesIn(application);
   const fields = fieldsOfRoutes(application, places);
   return {
     /** One entry for each route and method, in matching order. */

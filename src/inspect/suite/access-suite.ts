@@ -15,7 +15,7 @@ import { type AccessMatrix, accessMatrix, type RouteAccess } from '../compare/ma
 import { suiteCoverage } from './suite-coverage.ts';
 import { leaksOf, type Shape, shapeOfPaths, shapeOfRoute, shapesOfModels } from './suite-fields.ts';
 import type { Judgement } from './suite-judge.ts';
-import { type SuiteDatabase, SuiteServer } from './suite-server.ts';
+import { type SuiteDatabase, type SuiteServer, suiteServer } from './suite-server.ts';
 import { type TestRequest, type TestResponse, type TestUser, tokenFor } from './test-client.ts';
 
 export type { SuiteDatabase };
@@ -59,7 +59,7 @@ export type AccessSuiteOptions = (Omit<DirectoryOptions, 'databaseUrl'> | Omit<C
 export async function accessSuite(options: AccessSuiteOptions): Promise<void> {
   const application = await loadOn('sqlite::memory:', options);
   const matrix = accessMatrix(application);
-  const server = new SuiteServer((url, onStatement) => loadOn(url, { ...options, onStatement }), options.database);
+  const server = suiteServer((url, onStatement) => loadOn(url, { ...options, onStatement }), options.database);
   const actors = actorsOf(matrix, options.actors ?? {}, options.userId ?? 0);
   const coverage = suiteCoverage(actors.length, options);
   const suite = { application, options, server, models: shapesOfModels(application.mapper) };
@@ -136,7 +136,7 @@ async function probe(
   actor: Actor,
   keys: readonly Identifier[] | null,
 ): Promise<readonly Judgement[]> {
-  const { judge } = await suite.server.running;
+  const { judge } = await suite.server.running();
   const key = keys?.[0] ?? null;
   const path = pathOf(suite, record, key);
   const who = `${route.method} ${path} as ${actor.title}`;
@@ -215,7 +215,7 @@ async function checkDisabled(suite: Suite, actors: readonly Actor[], method: Htt
 
 /** The keys of the rows whose paths lead to a route; null if its path names no row. */
 async function keysOf(suite: Suite, record: RouteRecord, method: HttpMethod): Promise<readonly Identifier[] | null> {
-  const { judge } = await suite.server.running;
+  const { judge } = await suite.server.running();
   const leadsHere = (key: Identifier) =>
     explainMatch(suite.application.records, method, pathOf(suite, record, key)).match?.record === record;
   return (await judge.rowsOf(record))?.filter(leadsHere) ?? null;

@@ -13,13 +13,6 @@ export interface SuiteDatabase {
   drop?(): unknown;
 }
 
-interface Running {
-  readonly application: Application;
-  readonly judge: ReturnType<typeof judgeOf>;
-  readonly url: string;
-  close(): Promise<void>;
-}
-
 /** Inspects a request just before it is handled, when its caller is known. */
 type Look = (request: ApiRequest) => Promise<void>;
 
@@ -29,66 +22,36 @@ type Load = (databaseUrl: string, onStatement: (sql: string) => void) => Promise
 /** Whether a statement may write. A lock for a write matches too, which does no harm. */
 const writing = /\b(?:insert|update|delete|merge|replace|truncate|create|alter|drop|call)\b/i;
 
+export type SuiteServer = ReturnType<typeof suiteServer>;
+
 /** Runs an application on a database of its own, and on a new one after each write. */
-export class SuiteServer {
-  readonly #load: Load;
-  readonly #database: () => SuiteDatabase | Promise<SuiteDatabase>;
-  #running: Promise<Running> | null = null;
-  #look: Look | null = null;
-  #written = false;
+export function suiteServer(
+  load: Load,
+  createDatabase: () => SuiteDatabase | Promise<SuiteDatabase> = () => ({ url: 'sqlite::memory:' }),
+) {
+  let current: ReturnType<typeof start> | null = null;
+  let lookNow: Look | null = null;
+  let written = false;
 
-  constructor(load: Load, database: () => SuiteDatabase | Promise<SuiteDatabase> = () => ({ url: 'sqlite::memory:' })) {
-    this.#load = load;
-    this.#database = database;
-  }
-
-  /** The running application; the first call starts it. */
-  get running(): Promise<Running> {
-    this.#running ??= this.#start();
-    return this.#running;
-  }
-
-  /** Sends a request, and throws what `look` throws. */
-  async send(method: string, path: string, request: TestRequest, look: Look | null): Promise<TestResponse> {
-    const running = await this.running;
-    const failures: unknown[] = [];
-    this.#look = look && ((seen) => look(seen).catch((error: unknown) => void failures.push(error)));
-    try {
-      const response = await sendRequest(running.application, running.url + path, method, request);
-      if (failures.length > 0) throw failures[0];
-      return response;
-    } finally {
-      this.#look = null;
-      if (this.#written) await this.close();
-    }
-  }
-
-  /** Stops the application: the next request starts a new one on a new database. */
-  async close(): Promise<void> {
-    const running = this.#running;
-    this.#running = null;
-    await (await running)?.close();
-  }
-
-  async #start(): Promise<Running> {
-    const database = await this.#database();
-    const application = await this.#load(database.url, (sql) => {
-      this.#written ||= writing.test(sql);
+  async function start() {
+    const database = await createDatabase();
+    const application = await load(database.url, (sql) => {
+      written ||= writing.test(sql);
     });
     const reached = new WeakSet<object>();
     const prepare = (server: FastifyInstance) => {
-      server.addHook('preHandler', async (request) => this.#look?.(request as ApiRequest));
+      server.addHook('preHandler', async (request) => lookNow?.(request as ApiRequest));
       // callers without the roles are rejected before their body is read, if no voter needs the row
       server.addHook('preParsing', async (request) => void reached.add(request));
       server.addHook('onError', async (request, _, error) => {
         const isJudged = error instanceof Problem && ['authentication_required', 'access_denied'].includes(error.code);
-        if (isJudged && !reached.has(request)) await this.#look?.(request as ApiRequest);
+        if (isJudged && !reached.has(request)) await lookNow?.(request as ApiRequest);
       });
     };
     const app = await serverOf(application, {}, { prepare });
     await app.listen({ host: '127.0.0.1', port: 0 });
     // the start creates and fills tables
-    this.#written = false;
+    written = false;
     return {
       application,
       judge: judgeOf(application),
@@ -99,4 +62,34 @@ export class SuiteServer {
       },
     };
   }
+
+  /** The running application; the first call starts it. */
+  function running() {
+    current ??= start();
+    return current;
+  }
+
+  /** Stops the application: the next request starts a new one on a new database. */
+  async function close(): Promise<void> {
+    const ending = current;
+    current = null;
+    await (await ending)?.close();
+  }
+
+  /** Sends a request, and throws what `look` throws. */
+  async function send(method: string, path: string, request: TestRequest, look: Look | null): Promise<TestResponse> {
+    const { application, url } = await running();
+    const failures: unknown[] = [];
+    lookNow = look && ((seen) => look(seen).catch((error: unknown) => void failures.push(error)));
+    try {
+      const response = await sendRequest(application, url + path, method, request);
+      if (failures.length > 0) throw failures[0];
+      return response;
+    } finally {
+      lookNow = null;
+      if (written) await close();
+    }
+  }
+
+  return { running, send, close };
 }
