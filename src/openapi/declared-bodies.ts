@@ -4,14 +4,14 @@ import type { BodyCheck } from '../actions/start/body-check.ts';
 import type { ActionDeclaration, Path, StandardSchema } from '../declaration/types.ts';
 import { type Violation, violationsProblem } from '../errors.ts';
 import type { JsonSchema } from './json-schema.ts';
-import { type SchemaSource, Schemas } from './schemas.ts';
+import { type SchemaSource, type Schemas, schemasOf } from './schemas.ts';
 
 /** Larger bodies are reported with their first violation only: they can have very many. */
 const largestForAll = 65_536;
 
 /** The checks of declared bodies, by the schemas of the document. */
 export function bodyChecks(source: SchemaSource): ReadonlyMap<ActionDeclaration, BodyCheck> {
-  const schemas = new Schemas(source);
+  const schemas = schemasOf(source);
   const declared = declaredBodies(source, schemas);
   const document = documentOf(schemas);
   return new Map(
@@ -23,7 +23,7 @@ export function bodyChecks(source: SchemaSource): ReadonlyMap<ActionDeclaration,
 }
 
 export function checkDeclaredBodies(source: SchemaSource, report: { add(path: Path, message: string): void }): void {
-  const schemas = new Schemas(source);
+  const schemas = schemasOf(source);
   for (const { action, schema } of declaredBodies(source, schemas).filter(({ body }) => body.kind === 'json')) {
     try {
       validatorOf(schema, documentOf(schemas), false);

@@ -13,7 +13,7 @@ import { anyOf, type JsonSchema, valueSchema } from './json-schema.ts';
 import { listParameters } from './list-parameters.ts';
 import { type Operation, ownerOf } from './operations.ts';
 import { anyProblemSchema, type ProblemStatus, problemMediaType, problemResponse, problemResponses } from './problems.ts';
-import { type Described, Schemas } from './schemas.ts';
+import { type Described, schemasOf } from './schemas.ts';
 import type { BodyMode } from './write-schemas.ts';
 
 const bodyModes: Readonly<Partial<Record<HttpMethod, BodyMode>>> = { POST: 'create', PATCH: 'patch', PUT: 'replace' };
@@ -24,7 +24,7 @@ const limitHeaders: readonly ResponseHeader[] = ['RateLimit', 'RateLimitPolicy']
 export function operationWriter(described: Described, operations: readonly Operation[], requestId: string | null) {
   const { declaration, mapper } = described;
   const { apiKeys, jwt } = declaration.security;
-  const schemas = new Schemas(described);
+  const schemas = schemasOf(described);
   const headers = describedHeaders(requestId);
   const securitySchemes: Readonly<Record<string, JsonSchema>> = {
     ...(jwt && { token: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } }),

@@ -31,56 +31,48 @@ export interface Described extends SchemaSource {
   readonly production: boolean;
 }
 
+export type Schemas = ReturnType<typeof schemasOf>;
+
 /** The schemas of models, and the declared schemas of bodies and results of custom handlers. */
-export class Schemas {
-  readonly components = new Components();
-  readonly describe: SchemaContext['describe'];
-  readonly read: ReturnType<typeof readSchemas>;
-  readonly write: ReturnType<typeof writeSchemas>;
-  readonly #mapper: Mapper;
+export function schemasOf({ catalog, declaration, directory, mapper }: SchemaSource) {
+  const components = new Components();
+  const denormalizers = denormalizersOf(catalog.denormalizers);
+  const restricted = declaration.apis.filter(restricts).map(({ class: model }) => metaOf(mapper, model.value));
+  const sourceComment = sourceComments(directory, catalog);
+  const context: SchemaContext = {
+    mapper,
+    components,
+    hides: (meta) => restricted.some((other) => sameLine(meta, other)),
+    describe: (meta, property) => commentOf(meta, property) ?? sourceComment(meta, property),
+    denormalizes: (meta, property) => denormalizerOf(denormalizers, meta, property) !== undefined,
+  };
+  const read = readSchemas(context);
+  const write = writeSchemas(context);
 
-  constructor({ catalog, declaration, directory, mapper }: SchemaSource) {
-    const denormalizers = denormalizersOf(catalog.denormalizers);
-    const restricted = declaration.apis.filter(restricts).map(({ class: model }) => metaOf(mapper, model.value));
-    const sourceComment = sourceComments(directory, catalog);
-    this.#mapper = mapper;
-    this.describe = (meta, property) => commentOf(meta, property) ?? sourceComment(meta, property);
-    const context: SchemaContext = {
-      mapper,
-      components: this.components,
-      hides: (meta) => restricted.some((other) => sameLine(meta, other)),
-      describe: this.describe,
-      denormalizes: (meta, property) => denormalizerOf(denormalizers, meta, property) !== undefined,
-    };
-    this.read = readSchemas(context);
-    this.write = writeSchemas(context);
+  function body(api: ApiDeclaration, action: ActionDeclaration, declared: DescribedDeclaration): JsonSchema {
+    if (declared.kind !== 'model') return plain(`${nameOf(api, action)}Body`, declared, 'input');
+    const meta = metaOf(mapper, declared.model.value);
+    return declared.as === 'reference' ? write.reference([meta]) : write.of(meta, 'create');
   }
 
-  body(api: ApiDeclaration, action: ActionDeclaration, declared: DescribedDeclaration): JsonSchema {
-    if (declared.kind !== 'model') return this.#plain(`${nameOf(api, action)}Body`, declared, 'input');
-    const meta = metaOf(this.#mapper, declared.model.value);
-    return declared.as === 'reference' ? this.write.reference([meta]) : this.write.of(meta, 'create');
+  function result(api: ApiDeclaration, action: ActionDeclaration, declared: DescribedDeclaration): JsonSchema {
+    if (declared.kind !== 'model') return plain(`${nameOf(api, action)}Result`, declared, 'output');
+    const meta = metaOf(mapper, declared.model.value);
+    return declared.as === 'collection' ? read.collection(meta, api) : listIf(declared.as === 'list', read.of(meta));
   }
 
-  result(api: ApiDeclaration, action: ActionDeclaration, declared: DescribedDeclaration): JsonSchema {
-    if (declared.kind !== 'model') return this.#plain(`${nameOf(api, action)}Result`, declared, 'output');
-    const meta = metaOf(this.#mapper, declared.model.value);
-    if (declared.as === 'collection') return this.read.collection(meta, api);
-    return listIf(declared.as === 'list', this.read.of(meta));
-  }
-
-  #plain(name: string, declared: Exclude<DescribedDeclaration, { kind: 'model' }>, direction: 'input' | 'output'): JsonSchema {
+  function plain(name: string, declared: Exclude<DescribedDeclaration, { kind: 'model' }>, direction: 'input' | 'output') {
     const schema = declared.kind === 'json' ? declared.schema : jsonSchemaOf(declared.schema, direction);
-    return schema === null ? {} : this.#named(name, schema);
+    return schema === null ? {} : named(name, schema);
   }
 
   /** Adds a schema and its `$defs` to the components of the document. */
-  #named(name: string, { $schema: _, $id: __, $defs, ...schema }: JsonSchema): JsonSchema {
-    const own = this.components.reserve([name]);
+  function named(name: string, { $schema: _, $id: __, $defs, ...schema }: JsonSchema): JsonSchema {
+    const own = components.reserve([name]);
     const parts = Object.entries(($defs ?? {}) as Record<string, JsonSchema>).map(([key, part]) => ({
       part,
       pointer: `#/$defs/${key}`,
-      kept: this.components.reserve([`${name}${capital(key)}`]),
+      kept: components.reserve([`${name}${capital(key)}`]),
     }));
     const refs = new Map([['#', own.ref.$ref], ...parts.map(({ pointer, kept }) => [pointer, kept.ref.$ref] as const)]);
     const inDocument = (part: JsonSchema) => mapRefs(part, (ref) => String(refs.get(ref) ?? ref)) as JsonSchema;
@@ -88,6 +80,8 @@ export class Schemas {
     own.define(inDocument(schema));
     return own.ref;
   }
+
+  return { components, describe: context.describe, read, write, body, result };
 }
 
 function restricts({ controller }: ApiDeclaration): boolean {
