@@ -110,7 +110,7 @@ export class Recorder implements Observer {
       const given = this.#given;
       const recording = this.#recording ?? emptyRecording();
       return watch(
-        () => (given ? authenticateWith([new GivenUser(given)], request) : find(request)),
+        () => (given ? authenticateWith([givenUser(given)], request) : find(request)),
         (user) => Object.assign(recording, { user }),
         (authenticationError) => Object.assign(recording, { authenticationError }),
       );
@@ -233,17 +233,10 @@ function watch<Result>(
 }
 
 /** Authenticates every request as one user. */
-class GivenUser extends Authenticator {
-  readonly #user: User;
-
-  constructor(user: User) {
-    super();
-    this.#user = user;
-  }
-
-  override authenticate(): User {
-    return this.#user;
-  }
+function givenUser(user: User): Authenticator {
+  return new (class extends Authenticator {
+    override authenticate = () => user;
+  })();
 }
 
 /** Whether the framework handles a route, and no method of the application overrides it. */

@@ -53,14 +53,11 @@ export function fieldsOfRoutes(application: Application, places: Places) {
   }
 
   /** The body of an action that adds or removes: it names a row. */
-  function reference(record: RouteRecord): readonly FieldAccess[] {
+  function reference(record: RouteRecord): FieldAccess {
     const meta = modelOf(record);
-    const association = associationOf(record);
-    const targets = itemClasses(mapper, meta, association);
-    return described(
-      [{ path: '', label: '', kind: 'reference', meta, property: association.property, targets, madeBy: null }],
-      [],
-    );
+    const { property, types } = associationOf(record);
+    const targets = itemClasses(mapper, meta, { property, types });
+    return describe({ path: '', label: '', kind: 'reference', meta, property, targets, madeBy: null }, []);
   }
 
   return {
@@ -76,7 +73,7 @@ export function fieldsOfRoutes(application: Application, places: Places) {
       const { writes } = actionKinds[kind];
       if (method === 'GET' || method === 'HEAD' || writes === null) return { fields: [], decidedBy: null };
       if (writes === 'own code') return ownCode(record);
-      if (writes === 'item') return { fields: reference(record), decidedBy: null };
+      if (writes === 'item') return { fields: [reference(record)], decidedBy: null };
       return { fields: described(writableFields(mapper, modelOf(record), kind === 'create'), writeGroups), decidedBy: null };
     },
   };

@@ -1,7 +1,7 @@
 import type { Change, Comparison } from '../../inspect/compare/compare.ts';
 import type { AccessMatrix } from '../../inspect/compare/matrix.ts';
 import { type AccessRow, accessNotes, accessRows } from './access-rows.ts';
-import { aligned, type Paint, painter, paintPublic, table, wrapped } from './layout.ts';
+import { aligned, labelled, type Paint, painter, paintPublic, table, wrapped } from './layout.ts';
 
 interface Look {
   readonly colour: boolean;
@@ -45,8 +45,8 @@ export function matrixLines(matrix: AccessMatrix, { colour, columns }: Look): st
 }
 
 function detail(name: string, text: string, indent: number, width: number, paint: Paint): string[] {
-  const lines = wrapped(text, width - indent - 7, /(?<=[,;+]) /);
-  return lines.map((line, index) => paintPublic(`${' '.repeat(indent)}${(index === 0 ? name : '').padEnd(7)}${line}`, paint));
+  const lines = labelled(name, wrapped(text, width - indent - 7, /(?<=[,;+]) /), 7);
+  return lines.map((line) => paintPublic(`${' '.repeat(indent)}${line}`, paint));
 }
 
 /** The opened and the closed access, each under its declaration. */

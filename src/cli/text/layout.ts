@@ -25,6 +25,11 @@ export function table(heading: readonly string[], rows: readonly (readonly strin
   return [paint('bold', title), ...lines.map((line) => paintPublic(line, paint))];
 }
 
+/** Lines with a label before the first of them. */
+export function labelled(label: string, lines: readonly string[], width = 10): string[] {
+  return lines.map((line, index) => `${(index === 0 ? label : '').padEnd(width)}${line}`);
+}
+
 /** Wraps a text at spaces, or at the matches of `at`. */
 export function wrapped(text: string, width: number, at: RegExp = / /): string[] {
   const lines: string[] = [];
