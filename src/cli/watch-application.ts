@@ -14,11 +14,10 @@ export function watchApplication(directory: string) {
   const watchers = new Map<string, FSWatcher>();
   const changed = new Set<string>();
   let timer: NodeJS.Timeout | undefined;
-  let isQuiet = false;
   let waiting: ((files: readonly string[]) => void) | undefined;
 
   function deliver(): void {
-    if (!waiting || !isQuiet || changed.size === 0) return;
+    if (!waiting || timer || changed.size === 0) return;
     const files = [...changed].sort();
     changed.clear();
     waiting(files);
@@ -28,10 +27,9 @@ export function watchApplication(directory: string) {
   function note(file: string): void {
     if (ignored.test(file)) return;
     changed.add(file);
-    isQuiet = false;
     clearTimeout(timer);
     timer = setTimeout(() => {
-      isQuiet = true;
+      timer = undefined;
       deliver();
     }, quiet);
   }
