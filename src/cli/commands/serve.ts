@@ -7,7 +7,6 @@ import { dialectOf } from '../../dialect/dialect.ts';
 import type { ServerParts } from '../../server.ts';
 import { integerOption, listenOn, listenOptions } from '../arguments.ts';
 import { type Command, type Given, isGiven, optionValue } from '../command.ts';
-import { reachDatabase, untilReached, withDatabaseNews } from '../database-start.ts';
 import { ApplicationFailure, CallFailure, type ExitCode, Failure, messageOf } from '../failure.ts';
 import { type Io, say } from '../io.ts';
 import { applicationDirectory, openApplication } from '../open-application.ts';
@@ -58,6 +57,7 @@ async function serveHere(
   const application = await openApplication(dir, io);
   const { server } = application.declaration;
   let place = { host: server.host, port: server.port, ...asked };
+  const { reachDatabase } = await import('../database-start.ts');
   const away = await reachDatabase(application);
   if (away !== null) {
     const port = await answerUntilReached(application, place, away, stopped, io);
@@ -100,6 +100,7 @@ async function serveBy(several: Several, count: number, given: Given, io: Io): P
   if (dialectOf(application.mapper).connections.memory) {
     throw new CallFailure('--workers needs a database that several processes can open, and one in memory is in one process only');
   }
+  const { reachDatabase } = await import('../database-start.ts');
   // if it is unreachable, the workers prepare it; they wait for each other
   if ((await reachDatabase(application)) === null) await prepareOnce(application, io);
   await application.mapper.close(true);
@@ -117,6 +118,7 @@ async function serveBy(several: Several, count: number, given: Given, io: Io): P
 /** Updates the schema of the database, and seeds a new one. */
 async function prepareOnce(application: Application, io: Io): Promise<void> {
   const { prepareDatabase } = await import('../../database/prepare-database.ts');
+  const { withDatabaseNews } = await import('../database-start.ts');
   const { declaration, mapper, seed } = withDatabaseNews(application, (line) => say(io.stderr, line));
   await orClose(application, () => prepareDatabase(mapper, declaration.database, seed));
 }
@@ -147,6 +149,7 @@ async function start(
   io: Io,
 ): Promise<FastifyInstance> {
   const { serverOf } = await import('../../server.ts');
+  const { withDatabaseNews } = await import('../database-start.ts');
   const news: string[] = [];
   const noted = withDatabaseNews(application, (line) => news.push(line));
   const logger = { stream: io.stderr, ...(level && { level }) };
@@ -183,6 +186,7 @@ async function answerUntilReached(
   io: Io,
 ): Promise<number | null> {
   const { startWaiting } = await import('../waiting-server.ts');
+  const { untilReached } = await import('../database-start.ts');
   const waiting = await listen(place, () => startWaiting(application.declaration.server, place));
   try {
     say(io.stderr, `${away}; waiting for it, and answering 503 on ${addressOf(waiting.address)} until then`);

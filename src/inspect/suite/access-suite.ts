@@ -62,7 +62,7 @@ export async function accessSuite(options: AccessSuiteOptions): Promise<void> {
   const server = suiteServer((url, onStatement) => loadOn(url, { ...options, onStatement }), options.database);
   const actors = actorsOf(matrix, options.actors ?? {}, options.userId ?? 0);
   const coverage = suiteCoverage(actors.length, options);
-  const suite = { application, options, server, models: shapesOfModels(application.mapper) };
+  const suite = { application, coverage, options, server, models: shapesOfModels(application.mapper) };
   // test runners may run tests concurrently; the writes of one must not affect another
   let turn: Promise<unknown> = Promise.resolve();
   const test = (title: string, work: () => Promise<void>) =>
@@ -79,9 +79,7 @@ export async function accessSuite(options: AccessSuiteOptions): Promise<void> {
   });
   for (const route of matrix.routes) {
     const subject = subjectOf(route, matrix.routes, application.records);
-    for (const actor of actors)
-      test(`${route.method} ${route.path} as ${actor.title}`, async () =>
-        coverage.note(route, actor.title, await judgedRows(suite, subject, actor)));
+    for (const actor of actors) test(`${route.method} ${route.path} as ${actor.title}`, () => checkRoute(suite, subject, actor));
   }
   for (const { method, record } of disabledMethods(application.records))
     test(`${method} ${record.path} is not enabled`, () => checkDisabled(suite, actors, method, record));
@@ -115,18 +113,19 @@ interface Actor {
 /** What every request of a suite needs. */
 interface Suite {
   readonly application: Application;
+  readonly coverage: ReturnType<typeof suiteCoverage>;
   readonly options: AccessSuiteOptions;
   readonly server: SuiteServer;
   readonly models: readonly Shape[];
 }
 
 /** The first request yields the judgements of all rows; then one more is sent for each other verdict and reason. */
-async function judgedRows(suite: Suite, subject: Subject, actor: Actor): Promise<readonly Judgement[]> {
+async function checkRoute(suite: Suite, subject: Subject, actor: Actor): Promise<void> {
   const keys = await keysOf(suite, subject.record, subject.route.method);
   const judged = keys?.length === 0 ? [] : await probe(suite, subject, actor, keys);
+  suite.coverage.note(subject.route, actor.title, judged);
   const [, ...others] = Map.groupBy(judged, ({ missing, verdict }) => JSON.stringify([verdict, missing])).values();
   for (const [judgement] of others) await probe(suite, subject, actor, [judgement?.key as Identifier]);
-  return judged;
 }
 
 /** Sends a request for the first of some rows, or for none, and checks the response. Returns the judgements of all rows. */
