@@ -10,7 +10,7 @@ import { placeOf } from '../dialect/address.ts';
 import { dialectOf } from '../dialect/dialect.ts';
 import { serverOf } from '../server.ts';
 import { describe } from './describe.ts';
-import { exchange, type Received } from './exchange.ts';
+import { exchange } from './exchange.ts';
 import type { ExplainedDatabase, Explanation } from './explanation.ts';
 import { Recorder } from './recorder.ts';
 
@@ -62,13 +62,8 @@ export async function openExplainer(options: ApplicationOptions, copy?: string):
       ...headers,
     };
     const secrets = [...(credential === undefined ? [] : [credential]), ...Object.values(headers)];
-    let answer: Received = { status: 0, text: '' };
-    const recording = await recorder.during(
-      async () => {
-        answer = await exchange(app.server as Server, { method, path, headers: sent }, body);
-      },
-      { user, secrets },
-    );
+    const respond = () => exchange(app.server as Server, { method, path, headers: sent }, body);
+    const { recording, result: answer } = await recorder.during(respond, { user, secrets });
     const by = user ? 'given' : secrets.length > 0 ? 'credential' : 'nobody';
     const { plans } = recorder;
     return describe({

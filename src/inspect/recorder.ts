@@ -72,20 +72,19 @@ export class Recorder implements Observer {
   #strategy = '';
 
   /** Records what happens during the work. A given user calls without a credential. */
-  async during(
-    work: () => Promise<void>,
+  async during<Result>(
+    work: () => Promise<Result>,
     { user, secrets }: { readonly user: User | undefined; readonly secrets: readonly string[] },
-  ): Promise<Recording> {
+  ): Promise<{ readonly recording: Recording; readonly result: Result }> {
     const recording = emptyRecording();
     this.#recording = recording;
     this.#secrets = secrets.filter(({ length }) => length >= shortestSecret);
     this.#given = user;
     try {
-      await work();
+      return { recording, result: await work() };
     } finally {
       this.#recording = null;
     }
-    return recording;
   }
 
   statement(sql: string, parameters: readonly unknown[]): void {

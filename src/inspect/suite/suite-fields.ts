@@ -6,13 +6,11 @@ import type { RouteAccess } from '../compare/matrix.ts';
 import { type PlannedField, readableFields } from '../fields.ts';
 
 /** The allowed keys of an object, each with the shape of its value; null allows any value. */
-export type Shape = ReadonlyMap<string, Shape | null>;
-
-type Growing = Map<string, Growing | null>;
+export type Shape = Map<string, Shape | null>;
 
 const none: Shape = new Map();
-const pagination = shapeOfPaths(['more', 'next', 'previous', 'first', 'items_per_page']);
-const collectionKeys = ['count', 'count_is', 'pagination', 'results'];
+const pagination = ['more', 'next', 'previous', 'first', 'items_per_page'].map((key) => `pagination.${key}`);
+const collection = shapeOfPaths(['count', 'count_is', 'results', ...pagination]);
 
 /** The shape of paths such as `center.name` and `participations[].person`. The end of a path allows any value. */
 export function shapeOfPaths(paths: readonly string[]): Shape {
@@ -31,13 +29,13 @@ export function shapesOfModels(mapper: Mapper): readonly Shape[] {
 
 /** An object without readable fields allows no keys; it does not allow any value. */
 function shapeOf(fields: readonly Pick<PlannedField, 'path' | 'kind'>[]): Shape {
-  const shape: Growing = new Map();
+  const shape: Shape = new Map();
   for (const { path, kind } of fields) {
-    let here: Growing = shape;
+    let here = shape;
     const keys = path.replaceAll('[]', '').split('.');
     for (const [depth, key] of keys.entries()) {
       const isFree = kind === 'value' && depth === keys.length - 1;
-      const below: Growing | null = here.get(key) ?? (isFree ? null : new Map());
+      const below: Shape | null = here.get(key) ?? (isFree ? null : new Map());
       here.set(key, below);
       if (below) here = below;
     }
@@ -63,7 +61,9 @@ function eachKey(value: unknown, at: string, find: (key: string, below: unknown,
 
 /** The paths in a response that its route may not show, each once. */
 export function leaksOf(route: RouteAccess, body: unknown, shape: Shape, models: readonly Shape[], further: Shape): string[] {
-  const { found, rows } = route.action === 'list' || isCollection(body) ? itemsOf(body) : { found: [], rows: body };
+  const isList = route.action === 'list' || isCollection(body);
+  const found = isList ? outside(body, collection) : [];
+  const rows = isList ? (body as { results?: unknown } | null)?.results : body;
   const leaks = route.read.decidedBy === null ? outside(rows, shape) : outsideOfModels(rows, models, further);
   return [...new Set([...found, ...leaks])].sort();
 }
@@ -87,10 +87,4 @@ function outsideOfModels(value: unknown, models: readonly Shape[], further: Shap
 
 function isCollection(body: unknown): boolean {
   return typeof body === 'object' && body !== null && 'results' in body && 'pagination' in body;
-}
-
-function itemsOf(body: unknown): { readonly found: readonly string[]; readonly rows: unknown } {
-  const { results, pagination: page, ...others } = (body ?? {}) as Record<string, unknown>;
-  const unknown = Object.keys(others).filter((key) => !collectionKeys.includes(key));
-  return { found: [...unknown, ...outside(page, pagination, 'pagination')], rows: results };
 }
