@@ -65,15 +65,8 @@ export async function openExplainer(options: ApplicationOptions, copy?: string):
     const respond = () => exchange(app.server as Server, { method, path, headers: sent }, body);
     const { recording, result: answer } = await recorder.during(respond, { user, secrets });
     const by = user ? 'given' : secrets.length > 0 ? 'credential' : 'nobody';
-    const { plans } = recorder;
-    return describe({
-      application,
-      database,
-      recording,
-      plans,
-      answer,
-      asked: { method, path, hasBody: body !== undefined, by },
-    });
+    const asked = { method, path, hasBody: body !== undefined, by } as const;
+    return describe({ application, database, recording, plans: recorder.plans, answer, asked });
   }
 
   return { explain, close: () => app.close() };
