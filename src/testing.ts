@@ -2,8 +2,8 @@ import type { AddressInfo } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import type { User } from './access/user.ts';
 import { type Application, type ApplicationOptions, loadApplication } from './application.ts';
+import type { Explainer } from './inspect/explainer.ts';
 import type { Explanation } from './inspect/explanation.ts';
-import type { RunningExplainer } from './inspect/running-explainer.ts';
 import { sendRequest, type TestRequest, type TestResponse, type TestUser, tokenFor } from './inspect/suite/test-client.ts';
 import { serverOf } from './server.ts';
 
@@ -58,7 +58,7 @@ export async function startApplication(options: ApplicationOptions): Promise<Tes
   const app = await serverOf(application);
   await app.listen({ host: '127.0.0.1', port: 0 });
   const url = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
-  let explainer: Promise<RunningExplainer> | null = null;
+  let explainer: Promise<Explainer> | null = null;
 
   async function explain(
     method: string,
@@ -66,7 +66,7 @@ export async function startApplication(options: ApplicationOptions): Promise<Tes
     { json, headers, as, user }: TestExplainRequest = {},
   ): Promise<Explanation> {
     // most tests do without
-    explainer ??= import('./inspect/running-explainer.ts').then((module) => new module.RunningExplainer(application, options));
+    explainer ??= import('./inspect/running-explainer.ts').then((module) => module.runningExplainer(application, options));
     const credential = typeof as === 'object' ? await tokenFor(application, as) : as;
     const body = json === undefined ? undefined : JSON.stringify(json);
     return (await explainer).explain({ method, path, user, credential, headers, body });

@@ -1,16 +1,16 @@
 import { parseArgs } from 'node:util';
 import { didYouMean, listed } from '../declaration/suggest.ts';
-import { type Command, type Given, type Option, optionValue } from './command.ts';
+import { type Given, type LoadedCommand, type Option, optionValue, type Positional } from './command.ts';
 import { CallFailure } from './failure.ts';
 
 const helpOption: Option = { doc: 'Show this help.' };
 
-export function optionsOf(command: Pick<Command, 'options'>): Readonly<Record<string, Option>> {
+export function optionsOf(command: LoadedCommand): Readonly<Record<string, Option>> {
   return { ...command.options, help: helpOption };
 }
 
-/** Reads the arguments after a command's name, or says what is wrong with them. */
-export function readArguments(name: string, command: Pick<Command, 'options' | 'positionals'>, argv: readonly string[]): Given {
+/** Parses the arguments after a command's name; throws a failure if they are wrong. */
+export function readArguments(name: string, command: LoadedCommand, argv: readonly string[]): Given {
   const known = optionsOf(command);
   const { tokens } = parseArgs({
     args: [...argv],
@@ -27,7 +27,7 @@ export function readArguments(name: string, command: Pick<Command, 'options' | '
   });
   const options: Record<string, string[]> = {};
   const places: string[] = [];
-  // the option that takes what comes next, if it is no option
+  // an option with an optional value: the next positional becomes that value
   let waiting: string | null = null;
   for (const token of tokens) {
     if (token.kind === 'positional' && waiting !== null) options[waiting]?.splice(-1, 1, token.value);
@@ -41,7 +41,7 @@ export function readArguments(name: string, command: Pick<Command, 'options' | '
     options[token.name] = [...(options[token.name] ?? []), token.value ?? ''];
     if (option.optional && token.value === undefined) waiting = token.name;
   }
-  return { options, positionals: options.help ? {} : placed(name, command, places) };
+  return { options, positionals: options.help ? {} : placed(name, command.positionals, places) };
 }
 
 function unknownOption(command: string, given: string, known: readonly string[]): CallFailure {
@@ -56,7 +56,7 @@ function checkValue(name: string, option: Option, value: string | undefined, inl
   }
   if (value === undefined && option.optional) return;
   if (value === undefined) throw new CallFailure(`--${name} needs a value: --${name} ${option.value}`);
-  // What looks like an option was probably meant as one: "--sub --roles A".
+  // A value that looks like an option was probably meant as one: "--sub --roles A".
   if (!inline && value.length > 1 && value.startsWith('-')) {
     throw new CallFailure(
       `--${name} needs a value: --${name} ${option.value}, or where it begins with a dash --${name}=${value}`,
@@ -64,7 +64,7 @@ function checkValue(name: string, option: Option, value: string | undefined, inl
   }
 }
 
-function placed(command: string, { positionals }: Pick<Command, 'positionals'>, places: readonly string[]): Given['positionals'] {
+function placed(command: string, positionals: readonly Positional[], places: readonly string[]): Given['positionals'] {
   const missing = positionals.find(({ required }, index) => required && places[index] === undefined);
   if (missing) throw new CallFailure(`${missing.name} is missing: ${missing.doc} See: declarest ${command} --help`);
   const extra = places[positionals.length];
@@ -85,7 +85,7 @@ export const listenOptions: Readonly<Record<'port' | 'host', Option>> = {
   host: { value: 'H', doc: 'The address to listen on. Default: app_main.server.host, which is 127.0.0.1 unless declared.' },
 };
 
-/** Where to listen, as far as the call says it. */
+/** The port and host of the call, if given. */
 export function listenOn(given: Given): { readonly port?: number; readonly host?: string } {
   const port = optionValue(given, 'port');
   const host = optionValue(given, 'host');

@@ -1,10 +1,11 @@
 import { didYouMean } from '../declaration/suggest.ts';
-import type { Given, Positional } from './command.ts';
+import { directoryPositional, type Given, type Positional } from './command.ts';
 import { CallFailure } from './failure.ts';
 
 export const requestPositionals: readonly Positional[] = [
   { name: 'METHOD', doc: 'The HTTP method, such as GET.', required: true },
   { name: 'PATH', doc: 'The path, such as /api/person/1.json.', required: true },
+  directoryPositional,
 ];
 
 export function askedRequest({ positionals }: Given): { readonly method: string; readonly path: string } {

@@ -2,16 +2,16 @@ import type { ExitCode } from './failure.ts';
 import type { Io } from './io.ts';
 
 export interface Option {
-  /** What stands for the value in the help (`N`); without it, the option takes none. */
+  /** The placeholder of the value in the help (`N`); without it, the option has no value. */
   readonly value?: string;
   readonly optional?: boolean;
   readonly doc: string;
   readonly repeatable?: boolean;
 }
 
-/** An argument without a name, by its place. */
+/** A positional argument. */
 export interface Positional {
-  /** As in the help: `dir`, `METHOD`. */
+  /** The name in the help: `dir`, `METHOD`. */
   readonly name: string;
   readonly doc: string;
   readonly required?: boolean;
@@ -25,9 +25,9 @@ export interface Given {
 
 export interface Command {
   readonly details?: readonly string[];
-  readonly positionals: readonly Positional[];
+  readonly positionals?: readonly Positional[];
   readonly options: Readonly<Record<string, Option>>;
-  readonly exitCodes: Readonly<Record<ExitCode, string>>;
+  readonly exitCodes?: Readonly<Record<ExitCode, string>>;
   readonly example: string;
   run(given: Given, io: Io): Promise<ExitCode>;
 }
@@ -45,8 +45,11 @@ export const directoryPositional: Positional = {
   doc: 'The directory of the application. Default: the current one.',
 };
 
-export const usualExitCodes: Readonly<Record<ExitCode, string>> = {
-  0: 'done',
-  1: 'the application is at fault',
-  2: 'the call is at fault',
-};
+/** The parts that most commands share. */
+export const commandDefaults = {
+  details: [],
+  positionals: [directoryPositional],
+  exitCodes: { 0: 'done', 1: 'the application is at fault', 2: 'the call is at fault' },
+} satisfies Partial<Command>;
+
+export type LoadedCommand = Required<Command>;

@@ -18,24 +18,18 @@ const smallest = `An application needs at least these files:
                             properties: { id: p.integer().primary().groups('read'), name: p.string().groups('read', 'write') },
                           });`;
 
-/** The directory of an application, made absolute; refused where there is none. */
+/** The absolute directory of an application; throws a failure if it has no configuration. */
 export function applicationDirectory(given: string | undefined, { cwd }: Io): string {
   const directory = resolve(cwd, given ?? '.');
-  if (!statSync(directory, { throwIfNoEntry: false })?.isDirectory()) {
-    throw new CallFailure(`there is no directory ${given}; give the directory of an application`);
-  }
-  if (configurationFiles(directory).length === 0) {
-    throw new ApplicationFailure(`there is no configuration in ${resolve(directory, 'config')}. ${smallest}`);
-  }
+  if (!isDirectory(directory)) throw new CallFailure(`there is no directory ${given}; give the directory of an application`);
+  const config = resolve(directory, 'config');
+  if (!isDirectory(config) || !readdirSync(config).some((name) => /\.ya?ml$/.test(name)))
+    throw new ApplicationFailure(`there is no configuration in ${config}. ${smallest}`);
   return directory;
 }
 
-function configurationFiles(directory: string): string[] {
-  try {
-    return readdirSync(resolve(directory, 'config')).filter((name) => /\.ya?ml$/.test(name));
-  } catch {
-    return [];
-  }
+function isDirectory(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 }
 
 /** Loads the application in a directory and checks all of it. No database is opened. */

@@ -3,13 +3,13 @@ import { AggregatorRegistry, Gauge, Registry } from 'prom-client';
 import type { MetricsReport } from '../telemetry/metrics.ts';
 import type { SharedMetrics } from '../telemetry/telemetry.ts';
 
-/** Milliseconds that a process may take to tell its metrics. One that is busy for longer is left out, and marked as such. */
+/** Milliseconds that a worker has to send its metrics. One that takes longer is left out, and marked as such. */
 const patience = 1000;
 
-/** Milliseconds that the process which looks after the others may take to tell those of all. */
+/** Milliseconds that the primary process has to send the metrics of all workers. */
 const longPatience = 2 * patience;
 
-/** A worker asks for the metrics of all; each is asked for its own; whoever asked is told all of them. */
+/** A worker asks the primary process, which asks all workers for their own metrics, and sends the sum back. */
 type Message =
   | { readonly metrics: 'ask' | 'give'; readonly id: number }
   | { readonly metrics: 'given'; readonly id: number; readonly report: MetricsReport }
@@ -19,7 +19,7 @@ function isMessage(message: unknown): message is Message {
   return typeof message === 'object' && message !== null && 'metrics' in message;
 }
 
-/** The metrics of a process that is one of several: whichever of them is asked tells those of all. */
+/** The metrics of one of several workers: each of them responds with the metrics of all. */
 export function workerMetrics(name: string): SharedMetrics {
   return { labels: { worker: name }, share: shareWithOthers };
 }
@@ -47,61 +47,55 @@ function shareWithOthers(own: () => Promise<MetricsReport>): () => Promise<strin
     });
 }
 
-/** Passes on what workers ask each other. */
-export class MetricsRelay {
-  readonly #workers = new Map<string, Worker>();
-  readonly #collecting = new Map<number, (name: string, report: MetricsReport) => void>();
-  #last = 0;
+/** Collects the metrics of all workers for any worker that asks. Returns the function that is called with each started worker. */
+export function relayMetrics(): (name: string, worker: Worker) => void {
+  const workers = new Map<string, Worker>();
+  const collecting = new Map<number, (name: string, report: MetricsReport) => void>();
+  let last = 0;
 
-  /** A worker was started; another of the same name, if there was one, has ended. */
-  add(name: string, worker: Worker): void {
-    this.#workers.set(name, worker);
-    worker.on('message', (message: unknown) => {
-      if (!isMessage(message)) return;
-      if (message.metrics === 'given') this.#collecting.get(message.id)?.(name, message.report);
-      if (message.metrics === 'ask') {
-        const { id } = message;
-        this.#collect().then((text) => tell(worker, { metrics: 'all', id, text }));
-      }
-    });
-  }
-
-  async #collect(): Promise<string> {
-    const id = ++this.#last;
+  async function collect(): Promise<string> {
+    const id = ++last;
     const given = new Map<string, MetricsReport>();
-    const asked = [...this.#workers].filter(([, worker]) => tell(worker, { metrics: 'give', id }));
+    const asked = [...workers].filter(([, worker]) => tell(worker, { metrics: 'give', id }));
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, patience);
-      this.#collecting.set(id, (name, report) => {
+      collecting.set(id, (name, report) => {
         given.set(name, report);
         if (given.size < asked.length) return;
         clearTimeout(timer);
         resolve();
       });
     });
-    this.#collecting.delete(id);
+    collecting.delete(id);
     const registry = new Registry();
-    const up = new Gauge({
-      name: 'worker_up',
-      help: '1 where the process told its metrics.',
-      labelNames: ['worker'],
-      registers: [registry],
-    });
-    for (const worker of this.#workers.keys()) up.set({ worker }, given.has(worker) ? 1 : 0);
+    const help = '1 where the process told its metrics.';
+    const up = new Gauge({ name: 'worker_up', help, labelNames: ['worker'], registers: [registry] });
+    for (const worker of workers.keys()) up.set({ worker }, given.has(worker) ? 1 : 0);
     const sorted = [...given].sort(([one], [other]) => Number(one) - Number(other));
     return textOf([await registry.getMetricsAsJSON(), ...sorted.map(([, report]) => report)]);
   }
+
+  return (name, worker) => {
+    // another worker of the same name has ended
+    workers.set(name, worker);
+    worker.on('message', (message: unknown) => {
+      if (!isMessage(message)) return;
+      const { id } = message;
+      if (message.metrics === 'given') collecting.get(id)?.(name, message.report);
+      if (message.metrics === 'ask') collect().then((text) => tell(worker, { metrics: 'all', id, text }));
+    });
+  };
 }
 
-/** Metrics of several processes, whose labels tell them apart. */
+/** The metrics of several processes, distinguished by labels. */
 function textOf(reports: MetricsReport[]): Promise<string> {
   return AggregatorRegistry.aggregate(reports).metrics();
 }
 
-/** Whether there is anybody to tell. */
+/** Whether the worker is connected, and got the message. */
 function tell(worker: Worker, message: Message): boolean {
   if (!worker.isConnected()) return false;
-  // one that ends meanwhile is noticed elsewhere
+  // a worker that ends meanwhile is noticed elsewhere
   worker.send(message, () => undefined);
   return true;
 }

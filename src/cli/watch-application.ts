@@ -1,30 +1,23 @@
 import { type FSWatcher, lstatSync, readdirSync, statSync, watch } from 'node:fs';
 import { join } from 'node:path';
 
-/** Tells what changes in an application. */
-export interface ApplicationWatcher {
-  /** Resolves with the changed files, relative to the application, once there are any and nothing has changed for a moment. */
-  next(): Promise<readonly string[]>;
-  close(): void;
-}
-
 const folders = ['config', 'src'];
 
-/** Milliseconds without a change after which an edit counts as done. */
+/** Milliseconds without a change after which an edit is complete. */
 const quiet = 100;
 
-/** Hidden files, what editors put beside a file while they save it, and what is installed. */
+/** Hidden files, temporary files of editors, and installed packages. */
 const ignored = /(^|\/)(\.[^/]*|node_modules|4913)(\/|$)|~$/;
 
-export function watchApplication(directory: string): ApplicationWatcher {
+/** Watches the files of an application. */
+export function watchApplication(directory: string) {
   const watchers = new Map<string, FSWatcher>();
   const changed = new Set<string>();
   let timer: NodeJS.Timeout | undefined;
-  let isQuiet = false;
   let waiting: ((files: readonly string[]) => void) | undefined;
 
   function deliver(): void {
-    if (!waiting || !isQuiet || changed.size === 0) return;
+    if (!waiting || timer || changed.size === 0) return;
     const files = [...changed].sort();
     changed.clear();
     waiting(files);
@@ -34,15 +27,14 @@ export function watchApplication(directory: string): ApplicationWatcher {
   function note(file: string): void {
     if (ignored.test(file)) return;
     changed.add(file);
-    isQuiet = false;
     clearTimeout(timer);
     timer = setTimeout(() => {
-      isQuiet = true;
+      timer = undefined;
       deliver();
     }, quiet);
   }
 
-  /** Watches a folder and all below it, in place of what was watched there before. */
+  /** Watches a folder and everything below it, and closes earlier watchers there. */
   function watchFolder(folder: string): void {
     for (const [path, watcher] of watchers) {
       if (path !== folder && !path.startsWith(`${folder}/`)) continue;
@@ -52,7 +44,7 @@ export function watchApplication(directory: string): ApplicationWatcher {
     const path = join(directory, folder);
     if (ignored.test(folder) || !isFolder(path, folders.includes(folder))) return;
     try {
-      // One by one: a recursive watcher on Linux loses a file that an editor saves by putting another in its place.
+      // One watcher per folder: a recursive watcher on Linux loses files that an editor saves by renaming another.
       const watcher = watch(path, (event, name) => {
         const changed = name === null ? folder : `${folder}/${name}`;
         if (event === 'rename') watchFolder(changed);
@@ -62,12 +54,12 @@ export function watchApplication(directory: string): ApplicationWatcher {
       watchers.set(folder, watcher);
       for (const entry of readdirSync(path)) watchFolder(`${folder}/${entry}`);
     } catch (error) {
-      // A folder that has just gone away is seen from the one above it.
+      // The watcher of the parent folder reports a folder that was just removed.
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
     }
   }
 
-  // A folder may be made later, or be put in another's place as a whole.
+  // A folder may be created later, or replaced as a whole.
   const top = watch(directory, (event, name) => {
     if (event !== 'rename' || name === null || !folders.includes(name)) return;
     watchFolder(name);
@@ -76,12 +68,13 @@ export function watchApplication(directory: string): ApplicationWatcher {
   for (const folder of folders) watchFolder(folder);
 
   return {
+    /** Resolves with the changed files, relative to the application, once nothing has changed for a moment. */
     next: () =>
-      new Promise((resolve) => {
+      new Promise<readonly string[]>((resolve) => {
         waiting = resolve;
         deliver();
       }),
-    close() {
+    close(): void {
       clearTimeout(timer);
       top.close();
       for (const watcher of watchers.values()) watcher.close();
@@ -89,7 +82,7 @@ export function watchApplication(directory: string): ApplicationWatcher {
   };
 }
 
-/** Links to folders are not followed below the first level, for they may lead back. */
+/** Links to folders are followed on the first level only: deeper ones may form a loop. */
 function isFolder(path: string, follow: boolean): boolean {
   return (follow ? statSync : lstatSync)(path, { throwIfNoEntry: false })?.isDirectory() === true;
 }

@@ -5,42 +5,37 @@ import { packageRoot } from '../package-root.ts';
 import { ApplicationFailure } from './failure.ts';
 import { type Io, say } from './io.ts';
 
-/** Says to a process that it is one of several, and which: 1, 2, and so on. */
+/** The environment variable with the number of a worker: 1, 2, and so on. */
 const marker = 'DECLAREST_WORKER';
 
-/** What a worker tells once it listens. */
-interface Listening {
-  readonly listening: string;
-}
-
-/** Milliseconds after which a worker that ended is started again: at first at once, and later each time it ended soon. */
+/** Milliseconds before a worker is restarted. The first restart is immediate; the pause grows if workers end soon. */
 const firstPause = 100;
 const longestPause = 10_000;
 
-/** Milliseconds after which a worker has proven itself. */
+/** Milliseconds after which a worker counts as stable. */
 const proven = 10_000;
 
-/** Milliseconds that workers have to end beyond the time that is declared, before they are ended. */
+/** Milliseconds beyond the declared shutdown timeout before workers are killed. */
 const grace = 1000;
 
-/** Whether this process is one of several. */
+/** Whether this process is a worker. */
 export function isWorker(): boolean {
   return cluster.isWorker && process.env[marker] !== undefined;
 }
 
-/** Which of several processes this one is. One that was started in place of another is the same. */
+/** The number of this worker. A restarted worker keeps it. */
 export function workerName(): string {
   return process.env[marker] ?? '';
 }
 
-/** Tells the process that started this one where it listens. */
+/** Reports the address of this worker to the primary process. */
 export function tellListening(address: string): void {
-  process.send?.({ listening: address } satisfies Listening);
+  process.send?.({ listening: address });
 }
 
 /**
- * Resolves once a worker is asked to stop. It is told by the process that started it, which may have been told so by a signal that
- * a terminal or a service manager sends to all of them: whoever is told twice does not stop faster.
+ * Resolves once a worker is asked to stop, by the primary process or by a signal. Terminals and service managers send signals to all
+ * processes, so a worker may be asked twice: that does not stop it faster.
  */
 export function untilWorkerStopped(): Promise<void> {
   return new Promise((resolve) => {
@@ -55,17 +50,17 @@ export interface WorkersOptions {
   readonly count: number;
   /** The arguments of `declarest serve`. */
   readonly args: readonly string[];
-  /** Milliseconds in which a worker has ended once it was asked to. */
+  /** Milliseconds that a worker has to stop. */
   readonly shutdownTimeout: number;
-  /** Called once all of them listen, with the address. */
+  /** Called with the address once all workers listen. */
   readonly onListening: (address: string) => void;
-  /** Is told of each process that is started. */
+  /** Called with each started worker. */
   readonly onStart?: ((name: string, worker: Worker) => void) | undefined;
 }
 
 /**
- * Runs several processes behind one port, until it is asked to stop. One that ends is started again. Where one cannot be started in
- * the first place, all are ended.
+ * Runs several workers behind one port until it is asked to stop. A worker that ends is restarted. If one fails before it first listens,
+ * all are stopped.
  */
 export async function runWorkers(
   { count, args, onListening, onStart, shutdownTimeout }: WorkersOptions,
@@ -79,7 +74,7 @@ export async function runWorkers(
   let isStopping = false;
   let listening = 0;
   let pause = 0;
-  // a process that is killed takes its workers with it: the channel to them is cut
+  // if this process is killed, its workers end too: their channel closes
   const kill = () => {
     for (const worker of workers) worker.process.kill('SIGKILL');
   };
@@ -91,7 +86,7 @@ export async function runWorkers(
     const startedAt = performance.now();
     let isListening = false;
     workers.add(worker);
-    worker.on('message', (message: Partial<Listening>) => {
+    worker.on('message', (message: { listening?: unknown } | null) => {
       if (typeof message?.listening !== 'string' || isListening) return;
       isListening = true;
       if (++listening === count) onListening(message.listening);
@@ -99,7 +94,7 @@ export async function runWorkers(
     worker.on('exit', (code, signal) => {
       workers.delete(worker);
       if (isStopping) return;
-      // it has told the reason itself
+      // the worker itself has printed the reason
       if (listening < count && !isListening) {
         failed.reject(new ApplicationFailure(`a worker ended with ${signal ?? `exit code ${code}`} before it listened`));
         return;

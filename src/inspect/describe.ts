@@ -1,5 +1,5 @@
-import type { User } from '../access/user.ts';
 import type { Application } from '../application.ts';
+import { accessorsFor } from '../change/accessors.ts';
 import { askedNames } from '../declaration/names/list-names.ts';
 import type { HttpMethod } from '../declaration/types.ts';
 import { databaseErrors } from '../dialect/errors.ts';
@@ -9,15 +9,15 @@ import { readGroups } from '../model/groups.ts';
 import { metaOf } from '../model/hierarchy.ts';
 import { explainMatch } from '../route/explain-match.ts';
 import type { Match } from '../route/match.ts';
+import type { RouteRecord } from '../route/record.ts';
 import type { Caller, ExplainedFields, ExplainedRoute, Explanation, Reason, Step } from './explanation.ts';
 import { innermostPaths, pathsIn, readableFields, writableFields } from './fields.ts';
 import { parsedJson } from './json.ts';
-import { nextSteps, statusOf } from './next-steps.ts';
 import { reasonOf, type Watched } from './reason.ts';
 import { type Recording, Stopped } from './recorder.ts';
-import { actionOf } from './route-action.ts';
+import { actionKinds, actionOf, isOverridden } from './route-action.ts';
 
-/** Puts what was seen of a request into words and lists. */
+/** Turns the recording of a request into an explanation. */
 export async function describe(watched: Watched): Promise<Explanation> {
   const { application, asked, database, recording } = watched;
   const { method, path } = asked;
@@ -47,14 +47,14 @@ export async function describe(watched: Watched): Promise<Explanation> {
   };
 }
 
-/** Where a write was stopped; null where the request came to its end. */
+/** The step before which a write was stopped; null if the request ran to its end. */
 function stopOf({ asked, recording: { error } }: Watched): { readonly before: Stopped['before'] | 'database' } | null {
   if (error instanceof Stopped) return error;
   if (isReadOnlyError(error)) return { before: 'database' };
   return error instanceof Problem && error.code === 'invalid_body' && !asked.hasBody ? { before: 'body' } : null;
 }
 
-/** Whether the database refused to change something because it was opened to be read. */
+/** Whether the database rejected a write because the connection is read-only. */
 function isReadOnlyError(error: unknown): boolean {
   return error instanceof Error && (databaseErrors.isReadOnly(error) || isReadOnlyError(error.cause));
 }
@@ -68,10 +68,11 @@ function handlerWrites(match: Match | null): Reason {
   };
 }
 
-function routeOf({ record, format, params }: Match, method: string, { needsEntity }: Watched): ExplainedRoute {
+function routeOf({ record, format, params }: Match, method: string, { plans }: Watched): ExplainedRoute {
   const { name, path, controller, handler, roles } = record;
   const reads = method === 'GET' || method === 'HEAD';
-  const planned = reads && (handler === 'indexApi' || handler === 'entityApi') ? needsEntity(record) : undefined;
+  // only reads of default actions are planned
+  const planned = reads ? plans.get(record) : undefined;
   return {
     name,
     path,
@@ -88,14 +89,12 @@ function routeOf({ record, format, params }: Match, method: string, { needsEntit
 
 function callerOf({ user, authenticationError: error }: Recording, by: Caller['by']): Caller {
   const refused = error === null ? null : error instanceof Error ? error.message : String(error);
-  return { by, user: user ? callingUser(user) : null, refused };
+  if (!user) return { by, user: null, refused };
+  const { id, roles, ...claims } = user;
+  return { by, user: { id, roles: [...roles], claims: Object.keys(claims) }, refused };
 }
 
-function callingUser({ id, roles, ...claims }: User): Caller['user'] {
-  return { id, roles: [...roles], claims: Object.keys(claims) };
-}
-
-/** The built-in voter does not look at the subject, so a compiled read does not hand it one; it is the entity of the path all the same. */
+/** A compiled read passes no subject to the built-in voter, which ignores it. The subject is the entity of the path anyway. */
 function named(steps: readonly Step[], match: Match | null): readonly Step[] {
   const { api, single } = match?.record ?? {};
   if (!api || !single) return steps;
@@ -105,22 +104,57 @@ function named(steps: readonly Step[], match: Match | null): readonly Step[] {
 
 function fieldsOf({ mapper }: Application, match: Match | null, method: string, json: unknown): ExplainedFields {
   const sent = json === undefined ? null : pathsIn(json);
-  const { api, handler } = match?.record ?? {};
-  const isDefault = handler === 'indexApi' || handler === 'entityApi';
-  if (!match || !api || !isDefault || actionOf(match.record, method as HttpMethod) === 'handler')
-    return { read: null, sent, write: null };
-  const meta = metaOf(mapper, api.class.value);
-  const takesBody = ['POST', 'PUT', 'PATCH'].includes(method);
+  if (!match?.record.api) return { read: null, sent, write: null };
+  const meta = metaOf(mapper, match.record.api.class.value);
+  const kind = actionOf(match.record, method as HttpMethod);
+  const { reads, writes } = actionKinds[kind];
   return {
-    read: method === 'DELETE' ? null : innermostPaths(readableFields(planFields(mapper, meta, readGroups))),
+    read: reads === 'model' ? innermostPaths(readableFields(planFields(mapper, meta, readGroups))) : null,
     sent,
-    write: takesBody ? innermostPaths(writableFields(mapper, meta, method === 'POST')) : null,
+    write: writes === 'model' ? innermostPaths(writableFields(mapper, meta, kind === 'create')) : null,
   };
 }
 
-/** The code and the detail of a problem: the one that was thrown, since HEAD is answered without a body, or else the one that came. */
+/** The code and the detail of a thrown problem, or of a problem document: a response to HEAD has no body. */
 function problemOf(found: unknown): { code: string; detail: string } | null {
   if (found instanceof Problem) return { code: found.code, detail: found.message };
   const { code, detail } = (found ?? {}) as { code?: unknown; detail?: unknown };
   return typeof code === 'string' && typeof detail === 'string' ? { code, detail } : null;
+}
+
+/** The status of a write that succeeds; null if application code decides. */
+function statusOf({ action, handler }: RouteRecord, method: string): number | null {
+  if (handler === 'indexApi') return 201;
+  if (handler === 'entityApi') return method === 'DELETE' ? 204 : 200;
+  return action?.association && handler === 'addRemoveApi' ? 200 : null;
+}
+
+/** The steps that a stopped write would go on with. */
+function nextSteps(record: RouteRecord, method: string, before: Stopped['before'], application: Application): readonly string[] {
+  if (before === 'handler') return [`${record.controller}.${record.handler}, which is not run: it may do more than write`];
+  const hook = (name: 'onAfterValidation' | 'onAfterFlush' | 'onBeforeSerialize') =>
+    record.api && isOverridden(record.api, name) ? [`${record.controller}.${name}`] : [];
+  const later = [...hook('onAfterFlush'), ...hook('onBeforeSerialize')];
+  if (record.handler === 'entityApi' && method === 'DELETE')
+    return ['delete the row, in one transaction', ...later, 'answer 204'];
+  const reading = record.action?.association
+    ? ['hold the row', 'find the item that the body names', changeOf(record, method, application)]
+    : ['read the body within the group write'];
+  const write = record.handler === 'indexApi' ? 'insert the row' : 'update the row';
+  return [
+    ...(before === 'body' ? [...reading, 'validate'] : []),
+    ...hook('onAfterValidation'),
+    record.action?.association ? 'write what changed, and commit' : `${write}, in one transaction`,
+    ...later,
+    `answer ${statusOf(record, method)} with ${record.action?.association ? 'the item' : 'the row'} in the group read`,
+  ];
+}
+
+/** `Course.addTag` */
+function changeOf({ action, api }: RouteRecord, method: string, { mapper }: Application): string {
+  const what = method === 'POST' ? 'add' : 'remove';
+  const property = action?.association?.property ?? '';
+  const meta = api && metaOf(mapper, api.class.value);
+  const own = meta ? accessorsFor(meta, property)?.methods.find((name) => name.startsWith(what)) : undefined;
+  return own ? `${meta?.className}.${own}` : `${what} it ${what === 'add' ? 'to' : 'from'} ${property}`;
 }

@@ -10,7 +10,7 @@ import { placeOf } from '../dialect/address.ts';
 import { dialectOf } from '../dialect/dialect.ts';
 import { serverOf } from '../server.ts';
 import { describe } from './describe.ts';
-import { exchange, type Received } from './exchange.ts';
+import { exchange } from './exchange.ts';
 import type { ExplainedDatabase, Explanation } from './explanation.ts';
 import { Recorder } from './recorder.ts';
 
@@ -19,22 +19,22 @@ export interface RequestToExplain {
   readonly path: string;
   /** Calls as this user, without a credential. */
   readonly user?: User | undefined;
-  /** A token or an API key, sent as the application takes it. */
+  /** A token or an API key, sent in the header that the application expects. */
   readonly credential?: string | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** Sent as JSON. It is read and validated, and nothing is done with it. */
+  /** Sent as JSON. The body is parsed and validated, but not written. */
   readonly body?: string | undefined;
 }
 
-/** Tells of single requests, one at a time, what would become of them. */
+/** Explains requests, one at a time. */
 export interface Explainer {
   explain(request: RequestToExplain): Promise<Explanation>;
   close(): Promise<void>;
 }
 
 /**
- * Loads an application to explain requests with. It is put together as one that serves, with a recorder beside it and a database that
- * refuses every change; `copy` says that this is the copy of another.
+ * Loads an application that explains requests. It is composed like one that serves, with a recorder and a database that rejects every
+ * write. `copy` is the address of the database that this one was copied from.
  */
 export async function openExplainer(options: ApplicationOptions, copy?: string): Promise<Explainer> {
   const recorder = new Recorder();
@@ -62,34 +62,24 @@ export async function openExplainer(options: ApplicationOptions, copy?: string):
       ...headers,
     };
     const secrets = [...(credential === undefined ? [] : [credential]), ...Object.values(headers)];
-    let answer: Received = { status: 0, text: '' };
-    const recording = await recorder.during(
-      async () => {
-        answer = await exchange(app.server as Server, { method, path, headers: sent, body });
-      },
-      { user, secrets },
-    );
-    return describe({
-      application,
-      database,
-      recording,
-      needsEntity: (record) => recorder.needsEntity(record),
-      answer,
-      asked: { method, path, hasBody: body !== undefined, by: user ? 'given' : secrets.length > 0 ? 'credential' : 'nobody' },
-    });
+    const respond = () => exchange(app.server as Server, { method, path, headers: sent }, body);
+    const { recording, result: answer } = await recorder.during(respond, { user, secrets });
+    const by = user ? 'given' : secrets.length > 0 ? 'credential' : 'nobody';
+    const asked = { method, path, hasBody: body !== undefined, by } as const;
+    return describe({ application, database, recording, plans: recorder.plans, answer, asked });
   }
 
   return { explain, close: () => app.close() };
 }
 
-/** Whether there is nothing that could be read yet. */
+/** Whether the database does not exist yet, or is empty. */
 function isMissing({ url }: DatabaseDeclaration, directory: string): boolean {
   const place = placeOf(url, directory);
   if (typeof place === 'string') return place === 'memory';
-  return !((statSync(place.file, { throwIfNoEntry: false })?.size ?? 0) > 0);
+  return !statSync(place.file, { throwIfNoEntry: false })?.size;
 }
 
-/** A development key that is not there yet has signed nothing, and is not made for the sake of looking. */
+/** A missing development key has signed nothing, and an explanation does not create it. */
 function withoutNewKey(application: Application): Application {
   const { declaration, directory, production } = application;
   const { jwt } = declaration.security;
@@ -99,7 +89,7 @@ function withoutNewKey(application: Application): Application {
   return { ...application, declaration: { ...declaration, security } };
 }
 
-/** The header in which an application takes a credential: as a token wherever that is possible, else as an API key. */
+/** The header for a credential: as a token if that is possible, else as an API key. */
 function credentialHeader({ declaration: { security } }: Application, credential: string): Record<string, string> {
   const looksLikeToken = /^[\w-]+\.[\w-]+\.[\w-]*$/.test(credential);
   const isKey = security.apiKeys.length > 0 && (security.jwt === null || !looksLikeToken);

@@ -1,36 +1,36 @@
 import type { Vote } from '../access/voter.ts';
 import type { AskedNames } from '../declaration/names/list-names.ts';
 
-/** What becomes of a request, and why. Plain data: `declarest explain --json` prints it as it is. */
+/** The response to a request, and the reasons for it. Plain data, as `declarest explain --json` prints it. */
 export interface Explanation {
   readonly method: string;
   readonly path: string;
   /**
-   * `answered`: with the status. `stopped`: a write that nothing was found against, before it changed anything; the status is
-   * what it would be answered with, and null where only code that was not run can say. `refused`: 4xx. `failed`: 5xx.
+   * `answered`: with the status. `stopped`: a write that would go ahead, stopped before its first change; the status is the one of
+   * the response, or null if only code that was not run decides it. `refused`: 4xx. `failed`: 5xx.
    */
   readonly outcome: 'answered' | 'stopped' | 'refused' | 'failed';
   readonly status: number | null;
-  /** The first reason why it was not answered; null where it was. */
+  /** The first reason for an error; null if there is none. */
   readonly reason: Reason | null;
   readonly database: ExplainedDatabase;
-  /** Who answers; null where nobody does. */
+  /** The route that matches; null if none does. */
   readonly route: ExplainedRoute | null;
-  /** Where nobody answers, why each of the routes does not. */
+  /** If no route matches, why each of them does not. */
   readonly others: readonly { readonly name: string; readonly path: string; readonly reason: string }[];
   readonly caller: Caller;
-  /** What was done, in order. */
+  /** The steps of the request, in order. */
   readonly steps: readonly Step[];
   readonly fields: ExplainedFields;
-  /** What would follow where it was stopped. */
+  /** The further steps of a write that was stopped. */
   readonly next: readonly string[];
 }
 
 export interface Reason {
-  /** The code of the problem document; null where the answer is none. */
+  /** The code of the problem document; null without a problem document. */
   readonly code: string | null;
   readonly message: string;
-  /** What to do about it, where that can be said. */
+  /** The fix, if one is known. */
   readonly remedy: string | null;
 }
 
@@ -38,8 +38,8 @@ export interface ExplainedDatabase {
   /** Without a password. */
   readonly address: string;
   /**
-   * `existing`: the database itself, which was asked to refuse every change. `fresh`: there is none yet, so it was explained on a new
-   * one in memory, with the schema and the seed. `copy`: a copy of one that only the running application can open.
+   * `existing`: the database itself, opened read-only. `fresh`: it does not exist yet, so a new one in memory was used, with the schema
+   * and the seed. `copy`: a copy of a database that only the running application can open.
    */
   readonly is: 'existing' | 'fresh' | 'copy';
 }
@@ -51,29 +51,27 @@ export interface ExplainedRoute {
   readonly params: Readonly<Record<string, string>>;
   readonly controller: string;
   readonly handler: string;
-  /** In the order they are asked for; none means public. */
+  /** In the order of the checks; none means public. */
   readonly roles: readonly string[];
-  /** Whether reads are compiled; null for writes and for handlers of the application's own. */
+  /** Whether reads are compiled; null for writes and for custom handlers. */
   readonly compiled: boolean | null;
   /** Why a read of a default action is not compiled. */
   readonly needsEntity: string | null;
-  /** What the list can be asked, where the action gives one that declares it. */
+  /** The declared filters, orders and searches of a list. */
   readonly asked: AskedNames | null;
 }
 
 export interface Caller {
-  /** Whether a credential was sent, a user was given in place of one, or neither. */
+  /** Whether the request had a credential, a given user instead of one, or neither. */
   readonly by: 'credential' | 'given' | 'nobody';
-  readonly user: CallingUser | null;
-  /** Why a credential was refused. */
+  readonly user: {
+    readonly id: string | number;
+    readonly roles: readonly string[];
+    /** The names of all other claims. */
+    readonly claims: readonly string[];
+  } | null;
+  /** Why the credential was rejected. */
   readonly refused: string | null;
-}
-
-export interface CallingUser {
-  readonly id: string | number;
-  readonly roles: readonly string[];
-  /** The names of whatever else is known of the user. */
-  readonly claims: readonly string[];
 }
 
 export type Step = StatementStep | CheckStep | CallStep;
@@ -83,26 +81,26 @@ export interface StatementStep {
   readonly kind: 'statement';
   readonly sql: string;
   readonly parameters: readonly unknown[];
-  /** The code of the application that had it sent; null where it was the framework itself. */
+  /** The application code that caused it; null if the framework did. */
   readonly by: string | null;
 }
 
 /** An access check. */
 export interface CheckStep {
   readonly kind: 'check';
-  /** `Person 1`; null for what has no id. */
+  /** `Person 1`; null without a subject. */
   readonly subject: string | null;
   readonly strategy: string;
-  /** In the order they are asked for. */
+  /** In the order of the checks. */
   readonly roles: readonly RoleCheck[];
-  /** Null where a voter failed. */
+  /** Null if a voter failed. */
   readonly granted: boolean | null;
 }
 
 export interface RoleCheck {
   readonly role: string;
   readonly votes: readonly CastVote[];
-  /** Null where nobody was asked any more, or a voter failed. */
+  /** Null if an earlier role was denied, or a voter failed. */
   readonly granted: boolean | null;
 }
 
@@ -111,7 +109,7 @@ export interface CastVote {
   readonly vote: Vote | 'failed';
 }
 
-/** A hook or a handler of the application that was called. */
+/** A call of a hook or handler of the application. */
 export interface CallStep {
   readonly kind: 'call';
   /** `PersonController.customizeQuery` */
@@ -121,10 +119,10 @@ export interface CallStep {
 }
 
 export interface ExplainedFields {
-  /** What can go out by the plan of the action; null where a handler of the application's own decides. */
+  /** The readable fields of the action; null if a custom handler decides. */
   readonly read: readonly string[] | null;
-  /** What went out; null where there was no answer with fields. */
+  /** The fields of the response; null if it has none. */
   readonly sent: readonly string[] | null;
-  /** What a body may hold; null for what takes none. */
+  /** The writable fields of the body; null without a body. */
   readonly write: readonly string[] | null;
 }

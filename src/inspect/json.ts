@@ -1,4 +1,4 @@
-/** A text as JSON, or undefined if it is none. */
+/** The parsed text; undefined if it is not JSON. */
 export function parsedJson(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -6,27 +6,9 @@ import { entitiesOf } from '../model/hierarchy.ts';
 import { defaultFilters } from '../query/entities/filters.ts';
 import type { Places } from './places.ts';
 
-/** What a model has in each of its groups, whoever shows it. */
-export interface ModelAccess {
-  readonly model: string;
-  readonly groups: Readonly<Record<string, readonly ModelField[]>>;
-  /** What is in no group, or hidden: nothing shows it by itself, and no body can set it. */
-  readonly closed: readonly ModelField[];
-  /** The filters that are on by default, which hide rows wherever the mapper looks. */
-  readonly filters: readonly string[];
-  readonly place: string;
-  /** Where the filters are written, or the model. */
-  readonly filtersPlace: string;
-}
+export type ModelAccess = ReturnType<typeof modelAccess>;
 
-export interface ModelField {
-  /** The key in JSON. */
-  readonly name: string;
-  readonly property: string;
-  readonly place: string;
-}
-
-/** Every class that rows can be and every embeddable, by name. */
+/** Every concrete class of rows and every embeddable, by name. */
 export function modelsOf(mapper: Mapper, places: Places): readonly ModelAccess[] {
   const embeddables = [...mapper.getMetadata().getAll().values()].filter((meta) => meta.embeddable);
   return [...entitiesOf(mapper), ...embeddables]
@@ -35,22 +17,27 @@ export function modelsOf(mapper: Mapper, places: Places): readonly ModelAccess[]
     .map((meta) => modelAccess(meta, places));
 }
 
-function modelAccess(meta: EntityMetadata, places: Places): ModelAccess {
+function modelAccess(meta: EntityMetadata, places: Places) {
   const properties = ownProperties(meta);
   const names = [...new Set(properties.flatMap(({ groups }) => groups ?? []))].sort();
   const described = (property: EntityProperty) => ({
+    /** The key in JSON. */
     name: jsonName(property),
     property: property.name as string,
     place: places.ofProperty(meta, property.name as string),
   });
   return {
     model: meta.className,
+    /** The fields of each group, whether a route shows them or not. */
     groups: Object.fromEntries(
       names.map((group) => [group, properties.filter((property) => inGroups(property, [group])).map(described)]),
     ),
+    /** Fields that are hidden or in no group: no default action reads or writes them. */
     closed: properties.filter((property) => !inGroups(property, names)).map(described),
+    /** The default filters, which hide rows from every query of the mapper. */
     filters: defaultFilters(meta).sort(),
     place: places.ofClass('models', meta.className),
+    /** The place of the filters, or else of the model. */
     filtersPlace: places.ofFilters(meta),
   };
 }

@@ -4,84 +4,78 @@ import { label } from '../declaration/source.ts';
 import type { Catalog, Exported, Path } from '../declaration/types.ts';
 import { classOf, escaped, isText, memberOf, namesOf, schemaOf } from '../model/model-source.ts';
 import type { SourceText } from '../model/source-text.ts';
-import { type SourceFile, SourceFiles } from '../openapi/source-files.ts';
+import { type SourceFile, sourceFiles } from '../openapi/source-files.ts';
 
-/** Something and where it was declared. */
+/** A value with the place that declares it. */
 export interface Declared<Value> {
   readonly value: Value;
   readonly place: string;
 }
 
-/** Says where an application declares what it declares: `config/apis.yaml:12:9`, `src/models/person.ts:31`, or the dotted name of the thing. */
-export class Places {
-  readonly #application: Application;
-  readonly #files: SourceFiles;
+export type Places = ReturnType<typeof placesIn>;
 
-  constructor(application: Application) {
-    this.#application = application;
-    this.#files = new SourceFiles(application.directory);
-  }
+/** Finds the places of declarations: `config/apis.yaml:12:9`, `src/models/person.ts:31`, or a dotted name. */
+export function placesIn({ catalog, directory, source }: Application) {
+  const fileOf = sourceFiles(directory);
 
-  /** Where a value of the configuration is written; of what is not written, where the thing around it is. */
-  ofConfig(path: Path): string {
-    const { source } = this.#application;
+  /** The place of a value in the configuration; if it is not written, of the nearest value around it. */
+  function ofConfig(path: Path): string {
     const written = writtenPart(source.value, path);
     const place = source.placeOf(written, written.length === path.length ? 'value' : 'key');
     return place ? `${place.file}:${place.line}:${place.column}` : label(path);
   }
 
-  /** Where an item of a list is written that several parts of the configuration can have, the nearest first. */
-  ofItem(lists: readonly Path[], position: number): string {
-    const { source } = this.#application;
+  /** The place of an item in the first of some lists that is written. */
+  function ofItem(lists: readonly Path[], position: number): string {
     const list = lists.find((path) => writtenPart(source.value, path).length === path.length) ?? (lists.at(-1) as Path);
-    return this.ofConfig([...list, position]);
+    return ofConfig([...list, position]);
   }
 
-  ofClass(kind: keyof Catalog, name: string): string {
-    return this.#inModule(kind, name, (text) => schemaOf(text, name) ?? classOf(text, name)?.start ?? null) ?? name;
+  function ofClass(kind: keyof Catalog, name: string): string {
+    return inModule(kind, name, (text) => schemaOf(text, name) ?? classOf(text, name)?.start ?? null) ?? name;
   }
 
-  /** Where a method of a class is written: on the class itself, or on one that it extends. */
-  ofMethod(kind: keyof Catalog, type: unknown, method: string): string {
+  /** The place of a method, on the class itself or on one that it extends. */
+  function ofMethod(kind: keyof Catalog, type: unknown, method: string): string {
     const definition = new RegExp(`(?<![\\w$.])${escaped(method)}\\s*(?:[(<]|=(?!=))`);
-    const found = this.#inLine(kind, type, (text, name) => text.find(definition, classOf(text, name)));
+    const found = inLine(kind, type, (text, name) => text.find(definition, classOf(text, name)));
     return found ?? `${namesOf(type)[0]}.${method}`;
   }
 
-  /** Where a class mentions a role, or else where it is written. */
-  ofRole(voter: string, role: string): string {
+  /** The place at which a voter mentions a role, or else of the voter. */
+  function ofRole(voter: string, role: string): string {
     const mention = (text: SourceText) => {
       const part = classOf(text, voter);
       const at = part && text.textOf(part).search(new RegExp(`(['"\`])${escaped(role)}\\1`));
       return part && at !== undefined && at !== -1 ? part.start + at : null;
     };
-    return this.#inModule('voters', voter, mention) ?? this.ofClass('voters', voter);
+    return inModule('voters', voter, mention) ?? ofClass('voters', voter);
   }
 
-  /** Where a property of a model is given its groups. */
-  ofProperty(meta: EntityMetadata, property: string): string {
-    const found = this.#inLine('models', meta.class, (text, name) => {
+  /** The place of a property's groups, or else of the property or the model. */
+  function ofProperty(meta: EntityMetadata, property: string): string {
+    const found = inLine('models', meta.class, (text, name) => {
       const member = memberOf(text, name, property);
-      // a property can go over several lines: the one that says the groups is the one to look at
+      // a property can span several lines: point at the one with the groups
       return member ? (text.find(/(?<=[.\s,{])groups\s*[(:]/, member) ?? member.start) : null;
     });
     if (found) return found;
     const owner = namesOf(meta.class)[0] ?? meta.className;
-    return this.#moduleOf('models', owner) ? this.ofClass('models', owner) : `${owner}.${property}`;
+    return moduleOf('models', owner) ? ofClass('models', owner) : `${owner}.${property}`;
   }
 
-  /** Where the filters of a model are written, or else the model. */
-  ofFilters(meta: EntityMetadata): string {
-    const found = this.#inLine('models', meta.class, (text, name) => {
+  /** The place of a model's filters, or else of the model. */
+  function ofFilters(meta: EntityMetadata): string {
+    const found = inLine('models', meta.class, (text, name) => {
       const schema = schemaOf(text, name);
       return schema === null ? null : (text.membersAt(schema).find(({ key }) => key === 'filters')?.start ?? null);
     });
-    return found ?? this.ofClass('models', meta.className);
+    return found ?? ofClass('models', meta.className);
   }
 
-  /** Where a route-loading service gives a route one of its keys, or the route; else where the service is named. */
-  ofLoadedRoute(service: string, route: string, key: string, source: Path): string {
-    const found = this.#inModule('services', service, (text) => {
+  /** The place of a key of a route that a service loads, or of the route; else of the service's name. */
+  function ofLoadedRoute(service: string, route: string, key: string, source: Path): string {
+    const found = inModule('services', service, (text) => {
       for (const open of text.objects(/(?:)/)) {
         const members = text.membersAt(open);
         const named = members.find((member) => member.key === 'name' && isText(text.textOf(member), route));
@@ -89,31 +83,33 @@ export class Places {
       }
       return null;
     });
-    return found ?? this.ofConfig(source);
+    return found ?? ofConfig(source);
   }
 
   /** Looks in the module of a class, then in those of the classes that it extends. */
-  #inLine(kind: keyof Catalog, type: unknown, find: (text: SourceText, name: string) => number | null): string | null {
+  function inLine(kind: keyof Catalog, type: unknown, find: (text: SourceText, name: string) => number | null): string | null {
     for (const name of namesOf(type)) {
-      const found = this.#inModule(kind, name, (text) => find(text, name));
+      const found = inModule(kind, name, (text) => find(text, name));
       if (found) return found;
     }
     return null;
   }
 
-  #inModule(kind: keyof Catalog, name: string, find: (text: SourceText) => number | null): string | null {
-    const module = this.#moduleOf(kind, name);
+  function inModule(kind: keyof Catalog, name: string, find: (text: SourceText) => number | null): string | null {
+    const module = moduleOf(kind, name);
     const offset = module ? find(module.text) : null;
     return module && offset !== null ? `${module.file}:${module.text.lineAt(offset)}` : null;
   }
 
-  #moduleOf(kind: keyof Catalog, name: string): SourceFile | null {
-    const found = this.#application.catalog[kind].find((exported: Exported) => exported.name === name);
-    return found ? this.#files.of(found) : null;
+  function moduleOf(kind: keyof Catalog, name: string): SourceFile | null {
+    const found = catalog[kind].find((exported: Exported) => exported.name === name);
+    return found ? fileOf(found) : null;
   }
+
+  return { ofConfig, ofItem, ofClass, ofMethod, ofRole, ofProperty, ofFilters, ofLoadedRoute };
 }
 
-/** As much of a path as leads to something that was written. Keys may be spelled with dashes or underscores. */
+/** The longest part of a path that is written. Keys may be spelled with dashes or underscores. */
 function writtenPart(value: unknown, path: Path): Path {
   let current = value;
   for (const [depth, step] of path.entries()) {

@@ -14,19 +14,14 @@ export interface Watched {
   readonly application: Application;
   readonly database: ExplainedDatabase;
   readonly recording: Recording;
-  readonly needsEntity: (record: RouteRecord) => string | null | undefined;
+  readonly plans: ReadonlyMap<RouteRecord, string | null>;
   readonly answer: Received;
-  readonly asked: {
-    readonly method: string;
-    readonly path: string;
-    readonly hasBody: boolean;
-    readonly by: Caller['by'];
-  };
+  readonly asked: { readonly method: string; readonly path: string; readonly hasBody: boolean; readonly by: Caller['by'] };
 }
 
-interface Refused extends Watched {
+interface Refused extends Pick<Watched, 'answer' | 'application' | 'recording'> {
   readonly match: Match | null;
-  /** The problem document of the answer; null where there is none. */
+  /** The problem document of the response; null if it has none. */
   readonly problem: { readonly code: string; readonly detail: string } | null;
 }
 
@@ -49,7 +44,7 @@ export async function reasonOf(refused: Refused): Promise<Reason | null> {
 function deniedReason(code: string, { roles, subject }: CheckStep, { application, recording }: Refused): Reason {
   const denied = roles.find(({ granted }) => granted === false) as RoleCheck;
   const { role, votes } = denied;
-  // the built-in voter looks at no subject
+  // the built-in voter ignores the subject
   const on = subject === null || votes.every(({ voter }) => voter === 'RoleVoter') ? '' : ` on ${subject}`;
   const said = votes.every(({ vote }) => vote === 'abstain')
     ? `${votes.length === 1 ? `${votes[0]?.voter} abstained` : 'every voter abstained'}${on}, and nobody else judges it`
@@ -84,7 +79,7 @@ function credentialRemedy({ declaration: { security }, production }: Application
   return null;
 }
 
-/** Why a row was not found: it is looked for without what restricts the action. */
+/** Why a row was not found: this looks for it without filters and restrictions. */
 async function absence(
   application: Application,
   api: ApiDeclaration,
@@ -123,7 +118,7 @@ function causeOf(error: unknown): string | null {
   return messages.length > 0 ? messages.join(': ') : error === null || error === undefined ? null : String(error);
 }
 
-/** Says which code of the application gave the answer. */
+/** Names the application code that replied. */
 function repliedBy({ steps }: Recording): string {
   const replied = steps.findLast((step) => step.kind === 'call' && step.replied);
   return replied?.kind === 'call' ? `: ${replied.name} replied` : '';

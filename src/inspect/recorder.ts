@@ -7,7 +7,7 @@ import type { ApiRequest, User } from '../access/user.ts';
 import type { Vote, Voter } from '../access/voter.ts';
 import type { VoterRegistry } from '../access/voter-registry.ts';
 import { ApiController } from '../actions/api-controller.ts';
-import type { ControllerHooks } from '../actions/hooks.ts';
+import { type ControllerHooks, type HookName, hookNames } from '../actions/hooks.ts';
 import type { Find, Observer } from '../actions/start/observer.ts';
 import type { ApiDeclaration } from '../declaration/types.ts';
 import { Problem } from '../errors.ts';
@@ -15,15 +15,11 @@ import { JsonReply } from '../response/json-reply.ts';
 import type { RouteRecord } from '../route/record.ts';
 import { isEntity } from '../serialization/serializer.ts';
 import { currentState } from '../store/request-state.ts';
-import type { CallStep, CastVote, CheckStep, RoleCheck, Step } from './explanation.ts';
+import type { CastVote, CheckStep, Step } from './explanation.ts';
 
-type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
-type OpenRole = Omit<Writable<RoleCheck>, 'votes'> & { votes: CastVote[] };
-type OpenCheck = Omit<Writable<CheckStep>, 'roles'> & { roles: OpenRole[] };
-
-/** Ends the explanation of a write before anything is changed. */
+/** Ends the explanation of a write before the first change. */
 export class Stopped extends Error {
-  /** What comes next: the application's own handler, the body, or the change. */
+  /** The next step: a handler of the application, the body, or the change. */
   readonly before: 'handler' | 'body' | 'change';
 
   constructor(before: Stopped['before']) {
@@ -32,71 +28,70 @@ export class Stopped extends Error {
   }
 }
 
-/** What one request was seen to do. */
-export interface Recording {
-  readonly steps: readonly Step[];
-  /** Who is calling; undefined where nobody found out. */
-  readonly user: User | null | undefined;
-  /** What finding out ended in, where it failed. */
-  readonly authenticationError: unknown;
-  /** Whatever the request ended in, where it was an error. */
-  readonly error: unknown;
-  /** Whether the entity of the path was fetched. */
-  readonly loaded: boolean;
-  readonly refusal: CheckStep | null;
+/** The steps and the result of one request. */
+export type Recording = ReturnType<typeof emptyRecording>;
+
+function emptyRecording() {
+  return {
+    steps: [] as Step[],
+    /** The caller; undefined if the request ended before authentication. */
+    user: undefined as User | null | undefined,
+    authenticationError: null as unknown,
+    /** The error that ended the request. */
+    error: null as unknown,
+    /** Whether the entity of the path was fetched. */
+    loaded: false,
+    refusal: null as CheckStep | null,
+  };
 }
 
-type OpenRecording = Omit<Writable<Recording>, 'steps'> & { steps: Step[] };
-
-/** What runs at the moment: a check, and which code of the application. */
+/** The running access check, and the application code that is running. */
 interface Within {
-  readonly check: OpenCheck | null;
+  readonly check: ReturnType<typeof openCheck> | null;
   readonly by: string | null;
 }
 
-/** Watches one request at a time. */
+function openCheck(roles: readonly string[], subject: unknown, strategy: string) {
+  return {
+    kind: 'check' as const,
+    subject: subjectName(subject),
+    strategy,
+    roles: roles.map((role) => ({ role, votes: [] as CastVote[], granted: null as boolean | null })),
+    granted: null as boolean | null,
+  };
+}
+
+/** Records one request at a time. */
 export class Recorder implements Observer {
   readonly #within = new AsyncLocalStorage<Within>();
-  readonly #plans = new Map<RouteRecord, string | null>();
-  #recording: OpenRecording | null = null;
-  #redaction = new Redaction([]);
+  /** Why the reads of a route are not compiled; null if they are. */
+  readonly plans = new Map<RouteRecord, string | null>();
+  #recording: Recording | null = null;
+  #secrets: readonly string[] = [];
   #given: User | undefined;
   #strategy = '';
 
-  /** Watches what happens while the work is done. A user that is given calls without a credential. */
-  async during(
-    work: () => Promise<void>,
+  /** Records what happens during the work. A given user calls without a credential. */
+  async during<Result>(
+    work: () => Promise<Result>,
     { user, secrets }: { readonly user: User | undefined; readonly secrets: readonly string[] },
-  ): Promise<Recording> {
-    const recording: OpenRecording = {
-      steps: [],
-      user: undefined,
-      authenticationError: null,
-      error: null,
-      loaded: false,
-      refusal: null,
-    };
+  ): Promise<{ readonly recording: Recording; readonly result: Result }> {
+    const recording = emptyRecording();
     this.#recording = recording;
-    this.#redaction = new Redaction(secrets);
+    this.#secrets = secrets.filter(({ length }) => length >= shortestSecret);
     this.#given = user;
     try {
-      await work();
+      return { recording, result: await work() };
     } finally {
       this.#recording = null;
     }
-    return recording;
-  }
-
-  /** Why a route's reads are not compiled; null where they are, undefined where there are none. */
-  needsEntity(record: RouteRecord): string | null | undefined {
-    return this.#plans.get(record);
   }
 
   statement(sql: string, parameters: readonly unknown[]): void {
     this.#recording?.steps.push({
       kind: 'statement',
-      sql: this.#redaction.text(sql),
-      parameters: parameters.map((value) => this.#redaction.value(value)),
+      sql: redactedText(sql, this.#secrets),
+      parameters: parameters.map((value) => redacted(value, this.#secrets)),
       by: this.#within.getStore()?.by ?? null,
     });
   }
@@ -112,16 +107,11 @@ export class Recorder implements Observer {
   authentication(find: Find): Find {
     return (request) => {
       const given = this.#given;
-      const recording = this.#recording;
-      const ask = () => (given ? authenticateWith([new GivenUser(given)], request) : find(request));
+      const recording = this.#recording ?? emptyRecording();
       return watch(
-        ask,
-        (user) => {
-          if (recording) recording.user = user;
-        },
-        (error) => {
-          if (recording) recording.authenticationError = error;
-        },
+        () => (given ? authenticateWith([givenUser(given)], request) : find(request)),
+        (user) => Object.assign(recording, { user }),
+        (authenticationError) => Object.assign(recording, { authenticationError }),
       );
     };
   }
@@ -132,24 +122,20 @@ export class Recorder implements Observer {
   }
 
   hooks(_api: ApiDeclaration, controller: ApiController): ControllerHooks {
-    type Hook = Exclude<keyof ControllerHooks, 'onAfterValidation'>;
-    const call = <Name extends Hook>(name: Name, ...args: Parameters<ControllerHooks[Name]>) => {
-      const run = () => Reflect.apply(controller[name], controller, args);
-      const isOwn = controller[name] !== ApiController.prototype[name];
-      return isOwn ? this.#call(`${controller.constructor.name}.${name}`, run) : run();
+    const watched = (name: HookName) => {
+      const run = (...args: unknown[]) => Reflect.apply(controller[name], controller, args);
+      if (controller[name] === ApiController.prototype[name]) return run;
+      return (...args: unknown[]) => this.#call(`${controller.constructor.name}.${name}`, () => run(...args));
     };
+    const hooks = Object.fromEntries(hookNames.map((name) => [name, watched(name)])) as unknown as ControllerHooks;
     return {
-      customizeQuery: (...args) => call('customizeQuery', ...args),
+      ...hooks,
       onPostFetchEntity: (...args) => {
         if (this.#recording && !Array.isArray(args[2])) this.#recording.loaded = true;
-        return call('onPostFetchEntity', ...args);
+        return hooks.onPostFetchEntity(...args);
       },
-      onPostCheckAccess: (...args) => call('onPostCheckAccess', ...args),
-      validate: (...args) => call('validate', ...args) as ReturnType<ControllerHooks['validate']>,
-      // what a hook does from here on may depend on the change being made
+      // hooks from here on may depend on the change
       onAfterValidation: () => Promise.reject(new Stopped('change')),
-      onAfterFlush: (...args) => call('onAfterFlush', ...args),
-      onBeforeSerialize: (...args) => call('onBeforeSerialize', ...args),
     };
   }
 
@@ -161,13 +147,13 @@ export class Recorder implements Observer {
     const { em } = currentState();
     const stop = () => Promise.reject(new Stopped('change'));
     em.flush = stop;
-    // what removes a row has nothing to read before it
+    // a removal reads nothing after the start of its transaction
     if (record.handler === 'entityApi' && request.method === 'DELETE') em.begin = stop;
     return run();
   }
 
   planned(record: RouteRecord, needsEntity: string | null): void {
-    this.#plans.set(record, needsEntity);
+    this.plans.set(record, needsEntity);
   }
 
   failed(error: unknown): void {
@@ -188,9 +174,8 @@ export class Recorder implements Observer {
     const { check = null } = this.#within.getStore() ?? {};
     const role = check?.roles.find((asked) => asked.role === question[0]);
     const { name } = voter.constructor;
-    const ask = () => this.#within.run({ check, by: `${name}.vote` }, () => voter.vote(...question));
     return watch(
-      ask,
+      () => this.#within.run({ check, by: `${name}.vote` }, () => voter.vote(...question)),
       (vote) => role?.votes.push({ voter: name, vote: isVote(vote) ? vote : 'failed' }),
       () => role?.votes.push({ voter: name, vote: 'failed' }),
     );
@@ -198,13 +183,7 @@ export class Recorder implements Observer {
 
   #check(guard: Guard, asked: Parameters<Guard['check']>): void | Promise<void> {
     const recording = this.#recording;
-    const check: OpenCheck = {
-      kind: 'check',
-      subject: subjectName(asked[0]),
-      strategy: this.#strategy,
-      roles: guard.roles.map((role) => ({ role, votes: [], granted: null })),
-      granted: null,
-    };
+    const check = openCheck(guard.roles, asked[0], this.#strategy);
     recording?.steps.push(check);
     const settle = (granted: boolean | null) => {
       const heard = check.roles.filter(({ votes }) => votes.length > 0);
@@ -213,32 +192,28 @@ export class Recorder implements Observer {
       if (granted === false && recording) recording.refusal ??= check;
     };
     const by = this.#within.getStore()?.by ?? null;
-    const ask = () => this.#within.run({ check, by }, () => guard.check(...asked));
     return watch(
-      ask,
+      () => this.#within.run({ check, by }, () => guard.check(...asked)),
       () => settle(true),
       (error) => settle(error instanceof Problem ? false : null),
     );
   }
 
   #call(name: string, run: () => unknown): unknown {
-    const step: Writable<CallStep> = { kind: 'call', name, replied: false };
+    const step = { kind: 'call' as const, name, replied: false };
     this.#recording?.steps.push(step);
     return watch(
       () => this.#within.run({ check: null, by: name }, run),
-      (given) => {
-        step.replied = given instanceof JsonReply;
-      },
-      () => undefined,
+      (given) => Object.assign(step, { replied: given instanceof JsonReply }),
     );
   }
 }
 
-/** Does a work that ends at once or later, and tells how it ended before anybody else comes to know. */
+/** Runs work that may return a promise, and reports its result or error before the caller gets it. */
 function watch<Result>(
   work: () => Result | Promise<Result>,
   onResult: (result: Result) => void,
-  onError: (error: unknown) => void,
+  onError: (error: unknown) => void = () => undefined,
 ): Result | Promise<Result> {
   const settle = (result: Result) => {
     onResult(result);
@@ -256,21 +231,14 @@ function watch<Result>(
   }
 }
 
-/** Says that whoever calls is a certain user. */
-class GivenUser extends Authenticator {
-  readonly #user: User;
-
-  constructor(user: User) {
-    super();
-    this.#user = user;
-  }
-
-  override authenticate(): User {
-    return this.#user;
-  }
+/** Authenticates every request as one user. */
+function givenUser(user: User): Authenticator {
+  return new (class extends Authenticator {
+    override authenticate = () => user;
+  })();
 }
 
-/** Whether a route is handled by what the framework brings, and by nothing that the application put in its place. */
+/** Whether the framework handles a route, and no method of the application overrides it. */
 function isDefaultHandler({ api, handler }: RouteRecord, controller: ApiController | null): boolean {
   if (!api || !controller) return false;
   const parts = defaultHandlers[handler] ?? [];
@@ -294,28 +262,20 @@ function subjectName(subject: unknown): string | null {
   return `${helper(subject).__meta.className} ${String(helper(subject).getPrimaryKey())}`;
 }
 
-/** Texts that are shorter would be found in too many places, and are no secrets. */
-const shortest = 6;
+/** Shorter texts occur in too many places, and are not secrets. */
+const shortestSecret = 6;
 
-/** Puts a mark in place of secrets, wherever they turn up, and makes values plain enough for JSON. */
-class Redaction {
-  readonly #secrets: readonly string[];
+function redactedText(text: string, secrets: readonly string[]): string {
+  return secrets.reduce((kept, secret) => kept.replaceAll(secret, '***'), text);
+}
 
-  constructor(secrets: readonly string[]) {
-    this.#secrets = secrets.filter(({ length }) => length >= shortest);
-  }
-
-  text(text: string): string {
-    return this.#secrets.reduce((kept, secret) => kept.replaceAll(secret, '***'), text);
-  }
-
-  value(value: unknown): unknown {
-    if (typeof value === 'string') return this.text(value);
-    if (typeof value === 'bigint') return value.toString();
-    if (value instanceof Date) return Number.isNaN(value.getTime()) ? null : value.toISOString();
-    if (ArrayBuffer.isView(value)) return `${value.byteLength} bytes`;
-    if (Array.isArray(value)) return value.map((item) => this.value(item));
-    if (typeof value === 'object' && value !== null) return this.text(JSON.stringify(value));
-    return value ?? null;
-  }
+/** The value as plain JSON, without secrets. */
+function redacted(value: unknown, secrets: readonly string[]): unknown {
+  if (typeof value === 'string') return redactedText(value, secrets);
+  if (typeof value === 'bigint') return value.toString();
+  if (value instanceof Date) return Number.isNaN(value.getTime()) ? null : value.toISOString();
+  if (ArrayBuffer.isView(value)) return `${value.byteLength} bytes`;
+  if (Array.isArray(value)) return value.map((item) => redacted(item, secrets));
+  if (typeof value === 'object' && value !== null) return redactedText(JSON.stringify(value), secrets);
+  return value ?? null;
 }

@@ -2,7 +2,7 @@ import { ApiController } from '../actions/api-controller.ts';
 import type { ApiDeclaration, HttpMethod } from '../declaration/types.ts';
 import type { RouteRecord } from '../route/record.ts';
 
-/** What each action shows and takes. `handler` and `service` are code of the application; `unsupported` is answered with 400. */
+/** What each action reads and writes. `handler` and `service` are application code; `unsupported` returns 400. */
 export const actionKinds = {
   list: { reads: 'model', writes: null },
   create: { reads: 'model', writes: 'model' },
@@ -25,7 +25,7 @@ const defaults: Readonly<Record<'indexApi' | 'entityApi' | 'addRemoveApi', Parti
   addRemoveApi: { POST: 'add', DELETE: 'remove' },
 };
 
-/** What a method of a route does, as far as the framework itself does it. */
+/** The action of a method; `handler` or `service` if application code performs it. */
 export function actionOf({ action, api, handler }: RouteRecord, method: HttpMethod): ActionKind {
   if (!api || !action) return 'service';
   if (!isDefault(handler) || isOverridden(api, handler)) return 'handler';
@@ -36,7 +36,7 @@ function isDefault(handler: string): handler is keyof typeof defaults {
   return Object.hasOwn(defaults, handler);
 }
 
-/** Whether an API's controller has a method of its own in the place of one of the base controller. */
+/** Whether the controller of an API overrides a method of the base controller. */
 export function isOverridden(api: ApiDeclaration, method: keyof ApiController): boolean {
   return controllerOf(api).prototype[method] !== ApiController.prototype[method];
 }

@@ -1,5 +1,6 @@
 import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
-import type { Mapper } from '../database/mapper.ts';
+import type { Application } from '../application.ts';
+import { denormalizerOf, denormalizersOf } from '../change/associations.ts';
 import type { HttpMethod } from '../declaration/types.ts';
 import { planFields } from '../model/field-plan.ts';
 import { inGroups, readGroups, writeGroups } from '../model/groups.ts';
@@ -10,102 +11,93 @@ import { type PlannedField, readableFields, writableFields } from './fields.ts';
 import type { Places } from './places.ts';
 import { type ActionKind, actionKinds } from './route-action.ts';
 
-/** A field that a method of a route shows or takes. */
-export interface FieldAccess extends Pick<PlannedField, 'path' | 'label' | 'kind' | 'property'> {
-  /** What a reference can name, by class; empty for everything else. */
-  readonly references: readonly string[];
-  /** The code of the application that reads or makes the value, which can be anything then; null where there is none. */
-  readonly madeBy: string | null;
-  /** The active groups that the field is in. */
-  readonly groups: readonly string[];
-  /** The class of the row that has the field. */
-  readonly model: string;
-  readonly place: string;
-}
+export type FieldsOfRoutes = ReturnType<typeof fieldsOfRoutes>;
+/** A field that a method of a route shows or accepts. */
+export type FieldAccess = ReturnType<ReturnType<typeof fieldDescriber>>;
 
-/** The fields that a method of a route shows or takes. */
+/** The fields that a method of a route shows or accepts. */
 export interface RouteFields {
-  /** In the order of the model; of a list, those of each item. */
+  /** In the order of the model; for a list, the fields of each item. */
   readonly fields: readonly FieldAccess[];
   /**
-   * The code of the application that decides instead, such as `CourseController.closeApi`. What it returns is shown in the group
-   * `read` of its models, unless it names other groups. Null: the fields are all there is.
+   * The application code that decides instead, such as `CourseController.closeApi`. Its result is shown in the group `read` of its
+   * models, unless it names other groups. Null: `fields` is complete.
    */
   readonly decidedBy: string | null;
 }
 
-/** What the methods of routes show and take, from the plans that requests are answered and read by. */
-export class FieldsOfRoutes {
-  readonly #mapper: Mapper;
-  readonly #places: Places;
-  /** The name of the denormalizer that reads an association, where there is one. */
-  readonly #denormalizerOf: (owner: EntityMetadata, property: string) => string | null;
-  /** A model has the same fields wherever it is shown. */
-  readonly #readable = new Map<EntityMetadata, readonly FieldAccess[]>();
+/** The fields that methods of routes show and accept, from the plans that requests use. */
+export function fieldsOfRoutes(application: Application, places: Places) {
+  const { mapper } = application;
+  const describe = fieldDescriber(application, places);
+  const described = (fields: readonly PlannedField[], groups: readonly string[]) =>
+    fields.map((field) => describe(field, groups));
+  const readable = new Map<EntityMetadata, readonly FieldAccess[]>();
+  const modelOf = ({ api }: RouteRecord) => metaOf(mapper, api?.class.value);
 
-  constructor(mapper: Mapper, places: Places, denormalizerOf: (owner: EntityMetadata, property: string) => string | null) {
-    this.#mapper = mapper;
-    this.#places = places;
-    this.#denormalizerOf = denormalizerOf;
-  }
-
-  read(record: RouteRecord, kind: ActionKind): RouteFields {
-    const { reads } = actionKinds[kind];
-    if (reads === 'own code') return ownCode(record);
-    if (reads === null) return { fields: [], decidedBy: null };
-    const meta = metaOf(this.#mapper, record.api?.class.value);
-    return reads === 'item' ? this.#item(record, meta, kind as 'add' | 'remove') : { fields: this.#model(meta), decidedBy: null };
-  }
-
-  /** What a body may hold. GET and HEAD have none. */
-  write(record: RouteRecord, method: HttpMethod, kind: ActionKind): RouteFields {
-    const { writes } = actionKinds[kind];
-    if (method === 'GET' || method === 'HEAD' || writes === null) return { fields: [], decidedBy: null };
-    if (writes === 'own code') return ownCode(record);
-    const meta = metaOf(this.#mapper, record.api?.class.value);
-    const planned = writes === 'item' ? [this.#reference(record, meta)] : writableFields(this.#mapper, meta, kind === 'create');
-    return { fields: this.#described(planned, writes === 'item' ? [] : writeGroups), decidedBy: null };
-  }
-
-  #model(meta: EntityMetadata): readonly FieldAccess[] {
-    const known = this.#readable.get(meta);
-    const fields = known ?? this.#described(readableFields(planFields(this.#mapper, meta, readGroups)), readGroups);
-    this.#readable.set(meta, fields);
+  function model(meta: EntityMetadata): readonly FieldAccess[] {
+    const fields = readable.get(meta) ?? described(readableFields(planFields(mapper, meta, readGroups)), readGroups);
+    readable.set(meta, fields);
     return fields;
   }
 
-  /** What adds and removes answers with the item, unless methods of the model answer with something else. */
-  #item(record: RouteRecord, meta: EntityMetadata, verb: 'add' | 'remove'): RouteFields {
+  /** Actions that add or remove respond with the item, unless methods of the model respond with something else. */
+  function item(record: RouteRecord, verb: 'add' | 'remove'): RouteFields {
+    const meta = modelOf(record);
     const association = associationOf(record);
-    const methods = itemMethods(this.#mapper, meta, association.property, verb);
+    const methods = itemMethods(mapper, meta, association.property, verb);
     if (methods.length > 0) return { fields: [], decidedBy: methods.join(', ') };
-    const plans = itemClasses(this.#mapper, meta, association).map((target) => planFields(this.#mapper, target, readGroups));
+    const plans = itemClasses(mapper, meta, association).map((target) => planFields(mapper, target, readGroups));
     const variants = new Map(plans.flatMap((plan) => [...plan.variants]));
-    return { fields: this.#described(readableFields({ variants }), readGroups), decidedBy: null };
+    return { fields: described(readableFields({ variants }), readGroups), decidedBy: null };
   }
 
-  /** The body of an action that adds to or removes from an association: it says which row is meant. */
-  #reference(record: RouteRecord, meta: EntityMetadata): PlannedField {
-    const association = associationOf(record);
-    const targets = itemClasses(this.#mapper, meta, association);
-    return { path: '', label: '', kind: 'reference', meta, property: association.property, targets, madeBy: null };
+  /** The body of an action that adds or removes: it names a row. */
+  function reference(record: RouteRecord): FieldAccess {
+    const meta = modelOf(record);
+    const { property, types } = associationOf(record);
+    const targets = itemClasses(mapper, meta, { property, types });
+    return describe({ path: '', label: '', kind: 'reference', meta, property, targets, madeBy: null }, []);
   }
 
-  #described(fields: readonly PlannedField[], groups: readonly string[]): readonly FieldAccess[] {
-    return fields.map(({ path, label, kind, meta, property, targets, madeBy }) => ({
-      path,
-      label,
-      kind,
-      references: [...new Set(targets.flatMap((target) => concreteClasses(this.#mapper, target)))]
-        .map(({ className }) => className)
-        .sort(),
-      madeBy: kind === 'reference' ? this.#denormalizerOf(meta, property) : madeBy,
-      groups: groups.filter((group) => inGroups(meta.properties[property as never] as EntityProperty, [group])),
-      model: meta.className,
-      property,
-      place: this.#places.ofProperty(meta, property),
-    }));
-  }
+  return {
+    read(record: RouteRecord, kind: ActionKind): RouteFields {
+      const { reads } = actionKinds[kind];
+      if (reads === 'own code') return ownCode(record);
+      if (reads === 'item') return item(record, kind as 'add' | 'remove');
+      return { fields: reads === null ? [] : model(modelOf(record)), decidedBy: null };
+    },
+
+    /** The fields of the body. GET and HEAD have none. */
+    write(record: RouteRecord, method: HttpMethod, kind: ActionKind): RouteFields {
+      const { writes } = actionKinds[kind];
+      if (method === 'GET' || method === 'HEAD' || writes === null) return { fields: [], decidedBy: null };
+      if (writes === 'own code') return ownCode(record);
+      if (writes === 'item') return { fields: [reference(record)], decidedBy: null };
+      return { fields: described(writableFields(mapper, modelOf(record), kind === 'create'), writeGroups), decidedBy: null };
+    },
+  };
+}
+
+function fieldDescriber({ catalog, mapper }: Application, places: Places) {
+  const denormalizers = denormalizersOf(catalog.denormalizers);
+  return ({ path, label, kind, meta, property, targets, madeBy }: PlannedField, groups: readonly string[]) => ({
+    path,
+    label,
+    kind,
+    /** The classes that a reference can name; empty for other fields. */
+    references: [
+      ...new Set(targets.flatMap((target) => concreteClasses(mapper, target)).map(({ className }) => className)),
+    ].sort(),
+    /** The application code that reads or makes the value, which can be anything then; null if there is none. */
+    madeBy: kind === 'reference' ? (denormalizerOf(denormalizers, meta, property)?.constructor.name ?? null) : madeBy,
+    /** The active groups of the field. */
+    groups: groups.filter((group) => inGroups(meta.properties[property as never] as EntityProperty, [group])),
+    /** The class of the row that has the field. */
+    model: meta.className,
+    property,
+    place: places.ofProperty(meta, property),
+  });
 }
 
 function ownCode({ controller, handler }: RouteRecord): RouteFields {

@@ -3,55 +3,44 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Application, ApplicationOptions } from '../application.ts';
 import { dialectOf, type MemoryDatabase } from '../dialect/dialect.ts';
-import { type Explainer, openExplainer, type RequestToExplain } from './explainer.ts';
-import type { Explanation } from './explanation.ts';
+import { type Explainer, openExplainer } from './explainer.ts';
 
 interface Opened extends Explainer {
-  /** How much had been changed when a copy was made; null where the database itself is read. */
+  /** The state of the database that was copied; null if the database itself is read. */
   readonly changes: unknown;
 }
 
 /**
- * Explains requests to an application that is running, on connections of its own that cannot change anything. A database in memory is
- * open to the running application only, and is copied for each state that it is in.
+ * Explains requests to a running application, one after another, on read-only connections of its own. Only the running application
+ * can open its database in memory, so each state of such a database is copied. The options are those of the running application.
  */
-export class RunningExplainer {
-  readonly #application: Application;
-  readonly #options: ApplicationOptions;
-  #opened: Opened | null = null;
-  #last: Promise<unknown> = Promise.resolve();
+export function runningExplainer({ declaration, mapper }: Application, options: ApplicationOptions): Explainer {
+  const { memory } = dialectOf(mapper).connections;
+  let opened: Opened | null = null;
+  let last: Promise<unknown> = Promise.resolve();
 
-  /** The options are those that the application was loaded with. */
-  constructor(application: Application, options: ApplicationOptions) {
-    this.#application = application;
-    this.#options = options;
+  async function close(): Promise<void> {
+    await opened?.close();
+    opened = null;
   }
 
-  explain(request: RequestToExplain): Promise<Explanation> {
-    const explained = this.#last.then(async () => (await this.#current()).explain(request));
-    this.#last = explained.catch(() => undefined);
-    return explained;
-  }
-
-  async close(): Promise<void> {
-    await this.#last;
-    await this.#opened?.close();
-    this.#opened = null;
-  }
-
-  async #current(): Promise<Explainer> {
-    const { declaration, mapper } = this.#application;
-    const { memory } = dialectOf(mapper).connections;
+  async function current(): Promise<Explainer> {
     const changes = memory ? await memory.changes() : null;
-    if (this.#opened && this.#opened.changes !== changes) {
-      await this.#opened.close();
-      this.#opened = null;
-    }
-    this.#opened ??= memory
-      ? await openedCopy(this.#options, memory, declaration.database.url, changes)
-      : { ...(await openExplainer(this.#options)), changes };
-    return this.#opened;
+    if (opened?.changes !== changes) await close();
+    opened ??= memory
+      ? await openedCopy(options, memory, declaration.database.url, changes)
+      : { ...(await openExplainer(options)), changes };
+    return opened;
   }
+
+  return {
+    explain(request) {
+      const explained = last.then(async () => (await current()).explain(request));
+      last = explained.catch(() => undefined);
+      return explained;
+    },
+    close: () => last.then(close),
+  };
 }
 
 async function openedCopy(options: ApplicationOptions, memory: MemoryDatabase, copy: string, changes: unknown): Promise<Opened> {

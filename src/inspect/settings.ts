@@ -1,117 +1,87 @@
 import { isAuthenticatorClass } from '../access/authenticator.ts';
 import { RoleVoter } from '../access/role-voter.ts';
 import type { Application } from '../application.ts';
-import type { JwtDeclaration, Path, SecurityDeclaration } from '../declaration/types.ts';
+import type { JwtDeclaration, Path } from '../declaration/types.ts';
 import type { Declared, Places } from './places.ts';
 
-export interface SettingsAccess {
-  readonly production: boolean;
-  readonly strategy: Declared<SecurityDeclaration['strategy']>;
-  /** Whether a route without a role is an error. */
-  readonly requireRole: Declared<boolean>;
-  readonly formats: readonly Declared<string>[];
-  /** Which roles of users include which others, directly or by way of further ones. */
-  readonly hierarchy: readonly RoleInclusion[];
-  /** What callers can identify themselves with, told without any secret. */
-  readonly credentials: readonly Declared<string>[];
-  /** What tokens must say of themselves; null: anything. */
-  readonly tokens: { readonly issuer: Declared<string | null>; readonly audience: Declared<string | null> };
-  /** Every role that a route asks for, and who judges it. */
-  readonly judges: readonly Judges[];
-  readonly voters: readonly Declared<string>[];
-}
+export type SettingsAccess = ReturnType<typeof settingsOf>;
 
-export interface RoleInclusion {
-  readonly role: string;
-  readonly includes: string;
-  /** Declared so, and not by way of other roles. */
-  readonly direct: boolean;
-  readonly place: string;
-}
-
-export interface Judges {
-  readonly role: string;
-  /** In the order they are asked. */
-  readonly voters: readonly Declared<string>[];
-}
-
-export function settingsOf(application: Application, places: Places): SettingsAccess {
+export function settingsOf(application: Application, places: Places) {
   const { catalog, declaration, production, records } = application;
   const { security, formats } = declaration;
   const roles = [...new Set(records.flatMap((record) => record.methods.flatMap((method) => record.roles[method] ?? [])))];
-  const declared = <Value>(value: Value, ...path: Path) => ({ value, place: places.ofConfig(['app_main', ...path]) });
+  const declared = <Value>(value: Value, ...path: Path): Declared<Value> => ({
+    value,
+    place: places.ofConfig(['app_main', ...path]),
+  });
   return {
     production,
     strategy: declared(security.strategy, 'security', 'strategy'),
+    /** Whether a route without a role is an error. */
     requireRole: declared(security.requireRole, 'security', 'require_role'),
-    formats: formats.map((value, position) => declared(value as string, 'formats', position)).sort(byValue),
+    formats: formats.map((value, position) => declared<string>(value, 'formats', position)).sort(byValue),
+    /** The roles that each role of a user includes, directly or through others. */
     hierarchy: hierarchyOf(application, places),
-    credentials: credentialsOf(application, places).sort(byValue),
+    /** The accepted kinds of credentials, without secrets. */
+    credentials: credentialsOf(application, places, declared).sort(byValue),
+    /** The required claims of tokens; null: any value. */
     tokens: {
       issuer: declared(security.jwt?.issuer ?? null, 'security', 'jwt', 'issuer'),
       audience: declared(security.jwt?.audience ?? null, 'security', 'jwt', 'audience'),
     },
-    judges: roles.sort().map((role) => judgesOf(application, role, places)),
+    /** Every role that a route requires, with its voters in voting order. */
+    judges: roles.sort().map((role) => ({ role, voters: judgesOf(application, role, places) })),
     voters: catalog.voters.map(({ name }) => ({ value: name, place: places.ofClass('voters', name) })).sort(byValue),
   };
-}
-
-function securityPath(...keys: Path): Path {
-  return ['app_main', 'security', ...keys];
 }
 
 function byValue(a: Declared<string>, b: Declared<string>): number {
   return a.value < b.value ? -1 : 1;
 }
 
-function judgesOf({ voters }: Application, role: string, places: Places): Judges {
-  return {
-    role,
-    voters: voters.votersFor(role).map((voter) => {
-      const name = voter.constructor.name;
-      // the built-in one is declared nowhere, and judges what the hierarchy says
-      const place = voter instanceof RoleVoter ? places.ofConfig(securityPath('role_hierarchy')) : places.ofRole(name, role);
-      return { value: name, place };
-    }),
-  };
+function judgesOf({ voters }: Application, role: string, places: Places): readonly Declared<string>[] {
+  return voters.votersFor(role).map((voter) => {
+    const value = voter.constructor.name;
+    // the built-in voter has no declaration of its own: it applies the hierarchy
+    const isBuiltIn = voter instanceof RoleVoter;
+    return { value, place: isBuiltIn ? places.ofConfig(['app_main', 'security', 'role_hierarchy']) : places.ofRole(value, role) };
+  });
 }
 
-/** Asks the voter itself who would be granted what: it knows what the hierarchy means. */
-function hierarchyOf({ declaration, voters }: Application, places: Places): readonly RoleInclusion[] {
+/** Asks the voter itself which roles include which: it knows what the hierarchy means. */
+function hierarchyOf({ declaration, voters }: Application, places: Places) {
   const { roleHierarchy } = declaration.security;
   const included = [...new Set(Object.values(roleHierarchy).flat())];
+  const grants = (role: string, other: string) => {
+    const judge = voters.votersFor(other).find((voter) => voter instanceof RoleVoter);
+    return judge?.vote(other, null, { id: '', roles: [role] }) === 'grant';
+  };
   return Object.keys(roleHierarchy)
     .flatMap((role) =>
       included
-        .filter((other) => other !== role)
-        .filter((other) => {
-          const judge = voters.votersFor(other).find((voter) => voter instanceof RoleVoter);
-          return judge?.vote(other, null, { id: '', roles: [role] }) === 'grant';
-        })
+        .filter((other) => other !== role && grants(role, other))
         .map((includes) => {
           const position = roleHierarchy[role]?.indexOf(includes) ?? -1;
-          const path = securityPath('role_hierarchy', role, ...(position === -1 ? [] : [position]));
+          const path = ['app_main', 'security', 'role_hierarchy', role, ...(position === -1 ? [] : [position])];
           return { role, includes, direct: position !== -1, place: places.ofConfig(path) };
         }),
     )
     .sort((a, b) => (`${a.role} ${a.includes}` < `${b.role} ${b.includes}` ? -1 : 1));
 }
 
-function credentialsOf({ catalog, declaration }: Application, places: Places): Declared<string>[] {
+function credentialsOf(
+  { catalog, declaration }: Application,
+  places: Places,
+  declared: (value: string, ...path: Path) => Declared<string>,
+): Declared<string>[] {
   const { apiKeys, authenticator, jwt } = declaration.security;
   const own = authenticator ? [authenticator] : catalog.authenticators;
   return [
-    ...(jwt ? [{ value: `tokens signed with ${keysText(jwt)}`, place: places.ofConfig(securityPath('jwt')) }] : []),
-    ...apiKeys.flatMap(({ name, roles }) => {
-      const place = places.ofConfig(securityPath('api_keys', name));
-      return [
-        { value: `the API key ${name}`, place },
-        ...roles.map((role) => ({
-          value: `the API key ${name} with the role ${role}`,
-          place: places.ofConfig(securityPath('api_keys', name, 'roles')),
-        })),
-      ];
-    }),
+    ...(jwt ? [declared(`tokens signed with ${keysText(jwt)}`, 'security', 'jwt')] : []),
+    ...apiKeys.flatMap(({ name, roles }) => [
+      declared(`the API key ${name}`, 'security', 'api_keys', name),
+      ...roles.map((role) => declared(`the API key ${name} with the role ${role}`, 'security', 'api_keys', name, 'roles')),
+    ]),
     ...own
       .filter(({ value }) => isAuthenticatorClass(value))
       .map(({ name }) => ({ value: `the authenticator ${name}`, place: places.ofClass('authenticators', name) })),

@@ -7,17 +7,13 @@ import { dialectOf } from '../dialect/dialect.ts';
 import { rootFiltersOf } from '../query/rows/root-filter.ts';
 import type { RouteRecord } from '../route/record.ts';
 
-export interface RouteStore {
-  readonly record: RouteRecord;
-  readonly method: HttpMethod;
-  /** Why they go through MikroORM's entities; null if compiled statements read or write them. */
-  readonly reason: string | null;
-}
-
-/** Plans every route of an application as its start would, without a database. */
-export async function routeStores(application: Application): Promise<readonly RouteStore[]> {
+/**
+ * Plans every route of an application as its start does, without a database. `reason` says why a method goes through MikroORM's entities;
+ * null if it uses compiled statements.
+ */
+export async function routeStores(application: Application) {
   const { catalog, declaration, mapper, records } = application;
-  const found = new Map<string, RouteStore>();
+  const found = new Map<string, { record: RouteRecord; method: HttpMethod; reason: string | null }>();
   const unsent = () => Promise.reject(new Error('no statement is sent while routes are planned'));
   const nothing = {
     rows: unsent,
@@ -42,7 +38,7 @@ export async function routeStores(application: Application): Promise<readonly Ro
     },
   );
   for (const record of records) {
-    // the formats of a route read the same rows
+    // all formats of a route read the same rows
     for (const method of record.methods) handlerFor(record, method, record.formats[0] ?? 'json');
   }
   return [...found.values()];

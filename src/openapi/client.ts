@@ -1,3 +1,6 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { packageRoot } from '../package-root.ts';
 import type { RouteRecord } from '../route/record.ts';
 import { commentOf, keyText, typeDeclarations, typeOf } from './client-types.ts';
 import type { OpenApiDocument } from './document.ts';
@@ -19,14 +22,9 @@ interface Operation {
   readonly responses: Readonly<Record<string, { content?: Readonly<Record<string, { schema: JsonSchema }>> }>>;
 }
 
-interface Call {
-  readonly record: RouteRecord;
-  readonly method: string;
-  readonly path: string;
-  readonly operation: Operation;
-}
+type Call = ReturnType<typeof callsOf>[number];
 
-/** The source of a client in TypeScript that needs nothing but `fetch`: the same text for the same application. */
+/** The source of a TypeScript client that needs nothing but `fetch`. The same application yields the same text. */
 export function clientSource(document: OpenApiDocument, records: readonly RouteRecord[]): string {
   const { info, servers, components } = document as unknown as {
     info: { title: string; version: string };
@@ -35,7 +33,7 @@ export function clientSource(document: OpenApiDocument, records: readonly RouteR
   };
   const calls = callsOf(document, records);
   const { [otherProblem]: _, ...known } = components.schemas;
-  // of one whose status is not known, nobody could tell the others
+  // a problem of unknown status would make the union impossible to narrow
   const problems = Object.keys(known).filter((name) => name.endsWith('Problem'));
   const schemas = Object.fromEntries(
     Object.entries(known).map(([name, { examples: _, ...schema }]) => [name, schema as JsonSchema]),
@@ -52,8 +50,8 @@ export function clientSource(document: OpenApiDocument, records: readonly RouteR
   ].join('\n\n');
 }
 
-/** Every operation that answers in JSON. */
-function callsOf(document: OpenApiDocument, records: readonly RouteRecord[]): Call[] {
+/** Every operation that responds with JSON. */
+function callsOf(document: OpenApiDocument, records: readonly RouteRecord[]) {
   const paths = document.paths as Readonly<Record<string, Readonly<Record<string, Operation>>>>;
   return records.flatMap((record) => {
     const path = record.path.replace('{_format}', 'json');
@@ -104,7 +102,7 @@ function queryName({ record }: Call): string {
 function queriesOf(calls: readonly Call[]): string[] {
   return calls.filter(isList).map((call) => {
     const lines = call.operation.parameters
-      // what is left of an item when fields are chosen is no longer of its type
+      // items with chosen fields would not have their type
       .filter(({ in: place, name }) => place === 'query' && name !== 'fields')
       .map(({ name, schema, description }) => `${commentOf(description, '  ')}  ${keyText(name)}?: ${typeOf(schema)};`);
     return `export interface ${queryName(call)} {\n${lines.join('\n')}\n}`;
@@ -149,7 +147,7 @@ function callText(call: Call, name: string): string {
   return `${text}\n      /** Every item of the list, page by page. */\n      all: (${all}): AsyncGenerator<${item}, void> => pages<${item}>(send, ${address}, query),`;
 }
 
-/** The parameter with what is asked of a change beside its body. */
+/** The parameter for preconditions and idempotency keys. */
 function optionsOf({ parameters }: Operation): string[] {
   const named = parameters.map(({ $ref }) => $ref && nameOfRef($ref));
   const isRequired = named.includes('IfMatchRequired');
@@ -164,108 +162,11 @@ function resultOf({ responses }: Operation): string {
   return schema ? typeOf(schema) : 'void';
 }
 
-/** What every client has, whatever its API. */
+const runtimeFile = join(packageRoot, 'assets', 'client-runtime.ts');
+
+/** The part that every client has, for links that begin with a base. */
 function runtime(base: string): string {
-  return `export interface ClientOptions {
-  /** Where the API is: \`http://127.0.0.1:3000\`. */
-  readonly baseUrl: string;
-  /** Who is calling: a token, or what gives one. */
-  readonly token?: string | (() => string | Promise<string>);
-  readonly headers?: Readonly<Record<string, string>>;
-  /** In place of the \`fetch\` of the platform. */
-  readonly fetch?: typeof fetch;
-}
-
-/** A request was refused: \`problem\` says why. */
-export class ApiError extends Error {
-  readonly problem: Problem;
-  readonly response: Response;
-
-  constructor(problem: Problem, response: Response) {
-    super(problem.detail);
-    this.name = 'ApiError';
-    this.problem = problem;
-    this.response = response;
-  }
-}
-
-/** What must hold for a change to be made. */
-export interface Condition {
-  /** The tag that the entity must still have: see \`tagOf\`. */
-  readonly ifMatch?: string;
-}
-
-/** What lets a request be sent again without being done again. */
-export interface Once {
-  /** A UUID, say. The same request with the same key is done once, and gets the same answer. */
-  readonly idempotencyKey?: string;
-}
-
-const tags = new WeakMap<object, string>();
-
-/** The tag that an answer came with, by which a later change can be bound to what was read. */
-export function tagOf(answer: object): string {
-  const tag = tags.get(answer);
-  if (tag === undefined) throw new Error('only a whole answer has a tag: get the entity by itself');
-  return tag;
-}
-
-interface Sent extends Condition, Once {
-  readonly body?: unknown;
-  readonly query?: object;
-}
-
-type Send = <Result>(method: string, path: string, sent?: Sent) => Promise<Result>;
-
-/** What the server puts before the links that it gives. */
-const base = ${JSON.stringify(base)};
-
-function sender({ baseUrl, token, headers, fetch: send = fetch }: ClientOptions): Send {
-  return async <Result>(
-    method: string,
-    path: string,
-    { body, idempotencyKey, ifMatch, query = {} }: Sent = {},
-  ): Promise<Result> => {
-    const credential = typeof token === 'function' ? await token() : token;
-    const search = new URLSearchParams();
-    for (const [name, value] of Object.entries(query)) if (value !== undefined) search.append(name, String(value));
-    const response = await send(\`\${baseUrl.replace(/\\/+$/, '')}\${path}\${search.size > 0 ? \`?\${search}\` : ''}\`, {
-      method,
-      headers: {
-        accept: 'application/json',
-        ...(body !== undefined && { 'content-type': 'application/json' }),
-        ...(credential !== undefined && { authorization: \`Bearer \${credential}\` }),
-        ...(ifMatch !== undefined && { 'if-match': ifMatch }),
-        ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
-        ...headers,
-      },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
-    });
-    const text = await response.text();
-    const json = text === '' ? undefined : JSON.parse(text);
-    if (!response.ok) throw new ApiError(json as Problem, response);
-    const tag = response.headers.get('etag');
-    if (tag !== null && typeof json === 'object' && json !== null) tags.set(json, tag);
-    return json as Result;
-  };
-}
-
-/** Follows \`next\` to the end of a list. */
-async function* pages<Item>(send: Send, path: string, query: object): AsyncGenerator<Item, void> {
-  interface Page {
-    readonly results: readonly Item[];
-    readonly pagination: { readonly next: string | null };
-  }
-  let page = await send<Page>('GET', path, { query });
-  for (;;) {
-    yield* page.results;
-    const { next } = page.pagination;
-    if (next === null) return;
-    page = await send<Page>('GET', next.slice(base.length));
-  }
-}
-
-function part(value: string | number): string {
-  return encodeURIComponent(String(value));
-}`;
+  const source = readFileSync(runtimeFile, 'utf8');
+  const text = source.slice(source.indexOf('export interface ClientOptions')).trimEnd();
+  return text.replace("const base = '';", () => `const base = ${JSON.stringify(base)};`);
 }

@@ -4,22 +4,18 @@ import type { BodyCheck } from '../actions/start/body-check.ts';
 import type { ActionDeclaration, Path, StandardSchema } from '../declaration/types.ts';
 import { type Violation, violationsProblem } from '../errors.ts';
 import type { JsonSchema } from './json-schema.ts';
-import { type SchemaSource, Schemas } from './schemas.ts';
+import { type SchemaSource, type Schemas, schemasOf } from './schemas.ts';
 
-/** Above this many bytes only the first thing that is wrong with a body is told: a large one can have very many. */
-const telling = 65_536;
+/** Larger bodies are reported with their first violation only: they can have very many. */
+const largestForAll = 65_536;
 
-/** What holds the bodies of actions to what was declared of them: the schemas of the document themselves. */
+/** The checks of declared bodies, by the schemas of the document. */
 export function bodyChecks(source: SchemaSource): ReadonlyMap<ActionDeclaration, BodyCheck> {
-  const schemas = new Schemas(source);
-  const named = declaredBodies(source).map(({ api, action, body }) => ({
-    action,
-    body,
-    schema: schemas.body(api, action, body),
-  }));
+  const schemas = schemasOf(source);
+  const declared = declaredBodies(source, schemas);
   const document = documentOf(schemas);
   return new Map(
-    named.map(({ action, body, schema }) => [
+    declared.map(({ action, body, schema }) => [
       action,
       body.kind === 'standard' ? standardCheck(body.schema) : schemaCheck(schema, document),
     ]),
@@ -27,10 +23,8 @@ export function bodyChecks(source: SchemaSource): ReadonlyMap<ActionDeclaration,
 }
 
 export function checkDeclaredBodies(source: SchemaSource, report: { add(path: Path, message: string): void }): void {
-  const schemas = new Schemas(source);
-  for (const { api, action, body } of declaredBodies(source)) {
-    if (body.kind !== 'json') continue;
-    const schema = schemas.body(api, action, body);
+  const schemas = schemasOf(source);
+  for (const { action, schema } of declaredBodies(source, schemas).filter(({ body }) => body.kind === 'json')) {
     try {
       validatorOf(schema, documentOf(schemas), false);
     } catch (error) {
@@ -39,8 +33,13 @@ export function checkDeclaredBodies(source: SchemaSource, report: { add(path: Pa
   }
 }
 
-function declaredBodies({ declaration: { apis } }: SchemaSource) {
-  return apis.flatMap((api) => api.actions.flatMap((action) => (action.body ? [{ api, action, body: action.body }] : [])));
+function declaredBodies({ declaration: { apis } }: SchemaSource, schemas: Schemas) {
+  return apis.flatMap((api) =>
+    api.actions.flatMap((action) => {
+      const { body } = action;
+      return body ? [{ action, body, schema: schemas.body(api, action, body) }] : [];
+    }),
+  );
 }
 
 function documentOf({ components }: Schemas): object {
@@ -67,7 +66,7 @@ function schemaCheck(schema: JsonSchema, document: object): BodyCheck {
   return ({ body, headers }) => {
     if (first(body)) return body;
     let errors = first.errors ?? [];
-    if (Number(headers['content-length'] ?? Number.POSITIVE_INFINITY) <= telling) {
+    if (Number(headers['content-length'] ?? Number.POSITIVE_INFINITY) <= largestForAll) {
       all ??= validatorOf(schema, document, true);
       all(body);
       errors = all.errors ?? errors;
@@ -85,7 +84,7 @@ function validatorOf(schema: JsonSchema, document: object, allErrors: boolean): 
   return ajv.compile(typeof $ref === 'string' ? { $ref: `document${$ref}` } : schema);
 }
 
-/** Where a value is none of several things, that is told, and not what keeps it from being each of them. */
+/** If a value matches none of several schemas, the violations of each of them are left out. */
 function withoutBranches(errors: readonly ErrorObject[]): ErrorObject[] {
   const choices = errors.filter(({ keyword }) => keyword === 'anyOf' || keyword === 'oneOf');
   return errors.filter(
@@ -111,12 +110,11 @@ function violationOf({ instancePath, keyword, message = 'is not allowed', params
     .slice(1)
     .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'));
   const { missingProperty, additionalProperty } = params as Record<string, unknown>;
-  const further = missingProperty ?? additionalProperty;
-  const named = further === undefined ? keys : [...keys, String(further)];
-  const title = missingProperty !== undefined ? 'is required' : additionalProperty !== undefined ? 'is not known here' : message;
+  const further = missingProperty ?? additionalProperty ?? [];
+  const named = [keys, further].flat().map(String);
   return {
     propertyPath: pathText(named.map((key) => (/^\d+$/.test(key) ? Number(key) : key))),
-    title,
+    title: missingProperty !== undefined ? 'is required' : additionalProperty !== undefined ? 'is not known here' : message,
     code: codes[keyword] ?? 'constraint',
     parameters: {},
   };

@@ -3,7 +3,7 @@ import { isHidden } from '../route/record.ts';
 import { exampleOf } from './example.ts';
 import type { Info } from './info.ts';
 import type { JsonSchema } from './json-schema.ts';
-import { OperationWriter } from './operation-writer.ts';
+import { operationWriter } from './operation-writer.ts';
 import { operationsOf, ownerOf } from './operations.ts';
 import type { Described } from './schemas.ts';
 
@@ -12,11 +12,11 @@ export type OpenApiDocument = JsonSchema;
 
 export interface Serving {
   readonly prefix?: string;
-  /** Whether the server is ours, whose responses have the ids of their requests; one of someone else's may not. */
+  /** Whether our own server serves the application: its responses have the ids of their requests. */
   readonly ownServer?: boolean;
 }
 
-/** Describes every route of an application that is not hidden, from the plans that answer its requests. */
+/** Describes every route of an application that is not hidden, from the plans that requests use. */
 export function openApiDocument(
   described: Described,
   info: Info,
@@ -27,9 +27,9 @@ export function openApiDocument(
   const shown = new Set(records.map(({ api }) => api));
   const apis = declaration.apis.filter((api) => shown.has(api)).map((api) => ({ ...api, meta: metaOf(mapper, api.class.value) }));
   const operations = operationsOf(described, records);
-  const writer = new OperationWriter(described, operations, ownServer ? declaration.server.requestIdHeader : null);
+  const writer = operationWriter(described, operations, ownServer ? declaration.server.requestIdHeader : null);
   const { describe, components, read } = writer.schemas;
-  // the models of APIs have the plain names, whoever embeds them first
+  // the models of APIs get the plain names, even if another model embeds them first
   for (const { meta } of apis) read.of(meta);
   const paths: Record<string, Record<string, unknown>> = {};
   for (const operation of operations) {
@@ -58,7 +58,7 @@ export function openApiDocument(
   };
 }
 
-/** A prefix can have parameters of its own, as Fastify writes them: what stands there is for the caller to know. */
+/** A prefix can have parameters in the notation of Fastify; they become variables of the server. */
 function serverAt(url: string): JsonSchema {
   const names = [...url.matchAll(/\/:(\w+)/g)].map(([, name]) => name as string);
   if (names.length === 0) return { url };

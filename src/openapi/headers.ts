@@ -1,89 +1,75 @@
 import type { JsonSchema } from './json-schema.ts';
 
-/** `*`, or tags as `ETag` has them. */
-const tags: JsonSchema = {
-  type: 'string',
-  pattern: String.raw`^(?:\*|(?:W/)?"[!#-~]*"(?: *, *(?:W/)?"[!#-~]*")*)$`,
+const text = { type: 'string' };
+const link = { ...text, format: 'uri-reference' };
+/** `*`, or a list of tags in the form of `ETag`. */
+const tags = { ...text, pattern: String.raw`^(?:\*|(?:W/)?"[!#-~]*"(?: *, *(?:W/)?"[!#-~]*")*)$` };
+/** Plain, or as a quoted string. */
+const key = {
+  ...text,
+  minLength: 1,
+  maxLength: 255,
+  pattern: String.raw`^(?:[!#-~](?:[ -~]*[!-~])?|"(?:[ !#-\[\]-~]|\\["\\])+")$`,
 };
+
+function parameter(name: string, description: string, schema: JsonSchema, required = false): JsonSchema {
+  return { name, in: 'header', ...(required && { required }), description, schema };
+}
 
 /** The headers of requests, by the names of their parameters in the document. */
 const requestHeaders = {
-  IfMatch: {
-    name: 'If-Match',
-    in: 'header',
-    description: 'The `ETag` that the entity must still have, or `*`; else it is 412 and nothing is changed.',
-    schema: tags,
-  },
-  IfMatchRequired: {
-    name: 'If-Match',
-    in: 'header',
-    required: true,
-    description:
-      'The `ETag` that the entity must still have, or `*`; else it is 412, and without it 428, and nothing is changed.',
-    schema: tags,
-  },
-  IfNoneMatch: {
-    name: 'If-None-Match',
-    in: 'header',
-    description: 'The `ETag` of what the caller has already; if nothing has changed, it is 304.',
-    schema: { type: 'string' },
-  },
+  IfMatch: parameter(
+    'If-Match',
+    'The `ETag` that the entity must still have, or `*`; else it is 412 and nothing is changed.',
+    tags,
+  ),
+  IfMatchRequired: parameter(
+    'If-Match',
+    'The `ETag` that the entity must still have, or `*`; else it is 412, and without it 428, and nothing is changed.',
+    tags,
+    true,
+  ),
+  IfNoneMatch: parameter('If-None-Match', 'The `ETag` of what the caller has already; if nothing has changed, it is 304.', text),
   IdempotencyKey: {
-    name: 'Idempotency-Key',
-    in: 'header',
-    description:
+    ...parameter(
+      'Idempotency-Key',
       'With the same key the same request is done once, and gets the same answer again. With another request it is 422. A UUID is a good one.',
-    schema: {
-      type: 'string',
-      minLength: 1,
-      maxLength: 255,
-      // as it is, or as a quoted string
-      pattern: String.raw`^(?:[!#-~](?:[ -~]*[!-~])?|"(?:[ !#-\[\]-~]|\\["\\])+")$`,
-    },
+      key,
+    ),
     example: '8e03978e-40d5-43e8-bc93-6894a57f9324',
   },
-} satisfies Record<string, JsonSchema>;
+};
+
+function header(name: string, description: string, schema: JsonSchema) {
+  return { name, description, schema };
+}
 
 /** The headers of responses besides those of HTTP itself, by their names in the document. */
 const responseHeaders = {
-  ContentLocation: {
-    name: 'Content-Location',
-    description: 'Where what was replaced is, as it is shown here.',
-    schema: { type: 'string', format: 'uri-reference' },
-  },
-  ETag: {
-    name: 'ETag',
-    description: 'What the answer is known by; strong where the model has a version.',
-    schema: { type: 'string', pattern: '^(W/)?"[^"]*"$' },
-  },
-  IdempotencyReplayed: {
-    name: 'Idempotency-Replayed',
-    description: 'There, and `true`, where the request was done before and this is what was answered then.',
-    schema: { type: 'string', const: 'true' },
-  },
-  Location: { name: 'Location', description: 'Where it is.', schema: { type: 'string', format: 'uri-reference' } },
-  RateLimit: {
-    name: 'RateLimit',
-    description: 'How many requests are left to the caller (`r`), and for how many seconds the limit holds (`t`).',
-    schema: { type: 'string', pattern: '^"[^"]*";r=[0-9]+;t=[0-9]+$' },
-  },
-  RateLimitPolicy: {
-    name: 'RateLimit-Policy',
-    description: 'How many requests a caller has (`q`) in how many seconds (`w`).',
-    schema: { type: 'string', pattern: '^"[^"]*";q=[0-9]+;w=[0-9]+$' },
-  },
-  RequestId: {
-    name: 'X-Request-Id',
-    description: 'What the request is called in the log: as the caller called it, or by a new id.',
-    schema: { type: 'string' },
-  },
-  RetryAfter: {
-    name: 'Retry-After',
-    description: 'After how many seconds it is worth trying again.',
-    schema: { type: 'integer', minimum: 0 },
-  },
-  WWWAuthenticate: { name: 'WWW-Authenticate', description: 'How to say who is calling.', schema: { type: 'string' } },
-} satisfies Record<string, { readonly name: string; readonly description: string; readonly schema: JsonSchema }>;
+  ContentLocation: header('Content-Location', 'Where what was replaced is, as it is shown here.', link),
+  ETag: header('ETag', 'What the answer is known by; strong where the model has a version.', {
+    ...text,
+    pattern: '^(W/)?"[^"]*"$',
+  }),
+  IdempotencyReplayed: header(
+    'Idempotency-Replayed',
+    'There, and `true`, where the request was done before and this is what was answered then.',
+    { ...text, const: 'true' },
+  ),
+  Location: header('Location', 'Where it is.', link),
+  RateLimit: header(
+    'RateLimit',
+    'How many requests are left to the caller (`r`), and for how many seconds the limit holds (`t`).',
+    { ...text, pattern: '^"[^"]*";r=[0-9]+;t=[0-9]+$' },
+  ),
+  RateLimitPolicy: header('RateLimit-Policy', 'How many requests a caller has (`q`) in how many seconds (`w`).', {
+    ...text,
+    pattern: '^"[^"]*";q=[0-9]+;w=[0-9]+$',
+  }),
+  RequestId: header('X-Request-Id', 'What the request is called in the log: as the caller called it, or by a new id.', text),
+  RetryAfter: header('Retry-After', 'After how many seconds it is worth trying again.', { type: 'integer', minimum: 0 }),
+  WWWAuthenticate: header('WWW-Authenticate', 'How to say who is calling.', text),
+};
 
 export type ResponseHeader = keyof typeof responseHeaders;
 
@@ -93,46 +79,40 @@ export interface HeadersOf {
   readonly maybe?: readonly ResponseHeader[];
 }
 
-/** Describes each header once, in the components; operations refer to it. */
-export class Headers {
-  /** The name of the header that has the id of the request; null: responses have none. */
-  readonly #requestId: string | null;
-  readonly #response = new Map<string, JsonSchema>();
-  readonly #request = new Set<string>();
-
-  constructor(requestId: string | null) {
-    this.#requestId = requestId;
-  }
-
-  parameter(name: keyof typeof requestHeaders): JsonSchema {
-    this.#request.add(name);
-    return { $ref: `#/components/parameters/${name}` };
-  }
-
-  of({ always = [], maybe = [] }: HeadersOf): JsonSchema {
-    const ids: readonly ResponseHeader[] = this.#requestId === null ? [] : ['RequestId'];
-    const headers = [
-      ...[...always, ...ids].map((header) => this.#reference(header, true)),
-      ...maybe.filter((header) => !always.includes(header)).map((header) => this.#reference(header, false)),
-    ];
-    return headers.length > 0 ? { headers: sorted(headers) } : {};
-  }
-
-  #reference(header: ResponseHeader, required: boolean): [string, JsonSchema] {
+/** Describes each header once, in the components. `requestId` is the header with the id of the request; null: there is none. */
+export function describedHeaders(requestId: string | null) {
+  const response = new Map<string, JsonSchema>();
+  const request = new Set<string>();
+  const reference = (header: ResponseHeader, required: boolean): [string, JsonSchema] => {
     const { name, description, schema } = responseHeaders[header];
     const component = required ? header : `Optional${header}`;
-    this.#response.set(component, { description, ...(required && { required }), schema });
-    return [header === 'RequestId' ? (this.#requestId as string) : name, { $ref: `#/components/headers/${component}` }];
-  }
+    response.set(component, { description, ...(required && { required }), schema });
+    return [header === 'RequestId' ? (requestId as string) : name, { $ref: `#/components/headers/${component}` }];
+  };
+  return {
+    parameter(name: keyof typeof requestHeaders): JsonSchema {
+      request.add(name);
+      return { $ref: `#/components/parameters/${name}` };
+    },
 
-  /** What operations have referred to. */
-  components(): JsonSchema {
-    const parameters = Object.entries(requestHeaders).filter(([name]) => this.#request.has(name));
-    return {
-      ...(this.#response.size > 0 && { headers: sorted([...this.#response]) }),
-      ...(parameters.length > 0 && { parameters: Object.fromEntries(parameters) }),
-    };
-  }
+    of({ always = [], maybe = [] }: HeadersOf): JsonSchema {
+      const ids: readonly ResponseHeader[] = requestId === null ? [] : ['RequestId'];
+      const headers = [
+        ...[...always, ...ids].map((header) => reference(header, true)),
+        ...maybe.filter((header) => !always.includes(header)).map((header) => reference(header, false)),
+      ];
+      return headers.length > 0 ? { headers: sorted(headers) } : {};
+    },
+
+    /** The headers and parameters that operations refer to. */
+    components(): JsonSchema {
+      const parameters = Object.entries(requestHeaders).filter(([name]) => request.has(name));
+      return {
+        ...(response.size > 0 && { headers: sorted([...response]) }),
+        ...(parameters.length > 0 && { parameters: Object.fromEntries(parameters) }),
+      };
+    },
+  };
 }
 
 function sorted(entries: [string, JsonSchema][]): JsonSchema {

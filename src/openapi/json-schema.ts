@@ -4,7 +4,7 @@ import { schemaOfKind } from '../serialization/kind-conversions.ts';
 /** A JSON Schema (2020-12), as OpenAPI 3.1 has it. */
 export type JsonSchema = { readonly [keyword: string]: unknown };
 
-/** The keywords of JSON Schema that are read anywhere here. What else a schema has is passed on as it is. */
+/** The keywords of JSON Schema that this folder reads. All others are passed on unchanged. */
 export interface KnownSchema {
   readonly $ref?: string;
   readonly anyOf?: readonly JsonSchema[];
@@ -29,7 +29,7 @@ export interface KnownSchema {
 const jsonTypes = ['object', 'array', 'integer', 'number', 'boolean', 'string', 'null'] as const;
 export type JsonType = (typeof jsonTypes)[number];
 
-/** What to do with a schema, by what it says. A schema that says several things is visited by the first that is listed here. */
+/** One function for each form of a schema. If a schema has several forms, the first in this list counts. */
 interface SchemaVisitor<Result> {
   /** Named by the last part of its `$ref`. */
   reference(name: string): Result;
@@ -37,7 +37,7 @@ interface SchemaVisitor<Result> {
   choice(values: readonly unknown[]): Result;
   /** Any of the options; with `oneOf`, exactly one. */
   union(options: readonly JsonSchema[], keyword: 'anyOf' | 'oneOf'): Result;
-  /** All of the parts; the last is what the schema says beside `allOf`. */
+  /** All of the parts; the last one has the keywords beside `allOf`. */
   intersection(parts: readonly JsonSchema[]): Result;
   typed(types: readonly JsonType[], schema: KnownSchema): Result;
   anything(): Result;
@@ -64,36 +64,30 @@ export function nameOfRef(ref: string): string {
   return ref.slice(ref.lastIndexOf('/') + 1);
 }
 
-/** Keywords whose values are schemas, lists of schemas, or schemas by name. */
-const subschemas: ReadonlySet<string> = new Set([
-  ...['items', 'prefixItems', 'contains', 'unevaluatedItems', 'additionalItems'],
-  ...['additionalProperties', 'unevaluatedProperties', 'propertyNames'],
-  ...['allOf', 'anyOf', 'oneOf', 'not', 'if', 'then', 'else'],
-  'contentSchema',
-]);
-const subschemasByName: ReadonlySet<string> = new Set([
+/** Keywords whose values are data, even if they look like schemas. */
+const dataKeywords: ReadonlySet<string> = new Set(['const', 'default', 'enum', 'examples']);
+/** Keywords whose values are schemas by name. The names can be those of other keywords. */
+const namedSchemas: ReadonlySet<string> = new Set([
   ...['properties', 'patternProperties', 'dependentSchemas', 'dependencies'],
   ...['$defs', 'definitions'],
 ]);
 
-/** The schema with every `$ref` in it replaced. Values that only look like schemas (`const`, `default`) stay as they are. */
+/** The schema with every `$ref` in it replaced. */
 export function mapRefs(schema: unknown, replace: (ref: string) => string): unknown {
   if (Array.isArray(schema)) return schema.map((item) => mapRefs(item, replace));
-  if (typeof schema !== 'object' || schema === null) return schema;
-  const entries = Object.entries(schema).map(([keyword, value]) => {
-    if (keyword === '$ref' && typeof value === 'string') return [keyword, replace(value)];
-    if (subschemas.has(keyword)) return [keyword, mapRefs(value, replace)];
-    return [keyword, subschemasByName.has(keyword) ? mapNamed(value, replace) : value];
+  return mapValues(schema, (value, keyword) => {
+    if (keyword === '$ref' && typeof value === 'string') return replace(value);
+    if (namedSchemas.has(keyword)) return mapValues(value, (named) => mapRefs(named, replace));
+    return dataKeywords.has(keyword) ? value : mapRefs(value, replace);
   });
-  return Object.fromEntries(entries);
 }
 
-function mapNamed(schemas: unknown, replace: (ref: string) => string): unknown {
-  if (typeof schemas !== 'object' || schemas === null) return schemas;
-  return Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, mapRefs(schema, replace)]));
+function mapValues(object: unknown, map: (value: unknown, key: string) => unknown): unknown {
+  if (typeof object !== 'object' || object === null) return object;
+  return Object.fromEntries(Object.entries(object).map(([key, value]) => [key, map(value, key)]));
 }
 
-/** The schema of a column's values: as they go out, or as they are taken. */
+/** The schema of a column's values in responses or in bodies. */
 export function valueSchema(kind: ValueKind, direction: 'read' | 'write'): JsonSchema {
   return schemaOfKind(kind, direction === 'write');
 }
@@ -107,13 +101,25 @@ export function orNull(schema: JsonSchema): JsonSchema {
     union: (options, keyword) => (keyword === 'anyOf' ? { anyOf: [...options, { type: 'null' }] } : beside()),
     intersection: beside,
     typed: () => withNullType(schema),
-    // what takes anything takes null already
+    // an empty schema allows null already
     anything: () => schema,
   });
 }
 
 function withNullType(schema: JsonSchema): JsonSchema {
   return { ...schema, type: [...new Set([schema.type, 'null'].flat())] };
+}
+
+export function anyOf(schemas: readonly JsonSchema[]): JsonSchema {
+  return schemas.length === 1 ? (schemas[0] as JsonSchema) : { anyOf: schemas };
+}
+
+export function listIf(many: boolean, item: JsonSchema): JsonSchema {
+  return many ? { type: 'array', items: item } : item;
+}
+
+export function withDescription(schema: JsonSchema, description: string | undefined): JsonSchema {
+  return description === undefined ? schema : { ...schema, description };
 }
 
 /** An object that holds these properties and no others. */

@@ -4,14 +4,14 @@ import { gzip } from 'node:zlib';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { namesWeakly } from '../response/entity-tag.ts';
 
-/** Below this many bytes, compressed ones are not worth the trouble. */
+/** Smaller responses are not compressed. */
 const worthwhile = 1024;
 
-/** Bytes that are made once and sent as they are, compressed for those who take that. */
+/** A response that is made once, and compressed for clients that accept gzip. */
 export class Kept {
   readonly bytes: Buffer;
   readonly #headers: Readonly<Record<string, string>>;
-  /** Weak: the bytes are others where they are compressed. */
+  /** Weak: compressed responses have other bytes. */
   readonly #tag: string;
   #compressed: Promise<Buffer> | null = null;
 
@@ -26,8 +26,7 @@ export class Kept {
     if (this.bytes.length >= worthwhile) reply.header('vary', 'accept-encoding');
     const known = request.headers['if-none-match'];
     if (known !== undefined && namesWeakly(known, this.#tag)) return reply.code(304).send();
-    if (this.bytes.length < worthwhile) return reply.send(this.bytes);
-    if (!takesGzip(request.headers['accept-encoding'])) return reply.send(this.bytes);
+    if (this.bytes.length < worthwhile || !takesGzip(request.headers['accept-encoding'])) return reply.send(this.bytes);
     this.#compressed ??= promisify(gzip)(this.bytes);
     return reply.header('content-encoding', 'gzip').send(await this.#compressed);
   }
@@ -38,7 +37,7 @@ function takesGzip(accepted: string | string[] | undefined): boolean {
   return parts.some((part) => /^\s*gzip\s*(?:;\s*q=(?!0(?:\.0*)?\s*$)[\d.]+\s*)?$/i.test(part));
 }
 
-/** Does a work when it is first asked for; what failed is tried again. */
+/** Runs the work on the first call, and again after a failure. */
 export function once<Result>(work: () => Promise<Result>): () => Promise<Result> {
   let done: Promise<Result> | null = null;
   return () => {

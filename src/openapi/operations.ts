@@ -1,4 +1,3 @@
-import type { EntityMetadata } from '@mikro-orm/core';
 import { hasHooks } from '../actions/api-controller.ts';
 import type { ActionDeclaration, HttpMethod } from '../declaration/types.ts';
 import { metaOf } from '../model/hierarchy.ts';
@@ -8,25 +7,8 @@ import type { RouteRecord } from '../route/record.ts';
 import { isExport } from '../serialization/formats.ts';
 import type { Described } from './schemas.ts';
 
-/** One method of a route in one format, with everything that decides how it is described. */
-export interface Operation {
-  readonly record: RouteRecord;
-  readonly method: HttpMethod;
-  readonly format: string;
-  /** The model of the API; null for a route of the application's own. */
-  readonly meta: EntityMetadata | null;
-  readonly roles: readonly string[];
-  readonly reads: boolean;
-  /** The default action answers, and no method of a controller stands in for it. */
-  readonly isSupplied: boolean;
-  /** Code of the application takes part in the response, and can answer as it likes. */
-  readonly hasOwnCode: boolean;
-  /** The response has an ETag that a later request can be bound to: an export is sent while it is read, and has none. */
-  readonly isTagged: boolean;
-  readonly ifMatch: 'IfMatch' | 'IfMatchRequired' | null;
-  readonly takesKey: boolean;
-  readonly isLimited: boolean;
-}
+/** One method of a route in one format, with everything that its description depends on. */
+export type Operation = ReturnType<typeof operationOf>;
 
 /** Every operation of some routes, in matching order. */
 export function operationsOf(described: Described, records: readonly RouteRecord[]): readonly Operation[] {
@@ -39,7 +21,7 @@ export function operationsOf(described: Described, records: readonly RouteRecord
   );
 }
 
-function operationOf({ declaration, mapper }: Described, record: RouteRecord, method: HttpMethod, format: string): Operation {
+function operationOf({ declaration, mapper }: Described, record: RouteRecord, method: HttpMethod, format: string) {
   const { action, api, roles, single } = record;
   const { controller = null } = api ?? {};
   const meta = api && metaOf(mapper, api.class.value);
@@ -50,13 +32,17 @@ function operationOf({ declaration, mapper }: Described, record: RouteRecord, me
     record,
     method,
     format,
+    /** The model of the API; null for routes that a service loads. */
     meta,
     roles: roles[method] ?? [],
     reads,
+    /** Whether the default action responds, and no method of a controller replaces it. */
     isSupplied,
+    /** Whether application code takes part in the response, and can change it. */
     hasOwnCode: !isSupplied || (controller !== null && hasHooks(controller.value as never)),
+    /** Whether the response has an ETag. An export has none: it is sent while it is read. */
     isTagged: reads && !(isSupplied && action?.kind === 'index' && isExport(format)),
-    ifMatch: !api || !single || reads ? null : needsIfMatch ? 'IfMatchRequired' : 'IfMatch',
+    ifMatch: !api || !single || reads ? null : needsIfMatch ? ('IfMatchRequired' as const) : ('IfMatch' as const),
     takesKey: declaration.server.idempotency !== null && action !== null && !reads,
     isLimited: (api ?? declaration.server).rateLimit !== null,
   };
@@ -70,7 +56,7 @@ function isDefault(action: ActionDeclaration | null): boolean {
   return action !== null && action.kind !== 'custom' && action.controllerAction === null;
 }
 
-/** Whether a method is answered by anything but a refusal: one that is enabled where it means nothing is always 400. */
+/** Whether the action supports a method. Enabled methods that it does not support return 400. */
 function isAnswered({ action }: RouteRecord, method: HttpMethod): boolean {
   if (action?.association) return method === 'POST' || method === 'DELETE';
   return !action || !isDefault(action) || isRead(method) || (action.kind === 'index') === (method === 'POST');

@@ -1,32 +1,19 @@
 import type { Declaration } from '../declaration/types.ts';
 import { allowedMethods } from '../route/match.ts';
 import type { RouteRecord } from '../route/record.ts';
+import type { Described } from './schemas.ts';
 
-/** Where an application tells of itself, seen from where it is mounted. */
-export interface Places {
-  /** The document; null: nowhere. */
-  readonly path: string | null;
-  readonly docs: string | null;
-  readonly home: boolean;
-}
-
-/** Whether a server of ours serves the document, the docs page and the greeting. */
-export function tellsOfItself({
-  declaration,
-  production,
-}: {
-  readonly declaration: Pick<Declaration, 'openapi'>;
-  readonly production: boolean;
-}): boolean {
+/** Whether our own server serves the document, the docs page and the greeting. */
+export function tellsOfItself({ declaration, production }: Pick<Described, 'declaration' | 'production'>): boolean {
   return declaration.openapi.enabled ?? !production;
 }
 
-/** What the application answers itself stays its own, and so does what else is taken. */
+/** The paths of the document and the docs page, and whether there is a greeting. Paths of the application come first. */
 export function placesOf(
   { openapi }: Pick<Declaration, 'openapi'>,
   records: readonly RouteRecord[],
   isTaken: (path: string) => boolean = () => false,
-): Places {
+) {
   const free = (path: string | null) =>
     path !== null && allowedMethods(records, path).length === 0 && !isTaken(path) ? path : null;
   const path = free(openapi.path);

@@ -1,37 +1,24 @@
 import { type EntityMetadata, type EntityProperty, ReferenceKind } from '@mikro-orm/core';
 import type { ApiDeclaration } from '../declaration/types.ts';
-import {
-  type AssociationField,
-  type EmbeddedField,
-  type Field,
-  type FieldPlan,
-  planFields,
-  type ScalarField,
-} from '../model/field-plan.ts';
+import { type Field, type FieldPlan, planFields, type ScalarField } from '../model/field-plan.ts';
 import { readGroups } from '../model/groups.ts';
 import { discriminatorProperty } from '../model/hierarchy.ts';
 import type { SchemaContext } from './components.ts';
-import { type JsonSchema, objectSchema, orNull, valueSchema } from './json-schema.ts';
+import { type JsonSchema, listIf, objectSchema, orNull, valueSchema, withDescription } from './json-schema.ts';
 
-/** The schemas of what goes out. Each shape that a class has somewhere is named once: `Person`, and `PersonInCourse` where it is another. */
-export class ReadSchemas {
-  readonly #context: SchemaContext;
-  /** By what distinguishes one shape from another. */
-  readonly #known = new Map<string, JsonSchema>();
+/** The schemas of responses. Each shape of a class has one name: `Person`, and `PersonInCourse` for another shape. */
+export function readSchemas({ components, describe, hides, mapper }: SchemaContext) {
+  const known = new Map<string, JsonSchema>();
 
-  constructor(context: SchemaContext) {
-    this.#context = context;
-  }
-
-  /** The schema of a model, of whatever class a row can be. */
-  of(meta: EntityMetadata): JsonSchema {
-    return this.#union(planFields(this.#context.mapper, meta, readGroups), meta.className, meta.className, true);
+  /** The schema of a model, for every class that its rows can have. */
+  function of(meta: EntityMetadata): JsonSchema {
+    return union(planFields(mapper, meta, readGroups), meta.className, meta.className);
   }
 
   /** The response to a listing of a model. */
-  collection(meta: EntityMetadata, { pagination: { count } }: ApiDeclaration): JsonSchema {
-    const item = this.of(meta);
-    // not a reference of a URI to the letter: the brackets of filters stay readable
+  function collection(meta: EntityMetadata, { pagination: { count } }: ApiDeclaration): JsonSchema {
+    const item = of(meta);
+    // links are not valid URI references: the brackets of filters stay readable
     const link = { type: ['string', 'null'] };
     const pagination = {
       more: { type: 'boolean', description: 'Whether there are further items after this page.' },
@@ -45,76 +32,60 @@ export class ReadSchemas {
       count: { type: 'integer', minimum: 0, description: 'The number of items on all pages.' },
       ...(count !== 'exact' && { count_is: countIs }),
       results: { type: 'array', items: item },
-      pagination: this.#context.components.add('Pagination', objectSchema(pagination, Object.keys(pagination))),
+      pagination: components.add('Pagination', objectSchema(pagination, Object.keys(pagination))),
     };
-    return this.#context.components.add(
-      `${meta.className}Collection`,
-      objectSchema(properties, ['count', 'results', 'pagination']),
-    );
+    return components.add(`${meta.className}Collection`, objectSchema(properties, ['count', 'results', 'pagination']));
   }
 
-  #union(plan: FieldPlan, name: string, within: string, whole: boolean): JsonSchema {
-    const variants = [...plan.variants].map(([meta, fields]) => ({ meta, fields, ref: this.#variant(meta, fields, within) }));
+  /** The schema of every class in a plan, under a name if one is given. */
+  function union(plan: FieldPlan, within: string, name?: string): JsonSchema {
+    const variants = [...plan.variants].map(([meta, fields]) => ({ meta, fields, ref: variant(meta, fields, within) }));
     if (variants.length === 0) return {};
     if (variants.length === 1) return variants[0]?.ref as JsonSchema;
     const refs = variants.map(({ ref }) => ref);
     const key = discriminatorKey(variants);
-    const union: JsonSchema =
-      key === null ? { anyOf: refs } : { oneOf: refs, discriminator: { propertyName: key, mapping: mappingOf(variants) } };
-    if (!whole) return union;
-    return this.#context.components.add(variants.some(({ meta }) => meta.className === name) ? `Any${name}` : name, union);
+    const mapping = () => Object.fromEntries(variants.map(({ meta, ref }) => [String(meta.discriminatorValue), ref.$ref]));
+    const schema: JsonSchema =
+      key === null ? { anyOf: refs } : { oneOf: refs, discriminator: { propertyName: key, mapping: mapping() } };
+    if (name === undefined) return schema;
+    return components.add(variants.some(({ meta }) => meta.className === name) ? `Any${name}` : name, schema);
   }
 
-  #variant(meta: EntityMetadata, fields: readonly Field[], within: string): JsonSchema {
+  function variant(meta: EntityMetadata, fields: readonly Field[], within: string): JsonSchema {
     const shape = shapeOf(meta, fields);
-    const known = this.#known.get(shape);
-    if (known) return known;
+    const made = known.get(shape);
+    if (made) return made;
     const cut = fields.length > 0 && fields.every(({ property }) => isIdentity(meta, property)) && !meta.embeddable;
     const names = cut ? [`${meta.className}Identity`] : [meta.className, `${meta.className}In${within}`];
-    const reserved = this.#context.components.reserve(names);
-    this.#known.set(shape, reserved.ref);
-    const properties = fields.map((field) => [field.name, this.#described(meta, field, within)] as const);
-    const description = this.#context.describe(meta);
+    const reserved = components.reserve(names);
+    known.set(shape, reserved.ref);
+    const properties = fields.map(
+      (field) => [field.name, withDescription(fieldOf(meta, field, within), describe(meta, field.property))] as const,
+    );
     const required = properties.map(([key]) => key);
-    reserved.define(objectSchema(Object.fromEntries(properties), required, description === undefined ? {} : { description }));
+    reserved.define(objectSchema(Object.fromEntries(properties), required, withDescription({}, describe(meta))));
     return reserved.ref;
   }
 
-  #described(meta: EntityMetadata, field: Field, within: string): JsonSchema {
-    const description = this.#context.describe(meta, field.property);
-    const schema = this.#field(meta, field, within);
-    return description === undefined ? schema : { ...schema, description };
-  }
-
-  #field(meta: EntityMetadata, field: Field, within: string): JsonSchema {
-    // a function of the model makes whatever it likes of it
-    if (field.metadata.serializer) return {};
-    switch (field.kind) {
-      case 'scalar':
-        return scalarSchema(meta, field);
-      case 'embedded':
-        return this.#embedded(meta, field, within);
-      default:
-        return this.#association(field, within);
+  function fieldOf(meta: EntityMetadata, field: Field, within: string): JsonSchema {
+    const { metadata } = field;
+    // a serializer of the model can return anything
+    if (metadata.serializer) return {};
+    if (field.kind === 'scalar') return scalarSchema(meta, field);
+    const target = union(field.plan, within);
+    if (field.kind === 'embedded') {
+      const whole = listIf(field.array, target);
+      return metadata.nullable === true || (meta.embeddable && canVanish(metadata)) ? orNull(whole) : whole;
     }
-  }
-
-  #embedded(meta: EntityMetadata, { array, metadata, plan, name }: EmbeddedField, within: string): JsonSchema {
-    const schema = this.#union(plan, name, within, false);
-    const whole = array ? { type: 'array', items: schema } : schema;
-    return metadata.nullable === true || (meta.embeddable && canVanish(metadata)) ? orNull(whole) : whole;
-  }
-
-  #association({ kind, metadata, plan, name }: AssociationField, within: string): JsonSchema {
-    const target = this.#union(plan, name, within, false);
-    if (kind === 'to-many') return { type: 'array', items: target };
+    if (field.kind === 'to-many') return listIf(true, target);
     const inverse = metadata.kind === ReferenceKind.ONE_TO_ONE && !metadata.owner;
-    const optional = metadata.nullable === true || inverse || [...plan.variants.keys()].some(this.#context.hides);
-    return optional ? orNull(target) : target;
+    return metadata.nullable === true || inverse || [...field.plan.variants.keys()].some(hides) ? orNull(target) : target;
   }
+
+  return { of, collection };
 }
 
-/** Whether an object within another that may be null leaves no trace where all it holds is null: the mapper then takes it for none. */
+/** Whether the mapper reads a nested embeddable as null if all its properties are null. */
 function canVanish({ array, object, targetMeta }: EntityProperty): boolean {
   if (array || object || !targetMeta) return false;
   const parts = Object.values(targetMeta.properties) as EntityProperty[];
@@ -129,7 +100,7 @@ function scalarSchema(meta: EntityMetadata, { property, metadata, value }: Scala
   return metadata.nullable === true || metadata.formula ? orNull(schema) : schema;
 }
 
-/** The field that tells the classes apart, where every one of them shows it. */
+/** The field that distinguishes the classes; null unless all of them show it. */
 function discriminatorKey(variants: readonly { meta: EntityMetadata; fields: readonly Field[] }[]): string | null {
   const keys = variants.map(({ meta, fields }) => {
     const property = discriminatorProperty(meta);
@@ -138,11 +109,7 @@ function discriminatorKey(variants: readonly { meta: EntityMetadata; fields: rea
   return keys.every((key) => key === keys[0]) ? (keys[0] ?? null) : null;
 }
 
-function mappingOf(variants: readonly { meta: EntityMetadata; ref: JsonSchema }[]): Record<string, unknown> {
-  return Object.fromEntries(variants.map(({ meta, ref }) => [String(meta.discriminatorValue), ref.$ref]));
-}
-
-/** Two shapes of a class are one if they have the same fields all the way down. */
+/** Two shapes of a class are equal if they have the same fields at every depth. */
 function shapeOf(meta: EntityMetadata, fields: readonly Field[]): string {
   const parts = fields.map((field) => {
     if (field.kind === 'scalar') return field.name;

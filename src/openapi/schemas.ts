@@ -13,16 +13,16 @@ import type {
 import { metaOf, sameLine } from '../model/hierarchy.ts';
 import type { RouteRecord } from '../route/record.ts';
 import { Components, type SchemaContext } from './components.ts';
-import { type JsonSchema, mapRefs } from './json-schema.ts';
-import { ReadSchemas } from './read-schemas.ts';
+import { type JsonSchema, listIf, mapRefs } from './json-schema.ts';
+import { readSchemas } from './read-schemas.ts';
 import { sourceComments } from './source-comments.ts';
-import { WriteSchemas } from './write-schemas.ts';
+import { writeSchemas } from './write-schemas.ts';
 
 export interface SchemaSource {
   readonly declaration: Declaration;
   readonly catalog: Catalog;
   readonly mapper: Mapper;
-  /** Where the sources of the application are. */
+  /** The directory of the application's sources. */
   readonly directory: string;
 }
 
@@ -31,56 +31,48 @@ export interface Described extends SchemaSource {
   readonly production: boolean;
 }
 
-/** The schemas of an application: of its models, and of what its own handlers take and give, as far as it was declared. */
-export class Schemas {
-  readonly components = new Components();
-  readonly describe: SchemaContext['describe'];
-  readonly read: ReadSchemas;
-  readonly write: WriteSchemas;
-  readonly #mapper: Mapper;
+export type Schemas = ReturnType<typeof schemasOf>;
 
-  constructor({ catalog, declaration, directory, mapper }: SchemaSource) {
-    const denormalizers = denormalizersOf(catalog.denormalizers);
-    const restricted = declaration.apis.filter(restricts).map(({ class: model }) => metaOf(mapper, model.value));
-    const sourceComment = sourceComments(directory, catalog);
-    this.#mapper = mapper;
-    this.describe = (meta, property) => commentOf(meta, property) ?? sourceComment(meta, property);
-    const context: SchemaContext = {
-      mapper,
-      components: this.components,
-      hides: (meta) => restricted.some((other) => sameLine(meta, other)),
-      describe: this.describe,
-      denormalizes: (meta, property) => denormalizerOf(denormalizers, meta, property) !== undefined,
-    };
-    this.read = new ReadSchemas(context);
-    this.write = new WriteSchemas(context);
+/** The schemas of models, and the declared schemas of bodies and results of custom handlers. */
+export function schemasOf({ catalog, declaration, directory, mapper }: SchemaSource) {
+  const components = new Components();
+  const denormalizers = denormalizersOf(catalog.denormalizers);
+  const restricted = declaration.apis.filter(restricts).map(({ class: model }) => metaOf(mapper, model.value));
+  const sourceComment = sourceComments(directory, catalog);
+  const context: SchemaContext = {
+    mapper,
+    components,
+    hides: (meta) => restricted.some((other) => sameLine(meta, other)),
+    describe: (meta, property) => commentOf(meta, property) ?? sourceComment(meta, property),
+    denormalizes: (meta, property) => denormalizerOf(denormalizers, meta, property) !== undefined,
+  };
+  const read = readSchemas(context);
+  const write = writeSchemas(context);
+
+  function body(api: ApiDeclaration, action: ActionDeclaration, declared: DescribedDeclaration): JsonSchema {
+    if (declared.kind !== 'model') return plain(`${nameOf(api, action)}Body`, declared, 'input');
+    const meta = metaOf(mapper, declared.model.value);
+    return declared.as === 'reference' ? write.reference([meta]) : write.of(meta, 'create');
   }
 
-  body(api: ApiDeclaration, action: ActionDeclaration, declared: DescribedDeclaration): JsonSchema {
-    if (declared.kind !== 'model') return this.#plain(`${nameOf(api, action)}Body`, declared, 'input');
-    const meta = metaOf(this.#mapper, declared.model.value);
-    return declared.as === 'reference' ? this.write.reference([meta]) : this.write.of(meta, 'create');
+  function result(api: ApiDeclaration, action: ActionDeclaration, declared: DescribedDeclaration): JsonSchema {
+    if (declared.kind !== 'model') return plain(`${nameOf(api, action)}Result`, declared, 'output');
+    const meta = metaOf(mapper, declared.model.value);
+    return declared.as === 'collection' ? read.collection(meta, api) : listIf(declared.as === 'list', read.of(meta));
   }
 
-  result(api: ApiDeclaration, action: ActionDeclaration, declared: DescribedDeclaration): JsonSchema {
-    if (declared.kind !== 'model') return this.#plain(`${nameOf(api, action)}Result`, declared, 'output');
-    const meta = metaOf(this.#mapper, declared.model.value);
-    if (declared.as === 'collection') return this.read.collection(meta, api);
-    return declared.as === 'list' ? { type: 'array', items: this.read.of(meta) } : this.read.of(meta);
-  }
-
-  #plain(name: string, declared: Exclude<DescribedDeclaration, { kind: 'model' }>, direction: 'input' | 'output'): JsonSchema {
+  function plain(name: string, declared: Exclude<DescribedDeclaration, { kind: 'model' }>, direction: 'input' | 'output') {
     const schema = declared.kind === 'json' ? declared.schema : jsonSchemaOf(declared.schema, direction);
-    return schema === null ? {} : this.#named(name, schema);
+    return schema === null ? {} : named(name, schema);
   }
 
-  /** Keeps a schema, and those that it defines for itself, among the others of the document. */
-  #named(name: string, { $schema: _, $id: __, $defs, ...schema }: JsonSchema): JsonSchema {
-    const own = this.components.reserve([name]);
+  /** Adds a schema and its `$defs` to the components of the document. */
+  function named(name: string, { $schema: _, $id: __, $defs, ...schema }: JsonSchema): JsonSchema {
+    const own = components.reserve([name]);
     const parts = Object.entries(($defs ?? {}) as Record<string, JsonSchema>).map(([key, part]) => ({
       part,
       pointer: `#/$defs/${key}`,
-      kept: this.components.reserve([`${name}${capital(key)}`]),
+      kept: components.reserve([`${name}${capital(key)}`]),
     }));
     const refs = new Map([['#', own.ref.$ref], ...parts.map(({ pointer, kept }) => [pointer, kept.ref.$ref] as const)]);
     const inDocument = (part: JsonSchema) => mapRefs(part, (ref) => String(refs.get(ref) ?? ref)) as JsonSchema;
@@ -88,6 +80,8 @@ export class Schemas {
     own.define(inDocument(schema));
     return own.ref;
   }
+
+  return { components, describe: context.describe, read, write, body, result };
 }
 
 function restricts({ controller }: ApiDeclaration): boolean {
@@ -111,12 +105,12 @@ interface SelfDescribing extends StandardSchema {
   readonly '~standard': StandardSchema['~standard'] & {
     readonly jsonSchema?: Readonly<Record<'input' | 'output', (options: { target: string }) => JsonSchema>>;
   };
-  /** As zod and arktype have it beside. */
+  /** The methods of zod and arktype. */
   toJSONSchema?(options: { io: string }): JsonSchema;
   toJsonSchema?(): JsonSchema;
 }
 
-/** The JSON Schema of a schema that knows its own; null where it has none, or none that says all of it. */
+/** The JSON Schema of a Standard Schema; null if the library cannot express it. */
 function jsonSchemaOf(schema: StandardSchema, direction: 'input' | 'output'): JsonSchema | null {
   const own = schema as SelfDescribing;
   try {

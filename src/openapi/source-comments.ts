@@ -2,17 +2,16 @@ import type { EntityMetadata } from '@mikro-orm/core';
 import type { Catalog } from '../declaration/types.ts';
 import { classOf, memberOf, namesOf, schemaOf } from '../model/model-source.ts';
 import type { SourceText } from '../model/source-text.ts';
-import { SourceFiles } from './source-files.ts';
+import { sourceFiles } from './source-files.ts';
 
 /**
- * The documentation comments on the models of an application, and on their properties. Where it is not certain what a comment is about,
- * it is about nothing.
+ * The documentation comments of models and their properties. A comment is ignored if it is not certain what it describes.
  */
 export function sourceComments(directory: string, { models }: Pick<Catalog, 'models'>) {
-  const files = new SourceFiles(directory);
+  const fileOf = sourceFiles(directory);
   const textOf = (model: string): SourceText | null => {
     const [found, ...others] = models.filter(({ name }) => name === model);
-    return found && others.length === 0 ? (files.of(found)?.text ?? null) : null;
+    return found && others.length === 0 ? (fileOf(found)?.text ?? null) : null;
   };
   return (meta: EntityMetadata, property?: string): string | undefined => {
     for (const name of property === undefined ? [meta.className] : namesOf(meta.class)) {
@@ -29,7 +28,7 @@ function ofProperty(text: SourceText, model: string, property: string): string |
   return member ? text.docBefore(member.start) : null;
 }
 
-/** The comment is before the class, where there is one, or before the statement that has `defineEntity`. */
+/** The comment before the class, if there is one, or before the statement with `defineEntity`. */
 function ofModel(text: SourceText, model: string): string | null {
   const declared = classOf(text, model);
   const schema = declared ? null : schemaOf(text, model);

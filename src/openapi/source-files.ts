@@ -1,41 +1,27 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Exported } from '../declaration/types.ts';
 import { SourceText } from '../model/source-text.ts';
 
-/** A module of the application, as it is written. */
+/** The source of a module of the application. */
 export interface SourceFile {
   /** `src/models/person.ts` */
   readonly file: string;
   readonly text: SourceText;
 }
 
-/** Reads the modules that an application exports things from, each once. */
-export class SourceFiles {
-  readonly #directory: string;
-  readonly #files = new Map<string, SourceFile | null>();
-
-  constructor(directory: string) {
-    this.#directory = directory;
-  }
-
-  /** The module of something; null where it was given in code. */
-  of({ qualifiedName }: Exported): SourceFile | null {
+/** Finds the module of an export and reads it once; null for exports that were given in code. */
+export function sourceFiles(directory: string): (exported: Exported) => SourceFile | null {
+  const files = new Map<string, SourceFile | null>();
+  return ({ qualifiedName }) => {
     const stem = /^(?<stem>.+)#/.exec(qualifiedName)?.groups?.stem;
     if (stem === undefined) return null;
-    if (!this.#files.has(stem)) this.#files.set(stem, this.#read(stem));
-    return this.#files.get(stem) ?? null;
-  }
+    if (!files.has(stem)) files.set(stem, readModule(directory, stem));
+    return files.get(stem) ?? null;
+  };
+}
 
-  #read(stem: string): SourceFile | null {
-    for (const ending of ['ts', 'js', 'mts', 'mjs']) {
-      const file = `${stem}.${ending}`;
-      try {
-        return { file, text: new SourceText(readFileSync(join(this.#directory, file), 'utf8')) };
-      } catch {
-        // it has another ending
-      }
-    }
-    return null;
-  }
+function readModule(directory: string, stem: string): SourceFile | null {
+  const file = ['ts', 'js', 'mts', 'mjs'].map((ending) => `${stem}.${ending}`).find((name) => existsSync(join(directory, name)));
+  return file === undefined ? null : { file, text: new SourceText(readFileSync(join(directory, file), 'utf8')) };
 }

@@ -1,121 +1,100 @@
 import type { EntityMetadata } from '@mikro-orm/core';
-import {
-  type AssociationWrite,
-  type EmbeddedWrite,
-  isSetOnce,
-  planWrites,
-  type ScalarWrite,
-  type WritableField,
-  type WritePlan,
-} from '../change/write-plan.ts';
+import { type EmbeddedWrite, isSetOnce, planWrites, type ScalarWrite, type WritableField } from '../change/write-plan.ts';
 import { jsonName } from '../model/field-plan.ts';
 import { writeGroups } from '../model/groups.ts';
 import { concreteClasses, discriminatorProperty, typeOf } from '../model/hierarchy.ts';
 import { keyKind, keyOf } from '../model/identifier.ts';
 import { valueKindOf } from '../model/value-kind.ts';
 import type { SchemaContext } from './components.ts';
-import { type JsonSchema, objectSchema, orNull, valueSchema } from './json-schema.ts';
+import { anyOf, type JsonSchema, listIf, objectSchema, orNull, valueSchema, withDescription } from './json-schema.ts';
 
-/** What a body does: makes a new row, sets the fields that were sent, or replaces all of them. */
+/** Whether a body creates a row, sets some of its fields, or replaces all of them. */
 export type BodyMode = 'create' | 'patch' | 'replace';
 
 const suffixes: Readonly<Record<BodyMode, string>> = { create: 'Create', patch: 'Patch', replace: 'Replace' };
 
-export class WriteSchemas {
-  readonly #context: SchemaContext;
+export function writeSchemas({ components, denormalizes, describe, mapper }: SchemaContext) {
+  const platform = mapper.driver.getPlatform();
 
-  constructor(context: SchemaContext) {
-    this.#context = context;
-  }
-
-  /** The schema of a body for a model, of whatever class a row can be. */
-  of(model: EntityMetadata, mode: BodyMode): JsonSchema {
-    const { components, mapper } = this.#context;
+  /** The schema of a body for a model, for every class that its rows can have. */
+  function of(model: EntityMetadata, mode: BodyMode): JsonSchema {
     const plans = concreteClasses(mapper, model).map((meta) => planWrites(mapper, meta, writeGroups));
-    const refs = plans.map((plan) => this.#class(plan, mode, plans.length > 1));
-    if (refs.length === 1) return refs[0] as JsonSchema;
+    const several = plans.length > 1;
+    const refs = plans.map(({ fields, meta, typeKey }) => {
+      const isTyped = several || discriminatorProperty(meta) !== null;
+      const type = isTyped && !fields.has(typeKey) ? { [typeKey]: typeOf(meta) } : {};
+      return objectOf(meta, fields, mode, type, mode === 'create' && several ? [typeKey] : []);
+    });
+    if (!several) return refs[0] as JsonSchema;
     const mapping = () => Object.fromEntries(plans.map(({ meta }, index) => [typeOf(meta), refs[index]?.$ref]));
     const union: JsonSchema =
       mode === 'create'
         ? { oneOf: refs, discriminator: { propertyName: plans[0]?.typeKey, mapping: mapping() } }
-        : // the row itself says of which class it is
+        : // the class of an existing row is known
           { anyOf: refs };
     const isAny = plans.some(({ meta }) => meta.className === model.className);
     return components.add(`${isAny ? 'Any' : ''}${model.className}${suffixes[mode]}`, union);
   }
 
-  #class(plan: WritePlan, mode: BodyMode, several: boolean): JsonSchema {
-    const { fields, meta, typeKey } = plan;
-    const typed = several || discriminatorProperty(meta) !== null;
-    const { properties, required } = this.#properties(meta, fields, mode);
-    const picks = mode === 'create' && several;
-    const type = { type: 'string', const: typeOf(meta) };
-    const own = typed && !fields.has(typeKey) ? { [typeKey]: type } : {};
-    const schema = objectSchema({ ...own, ...properties }, [...(picks ? [typeKey] : []), ...required]);
-    return this.#context.components.add(`${meta.className}${suffixes[mode]}`, schema);
-  }
-
-  #properties(owner: EntityMetadata, fields: ReadonlyMap<string, WritableField>, mode: BodyMode) {
-    // a client-given key is set once, when the row is made
+  /** The object of one class. `type` is the key that names the class, with its value. */
+  function objectOf(
+    meta: EntityMetadata,
+    fields: ReadonlyMap<string, WritableField>,
+    mode: BodyMode,
+    type: Readonly<Record<string, unknown>>,
+    required: readonly string[],
+  ): JsonSchema {
+    // a key that the client chooses can be set only when the row is created
     const settable = [...fields.values()].filter((field) => mode === 'create' || !isSetOnce(field));
-    const properties = settable.map((field) => [field.name, this.#described(owner, field, mode)] as const);
-    const required = mode === 'patch' ? [] : settable.filter((field) => field.required).map(({ name }) => name);
-    return { properties: Object.fromEntries(properties), required };
+    const needed = mode === 'patch' ? [] : settable.filter((field) => field.required).map(({ name }) => name);
+    const properties = [
+      ...Object.entries(type).map(([key, value]) => [key, { type: typeof value, const: value }] as const),
+      ...settable.map((field) => [field.name, described(meta, field, mode)] as const),
+    ];
+    const schema = objectSchema(Object.fromEntries(properties), [...required, ...needed]);
+    return components.add(`${meta.className}${suffixes[mode]}`, schema);
   }
 
-  #described(owner: EntityMetadata, field: WritableField, mode: BodyMode): JsonSchema {
-    const description = this.#context.describe(owner, field.property);
-    const bare = this.#field(owner, field, mode);
-    const schema = field.nullable && field.kind !== 'to-many' ? orNull(bare) : bare;
-    return description === undefined ? schema : { ...schema, description };
+  function described(owner: EntityMetadata, field: WritableField, mode: BodyMode): JsonSchema {
+    const bare = fieldOf(owner, field, mode);
+    return withDescription(field.nullable && field.kind !== 'to-many' ? orNull(bare) : bare, describe(owner, field.property));
   }
 
-  #field(owner: EntityMetadata, field: WritableField, mode: BodyMode): JsonSchema {
-    switch (field.kind) {
-      case 'scalar':
-        return this.#scalar(field);
-      case 'embedded':
-        return this.#embedded(field, mode);
-      default:
-        return this.#association(owner, field);
-    }
+  function fieldOf(owner: EntityMetadata, field: WritableField, mode: BodyMode): JsonSchema {
+    if (field.kind === 'scalar') return scalar(field);
+    if (field.kind === 'embedded') return listIf(field.array, embedded(field, mode));
+    const item = denormalizes(owner, field.property)
+      ? { description: 'Read by the application itself.' }
+      : reference(field.targets);
+    return listIf(field.kind === 'to-many', item);
   }
 
-  #scalar({ metadata }: ScalarWrite): JsonSchema {
-    const schema = valueSchema(valueKindOf(metadata, this.#context.mapper.driver.getPlatform()), 'write');
+  function scalar({ metadata }: ScalarWrite): JsonSchema {
+    const schema = valueSchema(valueKindOf(metadata, platform), 'write');
     const { default: standard } = metadata;
     const plain = typeof standard === 'string' || typeof standard === 'number' || typeof standard === 'boolean';
     return plain && !metadata.customType ? { ...schema, default: standard } : schema;
   }
 
-  #embedded({ array, plans }: EmbeddedWrite, mode: BodyMode): JsonSchema {
-    const refs = plans.map(({ discriminator, fields, meta }) => {
-      const { properties, required } = this.#properties(meta, fields, mode);
-      const key = discriminator && { [discriminator.key]: { type: typeof discriminator.value, const: discriminator.value } };
-      const needed = discriminator && plans.length > 1 ? [discriminator.key, ...required] : required;
-      return this.#context.components.add(`${meta.className}${suffixes[mode]}`, objectSchema({ ...key, ...properties }, needed));
-    });
-    const schema = refs.length === 1 ? (refs[0] as JsonSchema) : { anyOf: refs };
-    return array ? { type: 'array', items: schema } : schema;
+  function embedded({ plans }: EmbeddedWrite, mode: BodyMode): JsonSchema {
+    return anyOf(
+      plans.map(({ discriminator, fields, meta }) => {
+        const type = discriminator ? { [discriminator.key]: discriminator.value } : {};
+        return objectOf(meta, fields, mode, type, plans.length > 1 ? Object.keys(type) : []);
+      }),
+    );
   }
 
-  #association(owner: EntityMetadata, { kind, property, targets }: AssociationWrite): JsonSchema {
-    const item: JsonSchema = this.#context.denormalizes(owner, property)
-      ? { description: 'Read by the application itself.' }
-      : this.reference(targets);
-    return kind === 'to-many' ? { type: 'array', items: item } : item;
-  }
-
-  /** What refers to a row of one of the classes: `{id}`, or `{type, id}`. */
-  reference(targets: readonly EntityMetadata[]): JsonSchema {
-    const several = targets.length > 1;
+  /** A reference to a row of one of the classes: `{id}`, or `{type, id}`. */
+  function reference(targets: readonly EntityMetadata[]): JsonSchema {
     const refs = targets.map((meta) => {
-      const types = concreteClasses(this.#context.mapper, meta).map(typeOf);
-      const id = valueSchema(keyKind(meta, this.#context.mapper.driver.getPlatform()), 'write');
+      const type = { type: 'string', enum: concreteClasses(mapper, meta).map(typeOf) };
       const key = jsonName(keyOf(meta));
-      const schema = objectSchema({ type: { type: 'string', enum: types }, [key]: id }, several ? ['type', key] : [key]);
-      return this.#context.components.add(`${meta.className}Reference`, schema);
+      const properties = { type, [key]: valueSchema(keyKind(meta, platform), 'write') };
+      return components.add(`${meta.className}Reference`, objectSchema(properties, targets.length > 1 ? ['type', key] : [key]));
     });
-    return several ? { anyOf: refs } : (refs[0] as JsonSchema);
+    return anyOf(refs);
   }
+
+  return { of, reference };
 }

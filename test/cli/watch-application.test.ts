@@ -2,12 +2,12 @@ import { mkdirSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { type ApplicationWatcher, watchApplication } from '../../src/cli/watch-application.ts';
+import { watchApplication } from '../../src/cli/watch-application.ts';
 import { write, writeFiles } from './applications.ts';
 
 describe('a watched application', () => {
   let directory: string;
-  let watcher: ApplicationWatcher;
+  let watcher: ReturnType<typeof watchApplication>;
 
   beforeEach(() => {
     directory = writeFiles({

@@ -1,8 +1,8 @@
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { AccessMatrix } from '../../inspect/compare/matrix.ts';
-import { type Command, directoryPositional, type Given, isGiven, optionValue } from '../command.ts';
-import { ApplicationFailure, CallFailure, Failure, messageOf } from '../failure.ts';
+import { type Command, type Given, isGiven, optionValue } from '../command.ts';
+import { ApplicationFailure, CallFailure, messageOf } from '../failure.ts';
 import { coloured, type Io, say } from '../io.ts';
 import { openApplication } from '../open-application.ts';
 import { comparisonMarkdown, matrixMarkdown } from '../text/access-markdown.ts';
@@ -18,7 +18,6 @@ export default {
     'whoever changes what is open saves it again, and whoever reviews the change sees the lines.',
     'No database is opened. Colours appear on a terminal only; NO_COLOR=1 and FORCE_COLOR=1 say otherwise.',
   ],
-  positionals: [directoryPositional],
   options: {
     json: { doc: 'Print JSON, the same as --format json.' },
     format: { value: 'FORMAT', doc: 'How to print it: text, markdown or json. Default: text.' },
@@ -35,11 +34,11 @@ export default {
   async run(given, io) {
     const format = formatOf(given);
     const baseline = baselineOf(given, io);
-    const { directory, ...application } = await openApplication(baseline.dir, io);
+    const application = await openApplication(baseline.dir, io);
     const { accessMatrix } = await import('../../inspect/compare/matrix.ts');
-    const matrix = accessMatrix({ directory, ...application });
+    const matrix = accessMatrix(application);
     const { baselineName } = await import('../../inspect/compare/baseline.ts');
-    const file = baseline.file === '' ? join(directory, baselineName) : resolve(io.cwd, baseline.file);
+    const file = baseline.file === '' ? join(application.directory, baselineName) : resolve(io.cwd, baseline.file);
     const shown = baseline.file || join(baseline.dir ?? '', baselineName);
     if (isGiven(given, 'save')) return save(matrix, file, shown, io);
     const remedy = ['declarest access', baseline.dir, '--save', baseline.file].filter(Boolean).join(' ');
@@ -60,7 +59,7 @@ function formatOf(given: Given): Format {
   return format;
 }
 
-/** Which application, and which file. A directory after `--diff` or `--save` is the application's. */
+/** The directory of the application and the baseline file. A directory after `--diff` or `--save` is the application's. */
 function baselineOf(given: Given, { cwd }: Io): { dir: string | undefined; file: string } {
   if (isGiven(given, 'save') && isGiven(given, 'diff'))
     throw new CallFailure('--save and --diff exclude each other; give one of them');
@@ -97,11 +96,10 @@ async function diff(
   const { compareAccess } = await import('../../inspect/compare/compare.ts');
   const baseline = await readBaselineFile(file, shown, remedy);
   const comparison = compareAccess(baseline, matrix);
-  if (baseline.production !== matrix.settings.production) {
-    say(
-      io.stderr,
-      `note: ${shown} was saved ${baseline.production ? 'in' : 'outside'} production (NODE_ENV=production), and this is ${matrix.settings.production ? 'in' : 'outside'} it`,
-    );
+  const { production } = matrix.settings;
+  if (baseline.production !== production) {
+    const [then, now] = production ? ['outside', 'in'] : ['in', 'outside'];
+    say(io.stderr, `note: ${shown} was saved ${then} production (NODE_ENV=production), and this is ${now} it`);
   }
   if (format === 'json') say(io.stdout, JSON.stringify(comparison, null, 2));
   else if (format === 'markdown') io.stdout.write(comparisonMarkdown(comparison, shown, remedy));
@@ -117,11 +115,11 @@ async function readBaselineFile(file: string, shown: string, remedy: string) {
   } catch (error) {
     const missing = (error as NodeJS.ErrnoException).code === 'ENOENT';
     const what = missing ? `there is no baseline ${shown}` : `the baseline ${shown} cannot be read: ${messageOf(error)}`;
-    throw new Failure(2, `${what}; make one with: ${remedy}`);
+    throw new CallFailure(`${what}; make one with: ${remedy}`);
   }
   try {
     return readBaseline(text);
   } catch (error) {
-    throw new Failure(2, `${shown} is no baseline: ${messageOf(error)}; restore it, or make a new one with: ${remedy}`);
+    throw new CallFailure(`${shown} is no baseline: ${messageOf(error)}; restore it, or make a new one with: ${remedy}`);
   }
 }

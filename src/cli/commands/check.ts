@@ -1,11 +1,10 @@
 import type { Application } from '../../application.ts';
-import { type Command, directoryPositional } from '../command.ts';
+import type { Command } from '../command.ts';
 import { say } from '../io.ts';
 import { openApplication } from '../open-application.ts';
 
 export default {
   details: ['Errors go to stderr, one a line, as file:line:column: message. No database is opened and no file is written.'],
-  positionals: [directoryPositional],
   options: {
     verbose: {
       doc: 'Also list the routes whose rows go through MikroORM entities instead of compiled statements, with the reason.',

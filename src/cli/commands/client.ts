@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { type Command, directoryPositional, optionValue, usualExitCodes } from '../command.ts';
+import { type Command, optionValue } from '../command.ts';
 import { CallFailure } from '../failure.ts';
 import { say } from '../io.ts';
 import { describeApplication } from '../open-application.ts';
@@ -10,9 +10,7 @@ export default {
     'One file without dependencies: an interface for each model, a function for each action, `fetch` underneath.',
     'The same application gives the same text, so that it can be committed and compared.',
   ],
-  positionals: [directoryPositional],
   options: { out: { value: 'FILE', doc: 'Write to this file. Default: the standard output.' } },
-  exitCodes: usualExitCodes,
   example: 'declarest client my-application --out client.ts',
 
   async run(given, io) {

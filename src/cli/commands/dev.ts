@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { packageRoot } from '../../package-root.ts';
 import { listenOn, listenOptions } from '../arguments.ts';
-import { type Command, directoryPositional } from '../command.ts';
+import type { Command } from '../command.ts';
 import { type Io, say } from '../io.ts';
 import { applicationDirectory } from '../open-application.ts';
 import { watchApplication } from '../watch-application.ts';
@@ -13,7 +13,6 @@ export default {
     'Answers tell in Server-Timing what their time was spent on.',
     'Everything else is as with "declarest serve".',
   ],
-  positionals: [directoryPositional],
   options: listenOptions,
   exitCodes: { 0: 'stopped when asked to', 1: 'the directory holds no application', 2: 'the call is at fault' },
   example: 'declarest dev my-application --port 8080',
@@ -24,7 +23,7 @@ export default {
     const stopped = io.untilStopped().then(() => 'stop' as const);
     const watcher = watchApplication(directory);
     let ownPort = port;
-    // With any free port, the one that was found first is kept, so that its address stays good.
+    // With --port 0, restarts keep the first port, so that the address stays valid.
     const keepPort = (text: string) => {
       const found = port === 0 ? /^listening on .*:(\d+)$/m.exec(text)?.[1] : undefined;
       if (found !== undefined) ownPort = Number(found);
@@ -38,7 +37,7 @@ export default {
         const child = startChild([directory, '--timing', ...options], io, keepPort);
         const changes = Promise.race([stopped, watcher.next()]);
         const ended = await Promise.race([changes.then(() => null), child.ended]);
-        // No change of the application repairs the call.
+        // A change of the application cannot fix the call.
         if (ended === 2) return 2;
         if (ended !== null) say(io.stderr, `the server ended with exit code ${ended}; waiting for a change in config/ or src/`);
         const next = await changes;
@@ -55,14 +54,14 @@ export default {
 /** Milliseconds that the child may take to stop before it is killed. */
 const stopTimeout = 3000;
 
-/** Starts `declarest serve` in a process of its own; what it prints goes where this process prints. */
+/** Starts `declarest serve` as a child process, and passes its output on. */
 function startChild(args: readonly string[], io: Io, onOutput: (text: string) => void) {
   const child = spawn(process.execPath, [join(packageRoot, 'bin', 'declarest.js'), 'serve', ...args], {
     cwd: io.cwd,
-    // A process that is started so ends itself when the channel to this one is cut, so that it can never be left behind.
+    // With this variable, the child ends when its channel to this process closes, so it is never left behind.
     env: { ...io.env, DECLAREST_STARTED_BY: String(process.pid) },
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-    // Out of the reach of a terminal's interrupt, which would come in addition to ours.
+    // Otherwise a terminal would interrupt the child in addition to us.
     detached: process.platform !== 'win32',
   });
   child.stdout?.setEncoding('utf8').on('data', (text: string) => {

@@ -3,7 +3,7 @@ import type { User } from '../../access/user.ts';
 import type { Explainer } from '../../inspect/explainer.ts';
 import { parsedJson } from '../../inspect/json.ts';
 import { askedRequest, requestPositionals } from '../asked-request.ts';
-import { type Command, directoryPositional, type Given, isGiven, optionValue } from '../command.ts';
+import { type Command, type Given, isGiven, optionValue } from '../command.ts';
 import { ApplicationFailure, CallFailure, messageOf } from '../failure.ts';
 import { coloured, type Io, say } from '../io.ts';
 import { applicationDirectory } from '../open-application.ts';
@@ -16,7 +16,7 @@ export default {
     'Where the SQLite database does not exist yet, a fresh one in memory is used, with the schema and the seed.',
     'Colours appear on a terminal only; NO_COLOR=1 and FORCE_COLOR=1 say otherwise.',
   ],
-  positionals: [...requestPositionals, directoryPositional],
+  positionals: requestPositionals,
   options: {
     as: { value: 'TOKEN', doc: 'Call with this token, or with this API key where the application has keys. It is not printed.' },
     user: { value: 'JSON', doc: 'Call as this user, without a credential: \'{"id": 1, "roles": ["ROLE_USER"]}\'.' },
@@ -65,7 +65,7 @@ async function open({ positionals }: Given, io: Io): Promise<Explainer> {
   }
 }
 
-/** What a request line cannot hold is encoded, as any client would. */
+/** Encodes characters that a request line cannot have, as any client does. */
 function sendable(path: string): string {
   try {
     return path.replace(/[^\x21-\x7e]+/g, encodeURIComponent).replace(/#.*$/s, '');
@@ -86,7 +86,7 @@ function userOf(given: Given): User | undefined {
   const text = optionValue(given, 'user');
   if (text === undefined) return undefined;
   const written = parsedJson(text);
-  // whoever has no roles need not say so
+  // roles are optional
   const user: unknown = typeof written === 'object' && written !== null ? { roles: [], ...written } : null;
   if (isUser(user)) return user;
   throw new CallFailure('--user must be a JSON object with an id and a list of roles: \'{"id": 1, "roles": ["ROLE_USER"]}\'');

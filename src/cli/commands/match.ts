@@ -1,12 +1,12 @@
 import type { Match, Miss } from '../../route/match.ts';
 import { askedRequest, requestPositionals } from '../asked-request.ts';
-import { type Command, directoryPositional, isGiven } from '../command.ts';
+import { type Command, isGiven } from '../command.ts';
 import { say } from '../io.ts';
 import { openApplication } from '../open-application.ts';
 import { reasonLines, rolesText, valuesText } from '../text/route-text.ts';
 
 export default {
-  positionals: [...requestPositionals, directoryPositional],
+  positionals: requestPositionals,
   options: { json: { doc: 'Print { method, path, status, match, others } as JSON.' } },
   exitCodes: { 0: 'a route answers', 1: 'no route answers, or the application is at fault', 2: 'the call is at fault' },
   example: 'declarest match GET /api/person/1.json my-application',

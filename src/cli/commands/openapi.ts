@@ -1,19 +1,17 @@
-import { type Command, directoryPositional, isGiven, usualExitCodes } from '../command.ts';
+import { type Command, isGiven } from '../command.ts';
 import { say } from '../io.ts';
 import { describeApplication } from '../open-application.ts';
 
 export default {
   details: ['It is made from the plans that answer requests. No database is opened and no file is written.'],
-  positionals: [directoryPositional],
   options: { yaml: { doc: 'Print YAML in place of JSON.' } },
-  exitCodes: usualExitCodes,
   example: 'declarest openapi my-application > openapi.json',
 
   async run(given, io) {
     const [, document] = await describeApplication(given.positionals.dir, io);
     if (isGiven(given, 'yaml')) {
       const { stringify } = await import('yaml');
-      // the same text twice is written twice: a reference of YAML is none that readers of OpenAPI know
+      // no YAML aliases: OpenAPI tools do not expect them
       say(io.stdout, stringify(document, { aliasDuplicateObjects: false }).trimEnd());
     } else {
       say(io.stdout, JSON.stringify(document, null, 2));

@@ -1,6 +1,6 @@
 import { askedNames, askedText } from '../../declaration/names/list-names.ts';
 import type { RouteDescription } from '../../route/describe.ts';
-import { type Command, directoryPositional, isGiven, usualExitCodes } from '../command.ts';
+import { type Command, isGiven } from '../command.ts';
 import { coloured, say } from '../io.ts';
 import { openApplication } from '../open-application.ts';
 import { table } from '../text/layout.ts';
@@ -12,13 +12,11 @@ export default {
     'What handlers take and give is shown where it was declared, and what is hidden from the OpenAPI document.',
     'Colours appear on a terminal only; NO_COLOR=1 and FORCE_COLOR=1 say otherwise.',
   ],
-  positionals: [directoryPositional],
   options: {
     json: {
       doc: 'Print a JSON list of { name, methods, path, requirements, controller, handler, roles }; and body, result, hidden where declared.',
     },
   },
-  exitCodes: usualExitCodes,
   example: 'declarest routes my-application --json',
 
   async run(given, io) {
@@ -41,7 +39,7 @@ export default {
       ['HIDDEN', ({ hidden }) => (hidden ? 'hidden' : '')],
       ['CAN BE ASKED', ({ name }) => asked.get(name) ?? ''],
     ];
-    // a column that would be empty is left out
+    // empty columns are left out
     const columns = further.filter(([, text]) => described.some((route) => text(route) !== ''));
     const rows = described.map((route) => [...row(route), ...columns.map(([, text]) => text(route))]);
     const titles = [...heading, ...columns.map(([title]) => title)];

@@ -6,7 +6,7 @@ import { type LogLevel, logLevels } from '../../declaration/types.ts';
 import { dialectOf } from '../../dialect/dialect.ts';
 import type { ServerParts } from '../../server.ts';
 import { integerOption, listenOn, listenOptions } from '../arguments.ts';
-import { type Command, directoryPositional, type Given, isGiven, optionValue } from '../command.ts';
+import { type Command, type Given, isGiven, optionValue } from '../command.ts';
 import { ApplicationFailure, CallFailure, type ExitCode, Failure, messageOf } from '../failure.ts';
 import { type Io, say } from '../io.ts';
 import { applicationDirectory, openApplication } from '../open-application.ts';
@@ -20,7 +20,6 @@ export default {
     '--workers N runs N processes, and starts another where one ends; a signal to this process ends them all.',
     'A database that is out of reach is waited for: requests are answered with 503 until it is there.',
   ],
-  positionals: [directoryPositional],
   options: {
     ...listenOptions,
     timing: { doc: 'Answers tell in Server-Timing what their time was spent on, whatever is declared; never in production.' },
@@ -33,7 +32,7 @@ export default {
     const asked = listenOn(given);
     const level = logLevel(io.env);
     const workers = workersIn(given);
-    // what several processes need is loaded where there are several
+    // loaded only for several processes
     const several = workers > 1 ? await import('../workers.ts') : null;
     if (several && !several.isWorker()) return serveBy(several, workers, given, io);
     return serveHere(given, asked, level, several, io);
@@ -42,7 +41,7 @@ export default {
 
 type Several = typeof import('../workers.ts');
 
-/** Serves in this process, be it one of several. */
+/** Serves in this process, which may be a worker. */
 async function serveHere(
   given: Given,
   asked: ReturnType<typeof listenOn>,
@@ -53,7 +52,7 @@ async function serveHere(
   const { dir } = given.positionals;
   const stopped = several ? several.untilWorkerStopped() : io.untilStopped();
   applicationDirectory(dir, io);
-  // Before the modules of the application: once theirs are looked for in other places too, each later one takes longer.
+  // Before the modules of the application: loading them registers resolution hooks, which slow down later imports.
   await import('../../server.ts');
   const application = await openApplication(dir, io);
   const { server } = application.declaration;
@@ -93,7 +92,7 @@ function workersIn(given: Given): number {
   return text === undefined ? 1 : integerOption('workers', text, { min: 1, max: 256 });
 }
 
-/** Looks after processes that serve, once everything is done that only one may do. */
+/** Prepares the database once, then runs the workers. */
 async function serveBy(several: Several, count: number, given: Given, io: Io): Promise<ExitCode> {
   const stopped = io.untilStopped();
   const application = await openApplication(given.positionals.dir, io);
@@ -102,7 +101,7 @@ async function serveBy(several: Several, count: number, given: Given, io: Io): P
     throw new CallFailure('--workers needs a database that several processes can open, and one in memory is in one process only');
   }
   const { reachDatabase } = await import('../database-start.ts');
-  // one that is away is left to the workers, who wait for each other when they make tables
+  // if it is unreachable, the workers prepare it; they wait for each other
   if ((await reachDatabase(application)) === null) await prepareOnce(application, io);
   await application.mapper.close(true);
   await announcePublic(application, io);
@@ -111,14 +110,12 @@ async function serveBy(several: Several, count: number, given: Given, io: Io): P
   );
   const args = [applicationDirectory(given.positionals.dir, io), ...options];
   const onListening = (address: string) => announceListening(application, address, io);
-  const relay = server.metrics ? new (await import('../shared-metrics.ts')).MetricsRelay() : null;
-  const onStart = relay ? relay.add.bind(relay) : undefined;
-  const told = { onListening, onStart };
-  await several.runWorkers({ count, args, shutdownTimeout: server.shutdownTimeout, ...told }, stopped, io);
+  const onStart = server.metrics ? (await import('../shared-metrics.ts')).relayMetrics() : undefined;
+  await several.runWorkers({ count, args, shutdownTimeout: server.shutdownTimeout, onListening, onStart }, stopped, io);
   return 0;
 }
 
-/** Brings the database to the models, and fills a new one. */
+/** Updates the schema of the database, and seeds a new one. */
 async function prepareOnce(application: Application, io: Io): Promise<void> {
   const { prepareDatabase } = await import('../../database/prepare-database.ts');
   const { withDatabaseNews } = await import('../database-start.ts');
@@ -126,7 +123,7 @@ async function prepareOnce(application: Application, io: Io): Promise<void> {
   await orClose(application, () => prepareDatabase(mapper, declaration.database, seed));
 }
 
-/** Does a part of the start; where it fails, nobody else would close the database. */
+/** Runs a part of the start, and closes the database if it fails. */
 async function orClose<Result>({ mapper }: Application, work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();
@@ -136,7 +133,7 @@ async function orClose<Result>({ mapper }: Application, work: () => Promise<Resu
   }
 }
 
-/** What the environment says; undefined where that is nothing, and the declaration has it. */
+/** The level from the environment; undefined if it is not set. */
 function logLevel(env: NodeJS.ProcessEnv): LogLevel | undefined {
   if (!env.LOG_LEVEL) return undefined;
   const level = env.LOG_LEVEL.toLowerCase();
@@ -169,7 +166,7 @@ async function announcePublic({ declaration, records }: Application, { stderr }:
   });
   const { metrics } = declaration.server;
   if (metrics?.role === null) lines.push(`PUBLIC  GET,HEAD ${metrics.path}  metrics`);
-  // in one go: each write to a terminal or a pipe holds up the start
+  // one write: each write to a terminal or pipe delays the start
   if (lines.length > 0) say(stderr, lines.join('\n'));
 }
 
@@ -180,7 +177,7 @@ async function announceListening(application: Application, address: string, { st
   say(stdout, `listening on ${address}`);
 }
 
-/** Answers 503 until the database is there, and gives the port; null where it is not waited for any more. */
+/** Responds with 503 until the database is reachable, and returns the port; null if the process was stopped first. */
 async function answerUntilReached(
   application: Application,
   place: { readonly host: string; readonly port: number },
@@ -224,7 +221,7 @@ function listenRemedy(error: unknown, port: number): string {
   }
 }
 
-/** The address to call: where the server listens on every one, the loopback address. */
+/** The URL of the server; for wildcard addresses, with the loopback address. */
 function addressOf({ address, family, port }: AddressInfo): string {
   const host = address === '0.0.0.0' || address === '::' ? '127.0.0.1' : family === 'IPv6' ? `[${address}]` : address;
   return `http://${host}:${port}`;

@@ -1,7 +1,7 @@
 import type { Application } from '../../application.ts';
 import type { JwtDeclaration } from '../../declaration/types.ts';
 import { parsedJson } from '../../inspect/json.ts';
-import { type Command, directoryPositional, type Given, optionValue } from '../command.ts';
+import { type Command, type Given, optionValue } from '../command.ts';
 import { ApplicationFailure, CallFailure, messageOf } from '../failure.ts';
 import { say } from '../io.ts';
 import { openApplication } from '../open-application.ts';
@@ -11,7 +11,6 @@ export default {
     'Without security.jwt.secret, the development key in var/dev-jwt.key is used, and made where it is missing.',
     'Issuer and audience are those of the application.',
   ],
-  positionals: [directoryPositional],
   options: {
     sub: { value: 'ID', doc: 'The id of the user the token is for. Required.' },
     roles: { value: 'A,B', doc: "The user's roles, with commas between them; '' for none. Required." },

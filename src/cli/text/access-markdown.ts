@@ -1,7 +1,7 @@
 import type { Change, Comparison } from '../../inspect/compare/compare.ts';
 import type { AccessMatrix } from '../../inspect/compare/matrix.ts';
 import { type AccessRow, accessNotes, accessRows } from './access-rows.ts';
-import { byPlace } from './access-text.ts';
+import { placedLines } from './access-text.ts';
 
 /** The table as Markdown, for a pull request. */
 export function matrixMarkdown(matrix: AccessMatrix): string {
@@ -40,17 +40,18 @@ export function comparisonMarkdown({ closed, opened }: Comparison, file: string,
 }
 
 function items(changes: readonly Change[]): string[] {
-  return [...byPlace(changes)].flatMap(([place, those]) => [
-    `- ${code(place)}`,
-    ...those.map(({ subject, text }) => `  - ${code(`${subject} ${text}`)}`),
-  ]);
+  return placedLines(
+    changes,
+    (place) => `- ${code(place)}`,
+    (change) => `  - ${code(change)}`,
+  );
 }
 
 function row(cells: readonly string[]): string {
   return `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
 }
 
-/** As code, whatever is in it. */
+/** As code, even if the text has backticks. */
 function code(text: string): string {
   if (text === '') return '';
   const fence = '`'.repeat(Math.max(0, ...[...text.matchAll(/`+/g)].map(([run]) => run.length)) + 1);

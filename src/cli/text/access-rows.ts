@@ -1,21 +1,12 @@
-import type { AccessMatrix, RoleAccess, RouteAccess, RouteFields } from '../../inspect/compare/matrix.ts';
+import type { AccessMatrix, RoleAccess, RouteAccess } from '../../inspect/compare/matrix.ts';
+import type { RouteFields } from '../../inspect/route-fields.ts';
 import { fieldsText } from './fields-text.ts';
 
-/** The methods of a route that ask for the same, show the same and take the same. */
-export interface AccessRow {
-  readonly methods: string;
-  readonly path: string;
-  readonly roles: string;
-  /** What restricts the rows; empty where nothing does. */
-  readonly restricted: string;
-  readonly read: string;
-  readonly write: string;
-  readonly hooks: string;
-  readonly questions: string;
-}
+/** The methods of a route with the same roles, restrictions and fields. */
+export type AccessRow = ReturnType<typeof accessRows>[number];
 
-/** The table for people, in matching order. What was listed at length before is referred to. */
-export function accessRows({ routes }: AccessMatrix): readonly AccessRow[] {
+/** The rows of the table, in matching order. A long list of fields that was shown before is referred to. */
+export function accessRows({ routes }: AccessMatrix) {
   const alike = Map.groupBy(routes, (route) => JSON.stringify([route.path, ...Object.values(factsOf(route))]));
   const listedBy = new Map<string, string>();
   return [...alike.values()].map((those) => {
@@ -32,12 +23,12 @@ export function accessRows({ routes }: AccessMatrix): readonly AccessRow[] {
   });
 }
 
-function factsOf(route: RouteAccess): Omit<AccessRow, 'methods' | 'path'> {
+function factsOf(route: RouteAccess) {
+  const filters = route.filters.map((name) => `filter ${name}`);
   return {
     roles: rolesText(route.roles),
-    restricted: [...(route.restricted ? [route.restricted.value] : []), ...route.filters.map((name) => `filter ${name}`)].join(
-      ', ',
-    ),
+    /** Empty if nothing restricts the rows. */
+    restricted: [...(route.restricted ? [route.restricted.value] : []), ...filters].join(', '),
     read: route.action === 'unsupported' ? 'nothing: the action does not support the method' : partText(route.read),
     write: partText(route.write),
     questions: questionsText(route),
@@ -73,7 +64,7 @@ function partText({ decidedBy, fields }: RouteFields): string {
   return decidedBy === null ? fieldsText(fields) : `what ${decidedBy} decides`;
 }
 
-/** What has to be known to read the table. */
+/** Remarks below the table. */
 export function accessNotes({ routes, settings }: AccessMatrix): string[] {
   const open = routes.filter((route) => route.public);
   const own = routes.some(({ read, write }) => read.decidedBy !== null || write.decidedBy !== null);

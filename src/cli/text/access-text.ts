@@ -1,17 +1,17 @@
 import type { Change, Comparison } from '../../inspect/compare/compare.ts';
 import type { AccessMatrix } from '../../inspect/compare/matrix.ts';
 import { type AccessRow, accessNotes, accessRows } from './access-rows.ts';
-import { aligned, type Paint, painter, paintPublic, table, wrapped } from './layout.ts';
+import { aligned, labelled, type Paint, painter, paintPublic, table, wrapped } from './layout.ts';
 
 interface Look {
   readonly colour: boolean;
-  /** The width of the terminal; null where there is none. */
+  /** The width of the terminal; null without a terminal. */
   readonly columns: number | null;
 }
 
 const widthElsewhere = 140;
 
-/** The table for people. What a row reads and writes stands below it, over as many lines as it takes. */
+/** The table as text. The fields of a row follow it, on as many lines as they need. */
 export function matrixLines(matrix: AccessMatrix, { colour, columns }: Look): string[] {
   const rows = accessRows(matrix);
   const wide = [
@@ -45,11 +45,11 @@ export function matrixLines(matrix: AccessMatrix, { colour, columns }: Look): st
 }
 
 function detail(name: string, text: string, indent: number, width: number, paint: Paint): string[] {
-  const lines = wrapped(text, width - indent - 7, /(?<=[,;+]) /);
-  return lines.map((line, index) => paintPublic(`${' '.repeat(indent)}${(index === 0 ? name : '').padEnd(7)}${line}`, paint));
+  const lines = labelled(name, wrapped(text, width - indent - 7, /(?<=[,;+]) /), 7);
+  return lines.map((line) => paintPublic(`${' '.repeat(indent)}${line}`, paint));
 }
 
-/** What was opened and what was closed, each under the declaration that did it. */
+/** The opened and the closed access, each under its declaration. */
 export function comparisonLines({ opened, closed }: Comparison, file: string, remedy: string, { colour }: Look): string[] {
   if (opened.length === 0 && closed.length === 0) return [`nothing was opened or closed since ${file}`];
   const paint = painter(colour);
@@ -62,15 +62,14 @@ export function comparisonLines({ opened, closed }: Comparison, file: string, re
   ];
 }
 
-function placedLines(changes: readonly Change[]): string[] {
-  return [...byPlace(changes)].flatMap(([place, those]) => [
-    `  ${place}`,
-    ...those.map(({ subject, text }) => `    ${subject} ${text}`),
-  ]);
-}
-
-/** Changes by the declaration that made them, from file to file and line to line. */
-export function byPlace(changes: readonly Change[]): ReadonlyMap<string, readonly Change[]> {
-  const placed = Map.groupBy(changes, ({ place }) => place ?? 'no longer declared');
-  return new Map([...placed].sort(([a], [b]) => a.localeCompare(b, 'en', { numeric: true })));
+/** Changes under the declarations that made them, by file and line. */
+export function placedLines(
+  changes: readonly Change[],
+  place = (text: string) => `  ${text}`,
+  item = (text: string) => `    ${text}`,
+): string[] {
+  const placed = [...Map.groupBy(changes, (change) => change.place ?? 'no longer declared')];
+  return placed
+    .sort(([a], [b]) => a.localeCompare(b, 'en', { numeric: true }))
+    .flatMap(([where, those]) => [place(where), ...those.map(({ subject, text }) => item(`${subject} ${text}`))]);
 }

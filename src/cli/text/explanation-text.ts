@@ -1,12 +1,10 @@
 import { askedText } from '../../declaration/names/list-names.ts';
 import type { Caller, CheckStep, ExplainedRoute, Explanation, Step } from '../../inspect/explanation.ts';
 import { pathsText } from './fields-text.ts';
-import { aligned, type Paint, painter } from './layout.ts';
+import { aligned, labelled, type Paint, painter } from './layout.ts';
 import { reasonLines, valuesText } from './route-text.ts';
 
 const width = 110;
-
-const labelWidth = 10;
 
 /** An explanation for people: what becomes of the request and why, then the details in the order in which they happen. */
 export function explanationLines(explanation: Explanation, colour: boolean): string[] {
@@ -59,10 +57,6 @@ function missLines({ others }: Explanation): string[] {
       ? [`${near.length > 0 ? '  ' : ''}the path of ${near.length > 0 ? `${far} others` : `all ${far} routes`} differs`]
       : []),
   ];
-}
-
-function labelled(label: string, lines: readonly string[]): string[] {
-  return lines.map((line, index) => `${(index === 0 ? label : '').padEnd(labelWidth)}${line}`);
 }
 
 function routeLines(route: ExplainedRoute): string[] {

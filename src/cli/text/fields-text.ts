@@ -1,17 +1,17 @@
-import type { FieldAccess } from '../../inspect/compare/matrix.ts';
+import type { FieldAccess } from '../../inspect/route-fields.ts';
 import { wrapped } from './layout.ts';
 
-/** Fields by the names that lead to them. */
+/** Fields by name. */
 type Tree = Map<string, Node>;
 
 interface Node {
-  /** The class of the rows that have the field; empty where there is only one. */
+  /** The class of the rows that have the field; empty if there is only one. */
   readonly variant: string;
   readonly text: string;
   readonly fields: Tree;
 }
 
-/** Fields in one line for people: `id, center {id, name}, requestor {id; Person: email; ThirdParty: name}`. */
+/** Fields in one line: `id, center {id, name}, requestor {id; Person: email; ThirdParty: name}`. */
 export function fieldsText(fields: readonly FieldAccess[]): string {
   const root: Tree = new Map();
   for (const { kind, label, references } of fields) {
@@ -24,7 +24,7 @@ export function fieldsText(fields: readonly FieldAccess[]): string {
   return treeText(root, ['{', '}']);
 }
 
-/** Fields by their paths, in lines of at most a width: `id, center { id, name }`. */
+/** Paths of fields, wrapped at a width: `id, center { id, name }`. */
 export function pathsText(paths: readonly string[], width: number): string[] {
   const root: Tree = new Map();
   for (const path of paths) grow(root, path.split('.'), (name) => ({ variant: '', text: name }));
@@ -40,7 +40,7 @@ function grow(root: Tree, steps: readonly string[], describe: (step: string) => 
   }
 }
 
-/** What rows of every class have comes first, then what only those of one have. */
+/** The fields that all classes share come first, then those of each class. */
 function treeText(tree: Tree, braces: readonly [string, string]): string {
   const textOf = ({ text, fields }: Node) =>
     fields.size === 0 ? text : `${text} ${braces[0]}${treeText(fields, braces)}${braces[1]}`;

@@ -1,5 +1,5 @@
 import { optionsOf } from '../arguments.ts';
-import type { Command, Option } from '../command.ts';
+import type { LoadedCommand, Option, Positional } from '../command.ts';
 import type { CommandEntry } from '../commands.ts';
 import { aligned } from './layout.ts';
 
@@ -8,21 +8,14 @@ export function programHelp(commands: readonly CommandEntry[]): string {
     'Declarest: REST APIs over a data model, declared.',
     '',
     'Usage: declarest <command> [options]',
-    '',
-    'Commands:',
-    ...aligned(
+    ...section(
+      'Commands',
       commands.map(({ name, summary }) => [name, summary]),
-      '  ',
     ),
-    '',
-    'Options:',
-    ...aligned(
-      [
-        ['-h, --help', 'Show this help, or after a command the help of that command.'],
-        ['-v, --version', 'Show the version.'],
-      ],
-      '  ',
-    ),
+    ...section('Options', [
+      ['-h, --help', 'Show this help, or after a command the help of that command.'],
+      ['-v, --version', 'Show the version.'],
+    ]),
     '',
     'Exit codes: 0 done, 1 the application is at fault, 2 the call is at fault.',
     'Environment: DEBUG=1 adds the stack to an error.',
@@ -31,46 +24,38 @@ export function programHelp(commands: readonly CommandEntry[]): string {
   ]);
 }
 
-export function commandHelp({ name, summary }: CommandEntry, command: Command): string {
-  const { details = [], positionals, exitCodes, example } = command;
-  const options = Object.entries(optionsOf(command));
+export function commandHelp({ name, summary }: CommandEntry, command: LoadedCommand): string {
+  const { details, positionals, exitCodes, example } = command;
+  const places = positionals.map((positional) => [positional.name, positional.doc]);
+  const options = Object.entries(optionsOf(command)).map(([option, { doc, ...value }]) => [
+    `${option === 'help' ? '-h, ' : ''}--${option}${valueText(value)}`,
+    doc,
+  ]);
   return text([
     summary,
     '',
-    `Usage: ${usageOf(name, command)}`,
-    ...(positionals.length > 0
-      ? [
-          '',
-          'Arguments:',
-          ...aligned(
-            positionals.map(({ name, doc }) => [name, doc]),
-            '  ',
-          ),
-        ]
-      : []),
-    '',
-    'Options:',
-    ...aligned(
-      options.map(([name, option]) => [`${name === 'help' ? '-h, ' : ''}--${name}${valueText(option)}`, option.doc]),
-      '  ',
-    ),
+    `Usage: ${usageOf(name, positionals, options.length > 1)}`,
+    ...section('Arguments', places),
+    ...section('Options', options),
     ...(details.length > 0 ? ['', ...details] : []),
-    '',
-    'Exit codes:',
-    ...aligned(Object.entries(exitCodes), '  '),
+    ...section('Exit codes', Object.entries(exitCodes)),
     '',
     `Example: ${example}`,
   ]);
 }
 
-function valueText({ value, optional }: Option): string {
+function section(title: string, rows: readonly (readonly string[])[]): string[] {
+  return rows.length > 0 ? ['', `${title}:`, ...aligned(rows, '  ')] : [];
+}
+
+function valueText({ value, optional }: Omit<Option, 'doc'>): string {
   if (!value) return '';
   return optional ? ` [${value}]` : ` ${value}`;
 }
 
-function usageOf(name: string, { positionals, options }: Command): string {
+function usageOf(name: string, positionals: readonly Positional[], hasOptions: boolean): string {
   const places = positionals.map((positional) => (positional.required ? positional.name : `[${positional.name}]`));
-  return ['declarest', name, ...places, ...(Object.keys(options).length > 0 ? ['[options]'] : [])].join(' ');
+  return ['declarest', name, ...places, ...(hasOptions ? ['[options]'] : [])].join(' ');
 }
 
 function text(lines: readonly string[]): string {

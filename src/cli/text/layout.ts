@@ -1,13 +1,13 @@
 import { styleText } from 'node:util';
 
-/** Puts text into a colour, or leaves it as it is. */
+/** Styles text, if colours are on. */
 export type Paint = (format: 'bold' | 'green' | 'yellow' | 'red' | 'dim', text: string) => string;
 
 export function painter(colour: boolean): Paint {
   return (format, text) => (colour ? styleText(format, text, { validateStream: false }) : text);
 }
 
-/** Makes sure that nobody overlooks what is open to everybody. */
+/** Highlights the word PUBLIC. */
 export function paintPublic(text: string, paint: Paint): string {
   return text.replace(/\bPUBLIC\b/g, (word) => paint('yellow', word));
 }
@@ -20,12 +20,17 @@ export function aligned(rows: readonly (readonly string[])[], indent = ''): stri
 
 export function table(heading: readonly string[], rows: readonly (readonly string[])[], colour: boolean): string[] {
   const paint = painter(colour);
-  // coloured after padding, because escape sequences have a length of their own
+  // padding comes first, because escape sequences count as characters
   const [title = '', ...lines] = aligned([heading, ...rows]);
   return [paint('bold', title), ...lines.map((line) => paintPublic(line, paint))];
 }
 
-/** Breaks a text as late as the width permits: a list after its commas, a sentence at its spaces. */
+/** Lines with a label before the first of them. */
+export function labelled(label: string, lines: readonly string[], width = 10): string[] {
+  return lines.map((line, index) => `${(index === 0 ? label : '').padEnd(width)}${line}`);
+}
+
+/** Wraps a text at spaces, or at the matches of `at`. */
 export function wrapped(text: string, width: number, at: RegExp = / /): string[] {
   const lines: string[] = [];
   for (const word of text.split(at)) {

@@ -1,11 +1,8 @@
 import { type Fact, factIn, factsOf, lineOf } from './facts.ts';
 import type { AccessMatrix } from './matrix.ts';
 
-/** What was so when a baseline was saved, by its lines. */
-export interface Baseline {
-  readonly facts: ReadonlyMap<string, Fact>;
-  readonly production: boolean;
-}
+/** The facts at the time a baseline was saved, by their lines. */
+export type Baseline = ReturnType<typeof readBaseline>;
 
 export const baselineName = 'access.baseline';
 
@@ -18,25 +15,18 @@ export function baselineText(matrix: AccessMatrix): string {
   return `${[title, environments[`${matrix.settings.production}`], ...lines].join('\n')}\n`;
 }
 
-/** A file that is no baseline, or was damaged. */
-export class BaselineError extends Error {
-  constructor(line: number, message: string) {
-    super(`line ${line}: ${message}`);
-    this.name = 'BaselineError';
-  }
-}
-
-/** Reads a baseline. A line that cannot be understood is an error: what is passed over would never be missed. */
-export function readBaseline(text: string): Baseline {
+/** Reads a baseline. An unknown line is an error: if it were skipped, its loss would never be reported. */
+export function readBaseline(text: string) {
+  const fail = (line: number, message: string) => new Error(`line ${line}: ${message}`);
   const lines = text.split(/\r?\n/);
-  if (lines[0] !== title) throw new BaselineError(1, 'it does not begin as a baseline does');
+  if (lines[0] !== title) throw fail(1, 'it does not begin as a baseline does');
   const facts = new Map<string, Fact>();
   for (const [position, line] of lines.entries()) {
     if (line === '' || line.startsWith('#')) continue;
     const fact = factIn(line);
-    if (!fact) throw new BaselineError(position + 1, `"${line}" is no fact that this version knows`);
+    if (!fact) throw fail(position + 1, `"${line}" is no fact that this version knows`);
     facts.set(line, fact);
   }
-  if (facts.size === 0) throw new BaselineError(lines.length, 'it ends without a single fact');
+  if (facts.size === 0) throw fail(lines.length, 'it ends without a single fact');
   return { facts, production: lines.includes(environments.true) };
 }

@@ -1,14 +1,14 @@
 import type { DeclaredFact, Fact } from './facts.ts';
 
-/** A change of access, for those who review it. */
+/** A change of access, for its reviewers. */
 export interface Change {
-  /** `opened` whenever it is not certain that nobody can do more than before. */
+  /** `opened` unless it is certain that no caller can do more than before. */
   readonly direction: 'opened' | 'closed';
-  /** The declaration that made it so; null where what made it so is no longer there. */
+  /** The declaration that causes it; null if that declaration was removed. */
   readonly place: string | null;
   /** What changed: `GET,HEAD /api/person.{_format}`, `Person.email`, `the role PERSON_SEE`. */
   readonly subject: string;
-  /** What it does now, or no more: `reads email`. */
+  /** The new behaviour, or the one that ended: `reads email`. */
   readonly text: string;
 }
 
@@ -20,62 +20,40 @@ export function closed(place: string | null, subject: string, text: string): Cha
   return { direction: 'closed', place, subject, text };
 }
 
-export class Facts {
-  readonly #before: ReadonlyMap<string, readonly Fact[]>;
-  readonly #after: ReadonlyMap<string, readonly DeclaredFact[]>;
+export type Facts = ReturnType<typeof pairFacts>;
+/** The facts about one subject in the baseline and in the application, by kind. */
+export type FactsOfSubject = ReturnType<Facts['about']>;
 
-  constructor(before: readonly Fact[], after: readonly DeclaredFact[]) {
-    this.#before = Map.groupBy(before, ({ subject }) => subject);
-    this.#after = Map.groupBy(after, ({ subject }) => subject);
-  }
-
-  about(subject: string): FactsOfSubject {
-    return new FactsOfSubject(subject, this.#before.get(subject) ?? [], this.#after.get(subject) ?? []);
-  }
-
+/** Pairs the facts of a baseline with those of the application, by subject. */
+export function pairFacts(baseline: readonly Fact[], application: readonly DeclaredFact[]) {
+  const then = Map.groupBy(baseline, ({ subject }) => subject);
+  const now = Map.groupBy(application, ({ subject }) => subject);
+  const about = (subject: string) => {
+    const [was, is] = [then.get(subject) ?? [], now.get(subject) ?? []];
+    const before = (kind: string) => was.filter((fact) => fact.kind === kind).map(({ value }) => value);
+    const after = (kind: string) => is.filter((fact) => fact.kind === kind);
+    return {
+      subject,
+      /** Whether the baseline has facts about the subject. */
+      isKnown: was.length > 0,
+      kinds: [...new Set([...was, ...is].map(({ kind }) => kind))].sort(),
+      before,
+      after,
+      added(kind: string) {
+        const known = new Set(before(kind));
+        return after(kind).filter(({ value }) => !known.has(value));
+      },
+      removed(kind: string) {
+        const left = new Set(after(kind).map(({ value }) => value));
+        return before(kind).filter((value) => !left.has(value));
+      },
+    };
+  };
   /** The facts about each subject that begins with a prefix. */
-  aboutAll(prefix: string): readonly FactsOfSubject[] {
-    const subjects = [...new Set([...this.#before.keys(), ...this.#after.keys()])].sort();
-    return subjects.filter((subject) => subject.startsWith(prefix)).map((subject) => this.about(subject));
-  }
-}
-
-/** What was so and what is so of one subject, by kind. */
-export class FactsOfSubject {
-  readonly subject: string;
-  readonly #before: readonly Fact[];
-  readonly #after: readonly DeclaredFact[];
-
-  constructor(subject: string, before: readonly Fact[], after: readonly DeclaredFact[]) {
-    this.subject = subject;
-    this.#before = before;
-    this.#after = after;
-  }
-
-  /** Whether the baseline says anything of it. */
-  get isKnown(): boolean {
-    return this.#before.length > 0;
-  }
-
-  get kinds(): readonly string[] {
-    return [...new Set([...this.#before, ...this.#after].map(({ kind }) => kind))].sort();
-  }
-
-  before(kind: string): readonly string[] {
-    return this.#before.filter((fact) => fact.kind === kind).map(({ value }) => value);
-  }
-
-  after(kind: string): readonly DeclaredFact[] {
-    return this.#after.filter((fact) => fact.kind === kind);
-  }
-
-  added(kind: string): readonly DeclaredFact[] {
-    const then = new Set(this.before(kind));
-    return this.after(kind).filter(({ value }) => !then.has(value));
-  }
-
-  removed(kind: string): readonly string[] {
-    const now = new Set(this.after(kind).map(({ value }) => value));
-    return this.before(kind).filter((value) => !now.has(value));
-  }
+  const aboutAll = (prefix: string) =>
+    [...new Set([...then.keys(), ...now.keys()])]
+      .filter((subject) => subject.startsWith(prefix))
+      .sort()
+      .map(about);
+  return { about, aboutAll };
 }

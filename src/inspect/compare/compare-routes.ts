@@ -1,9 +1,10 @@
 import { httpMethods } from '../../declaration/types.ts';
+import type { ModelAccess } from '../models.ts';
 import { type Change, closed, type Facts, type FactsOfSubject, opened } from './changes.ts';
 import { type DeclaredFact, subjectOf } from './facts.ts';
-import type { AccessMatrix, ModelAccess, RouteAccess } from './matrix.ts';
+import type { AccessMatrix, RouteAccess } from './matrix.ts';
 
-/** One method of a route, now and then. */
+/** One method of a route, in the baseline and now. */
 interface Compared {
   readonly facts: Facts;
   readonly about: FactsOfSubject;
@@ -12,12 +13,12 @@ interface Compared {
   readonly models: readonly ModelAccess[];
 }
 
-/** What changed of routes. Methods of a route with the same change are told together. */
+/** The changes of routes. Methods of a route with the same change are reported together. */
 export function changesOfRoutes(facts: Facts, { models, routes }: AccessMatrix): Change[] {
   const known = new Map(routes.map((route) => [subjectOf(route), route]));
   const changes = facts.aboutAll('/').flatMap((about) => {
     const route = known.get(about.subject);
-    // where other methods of the path are enabled, this one was
+    // the place of another method of the same path
     const sibling = routes.find(({ path }) => path === pathIn(about.subject));
     if (!route) return [closed(sibling?.place ?? null, about.subject, 'is gone')];
     const compared = { facts, about, route, routes, models };
@@ -35,13 +36,13 @@ function pathIn(subject: string): string {
   return subject.slice(0, subject.lastIndexOf(' '));
 }
 
-/** A method that was not there. Where nothing of its action or of its API was, their paths may be what changed. */
+/** A new method. If its whole action or API is unknown, their paths may have changed. */
 function fresh({ about, facts, route, routes }: Compared): Change {
   const { handler, path, place, places, public: open, roles } = route;
   const anyKnown = (those: readonly RouteAccess[]) => those.some((other) => facts.about(subjectOf(other)).isKnown);
   const movedApi = route.api !== null && !anyKnown(routes.filter(({ api }) => api === route.api));
   const movedAction = !anyKnown(routes.filter((other) => other.path === path));
-  // an action without a path of its own has the place of the action there
+  // without a path of its own, the segment has the place of the action
   const hasSegment = places.segment !== place && places.segment !== handler.place;
   const asks = open ? 'is PUBLIC' : `asks ${roles.map(({ role }) => role).join(' + ')}`;
   return opened(
@@ -51,7 +52,7 @@ function fresh({ about, facts, route, routes }: Compared): Change {
   );
 }
 
-/** What comes with a new method; HEAD is told together with the GET that it stands for. */
+/** The effects of a new method; HEAD is reported together with its GET. */
 function effectsOf({ method, path, read, write }: RouteAccess, routes: readonly RouteAccess[]): string[] {
   const effect = (verb: string, { fields, decidedBy }: RouteAccess['read']) => {
     if (decidedBy !== null) return [`${verb} what ${decidedBy} decides`];
@@ -86,7 +87,7 @@ function actionChanges({ about, route }: Compared): Change[] {
   });
 }
 
-/** Whether what is named `Class.method` is of another class now. */
+/** Whether the class of `Class.method` changed. */
 function controllerChanged(was: string | undefined, now: string | undefined): boolean {
   const classIn = (text: string | undefined) => /(?<name>\S+)\.\S+$/.exec(text ?? '')?.groups?.name;
   return classIn(was) !== undefined && classIn(was) !== classIn(now);
@@ -96,7 +97,7 @@ function roleChanges({ about, facts, route, routes }: Compared): Change[] {
   const lost = about.removed('role');
   const won = about.added('role').map(({ value, place }) => closed(place, about.subject, `asks ${value} now`));
   if (lost.length === 0) return won;
-  // a role that every method of an API asked for and none does now was its base role
+  // a role that all methods of an API required and none does now was its base role
   const ofApi = routes.filter(({ api }) => api === route.api && api !== null).map((each) => facts.about(subjectOf(each)));
   const wasBaseRole = (role: string) => ofApi.every((each) => !each.isKnown || each.removed('role').includes(role));
   const place = lost.every(wasBaseRole) ? route.places.baseRole : route.places.methodRole;
@@ -113,7 +114,7 @@ function restrictionChanges({ about, route }: Compared): Change[] {
   return [opened(other ? route.places.controller : route.places.controllerClass, about.subject, text)];
 }
 
-/** A hook can show something, and can have hidden something. */
+/** A new hook can show more; a removed one may have hidden something. */
 function hookChanges({ about, route: { handler, places } }: Compared): Change[] {
   return [
     ...about.added('hook').map(({ value, place }) => opened(place, about.subject, `can be answered otherwise by ${value} now`)),
@@ -124,7 +125,7 @@ function hookChanges({ about, route: { handler, places } }: Compared): Change[] 
   ];
 }
 
-/** Which of two expressions takes more is not for us to say. */
+/** It is unknown which of two expressions accepts more, so each change counts as opened. */
 function requirementChanges({ about, route }: Compared): Change[] {
   const nameOf = (value: string) => value.slice(0, value.indexOf(' '));
   const expressionOf = (value: string) => value.slice(value.indexOf(' ') + 1);
@@ -159,12 +160,12 @@ function questionChanges({ about }: Compared): Change[] {
   ]);
 }
 
-/** The fields of a method, those together that one declaration opened. */
+/** The changed fields of a method, grouped by the declaration that changed them. */
 function fieldChanges({ about, facts, models }: Compared, kind: 'read' | 'write'): Change[] {
   const [action] = about.added('action');
   const then = about.before(kind);
   const openedBy = Map.groupBy(about.added(kind), (fact) => action?.place ?? placeOf(fact, then));
-  // where code of the application decides now, nothing is known to be closed; nor where rows of a further class are told apart now
+  // if application code decides now, or classes are distinguished now, nothing is certainly closed
   const apart = new Set(about.after(kind).map(({ value }) => withoutClasses(value)));
   const hidden = about.removed(kind).filter((value) => !action && !apart.has(value));
   const closedBy = Map.groupBy(hidden, (value) => closedPlace(facts, kind, value, models));
@@ -174,7 +175,7 @@ function fieldChanges({ about, facts, models }: Compared, kind: 'read' | 'write'
   ];
 }
 
-/** A field is opened by the first thing on the way to it that was not there. */
+/** A field is opened by the first new part of its path. */
 function placeOf({ place, within }: DeclaredFact, then: readonly string[]): string {
   const first = within.find(({ prefix }) =>
     prefix.endsWith(':') ? !then.some((value) => value.startsWith(prefix)) : !then.includes(prefix),
@@ -182,7 +183,7 @@ function placeOf({ place, within }: DeclaredFact, then: readonly string[]): stri
   return first?.place ?? place;
 }
 
-/** The property whose group was taken away, where only one model has one of that name. */
+/** The property that lost its group, if only one model has a property of that name. */
 function closedPlace(facts: Facts, group: string, label: string, models: readonly ModelAccess[]): string | null {
   // `requestor.Person:center -> Center` ends in the name `center`
   const [path = ''] = label.split(/ (?:->|by) /);
@@ -198,7 +199,7 @@ function withoutClasses(label: string): string {
   return label.replace(/(?<=^|\.)[^.:]+:/g, '');
 }
 
-/** What is in a field that is named already needs no naming. */
+/** Fields inside a listed field are counted, not listed. */
 function shown(labels: readonly string[]): string {
   const outermost = labels.filter((label) => !labels.some((other) => label.startsWith(`${other}.`)));
   return outermost

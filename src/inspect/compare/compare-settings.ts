@@ -16,7 +16,7 @@ export function changesOfSettings(facts: Facts, settings: SettingsAccess): Chang
   ];
 }
 
-/** Whatever is granted unanimously is granted under every strategy, and whatever any of them grants is granted by one voice. */
+/** `unanimous` grants least of all strategies, `affirmative` most. */
 function strategyChanges(security: FactsOfSubject): Change[] {
   const [was] = security.before('strategy');
   const [now] = security.after('strategy');
@@ -43,7 +43,7 @@ function roleChanges(facts: Facts, about: FactsOfSubject, settings: SettingsAcce
   ];
 }
 
-/** A role is included by way of others where one of the steps to it is new. */
+/** The place of the new direct inclusion through which a role is included. */
 function inclusionPlace(facts: Facts, { subject }: FactsOfSubject, included: string, { hierarchy }: SettingsAccess) {
   const role = subject.slice('role '.length);
   const reaches = (from: string, to: string) =>
@@ -58,18 +58,18 @@ function inclusionPlace(facts: Facts, { subject }: FactsOfSubject, included: str
   return step?.place ?? null;
 }
 
-/** One voice more opens under `affirmative`, one voice less under `unanimous`; under the others nobody can tell. */
+/** A further voter opens under `affirmative`, one voter less under `unanimous`; other strategies are uncertain. */
 function judgeChanges(about: FactsOfSubject, { judges, strategy, voters }: SettingsAccess): Change[] {
   const [was] = about.before('judged by');
   const [now] = about.after('judged by');
-  // a role that no route asked for, or none asks for any more, is told where the routes are
+  // roles that only became or ceased to be required are reported with their routes
   if (was === undefined || !now || was === now.value) return [];
   const before = was.split(/, (?:then )?/);
   const after = now.value.split(/, (?:then )?/);
   const more = after.filter((name) => !before.includes(name));
   const fewer = before.filter((name) => !after.includes(name));
   const same = more.length === 0 && fewer.length === 0;
-  // they are asked in another order, or were, and the strategy that makes this matter is a change of its own
+  // the voting order matters under `priority` only, and a change of the strategy is reported on its own
   if (same && strategy.value !== 'priority') return [];
   const closes =
     (strategy.value === 'affirmative' && more.length === 0) || (strategy.value === 'unanimous' && fewer.length === 0);

@@ -1,33 +1,29 @@
+import type { ModelAccess } from '../models.ts';
 import type { Baseline } from './baseline.ts';
-import { type Change, closed, Facts, opened } from './changes.ts';
+import { type Change, closed, type Facts, opened, pairFacts } from './changes.ts';
 import { changesOfRoutes } from './compare-routes.ts';
 import { changesOfSettings } from './compare-settings.ts';
 import { factsOf } from './facts.ts';
-import type { AccessMatrix, ModelAccess } from './matrix.ts';
+import type { AccessMatrix } from './matrix.ts';
 
 export type { Change };
 
-/** What was opened and what was closed since a baseline was saved. */
-export interface Comparison {
-  readonly opened: readonly Change[];
-  readonly closed: readonly Change[];
-}
+/** Access that was opened or closed since the baseline was saved. */
+export type Comparison = ReturnType<typeof compareAccess>;
 
-/** Compares what an application lets happen with what it did when its baseline was saved. */
-export function compareAccess(baseline: Baseline, matrix: AccessMatrix): Comparison {
-  const facts = new Facts([...baseline.facts.values()], factsOf(matrix));
+/** Compares the access matrix of an application with its baseline. */
+export function compareAccess(baseline: Baseline, matrix: AccessMatrix) {
+  const facts = pairFacts([...baseline.facts.values()], factsOf(matrix));
   const changes = [
     ...changesOfSettings(facts, matrix.settings),
     ...changesOfModels(facts, matrix.models),
     ...changesOfRoutes(facts, matrix),
   ];
-  return {
-    opened: changes.filter(({ direction }) => direction === 'opened'),
-    closed: changes.filter(({ direction }) => direction === 'closed'),
-  };
+  const { opened = [], closed = [] } = Object.groupBy(changes, ({ direction }) => direction);
+  return { opened, closed };
 }
 
-/** What models have in their groups counts even where no route shows it: a handler can. */
+/** Groups count even if no route shows the model: a handler can. */
 function changesOfModels(facts: Facts, models: readonly ModelAccess[]): Change[] {
   return facts.aboutAll('model ').flatMap((about) => {
     const name = about.subject.slice('model '.length);
@@ -37,17 +33,14 @@ function changesOfModels(facts: Facts, models: readonly ModelAccess[]): Change[]
     if (!about.isKnown && shown.length > 1) return [newModel(model)];
     const placeOf = (field: string) => [...shown, ...model.closed].find((each) => each.name === field)?.place ?? null;
     const rows = `rows of ${name}`;
+    const groups = about.kinds.filter((kind) => kind !== 'filtered by');
     return [
       ...about.removed('filtered by').map((value) => opened(model.filtersPlace, rows, `are no longer filtered by ${value}`)),
       ...about.added('filtered by').map(({ value }) => closed(model.filtersPlace, rows, `are filtered by ${value} now`)),
-      ...about.kinds
-        .filter((kind) => kind !== 'filtered by')
-        .flatMap((group) => [
-          ...about.added(group).map(({ place, value }) => opened(place, `${name}.${value}`, `is in the group ${group} now`)),
-          ...about
-            .removed(group)
-            .map((value) => closed(placeOf(value), `${name}.${value}`, `is no longer in the group ${group}`)),
-        ]),
+      ...groups.flatMap((group) => [
+        ...about.added(group).map(({ place, value }) => opened(place, `${name}.${value}`, `is in the group ${group} now`)),
+        ...about.removed(group).map((value) => closed(placeOf(value), `${name}.${value}`, `is no longer in the group ${group}`)),
+      ]),
     ];
   });
 }

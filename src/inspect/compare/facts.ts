@@ -3,44 +3,25 @@ import type { FieldAccess } from '../route-fields.ts';
 import type { SettingsAccess } from '../settings.ts';
 import type { AccessMatrix, RouteAccess } from './matrix.ts';
 
-/** One thing that is so, in an application or in its baseline. */
+/** One statement about an application, or about the one of its baseline. */
 export interface Fact {
-  /** What it is about: `/api/person.{_format} GET`, `model Person`, `role PERSON_SEE`, `security`. */
+  /** `/api/person.{_format} GET`, `model Person`, `role PERSON_SEE`, `security`. */
   readonly subject: string;
   readonly kind: string;
   readonly value: string;
 }
 
-/** A fact of an application, which was declared somewhere. */
+/** A fact of an application, with the place that declares it. */
 export interface DeclaredFact extends Fact {
   readonly place: string;
-  /** What has to be so for this to be so, from the outside in: the fields that a field is embedded in. */
-  readonly within: readonly Enclosing[];
+  /** The enclosing fields, from the outside in, and the classes of rows in them: a class is a prefix that ends in `:`. */
+  readonly within: readonly { readonly prefix: string; readonly place: string }[];
 }
 
-/** A field that others are in, or, with a prefix only, a class of the rows that can stand in it. */
-export interface Enclosing {
-  readonly prefix: string;
-  readonly place: string;
-}
-
-const routeKinds = [
-  'action',
-  'PUBLIC',
-  'role',
-  'restricted by',
-  'hook',
-  'requirement',
-  'read',
-  'write',
-  'filter',
-  'sort',
-  'search',
-  'format',
-];
+const routeKinds = 'action|PUBLIC|role|restricted by|hook|requirement|read|write|filter|sort|search|format';
 const forms = [
   /^(?<subject>model \S+) (?<kind>filtered by) (?<value>.+)$/,
-  new RegExp(`^(?<subject>/.*? (?:${httpMethods.join('|')})) (?<kind>${routeKinds.join('|')})(?: (?<value>.+))?$`),
+  new RegExp(`^(?<subject>/.*? (?:${httpMethods.join('|')})) (?<kind>${routeKinds})(?: (?<value>.+))?$`),
   /^(?<subject>model \S+) (?<kind>\S+) (?<value>.+)$/,
   /^(?<subject>role \S+) (?<kind>judged by|includes) (?<value>.+)$/,
   /^(?<subject>security) (?<kind>strategy|require_role|credential|issuer|audience)(?: (?<value>.+))?$/,
@@ -48,11 +29,11 @@ const forms = [
 
 export function lineOf({ subject, kind, value }: Fact): string {
   const line = value === '' ? `${subject} ${kind}` : `${subject} ${kind} ${value}`;
-  // a fact is one line, whatever an application calls its things
+  // a fact is one line, even if a name of the application has line breaks
   return line.replace(/\p{Cc}/gu, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
-/** The fact of a line; null where it is none. */
+/** The fact of a line; null if the line is not a fact. */
 export function factIn(line: string): Fact | null {
   for (const form of forms) {
     const found = form.exec(line)?.groups;
@@ -61,7 +42,7 @@ export function factIn(line: string): Fact | null {
   return null;
 }
 
-/** Everything that is so in an application, one fact each, sorted by their lines. */
+/** Every fact of an application, sorted by line. */
 export function factsOf({ models, routes, settings }: AccessMatrix): readonly DeclaredFact[] {
   const places = new Map(models.map(({ model, place }) => [model, place]));
   const facts = [
@@ -80,7 +61,7 @@ export function factsOf({ models, routes, settings }: AccessMatrix): readonly De
   return [...byLine].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, each]) => each);
 }
 
-function fact(subject: string, kind: string, value: string, place: string, within: readonly Enclosing[] = []): DeclaredFact {
+function fact(subject: string, kind: string, value: string, place: string, within: DeclaredFact['within'] = []): DeclaredFact {
   return { subject, kind, value, place, within };
 }
 
@@ -90,31 +71,26 @@ export function subjectOf({ path, method }: Pick<RouteAccess, 'path' | 'method'>
 
 function routeFacts(route: RouteAccess, models: ReadonlyMap<string, string>): DeclaredFact[] {
   const subject = subjectOf(route);
-  const { action, handler, hooks, model, place, questions, requirements, restricted, roles, read, write } = route;
+  const { action, handler, model, place, places, read, restricted, write } = route;
   const own = action === 'handler' || action === 'service';
+  const performed = [action, own ? handler.value : model].filter(Boolean).join(' ');
+  // a response to HEAD has no body
+  const shown = route.method === 'HEAD' ? { fields: [], formats: [], questions: [] } : { ...route, ...read };
   return [
-    fact(
-      subject,
-      'action',
-      `${action}${own ? ` ${handler.value}` : model ? ` ${model}` : ''}`,
-      own ? handler.place : route.places.model,
-    ),
+    fact(subject, 'action', performed, own ? handler.place : places.model),
     ...(route.public ? [fact(subject, 'PUBLIC', '', place)] : []),
-    ...roles.map((each) => fact(subject, 'role', each.role, each.place)),
+    ...route.roles.map((each) => fact(subject, 'role', each.role, each.place)),
     ...(restricted ? [fact(subject, 'restricted by', restricted.value, restricted.place)] : []),
-    ...hooks.map((hook) => fact(subject, 'hook', hook.value, hook.place)),
-    ...Object.entries(requirements).map(([name, requirement]) =>
-      fact(subject, 'requirement', `${name} ${requirement.value}`, requirement.place),
+    ...route.hooks.map((hook) => fact(subject, 'hook', hook.value, hook.place)),
+    ...Object.entries(route.requirements).map(([name, each]) =>
+      fact(subject, 'requirement', `${name} ${each.value}`, each.place),
     ),
-    // the answer to HEAD has no body
-    ...(route.method === 'HEAD' ? [] : fieldFacts(subject, 'read', read.fields, models)),
+    ...fieldFacts(subject, 'read', shown.fields, models),
     ...(own || read.decidedBy === null ? [] : [fact(subject, 'read', `by ${read.decidedBy}`, handler.place)]),
     ...fieldFacts(subject, 'write', write.fields, models),
-    ...(route.method === 'HEAD' ? [] : route.formats).map((format) =>
-      fact(subject, 'format', format, route.places.formats[format] ?? place),
-    ),
-    ...(route.method === 'HEAD' ? [] : questions).map((question) =>
-      fact(subject, question.kind, [question.field, question.operator].filter(Boolean).join(' '), question.place),
+    ...shown.formats.map((format) => fact(subject, 'format', format, places.formats[format] ?? place)),
+    ...shown.questions.map(({ kind, field, operator, place: at }) =>
+      fact(subject, kind, operator ? `${field} ${operator}` : field, at),
     ),
   ];
 }
@@ -140,20 +116,18 @@ function valuesOf({ kind, label, madeBy, references }: FieldAccess): string[] {
 }
 
 /** `requestor.Person:center.name` is in `requestor`, in its rows of the class `Person`, and in `requestor.Person:center`. */
-function enclosing({ label }: FieldAccess, places: ReadonlyMap<string, string>, model: string): Enclosing[] {
-  const found: Enclosing[] = [];
+function enclosing({ label }: FieldAccess, places: ReadonlyMap<string, string>, model: string): DeclaredFact['within'] {
   const steps = label.split('.');
-  for (const [depth, step] of steps.entries()) {
+  return steps.flatMap((step, depth) => {
     const outer = steps.slice(0, depth).join('.');
-    const variant = /^(?<name>[^:]+:)./.exec(step)?.groups?.name;
     const before = outer === '' ? '' : `${outer}.`;
-    if (variant) found.push({ prefix: `${before}${variant}`, place: places.get(outer) ?? model });
-    if (depth < steps.length - 1) {
-      const inner = `${before}${step}`;
-      found.push({ prefix: inner, place: places.get(inner) ?? model });
-    }
-  }
-  return found;
+    const variant = /^(?<name>[^:]+:)./.exec(step)?.groups?.name;
+    const inner = `${before}${step}`;
+    return [
+      ...(variant ? [{ prefix: `${before}${variant}`, place: places.get(outer) ?? model }] : []),
+      ...(depth < steps.length - 1 ? [{ prefix: inner, place: places.get(inner) ?? model }] : []),
+    ];
+  });
 }
 
 function settingsFacts({ credentials, hierarchy, judges, requireRole, strategy, tokens }: SettingsAccess): DeclaredFact[] {
@@ -168,7 +142,7 @@ function settingsFacts({ credentials, hierarchy, judges, requireRole, strategy, 
     ...hierarchy.map(({ role, includes, place }) => fact(`role ${role}`, 'includes', includes, place)),
     ...judges.map(({ role, voters }) => {
       const names = voters.map(({ value }) => value);
-      // only where the first who has an opinion decides does it matter who is asked first
+      // the voting order matters only if the first vote that is not an abstention decides
       const shown = strategy.value === 'priority' ? names.join(', then ') : names.sort().join(', ');
       return fact(`role ${role}`, 'judged by', shown, voters[0]?.place ?? '');
     }),

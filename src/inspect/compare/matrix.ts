@@ -1,102 +1,30 @@
 import { restrictsQueries } from '../../actions/api-controller.ts';
+import { hookNames, hookNeeds } from '../../actions/hooks.ts';
 import type { Application } from '../../application.ts';
-import { denormalizerOf, denormalizersOf } from '../../change/associations.ts';
 import type { HttpMethod, Path } from '../../declaration/types.ts';
 import { metaOf } from '../../model/hierarchy.ts';
 import { defaultFilters } from '../../query/entities/filters.ts';
 import { orderRecords } from '../../route/order.ts';
 import type { RouteRecord } from '../../route/record.ts';
-import { type ModelAccess, modelsOf } from '../models.ts';
-import { type Declared, Places } from '../places.ts';
+import { modelsOf } from '../models.ts';
+import { type Declared, type Places, placesIn } from '../places.ts';
 import { type ActionKind, actionOf, controllerOf, isOverridden } from '../route-action.ts';
-import { type FieldAccess, FieldsOfRoutes, type RouteFields } from '../route-fields.ts';
-import { type SettingsAccess, settingsOf } from '../settings.ts';
+import { type FieldsOfRoutes, fieldsOfRoutes } from '../route-fields.ts';
+import { settingsOf } from '../settings.ts';
 
-export type { FieldAccess, ModelAccess, RouteFields };
+/** Who may do what in an application, as plain data. Every part names the place that declares it. */
+export type AccessMatrix = ReturnType<typeof accessMatrix>;
+/** What one method of a route requires, shows and accepts. */
+export type RouteAccess = ReturnType<typeof routeAccess>;
+export type RoleAccess = RouteAccess['roles'][number];
 
-/** Who may do what in an application, as plain data. Every part says where it was declared. */
-export interface AccessMatrix {
-  /** One entry for each route and method, in matching order. */
-  readonly routes: readonly RouteAccess[];
-  readonly models: readonly ModelAccess[];
-  readonly settings: SettingsAccess;
-}
-
-/** A role that is asked for, and who judges it. */
-export interface RoleAccess {
-  readonly role: string;
-  /** The classes of the voters, in the order they are asked. */
-  readonly voters: readonly string[];
-  /** Where the route is given the role. */
-  readonly place: string;
-}
-
-/** Something that callers may ask of a list. */
-export interface Question {
-  readonly kind: 'filter' | 'sort' | 'search';
-  /** The field, as it is named in JSON. */
-  readonly field: string;
-  /** How a filter may compare it; null for the others. */
-  readonly operator: string | null;
-  readonly place: string;
-}
-
-/** What one method of a route asks for, shows and takes. */
-export interface RouteAccess {
-  /** The route's name: `app_api_single_person__index`. */
-  readonly name: string;
-  /** The name of the API; null for a route of the application's own. */
-  readonly api: string | null;
-  readonly method: HttpMethod;
-  readonly path: string;
-  readonly requirements: Readonly<Record<string, Declared<string>>>;
-  readonly formats: readonly string[];
-  readonly action: ActionKind;
-  /** `PersonController.closeApi` */
-  readonly handler: Declared<string>;
-  /** The class of the API; null for a route of the application's own. */
-  readonly model: string | null;
-  /** Nobody is asked. */
-  readonly public: boolean;
-  /** All of them must be granted, in this order. */
-  readonly roles: readonly RoleAccess[];
-  /** What narrows the rows: `PersonController.customizeQuery`. */
-  readonly restricted: Declared<string> | null;
-  /** The filters of the model that are on by default, which hide rows too. */
-  readonly filters: readonly string[];
-  /** Methods of the controller that can change the answer, or give another. */
-  readonly hooks: readonly Declared<string>[];
-  readonly read: RouteFields;
-  readonly write: RouteFields;
-  /** What callers may ask of a list: filters, orders and searches. */
-  readonly questions: readonly Question[];
-  /** Where the method is enabled. */
-  readonly place: string;
-  readonly places: RoutePlaces;
-}
-
-/** Where the parts of a route are written, or the nearest thing around where they would be. */
-interface RoutePlaces {
-  readonly basePath: string;
-  /** The action's own part of the path. */
-  readonly segment: string;
-  readonly baseRole: string;
-  readonly methodRole: string;
-  readonly requirements: string;
-  readonly formats: Readonly<Record<string, string>>;
-  readonly model: string;
-  readonly controller: string;
-  readonly controllerClass: string;
-}
-
-/** Makes the access matrix of an application from what its requests are answered with. No database is opened. */
-export function accessMatrix(application: Application): AccessMatrix {
-  const { catalog, mapper, records } = application;
-  const places = new Places(application);
-  const denormalizers = denormalizersOf(catalog.denormalizers);
-  const nameOf = (denormalizer: object | undefined) => denormalizer?.constructor.name ?? null;
-  const fields = new FieldsOfRoutes(mapper, places, (owner, property) => nameOf(denormalizerOf(denormalizers, owner, property)));
+/** Builds the access matrix of an application from the plans that requests use. Opens no database. */
+export function accessMatrix(application: Application) {
+  const { mapper, records } = application;
+  const places = placesIn(application);
+  const fields = fieldsOfRoutes(application, places);
   return {
+    /** One entry for each route and method, in matching order. */
     routes: orderRecords(records).flatMap((record) =>
       record.methods.map((method) => routeAccess(application, record, method, fields, places)),
     ),
@@ -111,39 +39,51 @@ function routeAccess(
   method: HttpMethod,
   fields: FieldsOfRoutes,
   places: Places,
-): RouteAccess {
+) {
   const { action, api } = record;
   const kind = actionOf(record, method);
-  const at = new RoutePlacer(record, places);
+  const at = routePlaces(record, method, places);
   const roles = (record.roles[method] ?? []).map((role) => ({
     role,
+    /** The classes of the voters, in voting order. */
     voters: voters.votersFor(role).map((voter) => voter.constructor.name),
-    place: at.role(role, method),
+    /** The place that gives the route this role. */
+    place: at.role(role),
   }));
   const requirements = Object.entries(record.requirements).sort(([a], [b]) => (a < b ? -1 : 1));
   return {
+    /** The name of the route: `app_api_single_person__index`. */
     name: record.name,
+    /** The name of the API; null for routes that a service loads. */
     api: api?.name ?? null,
     method,
     path: record.path,
     requirements: Object.fromEntries(
       requirements.map(([name, value]) => [name, { value, place: at.action('requirements', 'requirements', name) }]),
-    ),
+    ) as Readonly<Record<string, Declared<string>>>,
     formats: record.formats,
     action: kind,
-    handler: { value: `${record.controller}.${record.handler}`, place: at.handler(kind) },
+    /** `PersonController.closeApi` */
+    handler: { value: `${record.controller}.${record.handler}`, place: at.handler(kind) } as Declared<string>,
+    /** The class of the API; null for routes that a service loads. */
     model: api?.class.name ?? null,
+    /** Whether the method requires no role. */
     public: roles.length === 0,
+    /** The required roles, all of them, in the order of the checks. */
     roles,
-    // a handler without an id makes its own queries
+    /** What narrows the rows: `PersonController.customizeQuery`. A handler without an id makes its own queries. */
     restricted: action?.single || kind === 'list' ? restrictionOf(record, places) : null,
+    /** The default filters of the model, which hide rows too. */
     filters: api ? defaultFilters(metaOf(mapper, api.class.value)).sort() : [],
+    /** Controller methods that can change or replace the response. */
     hooks: hooksOf(record, places),
     read: fields.read(record, kind),
     write: fields.write(record, method, kind),
+    /** The filters, orders and searches of a list. */
     questions: questionsOf(record, method, places),
+    /** The place that enables the method. */
     place: at.action('methods', 'methods', method),
-    places: at.all(method),
+    places: at.all(),
   };
 }
 
@@ -153,16 +93,9 @@ function restrictionOf({ api }: RouteRecord, places: Places): Declared<string> |
   return { value: `${type.name}.customizeQuery`, place: places.ofMethod('controllers', type, 'customizeQuery') };
 }
 
-const hooks = [
-  'getEntity',
-  'onPostFetchEntity',
-  'onPostCheckAccess',
-  'onAfterValidation',
-  'onAfterFlush',
-  'onBeforeSerialize',
-] as const;
+/** In calling order. `customizeQuery` restricts rows, and has an entry of its own. */
+const hooks = ['getEntity' as const, ...hookNames.filter((name) => hookNeeds[name].replies && name !== 'customizeQuery')];
 
-/** The methods of the controller that are called on the way, in calling order. */
 function hooksOf({ api }: RouteRecord, places: Places): readonly Declared<string>[] {
   if (!api) return [];
   const type = controllerOf(api);
@@ -171,13 +104,15 @@ function hooksOf({ api }: RouteRecord, places: Places): readonly Declared<string
     .map((name) => ({ value: `${type.name}.${name}`, place: places.ofMethod('controllers', type, name) }));
 }
 
-/** What callers may ask of the list that an action gives. A handler has to page through it for any of this to be answered. */
-function questionsOf({ action }: RouteRecord, method: HttpMethod, places: Places): readonly Question[] {
+/** The declared questions of a list. A custom handler has to page through the list for any of them to work. */
+function questionsOf({ action }: RouteRecord, method: HttpMethod, places: Places) {
   if (!action?.list || (method !== 'GET' && method !== 'HEAD')) return [];
   const { filters, search, sort } = action.list;
-  const question = (kind: Question['kind'], field: string, path: Path, operator: string | null = null): Question => ({
+  const question = (kind: 'filter' | 'sort' | 'search', field: string, path: Path, operator: string | null = null) => ({
     kind,
+    /** The JSON name of the field. */
     field,
+    /** The operator of a filter; null for sort and search. */
     operator,
     place: places.ofConfig(path),
   });
@@ -188,62 +123,49 @@ function questionsOf({ action }: RouteRecord, method: HttpMethod, places: Places
   ];
 }
 
-/** Says where the parts of a route are written: in the configuration, or by the service that loads the route. */
-class RoutePlacer {
-  readonly #record: RouteRecord;
-  readonly #places: Places;
+/** The places of a route's parts, or of the nearest part around them: in the configuration, or in the service that loads the route. */
+function routePlaces(record: RouteRecord, method: HttpMethod, places: Places) {
+  const { action, api } = record;
+  const part = (within: Path | undefined, loadedKey: string, path: Path) =>
+    within
+      ? places.ofConfig([...within, ...path])
+      : places.ofLoadedRoute(record.controller, record.name, loadedKey, record.source);
+  /** A key of the API or of the action; routes that a service loads have keys of their own. */
+  const ofApi = (loadedKey: string, ...path: Path) => part(api?.path, loadedKey, path);
+  const ofAction = (loadedKey: string, ...path: Path) => part(action?.path, loadedKey, path);
+  return {
+    action: ofAction,
 
-  constructor(record: RouteRecord, places: Places) {
-    this.#record = record;
-    this.#places = places;
-  }
+    role(role: string): string {
+      // HEAD has the role of GET besides its own
+      const own = [method, 'GET' as const].find((each) => action?.roles[each] === role);
+      return api?.baseRole === role || !own ? ofApi('roles', 'base_role') : ofAction('roles', 'roles', own);
+    },
 
-  /** A key of the API; of a route that was loaded, another one. */
-  api(loadedKey: string, ...path: Path): string {
-    return this.#part(loadedKey, this.#record.api?.path, path);
-  }
+    handler(kind: ActionKind): string {
+      if (api?.controller && kind === 'handler' && action?.controllerAction === null && !action.association)
+        return places.ofMethod('controllers', api.controller.value, record.handler);
+      const key = action?.controllerAction !== null ? ['controller_action'] : action.association ? ['association'] : [];
+      return ofAction('handler', ...key);
+    },
 
-  /** A key of the action; of a route that was loaded, another one. */
-  action(loadedKey: string, ...path: Path): string {
-    return this.#part(loadedKey, this.#record.action?.path, path);
-  }
-
-  #part(loadedKey: string, within: Path | undefined, path: Path): string {
-    const { controller, name, source } = this.#record;
-    return within ? this.#places.ofConfig([...within, ...path]) : this.#places.ofLoadedRoute(controller, name, loadedKey, source);
-  }
-
-  role(role: string, method: HttpMethod): string {
-    const { action, api } = this.#record;
-    // HEAD has the role of GET besides its own
-    const own = [method, 'GET' as const].find((each) => action?.roles[each] === role);
-    return api?.baseRole === role || !own ? this.api('roles', 'base_role') : this.action('roles', 'roles', own);
-  }
-
-  handler(kind: ActionKind): string {
-    const { action, api, handler } = this.#record;
-    if (api?.controller && kind === 'handler' && action?.controllerAction === null && !action.association)
-      return this.#places.ofMethod('controllers', api.controller.value, handler);
-    const key = action?.controllerAction !== null ? ['controller_action'] : action.association ? ['association'] : [];
-    return this.action('handler', ...key);
-  }
-
-  all(method: HttpMethod): RoutePlaces {
-    const { action, api, formats } = this.#record;
-    const controller = this.api('handler', 'controller');
-    const lists: Path[] = [action, api].flatMap((part) => (part ? [[...part.path, 'formats']] : []));
-    return {
-      basePath: this.api('path', 'base_path'),
-      segment: this.action('path', 'path'),
-      baseRole: this.api('roles', 'base_role'),
-      methodRole: this.action('roles', 'roles', method),
-      requirements: this.action('requirements', 'requirements'),
-      formats: Object.fromEntries(
-        formats.map((format, position) => [format, this.#places.ofItem([...lists, ['app_main', 'formats']], position)]),
-      ),
-      model: this.api('handler', 'class'),
-      controller,
-      controllerClass: api?.controller ? this.#places.ofClass('controllers', api.controller.name) : controller,
-    };
-  }
+    all() {
+      const controller = ofApi('handler', 'controller');
+      const lists: Path[] = [action, api].flatMap((each) => (each ? [[...each.path, 'formats']] : []));
+      return {
+        basePath: ofApi('path', 'base_path'),
+        /** The action's own part of the path. */
+        segment: ofAction('path', 'path'),
+        baseRole: ofApi('roles', 'base_role'),
+        methodRole: ofAction('roles', 'roles', method),
+        requirements: ofAction('requirements', 'requirements'),
+        formats: Object.fromEntries(
+          record.formats.map((format, position) => [format, places.ofItem([...lists, ['app_main', 'formats']], position)]),
+        ),
+        model: ofApi('handler', 'class'),
+        controller,
+        controllerClass: api?.controller ? places.ofClass('controllers', api.controller.name) : controller,
+      };
+    },
+  };
 }

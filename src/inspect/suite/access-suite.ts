@@ -12,15 +12,15 @@ import type { Identifier } from '../../model/identifier.ts';
 import { explainMatch } from '../../route/explain-match.ts';
 import type { RouteRecord } from '../../route/record.ts';
 import { type AccessMatrix, accessMatrix, type RouteAccess } from '../compare/matrix.ts';
-import { SuiteCoverage } from './suite-coverage.ts';
+import { suiteCoverage } from './suite-coverage.ts';
 import { leaksOf, type Shape, shapeOfPaths, shapeOfRoute, shapesOfModels } from './suite-fields.ts';
 import type { Judgement } from './suite-judge.ts';
-import { type SuiteDatabase, SuiteServer } from './suite-server.ts';
+import { type SuiteDatabase, type SuiteServer, suiteServer } from './suite-server.ts';
 import { type TestRequest, type TestResponse, type TestUser, tokenFor } from './test-client.ts';
 
 export type { SuiteDatabase };
 
-/** What an access suite is made of: an application, on disk or in code, and what of it the declaration does not tell. */
+/** The application of an access suite, on disk or in code, and what its declaration does not say. */
 export type AccessSuiteOptions = (Omit<DirectoryOptions, 'databaseUrl'> | Omit<CodeOptions, 'databaseUrl'>) & {
   /** `test` of your test runner. */
   readonly test: (title: string, run: () => Promise<void>) => unknown;
@@ -28,39 +28,64 @@ export type AccessSuiteOptions = (Omit<DirectoryOptions, 'databaseUrl'> | Omit<C
   readonly afterAll: (run: () => Promise<void>) => unknown;
   /** Users that your voters know, by a name for the titles of tests. */
   readonly actors?: Readonly<Record<string, TestUser>>;
-  /** The id of the users who have nothing but roles. Default: 0. */
+  /** The id of the users that the suite makes up. Default: 0. */
   readonly userId?: string | number;
-  /** How a user says who they are, where the application takes no tokens that it signs itself. */
+  /** The credentials of a user, if the application does not accept tokens that it can sign. */
   readonly headersFor?: (user: TestUser) => Readonly<Record<string, string>> | Promise<Readonly<Record<string, string>>>;
-  /** Gives a new and empty database. Default: SQLite in memory. */
+  /** Creates an empty database. Default: SQLite in memory. */
   readonly database?: () => SuiteDatabase | Promise<SuiteDatabase>;
-  /** Puts further rows into a new database, after the application's own seed. */
+  /** Adds rows to a new database, after the seed of the application. */
   readonly prepare?: (em: EntityManager) => unknown;
-  /** What placeholders of paths stand for, other than the `id` of a row. */
+  /** The values of placeholders in paths, except the `id` of a row. */
   readonly parameters?: Readonly<Record<string, string>>;
-  /** What is sent, by method and route: `'POST app_api_single_note__index': { title: 'Milk' }`. Default: an empty object. */
+  /** Request bodies, by method and route: `'POST app_api_single_note__index': { title: 'Milk' }`. Default: an empty object. */
   readonly bodies?: Readonly<Record<string, unknown>>;
-  /** Keys that a handler of your own may answer with besides fields of models, by route: `app_status: ['status', 'by.name']`. */
+  /** Keys that a custom handler may respond with besides the fields of models, by route: `app_status: ['status', 'by.name']`. */
   readonly fields?: Readonly<Record<string, readonly string[]>>;
-  /** Roles that your voters judge by the user alone, whichever row it is about. */
+  /** Roles that your voters decide by the user alone, for every row. */
   readonly sameForEveryRow?: readonly string[];
-  /** Routes that ask for roles which everybody has, by method: `['GET app_api_single_note__index']`. */
+  /** Routes whose roles every caller has, by method: `['GET app_api_single_note__index']`. */
   readonly neverRefused?: readonly string[];
 };
 
 /**
- * Makes the tests that every application should have, from its own declaration: each method of each route, called by nobody in
- * particular, by a user of each role alone, of all roles, and by those who are given, answers as the access matrix says, and
- * with no field outside of its groups.
+ * Registers access tests that follow from the declaration. Each method of each route is called without a credential, by a user with each
+ * role alone, by one with all roles, and by the given actors. It must respond as the access matrix says, with no field outside its
+ * groups.
  *
  * @example
  * await accessSuite({ directory: join(import.meta.dirname, '..'), test, afterAll });
  */
 export async function accessSuite(options: AccessSuiteOptions): Promise<void> {
-  const { test, afterAll } = options;
-  const suite = new AccessSuite(await loadOn('sqlite::memory:', options), options);
-  afterAll(() => suite.close());
-  for (const { title, run } of suite.tests()) test(title, run);
+  const application = await loadOn('sqlite::memory:', options);
+  const matrix = accessMatrix(application);
+  const server = suiteServer((url, onStatement) => loadOn(url, { ...options, onStatement }), options.database);
+  const actors = actorsOf(matrix, options.actors ?? {}, options.userId ?? 0);
+  const coverage = suiteCoverage(actors.length, options);
+  const suite = { application, coverage, options, server, models: shapesOfModels(application.mapper) };
+  // test runners may run tests concurrently; the writes of one must not affect another
+  let turn: Promise<unknown> = Promise.resolve();
+  const test = (title: string, work: () => Promise<void>) =>
+    options.test(title, () => {
+      const done = turn.then(work, work);
+      turn = done.catch(() => undefined);
+      return done;
+    });
+
+  options.afterAll(async () => {
+    await turn;
+    await server.close();
+    await application.mapper.close();
+  });
+  for (const route of matrix.routes) {
+    const subject = subjectOf(route, matrix.routes, application.records);
+    for (const actor of actors) test(`${route.method} ${route.path} as ${actor.title}`, () => checkRoute(suite, subject, actor));
+  }
+  for (const { method, record } of disabledMethods(application.records))
+    test(`${method} ${record.path} is not enabled`, () => checkDisabled(suite, actors, method, record));
+  test('every route that asks for roles was granted to somebody and refused to somebody', async () =>
+    coverage.checkRoutes(matrix.routes));
+  test('voters that are asked about rows tell one from another', async () => coverage.checkVoters());
 }
 
 async function loadOn(databaseUrl: string, { prepare, ...options }: AccessSuiteOptions): Promise<Application> {
@@ -75,194 +100,138 @@ async function loadOn(databaseUrl: string, { prepare, ...options }: AccessSuiteO
   return { ...application, seed };
 }
 
-interface SuiteTest {
-  readonly title: string;
-  readonly run: () => Promise<void>;
-}
-
 /** A method of a route, with everything that its requests are checked against. */
-interface Subject {
-  readonly route: RouteAccess;
-  readonly record: RouteRecord;
-  readonly roles: readonly string[];
-  readonly shape: Shape;
-}
+type Subject = ReturnType<typeof subjectOf>;
 
-/** Somebody who calls: the user as the application comes to know them, or null for a caller who says nothing about themselves. */
+/** A caller: the user as the application sees it, or null without a credential. */
 interface Actor {
   readonly title: string;
   readonly caller: TestUser | null;
   readonly user: User | null;
 }
 
-class AccessSuite {
-  readonly #application: Application;
-  readonly #options: AccessSuiteOptions;
-  readonly #server: SuiteServer;
-  readonly #subjects: readonly Subject[];
-  readonly #actors: readonly Actor[];
-  readonly #models: readonly Shape[];
-  readonly #coverage: SuiteCoverage;
-  /** Test runners may run tests at the same time; what one of them writes must not surprise another. */
-  #turn: Promise<unknown> = Promise.resolve();
+/** What every request of a suite needs. */
+interface Suite {
+  readonly application: Application;
+  readonly coverage: ReturnType<typeof suiteCoverage>;
+  readonly options: AccessSuiteOptions;
+  readonly server: SuiteServer;
+  readonly models: readonly Shape[];
+}
 
-  constructor(application: Application, options: AccessSuiteOptions) {
-    const matrix = accessMatrix(application);
-    this.#application = application;
-    this.#options = options;
-    this.#server = new SuiteServer((url, onStatement) => loadOn(url, { ...options, onStatement }), options.database);
-    this.#subjects = matrix.routes.map((route) => subjectOf(route, matrix.routes, application.records));
-    this.#actors = actorsOf(matrix, options.actors ?? {}, options.userId ?? 0);
-    this.#models = shapesOfModels(application.mapper);
-    this.#coverage = new SuiteCoverage(this.#actors.length, options);
+/** The first request yields the judgements of all rows; then one more is sent for each other verdict and reason. */
+async function checkRoute(suite: Suite, subject: Subject, actor: Actor): Promise<void> {
+  const keys = await keysOf(suite, subject.record, subject.route.method);
+  const judged = keys?.length === 0 ? [] : await probe(suite, subject, actor, keys);
+  suite.coverage.note(subject.route, actor.title, judged);
+  const [, ...others] = Map.groupBy(judged, ({ missing, verdict }) => JSON.stringify([verdict, missing])).values();
+  for (const [judgement] of others) await probe(suite, subject, actor, [judgement?.key as Identifier]);
+}
+
+/** Sends a request for the first of some rows, or for none, and checks the response. Returns the judgements of all rows. */
+async function probe(
+  suite: Suite,
+  { record, roles, route, shape }: Subject,
+  actor: Actor,
+  keys: readonly Identifier[] | null,
+): Promise<readonly Judgement[]> {
+  const { judge } = await suite.server.running();
+  const key = keys?.[0] ?? null;
+  const path = pathOf(suite, record, key);
+  const who = `${route.method} ${path} as ${actor.title}`;
+  let judged: readonly Judgement[] = [];
+  let count: number | null = null;
+  const response = await suite.server.send(route.method, path, await requestOf(suite, route, actor), async (request) => {
+    const known = (request as { user?: { id?: unknown } | null }).user ?? null;
+    if (String(known?.id) !== String(actor.user?.id))
+      throw new Error(`${who}: the caller was taken for ${known === null ? 'nobody' : JSON.stringify(known.id)}`);
+    judged = await judge.judge(record, roles, keys, actor.user, request);
+    if (route.action === 'list') count = await judge.count(record, request);
+  });
+  const expected = judged.find((judgement) => judgement.key === key);
+  if (!expected) throw new Error(`${who}: answered ${response.status} before the route was reached${detailOf(response)}`);
+  checkStatus(who, route, expected, actor, response);
+  if (response.status >= 200 && response.status < 300) checkBody(suite, who, route, shape, response, count);
+  return judged;
+}
+
+function checkBody(
+  { models, options }: Suite,
+  who: string,
+  route: RouteAccess,
+  shape: Shape,
+  { json, text }: TestResponse,
+  count: number | null,
+): void {
+  if (route.method === 'HEAD') {
+    if (text !== '') throw new Error(`${who}: has a body`);
+    return;
   }
-
-  tests(): readonly SuiteTest[] {
-    return [
-      ...this.#subjects.flatMap((subject) =>
-        this.#actors.map((actor) => ({
-          title: `${subject.route.method} ${subject.route.path} as ${actor.title}`,
-          run: () => this.#inTurn(() => this.#try(subject, actor)),
-        })),
-      ),
-      ...this.#disabled().map(({ method, record }) => ({
-        title: `${method} ${record.path} is not enabled`,
-        run: () => this.#inTurn(() => this.#tryDisabled(method, record)),
-      })),
-      {
-        title: 'every route that asks for roles was granted to somebody and refused to somebody',
-        run: () => this.#inTurn(async () => this.#coverage.checkRoutes(this.#subjects.map(({ route }) => route))),
-      },
-      {
-        title: 'voters that are asked about rows tell one from another',
-        run: () => this.#inTurn(async () => this.#coverage.checkVoters()),
-      },
-    ];
+  const leaks = leaksOf(route, json, shape, models, shapeOfPaths(options.fields?.[route.name] ?? []));
+  if (leaks.length > 0) {
+    const remedy =
+      route.read.decidedBy === null ? '' : `; if it may, say so: fields: { ${route.name}: ${JSON.stringify(leaks)} }`;
+    throw new Error(`${who}: answered with what it may not show: ${leaks.join(', ')}${remedy}`);
   }
+  if (count !== null && json.count_is === undefined && json.count !== count)
+    throw new Error(`${who}: counted ${json.count} rows, and the caller can see ${count}`);
+}
 
-  async close(): Promise<void> {
-    await this.#inTurn(() => this.#server.close());
-    await this.#application.mapper.close();
-  }
+async function requestOf(suite: Suite, { action, method, name }: RouteAccess, actor: Actor): Promise<TestRequest> {
+  const given = suite.options.bodies?.[`${method} ${name}`];
+  const json = given ?? (['GET', 'HEAD'].includes(method) || action === 'delete' ? undefined : {});
+  return { ...(json !== undefined && { json }), headers: await credentialsOf(suite, actor) };
+}
 
-  #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
-    const turn = this.#turn.then(work, work);
-    this.#turn = turn.catch(() => undefined);
-    return turn;
-  }
+async function credentialsOf({ application, options: { headersFor } }: Suite, { caller }: Actor) {
+  if (caller === null) return {};
+  if (headersFor) return headersFor(caller);
+  const token = await tokenFor(application, caller).catch((cause: Error) => {
+    throw new Error(`no token can be made (${cause.message}); say headersFor: (user) => ({ … })`, { cause });
+  });
+  return { authorization: `Bearer ${token}` };
+}
 
-  /** One request tells of every row how it would go; then one more is sent for each way that it can go, and why. */
-  async #try(subject: Subject, actor: Actor): Promise<void> {
-    const { judge } = await this.#server.running;
-    const { record, route } = subject;
-    const keys = (await judge.rowsOf(record))?.filter((key) => this.#leadsTo(record, route.method, key)) ?? null;
-    const judged = keys?.length === 0 ? [] : await this.#probe(subject, actor, keys?.[0] ?? null, keys);
-    this.#coverage.note(route, actor.title, judged);
-    const [, ...others] = Map.groupBy(judged, ({ missing, verdict }) => JSON.stringify([verdict, missing])).values();
-    for (const [judgement] of others) {
-      const { key } = judgement as Judgement;
-      await this.#probe(subject, actor, key, [key as Identifier]);
-    }
-  }
+function disabledMethods(records: readonly RouteRecord[]) {
+  return [...Map.groupBy(records, ({ path }) => path).values()].flatMap((same) =>
+    httpMethods
+      .filter((method) => !same.some(({ methods }) => methods.includes(method)))
+      .map((method) => ({ method, record: same[0] as RouteRecord })),
+  );
+}
 
-  /** Sends one request, and checks its answer against what was to be expected when it came in. */
-  async #probe(
-    { record, roles, route, shape }: Subject,
-    actor: Actor,
-    key: Identifier | null,
-    keys: readonly Identifier[] | null,
-  ): Promise<readonly Judgement[]> {
-    const { judge } = await this.#server.running;
-    const path = this.#pathOf(record, key);
-    const who = `${route.method} ${path} as ${actor.title}`;
-    let judged: readonly Judgement[] = [];
-    let count: number | null = null;
-    const response = await this.#server.send(route.method, path, await this.#requestOf(route, actor), async (request) => {
-      const known = (request as { user?: { id?: unknown } | null }).user ?? null;
-      if (String(known?.id) !== String(actor.user?.id))
-        throw new Error(`${who}: the caller was taken for ${known === null ? 'nobody' : JSON.stringify(known.id)}`);
-      judged = await judge.judge(record, roles, keys, actor.user, request);
-      if (route.action === 'list') count = await judge.count(record, request);
-    });
-    const expected = judged.find((judgement) => judgement.key === key);
-    if (!expected) throw new Error(`${who}: answered ${response.status} before the route was reached${detailOf(response)}`);
-    checkStatus(who, route, expected, actor, response);
-    if (response.status >= 200 && response.status < 300) this.#checkBody(who, route, shape, response, count);
-    return judged;
-  }
-
-  #checkBody(who: string, route: RouteAccess, shape: Shape, { json, text }: TestResponse, count: number | null): void {
-    if (route.method === 'HEAD') {
-      if (text !== '') throw new Error(`${who}: has a body`);
-      return;
-    }
-    const further = shapeOfPaths(this.#options.fields?.[route.name] ?? []);
-    const leaks = leaksOf(route, json, shape, this.#models, further);
-    if (leaks.length > 0) {
-      const remedy =
-        route.read.decidedBy === null ? '' : `; if it may, say so: fields: { ${route.name}: ${JSON.stringify(leaks)} }`;
-      throw new Error(`${who}: answered with what it may not show: ${leaks.join(', ')}${remedy}`);
-    }
-    if (count !== null && json.count_is === undefined && json.count !== count)
-      throw new Error(`${who}: counted ${json.count} rows, and the caller can see ${count}`);
-  }
-
-  async #requestOf({ action, method, name }: RouteAccess, actor: Actor): Promise<TestRequest> {
-    const given = this.#options.bodies?.[`${method} ${name}`];
-    const json = given ?? (['GET', 'HEAD'].includes(method) || action === 'delete' ? undefined : {});
-    return { ...(json !== undefined && { json }), headers: await this.#credentialsOf(actor) };
-  }
-
-  async #credentialsOf({ caller }: Actor): Promise<Readonly<Record<string, string>>> {
-    const { headersFor } = this.#options;
-    if (caller === null) return {};
-    if (headersFor) return headersFor(caller);
-    const token = await tokenFor(this.#application, caller).catch((cause: Error) => {
-      throw new Error(`no token can be made (${cause.message}); say headersFor: (user) => ({ … })`, { cause });
-    });
-    return { authorization: `Bearer ${token}` };
-  }
-
-  #disabled(): readonly { readonly method: HttpMethod; readonly record: RouteRecord }[] {
-    const byPath = Map.groupBy(this.#application.records, ({ path }) => path);
-    return [...byPath.values()].flatMap((records) =>
-      httpMethods
-        .filter((method) => !records.some(({ methods }) => methods.includes(method)))
-        .map((method) => ({ method, record: records[0] as RouteRecord })),
-    );
-  }
-
-  async #tryDisabled(method: HttpMethod, record: RouteRecord): Promise<void> {
-    const { judge } = await this.#server.running;
-    const own = record.methods[0] as HttpMethod;
-    const keys = (await judge.rowsOf(record))?.filter((key) => this.#leadsTo(record, own, key)) ?? null;
-    if (keys?.length === 0) return;
-    const path = this.#pathOf(record, keys?.[0] ?? null);
-    // another route may answer for the same path
-    if (explainMatch(this.#application.records, method, path).match) return;
-    for (const actor of this.#actors) {
-      const response = await this.#server.send(method, path, { headers: await this.#credentialsOf(actor) }, null);
-      if (response.status !== 405) throw new Error(`${method} ${path} as ${actor.title}: answered ${response.status}, not 405`);
-    }
-  }
-
-  #leadsTo(record: RouteRecord, method: HttpMethod, key: Identifier): boolean {
-    return explainMatch(this.#application.records, method, this.#pathOf(record, key)).match?.record === record;
-  }
-
-  #pathOf({ formats, name, path }: RouteRecord, key: Identifier | null): string {
-    return path.replace(/\{(\w+)\}/g, (_, placeholder: string) => {
-      if (placeholder === '_format') return formats.includes('json') ? 'json' : (formats[0] ?? '');
-      const value = placeholder === 'id' && key !== null ? String(key) : this.#options.parameters?.[placeholder];
-      if (value === undefined)
-        throw new Error(`the path ${path} of ${name} has a placeholder: say parameters: { ${placeholder}: … }`);
-      return encodeURIComponent(value);
-    });
+async function checkDisabled(suite: Suite, actors: readonly Actor[], method: HttpMethod, record: RouteRecord): Promise<void> {
+  const keys = await keysOf(suite, record, record.methods[0] as HttpMethod);
+  if (keys?.length === 0) return;
+  const path = pathOf(suite, record, keys?.[0] ?? null);
+  // another route may match the same path
+  if (explainMatch(suite.application.records, method, path).match) return;
+  for (const actor of actors) {
+    const response = await suite.server.send(method, path, { headers: await credentialsOf(suite, actor) }, null);
+    if (response.status !== 405) throw new Error(`${method} ${path} as ${actor.title}: answered ${response.status}, not 405`);
   }
 }
 
-function subjectOf(route: RouteAccess, routes: readonly RouteAccess[], records: readonly RouteRecord[]): Subject {
-  // HEAD tells whether GET would have answered, so it must be asked what GET is
+/** The keys of the rows whose paths lead to a route; null if its path names no row. */
+async function keysOf(suite: Suite, record: RouteRecord, method: HttpMethod): Promise<readonly Identifier[] | null> {
+  const { judge } = await suite.server.running();
+  const leadsHere = (key: Identifier) =>
+    explainMatch(suite.application.records, method, pathOf(suite, record, key)).match?.record === record;
+  return (await judge.rowsOf(record))?.filter(leadsHere) ?? null;
+}
+
+function pathOf({ options }: Suite, { formats, name, path }: RouteRecord, key: Identifier | null): string {
+  return path.replace(/\{(\w+)\}/g, (_, placeholder: string) => {
+    if (placeholder === '_format') return formats.includes('json') ? 'json' : (formats[0] ?? '');
+    const value = placeholder === 'id' && key !== null ? String(key) : options.parameters?.[placeholder];
+    if (value === undefined)
+      throw new Error(`the path ${path} of ${name} has a placeholder: say parameters: { ${placeholder}: … }`);
+    return encodeURIComponent(value);
+  });
+}
+
+function subjectOf(route: RouteAccess, routes: readonly RouteAccess[], records: readonly RouteRecord[]) {
+  // HEAD reveals whether GET would respond, so it requires the roles of GET too
   const guards = routes.filter(
     ({ method, name }) => name === route.name && (method === route.method || (route.method === 'HEAD' && method === 'GET')),
   );
@@ -274,7 +243,7 @@ function subjectOf(route: RouteAccess, routes: readonly RouteAccess[], records: 
   };
 }
 
-/** Who calls each route: nobody in particular, each role that is asked for anywhere alone, all of them, and the given ones. */
+/** The callers of each route: an anonymous one, one for each required role, one with all roles, and the given ones. */
 function actorsOf(
   { routes }: AccessMatrix,
   given: Readonly<Record<string, TestUser>>,

@@ -5,39 +5,37 @@ import { entitiesOf } from '../../model/hierarchy.ts';
 import type { RouteAccess } from '../compare/matrix.ts';
 import { type PlannedField, readableFields } from '../fields.ts';
 
-/** The keys that an object may have, each with what may stand below it; null where a value can be anything. */
-export type Shape = ReadonlyMap<string, Shape | null>;
-
-type Growing = Map<string, Growing | null>;
+/** The allowed keys of an object, each with the shape of its value; null allows any value. */
+export type Shape = Map<string, Shape | null>;
 
 const none: Shape = new Map();
-const pagination = shapeOfPaths(['more', 'next', 'previous', 'first', 'items_per_page']);
-const collectionKeys = ['count', 'count_is', 'pagination', 'results'];
+const pagination = ['more', 'next', 'previous', 'first', 'items_per_page'].map((key) => `pagination.${key}`);
+const collection = shapeOfPaths(['count', 'count_is', 'results', ...pagination]);
 
-/** The shape that paths such as `center.name` and `participations[].person` make together. A path that nothing goes on from is free. */
+/** The shape of paths such as `center.name` and `participations[].person`. The end of a path allows any value. */
 export function shapeOfPaths(paths: readonly string[]): Shape {
   return shapeOf(paths.map((path) => ({ path, kind: 'value' })));
 }
 
-/** What an answer of a route may hold: the fields that the matrix names. */
+/** The allowed response of a route: the fields in the matrix. */
 export function shapeOfRoute({ read }: RouteAccess): Shape {
   return shapeOf(read.fields);
 }
 
-/** The shape of each model in the group `read`: what a handler of the application's own may answer with. */
+/** The shape of each model in the group `read`: custom handlers may respond with any of them. */
 export function shapesOfModels(mapper: Mapper): readonly Shape[] {
   return entitiesOf(mapper).map((meta) => shapeOf(readableFields(planFields(mapper, meta, readGroups))));
 }
 
-/** An object of which nothing may be seen is no value that can be anything. */
+/** An object without readable fields allows no keys; it does not allow any value. */
 function shapeOf(fields: readonly Pick<PlannedField, 'path' | 'kind'>[]): Shape {
-  const shape: Growing = new Map();
+  const shape: Shape = new Map();
   for (const { path, kind } of fields) {
-    let here: Growing = shape;
+    let here = shape;
     const keys = path.replaceAll('[]', '').split('.');
     for (const [depth, key] of keys.entries()) {
       const isFree = kind === 'value' && depth === keys.length - 1;
-      const below: Growing | null = here.get(key) ?? (isFree ? null : new Map());
+      const below: Shape | null = here.get(key) ?? (isFree ? null : new Map());
       here.set(key, below);
       if (below) here = below;
     }
@@ -54,23 +52,25 @@ export function outside(value: unknown, shape: Shape | null, at = ''): string[] 
   });
 }
 
-/** What is found at every key of an object, or of the objects in a list. */
+/** The results of `find` for every key of an object, or of the objects in a list. */
 function eachKey(value: unknown, at: string, find: (key: string, below: unknown, path: string) => string[]): string[] {
   if (Array.isArray(value)) return value.flatMap((item) => eachKey(item, at, find));
   if (typeof value !== 'object' || value === null) return [];
   return Object.entries(value).flatMap(([key, below]) => find(key, below, at === '' ? key : `${at}.${key}`));
 }
 
-/** What of an answer is outside of what a route may show, each path once. */
+/** The paths in a response that its route may not show, each once. */
 export function leaksOf(route: RouteAccess, body: unknown, shape: Shape, models: readonly Shape[], further: Shape): string[] {
-  const { found, rows } = route.action === 'list' || isCollection(body) ? itemsOf(body) : { found: [], rows: body };
+  const isList = route.action === 'list' || isCollection(body);
+  const found = isList ? outside(body, collection) : [];
+  const rows = isList ? (body as { results?: unknown } | null)?.results : body;
   const leaks = route.read.decidedBy === null ? outside(rows, shape) : outsideOfModels(rows, models, further);
   return [...new Set([...found, ...leaks])].sort();
 }
 
 /**
- * What a handler lets out. It can answer with any model, and what fits best is what is meant; what stands below a further key is
- * held to the same.
+ * The paths that a custom handler may not show. It can respond with any model: the best match counts. The values of further keys are
+ * checked in the same way.
  */
 function outsideOfModels(value: unknown, models: readonly Shape[], further: Shape, at = ''): string[] {
   if (Array.isArray(value)) return value.flatMap((item) => outsideOfModels(item, models, further, at));
@@ -87,10 +87,4 @@ function outsideOfModels(value: unknown, models: readonly Shape[], further: Shap
 
 function isCollection(body: unknown): boolean {
   return typeof body === 'object' && body !== null && 'results' in body && 'pagination' in body;
-}
-
-function itemsOf(body: unknown): { readonly found: readonly string[]; readonly rows: unknown } {
-  const { results, pagination: page, ...others } = (body ?? {}) as Record<string, unknown>;
-  const unknown = Object.keys(others).filter((key) => !collectionKeys.includes(key));
-  return { found: [...unknown, ...outside(page, pagination, 'pagination')], rows: results };
 }

@@ -13,115 +13,90 @@ import type { AnyQueryBuilder } from '../../query/entities/restriction.ts';
 import type { RouteRecord } from '../../route/record.ts';
 import { RequestState, withState } from '../../store/request-state.ts';
 
-/** What is to come of a request: the row is not there for the caller, a role is not granted, or all of them are. */
-export type Verdict = 'hidden' | 'refused' | 'granted';
-
-/** What a judge found out about one row, or about none where the path names none. */
+/** The expected result of a request for one row, or without a row if the path names none. */
 export interface Judgement {
   readonly key: Identifier | null;
-  readonly verdict: Verdict;
+  /** The caller cannot see the row, lacks a role, or has all of them. */
+  readonly verdict: 'hidden' | 'refused' | 'granted';
   readonly missing: readonly string[];
-  /** By role, whether it was granted, for the roles that voters of the application's own judge. */
+  /** Whether each role was granted; only roles with voters of the application. */
   readonly own: ReadonlyMap<string, boolean>;
 }
 
 const mostRows = 20;
 
 /**
- * Says what has to come of a request from the declaration, the voters and `customizeQuery` alone: it goes none of the ways by
- * which the application itself decides.
+ * Predicts the result of a request from the declaration, the voters and `customizeQuery` alone, without the code that decides in the
+ * application.
  */
-export class Judge {
-  readonly #application: Application;
-
-  constructor(application: Application) {
-    this.#application = application;
-  }
-
-  /** The first rows of the model that a route's path can name, or null where it names none. */
-  async rowsOf(record: RouteRecord): Promise<readonly Identifier[] | null> {
+export function judgeOf({ declaration, mapper, voters }: Application) {
+  /** The keys of the first rows that a route's path can name; null if the path names none. */
+  async function rowsOf(record: RouteRecord): Promise<readonly Identifier[] | null> {
     if (!record.api || !record.single) return null;
-    const meta = metaOf(this.#application.mapper, record.api.class.value);
-    const rows = await this.#application.mapper.em
-      .fork()
-      .find(meta.class, {} as never, { limit: mostRows, orderBy: { [keyOf(meta).name]: 'asc' } as never });
+    const meta = metaOf(mapper, record.api.class.value);
+    const orderBy = { [keyOf(meta).name]: 'asc' } as never;
+    const rows = await mapper.em.fork().find(meta.class, {} as never, { limit: mostRows, orderBy });
     return rows.map((row) => helper(row as object).getPrimaryKey() as Identifier);
   }
 
   /** Judges a request for each of some rows, or for none. */
-  async judge(
+  async function judge(
     record: RouteRecord,
     roles: readonly string[],
     keys: readonly Identifier[] | null,
     user: User | null,
     request: ApiRequest,
   ): Promise<readonly Judgement[]> {
-    if (keys === null || !record.api) return [await this.#judgeSubject(null, null, roles, user, request)];
-    const meta = metaOf(this.#application.mapper, record.api.class.value);
-    const state = new RequestState(request, this.#application.mapper);
-    const { name } = keyOf(meta);
-    const rows = (await state.em.find(meta.class, { [name]: { $in: keys } } as never)) as object[];
-    const visible = await this.#visible(record, meta, keys, state, request);
+    const decided = (subject: object | null) => decide(subject, roles, user, request);
+    if (keys === null || !record.api) return [{ key: null, ...(await decided(null)) }];
+    const meta = metaOf(mapper, record.api.class.value);
+    const state = new RequestState(request, mapper);
+    const among = { [keyOf(meta).name]: { $in: keys } } as never;
+    const rows = new Map(((await state.em.find(meta.class, among)) as object[]).map((row) => [keyText(row), row]));
+    const query = await restricted(record, meta, state, request);
+    if (query && isPlain(query)) query.andWhere(among);
+    const visible = query ? new Set(((await query.getResultList()) as object[]).map(keyText)) : rows;
     const judgements: Judgement[] = [];
     for (const key of keys) {
-      const row = rows.find((candidate) => keyText(candidate) === String(key));
-      if (!row) judgements.push({ key, verdict: 'hidden', missing: [], own: new Map() });
-      else {
-        const judged = await this.#judgeSubject(key, row, roles, user, request);
-        judgements.push(visible === null || visible.has(String(key)) ? judged : { ...judged, verdict: 'hidden' });
-      }
+      const row = rows.get(String(key));
+      const judged: Omit<Judgement, 'key'> = row ? await decided(row) : { verdict: 'hidden', missing: [], own: new Map() };
+      judgements.push({ key, ...judged, ...(!visible.has(String(key)) && { verdict: 'hidden' }) });
     }
     return judgements;
   }
 
-  /** How many rows a list has for a request. */
-  async count(record: RouteRecord, request: ApiRequest): Promise<number> {
-    const { mapper } = this.#application;
+  /** The number of rows that a list has for a request. */
+  async function count(record: RouteRecord, request: ApiRequest): Promise<number> {
     const meta = metaOf(mapper, record.api?.class.value);
     const state = new RequestState(request, mapper);
-    const query = await this.#restricted(record, meta, state, request);
+    const query = await restricted(record, meta, state, request);
     if (query === null) return state.em.count(meta.class);
     const keys = ((await query.getResultList()) as object[]).map((row) => helper(row).getPrimaryKey());
-    // filters that the models switch on by default are the mapper's affair
+    // the mapper applies the default filters of models
     return state.em.fork().count(meta.class, { [keyOf(meta).name]: { $in: keys } } as never);
   }
 
-  async #judgeSubject(
-    key: Identifier | null,
+  async function decide(
     subject: object | null,
     roles: readonly string[],
     user: User | null,
     request: ApiRequest,
-  ): Promise<Judgement> {
+  ): Promise<Omit<Judgement, 'key'>> {
     const own = new Map<string, boolean>();
     const missing: string[] = [];
     for (const role of roles) {
-      const voters = this.#application.voters.votersFor(role);
+      const judges = voters.votersFor(role);
       const votes: Vote[] = [];
-      for (const voter of voters) votes.push(await voter.vote(role, subject, user, request));
-      const decision = decides(this.#application.declaration.security.strategy, votes);
-      if (voters.some((voter) => !(voter instanceof RoleVoter))) own.set(role, decision);
+      for (const voter of judges) votes.push(await voter.vote(role, subject, user, request));
+      const decision = decides(declaration.security.strategy, votes);
+      if (judges.some((voter) => !(voter instanceof RoleVoter))) own.set(role, decision);
       if (!decision) missing.push(role);
     }
-    return { key, verdict: missing.length === 0 ? 'granted' : 'refused', missing, own };
+    return { verdict: missing.length === 0 ? 'granted' : 'refused', missing, own };
   }
 
-  /** Those of the keys whose rows the controller lets the request see; null where it restricts nothing. */
-  async #visible(
-    record: RouteRecord,
-    meta: EntityMetadata,
-    keys: readonly Identifier[],
-    state: RequestState,
-    request: ApiRequest,
-  ): Promise<ReadonlySet<string> | null> {
-    const query = await this.#restricted(record, meta, state, request);
-    if (query === null) return null;
-    if (isPlain(query)) query.andWhere({ [keyOf(meta).name]: { $in: keys } } as never);
-    const rows = (await query.getResultList()) as object[];
-    return new Set(rows.map(keyText));
-  }
-
-  async #restricted(
+  /** The query of the list as `customizeQuery` leaves it; null if the controller restricts nothing. */
+  async function restricted(
     { action, api }: RouteRecord,
     meta: EntityMetadata,
     state: RequestState,
@@ -134,6 +109,8 @@ export class Judge {
     const returned = await withState(state, () => controller.customizeQuery(action?.name ?? '', request, query as never));
     return returned instanceof QueryBuilder ? (returned as AnyQueryBuilder) : query;
   }
+
+  return { rowsOf, judge, count };
 }
 
 function keyText(row: object): string {
@@ -144,7 +121,7 @@ function isPlain({ state }: AnyQueryBuilder): boolean {
   return state.limit === undefined && state.offset === undefined && !state.unionQuery && !state.finalized;
 }
 
-/** What votes come to, as docs/access.md has it. */
+/** Combines votes as docs/access.md describes. */
 export function decides(strategy: SecurityDeclaration['strategy'], votes: readonly Vote[]): boolean {
   const grants = votes.filter((vote) => vote === 'grant').length;
   const denies = votes.filter((vote) => vote === 'deny').length;

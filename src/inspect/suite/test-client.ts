@@ -3,14 +3,14 @@ import { signToken } from '../../access/sign-token.ts';
 import type { Application } from '../../application.ts';
 import { parsedJson } from '../json.ts';
 
-/** What a test sends. */
+/** A request of a test. */
 export interface TestRequest {
   /** Sent as a JSON body. */
   readonly json?: unknown;
-  /** Sent as it is. */
+  /** Sent unchanged. */
   readonly body?: string | Uint8Array;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Calls as this user, with a token that the application itself would accept. */
+  /** Calls as this user, with a token that the application accepts. */
   readonly as?: TestUser;
 }
 
@@ -20,12 +20,12 @@ export interface TestUser {
   readonly [claim: string]: unknown;
 }
 
-/** What came back. */
+/** The response to a test. */
 export interface TestResponse {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
-  /** The body as JSON, or undefined where it is none. */
+  /** The body as JSON; undefined if it is not JSON. */
   // biome-ignore lint/suspicious/noExplicitAny: a test says what it expects by asserting it
   readonly json: any;
 }

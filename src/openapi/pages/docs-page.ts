@@ -2,27 +2,15 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join, posix, relative } from 'node:path';
-import type { SecurityDeclaration } from '../../declaration/types.ts';
 import { packageRoot } from '../../package-root.ts';
 import type { Info } from '../info.ts';
 import { Kept } from '../kept.ts';
 import type { Described } from '../schemas.ts';
-import { escapeHtml, pageHeaders } from './html.ts';
+import { escapeHtml, htmlPage, pageHeaders } from './html.ts';
 
-/** The page that shows the document, and the files it consists of, by their names in its address. */
-export interface DocsPage {
-  readonly html: Kept;
-  readonly files: ReadonlyMap<string, Kept>;
-}
+export type DocsPage = ReturnType<typeof makeDocsPage>;
 
-interface Shown {
-  readonly path: string;
-  readonly docs: string;
-  /** Whether there is a page to go back to. */
-  readonly home: boolean;
-}
-
-/** Nothing comes from elsewhere, and nothing is sent elsewhere. */
+/** The page loads nothing from other origins, and sends nothing to them. */
 const policy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -40,8 +28,12 @@ const types = {
   svg: 'image/svg+xml',
 } as const;
 
-/** Reads the files of the viewer. Their names carry what they hold, so that they can be kept by browsers for ever. */
-export function makeDocsPage(telling: Described, info: Info, { path, docs, home }: Shown): DocsPage {
+/** The docs page and its files, by name. The names have hashes of the contents, so that browsers can cache them for ever. */
+export function makeDocsPage(
+  telling: Described,
+  info: Info,
+  { path, docs, home }: { path: string; docs: string; home: boolean },
+) {
   const files = new Map<string, Kept>();
   const folder = posix.basename(docs);
   const add = (name: string, ending: keyof typeof types, file: string): string => {
@@ -58,46 +50,32 @@ export function makeDocsPage(telling: Described, info: Info, { path, docs, home 
   const icon = add('icon', 'svg', own('icon.svg'));
   const openapi = posix.relative(posix.dirname(docs), path);
   const command = telling.production ? null : tokenCommand(telling);
-  const html = `<!doctype html>
-<html lang="en" data-openapi="${escapeHtml(openapi)}" data-docs="${escapeHtml(docs)}"${telling.production ? '' : ' data-development'}>
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>${escapeHtml(info.title)}</title>
-<link rel="icon" href="${icon}">
+  const head = `<link rel="icon" href="${icon}">
 ${styles.map((href) => `<link rel="stylesheet" href="${href}">`).join('\n')}
-${scripts.map((src) => `<script src="${src}" defer></script>`).join('\n')}
-</head>
-<body>
-<header class="bar">
+${scripts.map((src) => `<script src="${src}" defer></script>`).join('\n')}`;
+  const body = `<header class="bar">
 ${home ? `<a href="${posix.relative(posix.dirname(docs), '/') || '.'}/">← ${escapeHtml(info.title)}</a>` : '<span></span>'}
 <a href="${escapeHtml(openapi)}">OpenAPI document</a>
 </header>
 ${command === null ? '' : `<aside class="hint">For <b>Authorize</b>, print a token in a terminal: <code>${escapeHtml(command)}</code></aside>\n`}<main id="viewer"><p class="state" role="status">Loading…</p></main>
-<noscript><p class="state">This page needs JavaScript. The <a href="${escapeHtml(openapi)}">OpenAPI document</a> does not.</p></noscript>
-</body>
-</html>
-`;
+<noscript><p class="state">This page needs JavaScript. The <a href="${escapeHtml(openapi)}">OpenAPI document</a> does not.</p></noscript>`;
+  const attributes = ` data-openapi="${escapeHtml(openapi)}" data-docs="${escapeHtml(docs)}"${telling.production ? '' : ' data-development'}`;
+  const html = htmlPage(info.title, head, body, attributes);
   return { html: new Kept(html, pageHeaders(policy)), files };
 }
 
-/** A built package has what it needs of the viewer in itself; in the repository it is where npm has put it. */
+/** A built package contains the viewer; in the repository it is in node_modules. */
 function viewerDirectory(): string {
   const own = join(packageRoot, 'assets', 'swagger-ui');
   return existsSync(own) ? own : dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
 }
 
-/** What prints a token that the application takes, where the command line can sign one. */
+/** The command that prints a token for the application; null if the command line cannot sign one. */
 function tokenCommand({ declaration: { security }, directory, records }: Described): string | null {
-  if (!signsTokens(security) || !existsSync(join(directory, 'config'))) return null;
+  if (security.jwt?.jwks !== null || !existsSync(join(directory, 'config'))) return null;
   const place = relative(process.cwd(), directory);
   const given = place === '' ? '' : ` ${/^[\w./-]+$/.test(place) ? place : JSON.stringify(place)}`;
   const roles = records.flatMap((record) => Object.values(record.roles).flat());
   const role = roles.includes('ROLE_USER') ? 'ROLE_USER' : (roles.find((name) => name.startsWith('ROLE_')) ?? 'ROLE_USER');
   return `npx declarest token${given} --sub 1 --roles ${role}`;
-}
-
-function signsTokens({ jwt }: SecurityDeclaration): boolean {
-  return jwt !== null && jwt.jwks === null;
 }

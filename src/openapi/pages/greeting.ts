@@ -7,24 +7,20 @@ import { orderRecords } from '../../route/order.ts';
 import { isHidden, type RouteRecord } from '../../route/record.ts';
 import type { Info } from '../info.ts';
 import { ownerOf } from '../operations.ts';
-import { escapeHtml, pageHeaders } from './html.ts';
+import { escapeHtml, htmlPage, pageHeaders } from './html.ts';
 
 interface Greeting {
   readonly info: Info;
   readonly records: readonly RouteRecord[];
-  /** Paths, or null for nowhere. */
+  /** Paths; null if the page does not exist. */
   readonly links: Readonly<Record<'docs' | 'path' | 'live' | 'ready', string | null>>;
-  /** What goes before every path. */
+  /** The prefix of every path. */
   readonly base: string;
 }
 
-interface GreetedApi {
-  readonly name: string;
-  readonly description?: string;
-  readonly routes: readonly { readonly path: string; readonly methods: readonly string[]; readonly formats: readonly string[] }[];
-}
+type GreetedApi = ReturnType<typeof apisOf>[number];
 
-/** Tells a browser with a page, and a program with JSON, what the application is called and what it has. */
+/** Describes the application: as a page to browsers, as JSON to other clients. */
 export function greet(greeting: Greeting, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   reply.header('vary', 'accept');
   if (wantsPage(request.headers.accept)) return reply.headers(pageHeaders(policy)).send(pageOf(greeting));
@@ -32,7 +28,7 @@ export function greet(greeting: Greeting, request: FastifyRequest, reply: Fastif
   return reply.headers(headers).send(JSON.stringify(told(greeting)));
 }
 
-/** Browsers ask for HTML by name; programs take anything, or JSON. */
+/** Browsers ask for HTML by name; other clients accept anything, or JSON. */
 function wantsPage(accept: string | undefined): boolean {
   return /\btext\/html\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/i.test(accept ?? '');
 }
@@ -53,17 +49,17 @@ function told({ info, records, links, base }: Greeting) {
   };
 }
 
-/** Each API with its routes, and at the end the routes that are of none, by who handles them. */
-function apisOf(records: readonly RouteRecord[], base: string): GreetedApi[] {
+/** Each API with its routes, then the services with the routes that they load. */
+function apisOf(records: readonly RouteRecord[], base: string) {
   const shown = orderRecords(records).filter((record) => !isHidden(record));
   const grouped = Map.groupBy(shown, ownerOf);
-  // in the order of declaration, as the document has them
+  // in the order of declaration, as in the document
   const names = new Set(records.map(ownerOf));
   return [...names].flatMap((name) => {
-    const [first, ...others] = grouped.get(name) ?? [];
-    if (!first) return [];
-    const description = first.api?.description ?? null;
-    const routes = [first, ...others].map(({ path, methods, formats }) => ({ path: `${base}${path}`, methods, formats }));
+    const own = grouped.get(name) ?? [];
+    if (own.length === 0) return [];
+    const description = own[0]?.api?.description ?? null;
+    const routes = own.map(({ path, methods, formats }) => ({ path: `${base}${path}`, methods, formats }));
     return [{ name, ...(description !== null && { description }), routes: routes.sort(byPath) }];
   });
 }
@@ -77,31 +73,19 @@ const policy = `default-src 'none'; style-src 'sha256-${createHash('sha256').upd
 
 function pageOf({ info, records, links, base }: Greeting): string {
   const { title, version, description } = info;
-  const apis = apisOf(records, base);
-  return `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>${escapeHtml(title)}</title>
-<link rel="icon" href="data:,">
-<style>${style}</style>
-</head>
-<body>
-<main>
+  const head = `<link rel="icon" href="data:,">
+<style>${style}</style>`;
+  const body = `<main>
 <header>
 <h1>${escapeHtml(title)} <span class="version">${escapeHtml(version)}</span></h1>
 ${description === undefined ? '' : `<p class="about">${escapeHtml(description)}</p>\n`}<nav aria-label="Links">
 ${linksOf(links, base)}
 </nav>
 </header>
-${apis.map(sectionOf).join('\n')}
+${apisOf(records, base).map(sectionOf).join('\n')}
 </main>
-<footer>Served by Declarest</footer>
-</body>
-</html>
-`;
+<footer>Served by Declarest</footer>`;
+  return htmlPage(title, head, body);
 }
 
 function linksOf({ docs, path, live, ready }: Greeting['links'], base: string): string {
@@ -130,7 +114,7 @@ ${rows.join('\n')}
 </section>`;
 }
 
-/** A path with its placeholders set off, and the formats there are. */
+/** A path with marked placeholders, and its formats. */
 function pathText(path: string, formats: readonly string[]): string {
   const [first = 'json'] = formats;
   const whole = path.replace('{_format}', formats.length === 1 ? first : `{${formats.join(',')}}`);

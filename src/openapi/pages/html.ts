@@ -16,3 +16,21 @@ export function pageHeaders(policy: string): Record<string, string> {
     'x-frame-options': 'DENY',
   };
 }
+
+/** A whole page. `head` and `body` are HTML; `attributes` belong to the root element. */
+export function htmlPage(title: string, head: string, body: string, attributes = ''): string {
+  return `<!doctype html>
+<html lang="en"${attributes}>
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${escapeHtml(title)}</title>
+${head}
+</head>
+<body>
+${body}
+</body>
+</html>
+`;
+}

@@ -1,0 +1,109 @@
+// The part of a generated client that is the same for every API. `declarest client` copies everything below `Problem`.
+// biome-ignore-all lint/correctness/noUnusedVariables: the generated part calls these functions
+
+interface Problem {
+  readonly detail: string;
+}
+
+export interface ClientOptions {
+  /** Where the API is: `http://127.0.0.1:3000`. */
+  readonly baseUrl: string;
+  /** Who is calling: a token, or what gives one. */
+  readonly token?: string | (() => string | Promise<string>);
+  readonly headers?: Readonly<Record<string, string>>;
+  /** In place of the `fetch` of the platform. */
+  readonly fetch?: typeof fetch;
+}
+
+/** A request was refused: `problem` says why. */
+export class ApiError extends Error {
+  readonly problem: Problem;
+  readonly response: Response;
+
+  constructor(problem: Problem, response: Response) {
+    super(problem.detail);
+    this.name = 'ApiError';
+    this.problem = problem;
+    this.response = response;
+  }
+}
+
+/** What must hold for a change to be made. */
+export interface Condition {
+  /** The tag that the entity must still have: see `tagOf`. */
+  readonly ifMatch?: string;
+}
+
+/** What lets a request be sent again without being done again. */
+export interface Once {
+  /** A UUID, say. The same request with the same key is done once, and gets the same answer. */
+  readonly idempotencyKey?: string;
+}
+
+const tags = new WeakMap<object, string>();
+
+/** The tag that an answer came with, by which a later change can be bound to what was read. */
+export function tagOf(answer: object): string {
+  const tag = tags.get(answer);
+  if (tag === undefined) throw new Error('only a whole answer has a tag: get the entity by itself');
+  return tag;
+}
+
+interface Sent extends Condition, Once {
+  readonly body?: unknown;
+  readonly query?: object;
+}
+
+type Send = <Result>(method: string, path: string, sent?: Sent) => Promise<Result>;
+
+/** What the server puts before the links that it gives. */
+const base = '';
+
+function sender({ baseUrl, token, headers, fetch: send = fetch }: ClientOptions): Send {
+  return async <Result>(
+    method: string,
+    path: string,
+    { body, idempotencyKey, ifMatch, query = {} }: Sent = {},
+  ): Promise<Result> => {
+    const credential = typeof token === 'function' ? await token() : token;
+    const search = new URLSearchParams();
+    for (const [name, value] of Object.entries(query)) if (value !== undefined) search.append(name, String(value));
+    const response = await send(`${baseUrl.replace(/\/+$/, '')}${path}${search.size > 0 ? `?${search}` : ''}`, {
+      method,
+      headers: {
+        accept: 'application/json',
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...(credential !== undefined && { authorization: `Bearer ${credential}` }),
+        ...(ifMatch !== undefined && { 'if-match': ifMatch }),
+        ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
+        ...headers,
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    const json = text === '' ? undefined : JSON.parse(text);
+    if (!response.ok) throw new ApiError(json as Problem, response);
+    const tag = response.headers.get('etag');
+    if (tag !== null && typeof json === 'object' && json !== null) tags.set(json, tag);
+    return json as Result;
+  };
+}
+
+/** Follows `next` to the end of a list. */
+async function* pages<Item>(send: Send, path: string, query: object): AsyncGenerator<Item, void> {
+  interface Page {
+    readonly results: readonly Item[];
+    readonly pagination: { readonly next: string | null };
+  }
+  let page = await send<Page>('GET', path, { query });
+  for (;;) {
+    yield* page.results;
+    const { next } = page.pagination;
+    if (next === null) return;
+    page = await send<Page>('GET', next.slice(base.length));
+  }
+}
+
+function part(value: string | number): string {
+  return encodeURIComponent(String(value));
+}
