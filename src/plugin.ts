@@ -5,7 +5,6 @@ import { ApiKeyAuthenticator } from './access/api-keys.ts';
 import { type Authenticator, authenticateWith, challengeOf, isAuthenticatorClass } from './access/authenticator.ts';
 import { compileGuard, type Guard } from './access/guard.ts';
 import type { Surroundings } from './access/jwt-keys.ts';
-import { isPromiseLike } from './access/promise-like.ts';
 import type { ApiRequest, User } from './access/user.ts';
 import { isBound } from './actions/precondition.ts';
 import type { BodyCheck } from './actions/start/body-check.ts';
@@ -20,6 +19,7 @@ import { createCursors, createExecutor, createWriter } from './database/create-c
 import type { ConnectionCounts, Executor } from './database/executor.ts';
 import type { Mapper } from './database/mapper.ts';
 import { prepareDatabase } from './database/prepare-database.ts';
+import { isPromiseLike } from './database/promise-like.ts';
 import type { StatementWatch } from './database/statement-watch.ts';
 import type { Writer } from './database/writer.ts';
 import type { ActionDeclaration, JwtDeclaration, RateLimitDeclaration } from './declaration/types.ts';

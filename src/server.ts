@@ -164,7 +164,7 @@ async function tellMetrics(
   shared: SharedMetrics | undefined,
 ): Promise<void> {
   const { path, role } = declared as MetricsDeclaration;
-  const { mountMetrics } = await import('./telemetry/mount-metrics.ts');
+  const { mountMetrics } = await import('./telemetry/metrics.ts');
   metrics.addGauges({
     inFlight: () => gate.inFlight,
     isBusy: () => gate.isBusy,

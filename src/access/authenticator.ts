@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
+import { isPromiseLike } from '../database/promise-like.ts';
 import { Problem } from '../errors.ts';
 import { bearerChallenge, invalidCredentials, singleHeader } from './credentials.ts';
-import { isPromiseLike } from './promise-like.ts';
 import type { User } from './user.ts';
 
 /**
@@ -48,7 +48,7 @@ export function authenticateWith(
 ): User | null | Promise<User | null> {
   if (authenticators.length === 0) return null;
   try {
-    const answer = askFrom(0, null, authenticators, request);
+    const answer = findUser(authenticators, request);
     if (!isPromiseLike(answer)) return answer;
     return (answer as Promise<User | null>).catch((error: unknown) => {
       throw challenged(error, authenticators);
@@ -58,11 +58,11 @@ export function authenticateWith(
   }
 }
 
-function askFrom(
-  start: number,
-  foundBefore: User | null,
+function findUser(
   authenticators: readonly Authenticator[],
   request: FastifyRequest,
+  start = 0,
+  foundBefore: User | null = null,
 ): User | null | Promise<User | null> {
   let found = foundBefore;
   for (let index = start; index < authenticators.length; index++) {
@@ -71,7 +71,7 @@ function askFrom(
     if (isPromiseLike(answer)) {
       return Promise.resolve(answer).then((late) => {
         const user = toUser(late, authenticator);
-        return askFrom(index + 1, found ?? user, authenticators, request);
+        return findUser(authenticators, request, index + 1, found ?? user);
       });
     }
     const user = toUser(answer, authenticator);

@@ -29,8 +29,6 @@ export interface SqlSyntax {
   literalCast(value: unknown): string | null;
   /** True for rows whose column is in a list: one parameter, made by {@link ColumnValues.list} or {@link ColumnValues.listText}. */
   among<Part>(column: Pieces<Part>, list: Part | string): Pieces<Part>;
-  /** To be put after a column: its value is selected by the query, or equal to the parameter. Uses an index of the column. */
-  amongSelected(query: string, parameter: string): string;
   /** True if the condition is false or unknown. */
   isNotTrue<Part>(condition: Pieces<Part>): Pieces<Part>;
   /** True if a column is like a pattern, ignoring case; the backslash escapes. */
@@ -116,8 +114,6 @@ export interface ColumnValues {
   readonly wideIntegers: boolean;
   /** Whether a date that the model has as a `Date` is stored as a number. */
   readonly datesAsNumbers: boolean;
-  /** Whether JSON comes back with its keys in the order in which they were sent. */
-  readonly keepsJsonOrder: boolean;
   /** A value of the mapper as the driver takes it in a condition. */
   bindable(value: unknown): unknown;
   /** The same to be stored in a column. */

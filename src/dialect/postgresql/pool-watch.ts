@@ -1,4 +1,4 @@
-import { awaited, type StatementWatch, timedAsync } from '../../database/statement-watch.ts';
+import { awaited, type StatementWatch, timed } from '../../database/statement-watch.ts';
 import type { DatabaseDeclaration } from '../../declaration/types.ts';
 import { SilenceWatch } from './silence.ts';
 
@@ -61,7 +61,7 @@ export function watchClients(pool: Pool, watchOf: () => StatementWatch | undefin
       const send = () => query.apply(client, args) as Promise<unknown>;
       // who does not wait for a promise is somebody with a cursor of their own
       if (typeof text !== 'string' || calledBack) return send();
-      return awaited(watch, text, () => timedAsync(watch, send));
+      return awaited(watch, text, () => timed(watch, send));
     };
   });
 }

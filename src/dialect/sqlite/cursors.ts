@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Cursor, Cursors } from '../../database/cursor.ts';
 import type { Statement } from '../../database/executor.ts';
 import { ReadAheadCursor, type RowSource } from '../../database/read-ahead.ts';
-import { type StatementWatch, timedAsync } from '../../database/statement-watch.ts';
+import { type StatementWatch, timed } from '../../database/statement-watch.ts';
 import { closedError } from '../../database/unavailable.ts';
 import type { SqliteFileDialect } from './kysely-dialect.ts';
 import { PreparedReads } from './prepared-reads.ts';
@@ -40,7 +40,7 @@ export function sqliteCursors(
 
 async function inThread(threads: ReaderThreads, open: Question, size: number, watch: StatementWatch): Promise<Cursor> {
   const thread = threads.take();
-  const ask: Ask = (question) => timedAsync(watch, async () => (await thread.ask(question)).rows);
+  const ask: Ask = (question) => timed(watch, async () => (await thread.ask(question)).rows);
   return opened(ask, open, size, () => threads.giveBack(thread));
 }
 

@@ -1,7 +1,7 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import type { CompiledQuery, DatabaseConnection, QueryResult } from 'kysely';
 import type { Statement } from '../../database/executor.ts';
-import { awaited, type StatementWatch, timedAsync } from '../../database/statement-watch.ts';
+import { awaited, type StatementWatch, timed } from '../../database/statement-watch.ts';
 import { openToRead } from './open-file.ts';
 import { PreparedReads, type Row, withPlainNumbers } from './prepared-reads.ts';
 import type { RoutedReads } from './routed-reads.ts';
@@ -94,7 +94,7 @@ export class Connection implements DatabaseConnection {
 export function watched(connection: Connection, watch: StatementWatch): Connection {
   const { executeQuery } = connection;
   connection.executeQuery = <R>(query: CompiledQuery) =>
-    awaited(watch, query.sql, () => timedAsync(watch, () => executeQuery.call(connection, query) as Promise<QueryResult<R>>));
+    awaited(watch, query.sql, () => timed(watch, () => executeQuery.call(connection, query) as Promise<QueryResult<R>>));
   return connection;
 }
 
