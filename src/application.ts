@@ -4,7 +4,6 @@ import { pathToFileURL } from 'node:url';
 import { type EntityManager, EntitySchema } from '@mikro-orm/core';
 import { isAuthenticatorClass } from './access/authenticator.ts';
 import { checkLoadedRoutes, checkPublic, checkRole, checkRoles } from './access/check-roles.ts';
-import { rolesFor } from './access/guard.ts';
 import { isVoterClass } from './access/voter.ts';
 import { createVoterRegistry, type VoterRegistry } from './access/voter-registry.ts';
 import { checkControllers, checkDenormalizers } from './actions/start/check-controllers.ts';
@@ -13,7 +12,7 @@ import { createMapper } from './database/create-mapper.ts';
 import type { Mapper } from './database/mapper.ts';
 import type { OnStatement } from './database/statements-of.ts';
 import type { AppMain, Routes } from './declaration/define-apis.ts';
-import { catalogFromCode, loadCatalog, loadConfigModules } from './declaration/modules.ts';
+import { catalogFromCode, isClass, loadCatalog, loadConfigModules } from './declaration/modules.ts';
 import { readDeclaration } from './declaration/read/read-declaration.ts';
 import { type ModuleFault, Report } from './declaration/report.ts';
 import { crudLoader } from './declaration/schema.ts';
@@ -235,9 +234,7 @@ async function discover(
 
 /** Every route, as the route-loading services that the routing configuration names give them. */
 async function loadRoutes(declaration: Declaration, catalog: Catalog, report: Report): Promise<readonly RouteRecord[]> {
-  const crud = {
-    load: () => recordsOf(declaration, (api, action, method) => rolesFor(action, api.baseRole, method)),
-  };
+  const crud = { load: () => recordsOf(declaration) };
   const services = new Map<string, unknown>([
     ...catalog.services.map(({ name, value }) => [name, value] as const),
     [crudLoader.service, crud],
@@ -276,9 +273,7 @@ function definitionsOf(loaded: unknown, entry: RouteEntry, { formats }: Declarat
       report.add(at, `${who} must give a list of { name, path, methods, handler }, and in [${position}] ${trouble}`);
       return [];
     }
-    const definition = given as RouteDefinition;
-    const record = recordOfDefinition(definition, { formats, controller: entry.service, source: entry.path });
-    return [Object.freeze({ ...record, roles: rolesOfDefinition(definition) })];
+    return [recordOfDefinition(given as RouteDefinition, { formats, controller: entry.service, source: entry.path })];
   });
 }
 
@@ -312,16 +307,8 @@ function isMapOf(value: unknown, holds: (key: string, value: unknown) => boolean
   return Object.entries(value).every(([key, item]) => holds(key, item));
 }
 
-/** All roles of each method, HEAD guarded as GET is. */
-function rolesOfDefinition({ methods, roles }: RouteDefinition): RouteRecord['roles'] {
-  const own =
-    typeof roles === 'string' ? Object.fromEntries(httpMethods.map((method) => [method, roles] as const)) : (roles ?? {});
-  return Object.freeze(Object.fromEntries(methods.map((method) => [method, rolesFor({ roles: own }, null, method)])));
-}
-
 function instanceOf(service: unknown): Record<string, unknown> | undefined {
-  const isClass = typeof service === 'function' && /^class\b/.test(Function.prototype.toString.call(service));
-  return (isClass ? new (service as new () => object)() : service) as Record<string, unknown> | undefined;
+  return (isClass(service) ? new (service as new () => object)() : service) as Record<string, unknown> | undefined;
 }
 
 export function instancesOf<Instance>(

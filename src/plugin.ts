@@ -90,9 +90,9 @@ export async function mountApplication(
   }
   countLinks(mapper);
   const watch = { ...statements, sent: application.onStatement };
-  const executor = await createExecutor(mapper, watch);
+  const executor = createExecutor(mapper, watch);
   const cursors = createCursors(mapper, watch);
-  const writer = await createWriter(mapper, watch);
+  const writer = createWriter(mapper, watch);
   const { connections } = dialectOf(mapper);
   if (statements) connections.watch(statements);
   app.addHook('onClose', async () => {

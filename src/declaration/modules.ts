@@ -11,40 +11,55 @@ export type CatalogKinds = Readonly<
   Record<'models' | 'voters' | 'denormalizers' | 'authenticators', (value: unknown) => boolean>
 >;
 
-/** What the modules in `src/` of an application export, and which of them could not be loaded. */
+const classKinds = ['models', 'controllers', 'voters', 'denormalizers', 'authenticators'] as const;
+
+/** Loads what the modules in `src/` of an application export. Modules that could not be loaded are among the faults. */
 export async function loadCatalog(
   dir: string,
   kinds: CatalogKinds,
 ): Promise<{ readonly catalog: Catalog; readonly faults: readonly ModuleFault[] }> {
   resolveFromHere();
   const faults: ModuleFault[] = [];
-  const counting = { ...kinds, controllers: isClass, services: () => true };
+  const belongs = { ...kinds, controllers: isClass, services: () => true };
+  const catalog: Partial<Record<keyof Catalog, readonly Exported[]>> = {};
+  // One after the other: the order in which modules are evaluated must not depend on how fast they load.
+  for (const kind of [...classKinds, 'services'] as const) catalog[kind] = onlyOnce(await load(kind));
+  return { catalog: Object.freeze(catalog) as Catalog, faults };
 
-  async function load(kind: keyof Catalog): Promise<readonly Exported[]> {
-    const found = new Map<unknown, Exported>();
+  async function load(kind: keyof Catalog): Promise<Exported[]> {
+    const found: Exported[] = [];
     for (const file of moduleFiles(dir, `src/${kind}`)) {
+      const stem = file.replace(/\.[^.]+$/, '');
       for (const [exportName, value] of await exportsOf(dir, file, faults)) {
-        const identity = identityOf(value);
-        if (!counting[kind](value) || found.has(identity)) continue;
-        const stem = file.replace(/\.[^.]+$/, '');
+        if (!belongs[kind](value)) continue;
         const named = kind === 'services' ? null : nameOf(value);
         const name = named ?? (exportName === 'default' ? (stem.split('/').at(-1) as string) : exportName);
-        found.set(identity, Object.freeze({ name, qualifiedName: `${stem}#${name}`, value }));
+        found.push({ name, qualifiedName: `${stem}#${name}`, value });
       }
     }
-    return Object.freeze([...found.values()]);
+    return found;
   }
+}
 
-  // One after the other: the order in which modules are evaluated must not depend on how fast they load.
-  const catalog: Catalog = {
-    models: await load('models'),
-    controllers: await load('controllers'),
-    voters: await load('voters'),
-    denormalizers: await load('denormalizers'),
-    authenticators: await load('authenticators'),
-    services: await load('services'),
-  };
-  return { catalog: Object.freeze(catalog), faults };
+/** The catalog of an application given in code; services by their id. */
+export function catalogFromCode(
+  given: Partial<Readonly<Record<(typeof classKinds)[number], readonly unknown[]>>> & {
+    readonly services?: Readonly<Record<string, unknown>>;
+  },
+): Catalog {
+  const exported = (name: string, value: unknown): Exported => ({ name, qualifiedName: name, value });
+  const classes = classKinds.map((kind) => [
+    kind,
+    onlyOnce((given[kind] ?? []).map((value) => exported(nameOf(value) ?? 'anonymous', value))),
+  ]);
+  const services = Object.entries(given.services ?? {}).map(([id, value]) => Object.freeze(exported(id, value)));
+  return Object.freeze({ ...Object.fromEntries(classes), services: Object.freeze(services) });
+}
+
+/** A class and the schema that describes it are one: the first of them counts. */
+function onlyOnce(found: readonly Exported[]): readonly Exported[] {
+  const byIdentity = Map.groupBy(found, ({ value }) => identityOf(value));
+  return Object.freeze(Array.from(byIdentity.values(), ([first]) => Object.freeze(first as Exported)));
 }
 
 /** The modules of `config/`, each a part of the declaration in TypeScript or JavaScript. */
@@ -61,32 +76,7 @@ export async function loadConfigModules(
   return { modules, faults };
 }
 
-/** What an application given in code brings; services by their id. */
-export function catalogFromCode(
-  given: Partial<Readonly<Record<Exclude<keyof Catalog, 'services'>, readonly unknown[]>>> & {
-    readonly services?: Readonly<Record<string, unknown>>;
-  },
-): Catalog {
-  const listOf = (values: readonly unknown[] = []) => {
-    const found = new Map<unknown, Exported>();
-    for (const value of values) {
-      const name = nameOf(value) ?? 'anonymous';
-      if (!found.has(identityOf(value))) found.set(identityOf(value), Object.freeze({ name, qualifiedName: name, value }));
-    }
-    return Object.freeze([...found.values()]);
-  };
-  const services = Object.entries(given.services ?? {});
-  return Object.freeze({
-    models: listOf(given.models),
-    controllers: listOf(given.controllers),
-    voters: listOf(given.voters),
-    denormalizers: listOf(given.denormalizers),
-    authenticators: listOf(given.authenticators),
-    services: Object.freeze(services.map(([id, value]) => Object.freeze({ name: id, qualifiedName: id, value }))),
-  });
-}
-
-function isClass(value: unknown): boolean {
+export function isClass(value: unknown): boolean {
   return typeof value === 'function' && /^class\b/.test(Function.prototype.toString.call(value));
 }
 

@@ -1,4 +1,4 @@
-import type { AnyClass, DescribedDeclaration, Exported, Path } from './vocabulary.ts';
+import type { DescribedDeclaration, Exported, GivenClass, GivenDescription, Path } from './vocabulary.ts';
 
 /** What each kind of value is described by. */
 interface Traits {
@@ -56,7 +56,7 @@ export type ObjectShape = ShapeOf<'object'>;
 export type MapShape = ShapeOf<'map'>;
 
 /** The types of a shape: of the values that the checker makes from it, and of those that may be given in code. */
-export interface Typed<Made, Given> {
+interface Typed<Made, Given> {
   readonly made?: () => Made;
   readonly given?: () => Given;
 }
@@ -67,7 +67,7 @@ export type MadeBy<Typed> = Typed extends { readonly made?: () => infer Made } ?
 export type GivenTo<Typed> = Typed extends { readonly given?: () => infer Given } ? Given : never;
 
 /** The entry that the reference shows: as part of the configuration where `active`, else as a comment. */
-export interface MapExample {
+interface MapExample {
   readonly name: string;
   /** As written; without it the keys of the entry are shown. */
   readonly value?: string;
@@ -89,11 +89,14 @@ export interface Key<Made = unknown, Given = unknown, Required extends boolean =
 
 type Keys = Readonly<Record<string, Key>>;
 type MadeOf<K> = { readonly [Name in keyof K]: MadeBy<K[Name]> };
-type GivenOf<K> = {
-  readonly [Name in keyof K as K[Name] extends { readonly required: true } ? Name : never]: GivenTo<K[Name]>;
-} & {
-  readonly [Name in keyof K as K[Name] extends { readonly required: true } ? never : Name]?: GivenTo<K[Name]>;
-};
+type RequiredIn<K> = { [Name in keyof K]: K[Name] extends { readonly required: true } ? Name : never }[keyof K];
+type GivenOf<K> = Flat<
+  { readonly [Name in RequiredIn<K>]: GivenTo<K[Name]> } & {
+    readonly [Name in Exclude<keyof K, RequiredIn<K>>]?: GivenTo<K[Name]>;
+  }
+>;
+/** One object type in place of an intersection, which compilers would compare with every declaration part by part. */
+type Flat<T> = { [Name in keyof T]: T[Name] };
 
 /** An entry of a mapping with chosen keys, or of a list, and where it was written. */
 export interface Entry<T> {
@@ -122,7 +125,7 @@ export function boolean(): Schema<boolean> {
   return { kind: 'boolean', nullable: false };
 }
 
-export function classOf(of: Traits['class']['of']): Schema<Exported, string | AnyClass> {
+export function classOf<const Kind extends Traits['class']['of']>(of: Kind): Schema<Exported, GivenClass<Kind>> {
   return { kind: 'class', nullable: false, of };
 }
 
@@ -130,7 +133,7 @@ export function anything(): Schema<Readonly<Record<string, unknown>>, object> {
   return { kind: 'any', nullable: false };
 }
 
-export function described(...around: Traits['described']['around']): Schema<DescribedDeclaration> {
+export function described(...around: Traits['described']['around']): Schema<DescribedDeclaration, GivenDescription> {
   return { kind: 'described', nullable: false, around };
 }
 
@@ -179,6 +182,15 @@ export function required<Made, Given>(
 
 export function optional<Made, Given>(shape: Schema<Made, Given>, value: unknown, doc: string): Key<Made, Given, false> {
   return { shape, doc, required: false, default: value };
+}
+
+/** A key that may also be null. */
+export function orNull<Made, Given>(
+  shape: Schema<Made, Given>,
+  value: unknown,
+  doc: string,
+): Key<Made | null, Given | null, false> {
+  return optional(nullable(shape), value, doc);
 }
 
 /** A key whose default depends on something else: undefined where it was not written. */

@@ -138,9 +138,9 @@ export interface Connections {
   readonly inProcess: boolean;
   /** How to get a database that can be opened. */
   readonly remedy: string;
-  executor(watch: StatementWatch): Promise<Executor>;
-  writer(watch: StatementWatch): Promise<Writer>;
-  cursors(watch: StatementWatch): Promise<Cursors>;
+  executor(watch: StatementWatch): Executor;
+  writer(watch: StatementWatch): Writer;
+  cursors(watch: StatementWatch): Cursors;
   /** Watches from now on what is sent over the connections of the mapper. */
   watch(watch: StatementWatch): void;
   /** The connections of the mapper's own pool; null if there is none. */

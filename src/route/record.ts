@@ -1,4 +1,12 @@
-import type { ActionDeclaration, ApiDeclaration, Declaration, HttpMethod, Path } from '../declaration/types.ts';
+import { rolesFor } from '../access/guard.ts';
+import {
+  type ActionDeclaration,
+  type ApiDeclaration,
+  type Declaration,
+  type HttpMethod,
+  httpMethods,
+  type Path,
+} from '../declaration/types.ts';
 import { parsePath, placeholdersOf } from './pattern.ts';
 
 /** A route as declared: one name, one path, the methods enabled on it. */
@@ -39,18 +47,15 @@ export interface RouteDefinition {
   handler(request: unknown, format: string): unknown;
 }
 
-/** All roles that guard a method of an action: the base role first, then the method's own. */
-type RolesOf = (api: ApiDeclaration, action: ActionDeclaration, method: HttpMethod) => readonly string[];
-
 /** What an id must match unless the declaration says otherwise. */
 export const defaultIdRequirement = '\\d+';
 
 /** The records of every action of every API, in the order of declaration. */
-export function recordsOf({ apis }: Pick<Declaration, 'apis'>, rolesOf: RolesOf): readonly RouteRecord[] {
-  return Object.freeze(apis.flatMap((api) => api.actions.map((action) => recordOf(api, action, rolesOf))));
+export function recordsOf({ apis }: Pick<Declaration, 'apis'>): readonly RouteRecord[] {
+  return Object.freeze(apis.flatMap((api) => api.actions.map((action) => recordOf(api, action))));
 }
 
-function recordOf(api: ApiDeclaration, action: ActionDeclaration, rolesOf: RolesOf): RouteRecord {
+function recordOf(api: ApiDeclaration, action: ActionDeclaration): RouteRecord {
   const path = pathOf(api, action);
   return freeze({
     // `app_api_single_person__index`, `app_api_single_person_participants`
@@ -65,7 +70,7 @@ function recordOf(api: ApiDeclaration, action: ActionDeclaration, rolesOf: Roles
     definition: null,
     controller: api.controller?.name ?? 'ApiController',
     handler: handlerName(action),
-    roles: Object.fromEntries(action.methods.map((method) => [method, Object.freeze([...rolesOf(api, action, method)])])),
+    roles: rolesByMethod(action, api.baseRole),
     source: action.path,
   });
 }
@@ -80,28 +85,28 @@ export function recordOfDefinition(
   definition: RouteDefinition,
   { formats, controller, source }: { formats: readonly string[]; controller: string; source: Path },
 ): RouteRecord {
-  const { roles = {} } = definition;
-  const roleOf = (method: HttpMethod) => (typeof roles === 'string' ? roles : roles[method]);
+  const { methods, name, path, roles } = definition;
+  const own = typeof roles === 'string' ? Object.fromEntries(httpMethods.map((method) => [method, roles])) : (roles ?? {});
   return freeze({
-    name: definition.name,
-    path: definition.path,
-    methods: [...definition.methods],
-    requirements: requirementsOf(definition.path, definition.requirements ?? {}),
+    name,
+    path,
+    methods: [...methods],
+    requirements: requirementsOf(path, definition.requirements ?? {}),
     formats: [...formats],
-    single: placeholdersOf(parsePath(definition.path).pattern).includes('id'),
+    single: placeholdersOf(parsePath(path).pattern).includes('id'),
     api: null,
     action: null,
     definition,
     controller,
     handler: definition.handler?.name || 'handler',
-    roles: Object.fromEntries(
-      definition.methods.map((method) => {
-        const role = roleOf(method);
-        return [method, Object.freeze(role ? [role] : [])];
-      }),
-    ),
+    roles: rolesByMethod({ methods, roles: own }, null),
     source,
   });
+}
+
+/** All roles of each method: the base role first, then its own. */
+function rolesByMethod(action: Pick<ActionDeclaration, 'methods' | 'roles'>, baseRole: string | null): RouteRecord['roles'] {
+  return Object.fromEntries(action.methods.map((method) => [method, rolesFor(action, baseRole, method)]));
 }
 
 /** The name of the controller's method that handles an action. */

@@ -88,12 +88,10 @@ describe('handlers and controllers', () => {
 
 describe('records', () => {
   test('carry the roles of exactly the enabled methods', () => {
-    const [record] = recordsOf(
-      { apis: [api('a', [action('_entity', { methods: ['GET', 'PATCH'], formats: ['json', 'xml'] })])] },
-      (of, { name }, method) => [of.name, name, method],
-    );
+    const guarded = { methods: ['GET', 'PATCH'], formats: ['json', 'xml'], roles: { PATCH: 'EDIT', PUT: 'REPLACE' } } as const;
+    const [record] = recordsOf({ apis: [api('a', [action('_entity', guarded)], { baseRole: 'BASE' })] });
     expect(record).toMatchObject({
-      roles: { GET: ['a', '_entity', 'GET'], PATCH: ['a', '_entity', 'PATCH'] },
+      roles: { GET: ['BASE'], PATCH: ['BASE', 'EDIT'] },
       methods: ['GET', 'PATCH'],
       formats: ['json', 'xml'],
       single: true,

@@ -3,7 +3,10 @@ import type { Mapper, RequestEntityManager } from '../../database/mapper.ts';
 import type { StatementWatch } from '../../database/statement-watch.ts';
 import type { DatabaseDeclaration } from '../../declaration/types.ts';
 import type { Connections, RowSteps } from '../dialect.ts';
+import { postgresCursors } from './cursors.ts';
+import { postgresExecutor } from './executor.ts';
 import { type Pool, reclaimLost, watchClients, watchPool } from './pool-watch.ts';
+import { postgresWriter } from './writer.ts';
 
 /** Connections to a PostgreSQL server: the pool of the mapper, and those for compiled statements. */
 export function postgresConnections(database: DatabaseDeclaration): {
@@ -16,19 +19,12 @@ export function postgresConnections(database: DatabaseDeclaration): {
   const connections = Object.freeze<Connections>({
     inProcess: false,
     remedy: 'start the server, or check app_main.database.url',
-    async executor(watch) {
-      const { postgresExecutor } = await import('./executor.ts');
+    executor(watch) {
       const executor = postgresExecutor(database, watch);
       return { ...executor, rows: coalesced(executor.rows) };
     },
-    async writer(watch) {
-      const { postgresWriter } = await import('./writer.ts');
-      return postgresWriter(database, watch);
-    },
-    async cursors(watch) {
-      const { postgresCursors } = await import('./cursors.ts');
-      return postgresCursors(database, watch);
-    },
+    writer: (watch) => postgresWriter(database, watch),
+    cursors: (watch) => postgresCursors(database, watch),
     watch(watch) {
       mapperWatch = watch;
     },

@@ -1,27 +1,23 @@
 import type { RequestEntityManager } from '../../database/mapper.ts';
 import type { Connections, MemoryDatabase, RowSteps } from '../dialect.ts';
+import { sqliteCursors } from './cursors.ts';
+import { sqliteExecutor } from './executor.ts';
+import { keepingCounts } from './kept-counts.ts';
 import type { SqliteFileDialect } from './kysely-dialect.ts';
+import { sqliteWriter } from './writer.ts';
 
 /** Connections to a SQLite database, which all belong to the Kysely dialect of the mapper. */
 export function sqliteConnections(kysely: SqliteFileDialect): Connections {
   return Object.freeze<Connections>({
     inProcess: true,
     remedy: 'check app_main.database.url, and that its directory can be written',
-    async executor(watch) {
-      const { sqliteExecutor } = await import('./executor.ts');
-      const { keepingCounts } = await import('./kept-counts.ts');
+    executor(watch) {
       const executor = sqliteExecutor(kysely, watch);
       // a database in memory has one connection, and SQLite does not report its own commits to it
       return kysely.file === null ? executor : keepingCounts(executor, kysely);
     },
-    async writer(watch) {
-      const { sqliteWriter } = await import('./writer.ts');
-      return sqliteWriter(kysely, watch);
-    },
-    async cursors(watch) {
-      const { sqliteCursors } = await import('./cursors.ts');
-      return sqliteCursors(kysely, watch);
-    },
+    writer: (watch) => sqliteWriter(kysely, watch),
+    cursors: (watch) => sqliteCursors(kysely, watch),
     watch: (watch) => kysely.watch(watch),
     pool: () => null,
     // a database in memory has one connection: an open transaction would hold up everybody else
