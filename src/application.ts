@@ -76,11 +76,8 @@ export interface Application {
   readonly onStatement: OnStatement | undefined;
 }
 
-interface Written {
-  readonly source: Source;
-  readonly catalog: Catalog;
+interface Written extends Pick<Application, 'source' | 'catalog' | 'seed'> {
   readonly faults: readonly ModuleFault[];
-  readonly seed: ((em: EntityManager) => unknown) | null;
 }
 
 /** Puts another database in place of the one that an application declares. */

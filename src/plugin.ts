@@ -148,33 +148,31 @@ export async function mountApplication(
 }
 
 /**
- * The hook that finds out who is calling. Most know it at once, and then nobody waits. Whatever is thrown reaches Fastify as a
- * rejection: to call back with nothing would be to let the caller pass.
+ * The hook that authenticates callers. If the authenticators return at once, the request does not wait. Errors reach Fastify as
+ * rejections: a callback without an error would admit the caller.
  */
 function authentication(
   find: Find,
   onWrong: ((request: FastifyRequest, error: unknown) => unknown) | null,
 ): onRequestHookHandler {
-  if (onWrong) {
-    const authenticate = authentication(find, null);
-    return function counted(request, reply, done) {
-      return (authenticate.call(this, request, reply, done) as Promise<unknown> | undefined)?.catch((error: unknown) => {
-        throw onWrong(request, error);
-      });
-    };
-  }
+  const accept = (request: FastifyRequest, user: User | null) => {
+    (request as { user?: unknown }).user = user;
+  };
+  const fail = (request: FastifyRequest, error: unknown) => Promise.reject(onWrong ? onWrong(request, error) : error);
   return (request, _reply, done) => {
-    const accept = (user: User | null) => {
-      (request as { user?: unknown }).user = user;
-    };
     let found: User | null | Promise<User | null>;
     try {
       found = find(request as ApiRequest);
     } catch (error) {
-      return Promise.reject(error);
+      return fail(request, error);
     }
-    if (isPromiseLike(found)) return found.then(accept);
-    accept(found);
+    if (isPromiseLike(found)) {
+      return found.then(
+        (user) => accept(request, user),
+        (error: unknown) => fail(request, error),
+      );
+    }
+    accept(request, found);
     done();
     return undefined;
   };

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, type FastifyServerOptions } from 'fastify';
 import type { Observer } from './actions/start/observer.ts';
 import { type Application, type ApplicationOptions, loadApplication } from './application.ts';
-import type { HealthDeclaration, MetricsDeclaration, ServerDeclaration } from './declaration/types.ts';
+import type { HealthDeclaration, ServerDeclaration } from './declaration/types.ts';
 import { tellsOfItself } from './openapi/places.ts';
 import { type Mounted, mountApplication } from './plugin.ts';
 import { problemDocument, problemType, STATUS_CODES, toProblem } from './response/problem-document.ts';
@@ -12,7 +12,6 @@ import { targetOf } from './response/request-target.ts';
 import { sendProblem } from './response/send-problem.ts';
 import { allowedMethods } from './route/match.ts';
 import { safelyLogging } from './telemetry/logger.ts';
-import type { Metrics } from './telemetry/metrics.ts';
 import { type SharedMetrics, type Telemetry, tracingOf, watchServer } from './telemetry/telemetry.ts';
 import { Gate, type GateOptions, keepGate } from './traffic/gate.ts';
 import { mountHealth } from './traffic/health.ts';
@@ -83,7 +82,15 @@ export async function serverOf(
     const gate = gateBefore(app, application, { ids, watch: watching.watch }, () => mounted?.statementsUnderWay() ?? 0);
     await app.register(async (scope) => {
       mounted = await mountApplication(scope, application, { alone: true, observer, ...watching });
-      if (metrics) await tellMetrics(scope, server, metrics, mounted, gate, sharedMetrics);
+      if (!metrics || !server.metrics) return;
+      const { path, role } = server.metrics;
+      metrics.addGauges(gate, mounted);
+      metrics.mount(
+        scope,
+        path,
+        mounted.guardFor(role === null ? [] : [role]),
+        sharedMetrics?.share(() => metrics.report()),
+      );
     });
     const answers = databaseProbe({ rows: (...given) => (mounted as Mounted).executor.rows(...given) });
     const health = ownHealth(application);
@@ -153,26 +160,6 @@ function exempt({ health: { live, ready }, metrics }: ServerDeclaration): (url: 
     const { path } = targetOf(url);
     return path === live || path === ready || path === metrics?.path;
   };
-}
-
-async function tellMetrics(
-  scope: FastifyInstance,
-  { metrics: declared }: ServerDeclaration,
-  metrics: Metrics,
-  mounted: Mounted,
-  gate: Gate,
-  shared: SharedMetrics | undefined,
-): Promise<void> {
-  const { path, role } = declared as MetricsDeclaration;
-  const { mountMetrics } = await import('./telemetry/metrics.ts');
-  metrics.addGauges({
-    inFlight: () => gate.inFlight,
-    isBusy: () => gate.isBusy,
-    statementsUnderWay: mounted.statementsUnderWay,
-    connections: mounted.connections,
-  });
-  const gather = shared ? shared.share(() => metrics.report()) : () => metrics.text();
-  mountMetrics(scope, path, mounted.guardFor(role === null ? [] : [role]), gather);
 }
 
 /** Fastify has a server for each address that "localhost" stands for. */

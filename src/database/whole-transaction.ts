@@ -60,13 +60,14 @@ export class WholeTransaction {
 function joinTransactions(em: RequestEntityManager): void {
   const { begin, commit, flush, rollback } = em;
   const outer: Context[] = [];
+  const enter = async (options: object = {}) => {
+    const ctx = em.getTransactionContext();
+    await begin.call(em, { ...options, ctx } as never);
+    outer.push(ctx);
+  };
   const leave = () => em.setTransactionContext(outer.pop() as NonNullable<Context>);
   Object.assign(em, {
-    async begin(options: object = {}) {
-      const ctx = em.getTransactionContext();
-      await begin.call(em, { ...options, ctx } as never);
-      outer.push(ctx);
-    },
+    begin: enter,
     async commit() {
       if (outer.length === 0) throw new Error('there is no transaction to commit: none was begun');
       await commit.call(em);
@@ -83,9 +84,7 @@ function joinTransactions(em: RequestEntityManager): void {
     // what fails is undone, and whoever handles the failure can go on, as with a flush that is a transaction by itself
     async flush() {
       if (outer.length > 0) return flush.call(em);
-      const ctx = em.getTransactionContext();
-      await begin.call(em, { ctx } as never);
-      outer.push(ctx);
+      await enter();
       try {
         await commit.call(em);
       } catch (error) {

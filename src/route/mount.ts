@@ -119,7 +119,7 @@ function register(record: RouteRecord, route: () => void): void {
 /** Lets the host tell why none of the records answers a request. */
 function explainMisses(app: FastifyInstance, records: readonly RouteRecord[]): void {
   const rules: PathRules = app.initialConfig.routerOptions ?? {};
-  const missOf = ({ method, url }: FastifyRequest) => missProblem(records, method, url, { rules });
+  const missOf = (request: FastifyRequest) => missProblem(records, request, request.url, rules);
   // In a hook, because a body must not be read, let alone refused, where there is nothing to send it to.
   app.addHook('onRequest', (request, _, done) => (request.is404 ? done(missOf(request)) : done()));
   app.setNotFoundHandler((request) => {
@@ -142,7 +142,7 @@ function mountFallbacks(
   const classify = async (request: FastifyRequest, reply: FastifyReply) => {
     const path = withoutPrefix(request.url, prefixLength, rules);
     const match = findMatch(records, request.method, path, rules);
-    if (match === null) throw missProblem(records, request.method, path, { rules, shown: request.url });
+    if (match === null) throw missProblem(records, request, path, rules);
     // The router prefers this route to one with a placeholder in place of a static segment of the base path.
     const { '*': _, ...outer } = request.params as Record<string, string>;
     request.params = Object.assign(Object.create(null), outer, match.params);
@@ -184,12 +184,7 @@ function* fallbacks(records: readonly RouteRecord[]): Generator<{ readonly shape
 }
 
 /** The answer to a request that no record answers. */
-function missProblem(
-  records: readonly RouteRecord[],
-  method: string,
-  path: string,
-  { rules = {}, shown = path }: { rules?: PathRules; shown?: string } = {},
-): Problem {
+function missProblem(records: readonly RouteRecord[], { method, url }: FastifyRequest, path: string, rules: PathRules): Problem {
   const miss = classifyMiss(records, method, path, rules);
   if (miss.kind === 'method') {
     const allowed = miss.allowed.join(', ');
@@ -199,7 +194,7 @@ function missProblem(
     const given = miss.format === '' ? 'no format' : `the unknown format "${shorten(miss.format)}"`;
     return problem('unknown_format', { given, allowed: miss.known.map((format) => `.${format}`).join(', ') });
   }
-  return problem('not_found', { path: shorten(withoutQuery(shown)) });
+  return problem('not_found', { path: shorten(withoutQuery(url)) });
 }
 
 function shorten(text: string): string {

@@ -5,6 +5,7 @@ import type { Guard } from '../access/guard.ts';
 import type { User } from '../access/user.ts';
 import type { ConnectionCounts } from '../database/executor.ts';
 import type { StatementWatch } from '../database/statement-watch.ts';
+import type { Gate } from '../traffic/gate.ts';
 import { RequestMetrics } from './request-metrics.ts';
 
 /** The metrics of one process, as they are sent to another. */
@@ -16,10 +17,8 @@ const buckets = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.0
 /** Milliseconds between two samples of the event loop. */
 const resolution = 20;
 
-/** What is read at each scrape. */
-interface Gauges {
-  inFlight(): number;
-  isBusy(): boolean;
+/** What is read of the database at each scrape. */
+interface DatabaseGauges {
   statementsUnderWay(): number;
   connections(): ReadonlyMap<string, ConnectionCounts>;
 }
@@ -55,10 +54,6 @@ export class Metrics {
     this.#addProcess();
   }
 
-  text(): Promise<string> {
-    return this.#registry.metrics();
-  }
-
   report(): Promise<MetricsReport> {
     return this.#registry.getMetricsAsJSON();
   }
@@ -67,9 +62,9 @@ export class Metrics {
     this.#delay.disable();
   }
 
-  addGauges({ connections, inFlight, isBusy, statementsUnderWay }: Gauges): void {
-    this.#gauge('http_requests_in_flight', 'Requests that have no whole answer yet.', inFlight);
-    this.#gauge('http_busy', '1 while requests beyond busy_concurrent are turned away.', () => (isBusy() ? 1 : 0));
+  addGauges(gate: Pick<Gate, 'inFlight' | 'isBusy'>, { connections, statementsUnderWay }: DatabaseGauges): void {
+    this.#gauge('http_requests_in_flight', 'Requests that have no whole answer yet.', () => gate.inFlight);
+    this.#gauge('http_busy', '1 while requests beyond busy_concurrent are turned away.', () => Number(gate.isBusy));
     this.#gauge('db_statements_under_way', 'Statements that wait, for the database or to be sent to it.', statementsUnderWay);
     if (connections().size === 0) return;
     this.#gauges('db_connections', 'Open connections to the database, by what they are for.', ['pool', 'state'], () =>
@@ -131,18 +126,18 @@ export class Metrics {
     };
     const counter: Counter = new Counter({ name, help, registers: [this.#registry], collect });
   }
-}
 
-/** Serves the metrics to callers with the role. */
-export function mountMetrics(app: FastifyInstance, path: string, guard: Guard, gather: () => Promise<string>): void {
-  app.route({
-    method: ['GET', 'HEAD'],
-    url: path,
-    exposeHeadRoute: false,
-    async handler(request, reply) {
-      await guard.check(null, (request as { user?: User | null }).user ?? null, request);
-      const headers = { 'content-type': Registry.PROMETHEUS_CONTENT_TYPE, 'cache-control': 'no-store' };
-      return reply.headers(headers).send(await gather());
-    },
-  });
+  /** Serves the metrics of this process, or those that `gather` returns, to callers who pass the guard. */
+  mount(app: FastifyInstance, path: string, guard: Guard, gather = () => this.#registry.metrics()): void {
+    app.route({
+      method: ['GET', 'HEAD'],
+      url: path,
+      exposeHeadRoute: false,
+      async handler(request, reply) {
+        await guard.check(null, (request as { user?: User | null }).user ?? null, request);
+        const headers = { 'content-type': Registry.PROMETHEUS_CONTENT_TYPE, 'cache-control': 'no-store' };
+        return reply.headers(headers).send(await gather());
+      },
+    });
+  }
 }
