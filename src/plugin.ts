@@ -184,8 +184,8 @@ async function rateLimiterOf({ declaration, mapper }: Application, writer: Write
   if (server.rateLimit === null && apis.every(({ rateLimit }) => rateLimit === null)) return null;
   const { RateLimiter } = await import('./traffic/rate-limiter.ts');
   if (server.rateLimitStore === 'memory') return new RateLimiter(null);
-  const { RateTable } = await import('./database/rate-table.ts');
-  return new RateLimiter(new RateTable(mapper, writer));
+  const { createRateTable } = await import('./database/rate-table.ts');
+  return new RateLimiter(createRateTable(mapper, writer));
 }
 
 /** Who guesses credentials is turned away like who asks too often. */

@@ -1,9 +1,9 @@
 import { dialectOf } from '../dialect/dialect.ts';
 import type { Mapper, RequestEntityManager } from './mapper.ts';
-import { OwnTable } from './own-table.ts';
+import { ownTable } from './own-table.ts';
 
 /** Where the answers to requests with an `Idempotency-Key` are kept, in the database of the application. */
-export const answerTable = 'declarest_idempotency';
+const answerTable = 'declarest_idempotency';
 
 /** What makes the table, on either database. */
 const createAnswerTableSql: readonly string[] = Object.freeze([
@@ -25,19 +25,15 @@ const batch = 500;
 
 /** Keeps answers in the transaction of the change that they tell of. Times are milliseconds since 1970. */
 export class AnswerTable {
+  /** Whether the table exists. */
+  readonly isThere: () => Promise<boolean>;
   readonly #mapper: Mapper;
-  readonly #table: OwnTable;
   #cleansAt = 0;
 
-  /** @param makes Whether the table is made where it is missing. */
+  /** @param makes Whether the table is created if it is missing. */
   constructor(mapper: Mapper, makes: boolean) {
     this.#mapper = mapper;
-    this.#table = new OwnTable(mapper, answerTable, makes ? createAnswerTableSql : null);
-  }
-
-  /** Whether there is the table. */
-  isThere(): Promise<boolean> {
-    return this.#table.isThere();
+    this.isThere = ownTable(mapper, answerTable, makes ? createAnswerTableSql : null);
   }
 
   /** The answer that is kept under an id. */

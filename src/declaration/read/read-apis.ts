@@ -227,16 +227,13 @@ function regularExpressionProblem(source: string): string | null {
 }
 
 function checkAssociation(kind: Kind, single: boolean, value: WrittenAction, path: Path, report: Report): void {
-  const at = [...path, 'association'];
-  if (kind !== 'custom')
-    report.add(at, '"association" belongs to a custom action, not to a default one; choose another action name', 'key');
-  else if (!single) report.add(at, '"association" needs the id of an entity: leave out "single-collection: collection"', 'key');
-  if (value.controller_action !== null) {
-    report.add(at, '"association" and "controller_action" exclude each other; leave one of them out', 'key');
-  }
+  const refuse = (message: string) => report.add([...path, 'association'], `"association" ${message}`, 'key');
+  if (kind !== 'custom') refuse('belongs to a custom action, not to a default one; choose another action name');
+  else if (!single) refuse('needs the id of an entity: leave out "single-collection: collection"');
+  if (value.controller_action !== null) refuse('and "controller_action" exclude each other; leave one of them out');
 }
 
-/** What is supplied is known; only what a handler takes and gives is worth a word. */
+/** Declarest knows the bodies and results of its own handlers; only those of the application's handlers can be declared. */
 function checkHandled(
   name: string,
   kind: Kind,
@@ -245,20 +242,12 @@ function checkHandled(
   report: Report,
 ): void {
   const isSupplied = kind !== 'custom' && handler === null;
-  if (result !== null && isSupplied)
-    report.add(
-      [...path, 'result'],
-      `what ${name} gives is known; "result" belongs to an action with a handler of your own`,
-      'key',
-    );
+  const refuse = (key: 'body' | 'result', message: string) => report.add([...path, key], message, 'key');
+  const elsewhere = 'belongs to an action with a handler of your own';
+  if (result !== null && isSupplied) refuse('result', `what ${name} gives is known; "result" ${elsewhere}`);
   if (body === null) return;
-  const at = [...path, 'body'];
   if (isSupplied || association)
-    report.add(
-      at,
-      `what ${association ? 'an association' : name} takes is known; "body" belongs to an action with a handler of your own`,
-      'key',
-    );
+    refuse('body', `what ${association ? 'an association' : name} takes is known; "body" ${elsewhere}`);
   else if (methods && !methods.POST && !methods.PUT && !methods.PATCH && !methods.DELETE)
-    report.add(at, '"body" needs a method that has one: POST, PUT, PATCH or DELETE', 'key');
+    refuse('body', '"body" needs a method that has one: POST, PUT, PATCH or DELETE');
 }

@@ -5,7 +5,7 @@ import type { DatabaseDeclaration } from '../../declaration/types.ts';
 import type { Connections, RowSteps } from '../dialect.ts';
 import { postgresCursors } from './cursors.ts';
 import { postgresExecutor } from './executor.ts';
-import { type Pool, reclaimLost, watchClients, watchPool } from './pool-watch.ts';
+import { type Pool, watchPool } from './pool-watch.ts';
 import { postgresWriter } from './writer.ts';
 
 /** Connections to a PostgreSQL server: the pool of the mapper, and those for compiled statements. */
@@ -38,9 +38,7 @@ export function postgresConnections(database: DatabaseDeclaration): {
     connections,
     onPoolCreated(created) {
       pool = created;
-      watchPool(created, database);
-      reclaimLost(created);
-      watchClients(created, () => mapperWatch);
+      watchPool(created, database, () => mapperWatch);
     },
   };
 }

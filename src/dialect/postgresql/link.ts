@@ -5,7 +5,7 @@ import type { StatementWatch } from '../../database/statement-watch.ts';
 import { closedError, lostError } from '../../database/unavailable.ts';
 import type { DatabaseDeclaration } from '../../declaration/types.ts';
 import { RowsQuery } from './rows-query.ts';
-import { SilenceWatch } from './silence.ts';
+import { watchSilence } from './silence.ts';
 
 /** Statements that a connection keeps prepared; those beyond are parsed each time. */
 const keptStatements = 1000;
@@ -27,7 +27,7 @@ export class PostgresLink {
   readonly #keepsStatements: boolean;
   readonly #prepared = new Set<string>();
   readonly #connected: Promise<unknown>;
-  readonly #silence: SilenceWatch;
+  readonly #watchSilence: (client: pg.Client) => void;
   readonly #answered: Answered;
   #isOpen = false;
   #isEnding = false;
@@ -38,7 +38,7 @@ export class PostgresLink {
     this.#answered = answered;
     const { connectTimeout, preparedStatements, readOnly, statementTimeout, url } = database;
     this.#keepsStatements = preparedStatements;
-    this.#silence = new SilenceWatch(database);
+    this.#watchSilence = watchSilence(database);
     this.#client = new pg.Client({
       // a pooler that cannot have prepared statements does not take settings either
       connectionString: withSettings(url, [preparedStatements && settings, readOnly && '-c default_transaction_read_only=on']),
@@ -97,7 +97,7 @@ export class PostgresLink {
       reject(closedError());
       return;
     }
-    if (this.pending === 1) this.#silence.watch(this.#client);
+    if (this.pending === 1) this.#watchSilence(this.#client);
     const sentAt = performance.now();
     const settle = (error: Error | null, rows: unknown[][]) => {
       const now = performance.now();

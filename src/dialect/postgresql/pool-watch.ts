@@ -1,6 +1,6 @@
 import { awaited, type StatementWatch, timed } from '../../database/statement-watch.ts';
 import type { DatabaseDeclaration } from '../../declaration/types.ts';
-import { SilenceWatch } from './silence.ts';
+import { watchSilence } from './silence.ts';
 
 /** What we need to know of a pool of `pg`, which is loaded only where it is used. */
 export interface Pool {
@@ -21,47 +21,40 @@ interface Client {
 /** Milliseconds after which a client whose connection has ended is taken back from a holder that did not release it. */
 const releaseDelay = 500;
 
-/** Takes lost connections back from transactions: Kysely releases a connection after a rollback, and not after one that failed. */
-export function reclaimLost(pool: Pool): void {
+/**
+ * Watches the connections of a pool. Those on which the server does not respond are cut, and the pool opens others. Lost ones are taken
+ * back from transactions: Kysely releases a connection after a rollback, and not after one that failed.
+ */
+export function watchPool(pool: Pool, database: DatabaseDeclaration, watchOf: () => StatementWatch | undefined): void {
   const held = new Set<Client>();
   const known = new WeakSet<Client>();
+  const watched = new WeakSet<Client>();
+  const reclaim = (client: Client) => {
+    if (held.has(client)) client.release?.(new Error('the connection was lost'));
+  };
+  pool.on('acquire', watchSilence(database));
   pool.on('acquire', (client) => {
     held.add(client);
-    if (known.has(client)) return;
+    if (!known.has(client)) client.once('end', () => setTimeout(reclaim, releaseDelay, client).unref());
     known.add(client);
-    client.once('end', () => {
-      setTimeout(() => {
-        if (held.has(client)) client.release?.(new Error('the connection was lost'));
-      }, releaseDelay).unref();
-    });
+    const watch = watchOf();
+    if (watch && !watched.has(client)) watchStatements(client, watch);
+    if (watch) watched.add(client);
   });
   pool.on('release', (_error, client) => held.delete(client));
   pool.on('remove', (client) => held.delete(client));
 }
 
-/** Cuts connections of a pool on which the server does not answer any more; the pool opens others. */
-export function watchPool(pool: Pool, database: DatabaseDeclaration): void {
-  const silence = new SilenceWatch(database);
-  pool.on('acquire', (client) => silence.watch(client));
-}
-
-/** Watches what is sent over the connections of a pool, from the first use of each on after there is somebody who watches. */
-export function watchClients(pool: Pool, watchOf: () => StatementWatch | undefined): void {
-  const known = new WeakSet<Client>();
-  pool.on('acquire', (client) => {
-    const watch = watchOf();
-    if (!watch || known.has(client)) return;
-    known.add(client);
-    const { query } = client;
-    client.query = (...args) => {
-      const [first] = args;
-      const text = typeof first === 'string' ? first : (first as { text?: unknown } | undefined)?.text;
-      const calledBack =
-        typeof args.at(-1) === 'function' || typeof (first as { submit?: unknown } | undefined)?.submit === 'function';
-      const send = () => query.apply(client, args) as Promise<unknown>;
-      // who does not wait for a promise is somebody with a cursor of their own
-      if (typeof text !== 'string' || calledBack) return send();
-      return awaited(watch, text, () => timed(watch, send));
-    };
-  });
+function watchStatements(client: Client, watch: StatementWatch): void {
+  const { query } = client;
+  client.query = (...args) => {
+    const [first] = args;
+    const text = typeof first === 'string' ? first : (first as { text?: unknown } | undefined)?.text;
+    const calledBack =
+      typeof args.at(-1) === 'function' || typeof (first as { submit?: unknown } | undefined)?.submit === 'function';
+    const send = () => query.apply(client, args) as Promise<unknown>;
+    // a caller that does not await a promise has a cursor of its own
+    if (typeof text !== 'string' || calledBack) return send();
+    return awaited(watch, text, () => timed(watch, send));
+  };
 }
