@@ -14,16 +14,20 @@ export interface ConnectionCounts {
   readonly waiting: number;
 }
 
-/** Sends compiled statements and gives their rows as arrays of columns. */
-export interface Executor {
+/** Sends compiled statements over connections of its own. */
+export interface Sender {
+  /** Statements that wait, for the database or to be sent to it. */
+  underWay(): number;
+  /** Absent if the database needs no connections. */
+  connections?(): ConnectionCounts;
+  close(): Promise<void>;
+}
+
+/** Reads rows as arrays of columns. */
+export interface Executor extends Sender {
   /** `text`: every value is text, as the server writes it; `native`: as Node's SQLite gives it. */
   readonly format: 'text' | 'native';
   rows(statement: Statement, parameters: readonly unknown[]): Promise<unknown[][]>;
-  /** Statements that wait, for the database or to be sent to it. */
-  underWay(): number;
-  /** Absent where the database needs no connections. */
-  connections?(): ConnectionCounts;
-  close(): Promise<void>;
 }
 
 interface Shared {

@@ -26,15 +26,7 @@ export class Journey {
   }
 }
 
-const journeyKey = Symbol('journey');
-
-export function journeyOf(request: FastifyRequest): Journey | undefined {
-  return (request as { [journeyKey]?: Journey })[journeyKey];
-}
-
-export function setJourney(request: FastifyRequest): void {
-  (request as { [journeyKey]?: Journey })[journeyKey] = new Journey();
-}
+export const journeys = new WeakMap<FastifyRequest, Journey>();
 
 /** The journey of the request that the running code belongs to. */
 export const currentJourney = new AsyncLocalStorage<Journey>();

@@ -1,7 +1,7 @@
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';
 import type { AccessWatch } from '../access/access-watch.ts';
 import type { StatementWatch } from '../database/statement-watch.ts';
-import { currentJourney, type Journey, journeyOf, setJourney } from './journey.ts';
+import { currentJourney, Journey, journeys } from './journey.ts';
 import type { Tracing } from './tracing.ts';
 
 /** Follows every request of a server through its phases, and reports them in `Server-Timing`, in spans, or both. */
@@ -11,18 +11,18 @@ export function followPhases(
   tracing: Tracing | null,
 ): { readonly access: AccessWatch; readonly waits: NonNullable<StatementWatch['waits']> } {
   const follow: onRequestHookHandler = (request, _reply, done) => {
-    const journey = journeyOf(request);
+    const journey = journeys.get(request);
     if (!journey) return done();
     currentJourney.run(journey, () => (tracing ? tracing.within(request, journey, done) : done()));
   };
   app.addHook('onRequest', function start(request, reply, done) {
-    setJourney(request);
+    journeys.set(request, new Journey());
     follow.call(this, request, reply, done);
   });
   // the socket emits a body outside of the context in which its request was received
   app.addHook('preValidation', follow);
   app.addHook('onSend', (request, reply, _payload, done) => {
-    const journey = journeyOf(request);
+    const journey = journeys.get(request);
     if (journey && timing) reply.header('server-timing', timesOf(journey, performance.now()));
     if (journey) tracing?.serialized(journey);
     done();

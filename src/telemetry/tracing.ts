@@ -7,7 +7,7 @@ import { dialectName } from '../dialect/address.ts';
 import type { Problem } from '../errors.ts';
 import { loggableError } from '../response/loggable-error.ts';
 import type { TrafficWatch } from '../traffic/gate.ts';
-import { currentJourney, type Journey, journeyOf } from './journey.ts';
+import { currentJourney, type Journey, journeys } from './journey.ts';
 import { shownPath } from './logger.ts';
 import { operationOf, withPlaceholders } from './query-text.ts';
 import { knownMethods, requestOf, routeOf, unknownRoute } from './seen-requests.ts';
@@ -68,7 +68,7 @@ export class Tracing implements TrafficWatch {
 
   closed: TrafficWatch['closed'] = (response) => {
     const request = requestOf(response);
-    const journey = request && journeyOf(request);
+    const journey = request && journeys.get(request);
     const traced = journey && this.#traced.get(journey);
     if (!traced?.isOwn) return;
     const { span } = traced;
