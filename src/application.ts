@@ -54,13 +54,13 @@ interface CommonOptions {
   readonly databaseUrl?: string;
   /** Sees every statement that is sent to the database: its text, and its parameters apart. */
   readonly onStatement?: OnStatement;
-  /** False: every read and write goes through entities, as those do that need one. For comparison. */
+  /** False: every read and write goes through entities. For comparison. */
   readonly compiledReads?: boolean;
 }
 
 export type ApplicationOptions = DirectoryOptions | CodeOptions;
 
-/** An application whose declaration was read and found right. Nothing of it runs yet. */
+/** An application with a valid declaration. Nothing of it runs yet. */
 export interface Application {
   readonly directory: string;
   readonly production: boolean;
@@ -144,7 +144,7 @@ export async function loadApplication(
   });
 }
 
-/** What may be read of the metrics is declared like what may be read of anything else. */
+/** Checks the role and the path of the metrics. */
 function checkMetrics(
   { openapi, server: { health, metrics }, security }: Declaration,
   voters: VoterRegistry,
@@ -165,7 +165,7 @@ export function declaresBodies({ apis }: Pick<Declaration, 'apis'>): boolean {
   return apis.some(({ actions }) => actions.some(({ body }) => body !== null));
 }
 
-/** Whether what a route's name and path are made of was found right: else they are a stopgap, and say nothing. */
+/** Whether the parts of a route's name and path are right; otherwise both are made up. */
 function isSound({ api, action }: RouteRecord, report: Report): boolean {
   const parts = [
     ...['name', 'base_path'].map((key) => [...(api?.path ?? []), key]),
@@ -229,7 +229,7 @@ async function discover(
   }
 }
 
-/** Every route, as the route-loading services that the routing configuration names give them. */
+/** The routes of all route-loading services in the routing configuration. */
 async function loadRoutes(declaration: Declaration, catalog: Catalog, report: Report): Promise<readonly RouteRecord[]> {
   const crud = { load: () => recordsOf(declaration) };
   const services = new Map<string, unknown>([
@@ -252,7 +252,7 @@ async function loadRoutes(declaration: Declaration, catalog: Catalog, report: Re
       report.add([...entry.path, 'resource'], `${entry.service}:${entry.method} failed: ${(error as Error)?.message ?? error}`);
     }
   }
-  // without its entry the application does not start, and what is wrong with its routes is told all the same
+  // without its entry the application does not start, but errors of its routes are reported as well
   if (!declaration.routes.some(({ service }) => service === crudLoader.service)) records.push(...crud.load());
   return Object.freeze(records);
 }
@@ -274,7 +274,7 @@ function definitionsOf(loaded: unknown, entry: RouteEntry, { formats }: Declarat
   });
 }
 
-/** What is wrong with a route that a service gave. A role that would not be read must not leave the route open. */
+/** What is wrong with the route of a service. A role that cannot be read must not leave the route open. */
 function definitionTrouble(given: unknown): string | null {
   const { name, path, methods, roles, requirements, description, hidden, handler } = (given ?? {}) as Partial<
     Record<keyof RouteDefinition, unknown>

@@ -4,7 +4,6 @@ import { type AccessWatch, watchedCall } from './access/access-watch.ts';
 import { ApiKeyAuthenticator } from './access/api-keys.ts';
 import { type Authenticator, authenticateWith, challengeOf, isAuthenticatorClass } from './access/authenticator.ts';
 import { compileGuard, type Guard } from './access/guard.ts';
-import type { Surroundings } from './access/jwt-keys.ts';
 import type { ApiRequest, User } from './access/user.ts';
 import { isBound } from './actions/precondition.ts';
 import type { BodyCheck } from './actions/start/body-check.ts';
@@ -22,7 +21,7 @@ import { prepareDatabase } from './database/prepare-database.ts';
 import { isPromiseLike } from './database/promise-like.ts';
 import type { StatementWatch } from './database/statement-watch.ts';
 import type { Writer } from './database/writer.ts';
-import type { ActionDeclaration, JwtDeclaration, RateLimitDeclaration } from './declaration/types.ts';
+import type { ActionDeclaration, RateLimitDeclaration } from './declaration/types.ts';
 import { dialectOf } from './dialect/dialect.ts';
 import { Problem, problem } from './errors.ts';
 import { addSearchIndexes } from './query/list/search-index.ts';
@@ -46,27 +45,27 @@ export const declarest: FastifyPluginAsync<ApplicationOptions> = async (app, opt
   const tracing = await tracingOf(application.directory, application.declaration.database.url);
   const watching = tracing && { access: tracing.access, statements: { waits: tracing.waits }, onProblem: tracing.problem };
   await mountApplication(app, application, watching ?? {});
-  // the server is someone else's, who may have pages of their own there
+  // the host may have pages of its own there
   if (!application.declaration.openapi.enabled) return;
   const { mountDescription } = await import('./openapi/mount.ts');
   mountDescription(app, application, null);
 };
 
-/** Told of every application that is mounted for callers: `{ app, application, alone }`. For tools that look on, such as our own tests. */
+/** Publishes every application that is mounted for callers: `{ app, application, alone }`. For tools such as our own tests. */
 const mountings = channel('declarest.mounted');
 
 export interface Mounted {
   readonly executor: Executor;
-  /** What checks roles for something else that is mounted beside it. */
+  /** Checks roles for further routes, such as the metrics. */
   guardFor(roles: readonly string[]): Guard;
   /** Statements that wait, for the database or to be sent to it. */
   statementsUnderWay(): number;
-  /** By what they are for; none where the database needs none. */
+  /** By their purpose; empty if the database needs no connections. */
   connections(): ReadonlyMap<string, ConnectionCounts>;
 }
 
 export interface MountingOptions {
-  /** Whether it answers for every path there is. */
+  /** Whether the host has no other routes. */
   readonly alone?: boolean;
   readonly observer?: Observer | undefined;
   readonly access?: AccessWatch | undefined;
@@ -84,7 +83,7 @@ export async function mountApplication(
   try {
     await prepareDatabase(mapper, declaration.database, seed, addSearchIndexes(mapper, declaration.apis));
   } catch (error) {
-    // nobody else would close what was opened for an application that does not start
+    // an application that does not start has no onClose hook
     await mapper.close().catch(() => undefined);
     throw error;
   }
@@ -178,7 +177,7 @@ function authentication(
   };
 }
 
-/** What counts requests is loaded where a limit is declared. */
+/** Loads the rate limiter if a limit is declared. */
 async function rateLimiterOf({ declaration, mapper }: Application, writer: Writer): Promise<RateLimiter | null> {
   const { apis, server } = declaration;
   if (server.rateLimit === null && apis.every(({ rateLimit }) => rateLimit === null)) return null;
@@ -188,7 +187,7 @@ async function rateLimiterOf({ declaration, mapper }: Application, writer: Write
   return new RateLimiter(createRateTable(mapper, writer));
 }
 
-/** Who guesses credentials is turned away like who asks too often. */
+/** Wrong credentials are rejected like too many requests. */
 function wrongCredentials(limiter: RateLimiter, limit: RateLimitDeclaration | null) {
   if (limit === null) return null;
   return (request: FastifyRequest, error: unknown) =>
@@ -201,29 +200,26 @@ async function authenticatorsOf({
   directory,
   production,
 }: Application): Promise<Authenticator[]> {
+  const found: Authenticator[] = [];
+  if (security.jwt) {
+    // loaded only if tokens are accepted
+    const { JwtAuthenticator } = await import('./access/jwt.ts');
+    const { loadJwtKeys } = await import('./access/jwt-keys.ts');
+    found.push(new JwtAuthenticator(security.jwt, await loadJwtKeys(security.jwt, { directory, production })));
+  }
+  if (security.apiKeys.length > 0) found.push(new ApiKeyAuthenticator(security.apiKeys));
   const own = security.authenticator ? [security.authenticator] : catalog.authenticators;
-  return [
-    ...(security.jwt ? [await jwtAuthenticator(security.jwt, { directory, production })] : []),
-    ...(security.apiKeys.length > 0 ? [new ApiKeyAuthenticator(security.apiKeys)] : []),
-    ...instancesOf(own, isAuthenticatorClass),
-  ];
+  return [...found, ...instancesOf(own, isAuthenticatorClass)];
 }
 
-/** What looks into bodies is loaded where some are declared. */
+/** Loads the checks of bodies if some are declared. */
 async function bodyChecksOf(application: Application): Promise<ReadonlyMap<ActionDeclaration, BodyCheck>> {
   if (!declaresBodies(application.declaration)) return new Map();
   const { bodyChecks } = await import('./openapi/declared-bodies.ts');
   return bodyChecks(application);
 }
 
-/** What checks tokens is loaded where there are any. */
-async function jwtAuthenticator(declaration: JwtDeclaration, surroundings: Surroundings): Promise<Authenticator> {
-  const { JwtAuthenticator } = await import('./access/jwt.ts');
-  const { loadJwtKeys } = await import('./access/jwt-keys.ts');
-  return new JwtAuthenticator(declaration, await loadJwtKeys(declaration, surroundings));
-}
-
-/** Every error becomes a problem document; what is our own fault is logged and not told. */
+/** Turns every error into a problem document. Server errors are logged, and the response has no details of them. */
 function answerErrors(
   app: FastifyInstance,
   { mapper, declaration }: Application,
@@ -238,13 +234,13 @@ function answerErrors(
         ? error
         : (conflictOf(error, request as ApiRequest, mapper) ?? toProblem(error, declaration.server.bodyLimit));
     onProblem?.(found);
-    // says how to authenticate, also where code of the application did not think of it
+    // a 401 needs a challenge, also if code of the application threw it without one
     if (found.status === 401) reply.header('www-authenticate', challenge);
     return sendProblem(found, request, reply);
   });
 }
 
-/** What somebody else was first with, to whom that is a conflict, and to whom what they asked for does not hold any more. */
+/** A concurrent change is a conflict, or with a precondition a failed one. */
 function conflictOf(error: unknown, request: ApiRequest, mapper: Mapper): Problem | null {
   const found = conflictProblem(error, mapper);
   if (found?.code !== 'conflict_version' || !isBound(request)) return found;

@@ -29,9 +29,9 @@ export interface ServerParts {
   /** Sees the server before anything is mounted on it. */
   readonly prepare?: (app: FastifyInstance) => void;
   readonly observer?: Observer;
-  /** Whether answers tell what their time was spent on, whatever is declared; never in production. */
+  /** Whether responses have `Server-Timing`, whatever is declared; never in production. */
   readonly timing?: boolean;
-  /** Where several processes serve. */
+  /** Present if several processes serve. */
   readonly sharedMetrics?: SharedMetrics;
 }
 
@@ -45,7 +45,7 @@ export async function serverOf(
   const ids = server.requestIdHeader === null ? null : new RequestIds(server.requestIdHeader);
   let onProblem: Telemetry['onProblem'];
   const answer = (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
-    // an address that cannot be read has passed no hook
+    // a malformed address has passed no hook
     if (ids) reply.header(ids.header, request.id);
     const found = toProblem(error, bodyLimit);
     onProblem?.(found);
@@ -55,7 +55,7 @@ export async function serverOf(
     exposeHeadRoutes: false,
     // requirements are checked more exactly than Fastify's router does
     routerOptions: { allowUnsafeRegex: true },
-    // such as malformed percent-encoding, which no route is found for
+    // such as malformed percent-encoding
     frameworkErrors: answer,
     clientErrorHandler: (error, socket) => refuseConnection(error, socket, ids),
     ...(ids && { genReqId: (request: IncomingMessage) => ids.of(request) }),
@@ -66,7 +66,7 @@ export async function serverOf(
     ...safelyLogging(fastify, application.declaration),
   });
   app.setErrorHandler(answer);
-  if (ids) tellIds(app, ids);
+  if (ids) sendIds(app, ids);
   prepare?.(app);
   try {
     let mounted: Mounted | undefined;
@@ -107,15 +107,15 @@ export async function serverOf(
   return app;
 }
 
-/** Every answer of the server tells what its request is called. */
-function tellIds(app: FastifyInstance, { header }: RequestIds): void {
+/** Sends the id of the request with every response. */
+function sendIds(app: FastifyInstance, { header }: RequestIds): void {
   app.addHook('onRequest', (request, reply, done) => {
     reply.header(header, request.id);
     done();
   });
 }
 
-/** Node looks after these itself, every now and then. */
+/** Limits that Node enforces. */
 function timeLimits({ headerLimit, headerTimeout, keepAliveTimeout, requestTimeout }: ServerDeclaration) {
   // a request cannot take less time than its headers
   const whole = Math.max(requestTimeout, headerTimeout);
@@ -131,7 +131,7 @@ function timeLimits({ headerLimit, headerTimeout, keepAliveTimeout, requestTimeo
   };
 }
 
-/** Puts a gate before all that a server does; it is there for every address that the server listens on. */
+/** Puts a gate before the server, on every address that it listens on. */
 function gateBefore(
   app: FastifyInstance,
   { declaration }: Application,
@@ -154,7 +154,7 @@ function gateBefore(
   return gate;
 }
 
-/** Paths that are answered whatever else is going on, and that somebody asks for all the time. */
+/** Paths that are served under any load, and polled: health checks and metrics. */
 function exempt({ health: { live, ready }, metrics }: ServerDeclaration): (url: string) => boolean {
   return (url) => {
     const { path } = targetOf(url);
@@ -168,7 +168,7 @@ function furtherServers(app: FastifyInstance): readonly Server[] {
   return bindings ? ((app as unknown as Record<symbol, Server[]>)[bindings] ?? []) : [];
 }
 
-/** What the application answers itself stays its own. */
+/** The health checks, except at paths that a route of the application has. */
 function ownHealth({ declaration, records }: Application): HealthDeclaration {
   const free = (path: string | null) => (path !== null && allowedMethods(records, path).length === 0 ? path : null);
   const { live, ready } = declaration.server.health;
@@ -185,7 +185,7 @@ function compilersOnDemand() {
   };
 }
 
-/** Answers bytes that are no request: there is neither a request nor a reply to do it with. */
+/** Responds to bytes that are not a valid request, for which there is neither a request nor a reply. */
 function refuseConnection({ code }: { code?: unknown }, socket: Socket, ids: RequestIds | null): void {
   if (code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();

@@ -7,7 +7,7 @@ export interface Statement {
   readonly wide: boolean;
 }
 
-/** Connections of one kind: those that are open, those of them in use, and who waits for one. */
+/** Connections of one kind: open ones, those of them in use, and requests that wait for one. */
 export interface ConnectionCounts {
   readonly open: number;
   readonly used: number;

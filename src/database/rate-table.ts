@@ -4,16 +4,16 @@ import type { Mapper } from './mapper.ts';
 import { ownTable } from './own-table.ts';
 import type { Writer } from './writer.ts';
 
-/** Requests of a caller that were counted, and when counting begins anew, in milliseconds since 1970. */
+/** The counted requests of a caller, and when counting starts again, in milliseconds since 1970. */
 export interface Hits {
   readonly hits: number;
   readonly resetsAt: number;
 }
 
-/** What an application with several processes counts requests in. */
+/** The table in which several processes count requests. */
 const rateTable = 'declarest_rate_limit';
 
-/** What is in it is worth nothing after a crash. */
+/** Its rows need not survive a crash. */
 function createRateTableSql({ sql }: Dialect): string {
   return `create ${sql.scratchTable} if not exists ${rateTable} (caller varchar(64) primary key, hits integer not null, resets_at bigint not null)`;
 }

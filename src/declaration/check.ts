@@ -19,7 +19,7 @@ import type { Catalog, DescribedDeclaration, Path, StandardSchema } from './voca
 
 /**
  * Checks a value against a shape, reports all that is wrong with it, and fills in the defaults.
- * What is wrong counts as absent: its default where it has one, else undefined.
+ * A wrong value counts as absent: it becomes the default, or undefined without one.
  */
 export function check<T>(schema: Schema<T, unknown>, value: unknown, path: Path, context: CheckContext): T | undefined {
   return checkShape(schema, value, path, context) as T | undefined;
@@ -70,7 +70,7 @@ function checkShape(shape: Shape, value: unknown, path: Path, context: CheckCont
   }
 }
 
-/** Null: it is nothing of the kind; undefined: what is wrong was told. */
+/** Null: it describes nothing; undefined: it is wrong, and was reported. */
 function checkDescribed(
   { around }: ShapeOf<'described'>,
   value: unknown,
@@ -171,7 +171,7 @@ function checkObject(shape: ObjectShape, value: Mapping, path: Path, context: Ch
 }
 
 function defaultOf(key: Key, item: unknown, path: Path, context: CheckContext): unknown {
-  // Null survives `??` only where it was written and is allowed.
+  // Null survives `??` only if it was written and is allowed.
   if (item === null && key.shape.nullable) return null;
   return key.default === undefined ? undefined : checkShape(key.shape, key.default, path, context);
 }

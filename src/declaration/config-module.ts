@@ -12,7 +12,7 @@ export interface ConfigModule {
   readonly value: unknown;
 }
 
-/** A declaration written as a module, in the form that YAML files are read into; null, and an error, if it is no object. */
+/** A declaration written as a module, in the form that YAML files are read into; null, and an error, if it is not an object. */
 export function writtenModule({ file, text, value }: ConfigModule, errors: ReportedError[]): WrittenMapping | null {
   const written = writtenValue(value, 0, (offset) => placeAt(file, text, offset), text);
   if (isMapping(written)) return written;

@@ -72,7 +72,7 @@ export type Schema<Made, Given = Made> = Shape & Typed<Made, Given>;
 export type MadeBy<Typed> = Typed extends { readonly made?: () => infer Made } ? Made : never;
 export type GivenTo<Typed> = Typed extends { readonly given?: () => infer Given } ? Given : never;
 
-/** The entry that the reference shows: as part of the configuration where `active`, else as a comment. */
+/** The entry that the reference shows: as part of the configuration if `active`, else as a comment. */
 interface MapExample {
   readonly name: string;
   /** As written; without it the keys of the entry are shown. */
@@ -87,9 +87,9 @@ export interface Key<Made = unknown, Given = unknown, Required extends boolean =
   readonly doc: string;
   readonly required: Required;
   readonly default?: unknown;
-  /** The default in words, where it depends on something else. */
+  /** The default in words, if it depends on something else. */
   readonly defaultNote?: string;
-  /** What the reference shows, where that is not the default. */
+  /** What the reference shows, if not the default. */
   readonly shown?: unknown;
 }
 
@@ -180,7 +180,7 @@ export function either<A, B, GivenA, GivenB>(
   return { kind: 'either', nullable: false, expected: `${a.expected} or ${b.expected}`, options: [a, b], secret };
 }
 
-/** A key without which the declaration is refused; undefined where it was missing or wrong (and has been reported). */
+/** A key without which the declaration is refused; undefined if it is missing or wrong, which is reported. */
 export function required<Made, Given>(
   shape: Schema<Made, Given>,
   shown: unknown,
@@ -202,7 +202,7 @@ export function orNull<Made, Given>(
   return optional(nullable(shape), value, doc);
 }
 
-/** A key whose default depends on something else: undefined where it was not written. */
+/** A key whose default depends on something else: undefined if it was not written. */
 export function dependent<Made, Given>(
   shape: Schema<Made, Given>,
   shown: unknown,

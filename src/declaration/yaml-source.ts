@@ -64,7 +64,7 @@ function environmentName(env: NodeJS.ProcessEnv): string {
   return env.NODE_ENV === 'production' ? 'prod' : env.NODE_ENV === 'test' ? 'test' : 'dev';
 }
 
-/** What the files hold, by their names; null where there is no directory of them. */
+/** The contents of the files by their names; null if there is no directory. */
 function readFiles(dir: string, errors: ReportedError[]): { file: string; root: ReturnType<typeof parseYamlFile> }[] | null {
   let names: string[];
   try {

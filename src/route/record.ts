@@ -22,7 +22,7 @@ export interface RouteRecord {
   readonly single: boolean;
   readonly api: ApiDeclaration | null;
   readonly action: ActionDeclaration | null;
-  /** What an application's own route-loading service returned, where the route is not of an API. */
+  /** What a route-loading service of the application returned, if the route is not of an API. */
   readonly definition: RouteDefinition | null;
   readonly controller: string;
   readonly handler: string;
@@ -41,7 +41,7 @@ export interface RouteDefinition {
   readonly roles?: Readonly<Partial<Record<HttpMethod, string>>> | string;
   /** What it does, in Markdown. */
   readonly description?: string;
-  /** Whether the OpenAPI document says nothing of it. */
+  /** Whether it is left out of the OpenAPI document. */
   readonly hidden?: boolean;
   // Written as a method, so that a handler may narrow the request to Fastify's.
   handler(request: unknown, format: string): unknown;
@@ -75,7 +75,7 @@ function recordOf(api: ApiDeclaration, action: ActionDeclaration): RouteRecord {
   });
 }
 
-/** Whether callers are not told of a route. */
+/** Whether a route is left out of the OpenAPI document. */
 export function isHidden({ action, definition }: Pick<RouteRecord, 'action' | 'definition'>): boolean {
   return action?.hidden ?? definition?.hidden ?? false;
 }

@@ -6,7 +6,7 @@ import type { User } from '../access/user.ts';
 import type { ConnectionCounts } from '../database/executor.ts';
 import type { StatementWatch } from '../database/statement-watch.ts';
 import type { Gate } from '../traffic/gate.ts';
-import { RequestMetrics } from './request-metrics.ts';
+import { requestMetrics } from './request-metrics.ts';
 
 /** The metrics of one process, as they are sent to another. */
 export type MetricsReport = Awaited<ReturnType<Registry['getMetricsAsJSON']>>;
@@ -27,7 +27,7 @@ type Sample = readonly [labels: Readonly<Record<string, string>>, value: number]
 
 /** The metrics of a server and its application. */
 export class Metrics {
-  readonly requests: RequestMetrics;
+  readonly requests: ReturnType<typeof requestMetrics>;
   readonly statements: StatementWatch;
   readonly #registry = new Registry();
   /** How late timers were since the last scrape. */
@@ -37,7 +37,7 @@ export class Metrics {
   constructor(labels: Readonly<Record<string, string>> = {}) {
     this.#registry.setDefaultLabels(labels);
     const registers = [this.#registry];
-    this.requests = new RequestMetrics(registers);
+    this.requests = requestMetrics(registers);
     const durations = new Histogram({
       name: 'db_statement_duration_seconds',
       help: 'Time that the database took for a statement.',

@@ -3,7 +3,7 @@ import type { ServerDeclaration } from '../declaration/types.ts';
 import { type Problem, problem } from '../errors.ts';
 import { hasOwnPace } from '../response/export-stream.ts';
 import { retryLater } from '../response/problem-document.ts';
-import { LoadMonitor } from './load-monitor.ts';
+import { createLoadMonitor, type LoadMonitor } from './load-monitor.ts';
 import { answerProblem } from './raw-answer.ts';
 import type { RequestIds } from './request-id.ts';
 import { type TargetLimits, targetTrouble } from './target-limits.ts';
@@ -58,7 +58,7 @@ export interface GateOptions {
 export class Gate {
   readonly #limits: GateLimits;
   readonly #options: GateOptions;
-  readonly #strain: LoadMonitor;
+  readonly #load: LoadMonitor;
   /** Admitted requests whose response was not sent yet, oldest first, with their time of arrival. */
   readonly #inFlight = new Map<ServerResponse, number>();
   readonly #onClose: (this: ServerResponse) => void;
@@ -86,7 +86,7 @@ export class Gate {
     this.#limits = limits;
     this.#options = options;
     this.#room = limits.maxConcurrent;
-    this.#strain = new LoadMonitor(options.statementsUnderWay);
+    this.#load = createLoadMonitor(options.statementsUnderWay);
     this.#onClose = onClose(this.#inFlight, options.watch);
   }
 
@@ -191,14 +191,14 @@ export class Gate {
   #start(): void {
     this.#now = performance.now();
     this.#idleBeats = 0;
-    this.#strain.begin();
+    this.#load.begin();
     this.#timer = setInterval(() => this.#look(), beat).unref();
   }
 
   #look(): void {
     this.#now = performance.now();
     const { busyConcurrent, handlerTimeout, maxConcurrent } = this.#limits;
-    this.#isBusy = this.#strain.look();
+    this.#isBusy = this.#load.isOverloaded();
     this.#room = this.#isBusy ? Math.min(busyConcurrent, maxConcurrent) : maxConcurrent;
     if (handlerTimeout > 0) this.#giveUp(handlerTimeout);
     if (this.#shed > 0 && this.#now - this.#toldAt >= quiet) {

@@ -74,23 +74,15 @@ export class Turn {
       this.#taken = true;
       return Promise.resolve();
     }
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    this.#waiting.push(resolve);
     const patience = patienceHere();
-    if (patience !== null) return this.#takeInTime(patience);
-    return new Promise((resolve) => this.#waiting.push(resolve));
-  }
-
-  #takeInTime(patience: number): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const turn = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-      const timer = setTimeout(() => {
-        this.#waiting.splice(this.#waiting.indexOf(turn), 1);
-        reject(waitsForItself());
-      }, patience);
-      this.#waiting.push(turn);
-    });
+    if (patience === null) return promise;
+    const timer = setTimeout(() => {
+      this.#waiting.splice(this.#waiting.indexOf(resolve), 1);
+      reject(waitsForItself());
+    }, patience);
+    return promise.finally(() => clearTimeout(timer));
   }
 
   give(): void {
