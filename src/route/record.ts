@@ -1,12 +1,6 @@
 import { rolesFor } from '../access/guard.ts';
-import {
-  type ActionDeclaration,
-  type ApiDeclaration,
-  type Declaration,
-  type HttpMethod,
-  httpMethods,
-  type Path,
-} from '../declaration/types.ts';
+import type { ActionDeclaration, ApiDeclaration, Declaration, HttpMethod, Path } from '../declaration/types.ts';
+import { httpMethods } from '../declaration/vocabulary.ts';
 import { parsePath, placeholdersOf } from './pattern.ts';
 
 /** A route as declared: one name, one path, the methods enabled on it. */

@@ -3,24 +3,19 @@ import type { Report } from '../report.ts';
 import type { WrittenAction, WrittenApi, WrittenAppMain } from '../schema.ts';
 import type { Entry } from '../shape.ts';
 import { didYouMean, listed } from '../suggest.ts';
-import {
-  type ActionDeclaration,
-  type ApiDeclaration,
-  type CountMode,
-  type Exported,
-  type Format,
-  type HttpMethod,
-  httpMethods,
-  type ListDeclaration,
-  type PaginationDeclaration,
-  type Path,
-  type RateLimitDeclaration,
+import type {
+  ActionDeclaration,
+  ApiDeclaration,
+  ListDeclaration,
+  PaginationDeclaration,
+  RateLimitDeclaration,
 } from '../types.ts';
+import { type Exported, type Format, type HttpMethod, httpMethods, type Path } from '../vocabulary.ts';
 import { emptyList, readActionList, readList } from './read-list.ts';
 
 /**
- * The APIs. One with something wrong in it is among them, as far as it could be read, so that what else is wrong with it is
- * told as well; `report` knows which parts those are.
+ * The APIs. A wrong one is among them, as far as it could be read, so that further errors of it are found as well; `report` knows
+ * which parts are wrong.
  */
 export function readApis(written: WrittenAppMain, report: Report): readonly ApiDeclaration[] {
   const { pagination, server, formats } = written;
@@ -115,7 +110,7 @@ function readPagination(
   return pagination;
 }
 
-function countMode(written: WrittenApi['pagination']['count']): CountMode | undefined {
+function countMode(written: WrittenApi['pagination']['count']): PaginationDeclaration['count'] | undefined {
   if (typeof written !== 'object') return written;
   return written.capped === undefined ? undefined : { capped: written.capped };
 }

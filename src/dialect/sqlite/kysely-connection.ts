@@ -8,9 +8,9 @@ import type { RoutedReads } from './routed-reads.ts';
 import type { OtherProcesses, Turn } from './write-lock.ts';
 
 /** What all connections of a dialect share. */
-interface SharedParts {
+export interface SharedParts {
   readonly writer: DatabaseSync;
-  /** Null where the connection that writes is the only one. */
+  /** Reads outside of transactions; null if the connection that writes is the only one. */
   readonly reads: RoutedReads | null;
   readonly turn: Turn;
   readonly others: OtherProcesses;
