@@ -14,9 +14,9 @@ import type { OnStatement } from './database/statements-of.ts';
 import type { AppMain, Routes } from './declaration/define-apis.ts';
 import { catalogFromCode, isClass, loadCatalog, loadConfigModules } from './declaration/modules.ts';
 import { readDeclaration } from './declaration/read/read-declaration.ts';
-import { type ModuleFault, Report } from './declaration/report.ts';
+import { Report } from './declaration/report.ts';
 import { crudLoader } from './declaration/schema.ts';
-import { codeSource, type Source } from './declaration/source.ts';
+import { codeSource, type ReportedError, type Source } from './declaration/source.ts';
 import { type Catalog, type DatabaseDeclaration, type Declaration, httpMethods, type RouteEntry } from './declaration/types.ts';
 import { checkModels } from './model/check-models.ts';
 import { noteAccessors } from './model/own-code.ts';
@@ -77,7 +77,7 @@ export interface Application {
 }
 
 interface Written extends Pick<Application, 'source' | 'catalog' | 'seed'> {
-  readonly faults: readonly ModuleFault[];
+  readonly faults: readonly ReportedError[];
 }
 
 /** Puts another database in place of the one that an application declares. */
@@ -92,8 +92,7 @@ export async function loadApplication(
   const production = env.NODE_ENV === 'production';
   const directory = resolve(options.directory ?? '.');
   const { source, catalog, faults, seed } = 'app_main' in options ? writtenInCode(options) : await writtenOnDisk(directory, env);
-  const report = new Report(source);
-  report.addFaults(faults);
+  const report = new Report(source, faults);
 
   const read = readDeclaration(source, catalog, report, { production });
   const { databaseUrl: url } = options;

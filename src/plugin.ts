@@ -1,6 +1,6 @@
 import { channel } from 'node:diagnostics_channel';
 import type { FastifyInstance, FastifyPluginAsync, FastifyRequest, onRequestHookHandler } from 'fastify';
-import { type AccessWatch, watchedCall } from './access/access-watch.ts';
+import { watchedCall } from './access/access-watch.ts';
 import { ApiKeyAuthenticator } from './access/api-keys.ts';
 import { type Authenticator, authenticateWith, challengeOf, isAuthenticatorClass } from './access/authenticator.ts';
 import { compileGuard, type Guard } from './access/guard.ts';
@@ -19,7 +19,6 @@ import type { ConnectionCounts, Executor } from './database/executor.ts';
 import type { Mapper } from './database/mapper.ts';
 import { prepareDatabase } from './database/prepare-database.ts';
 import { isPromiseLike } from './database/promise-like.ts';
-import type { StatementWatch } from './database/statement-watch.ts';
 import type { Writer } from './database/writer.ts';
 import type { ActionDeclaration, RateLimitDeclaration } from './declaration/types.ts';
 import { dialectOf } from './dialect/dialect.ts';
@@ -31,7 +30,7 @@ import { toProblem } from './response/problem-document.ts';
 import { sendProblem } from './response/send-problem.ts';
 import { mountRoutes } from './route/mount.ts';
 import { acceptJson } from './serialization/json-body.ts';
-import { tracingOf } from './telemetry/telemetry.ts';
+import { type Telemetry, tracingOf } from './telemetry/telemetry.ts';
 import type { RateLimiter } from './traffic/rate-limiter.ts';
 
 /**
@@ -64,13 +63,10 @@ export interface Mounted {
   connections(): ReadonlyMap<string, ConnectionCounts>;
 }
 
-export interface MountingOptions {
+interface MountingOptions extends Partial<Pick<Telemetry, 'access' | 'statements' | 'onProblem'>> {
   /** Whether the host has no other routes. */
   readonly alone?: boolean;
   readonly observer?: Observer | undefined;
-  readonly access?: AccessWatch | undefined;
-  readonly statements?: StatementWatch | undefined;
-  readonly onProblem?: ((found: Problem) => void) | undefined;
 }
 
 export async function mountApplication(

@@ -1,4 +1,4 @@
-import { type Dialect, dialectOf } from '../dialect/dialect.ts';
+import { dialectOf } from '../dialect/dialect.ts';
 import type { Statement } from './executor.ts';
 import type { Mapper } from './mapper.ts';
 import { ownTable } from './own-table.ts';
@@ -13,11 +13,6 @@ export interface Hits {
 /** The table in which several processes count requests. */
 const rateTable = 'declarest_rate_limit';
 
-/** Its rows need not survive a crash. */
-function createRateTableSql({ sql }: Dialect): string {
-  return `create ${sql.scratchTable} if not exists ${rateTable} (caller varchar(64) primary key, hits integer not null, resets_at bigint not null)`;
-}
-
 /** Counts requests in the database of the application, one statement each, so that processes do not conflict. Times are milliseconds. */
 export interface RateTable {
   hit(caller: string, window: number, now: number): Promise<Hits>;
@@ -26,9 +21,11 @@ export interface RateTable {
 }
 
 export function createRateTable(mapper: Mapper, writer: Pick<Writer, 'change'>): RateTable {
-  const dialect = dialectOf(mapper);
-  const exists = ownTable(mapper, rateTable, [createRateTableSql(dialect)]);
-  const { sql } = dialect;
+  const { sql } = dialectOf(mapper);
+  // its rows need not survive a crash
+  const exists = ownTable(mapper, rateTable, [
+    `create ${sql.scratchTable} if not exists ${rateTable} (caller varchar(64) primary key, hits integer not null, resets_at bigint not null)`,
+  ]);
   const [caller, resetsAt, now] = [sql.parameter(1), sql.typedParameter(2, 'bigint'), sql.typedParameter(3, 'bigint')];
   const isOver = `${rateTable}.resets_at <= ${now}`;
   const count: Statement = {

@@ -17,15 +17,11 @@ export function merge(earlier: Written, later: Written, path: Path, shape: Shape
     }
     return { ...earlier, entries };
   }
-  if (!isApis(path)) return later;
+  if (path.join('.') !== 'app_main.apis') return later;
   if (earlier.items && later.items) return { ...earlier, items: [...earlier.items, ...later.items] };
   const [here, there] = [later, earlier].map(({ entries, items }) => (entries ? 'mapping' : items ? 'list' : null));
   if (!here || !there) return later;
   const message = `"apis" is a ${here} here and a ${there} in ${earlier.place.file}:${earlier.place.line}; write the same in both`;
   errors.push({ place: later.place, path, message });
   return earlier;
-}
-
-function isApis(path: Path): boolean {
-  return path.length === 2 && path[0] === 'app_main' && path[1] === 'apis';
 }

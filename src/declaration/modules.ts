@@ -4,7 +4,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { ConfigModule } from './config-module.ts';
 import { resolveFromHere } from './module-resolution.ts';
 import { identityOf, nameOf } from './names/class-names.ts';
-import type { ModuleFault } from './report.ts';
+import type { ReportedError } from './source.ts';
 import type { Catalog, Exported, Place } from './vocabulary.ts';
 
 export type CatalogKinds = Readonly<
@@ -17,9 +17,9 @@ const classKinds = ['models', 'controllers', 'voters', 'denormalizers', 'authent
 export async function loadCatalog(
   dir: string,
   kinds: CatalogKinds,
-): Promise<{ readonly catalog: Catalog; readonly faults: readonly ModuleFault[] }> {
+): Promise<{ readonly catalog: Catalog; readonly faults: readonly ReportedError[] }> {
   resolveFromHere();
-  const faults: ModuleFault[] = [];
+  const faults: ReportedError[] = [];
   const belongs = { ...kinds, controllers: isClass, services: () => true };
   const catalog: Partial<Record<keyof Catalog, readonly Exported[]>> = {};
   // One after the other: the order in which modules are evaluated must not depend on how fast they load.
@@ -65,12 +65,12 @@ function onlyOnce(found: readonly Exported[]): readonly Exported[] {
 /** The modules of `config/`, each a part of the declaration in TypeScript or JavaScript. */
 export async function loadConfigModules(
   dir: string,
-): Promise<{ readonly modules: readonly ConfigModule[]; readonly faults: readonly ModuleFault[] }> {
-  const faults: ModuleFault[] = [];
+): Promise<{ readonly modules: readonly ConfigModule[]; readonly faults: readonly ReportedError[] }> {
+  const faults: ReportedError[] = [];
   const modules: ConfigModule[] = [];
   for (const file of moduleFiles(dir, 'config')) {
     const exported = await exportsOf(dir, file, faults);
-    if (faults.some((fault) => fault.file === file)) continue;
+    if (faults.some(({ path }) => path[0] === file)) continue;
     modules.push({ file, text: readFileSync(join(dir, file), 'utf8'), value: Object.fromEntries(exported).default });
   }
   return { modules, faults };
@@ -95,7 +95,7 @@ function moduleFiles(dir: string, folder: string): string[] {
     .map((name) => `${folder}/${name}`);
 }
 
-async function exportsOf(dir: string, file: string, faults: ModuleFault[]): Promise<[string, unknown][]> {
+async function exportsOf(dir: string, file: string, faults: ReportedError[]): Promise<[string, unknown][]> {
   try {
     const exported: object = await import(pathToFileURL(join(dir, file)).href);
     return Object.entries(exported).sort(([a], [b]) => (a < b ? -1 : 1));
@@ -106,13 +106,13 @@ async function exportsOf(dir: string, file: string, faults: ModuleFault[]): Prom
 }
 
 /** Says where in the application a module failed, as far as the stack tells. */
-function faultOf(dir: string, file: string, error: unknown): ModuleFault {
+function faultOf(dir: string, file: string, error: unknown): ReportedError {
   const [message = 'it cannot be loaded'] = (error instanceof Error ? error.message : String(error)).split('\n');
   // Node names files by their whole path, and the importing one again.
   const told = message.replace(/ imported from \S+$/, '').replaceAll(`${resolve(dir)}${sep}`, '');
   const place = error instanceof Error ? placeIn(dir, error.stack ?? '') : null;
   const elsewhere = place && place.file !== file ? ` (loaded by ${file})` : '';
-  return { file, place, message: `the module cannot be loaded: ${told}${elsewhere}` };
+  return { place, path: [file], message: `the module cannot be loaded: ${told}${elsewhere}` };
 }
 
 function placeIn(dir: string, stack: string): Place | null {

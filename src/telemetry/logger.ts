@@ -14,23 +14,19 @@ class FewerLines extends Fastify.LogController {
 }
 
 /** Logging options of a server that keep secrets out of its log. A logger instance is left as it is. */
-export function safelyLogging(options: FastifyServerOptions, declaration: Declaration): FastifyServerOptions {
-  const { logger } = options;
+export function safelyLogging({ logger }: FastifyServerOptions, declaration: Declaration): FastifyServerOptions {
   if (!logger) return {};
-  return {
-    logger: safeLogger(logger === true ? {} : logger, declaration),
-    logController: new FewerLines({ requestIdLogLabel: 'request_id' }),
-  };
-}
-
-function safeLogger(given: LoggerOptions, declaration: Declaration): LoggerOptions {
+  const given: LoggerOptions = logger === true ? {} : logger;
   const scrub = scrubber(declaration);
   const before = given.hooks?.streamWrite;
   return {
-    level: declaration.server.log.level,
-    ...given,
-    serializers: { err: loggableError, req: shownRequest, ...given.serializers },
-    hooks: { logMethod: withSafeMessage, ...given.hooks, streamWrite: (line: string) => scrub(before ? before(line) : line) },
+    logger: {
+      level: declaration.server.log.level,
+      ...given,
+      serializers: { err: loggableError, req: shownRequest, ...given.serializers },
+      hooks: { logMethod: withSafeMessage, ...given.hooks, streamWrite: (line: string) => scrub(before ? before(line) : line) },
+    },
+    logController: new FewerLines({ requestIdLogLabel: 'request_id' }),
   };
 }
 

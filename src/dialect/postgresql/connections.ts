@@ -1,3 +1,4 @@
+import type { Pool } from 'pg';
 import { coalesced } from '../../database/executor.ts';
 import type { Mapper, RequestEntityManager } from '../../database/mapper.ts';
 import type { StatementWatch } from '../../database/statement-watch.ts';
@@ -5,7 +6,7 @@ import type { DatabaseDeclaration } from '../../declaration/types.ts';
 import type { Connections, RowSteps } from '../dialect.ts';
 import { postgresCursors } from './cursors.ts';
 import { postgresExecutor } from './executor.ts';
-import { type Pool, watchPool } from './pool-watch.ts';
+import { watchPool } from './pool-watch.ts';
 import { postgresWriter } from './writer.ts';
 
 /** Connections to a PostgreSQL server: the pool of the mapper, and those for compiled statements. */

@@ -1,10 +1,10 @@
 import type { Options, Platform } from '@mikro-orm/core';
 import { PostgreSqlDriver } from '@mikro-orm/postgresql';
+import type { Pool } from 'pg';
 import { parse } from 'pg-connection-string';
 import type { DatabaseDeclaration } from '../../declaration/types.ts';
 import type { DialectSetup } from '../dialect.ts';
 import { postgresConnections } from './connections.ts';
-import type { Pool } from './pool-watch.ts';
 import { postgresSchema } from './schema.ts';
 import { postgresSyntax } from './syntax.ts';
 import { postgresValues } from './values.ts';

@@ -1,22 +1,7 @@
+import type { Pool, PoolClient } from 'pg';
 import { awaited, type StatementWatch, timed } from '../../database/statement-watch.ts';
 import type { DatabaseDeclaration } from '../../declaration/types.ts';
 import { watchSilence } from './silence.ts';
-
-/** What we need to know of a pool of `pg`, which is loaded only where it is used. */
-export interface Pool {
-  readonly totalCount: number;
-  readonly idleCount: number;
-  readonly waitingCount: number;
-  on(event: 'acquire' | 'remove', listener: (client: Client) => void): unknown;
-  on(event: 'release', listener: (error: unknown, client: Client) => void): unknown;
-}
-
-interface Client {
-  /** Gives the client back to its pool; with an error, the pool drops it. */
-  release?(error?: Error): void;
-  once(event: 'end', listener: () => void): unknown;
-  query(...args: unknown[]): unknown;
-}
 
 /** Milliseconds after which a client whose connection has ended is taken back from a holder that did not release it. */
 const releaseDelay = 500;
@@ -26,11 +11,11 @@ const releaseDelay = 500;
  * back from transactions: Kysely releases a connection after a rollback, and not after one that failed.
  */
 export function watchPool(pool: Pool, database: DatabaseDeclaration, watchOf: () => StatementWatch | undefined): void {
-  const held = new Set<Client>();
-  const known = new WeakSet<Client>();
-  const watched = new WeakSet<Client>();
-  const reclaim = (client: Client) => {
-    if (held.has(client)) client.release?.(new Error('the connection was lost'));
+  const held = new Set<PoolClient>();
+  const known = new WeakSet<PoolClient>();
+  const watched = new WeakSet<PoolClient>();
+  const reclaim = (client: PoolClient) => {
+    if (held.has(client)) client.release(new Error('the connection was lost'));
   };
   pool.on('acquire', watchSilence(database));
   pool.on('acquire', (client) => {
@@ -45,9 +30,9 @@ export function watchPool(pool: Pool, database: DatabaseDeclaration, watchOf: ()
   pool.on('remove', (client) => held.delete(client));
 }
 
-function watchStatements(client: Client, watch: StatementWatch): void {
-  const { query } = client;
-  client.query = (...args) => {
+function watchStatements(client: PoolClient, watch: StatementWatch): void {
+  const query: (...args: unknown[]) => unknown = client.query;
+  (client as { query: unknown }).query = (...args: unknown[]) => {
     const [first] = args;
     const text = typeof first === 'string' ? first : (first as { text?: unknown } | undefined)?.text;
     const calledBack =

@@ -1,8 +1,10 @@
+import type { Transaction } from 'kysely';
 import type { RequestEntityManager } from '../../database/mapper.ts';
 import type { Connections, MemoryDatabase, RowSteps } from '../dialect.ts';
 import { sqliteCursors } from './cursors.ts';
 import { sqliteExecutor } from './executor.ts';
 import { keepingCounts } from './kept-counts.ts';
+import type { Connection } from './kysely-connection.ts';
 import type { SqliteFileDialect } from './kysely-dialect.ts';
 import { sqliteWriter } from './writer.ts';
 
@@ -28,19 +30,10 @@ export function sqliteConnections(kysely: SqliteFileDialect): Connections {
   });
 }
 
-/** The connection of the Kysely dialect that a transaction takes place on. */
-interface StepConnection {
-  steps(sql: string): Iterator<object>;
-}
-
-interface TransactionContext {
-  getExecutor(): { provideConnection<Result>(work: (connection: StepConnection) => Promise<Result>): Promise<Result> };
-}
-
 async function rowSteps(em: RequestEntityManager, sql: string, params: readonly unknown[]): Promise<RowSteps> {
-  const context = em.getTransactionContext() as unknown as TransactionContext;
+  const context = em.getTransactionContext() as unknown as Transaction<unknown>;
   const connection = await context.getExecutor().provideConnection(async (provided) => provided);
-  const steps = connection.steps(em.getPlatform().formatQuery(sql, params));
+  const steps = (connection as Connection).steps(em.getPlatform().formatQuery(sql, params));
   return {
     async next(size) {
       const rows: object[] = [];
@@ -51,7 +44,7 @@ async function rowSteps(em: RequestEntityManager, sql: string, params: readonly 
       }
       return rows;
     },
-    close: () => void steps.return?.(),
+    close: () => void steps.return(),
   };
 }
 
