@@ -230,47 +230,41 @@ async function discover(
 
 /** The routes of all route-loading services in the routing configuration. */
 async function loadRoutes(declaration: Declaration, catalog: Catalog, report: Report): Promise<readonly RouteRecord[]> {
-  const crud = { load: () => recordsOf(declaration) };
-  const services = new Map<string, unknown>([
-    ...catalog.services.map(({ name, value }) => [name, value] as const),
-    [crudLoader.service, crud],
-  ]);
   const records: RouteRecord[] = [];
-  for (const entry of declaration.routes) {
-    const service = instanceOf(services.get(entry.service));
-    const load = service?.[entry.method];
-    if (typeof load !== 'function') {
-      report.add([...entry.path, 'resource'], `the service ${entry.service} has no method ${entry.method}`);
-      continue;
-    }
-    try {
-      const loaded: unknown = await load.call(service, { formats: declaration.formats });
-      records.push(...(service === crud ? (loaded as RouteRecord[]) : definitionsOf(loaded, entry, declaration, report)));
-    } catch (error) {
-      if (service === crud) throw error;
-      report.add([...entry.path, 'resource'], `${entry.service}:${entry.method} failed: ${(error as Error)?.message ?? error}`);
-    }
-  }
+  const isOwn = ({ service }: RouteEntry) => service === crudLoader.service;
+  for (const entry of declaration.routes)
+    records.push(...(isOwn(entry) ? recordsOf(declaration) : await loadDefinitions(entry, catalog, declaration, report)));
   // without its entry the application does not start, but errors of its routes are reported as well
-  if (!declaration.routes.some(({ service }) => service === crudLoader.service)) records.push(...crud.load());
+  if (!declaration.routes.some(isOwn)) records.push(...recordsOf(declaration));
   return Object.freeze(records);
 }
 
-function definitionsOf(loaded: unknown, entry: RouteEntry, { formats }: Declaration, report: Report): RouteRecord[] {
-  const at = [...entry.path, 'resource'];
-  const who = `${entry.service}:${entry.method}`;
-  if (!Array.isArray(loaded)) {
-    report.add(at, `${who} must give a list of { name, path, methods, handler }`);
+/** The routes of a service of the application. */
+async function loadDefinitions(
+  { method, path, service: controller }: RouteEntry,
+  catalog: Catalog,
+  { formats }: Declaration,
+  report: Report,
+): Promise<RouteRecord[]> {
+  const refuse = (message: string) => {
+    report.add([...path, 'resource'], message);
     return [];
+  };
+  const expected = `${controller}:${method} must give a list of { name, path, methods, handler }`;
+  try {
+    const service = instanceOf(catalog.services.findLast(({ name }) => name === controller)?.value);
+    const load = service?.[method];
+    if (typeof load !== 'function') return refuse(`the service ${controller} has no method ${method}`);
+    const loaded: unknown = await load.call(service, { formats });
+    if (!Array.isArray(loaded)) return refuse(expected);
+    return loaded.flatMap((given: unknown, position) => {
+      const trouble = definitionTrouble(given);
+      if (trouble !== null) return refuse(`${expected}, and in [${position}] ${trouble}`);
+      return recordOfDefinition(given as RouteDefinition, { formats, controller, source: path });
+    });
+  } catch (error) {
+    return refuse(`${controller}:${method} failed: ${(error as Error)?.message ?? error}`);
   }
-  return loaded.flatMap((given: unknown, position) => {
-    const trouble = definitionTrouble(given);
-    if (trouble !== null) {
-      report.add(at, `${who} must give a list of { name, path, methods, handler }, and in [${position}] ${trouble}`);
-      return [];
-    }
-    return [recordOfDefinition(given as RouteDefinition, { formats, controller: entry.service, source: entry.path })];
-  });
 }
 
 /** What is wrong with the route of a service. A role that cannot be read must not leave the route open. */
@@ -279,23 +273,26 @@ function definitionTrouble(given: unknown): string | null {
     Record<keyof RouteDefinition, unknown>
   >;
   const known: readonly unknown[] = httpMethods;
-  if (typeof name !== 'string' || name === '') return '"name" must be a string';
-  if (typeof path !== 'string' || !path.startsWith('/')) return '"path" must be a string that begins with a slash';
-  if (!Array.isArray(methods) || methods.length === 0 || !methods.every((method) => known.includes(method))) {
-    return `"methods" must be a list of one or more of: ${httpMethods.join(', ')}`;
-  }
-  if (typeof handler !== 'function') return '"handler" must be a function';
-  if (requirements !== undefined && !isMapOf(requirements, (_, value) => typeof value === 'string')) {
-    return '"requirements" must be a mapping of regular expressions by placeholder';
-  }
-  if (description !== undefined && typeof description !== 'string') return '"description" must be a string';
-  if (hidden !== undefined && typeof hidden !== 'boolean') return '"hidden" must be true or false';
-  const isRole = (value: unknown) => typeof value === 'string' && value !== '';
-  const byMethod = (method: string, role: unknown) => known.includes(method) && (role === null || isRole(role));
-  if (roles !== undefined && roles !== null && !isRole(roles) && !isMapOf(roles, byMethod)) {
-    return `"roles" must be the name of a role, or a mapping of role names by method: ${httpMethods.join(', ')}`;
-  }
-  return null;
+  const isText = (value: unknown) => typeof value === 'string' && value !== '';
+  const isMethods = Array.isArray(methods) && methods.length > 0 && methods.every((method) => known.includes(method));
+  const byMethod = (method: string, role: unknown) => known.includes(method) && (role === null || isText(role));
+  const rules: readonly (readonly [boolean, string])[] = [
+    [isText(name), '"name" must be a string'],
+    [typeof path === 'string' && path.startsWith('/'), '"path" must be a string that begins with a slash'],
+    [isMethods, `"methods" must be a list of one or more of: ${httpMethods.join(', ')}`],
+    [typeof handler === 'function', '"handler" must be a function'],
+    [
+      requirements === undefined || isMapOf(requirements, (_, value) => typeof value === 'string'),
+      '"requirements" must be a mapping of regular expressions by placeholder',
+    ],
+    [['undefined', 'string'].includes(typeof description), '"description" must be a string'],
+    [['undefined', 'boolean'].includes(typeof hidden), '"hidden" must be true or false'],
+    [
+      roles === undefined || roles === null || isText(roles) || isMapOf(roles, byMethod),
+      `"roles" must be the name of a role, or a mapping of role names by method: ${httpMethods.join(', ')}`,
+    ],
+  ];
+  return rules.find(([holds]) => !holds)?.[1] ?? null;
 }
 
 function isMapOf(value: unknown, holds: (key: string, value: unknown) => boolean): boolean {

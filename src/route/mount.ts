@@ -4,7 +4,7 @@ import { type Problem, problem } from '../errors.ts';
 import { classifyMiss, findMatch, type Match } from './match.ts';
 import { orderRecords } from './order.ts';
 import { type PathPattern, parsePath, shapeOf } from './pattern.ts';
-import { basePathOf, type RouteRecord } from './record.ts';
+import type { RouteRecord } from './record.ts';
 import { type PathRules, withoutQuery } from './request-path.ts';
 import { maxValueLength, requirementSource } from './requirement.ts';
 
@@ -165,7 +165,7 @@ function mountFallbacks(
 
 /** Where fallback routes classify requests without a route: around the base of each API, and at each route outside of them. */
 function* fallbacks(records: readonly RouteRecord[]): Generator<{ readonly shape: string; readonly url: string }> {
-  const bases = new Set(records.flatMap(({ api }) => (api === null ? [] : [basePathOf(api)])).filter((base) => base !== ''));
+  const bases = new Set(records.flatMap(({ api }) => api?.basePath ?? []));
   for (const base of bases) {
     const { pattern } = parsePath(base);
     // Not simply `/api/person*`: that would answer for `/api/personnel` as well, which may belong to someone else.
@@ -175,7 +175,7 @@ function* fallbacks(records: readonly RouteRecord[]): Generator<{ readonly shape
     }
   }
   for (const { path, formats, api } of records) {
-    if (api !== null && basePathOf(api) !== '') continue;
+    if (api !== null) continue;
     const { pattern } = parsePath(path);
     for (const suffix of pattern.formatted ? formats.map((format) => `.${format}`) : ['']) {
       yield { shape: shapeOf(pattern, suffix), url: routerUrl(pattern, suffix, {}) };

@@ -112,19 +112,10 @@ export function handlerName(action: Pick<ActionDeclaration, 'name' | 'kind' | 'c
 }
 
 /** The path of an action, as SPEC 4.1 writes it. */
-export function pathOf(
-  api: Pick<ApiDeclaration, 'basePath'>,
-  action: Pick<ActionDeclaration, 'name' | 'kind' | 'single' | 'segment'>,
-): string {
-  const own = action.segment === null ? null : action.segment.replace(/^\/+|\/+$/g, '');
-  const segment = own || (action.kind === 'custom' ? action.name : null);
-  const parts = [basePathOf(api), ...(action.single ? ['{id}'] : []), ...(segment === null ? [] : [segment])];
+function pathOf({ basePath }: ApiDeclaration, { kind, name, segment, single }: ActionDeclaration): string {
+  const own = segment ?? (kind === 'custom' ? name : null);
+  const parts = [basePath, ...(single ? ['{id}'] : []), ...(own === null ? [] : [own])];
   return `${parts.join('/')}.{_format}`;
-}
-
-/** An API's base path without a slash at its end. */
-export function basePathOf(api: Pick<ApiDeclaration, 'basePath'>): string {
-  return api.basePath.replace(/\/+$/, '');
 }
 
 function requirementsOf(path: string, declared: Readonly<Record<string, string>>): Record<string, string> {
