@@ -33,7 +33,7 @@ export interface Executor extends Sender {
 interface Shared {
   /** What was sent last and has not come back yet. */
   running: Promise<unknown>;
-  /** What will be sent as soon as that is back; whoever comes until then takes part. */
+  /** What will be sent as soon as that is back, for all callers until then. */
   waiting: Promise<unknown[][]> | null;
 }
 
@@ -46,7 +46,7 @@ export function coalesced(rows: Executor['rows']): Executor['rows'] {
   const shared = new Map<string, Shared>();
 
   function send(key: string, statement: Statement, parameters: readonly unknown[]): Promise<unknown[][]> {
-    // an error is thrown to those who wait for it, and to nobody after them
+    // an error reaches those who wait for it, and no later callers
     const sent = new Promise<unknown[][]>((resolve) => resolve(rows(statement, parameters)));
     const entry: Shared = { running: sent, waiting: null };
     shared.set(key, entry);

@@ -36,10 +36,10 @@ export class WholeTransaction {
     await this.#end('commit');
   }
 
-  /** Undoes everything; does nothing where the transaction is over. */
+  /** Rolls everything back; does nothing if the transaction is over. */
   async rollback(): Promise<void> {
     await this.#ending?.catch(() => undefined);
-    // what went wrong first is what is told
+    // the caller throws the first error
     if (!this.#isOver) await this.#end('rollback').catch(() => undefined);
   }
 
@@ -81,7 +81,7 @@ function joinTransactions(em: RequestEntityManager): void {
         leave();
       }
     },
-    // what fails is undone, and whoever handles the failure can go on, as with a flush that is a transaction by itself
+    // a failed flush is rolled back, and the caller can go on, as if the flush were a transaction of its own
     async flush() {
       if (outer.length > 0) return flush.call(em);
       await enter();

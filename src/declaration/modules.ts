@@ -105,7 +105,7 @@ async function exportsOf(dir: string, file: string, faults: ReportedError[]): Pr
   }
 }
 
-/** Says where in the application a module failed, as far as the stack tells. */
+/** The error of a module, with its place if the stack has one in the application. */
 function faultOf(dir: string, file: string, error: unknown): ReportedError {
   const [message = 'it cannot be loaded'] = (error instanceof Error ? error.message : String(error)).split('\n');
   // Node names files by their whole path, and the importing one again.

@@ -63,7 +63,7 @@ export interface StandardSchema {
 }
 
 interface StandardResult {
-  /** What the value was made into, where nothing is wrong with it. */
+  /** The parsed value, if it is valid. */
   readonly value?: unknown;
   readonly issues?:
     | readonly {

@@ -23,7 +23,7 @@ export type Pieces<Part> = readonly (Part | string)[];
 export interface SqlSyntax {
   /** The parameter at a position, counted from 1. */
   parameter(position: number): string;
-  /** The same where no column beside it says its type. */
+  /** The same with a type, for places without a column to take it from. */
   typedParameter(position: number, type: string): string;
   /** The cast that a parameter needs in place of a literal, often empty; null if no parameter can take its place. */
   literalCast(value: unknown): string | null;

@@ -4,7 +4,7 @@ import { sqliteErrors } from './sqlite/errors.ts';
 
 const { brokenConstraint: _, ...questions } = postgresErrors;
 
-/** Tells what an error of any database means. The error says so itself, so that nobody needs a mapper to ask. */
+/** Says what an error of any database means. No mapper is needed: errors of databases differ. */
 export const databaseErrors = Object.freeze({
   ...(Object.fromEntries(Object.keys(questions).map((question) => [question, anyOf(question as ErrorQuestion)])) as Readonly<
     Record<ErrorQuestion, (error: unknown) => boolean>

@@ -81,7 +81,7 @@ function readApi(
 
 const unknownClass: Exported = { name: '', qualifiedName: '', value: null };
 
-/** Null where the base path is wrong, so that nothing is known about them. */
+/** Null if the base path is wrong. */
 function placeholdersOf(basePath: string | undefined, path: Path, report: Report): readonly string[] | null {
   if (basePath === undefined) return null;
   const names = [...basePath.matchAll(/\{(\w+)\}/g)].map(([, name]) => name as string);

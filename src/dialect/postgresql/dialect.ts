@@ -36,7 +36,7 @@ function mapperOptions(database: DatabaseDeclaration, onPoolCreated: (pool: Pool
   return {
     driver: PostgreSqlDriver,
     clientUrl: database.url,
-    // only who wants the schema made may have a database made as well
+    // a database is created only if its schema is
     ensureDatabase: database.schema === 'update' && !database.readOnly,
     pool: { min: 0, max: database.pool },
     driverOptions: {

@@ -11,7 +11,7 @@ interface Client {
 }
 
 /**
- * Cuts connections on which the server does not respond, be it stopped or cut off: it would have ended a statement that takes too
+ * Cuts connections on which the server does not respond, because it is stopped or cut off: it would have ended a statement that takes too
  * long. The returned function is to be called when an idle client is used; it starts a timer that runs while something is asked.
  *
  * @param statementTimeout Milliseconds after which the server ends a statement; 0: never, and nothing is cut.

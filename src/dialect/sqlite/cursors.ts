@@ -22,7 +22,7 @@ export function sqliteCursors(
       if (closed) throw closedError();
       const { file } = dialect;
       if (file === null) return inMemory(dialect, statement, parameters);
-      // opens the file if nobody has before
+      // opens the file if it is not open yet
       await dialect.read(() => undefined);
       const open = { open: statement, parameters };
       try {
@@ -44,7 +44,7 @@ async function inThread(threads: ReaderThreads, open: Question, size: number, wa
   return opened(ask, open, size, () => threads.giveBack(thread));
 }
 
-/** The same in this thread, some rows at a time, where no other can be had. */
+/** The same in this thread, some rows at a time, if no other can be started. */
 function inSlices(file: string, open: Question, size: number): Promise<Cursor> {
   const reader = new Reader(file);
   const ask: Ask = async (question) => {

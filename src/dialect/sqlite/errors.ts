@@ -11,7 +11,7 @@ const unavailable = new Set([5, 6, readOnly, 10, 14, 15]);
 /** Another connection wrote after this transaction had begun to read. */
 const busySnapshot = 517;
 
-/** What other databases tell and SQLite does not is left out. */
+/** Without the questions that errors of SQLite do not answer. */
 export const sqliteErrors = Object.freeze({
   isTransient: ({ code, errcode }) => code === driverCode && errcode === busySnapshot,
   isUnavailable: (error) => unavailable.has(primaryCode(error)) || /database is locked/.test(error.message ?? ''),

@@ -32,9 +32,9 @@ class ManyConnectionsAdapter extends SqliteAdapter {
  * and does not wait for it (WAL allows this). An in-memory database has one connection, and reads wait for their turn.
  */
 export class SqliteFileDialect implements Dialect, Driver, SharedParts {
-  /** Null for a database in memory, which no other connection can be opened to. */
+  /** Null for a database in memory, which has one connection only. */
   readonly file: string | null;
-  /** Where what takes long is read; there are none for a database in memory. */
+  /** For long reads; null for a database in memory. */
   threads: ReaderThreads | null = null;
   readonly #statementTimeout: number;
   #readOnly: boolean;
@@ -44,7 +44,7 @@ export class SqliteFileDialect implements Dialect, Driver, SharedParts {
   writer!: DatabaseSync;
   reads: RoutedReads | null = null;
   #reader!: DatabaseSync;
-  /** Sends nothing, and is the last to close where the others can only read: it takes away the files that they need beside the database. */
+  /** Closes last if the others can only read, and so removes the files that they need beside the database. Sends nothing. */
   #tidier: DatabaseSync | null = null;
   #isOpen = false;
 
@@ -76,7 +76,7 @@ export class SqliteFileDialect implements Dialect, Driver, SharedParts {
     return this.#readOnly ? 'begin' : 'begin immediate';
   }
 
-  /** Those who write, or wait for their turn. */
+  /** Writers under way, those that wait for their turn included. */
   get writesUnderWay(): number {
     return this.turn.waiting;
   }

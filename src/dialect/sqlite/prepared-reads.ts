@@ -68,7 +68,7 @@ export function isOutOfRange(error: unknown): boolean {
   return (error as { code?: string }).code === 'ERR_OUT_OF_RANGE';
 }
 
-/** BigInts as numbers, or as text where a number cannot hold them. */
+/** BigInts as numbers, or as text if a number cannot hold them. */
 export function withPlainNumbers(row: Row): Row {
   for (const key in row) {
     const value = row[key];

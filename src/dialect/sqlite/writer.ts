@@ -4,7 +4,7 @@ import type { Step, Writer } from '../../database/writer.ts';
 import type { SqliteFileDialect } from './kysely-dialect.ts';
 import { PreparedReads } from './prepared-reads.ts';
 
-/** Sends prepared statements on the connection that writes, in turn with everybody else who does. */
+/** Sends prepared statements on the connection that writes, in turn with all other writers. */
 export function sqliteWriter(dialect: Pick<SqliteFileDialect, 'write' | 'writesUnderWay'>, watch: StatementWatch = {}): Writer {
   let prepared: PreparedReads | null = null;
 
