@@ -20,7 +20,9 @@ export function sqliteConnections(kysely: SqliteFileDialect): Connections {
     },
     writer: (watch) => sqliteWriter(kysely, watch),
     cursors: (watch) => sqliteCursors(kysely, watch),
-    watch: (watch) => kysely.watch(watch),
+    watch(watch) {
+      kysely.watch = watch;
+    },
     pool: () => null,
     // a database in memory has one connection: an open transaction would hold up everybody else
     hasSnapshots: kysely.file !== null,

@@ -16,6 +16,7 @@ export interface SharedParts {
   readonly others: OtherProcesses;
   /** The statement that begins a transaction. */
   readonly begin: string;
+  readonly watch: StatementWatch | null;
 }
 
 /** What the query builder sends its statements on: it reads beside the writer, and writes in turn with everybody else. */
@@ -72,7 +73,13 @@ export class Connection implements DatabaseConnection {
     (this.#snapshot ?? this.#shared.writer).exec(sql);
   }
 
-  async executeQuery<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
+  executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+    const { watch } = this.#shared;
+    if (!watch) return this.#execute(query);
+    return awaited(watch, query.sql, () => timed(watch, () => this.#execute<R>(query)));
+  }
+
+  async #execute<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
     const { others, reads, turn, writer } = this.#shared;
     if (this.#snapshot) return run<R>(this.#snapshot, sql, parameters);
     if (this.#inTransaction) return run<R>(writer, sql, parameters);
@@ -88,14 +95,6 @@ export class Connection implements DatabaseConnection {
   async *streamQuery<R>(query: CompiledQuery): AsyncIterableIterator<QueryResult<R>> {
     yield await this.executeQuery<R>(query);
   }
-}
-
-/** Tells a watch of every statement of a connection. */
-export function watched(connection: Connection, watch: StatementWatch): Connection {
-  const { executeQuery } = connection;
-  connection.executeQuery = <R>(query: CompiledQuery) =>
-    awaited(watch, query.sql, () => timed(watch, () => executeQuery.call(connection, query) as Promise<QueryResult<R>>));
-  return connection;
 }
 
 function onlyReads(sql: string): boolean {

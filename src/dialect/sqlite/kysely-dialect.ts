@@ -11,7 +11,7 @@ import {
   type TransactionSettings,
 } from 'kysely';
 import type { StatementWatch } from '../../database/statement-watch.ts';
-import { Connection, type SharedParts, watched } from './kysely-connection.ts';
+import { Connection, type SharedParts } from './kysely-connection.ts';
 import { openToRead, openToTidy, openToWrite } from './open-file.ts';
 import { ReaderThreads } from './reader-threads.ts';
 import { RoutedReads } from './routed-reads.ts';
@@ -38,7 +38,8 @@ export class SqliteFileDialect implements Dialect, Driver, SharedParts {
   threads: ReaderThreads | null = null;
   readonly #statementTimeout: number;
   #readOnly: boolean;
-  #watch: StatementWatch | null = null;
+  /** Watches what the mapper sends. */
+  watch: StatementWatch | null = null;
   readonly turn = new Turn();
   readonly others = new OtherProcesses();
   writer!: DatabaseSync;
@@ -79,11 +80,6 @@ export class SqliteFileDialect implements Dialect, Driver, SharedParts {
   /** Writers under way, those that wait for their turn included. */
   get writesUnderWay(): number {
     return this.turn.waiting;
-  }
-
-  /** From now on, what the mapper sends is watched. */
-  watch(watch: StatementWatch): void {
-    this.#watch = watch;
   }
 
   async init(): Promise<void> {
@@ -149,8 +145,7 @@ export class SqliteFileDialect implements Dialect, Driver, SharedParts {
   }
 
   async acquireConnection(): Promise<Connection> {
-    const connection = new Connection(this);
-    return this.#watch ? watched(connection, this.#watch) : connection;
+    return new Connection(this);
   }
 
   async beginTransaction(connection: Connection, { accessMode }: TransactionSettings = {}): Promise<void> {
