@@ -6,6 +6,7 @@ import { sqliteExecutor } from './executor.ts';
 import { keepingCounts } from './kept-counts.ts';
 import type { Connection } from './kysely-connection.ts';
 import type { SqliteFileDialect } from './kysely-dialect.ts';
+import { nextRows } from './reader.ts';
 import { sqliteWriter } from './writer.ts';
 
 /** Connections to a SQLite database, which all belong to the Kysely dialect of the mapper. */
@@ -37,15 +38,7 @@ async function rowSteps(em: RequestEntityManager, sql: string, params: readonly 
   const connection = await context.getExecutor().provideConnection(async (provided) => provided);
   const steps = (connection as Connection).steps(em.getPlatform().formatQuery(sql, params));
   return {
-    async next(size) {
-      const rows: object[] = [];
-      while (rows.length < size) {
-        const { done, value } = steps.next();
-        if (done) break;
-        rows.push(value);
-      }
-      return rows;
-    },
+    next: async (size) => nextRows(steps, size),
     close: () => void steps.return(),
   };
 }

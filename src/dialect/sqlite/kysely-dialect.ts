@@ -1,15 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
-import {
-  type Dialect,
-  type Driver,
-  type Kysely,
-  SqliteAdapter,
-  SqliteIntrospector,
-  SqliteQueryCompiler,
-  type TransactionSettings,
-} from 'kysely';
+import { type Driver, SqliteAdapter, SqliteDialect, type TransactionSettings } from 'kysely';
 import type { StatementWatch } from '../../database/statement-watch.ts';
 import { Connection, type SharedParts } from './kysely-connection.ts';
 import { openToRead, openToTidy, openToWrite } from './open-file.ts';
@@ -31,7 +23,7 @@ class ManyConnectionsAdapter extends SqliteAdapter {
  * One connection writes and a second one reads, so that a read beside an open transaction sees only what is committed
  * and does not wait for it (WAL allows this). An in-memory database has one connection, and reads wait for their turn.
  */
-export class SqliteFileDialect implements Dialect, Driver, SharedParts {
+export class SqliteFileDialect extends SqliteDialect implements Driver, SharedParts {
   /** Null for a database in memory, which has one connection only. */
   readonly file: string | null;
   /** For long reads; null for a database in memory. */
@@ -50,26 +42,19 @@ export class SqliteFileDialect implements Dialect, Driver, SharedParts {
   #isOpen = false;
 
   constructor(file: string, statementTimeout = 0, readOnly = false) {
+    // for Kysely's own driver, which is not used
+    super({ database: () => Promise.reject(new Error('the database is opened by init()')) });
     this.file = file === inMemory ? null : file;
     this.#statementTimeout = statementTimeout;
     this.#readOnly = readOnly;
   }
 
-  createDriver(): this {
+  override createDriver(): this {
     return this;
   }
 
-  createAdapter(): SqliteAdapter {
+  override createAdapter(): SqliteAdapter {
     return new ManyConnectionsAdapter();
-  }
-
-  createQueryCompiler(): SqliteQueryCompiler {
-    return new SqliteQueryCompiler();
-  }
-
-  // biome-ignore lint/suspicious/noExplicitAny: Kysely's own signature
-  createIntrospector(db: Kysely<any>): SqliteIntrospector {
-    return new SqliteIntrospector(db);
   }
 
   get begin(): string {
