@@ -79,7 +79,12 @@ export async function serverOf(
       tracing: await tracingOf(application.directory, application.declaration.database.url),
     });
     onProblem = watching.onProblem;
-    const gate = gateBefore(app, application, { ids, watch: watching.watch }, () => mounted?.statementsUnderWay() ?? 0);
+    const gate = gateBefore(app, server, {
+      isExempt: isQuiet,
+      ids,
+      watch: watching.watch,
+      statementsUnderWay: () => mounted?.statementsUnderWay() ?? 0,
+    });
     await app.register(async (scope) => {
       mounted = await mountApplication(scope, application, { alone: true, observer, ...watching });
       if (!metrics || !server.metrics) return;
@@ -132,17 +137,9 @@ function timeLimits({ headerLimit, headerTimeout, keepAliveTimeout, requestTimeo
 }
 
 /** Puts a gate before the server, on every address that it listens on. */
-function gateBefore(
-  app: FastifyInstance,
-  { declaration }: Application,
-  { ids, watch }: Pick<GateOptions, 'ids' | 'watch'>,
-  statementsUnderWay: () => number,
-): Gate {
-  const gate = new Gate(declaration.server, {
-    isExempt: exempt(declaration.server),
-    ids,
-    watch,
-    statementsUnderWay,
+function gateBefore(app: FastifyInstance, server: ServerDeclaration, options: Omit<GateOptions, 'onShed'>): Gate {
+  const gate = new Gate(server, {
+    ...options,
     onShed: (shed, inFlight) => app.log.warn({ shed, inFlight }, 'overloaded: requests were turned away'),
   });
   keepGate(app, gate);
