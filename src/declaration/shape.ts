@@ -46,7 +46,7 @@ interface Traits {
   either: { readonly options: readonly Shape[]; readonly secret: boolean };
 }
 
-interface Common<Kind> {
+export interface Common<Kind> {
   readonly kind: Kind;
   readonly nullable: boolean;
   /** What is expected, as it reads after "must be": `a string`. */
@@ -62,7 +62,7 @@ export type ObjectShape = ShapeOf<'object'>;
 export type MapShape = ShapeOf<'map'>;
 
 /** The types of a shape: of the values that the checker makes from it, and of those that may be given in code. */
-interface Typed<Made, Given> {
+export interface Typed<Made, Given> {
   readonly made?: () => Made;
   readonly given?: () => Given;
 }
@@ -73,7 +73,7 @@ export type MadeBy<Typed> = Typed extends { readonly made?: () => infer Made } ?
 export type GivenTo<Typed> = Typed extends { readonly given?: () => infer Given } ? Given : never;
 
 /** The entry that the reference shows: as part of the configuration if `active`, else as a comment. */
-interface MapExample {
+export interface MapExample {
   readonly name: string;
   /** As written; without it the keys of the entry are shown. */
   readonly value?: string;
