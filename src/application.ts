@@ -4,7 +4,6 @@ import { pathToFileURL } from 'node:url';
 import { type EntityManager, EntitySchema } from '@mikro-orm/core';
 import { isAuthenticatorClass } from './access/authenticator.ts';
 import { checkLoadedRoutes, checkPublic, checkRole, checkRoles } from './access/check-roles.ts';
-import { rolesFor } from './access/guard.ts';
 import { isVoterClass } from './access/voter.ts';
 import { createVoterRegistry, type VoterRegistry } from './access/voter-registry.ts';
 import { checkControllers, checkDenormalizers } from './actions/start/check-controllers.ts';
@@ -13,11 +12,11 @@ import { createMapper } from './database/create-mapper.ts';
 import type { Mapper } from './database/mapper.ts';
 import type { OnStatement } from './database/statements-of.ts';
 import type { AppMain, Routes } from './declaration/define-apis.ts';
-import { catalogFromCode, loadCatalog, loadConfigModules } from './declaration/modules.ts';
+import { catalogFromCode, isClass, loadCatalog, loadConfigModules } from './declaration/modules.ts';
 import { readDeclaration } from './declaration/read/read-declaration.ts';
-import { type ModuleFault, Report } from './declaration/report.ts';
+import { Report } from './declaration/report.ts';
 import { crudLoader } from './declaration/schema.ts';
-import { codeSource, type Source } from './declaration/source.ts';
+import { codeSource, type ReportedError, type Source } from './declaration/source.ts';
 import { type Catalog, type DatabaseDeclaration, type Declaration, httpMethods, type RouteEntry } from './declaration/types.ts';
 import { checkModels } from './model/check-models.ts';
 import { noteAccessors } from './model/own-code.ts';
@@ -55,13 +54,13 @@ interface CommonOptions {
   readonly databaseUrl?: string;
   /** Sees every statement that is sent to the database: its text, and its parameters apart. */
   readonly onStatement?: OnStatement;
-  /** False: every read and write goes through entities, as those do that need one. For comparison. */
+  /** False: every read and write goes through entities. For comparison. */
   readonly compiledReads?: boolean;
 }
 
 export type ApplicationOptions = DirectoryOptions | CodeOptions;
 
-/** An application whose declaration was read and found right. Nothing of it runs yet. */
+/** An application with a valid declaration. Nothing of it runs yet. */
 export interface Application {
   readonly directory: string;
   readonly production: boolean;
@@ -77,11 +76,8 @@ export interface Application {
   readonly onStatement: OnStatement | undefined;
 }
 
-interface Written {
-  readonly source: Source;
-  readonly catalog: Catalog;
-  readonly faults: readonly ModuleFault[];
-  readonly seed: ((em: EntityManager) => unknown) | null;
+interface Written extends Pick<Application, 'source' | 'catalog' | 'seed'> {
+  readonly faults: readonly ReportedError[];
 }
 
 /** Puts another database in place of the one that an application declares. */
@@ -96,8 +92,7 @@ export async function loadApplication(
   const production = env.NODE_ENV === 'production';
   const directory = resolve(options.directory ?? '.');
   const { source, catalog, faults, seed } = 'app_main' in options ? writtenInCode(options) : await writtenOnDisk(directory, env);
-  const report = new Report(source);
-  report.addFaults(faults);
+  const report = new Report(source, faults);
 
   const read = readDeclaration(source, catalog, report, { production });
   const { databaseUrl: url } = options;
@@ -148,7 +143,7 @@ export async function loadApplication(
   });
 }
 
-/** What may be read of the metrics is declared like what may be read of anything else. */
+/** Checks the role and the path of the metrics. */
 function checkMetrics(
   { openapi, server: { health, metrics }, security }: Declaration,
   voters: VoterRegistry,
@@ -169,7 +164,7 @@ export function declaresBodies({ apis }: Pick<Declaration, 'apis'>): boolean {
   return apis.some(({ actions }) => actions.some(({ body }) => body !== null));
 }
 
-/** Whether what a route's name and path are made of was found right: else they are a stopgap, and say nothing. */
+/** Whether the parts of a route's name and path are right; otherwise both are made up. */
 function isSound({ api, action }: RouteRecord, report: Report): boolean {
   const parts = [
     ...['name', 'base_path'].map((key) => [...(api?.path ?? []), key]),
@@ -233,78 +228,71 @@ async function discover(
   }
 }
 
-/** Every route, as the route-loading services that the routing configuration names give them. */
+/** The routes of all route-loading services in the routing configuration. */
 async function loadRoutes(declaration: Declaration, catalog: Catalog, report: Report): Promise<readonly RouteRecord[]> {
-  const crud = {
-    load: () => recordsOf(declaration, (api, action, method) => rolesFor(action, api.baseRole, method)),
-  };
-  const services = new Map<string, unknown>([
-    ...catalog.services.map(({ name, value }) => [name, value] as const),
-    [crudLoader.service, crud],
-  ]);
   const records: RouteRecord[] = [];
-  for (const entry of declaration.routes) {
-    const service = instanceOf(services.get(entry.service));
-    const load = service?.[entry.method];
-    if (typeof load !== 'function') {
-      report.add([...entry.path, 'resource'], `the service ${entry.service} has no method ${entry.method}`);
-      continue;
-    }
-    try {
-      const loaded: unknown = await load.call(service, { formats: declaration.formats });
-      records.push(...(service === crud ? (loaded as RouteRecord[]) : definitionsOf(loaded, entry, declaration, report)));
-    } catch (error) {
-      if (service === crud) throw error;
-      report.add([...entry.path, 'resource'], `${entry.service}:${entry.method} failed: ${(error as Error)?.message ?? error}`);
-    }
-  }
-  // without its entry the application does not start, and what is wrong with its routes is told all the same
-  if (!declaration.routes.some(({ service }) => service === crudLoader.service)) records.push(...crud.load());
+  const isOwn = ({ service }: RouteEntry) => service === crudLoader.service;
+  for (const entry of declaration.routes)
+    records.push(...(isOwn(entry) ? recordsOf(declaration) : await loadDefinitions(entry, catalog, declaration, report)));
+  // without its entry the application does not start, but errors of its routes are reported as well
+  if (!declaration.routes.some(isOwn)) records.push(...recordsOf(declaration));
   return Object.freeze(records);
 }
 
-function definitionsOf(loaded: unknown, entry: RouteEntry, { formats }: Declaration, report: Report): RouteRecord[] {
-  const at = [...entry.path, 'resource'];
-  const who = `${entry.service}:${entry.method}`;
-  if (!Array.isArray(loaded)) {
-    report.add(at, `${who} must give a list of { name, path, methods, handler }`);
+/** The routes of a service of the application. */
+async function loadDefinitions(
+  { method, path, service: controller }: RouteEntry,
+  catalog: Catalog,
+  { formats }: Declaration,
+  report: Report,
+): Promise<RouteRecord[]> {
+  const refuse = (message: string) => {
+    report.add([...path, 'resource'], message);
     return [];
+  };
+  const expected = `${controller}:${method} must give a list of { name, path, methods, handler }`;
+  try {
+    const service = instanceOf(catalog.services.findLast(({ name }) => name === controller)?.value);
+    const load = service?.[method];
+    if (typeof load !== 'function') return refuse(`the service ${controller} has no method ${method}`);
+    const loaded: unknown = await load.call(service, { formats });
+    if (!Array.isArray(loaded)) return refuse(expected);
+    return loaded.flatMap((given: unknown, position) => {
+      const trouble = definitionTrouble(given);
+      if (trouble !== null) return refuse(`${expected}, and in [${position}] ${trouble}`);
+      return recordOfDefinition(given as RouteDefinition, { formats, controller, source: path });
+    });
+  } catch (error) {
+    return refuse(`${controller}:${method} failed: ${(error as Error)?.message ?? error}`);
   }
-  return loaded.flatMap((given: unknown, position) => {
-    const trouble = definitionTrouble(given);
-    if (trouble !== null) {
-      report.add(at, `${who} must give a list of { name, path, methods, handler }, and in [${position}] ${trouble}`);
-      return [];
-    }
-    const definition = given as RouteDefinition;
-    const record = recordOfDefinition(definition, { formats, controller: entry.service, source: entry.path });
-    return [Object.freeze({ ...record, roles: rolesOfDefinition(definition) })];
-  });
 }
 
-/** What is wrong with a route that a service gave. A role that would not be read must not leave the route open. */
+/** What is wrong with the route of a service. A role that cannot be read must not leave the route open. */
 function definitionTrouble(given: unknown): string | null {
   const { name, path, methods, roles, requirements, description, hidden, handler } = (given ?? {}) as Partial<
     Record<keyof RouteDefinition, unknown>
   >;
   const known: readonly unknown[] = httpMethods;
-  if (typeof name !== 'string' || name === '') return '"name" must be a string';
-  if (typeof path !== 'string' || !path.startsWith('/')) return '"path" must be a string that begins with a slash';
-  if (!Array.isArray(methods) || methods.length === 0 || !methods.every((method) => known.includes(method))) {
-    return `"methods" must be a list of one or more of: ${httpMethods.join(', ')}`;
-  }
-  if (typeof handler !== 'function') return '"handler" must be a function';
-  if (requirements !== undefined && !isMapOf(requirements, (_, value) => typeof value === 'string')) {
-    return '"requirements" must be a mapping of regular expressions by placeholder';
-  }
-  if (description !== undefined && typeof description !== 'string') return '"description" must be a string';
-  if (hidden !== undefined && typeof hidden !== 'boolean') return '"hidden" must be true or false';
-  const isRole = (value: unknown) => typeof value === 'string' && value !== '';
-  const byMethod = (method: string, role: unknown) => known.includes(method) && (role === null || isRole(role));
-  if (roles !== undefined && roles !== null && !isRole(roles) && !isMapOf(roles, byMethod)) {
-    return `"roles" must be the name of a role, or a mapping of role names by method: ${httpMethods.join(', ')}`;
-  }
-  return null;
+  const isText = (value: unknown) => typeof value === 'string' && value !== '';
+  const isMethods = Array.isArray(methods) && methods.length > 0 && methods.every((method) => known.includes(method));
+  const byMethod = (method: string, role: unknown) => known.includes(method) && (role === null || isText(role));
+  const rules: readonly (readonly [boolean, string])[] = [
+    [isText(name), '"name" must be a string'],
+    [typeof path === 'string' && path.startsWith('/'), '"path" must be a string that begins with a slash'],
+    [isMethods, `"methods" must be a list of one or more of: ${httpMethods.join(', ')}`],
+    [typeof handler === 'function', '"handler" must be a function'],
+    [
+      requirements === undefined || isMapOf(requirements, (_, value) => typeof value === 'string'),
+      '"requirements" must be a mapping of regular expressions by placeholder',
+    ],
+    [['undefined', 'string'].includes(typeof description), '"description" must be a string'],
+    [['undefined', 'boolean'].includes(typeof hidden), '"hidden" must be true or false'],
+    [
+      roles === undefined || roles === null || isText(roles) || isMapOf(roles, byMethod),
+      `"roles" must be the name of a role, or a mapping of role names by method: ${httpMethods.join(', ')}`,
+    ],
+  ];
+  return rules.find(([holds]) => !holds)?.[1] ?? null;
 }
 
 function isMapOf(value: unknown, holds: (key: string, value: unknown) => boolean): boolean {
@@ -312,16 +300,8 @@ function isMapOf(value: unknown, holds: (key: string, value: unknown) => boolean
   return Object.entries(value).every(([key, item]) => holds(key, item));
 }
 
-/** All roles of each method, HEAD guarded as GET is. */
-function rolesOfDefinition({ methods, roles }: RouteDefinition): RouteRecord['roles'] {
-  const own =
-    typeof roles === 'string' ? Object.fromEntries(httpMethods.map((method) => [method, roles] as const)) : (roles ?? {});
-  return Object.freeze(Object.fromEntries(methods.map((method) => [method, rolesFor({ roles: own }, null, method)])));
-}
-
 function instanceOf(service: unknown): Record<string, unknown> | undefined {
-  const isClass = typeof service === 'function' && /^class\b/.test(Function.prototype.toString.call(service));
-  return (isClass ? new (service as new () => object)() : service) as Record<string, unknown> | undefined;
+  return (isClass(service) ? new (service as new () => object)() : service) as Record<string, unknown> | undefined;
 }
 
 export function instancesOf<Instance>(

@@ -1,11 +1,9 @@
 import { channel } from 'node:diagnostics_channel';
 import type { FastifyInstance, FastifyPluginAsync, FastifyRequest, onRequestHookHandler } from 'fastify';
-import { type AccessWatch, watchedCall } from './access/access-watch.ts';
+import { watchedCall } from './access/access-watch.ts';
 import { ApiKeyAuthenticator } from './access/api-keys.ts';
 import { type Authenticator, authenticateWith, challengeOf, isAuthenticatorClass } from './access/authenticator.ts';
 import { compileGuard, type Guard } from './access/guard.ts';
-import type { Surroundings } from './access/jwt-keys.ts';
-import { isPromiseLike } from './access/promise-like.ts';
 import type { ApiRequest, User } from './access/user.ts';
 import { isBound } from './actions/precondition.ts';
 import type { BodyCheck } from './actions/start/body-check.ts';
@@ -20,9 +18,9 @@ import { createCursors, createExecutor, createWriter } from './database/create-c
 import type { ConnectionCounts, Executor } from './database/executor.ts';
 import type { Mapper } from './database/mapper.ts';
 import { prepareDatabase } from './database/prepare-database.ts';
-import type { StatementWatch } from './database/statement-watch.ts';
+import { isPromiseLike } from './database/promise-like.ts';
 import type { Writer } from './database/writer.ts';
-import type { ActionDeclaration, JwtDeclaration, RateLimitDeclaration } from './declaration/types.ts';
+import type { ActionDeclaration, RateLimitDeclaration } from './declaration/types.ts';
 import { dialectOf } from './dialect/dialect.ts';
 import { Problem, problem } from './errors.ts';
 import { addSearchIndexes } from './query/list/search-index.ts';
@@ -32,7 +30,7 @@ import { toProblem } from './response/problem-document.ts';
 import { sendProblem } from './response/send-problem.ts';
 import { mountRoutes } from './route/mount.ts';
 import { acceptJson } from './serialization/json-body.ts';
-import { tracingOf } from './telemetry/telemetry.ts';
+import { type Telemetry, tracingOf } from './telemetry/telemetry.ts';
 import type { RateLimiter } from './traffic/rate-limiter.ts';
 
 /**
@@ -46,32 +44,29 @@ export const declarest: FastifyPluginAsync<ApplicationOptions> = async (app, opt
   const tracing = await tracingOf(application.directory, application.declaration.database.url);
   const watching = tracing && { access: tracing.access, statements: { waits: tracing.waits }, onProblem: tracing.problem };
   await mountApplication(app, application, watching ?? {});
-  // the server is someone else's, who may have pages of their own there
+  // the host may have pages of its own there
   if (!application.declaration.openapi.enabled) return;
   const { mountDescription } = await import('./openapi/mount.ts');
   mountDescription(app, application, null);
 };
 
-/** Told of every application that is mounted for callers: `{ app, application, alone }`. For tools that look on, such as our own tests. */
+/** Publishes every application that is mounted for callers: `{ app, application, alone }`. For tools such as our own tests. */
 const mountings = channel('declarest.mounted');
 
 export interface Mounted {
   readonly executor: Executor;
-  /** What checks roles for something else that is mounted beside it. */
+  /** Checks roles for further routes, such as the metrics. */
   guardFor(roles: readonly string[]): Guard;
   /** Statements that wait, for the database or to be sent to it. */
   statementsUnderWay(): number;
-  /** By what they are for; none where the database needs none. */
+  /** By their purpose; empty if the database needs no connections. */
   connections(): ReadonlyMap<string, ConnectionCounts>;
 }
 
-export interface MountingOptions {
-  /** Whether it answers for every path there is. */
+interface MountingOptions extends Partial<Pick<Telemetry, 'access' | 'statements' | 'onProblem'>> {
+  /** Whether the host has no other routes. */
   readonly alone?: boolean;
   readonly observer?: Observer | undefined;
-  readonly access?: AccessWatch | undefined;
-  readonly statements?: StatementWatch | undefined;
-  readonly onProblem?: ((found: Problem) => void) | undefined;
 }
 
 export async function mountApplication(
@@ -84,15 +79,15 @@ export async function mountApplication(
   try {
     await prepareDatabase(mapper, declaration.database, seed, addSearchIndexes(mapper, declaration.apis));
   } catch (error) {
-    // nobody else would close what was opened for an application that does not start
+    // an application that does not start has no onClose hook
     await mapper.close().catch(() => undefined);
     throw error;
   }
   countLinks(mapper);
   const watch = { ...statements, sent: application.onStatement };
-  const executor = await createExecutor(mapper, watch);
+  const executor = createExecutor(mapper, watch);
   const cursors = createCursors(mapper, watch);
-  const writer = await createWriter(mapper, watch);
+  const writer = createWriter(mapper, watch);
   const { connections } = dialectOf(mapper);
   if (statements) connections.watch(statements);
   app.addHook('onClose', async () => {
@@ -148,49 +143,47 @@ export async function mountApplication(
 }
 
 /**
- * The hook that finds out who is calling. Most know it at once, and then nobody waits. Whatever is thrown reaches Fastify as a
- * rejection: to call back with nothing would be to let the caller pass.
+ * The hook that authenticates callers. If the authenticators return at once, the request does not wait. Errors reach Fastify as
+ * rejections: a callback without an error would admit the caller.
  */
 function authentication(
   find: Find,
   onWrong: ((request: FastifyRequest, error: unknown) => unknown) | null,
 ): onRequestHookHandler {
-  if (onWrong) {
-    const authenticate = authentication(find, null);
-    return function counted(request, reply, done) {
-      return (authenticate.call(this, request, reply, done) as Promise<unknown> | undefined)?.catch((error: unknown) => {
-        throw onWrong(request, error);
-      });
-    };
-  }
+  const accept = (request: FastifyRequest, user: User | null) => {
+    (request as { user?: unknown }).user = user;
+  };
+  const fail = (request: FastifyRequest, error: unknown) => Promise.reject(onWrong ? onWrong(request, error) : error);
   return (request, _reply, done) => {
-    const accept = (user: User | null) => {
-      (request as { user?: unknown }).user = user;
-    };
     let found: User | null | Promise<User | null>;
     try {
       found = find(request as ApiRequest);
     } catch (error) {
-      return Promise.reject(error);
+      return fail(request, error);
     }
-    if (isPromiseLike(found)) return found.then(accept);
-    accept(found);
+    if (isPromiseLike(found)) {
+      return found.then(
+        (user) => accept(request, user),
+        (error: unknown) => fail(request, error),
+      );
+    }
+    accept(request, found);
     done();
     return undefined;
   };
 }
 
-/** What counts requests is loaded where a limit is declared. */
+/** Loads the rate limiter if a limit is declared. */
 async function rateLimiterOf({ declaration, mapper }: Application, writer: Writer): Promise<RateLimiter | null> {
   const { apis, server } = declaration;
   if (server.rateLimit === null && apis.every(({ rateLimit }) => rateLimit === null)) return null;
   const { RateLimiter } = await import('./traffic/rate-limiter.ts');
   if (server.rateLimitStore === 'memory') return new RateLimiter(null);
-  const { RateTable } = await import('./database/rate-table.ts');
-  return new RateLimiter(new RateTable(mapper, writer));
+  const { createRateTable } = await import('./database/rate-table.ts');
+  return new RateLimiter(createRateTable(mapper, writer));
 }
 
-/** Who guesses credentials is turned away like who asks too often. */
+/** Wrong credentials are rejected like too many requests. */
 function wrongCredentials(limiter: RateLimiter, limit: RateLimitDeclaration | null) {
   if (limit === null) return null;
   return (request: FastifyRequest, error: unknown) =>
@@ -203,29 +196,26 @@ async function authenticatorsOf({
   directory,
   production,
 }: Application): Promise<Authenticator[]> {
+  const found: Authenticator[] = [];
+  if (security.jwt) {
+    // loaded only if tokens are accepted
+    const { JwtAuthenticator } = await import('./access/jwt.ts');
+    const { loadJwtKeys } = await import('./access/jwt-keys.ts');
+    found.push(new JwtAuthenticator(security.jwt, await loadJwtKeys(security.jwt, { directory, production })));
+  }
+  if (security.apiKeys.length > 0) found.push(new ApiKeyAuthenticator(security.apiKeys));
   const own = security.authenticator ? [security.authenticator] : catalog.authenticators;
-  return [
-    ...(security.jwt ? [await jwtAuthenticator(security.jwt, { directory, production })] : []),
-    ...(security.apiKeys.length > 0 ? [new ApiKeyAuthenticator(security.apiKeys)] : []),
-    ...instancesOf(own, isAuthenticatorClass),
-  ];
+  return [...found, ...instancesOf(own, isAuthenticatorClass)];
 }
 
-/** What looks into bodies is loaded where some are declared. */
+/** Loads the checks of bodies if some are declared. */
 async function bodyChecksOf(application: Application): Promise<ReadonlyMap<ActionDeclaration, BodyCheck>> {
   if (!declaresBodies(application.declaration)) return new Map();
   const { bodyChecks } = await import('./openapi/declared-bodies.ts');
   return bodyChecks(application);
 }
 
-/** What checks tokens is loaded where there are any. */
-async function jwtAuthenticator(declaration: JwtDeclaration, surroundings: Surroundings): Promise<Authenticator> {
-  const { JwtAuthenticator } = await import('./access/jwt.ts');
-  const { loadJwtKeys } = await import('./access/jwt-keys.ts');
-  return new JwtAuthenticator(declaration, await loadJwtKeys(declaration, surroundings));
-}
-
-/** Every error becomes a problem document; what is our own fault is logged and not told. */
+/** Turns every error into a problem document. Server errors are logged, and the response has no details of them. */
 function answerErrors(
   app: FastifyInstance,
   { mapper, declaration }: Application,
@@ -240,13 +230,13 @@ function answerErrors(
         ? error
         : (conflictOf(error, request as ApiRequest, mapper) ?? toProblem(error, declaration.server.bodyLimit));
     onProblem?.(found);
-    // says how to authenticate, also where code of the application did not think of it
+    // a 401 needs a challenge, also if code of the application threw it without one
     if (found.status === 401) reply.header('www-authenticate', challenge);
     return sendProblem(found, request, reply);
   });
 }
 
-/** What somebody else was first with, to whom that is a conflict, and to whom what they asked for does not hold any more. */
+/** A concurrent change is a conflict, or with a precondition a failed one. */
 function conflictOf(error: unknown, request: ApiRequest, mapper: Mapper): Problem | null {
   const found = conflictProblem(error, mapper);
   if (found?.code !== 'conflict_version' || !isBound(request)) return found;

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, type FastifyServerOptions } from 'fastify';
 import type { Observer } from './actions/start/observer.ts';
 import { type Application, type ApplicationOptions, loadApplication } from './application.ts';
-import type { HealthDeclaration, MetricsDeclaration, ServerDeclaration } from './declaration/types.ts';
+import type { HealthDeclaration, ServerDeclaration } from './declaration/types.ts';
 import { tellsOfItself } from './openapi/places.ts';
 import { type Mounted, mountApplication } from './plugin.ts';
 import { problemDocument, problemType, STATUS_CODES, toProblem } from './response/problem-document.ts';
@@ -12,7 +12,6 @@ import { targetOf } from './response/request-target.ts';
 import { sendProblem } from './response/send-problem.ts';
 import { allowedMethods } from './route/match.ts';
 import { safelyLogging } from './telemetry/logger.ts';
-import type { Metrics } from './telemetry/metrics.ts';
 import { type SharedMetrics, type Telemetry, tracingOf, watchServer } from './telemetry/telemetry.ts';
 import { Gate, type GateOptions, keepGate } from './traffic/gate.ts';
 import { mountHealth } from './traffic/health.ts';
@@ -30,9 +29,9 @@ export interface ServerParts {
   /** Sees the server before anything is mounted on it. */
   readonly prepare?: (app: FastifyInstance) => void;
   readonly observer?: Observer;
-  /** Whether answers tell what their time was spent on, whatever is declared; never in production. */
+  /** Whether responses have `Server-Timing`, whatever is declared; never in production. */
   readonly timing?: boolean;
-  /** Where several processes serve. */
+  /** Present if several processes serve. */
   readonly sharedMetrics?: SharedMetrics;
 }
 
@@ -46,7 +45,7 @@ export async function serverOf(
   const ids = server.requestIdHeader === null ? null : new RequestIds(server.requestIdHeader);
   let onProblem: Telemetry['onProblem'];
   const answer = (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
-    // an address that cannot be read has passed no hook
+    // a malformed address has passed no hook
     if (ids) reply.header(ids.header, request.id);
     const found = toProblem(error, bodyLimit);
     onProblem?.(found);
@@ -56,7 +55,7 @@ export async function serverOf(
     exposeHeadRoutes: false,
     // requirements are checked more exactly than Fastify's router does
     routerOptions: { allowUnsafeRegex: true },
-    // such as malformed percent-encoding, which no route is found for
+    // such as malformed percent-encoding
     frameworkErrors: answer,
     clientErrorHandler: (error, socket) => refuseConnection(error, socket, ids),
     ...(ids && { genReqId: (request: IncomingMessage) => ids.of(request) }),
@@ -67,7 +66,7 @@ export async function serverOf(
     ...safelyLogging(fastify, application.declaration),
   });
   app.setErrorHandler(answer);
-  if (ids) tellIds(app, ids);
+  if (ids) sendIds(app, ids);
   prepare?.(app);
   try {
     let mounted: Mounted | undefined;
@@ -80,10 +79,23 @@ export async function serverOf(
       tracing: await tracingOf(application.directory, application.declaration.database.url),
     });
     onProblem = watching.onProblem;
-    const gate = gateBefore(app, application, { ids, watch: watching.watch }, () => mounted?.statementsUnderWay() ?? 0);
+    const gate = gateBefore(app, server, {
+      isExempt: isQuiet,
+      ids,
+      watch: watching.watch,
+      statementsUnderWay: () => mounted?.statementsUnderWay() ?? 0,
+    });
     await app.register(async (scope) => {
       mounted = await mountApplication(scope, application, { alone: true, observer, ...watching });
-      if (metrics) await tellMetrics(scope, server, metrics, mounted, gate, sharedMetrics);
+      if (!metrics || !server.metrics) return;
+      const { path, role } = server.metrics;
+      metrics.addGauges(gate, mounted);
+      metrics.mount(
+        scope,
+        path,
+        mounted.guardFor(role === null ? [] : [role]),
+        sharedMetrics?.share(() => metrics.report()),
+      );
     });
     const answers = databaseProbe({ rows: (...given) => (mounted as Mounted).executor.rows(...given) });
     const health = ownHealth(application);
@@ -100,15 +112,15 @@ export async function serverOf(
   return app;
 }
 
-/** Every answer of the server tells what its request is called. */
-function tellIds(app: FastifyInstance, { header }: RequestIds): void {
+/** Sends the id of the request with every response. */
+function sendIds(app: FastifyInstance, { header }: RequestIds): void {
   app.addHook('onRequest', (request, reply, done) => {
     reply.header(header, request.id);
     done();
   });
 }
 
-/** Node looks after these itself, every now and then. */
+/** Limits that Node enforces. */
 function timeLimits({ headerLimit, headerTimeout, keepAliveTimeout, requestTimeout }: ServerDeclaration) {
   // a request cannot take less time than its headers
   const whole = Math.max(requestTimeout, headerTimeout);
@@ -124,18 +136,10 @@ function timeLimits({ headerLimit, headerTimeout, keepAliveTimeout, requestTimeo
   };
 }
 
-/** Puts a gate before all that a server does; it is there for every address that the server listens on. */
-function gateBefore(
-  app: FastifyInstance,
-  { declaration }: Application,
-  { ids, watch }: Pick<GateOptions, 'ids' | 'watch'>,
-  statementsUnderWay: () => number,
-): Gate {
-  const gate = new Gate(declaration.server, {
-    isExempt: exempt(declaration.server),
-    ids,
-    watch,
-    statementsUnderWay,
+/** Puts a gate before the server, on every address that it listens on. */
+function gateBefore(app: FastifyInstance, server: ServerDeclaration, options: Omit<GateOptions, 'onShed'>): Gate {
+  const gate = new Gate(server, {
+    ...options,
     onShed: (shed, inFlight) => app.log.warn({ shed, inFlight }, 'overloaded: requests were turned away'),
   });
   keepGate(app, gate);
@@ -147,32 +151,12 @@ function gateBefore(
   return gate;
 }
 
-/** Paths that are answered whatever else is going on, and that somebody asks for all the time. */
+/** Paths that are served under any load, and polled: health checks and metrics. */
 function exempt({ health: { live, ready }, metrics }: ServerDeclaration): (url: string) => boolean {
   return (url) => {
     const { path } = targetOf(url);
     return path === live || path === ready || path === metrics?.path;
   };
-}
-
-async function tellMetrics(
-  scope: FastifyInstance,
-  { metrics: declared }: ServerDeclaration,
-  metrics: Metrics,
-  mounted: Mounted,
-  gate: Gate,
-  shared: SharedMetrics | undefined,
-): Promise<void> {
-  const { path, role } = declared as MetricsDeclaration;
-  const { mountMetrics } = await import('./telemetry/mount-metrics.ts');
-  metrics.addGauges({
-    inFlight: () => gate.inFlight,
-    isBusy: () => gate.isBusy,
-    statementsUnderWay: mounted.statementsUnderWay,
-    connections: mounted.connections,
-  });
-  const gather = shared ? shared.share(() => metrics.report()) : () => metrics.text();
-  mountMetrics(scope, path, mounted.guardFor(role === null ? [] : [role]), gather);
 }
 
 /** Fastify has a server for each address that "localhost" stands for. */
@@ -181,7 +165,7 @@ function furtherServers(app: FastifyInstance): readonly Server[] {
   return bindings ? ((app as unknown as Record<symbol, Server[]>)[bindings] ?? []) : [];
 }
 
-/** What the application answers itself stays its own. */
+/** The health checks, except at paths that a route of the application has. */
 function ownHealth({ declaration, records }: Application): HealthDeclaration {
   const free = (path: string | null) => (path !== null && allowedMethods(records, path).length === 0 ? path : null);
   const { live, ready } = declaration.server.health;
@@ -198,7 +182,7 @@ function compilersOnDemand() {
   };
 }
 
-/** Answers bytes that are no request: there is neither a request nor a reply to do it with. */
+/** Responds to bytes that are not a valid request, for which there is neither a request nor a reply. */
 function refuseConnection({ code }: { code?: unknown }, socket: Socket, ids: RequestIds | null): void {
   if (code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();

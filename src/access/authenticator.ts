@@ -1,7 +1,6 @@
 import type { FastifyRequest } from 'fastify';
-import { Problem } from '../errors.ts';
+import { isPromiseLike } from '../database/promise-like.ts';
 import { bearerChallenge, invalidCredentials, singleHeader } from './credentials.ts';
-import { isPromiseLike } from './promise-like.ts';
 import type { User } from './user.ts';
 
 /**
@@ -39,31 +38,16 @@ export function challengeOf(authenticators: readonly Authenticator[]): string {
 }
 
 /**
- * Who is calling: the user of the first authenticator that finds one, or null without any credential. Every authenticator is
- * asked, since a wrong credential is 401 even beside a right one; so is an `Authorization` header that none of them knows.
+ * The user of the first authenticator that finds one, or null without any credential. Every authenticator is asked, since a wrong
+ * credential is 401 even beside a right one; so is an `Authorization` header that none of them knows.
  */
 export function authenticateWith(
   authenticators: readonly Authenticator[],
   request: FastifyRequest,
+  start = 0,
+  foundBefore: User | null = null,
 ): User | null | Promise<User | null> {
   if (authenticators.length === 0) return null;
-  try {
-    const answer = askFrom(0, null, authenticators, request);
-    if (!isPromiseLike(answer)) return answer;
-    return (answer as Promise<User | null>).catch((error: unknown) => {
-      throw challenged(error, authenticators);
-    });
-  } catch (error) {
-    throw challenged(error, authenticators);
-  }
-}
-
-function askFrom(
-  start: number,
-  foundBefore: User | null,
-  authenticators: readonly Authenticator[],
-  request: FastifyRequest,
-): User | null | Promise<User | null> {
   let found = foundBefore;
   for (let index = start; index < authenticators.length; index++) {
     const authenticator = authenticators[index] as Authenticator;
@@ -71,7 +55,7 @@ function askFrom(
     if (isPromiseLike(answer)) {
       return Promise.resolve(answer).then((late) => {
         const user = toUser(late, authenticator);
-        return askFrom(index + 1, found ?? user, authenticators, request);
+        return authenticateWith(authenticators, request, index + 1, found ?? user);
       });
     }
     const user = toUser(answer, authenticator);
@@ -81,14 +65,6 @@ function askFrom(
     throw invalidCredentials('the Authorization header is of a kind that is not accepted here', challengeOf(authenticators));
   }
   return found;
-}
-
-/** A 401 says how to authenticate, also where an application's own authenticator did not think of it. */
-function challenged(error: unknown, authenticators: readonly Authenticator[]): unknown {
-  if (!(error instanceof Problem) || error.status !== 401) return error;
-  if (Object.keys(error.headers).some((name) => name.toLowerCase() === 'www-authenticate')) return error;
-  const headers = { ...error.headers, 'WWW-Authenticate': challengeOf(authenticators) };
-  return new Problem(error.code, error.message, { headers, members: error.members, cause: error });
 }
 
 function toUser(answer: unknown, authenticator: Authenticator): User | null {

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
+import { isPromiseLike } from '../database/promise-like.ts';
 import type { SecurityDeclaration } from '../declaration/types.ts';
-import { isPromiseLike } from './promise-like.ts';
 import type { User } from './user.ts';
 import type { Vote, Voter } from './voter.ts';
 
@@ -28,21 +28,16 @@ interface Question {
 }
 
 /**
- * Asks the voters in order, until the decision is certain: a vote may settle the matter; if none does, more grants than denies are
- * needed, under every strategy, as what is still open then holds no grant (affirmative), no deny (unanimous), neither (priority), or is
- * a count (consensus). It is made at once where they all answer at once. A voter that
- * throws, whatever it throws, is a fault of the application and no decision: the error names it and carries the cause.
+ * Asks the voters in order until the decision is certain. A vote may decide by itself. If none does, there must be more grants than denies,
+ * under every strategy: the undecided votes then hold no grant (affirmative), no deny (unanimous), neither (priority), or are
+ * counted (consensus). Returns at once if all voters do. A voter that throws makes no decision: the error names the voter and has the cause.
  */
-export function poll(strategy: Strategy, voters: readonly Voter[], question: Question): boolean | Promise<boolean> {
-  return pollFrom(0, 0, strategy, voters, question);
-}
-
-function pollFrom(
-  start: number,
-  startLead: number,
+export function poll(
   strategy: Strategy,
   voters: readonly Voter[],
   question: Question,
+  start = 0,
+  startLead = 0,
 ): boolean | Promise<boolean> {
   let lead = startLead;
   for (let index = start; index < voters.length; index++) {
@@ -55,7 +50,7 @@ function pollFrom(
         })
         .then((late) => {
           const vote = toVote(late, voter, question.role);
-          return settles[strategy][vote] ?? pollFrom(index + 1, lead + weights[vote], strategy, voters, question);
+          return settles[strategy][vote] ?? poll(strategy, voters, question, index + 1, lead + weights[vote]);
         });
     }
     const vote = toVote(answer, voter, question.role);

@@ -7,14 +7,14 @@ import { RoleVoter } from './role-voter.ts';
 import type { User } from './user.ts';
 import type { VoterRegistry } from './voter-registry.ts';
 
-/** The access check of one route and method, its voters looked up. It remembers nothing from one check to the next. */
+/** The access check of one route and method, with its voters looked up. It keeps no state between checks. */
 export interface Guard {
   /** In the order they are checked. */
   readonly roles: readonly string[];
   readonly public: boolean;
-  /** Whether a voter of the application is asked, which may look at the subject; the built-in one never does. */
+  /** Whether a voter of the application is asked: it may read the subject, which the built-in voter never does. */
   readonly readsSubject: boolean;
-  /** Passes, or throws 401 without a user and 403 with one. Throws at once, or rejects where a voter answers later. */
+  /** Throws 401 without a user, or 403 with one, if access is denied; rejects instead if a voter is asynchronous. */
   check(subject: unknown, user: User | null, request: FastifyRequest): void | Promise<void>;
 }
 
@@ -27,25 +27,20 @@ const publicGuard: Guard = Object.freeze({
   check: () => undefined,
 });
 
-/** The guard that requires every one of the roles; without roles, the one that lets everybody pass. */
+/** The guard that requires all of the roles; without roles, everybody passes. */
 export function compileGuard(roles: readonly string[], registry: VoterRegistry, challenge: string = bearerChallenge): Guard {
   if (roles.length === 0) return publicGuard;
   const { strategy } = registry;
   const panels = roles.map((role) => ({ role, voters: registry.votersFor(role) }));
 
-  function checkFrom(
-    start: number,
-    subject: unknown,
-    user: User | null,
-    request: FastifyRequest,
-  ): undefined | Promise<undefined> {
+  function check(subject: unknown, user: User | null, request: FastifyRequest, start = 0): undefined | Promise<undefined> {
     for (let index = start; index < panels.length; index++) {
       const { role, voters } = panels[index] as (typeof panels)[number];
       const granted = poll(strategy, voters, { role, subject, user, request });
       if (typeof granted !== 'boolean') {
         return granted.then((late) => {
           if (!late) throw denied(user, challenge);
-          return checkFrom(index + 1, subject, user, request);
+          return check(subject, user, request, index + 1);
         });
       }
       if (!granted) throw denied(user, challenge);
@@ -57,7 +52,7 @@ export function compileGuard(roles: readonly string[], registry: VoterRegistry, 
     roles: Object.freeze([...roles]),
     public: false,
     readsSubject: panels.some(({ voters }) => voters.some((voter) => !(voter instanceof RoleVoter))),
-    check: (subject: unknown, user: User | null, request: FastifyRequest) => checkFrom(0, subject, user, request),
+    check: (subject: unknown, user: User | null, request: FastifyRequest) => check(subject, user, request),
   });
 }
 

@@ -4,7 +4,7 @@ import type { ServerDeclaration } from '../declaration/types.ts';
 import { problem } from '../errors.ts';
 import { retryLater } from '../response/problem-document.ts';
 import { targetOf } from '../response/request-target.ts';
-import { tellHealth } from '../traffic/health.ts';
+import { sendHealth } from '../traffic/health.ts';
 import { answerProblem } from '../traffic/raw-answer.ts';
 import { RequestIds } from '../traffic/request-id.ts';
 
@@ -22,8 +22,8 @@ export async function startWaiting(
     // whoever asks again is to find the application there
     response.setHeader('Connection', 'close');
     if (ids) response.setHeader(ids.header, ids.of(request));
-    if (path === health.live) tellHealth(response, true);
-    else if (path === health.ready) tellHealth(response, false);
+    if (path === health.live) sendHealth(response, true);
+    else if (path === health.ready) sendHealth(response, false);
     else answerProblem(away, request, response, ids);
   });
   server.listen(port, host);

@@ -1,9 +1,9 @@
 import { dialectOf } from '../dialect/dialect.ts';
 import type { Mapper, RequestEntityManager } from './mapper.ts';
-import { OwnTable } from './own-table.ts';
+import { ownTable } from './own-table.ts';
 
-/** Where the answers to requests with an `Idempotency-Key` are kept, in the database of the application. */
-export const answerTable = 'declarest_idempotency';
+/** The table of responses to requests with an `Idempotency-Key`, in the database of the application. */
+const answerTable = 'declarest_idempotency';
 
 /** What makes the table, on either database. */
 const createAnswerTableSql: readonly string[] = Object.freeze([
@@ -11,36 +11,32 @@ const createAnswerTableSql: readonly string[] = Object.freeze([
   `create index if not exists ${answerTable}_expires_at on ${answerTable} (expires_at)`,
 ]);
 
-/** An answer as it is kept, and what it was the answer to. */
+/** A response as it is kept, and the fingerprint of its request. */
 export interface KeptResponse {
   readonly fingerprint: string;
   readonly answer: string;
 }
 
-/** Milliseconds between two looks for what has expired. */
+/** Milliseconds between two removals of expired rows. */
 const cleaning = 60_000;
 
-/** The most rows that are removed at once, so that nobody waits for long. */
+/** The most rows that are removed at once, to keep locks short. */
 const batch = 500;
 
-/** Keeps answers in the transaction of the change that they tell of. Times are milliseconds since 1970. */
+/** Keeps responses in the transaction of their change. Times are milliseconds since 1970. */
 export class AnswerTable {
+  /** Whether the table exists. */
+  readonly isThere: () => Promise<boolean>;
   readonly #mapper: Mapper;
-  readonly #table: OwnTable;
   #cleansAt = 0;
 
-  /** @param makes Whether the table is made where it is missing. */
+  /** @param makes Whether the table is created if it is missing. */
   constructor(mapper: Mapper, makes: boolean) {
     this.#mapper = mapper;
-    this.#table = new OwnTable(mapper, answerTable, makes ? createAnswerTableSql : null);
+    this.isThere = ownTable(mapper, answerTable, makes ? createAnswerTableSql : null);
   }
 
-  /** Whether there is the table. */
-  isThere(): Promise<boolean> {
-    return this.#table.isThere();
-  }
-
-  /** The answer that is kept under an id. */
+  /** The response that is kept under an id. */
   async find(em: RequestEntityManager, id: string, now: number): Promise<KeptResponse | null> {
     const sql = `select fingerprint, answer from ${answerTable} where id = ? and expires_at > ? and answer is not null`;
     const [row] = await em.execute<KeptResponse[]>(sql, [id, now]);
@@ -48,8 +44,8 @@ export class AnswerTable {
   }
 
   /**
-   * Takes an id for the transaction that the entity manager is in. Whoever wants the same meanwhile waits for its end. False:
-   * there is an answer already.
+   * Claims an id for the transaction of the entity manager. Other transactions that claim it wait for the end of this one. False: there
+   * is a response already.
    */
   async claim(em: RequestEntityManager, id: string, fingerprint: string, expiresAt: number, now: number): Promise<boolean> {
     const rows = await em.execute(
@@ -61,12 +57,12 @@ export class AnswerTable {
     return rows.length > 0;
   }
 
-  /** Puts the answer to what was claimed, or another one in its place. */
+  /** Sets or replaces the response of a claimed id. */
   async keep(em: RequestEntityManager, id: string, answer: string): Promise<void> {
     await em.execute(`update ${answerTable} set answer = ? where id = ?`, [answer, id]);
   }
 
-  /** Removes some of what has expired, every now and then; as long as there is more of it, with every call. */
+  /** Removes some expired rows once a minute, or with every call while there are more of them. */
   clean(now: number): void {
     if (now < this.#cleansAt) return;
     this.#cleansAt = now + cleaning;

@@ -5,20 +5,25 @@ import type { Mapper } from './mapper.ts';
 import { awaited, type StatementWatch } from './statement-watch.ts';
 import type { Writer } from './writer.ts';
 
-/** What sends the compiled statements of an application; only the driver in use is loaded. */
-export async function createExecutor(mapper: Mapper, watch: StatementWatch): Promise<Executor> {
-  const executor = await dialectOf(mapper).connections.executor(watch);
-  return watch.sent || watch.waits ? { ...executor, rows: watchedRows(executor.rows, watch) } : executor;
+/** Sends the compiled reads of an application. */
+export function createExecutor(mapper: Mapper, watch: StatementWatch): Executor {
+  const executor = dialectOf(mapper).connections.executor(watch);
+  if (!watch.sent && !watch.waits) return executor;
+  return {
+    ...executor,
+    rows(statement, parameters) {
+      watch.sent?.(statement.text, parameters);
+      return awaited(watch, statement.text, () => executor.rows(statement, parameters));
+    },
+  };
 }
 
-/** What opens the cursors of an application's exports. It is made, and its driver loaded, when the first of them is asked for. */
+/** Opens the cursors of an application's exports. */
 export function createCursors(mapper: Mapper, watch: StatementWatch): Cursors {
-  let made: Promise<Cursors> | null = null;
+  const cursors = dialectOf(mapper).connections.cursors(watch);
   return {
     async open(statement, parameters, size) {
-      made ??= dialectOf(mapper).connections.cursors(watch);
       watch.sent?.(statement.text, parameters);
-      const cursors = await made;
       const cursor = await awaited(watch, statement.text, () => cursors.open(statement, parameters, size));
       return {
         next: (count) => cursor.next(count),
@@ -29,32 +34,22 @@ export function createCursors(mapper: Mapper, watch: StatementWatch): Cursors {
         close: () => cursor.close(),
       };
     },
-    close: async () => (await made)?.close(),
+    close: () => cursors.close(),
   };
 }
 
-/** What sends the compiled changes of an application; only the driver in use is loaded. */
-export async function createWriter(mapper: Mapper, watch: StatementWatch): Promise<Writer> {
-  const writer = await dialectOf(mapper).connections.writer(watch);
-  return watch.sent || watch.waits ? watchedWriter(writer, watch) : writer;
-}
-
-/** What is sent together is waited for together, the commit included. */
-function watchedWriter(writer: Writer, watch: StatementWatch): Writer {
+/** Sends the compiled changes of an application. */
+export function createWriter(mapper: Mapper, watch: StatementWatch): Writer {
+  const writer = dialectOf(mapper).connections.writer(watch);
+  if (!watch.sent && !watch.waits) return writer;
   return {
     ...writer,
     change(steps) {
-      // what depends on the step before is known to the database only
+      // only the database knows parameters that depend on the step before
       for (const { statement, parameters } of steps)
         watch.sent?.(statement.text, typeof parameters === 'function' ? [] : parameters);
+      // steps that are sent together are awaited together, the commit included
       return awaited(watch, steps.map(({ statement }) => statement.text).join('; '), () => writer.change(steps));
     },
-  };
-}
-
-function watchedRows(rows: Executor['rows'], watch: StatementWatch): Executor['rows'] {
-  return (statement, parameters) => {
-    watch.sent?.(statement.text, parameters);
-    return awaited(watch, statement.text, () => rows(statement, parameters));
   };
 }

@@ -32,7 +32,7 @@ export async function createMapper(database: DatabaseDeclaration, options: Mappe
   return mapper;
 }
 
-/** Who cannot change a row has no need to hold it, and would not be allowed to. */
+/** A connection that only reads needs no locks, and may not take them. */
 function withoutLock(sql: string): string {
   return sql.replace(/ for (?:no key update|update|key share|share)(?: of \S+)?(?: nowait| skip locked)?\s*$/i, '');
 }

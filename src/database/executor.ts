@@ -7,29 +7,33 @@ export interface Statement {
   readonly wide: boolean;
 }
 
-/** Connections of one kind: those that are open, those of them in use, and who waits for one. */
+/** Connections of one kind: open ones, those of them in use, and requests that wait for one. */
 export interface ConnectionCounts {
   readonly open: number;
   readonly used: number;
   readonly waiting: number;
 }
 
-/** Sends compiled statements and gives their rows as arrays of columns. */
-export interface Executor {
+/** Sends compiled statements over connections of its own. */
+export interface Sender {
+  /** Statements that wait, for the database or to be sent to it. */
+  underWay(): number;
+  /** Absent if the database needs no connections. */
+  connections?(): ConnectionCounts;
+  close(): Promise<void>;
+}
+
+/** Reads rows as arrays of columns. */
+export interface Executor extends Sender {
   /** `text`: every value is text, as the server writes it; `native`: as Node's SQLite gives it. */
   readonly format: 'text' | 'native';
   rows(statement: Statement, parameters: readonly unknown[]): Promise<unknown[][]>;
-  /** Statements that wait, for the database or to be sent to it. */
-  underWay(): number;
-  /** Absent where the database needs no connections. */
-  connections?(): ConnectionCounts;
-  close(): Promise<void>;
 }
 
 interface Shared {
   /** What was sent last and has not come back yet. */
   running: Promise<unknown>;
-  /** What will be sent as soon as that is back; whoever comes until then takes part. */
+  /** What will be sent as soon as that is back, for all callers until then. */
   waiting: Promise<unknown[][]> | null;
 }
 
@@ -42,7 +46,7 @@ export function coalesced(rows: Executor['rows']): Executor['rows'] {
   const shared = new Map<string, Shared>();
 
   function send(key: string, statement: Statement, parameters: readonly unknown[]): Promise<unknown[][]> {
-    // an error is thrown to those who wait for it, and to nobody after them
+    // an error reaches those who wait for it, and no later callers
     const sent = new Promise<unknown[][]>((resolve) => resolve(rows(statement, parameters)));
     const entry: Shared = { running: sent, waiting: null };
     shared.set(key, entry);

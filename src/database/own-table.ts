@@ -2,47 +2,38 @@ import { TableNotFoundException } from '@mikro-orm/core';
 import { dialectOf } from '../dialect/dialect.ts';
 import type { Mapper } from './mapper.ts';
 
-/** A table of the framework's own, which is made with the first request that needs it. */
-export class OwnTable {
-  readonly #mapper: Mapper;
-  readonly #name: string;
-  /** What makes it; null: it is not ours to make. */
-  readonly #statements: readonly string[] | null;
-  #made: Promise<boolean> | null = null;
-
-  constructor(mapper: Mapper, name: string, statements: readonly string[] | null) {
-    this.#mapper = mapper;
-    this.#name = name;
-    this.#statements = statements;
-  }
-
-  /** Whether there is the table. What was not so is looked at anew. */
-  async isThere(): Promise<boolean> {
-    this.#made ??= this.#make();
-    let isMade = false;
+/**
+ * A table of the framework's own. The returned function says whether it exists, and creates it with the first request that needs it.
+ *
+ * @param statements Create the table; null if it must not be created.
+ */
+export function ownTable(mapper: Mapper, name: string, statements: readonly string[] | null): () => Promise<boolean> {
+  let existence: Promise<boolean> | null = null;
+  return async () => {
+    existence ??= findOrCreate(mapper, name, statements);
+    let exists = false;
     try {
-      isMade = await this.#made;
+      exists = await existence;
     } finally {
-      if (!isMade) this.#made = null;
+      if (!exists) existence = null;
     }
-    return isMade;
-  }
+    return exists;
+  };
+}
 
-  /** Processes that need it at the same time wait for one another. */
-  async #make(): Promise<boolean> {
-    try {
-      await this.#mapper.em.fork().execute(`select 1 from ${this.#name} limit 1`);
-      return true;
-    } catch (error) {
-      if (!(error instanceof TableNotFoundException)) throw error;
-    }
-    const statements = this.#statements;
-    if (statements === null) return false;
-    // a request that needs it has committed nothing of its own yet, and so nobody is told of this commit
-    await this.#mapper.em.fork({ freshEventManager: true }).transactional(async (em) => {
-      await dialectOf(this.#mapper).schema.lockTable(em, this.#name);
-      for (const sql of statements) await em.execute(sql);
-    });
+/** Processes that need the table at the same time wait for one another. */
+async function findOrCreate(mapper: Mapper, name: string, statements: readonly string[] | null): Promise<boolean> {
+  try {
+    await mapper.em.fork().execute(`select 1 from ${name} limit 1`);
     return true;
+  } catch (error) {
+    if (!(error instanceof TableNotFoundException)) throw error;
   }
+  if (statements === null) return false;
+  // the request has committed nothing of its own yet, so its subscribers do not hear of this commit
+  await mapper.em.fork({ freshEventManager: true }).transactional(async (em) => {
+    await dialectOf(mapper).schema.lockTable(em, name);
+    for (const sql of statements) await em.execute(sql);
+  });
+  return true;
 }

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 
-/** Milliseconds that something within a transaction waits for the end of that very transaction, before it is told that it waits for itself. */
+/** Milliseconds after which a write within a transaction fails if it waits for that very transaction. */
 const patience = 1000;
 
 interface Scope {

@@ -3,7 +3,7 @@ import { dialectOf, type Seed } from '../dialect/dialect.ts';
 import type { Mapper } from './mapper.ts';
 
 /**
- * Brings the database to the models where the declaration asks for it, and fills a new one with the application's seed.
+ * Updates the schema if the declaration asks for it, and fills a new database with the application's seed.
  * The extensions are those that indexes of a PostgreSQL database need.
  * All of it is one transaction: a seed that fails, or a process that is killed, leaves the database as it was.
  */
@@ -15,7 +15,7 @@ export async function prepareDatabase(
 ): Promise<void> {
   await mapper.connect();
   if (database.schema === 'none' || database.readOnly) {
-    // a database that is not there is found now, and not by the first request
+    // a missing database fails the start, not the first request
     await mapper.em.fork().execute('select 1');
     return;
   }

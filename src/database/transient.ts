@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { databaseErrors } from '../dialect/errors.ts';
 
-/** How often work is done in all before its failure is told. */
+/** The most attempts before an error is thrown. */
 export const mostAttempts = 4;
 
 /**
- * Whether a transaction was undone only because another one was in its way, a serialization failure or a deadlock: the same
- * work is likely to succeed when it is done again. Who merely has to wait for another does so before this comes up.
+ * Whether a transaction was rolled back because of a serialization failure or a deadlock: the same work is likely to succeed
+ * when it is retried. Lock waits are over before this is asked.
  */
 export function isTransient(error: unknown): boolean {
   for (let cause = error, depth = 0; cause instanceof Error && depth < 8; depth++) {
@@ -16,12 +16,12 @@ export function isTransient(error: unknown): boolean {
   return false;
 }
 
-/** Waits before the next attempt; those who were in each other's way do not come back at the same time. */
+/** Waits before the next attempt. A random share keeps transactions that conflicted from meeting again. */
 export function pauseAfter(attempt: number): Promise<void> {
   return sleep(5 * 4 ** (attempt - 1) * (0.5 + Math.random()));
 }
 
-/** Does work again that failed and was undone as a whole, as long as others were in its way; throws its error where they were not. */
+/** Retries work that failed and was rolled back as a whole, as long as its error is transient. */
 export async function again<Result>(failure: unknown, work: () => Promise<Result>): Promise<Result> {
   let error = failure;
   for (let attempt = 1; attempt < mostAttempts && isTransient(error); attempt++) {

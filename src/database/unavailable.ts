@@ -1,17 +1,8 @@
 // Errors with the codes that PostgreSQL has for them, whichever the database: each is answered with 503.
 
-export function lostError(cause?: unknown): Error {
-  return Object.assign(new Error('the connection to the database was lost', { cause }), { code: '08006' });
-}
+const coded = (code: string, message: string, cause?: unknown) => Object.assign(new Error(message, { cause }), { code });
 
-export function closedError(): Error {
-  return Object.assign(new Error('the connection to the database was closed'), { code: '08003' });
-}
-
-export function tooLongError(): Error {
-  return Object.assign(new Error('the statement took too long'), { code: '57014' });
-}
-
-export function lateError(): Error {
-  return Object.assign(new Error('no connection to the database was free in time'), { code: '53300' });
-}
+export const lostError = (cause?: unknown) => coded('08006', 'the connection to the database was lost', cause);
+export const closedError = () => coded('08003', 'the connection to the database was closed');
+export const tooLongError = () => coded('57014', 'the statement took too long');
+export const lateError = () => coded('53300', 'no connection to the database was free in time');

@@ -36,10 +36,10 @@ export class WholeTransaction {
     await this.#end('commit');
   }
 
-  /** Undoes everything; does nothing where the transaction is over. */
+  /** Rolls everything back; does nothing if the transaction is over. */
   async rollback(): Promise<void> {
     await this.#ending?.catch(() => undefined);
-    // what went wrong first is what is told
+    // the caller throws the first error
     if (!this.#isOver) await this.#end('rollback').catch(() => undefined);
   }
 
@@ -60,13 +60,14 @@ export class WholeTransaction {
 function joinTransactions(em: RequestEntityManager): void {
   const { begin, commit, flush, rollback } = em;
   const outer: Context[] = [];
+  const enter = async (options: object = {}) => {
+    const ctx = em.getTransactionContext();
+    await begin.call(em, { ...options, ctx } as never);
+    outer.push(ctx);
+  };
   const leave = () => em.setTransactionContext(outer.pop() as NonNullable<Context>);
   Object.assign(em, {
-    async begin(options: object = {}) {
-      const ctx = em.getTransactionContext();
-      await begin.call(em, { ...options, ctx } as never);
-      outer.push(ctx);
-    },
+    begin: enter,
     async commit() {
       if (outer.length === 0) throw new Error('there is no transaction to commit: none was begun');
       await commit.call(em);
@@ -80,12 +81,10 @@ function joinTransactions(em: RequestEntityManager): void {
         leave();
       }
     },
-    // what fails is undone, and whoever handles the failure can go on, as with a flush that is a transaction by itself
+    // a failed flush is rolled back, and the caller can go on, as if the flush were a transaction of its own
     async flush() {
       if (outer.length > 0) return flush.call(em);
-      const ctx = em.getTransactionContext();
-      await begin.call(em, { ctx } as never);
-      outer.push(ctx);
+      await enter();
       try {
         await commit.call(em);
       } catch (error) {

@@ -1,4 +1,4 @@
-import type { ConnectionCounts, Statement } from './executor.ts';
+import type { Sender, Statement } from './executor.ts';
 
 /** A statement and what it is sent with, which may depend on the rows of the step before. */
 export interface Step {
@@ -8,13 +8,8 @@ export interface Step {
   readonly mayBeEmpty?: true;
 }
 
-/** Sends compiled statements that change rows. */
-export interface Writer {
-  /** Runs the steps in one transaction and gives the rows of the last. Where a step gives none, the rest is not run. */
+/** Changes rows. */
+export interface Writer extends Sender {
+  /** Runs the steps in one transaction and returns the rows of the last. A step without rows ends it. */
   change(steps: readonly Step[]): Promise<unknown[][]>;
-  /** Changes that wait, for the database or to be sent to it. */
-  underWay(): number;
-  /** Absent where the database needs no connections. */
-  connections?(): ConnectionCounts;
-  close(): Promise<void>;
 }

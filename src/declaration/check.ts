@@ -1,4 +1,4 @@
-import { classWords, resolveClass } from './names/class-names.ts';
+import { resolveClass } from './names/class-names.ts';
 import { unreadable } from './placeholders.ts';
 import { isPlainObject } from './plain-object.ts';
 import type { Report } from './report.ts';
@@ -19,7 +19,7 @@ import type { Catalog, DescribedDeclaration, Path, StandardSchema } from './voca
 
 /**
  * Checks a value against a shape, reports all that is wrong with it, and fills in the defaults.
- * What is wrong counts as absent: its default where it has one, else undefined.
+ * A wrong value counts as absent: it becomes the default, or undefined without one.
  */
 export function check<T>(schema: Schema<T, unknown>, value: unknown, path: Path, context: CheckContext): T | undefined {
   return checkShape(schema, value, path, context) as T | undefined;
@@ -37,44 +37,40 @@ function checkShape(shape: Shape, value: unknown, path: Path, context: CheckCont
     context.report.add(path, message);
     return undefined;
   };
-  const mustBe = (expected: string, secret = false) =>
-    fail(`${nameOf(path)} must be ${expected}; given: ${given(value, secret)}`);
+  const mustBe = (expected = expectedOf(shape)) => {
+    const isSecret = 'secret' in shape && shape.secret === true;
+    return fail(`${nameOf(path)} must be ${expected}; given: ${given(value, isSecret)}`);
+  };
   switch (shape.kind) {
     case 'boolean':
-      return typeof value === 'boolean' ? value : mustBe(`true or false${shape.nullable ? ', or null' : ''}`);
+      return typeof value === 'boolean' ? value : mustBe();
     case 'integer':
-      return isIntegerIn(value, shape.min, shape.max) ? value : mustBe(expectedOf(shape));
+      return isIntegerIn(value, shape.min, shape.max) ? value : mustBe();
     case 'text':
       return checkText(shape, value, mustBe);
     case 'class':
-      return isNamed(value) ? resolveClass(shape.of, value, context.catalog, fail) : mustBe(expectedOf(shape));
+      return isNamed(value) ? resolveClass(shape.of, value, context.catalog, fail) : mustBe();
     case 'described': {
       const found = checkDescribed(shape, value, context, fail);
-      return found === null ? mustBe(expectedOf(shape)) : found;
+      return found === null ? mustBe() : found;
     }
     case 'any':
-      return isPlainObject(value) ? value : mustBe('a mapping', true);
+      return isPlainObject(value) ? value : mustBe();
     case 'list':
-      return Array.isArray(value ?? []) ? checkList(shape, (value ?? []) as unknown[], path, context) : mustBe(expectedOf(shape));
+      return Array.isArray(value ?? []) ? checkList(shape, (value ?? []) as unknown[], path, context) : mustBe();
     case 'map':
-      return isPlainObject(value ?? {}) ? checkMap(shape, (value ?? {}) as Mapping, path, context) : mustBe(expectedOf(shape));
+      return isPlainObject(value ?? {}) ? checkMap(shape, (value ?? {}) as Mapping, path, context) : mustBe();
     case 'object':
-      return isPlainObject(value ?? {}) ? checkObject(shape, (value ?? {}) as Mapping, path, context) : mustBe(expectedOf(shape));
+      return isPlainObject(value ?? {}) ? checkObject(shape, (value ?? {}) as Mapping, path, context) : mustBe();
     case 'either': {
-      const written = Array.isArray(value)
-        ? 'list'
-        : isPlainObject(value)
-          ? 'mapping'
-          : typeof value === 'string'
-            ? 'scalar'
-            : null;
-      const option = written && optionFor(shape, written);
-      return option ? checkShape(option, value, path, context) : mustBe(expectedOf(shape), shape.secret);
+      const written = Array.isArray(value) ? 'list' : isPlainObject(value) ? 'mapping' : 'scalar';
+      const option = written !== 'scalar' || typeof value === 'string' ? optionFor(shape, written) : null;
+      return option ? checkShape(option, value, path, context) : mustBe();
     }
   }
 }
 
-/** Null: it is nothing of the kind; undefined: what is wrong was told. */
+/** Null: it describes nothing; undefined: it is wrong, and was reported. */
 function checkDescribed(
   { around }: ShapeOf<'described'>,
   value: unknown,
@@ -94,20 +90,16 @@ function checkDescribed(
   return { kind: 'json' as const, schema: JSON.parse(JSON.stringify(value)) };
 }
 
-function checkText(shape: ShapeOf<'text'>, value: unknown, mustBe: (expected: string, secret?: boolean) => undefined): unknown {
-  if (typeof value !== 'string') return mustBe(expectedOf(shape), shape.secret);
-  if (shape.values && !shape.values.includes(value))
-    return mustBe(`${shape.expected}${suggestion(value, shape.values)}`, shape.secret);
-  if (shape.pattern && !shape.pattern.test(value)) {
-    const reason = shape.explain?.(value);
-    return mustBe(reason ? `${shape.expected} (${reason})` : shape.expected, shape.secret);
-  }
-  return value;
-}
-
-function suggestion(value: string, values: readonly string[]): string {
-  const found = nearest(value, values);
-  return found === null ? '' : ` (did you mean "${found}"?)`;
+function checkText(
+  { expected, explain, pattern, values }: ShapeOf<'text'>,
+  value: unknown,
+  mustBe: (expected?: string) => undefined,
+): unknown {
+  if (typeof value !== 'string') return mustBe();
+  const isAllowed = values ? values.includes(value) : !pattern || pattern.test(value);
+  if (isAllowed) return value;
+  const reason = values ? didYouMean(value, values).trim() : explain?.(value);
+  return mustBe(reason ? `${expected} (${reason})` : expected);
 }
 
 function checkList(shape: ShapeOf<'list'>, items: readonly unknown[], path: Path, context: CheckContext): unknown {
@@ -179,7 +171,7 @@ function checkObject(shape: ObjectShape, value: Mapping, path: Path, context: Ch
 }
 
 function defaultOf(key: Key, item: unknown, path: Path, context: CheckContext): unknown {
-  // Null survives `??` only where it was written and is allowed.
+  // Null survives `??` only if it was written and is allowed.
   if (item === null && key.shape.nullable) return null;
   return key.default === undefined ? undefined : checkShape(key.shape, key.default, path, context);
 }
@@ -190,24 +182,8 @@ function missing(name: string, { shape, shown }: Key): string {
 }
 
 /** What a value of this shape is, in words. */
-function expectedOf(shape: Shape): string {
-  const orNull = shape.nullable ? ', or null' : '';
-  switch (shape.kind) {
-    case 'text':
-      return `${shape.expected}${orNull}`;
-    case 'integer':
-      return `an integer from ${shape.min} to ${shape.max}`;
-    case 'class':
-      return `the name of a ${classWords[shape.of]}${orNull}`;
-    case 'described':
-      return `the name of a model class, ${shape.around.map((name) => `{ ${name}: <model> }`).join(', ')} or a JSON Schema${orNull}`;
-    case 'list':
-      return 'a list';
-    case 'either':
-      return `${shape.options.map((option) => (option.kind === 'list' && option.max === 0 ? 'an empty list' : expectedOf(option))).join(' or ')}${orNull}`;
-    default:
-      return `a mapping${orNull}`;
-  }
+function expectedOf({ expected, nullable }: Shape): string {
+  return nullable ? `${expected}, or null` : expected;
 }
 
 type Mapping = Readonly<Record<string, unknown>>;

@@ -1,7 +1,7 @@
 import { isPlainObject } from './plain-object.ts';
 import type { ReportedError } from './source.ts';
 import type { Place } from './vocabulary.ts';
-import type { Written, WrittenEntry, WrittenMapping } from './written.ts';
+import { isMapping, type Written, type WrittenMapping } from './written.ts';
 
 /** A module in `config/` that gives a part of the declaration as its default export. */
 export interface ConfigModule {
@@ -12,10 +12,10 @@ export interface ConfigModule {
   readonly value: unknown;
 }
 
-/** A declaration written as a module, in the form that YAML files are read into; null, and an error, if it is no object. */
+/** A declaration written as a module, in the form that YAML files are read into; null, and an error, if it is not an object. */
 export function writtenModule({ file, text, value }: ConfigModule, errors: ReportedError[]): WrittenMapping | null {
   const written = writtenValue(value, 0, (offset) => placeAt(file, text, offset), text);
-  if (written.kind === 'mapping') return written;
+  if (isMapping(written)) return written;
   const message = 'the module must have an object as its default export: export default { app_main: { … } }';
   errors.push({ place: { file, line: 1, column: 1 }, path: [], message });
   return null;
@@ -24,16 +24,16 @@ export function writtenModule({ file, text, value }: ConfigModule, errors: Repor
 /** Keys are found in the source one inside the other, which is where they are unless the declaration is computed. */
 function writtenValue(value: unknown, offset: number, placeOf: (offset: number) => Place, text: string): Written {
   const place = placeOf(offset);
-  if (Array.isArray(value)) return { kind: 'list', place, items: value.map((item) => writtenValue(item, offset, placeOf, text)) };
+  if (Array.isArray(value)) return { place, items: value.map((item) => writtenValue(item, offset, placeOf, text)) };
   // a schema of valibot is a plain object, and is taken as a whole
-  if (!isPlainObject(value) || '~standard' in value) return { kind: 'scalar', place, value, literal: true };
-  const entries = new Map<string, WrittenEntry>();
+  if (!isPlainObject(value) || '~standard' in value) return { place, value, literal: true };
+  const entries = new Map<string, Written>();
   for (const [key, item] of Object.entries(value)) {
     if (item === undefined) continue;
     const at = offsetOf(key, offset, text);
-    entries.set(key, { keyPlace: placeOf(at), node: writtenValue(item, at, placeOf, text) });
+    entries.set(key, { ...writtenValue(item, at, placeOf, text), keyPlace: placeOf(at) });
   }
-  return { kind: 'mapping', place, entries };
+  return { place, entries };
 }
 
 function offsetOf(key: string, from: number, text: string): number {

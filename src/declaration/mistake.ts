@@ -6,10 +6,10 @@ export interface Mistake<Text extends string> {
   readonly mistake: Text;
 }
 
-/** A mistake, where there is trouble to tell of. */
+/** A mistake, if there is one. */
 export type Told<Trouble extends string> = [Trouble] extends [never] ? unknown : Mistake<Trouble>;
 
-/** `'a' | 'b'` → `'a, b'`. Only what is wrong is told in words, so that what is right does not pay for them. */
+/** `'a' | 'b'` → `'a, b'`. Only mistakes are put into words, so that correct declarations cost nothing. */
 export type Listed<Names> = [Names] extends [never] ? 'none' : Joined<Names, ''>;
 
 type Joined<Names, Text extends string> = [Names] extends [never]

@@ -2,10 +2,10 @@ import { registerHooks } from 'node:module';
 
 let registered = false;
 
-/** The modules of the bundle that is running, by the names that they are imported by; none where it is no bundle. */
+/** The modules of the running bundle by their import names; empty without a bundle. */
 let bundled: Readonly<Record<string, string>> = {};
 
-/** Says which modules are part of the running bundle: another copy of them would know nothing of what this one makes. */
+/** Sets the modules of the running bundle: another copy of them would not know the classes of this one. */
 export function useBundle(modules: Readonly<Record<string, string>>): void {
   bundled = modules;
 }

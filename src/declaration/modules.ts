@@ -4,89 +4,79 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { ConfigModule } from './config-module.ts';
 import { resolveFromHere } from './module-resolution.ts';
 import { identityOf, nameOf } from './names/class-names.ts';
-import type { ModuleFault } from './report.ts';
+import type { ReportedError } from './source.ts';
 import type { Catalog, Exported, Place } from './vocabulary.ts';
 
 export type CatalogKinds = Readonly<
   Record<'models' | 'voters' | 'denormalizers' | 'authenticators', (value: unknown) => boolean>
 >;
 
-/** What the modules in `src/` of an application export, and which of them could not be loaded. */
+const classKinds = ['models', 'controllers', 'voters', 'denormalizers', 'authenticators'] as const;
+
+/** Loads what the modules in `src/` of an application export. Modules that could not be loaded are among the faults. */
 export async function loadCatalog(
   dir: string,
   kinds: CatalogKinds,
-): Promise<{ readonly catalog: Catalog; readonly faults: readonly ModuleFault[] }> {
+): Promise<{ readonly catalog: Catalog; readonly faults: readonly ReportedError[] }> {
   resolveFromHere();
-  const faults: ModuleFault[] = [];
-  const counting = { ...kinds, controllers: isClass, services: () => true };
+  const faults: ReportedError[] = [];
+  const belongs = { ...kinds, controllers: isClass, services: () => true };
+  const catalog: Partial<Record<keyof Catalog, readonly Exported[]>> = {};
+  // One after the other: the order in which modules are evaluated must not depend on how fast they load.
+  for (const kind of [...classKinds, 'services'] as const) catalog[kind] = onlyOnce(await load(kind));
+  return { catalog: Object.freeze(catalog) as Catalog, faults };
 
-  async function load(kind: keyof Catalog): Promise<readonly Exported[]> {
-    const found = new Map<unknown, Exported>();
+  async function load(kind: keyof Catalog): Promise<Exported[]> {
+    const found: Exported[] = [];
     for (const file of moduleFiles(dir, `src/${kind}`)) {
+      const stem = file.replace(/\.[^.]+$/, '');
       for (const [exportName, value] of await exportsOf(dir, file, faults)) {
-        const identity = identityOf(value);
-        if (!counting[kind](value) || found.has(identity)) continue;
-        const stem = file.replace(/\.[^.]+$/, '');
+        if (!belongs[kind](value)) continue;
         const named = kind === 'services' ? null : nameOf(value);
         const name = named ?? (exportName === 'default' ? (stem.split('/').at(-1) as string) : exportName);
-        found.set(identity, Object.freeze({ name, qualifiedName: `${stem}#${name}`, value }));
+        found.push({ name, qualifiedName: `${stem}#${name}`, value });
       }
     }
-    return Object.freeze([...found.values()]);
+    return found;
   }
+}
 
-  // One after the other: the order in which modules are evaluated must not depend on how fast they load.
-  const catalog: Catalog = {
-    models: await load('models'),
-    controllers: await load('controllers'),
-    voters: await load('voters'),
-    denormalizers: await load('denormalizers'),
-    authenticators: await load('authenticators'),
-    services: await load('services'),
-  };
-  return { catalog: Object.freeze(catalog), faults };
+/** The catalog of an application given in code; services by their id. */
+export function catalogFromCode(
+  given: Partial<Readonly<Record<(typeof classKinds)[number], readonly unknown[]>>> & {
+    readonly services?: Readonly<Record<string, unknown>>;
+  },
+): Catalog {
+  const exported = (name: string, value: unknown): Exported => ({ name, qualifiedName: name, value });
+  const classes = classKinds.map((kind) => [
+    kind,
+    onlyOnce((given[kind] ?? []).map((value) => exported(nameOf(value) ?? 'anonymous', value))),
+  ]);
+  const services = Object.entries(given.services ?? {}).map(([id, value]) => Object.freeze(exported(id, value)));
+  return Object.freeze({ ...Object.fromEntries(classes), services: Object.freeze(services) });
+}
+
+/** A class and the schema that describes it are one: the first of them counts. */
+function onlyOnce(found: readonly Exported[]): readonly Exported[] {
+  const byIdentity = Map.groupBy(found, ({ value }) => identityOf(value));
+  return Object.freeze(Array.from(byIdentity.values(), ([first]) => Object.freeze(first as Exported)));
 }
 
 /** The modules of `config/`, each a part of the declaration in TypeScript or JavaScript. */
 export async function loadConfigModules(
   dir: string,
-): Promise<{ readonly modules: readonly ConfigModule[]; readonly faults: readonly ModuleFault[] }> {
-  const faults: ModuleFault[] = [];
+): Promise<{ readonly modules: readonly ConfigModule[]; readonly faults: readonly ReportedError[] }> {
+  const faults: ReportedError[] = [];
   const modules: ConfigModule[] = [];
   for (const file of moduleFiles(dir, 'config')) {
     const exported = await exportsOf(dir, file, faults);
-    if (faults.some((fault) => fault.file === file)) continue;
+    if (faults.some(({ path }) => path[0] === file)) continue;
     modules.push({ file, text: readFileSync(join(dir, file), 'utf8'), value: Object.fromEntries(exported).default });
   }
   return { modules, faults };
 }
 
-/** What an application given in code brings; services by their id. */
-export function catalogFromCode(
-  given: Partial<Readonly<Record<Exclude<keyof Catalog, 'services'>, readonly unknown[]>>> & {
-    readonly services?: Readonly<Record<string, unknown>>;
-  },
-): Catalog {
-  const listOf = (values: readonly unknown[] = []) => {
-    const found = new Map<unknown, Exported>();
-    for (const value of values) {
-      const name = nameOf(value) ?? 'anonymous';
-      if (!found.has(identityOf(value))) found.set(identityOf(value), Object.freeze({ name, qualifiedName: name, value }));
-    }
-    return Object.freeze([...found.values()]);
-  };
-  const services = Object.entries(given.services ?? {});
-  return Object.freeze({
-    models: listOf(given.models),
-    controllers: listOf(given.controllers),
-    voters: listOf(given.voters),
-    denormalizers: listOf(given.denormalizers),
-    authenticators: listOf(given.authenticators),
-    services: Object.freeze(services.map(([id, value]) => Object.freeze({ name: id, qualifiedName: id, value }))),
-  });
-}
-
-function isClass(value: unknown): boolean {
+export function isClass(value: unknown): boolean {
   return typeof value === 'function' && /^class\b/.test(Function.prototype.toString.call(value));
 }
 
@@ -105,7 +95,7 @@ function moduleFiles(dir: string, folder: string): string[] {
     .map((name) => `${folder}/${name}`);
 }
 
-async function exportsOf(dir: string, file: string, faults: ModuleFault[]): Promise<[string, unknown][]> {
+async function exportsOf(dir: string, file: string, faults: ReportedError[]): Promise<[string, unknown][]> {
   try {
     const exported: object = await import(pathToFileURL(join(dir, file)).href);
     return Object.entries(exported).sort(([a], [b]) => (a < b ? -1 : 1));
@@ -115,14 +105,14 @@ async function exportsOf(dir: string, file: string, faults: ModuleFault[]): Prom
   }
 }
 
-/** Says where in the application a module failed, as far as the stack tells. */
-function faultOf(dir: string, file: string, error: unknown): ModuleFault {
+/** The error of a module, with its place if the stack has one in the application. */
+function faultOf(dir: string, file: string, error: unknown): ReportedError {
   const [message = 'it cannot be loaded'] = (error instanceof Error ? error.message : String(error)).split('\n');
   // Node names files by their whole path, and the importing one again.
   const told = message.replace(/ imported from \S+$/, '').replaceAll(`${resolve(dir)}${sep}`, '');
   const place = error instanceof Error ? placeIn(dir, error.stack ?? '') : null;
   const elsewhere = place && place.file !== file ? ` (loaded by ${file})` : '';
-  return { file, place, message: `the module cannot be loaded: ${told}${elsewhere}` };
+  return { place, path: [file], message: `the module cannot be loaded: ${told}${elsewhere}` };
 }
 
 function placeIn(dir: string, stack: string): Place | null {

@@ -52,17 +52,12 @@ function evaluate(expression: string, env: NodeJS.ProcessEnv, fail: (message: st
     return null;
   }
   if (useFallback && value === '') return null;
-  // The innermost processor stands last.
-  return processors
-    .split(':')
-    .filter(Boolean)
-    .reduceRight<string | number | boolean | null>(
-      (result, processor) =>
-        result === null
-          ? null
-          : convert(processor, String(result), useFallback ? `the default of ${name}` : `the environment variable ${name}`, fail),
-      value,
-    );
+  const what = useFallback ? `the default of ${name}` : `the environment variable ${name}`;
+  let result: string | number | boolean | null = value;
+  // the innermost processor stands last
+  for (const processor of processors.split(':').filter(Boolean).reverse())
+    if (result !== null) result = convert(processor, String(result), what, fail);
+  return result;
 }
 
 /** The value itself is never shown: it may be a secret. */

@@ -67,7 +67,7 @@ function exampleLines({ example, of }: MapShape, indent: string): Line[] {
   return [{ text, doc: example.note }, ...(of.kind === 'object' ? objectLines(of, {}, `${indent}  `) : [])];
 }
 
-/** The shape of a mapping that can be written here, be it one possibility among others. */
+/** The shape of a mapping that can be written here, alone or as one of several options. */
 function mappingIn(shape: Shape): ObjectShape | MapShape | null {
   const option = optionFor(shape, 'mapping');
   return option?.kind === 'object' || option?.kind === 'map' ? option : null;

@@ -1,21 +1,15 @@
 import { label, type ReportedError, type Source } from './source.ts';
-import type { Path, Place } from './vocabulary.ts';
+import type { Path } from './vocabulary.ts';
 
-export interface ModuleFault {
-  /** `src/models/person.ts` */
-  readonly file: string;
-  readonly place: Place | null;
-  readonly message: string;
-}
-
-/** Collects what every stage finds wrong, so that all of it is told at once. */
+/** Collects the errors of all stages, so that they are reported at once. */
 export class Report {
   readonly #source: Source;
   readonly #errors: ReportedError[];
 
-  constructor(source: Source) {
+  /** @param further Errors that were found beside the source, such as modules that could not be loaded. */
+  constructor(source: Source, further: readonly ReportedError[] = []) {
     this.#source = source;
-    this.#errors = [...source.errors];
+    this.#errors = [...source.errors, ...further];
   }
 
   get errors(): readonly ReportedError[] {
@@ -25,10 +19,6 @@ export class Report {
   /** Reports the value at `path`, or with `at: 'key'` its key. */
   add(path: Path, message: string, at: 'key' | 'value' = 'value'): void {
     this.#errors.push({ place: this.#source.placeOf(path, at), path, message });
-  }
-
-  addFaults(faults: readonly ModuleFault[]): void {
-    for (const { file, place, message } of faults) this.#errors.push({ place, path: [file], message });
   }
 
   /** Whether anything at this path or below it has been reported. */

@@ -15,6 +15,7 @@ import {
   nullable,
   object,
   optional,
+  orNull,
   required,
   text,
 } from './shape.ts';
@@ -31,48 +32,39 @@ const filters = map(list(text({ values: filterOperators }), { min: 1 }), {
   names: fieldPattern,
   namesExpected: 'a filter is named by a field such as "name" or "center.name"',
 });
+const searchDoc = 'What PostgreSQL searches with; trigram and fulltext have an index, made together with the tables.';
 const search = either(
   list(field),
   object('search', {
     fields: required(list(field, { min: 1 }), ['lastName'], 'The fields to search in.'),
-    using: optional(
-      text({ values: searchMethods }),
-      'like',
-      'What PostgreSQL searches with; trigram and fulltext have an index, made together with the tables.',
-    ),
+    using: optional(text({ values: searchMethods }), 'like', searchDoc),
   }),
 );
-const sortKeys = list(
-  text({
-    expected: 'a property such as "name", "-name" or "center.name"',
-    pattern: /^-?[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)*$/,
-  }),
-);
+const sortKey = text({
+  expected: 'a property such as "name", "-name" or "center.name"',
+  pattern: /^-?[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)*$/,
+});
 
 const listKeys = {
   filters: optional(filters, {}, 'Fields that a list can be filtered by, each with the operators that are allowed.'),
   sort: optional(list(field), [], 'Fields that a request may sort a list by.'),
   default_sort: optional(
-    sortKeys,
+    list(sortKey),
     [],
     'Properties to order a list by, with a dash before those in descending order; empty means the primary key.',
   ),
   search: optional(search, [], 'Fields that ?q= searches in: a list, or { fields, using }.'),
 };
 
-/** The same key for each HTTP method. */
-function perMethod<K extends Key>(key: (method: HttpMethod) => K): Readonly<Record<HttpMethod, K>> {
-  return Object.fromEntries(httpMethods.map((method) => [method, key(method)])) as Record<HttpMethod, K>;
+/** A mapping with the same key for each HTTP method. */
+function perMethod<K extends Key>(name: string, key: (method: HttpMethod) => K) {
+  const keys = Object.fromEntries(httpMethods.map((method) => [method, key(method)]));
+  return object(name, keys as Readonly<Record<HttpMethod, K>>);
 }
 
-const methods = object(
-  'methods',
-  perMethod((method) => optional(boolean(), false, `Whether ${method} is enabled.`)),
-);
-const roles = object(
-  'roles',
-  perMethod((method) => optional(nullable(role), null, `The role checked on ${method}.`)),
-);
+const methods = perMethod('methods', (method) => optional(boolean(), false, `Whether ${method} is enabled.`));
+const roles = perMethod('roles', (method) => orNull(role, null, `The role checked on ${method}.`));
+const descriptions = perMethod('descriptions', (method) => orNull(words, null, `What ${method} does.`));
 
 const identifier = /^[A-Za-z_$][\w$]*$/;
 
@@ -86,16 +78,21 @@ const association = object('association', {
 });
 
 const formats = list(text({ values: knownFormats }), { min: 1 });
-
 const hiddenDoc = 'Whether it is left out of the OpenAPI document, and of all that is made from it.';
-const descriptions = object(
-  'descriptions',
-  perMethod((method) => optional(nullable(words), null, `What ${method} does.`)),
+
+const segments = text({
+  expected: 'one or more URL segments such as "history" or "history/recent"',
+  pattern: /^(?!\.{1,2}(?:\/|$))[A-Za-z0-9._~-]+(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9._~-]+)*$/,
+  explain: explainSegment,
+});
+const requirements = either(
+  map(text({ expected: 'a regular expression' }), {
+    example: { name: 'id', value: '\\d+', note: 'A placeholder of the path.' },
+  }),
+  list(text<never>(), { max: 0 }),
 );
 
-const segmentPattern = /^(?!\.{1,2}(?:\/|$))[A-Za-z0-9._~-]+(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9._~-]+)*$/;
-
-const action = object('action', {
+export const action = object('action', {
   methods: dependent(
     methods,
     { GET: true, HEAD: true },
@@ -103,29 +100,14 @@ const action = object('action', {
     'The HTTP methods that are enabled; when written, exactly those set to true.',
   ),
   roles: optional(roles, {}, 'The role checked for a method, together with base_role.'),
-  controller_action: optional(
-    nullable(text({ expected: 'the name of a method', pattern: identifier })),
+  controller_action: orNull(
+    text({ expected: 'the name of a method', pattern: identifier }),
     null,
     'The controller method that handles the action; null means <action>Api, or the default behaviour of _index and _entity.',
   ),
-  path: optional(
-    nullable(
-      text({
-        expected: 'one or more URL segments such as "history" or "history/recent"',
-        pattern: segmentPattern,
-        explain: explainSegment,
-      }),
-    ),
-    null,
-    'The path segment of the action; null means its name, and nothing for _index and _entity.',
-  ),
+  path: orNull(segments, null, 'The path segment of the action; null means its name, and nothing for _index and _entity.'),
   requirements: optional(
-    either(
-      map(text({ expected: 'a regular expression' }), {
-        example: { name: 'id', value: '\\d+', note: 'A placeholder of the path.' },
-      }),
-      list(text(), { max: 0 }),
-    ),
+    requirements,
     {},
     'Regular expressions for id and the placeholders of base_path; empty means that id is digits.',
   ),
@@ -135,82 +117,80 @@ const action = object('action', {
     'collection for _index, else single',
     'Whether the path contains the id of an entity.',
   ),
-  repeatable: optional(
-    nullable(boolean()),
+  repeatable: orNull(
+    boolean(),
     null,
     'Whether Declarest retries a request after a deadlock, a serialization failure or a concurrent change of its row; null means that only default actions and declared associations are retried.',
   ),
-  association: optional(nullable(association), null, 'Adds to and removes from a to-many property without a controller.'),
+  association: orNull(association, null, 'Adds to and removes from a to-many property without a controller.'),
   ...inherited(listKeys, 'that of the API'),
   ...inherited({ filters: listKeys.filters }, 'those of the API'),
   formats: dependent(formats, ['json'], 'those of the API', 'The formats of responses of this action.'),
-  description: optional(
-    nullable(either(words, descriptions)),
+  description: orNull(
+    either(words, descriptions),
     null,
     'What the action does, for the OpenAPI document: a text (Markdown), or one for each method.',
   ),
   hidden: dependent(boolean(), false, 'that of the API', hiddenDoc),
-  body: optional(
-    nullable(described('reference')),
+  body: orNull(
+    described('reference'),
     null,
-    'What a handler takes: a model (as POST on its list does), { reference: <model> }, a JSON Schema, or in code a Standard Schema. Held to.',
+    'What a handler takes, which is validated: a model (as POST on its list does), { reference: <model> }, a JSON Schema, or in code a Standard Schema.',
   ),
-  result: optional(
-    nullable(described('list', 'collection')),
+  result: orNull(
+    described('list', 'collection'),
     null,
-    'What a handler gives: a model, { list: <model> }, { collection: <model> }, a JSON Schema, or in code a Standard Schema.',
+    'What a handler returns: a model, { list: <model> }, { collection: <model> }, a JSON Schema, or in code a Standard Schema.',
   ),
 });
 
-const basePathPattern = /^(?:\/(?:(?!\.{1,2}(?:\/|$))[A-Za-z0-9._~-]+|\{(?!(?:id|_format)\})[A-Za-z_]\w*\}))+$/;
+const apiName = text({
+  expected: 'a name of letters, digits and underscores that does not start with a digit',
+  pattern: /^[A-Za-z_][A-Za-z0-9_]*$/,
+});
+const basePath = text({
+  expected: 'a path such as "/api/person"',
+  pattern: /^(?:\/(?:(?!\.{1,2}(?:\/|$))[A-Za-z0-9._~-]+|\{(?!(?:id|_format)\})[A-Za-z_]\w*\}))+$/,
+  explain: explainBasePath,
+});
+const actions = map(action, {
+  min: 1,
+  example: { name: '_index', note: 'The name of an action.', active: true },
+  names: /^(?:_index|_entity|[A-Za-z][A-Za-z0-9_-]*)$/,
+  namesExpected:
+    'the default actions are _index and _entity; the name of a custom action begins with a letter and has letters, digits, underscores and dashes',
+  nearNames: ['_index', '_entity'],
+});
 
-const api = object('api', {
+export const api = object('api', {
   class: required(classOf('models'), 'Person', 'The model: its name, or src/models/person#Person.'),
   name: dependent(
-    text({
-      expected: 'a name of letters, digits and underscores that does not start with a digit',
-      pattern: /^[A-Za-z_][A-Za-z0-9_]*$/,
-    }),
+    apiName,
     'person',
     'the key in a mapping; required in a list',
     'The name of the API, used in the names of its routes.',
   ),
-  base_path: required(
-    text({ expected: 'a path such as "/api/person"', pattern: basePathPattern, explain: explainBasePath }),
-    '/api/person',
-    'What the paths of all routes begin with; may contain {placeholders}.',
-  ),
-  controller: optional(nullable(classOf('controllers')), null, 'A controller of your own; null means the default one.'),
-  base_role: optional(nullable(role), null, 'The role checked for every action.'),
+  base_path: required(basePath, '/api/person', 'What the paths of all routes begin with; may contain {placeholders}.'),
+  controller: orNull(classOf('controllers'), null, 'A controller of your own; null means the default one.'),
+  base_role: orNull(role, null, 'The role checked for every action.'),
   pagination: optional(object('api_pagination', inherited(pagination.keys, 'app_main.pagination')), {}, 'Paging of this API.'),
   rate_limit: dependent(
     nullable(apiRateLimit),
     null,
     'app_main.server.rate_limit',
-    'How often a caller may ask for something of this API; null means without end.',
+    'How often a caller may send requests to this API; null means no limit.',
   ),
   require_if_match: dependent(
     boolean(),
     false,
     'app_main.server.require_if_match',
-    'Whether entities of this API with a version are changed only by who sends If-Match.',
+    'Whether changes of entities of this API with a version need If-Match.',
   ),
   formats: dependent(formats, ['json'], 'app_main.formats', 'The formats of responses of this API.'),
   ...listKeys,
-  description: optional(nullable(words), null, 'What the API is for, for the OpenAPI document: a text (Markdown).'),
+  description: orNull(words, null, 'What the API is for, for the OpenAPI document: a text (Markdown).'),
   hidden: optional(boolean(), false, hiddenDoc),
-  actions: required(
-    map(action, {
-      min: 1,
-      example: { name: '_index', note: 'The name of an action.', active: true },
-      names: /^(?:_index|_entity|[A-Za-z][A-Za-z0-9_-]*)$/,
-      namesExpected:
-        'the default actions are _index and _entity; the name of a custom action begins with a letter and has letters, digits, underscores and dashes',
-      nearNames: ['_index', '_entity'],
-    }),
-    undefined,
-    'The enabled actions: _index, _entity, and any further name for a custom one.',
-  ),
+  actions: required(actions, undefined, 'The enabled actions: _index, _entity, and any further name for a custom one.'),
 });
 
 /** Everything under `app_main`. */
@@ -221,23 +201,21 @@ export const appMain = object('app_main', {
     'The APIs: a mapping by a key of your choice, or a list.',
   ),
   database: optional(database, {}, 'The database.'),
-  security: optional(security, {}, 'Who may call.'),
+  security: optional(security, {}, 'Authentication and access.'),
   pagination: optional(pagination, {}, 'Paging of all APIs that do not say otherwise.'),
   server: optional(server, {}, 'The HTTP server.'),
   formats: optional(formats, ['json'], 'The formats of responses.'),
   exports: optional(exports, {}, 'Lists as CSV and NDJSON, which are sent whole.'),
-  openapi: optional(openapi, {}, 'What the application tells of itself.'),
+  openapi: optional(openapi, {}, 'The OpenAPI document and its pages.'),
+});
+
+const resource = text({
+  expected: 'a service and its method such as "app_main_crud_route_loader:load"',
+  pattern: /^[^\s:]+:[A-Za-z_$][\w$]*$/,
 });
 
 const routeEntry = object('route', {
-  resource: required(
-    text({
-      expected: 'a service and its method such as "app_main_crud_route_loader:load"',
-      pattern: /^[^\s:]+:[A-Za-z_$][\w$]*$/,
-    }),
-    `${crudLoader.service}:${crudLoader.method}`,
-    'The service that makes routes, and its method.',
-  ),
+  resource: required(resource, `${crudLoader.service}:${crudLoader.method}`, 'The service that makes routes, and its method.'),
   type: required(text({ values: ['service'] }), 'service', 'Always service.'),
 });
 

@@ -1,10 +1,9 @@
-import type { AnyClass, DescribedDeclaration, Exported, Path } from './vocabulary.ts';
+import { classWords } from './names/class-names.ts';
+import type { DescribedDeclaration, Exported, GivenClass, GivenDescription, Path } from './vocabulary.ts';
 
 /** What each kind of value is described by. */
 interface Traits {
   text: {
-    /** What is expected, as it reads after "must be": `a string`. */
-    readonly expected: string;
     readonly values?: readonly string[];
     readonly pattern?: RegExp;
     /** Never shown in an error. */
@@ -16,8 +15,8 @@ interface Traits {
   boolean: unknown;
   /** A class of the application: its name, or in code the class itself. */
   class: { readonly of: 'models' | 'controllers' | 'authenticators' };
-  /** Any mapping, taken as it is. */
-  any: unknown;
+  /** Any mapping, taken as it is. Never shown in an error. */
+  any: { readonly secret: true };
   /** What a body or a result is like: a model, `{ list: Person }` and the like, a JSON Schema, or in code a Standard Schema. */
   described: {
     /** What may be around a model. */
@@ -47,7 +46,14 @@ interface Traits {
   either: { readonly options: readonly Shape[]; readonly secret: boolean };
 }
 
-export type ShapeOf<Kind extends keyof Traits> = { readonly kind: Kind; readonly nullable: boolean } & Traits[Kind];
+export interface Common<Kind> {
+  readonly kind: Kind;
+  readonly nullable: boolean;
+  /** What is expected, as it reads after "must be": `a string`. */
+  readonly expected: string;
+}
+
+export type ShapeOf<Kind extends keyof Traits> = Common<Kind> & Traits[Kind];
 
 /** What a value of the declaration may look like. Checker, reference, JSON Schema and types all read these. */
 export type Shape = { [Kind in keyof Traits]: ShapeOf<Kind> }[keyof Traits];
@@ -66,7 +72,7 @@ export type Schema<Made, Given = Made> = Shape & Typed<Made, Given>;
 export type MadeBy<Typed> = Typed extends { readonly made?: () => infer Made } ? Made : never;
 export type GivenTo<Typed> = Typed extends { readonly given?: () => infer Given } ? Given : never;
 
-/** The entry that the reference shows: as part of the configuration where `active`, else as a comment. */
+/** The entry that the reference shows: as part of the configuration if `active`, else as a comment. */
 export interface MapExample {
   readonly name: string;
   /** As written; without it the keys of the entry are shown. */
@@ -81,19 +87,22 @@ export interface Key<Made = unknown, Given = unknown, Required extends boolean =
   readonly doc: string;
   readonly required: Required;
   readonly default?: unknown;
-  /** The default in words, where it depends on something else. */
+  /** The default in words, if it depends on something else. */
   readonly defaultNote?: string;
-  /** What the reference shows, where that is not the default. */
+  /** What the reference shows, if not the default. */
   readonly shown?: unknown;
 }
 
 type Keys = Readonly<Record<string, Key>>;
 type MadeOf<K> = { readonly [Name in keyof K]: MadeBy<K[Name]> };
-type GivenOf<K> = {
-  readonly [Name in keyof K as K[Name] extends { readonly required: true } ? Name : never]: GivenTo<K[Name]>;
-} & {
-  readonly [Name in keyof K as K[Name] extends { readonly required: true } ? never : Name]?: GivenTo<K[Name]>;
-};
+type RequiredIn<K> = { [Name in keyof K]: K[Name] extends { readonly required: true } ? Name : never }[keyof K];
+type GivenOf<K> = Flat<
+  { readonly [Name in RequiredIn<K>]: GivenTo<K[Name]> } & {
+    readonly [Name in Exclude<keyof K, RequiredIn<K>>]?: GivenTo<K[Name]>;
+  }
+>;
+/** One object type in place of an intersection, which compilers would compare with every declaration part by part. */
+type Flat<T> = { [Name in keyof T]: T[Name] };
 
 /** An entry of a mapping with chosen keys, or of a list, and where it was written. */
 export interface Entry<T> {
@@ -104,7 +113,7 @@ export interface Entry<T> {
 
 /** A string; with `values` one of these, with `pattern` a matching one. */
 export function text<const V extends string = string>(
-  options: Partial<Traits['text']> & { readonly values?: readonly V[] } = {},
+  options: Partial<ShapeOf<'text'>> & { readonly values?: readonly V[] } = {},
 ): Schema<V> {
   const expected = options.expected ?? (options.values ? `one of: ${options.values.join(', ')}` : 'a string');
   return { kind: 'text', nullable: false, ...options, expected };
@@ -115,49 +124,52 @@ export function nullable<Made, Given>(shape: Schema<Made, Given>): Schema<Made |
 }
 
 export function integer(min: number, max: number): Schema<number> {
-  return { kind: 'integer', nullable: false, min, max };
+  return { kind: 'integer', nullable: false, expected: `an integer from ${min} to ${max}`, min, max };
 }
 
 export function boolean(): Schema<boolean> {
-  return { kind: 'boolean', nullable: false };
+  return { kind: 'boolean', nullable: false, expected: 'true or false' };
 }
 
-export function classOf(of: Traits['class']['of']): Schema<Exported, string | AnyClass> {
-  return { kind: 'class', nullable: false, of };
+export function classOf<const Kind extends Traits['class']['of']>(of: Kind): Schema<Exported, GivenClass<Kind>> {
+  return { kind: 'class', nullable: false, expected: `the name of a ${classWords[of]}`, of };
 }
 
 export function anything(): Schema<Readonly<Record<string, unknown>>, object> {
-  return { kind: 'any', nullable: false };
+  return { kind: 'any', nullable: false, expected: 'a mapping', secret: true };
 }
 
-export function described(...around: Traits['described']['around']): Schema<DescribedDeclaration> {
-  return { kind: 'described', nullable: false, around };
+export function described(...around: Traits['described']['around']): Schema<DescribedDeclaration, GivenDescription> {
+  const models = around.map((name) => `{ ${name}: <model> }`).join(', ');
+  return { kind: 'described', nullable: false, expected: `the name of a model class, ${models} or a JSON Schema`, around };
 }
 
 export function list<Made, Given>(
   of: Schema<Made, Given>,
   { min = 0, max = Number.POSITIVE_INFINITY, unique = true }: Partial<Traits['list']> = {},
 ): Schema<readonly Made[], readonly Given[]> {
-  return { kind: 'list', nullable: false, of, min, max, unique, entries: false };
+  const expected = max === 0 ? 'an empty list' : 'a list';
+  return { kind: 'list', nullable: false, expected, of, min, max, unique, entries: false };
 }
 
 /** A list whose items keep their path. */
 export function entries<Made>(of: Schema<Made, unknown>): Schema<readonly Entry<Made>[]> {
-  return { kind: 'list', nullable: false, of, min: 0, max: Number.POSITIVE_INFINITY, unique: false, entries: true };
+  return { ...(list(of, { unique: false }) as ShapeOf<'list'>), entries: true };
 }
 
 export function map<Made, Given>(
   of: Schema<Made, Given>,
   options: Partial<Traits['map']> & { readonly example: MapExample },
 ): MapShape & Typed<readonly Entry<Made>[], Readonly<Record<string, Given>>> {
-  return { kind: 'map', nullable: false, min: 0, names: null, namesExpected: '', nearNames: [], ...options, of };
+  const common = { kind: 'map', nullable: false, expected: 'a mapping' } as const;
+  return { ...common, min: 0, names: null, namesExpected: '', nearNames: [], ...options, of };
 }
 
 export function object<const K extends Keys>(
   name: string,
   keys: K,
 ): ObjectShape & { readonly keys: K } & Typed<MadeOf<K>, GivenOf<K>> {
-  return { kind: 'object', nullable: false, name, keys };
+  return { kind: 'object', nullable: false, expected: 'a mapping', name, keys };
 }
 
 export function either<A, B, GivenA, GivenB>(
@@ -165,10 +177,10 @@ export function either<A, B, GivenA, GivenB>(
   b: Schema<B, GivenB>,
   { secret = false } = {},
 ): Schema<A | B, GivenA | GivenB> {
-  return { kind: 'either', nullable: false, options: [a, b], secret };
+  return { kind: 'either', nullable: false, expected: `${a.expected} or ${b.expected}`, options: [a, b], secret };
 }
 
-/** A key without which the declaration is refused; undefined where it was missing or wrong (and has been reported). */
+/** A key without which the declaration is refused; undefined if it is missing or wrong, which is reported. */
 export function required<Made, Given>(
   shape: Schema<Made, Given>,
   shown: unknown,
@@ -181,7 +193,16 @@ export function optional<Made, Given>(shape: Schema<Made, Given>, value: unknown
   return { shape, doc, required: false, default: value };
 }
 
-/** A key whose default depends on something else: undefined where it was not written. */
+/** A key that may also be null. */
+export function orNull<Made, Given>(
+  shape: Schema<Made, Given>,
+  value: unknown,
+  doc: string,
+): Key<Made | null, Given | null, false> {
+  return optional(nullable(shape), value, doc);
+}
+
+/** A key whose default depends on something else: undefined if it was not written. */
 export function dependent<Made, Given>(
   shape: Schema<Made, Given>,
   shown: unknown,

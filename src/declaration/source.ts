@@ -12,7 +12,7 @@ export interface Source {
   readonly value: { readonly app_main: unknown; readonly routes: unknown };
   /** What was already found wrong while reading. */
   readonly errors: readonly ReportedError[];
-  /** Where the value (or its key) was written; of what was not written, where the nearest thing around it was. */
+  /** Where the value (or its key) was written; if it was not, where the nearest value around it was. */
   placeOf(path: Path, at?: 'key' | 'value'): Place | null;
 }
 

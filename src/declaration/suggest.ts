@@ -1,4 +1,4 @@
-/** The candidate that was probably meant, or null where none is near. Case, dashes and underscores weigh nothing. */
+/** The candidate that was probably meant, or null if none is near. Case, dashes and underscores are ignored. */
 export function nearest(given: string, candidates: Iterable<string>): string | null {
   let best: string | null = null;
   let bestDistance = Number.POSITIVE_INFINITY;
@@ -16,7 +16,7 @@ export function nearest(given: string, candidates: Iterable<string>): string | n
   return best;
 }
 
-/** ` did you mean "base_path"?`, or nothing where no candidate is near. */
+/** ` did you mean "base_path"?`, or nothing if no candidate is near. */
 export function didYouMean(given: string, candidates: Iterable<string>): string {
   const found = nearest(given, candidates);
   return found === null ? '' : ` did you mean "${found}"?`;

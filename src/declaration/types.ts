@@ -26,10 +26,10 @@ export interface ApiDeclaration {
   readonly baseRole: string | null;
   readonly pagination: PaginationDeclaration;
   readonly rateLimit: RateLimitDeclaration | null;
-  /** Whether entities with a version are changed only by who sends `If-Match`. */
+  /** Whether changes of entities with a version need `If-Match`. */
   readonly requireIfMatch: boolean;
   readonly defaultSort: readonly SortKey[];
-  /** What callers may ask of its lists, where an action does not say otherwise. */
+  /** The parameters of its lists, unless an action says otherwise. */
   readonly list: ListDeclaration;
   readonly formats: readonly Format[];
   readonly description: string | null;
@@ -43,7 +43,7 @@ export interface SortKey {
   readonly direction: 'asc' | 'desc';
 }
 
-/** What callers may ask of a list, by the names that fields have in JSON. */
+/** The parameters of a list, by the names that fields have in JSON. */
 export interface ListDeclaration {
   readonly filters: readonly FilterDeclaration[];
   readonly sort: readonly DeclaredPath[];
@@ -74,23 +74,23 @@ export interface ActionDeclaration {
   /** Whether the path contains the entity's id. */
   readonly single: boolean;
   readonly methods: readonly HttpMethod[];
-  /** The method's own role, where it has one (without the base role). */
+  /** The method's own role, if it has one (without the base role). */
   readonly roles: Readonly<Partial<Record<HttpMethod, string>>>;
   readonly controllerAction: string | null;
   /** The declared path segment, or null for the default. */
   readonly segment: string | null;
   readonly requirements: Readonly<Record<string, string>>;
-  /** Whether it is done again where the database undid it; null: where it is the framework's own. */
+  /** Whether it is retried after a rollback by the database; null: only if it is the framework's own. */
   readonly repeatable: boolean | null;
   readonly association: AssociationDeclaration | null;
-  /** What callers may ask of the list that the action gives; null where its path has an id. */
+  /** The parameters of the list that the action returns; null if its path has an id. */
   readonly list: ListDeclaration | null;
   readonly formats: readonly Format[];
   /** What each method does, as far as it was written. */
   readonly descriptions: Readonly<Partial<Record<HttpMethod, string>>>;
-  /** Whether the OpenAPI document says nothing of it. */
+  /** Whether it is left out of the OpenAPI document. */
   readonly hidden: boolean;
-  /** What its handler takes and what it gives; null where nothing is known of it. */
+  /** What its handler takes and returns; null if unknown. */
   readonly body: DescribedDeclaration | null;
   readonly result: DescribedDeclaration | null;
   readonly path: Path;
@@ -149,11 +149,11 @@ export interface ApiKeyDeclaration {
 }
 
 export interface ServerDeclaration extends Omit<Section<'server'>, 'rateLimit' | 'health' | 'requestId'> {
-  /** What holds for every API that does not say otherwise; null: none. */
+  /** The limit of every API that does not say otherwise; null: none. */
   readonly rateLimit: RateLimitDeclaration | null;
   readonly rateLimitStore: 'memory' | 'database';
   readonly health: HealthDeclaration;
-  /** The header that says what a request is called; null: nobody is told. */
+  /** The header of request ids; null if there is none. */
   readonly requestIdHeader: string | null;
 }
 

@@ -26,6 +26,15 @@ export interface Place {
 /** A class of the application, such as a controller. */
 export type AnyClass = abstract new (...args: never[]) => object;
 
+/** A model: its class, or the MikroORM schema that describes it. */
+type GivenModel = AnyClass | { readonly meta: object; readonly class: unknown };
+
+/** How code names a class of the application. */
+export type GivenClass<Kind> = string | (Kind extends 'models' ? GivenModel : AnyClass);
+
+/** How code describes a body or a result: by a model, alone or in `{ list: Person }` and the like, or by a schema. */
+export type GivenDescription = GivenClass<'models'> | StandardSchema | { readonly [keyword: string]: unknown };
+
 /** A class or object that a module of the application exports, and the two names a declaration can call it by. */
 export interface Exported {
   /** `Person` */
@@ -54,7 +63,7 @@ export interface StandardSchema {
 }
 
 interface StandardResult {
-  /** What the value was made into, where nothing is wrong with it. */
+  /** The parsed value, if it is valid. */
   readonly value?: unknown;
   readonly issues?:
     | readonly {

@@ -1,31 +1,27 @@
 import { optionFor, type Shape } from './shape.ts';
 import type { Place } from './vocabulary.ts';
 
-export type Written = WrittenScalar | WrittenList | WrittenMapping;
-
-interface WrittenScalar {
-  readonly kind: 'scalar';
+/** A part of the declaration as it was written, and where: a mapping has entries, a list has items, anything else is a value. */
+export interface Written {
   readonly place: Place;
-  readonly value: unknown;
-  /** Taken as it is: placeholders in it stay what they are. */
+  /** Where its key was written, if it is an entry of a mapping. */
+  readonly keyPlace?: Place;
+  readonly entries?: ReadonlyMap<string, Written>;
+  readonly items?: readonly Written[];
+  readonly value?: unknown;
+  /** Whether placeholders in the value are left alone. */
   readonly literal?: true;
 }
 
-interface WrittenList {
-  readonly kind: 'list';
-  readonly place: Place;
-  readonly items: readonly Written[];
+export type WrittenMapping = Written & Required<Pick<Written, 'entries'>>;
+
+export function isMapping(node: Written): node is WrittenMapping {
+  return node.entries !== undefined;
 }
 
-export interface WrittenMapping {
-  readonly kind: 'mapping';
-  readonly place: Place;
-  readonly entries: ReadonlyMap<string, WrittenEntry>;
-}
-
-export interface WrittenEntry {
-  readonly keyPlace: Place;
-  readonly node: Written;
+/** Whether a key has no value: `app_main:` with everything below commented out. */
+export function isEmpty({ entries, items, value }: Written): boolean {
+  return !entries && !items && value === null;
 }
 
 /** The shape under a key of a mapping, as far as the schema knows it. */
@@ -43,10 +39,9 @@ export function shapeOfItems(shape: Shape | null): Shape | null {
 }
 
 /** The value without its places; mappings have no prototype, so that no key has a meaning of its own. */
-export function plainValue(node: Written): unknown {
-  if (node.kind === 'scalar') return node.value;
-  if (node.kind === 'list') return node.items.map(plainValue);
-  const value: Record<string, unknown> = Object.create(null);
-  for (const [key, entry] of node.entries) value[key] = plainValue(entry.node);
-  return value;
+export function plainValue({ entries, items, value }: Written): unknown {
+  if (!entries) return items ? items.map(plainValue) : value;
+  const mapping: Record<string, unknown> = Object.create(null);
+  for (const [key, entry] of entries) mapping[key] = plainValue(entry);
+  return mapping;
 }

@@ -3,7 +3,7 @@ import { unreadable } from './placeholders.ts';
 import { canonicalKey, optionFor, type Shape } from './shape.ts';
 import type { ReportedError } from './source.ts';
 import type { Path, Place } from './vocabulary.ts';
-import { shapeOfItems, shapeUnder, type Written, type WrittenEntry, type WrittenMapping } from './written.ts';
+import { isEmpty, isMapping, shapeOfItems, shapeUnder, type Written, type WrittenMapping } from './written.ts';
 
 const deepest = 100;
 const mostAliased = 10_000;
@@ -31,10 +31,8 @@ export function parseYamlFile(
     return unreadable;
   }
   const root = new NodeReader(document, placeAt, errors).read(document.contents, placeAt(0), [], shape, 0);
-  if (root.kind === 'mapping') return root;
-  if (root.kind === 'list' || root.value !== null) {
-    errors.push({ place: root.place, path: [], message: 'a file holds a mapping such as "app_main:"' });
-  }
+  if (isMapping(root)) return root;
+  if (!isEmpty(root)) errors.push({ place: root.place, path: [], message: 'a file holds a mapping such as "app_main:"' });
   return null;
 }
 
@@ -64,26 +62,25 @@ class NodeReader {
 
   read(node: Node | null, keyPlace: Place, path: Path, shape: Shape | null, depth: number): Written {
     // An empty value (`class:`) has no place of its own worth pointing at.
-    if (node === null || (isScalar(node) && node.source === '' && node.value === null))
-      return { kind: 'scalar', place: keyPlace, value: null };
+    if (node === null || (isScalar(node) && node.source === '' && node.value === null)) return { place: keyPlace, value: null };
     const place = this.#placeOf(node);
     if (depth > deepest) return this.#failed(place, path, `values are nested deeper than ${deepest} levels`);
     if (this.#insideAlias > 0 && this.#aliased++ >= mostAliased) {
-      if (this.#aliased > mostAliased + 1) return { kind: 'scalar', place, value: unreadable };
+      if (this.#aliased > mostAliased + 1) return { place, value: unreadable };
       return this.#failed(place, path, `aliases such as *name stand for more than ${mostAliased} values; write them out`);
     }
     if (isAlias(node)) return this.#readAlias(node, place, path, shape, depth);
-    if (isScalar(node)) return { kind: 'scalar', place, value: node.value };
+    if (isScalar(node)) return { place, value: node.value };
     this.#open.add(node);
-    const read: Written = isSeq(node)
-      ? {
-          kind: 'list',
-          place,
-          items: (node.items as Node[]).map((item, i) => this.read(item, place, [...path, i], shapeOfItems(shape), depth + 1)),
-        }
-      : { kind: 'mapping', place, entries: this.#readEntries(node as YAMLMap<Node, Node | null>, path, shape, depth) };
+    const read = isSeq(node)
+      ? { items: this.#readItems(node.items as Node[], place, path, shapeOfItems(shape), depth) }
+      : { entries: this.#readEntries(node as YAMLMap<Node, Node | null>, path, shape, depth) };
     this.#open.delete(node);
-    return read;
+    return { place, ...read };
+  }
+
+  #readItems(items: readonly Node[], place: Place, path: Path, shape: Shape | null, depth: number): Written[] {
+    return items.map((item, i) => this.read(item, place, [...path, i], shape, depth + 1));
   }
 
   #readAlias(alias: Alias, place: Place, path: Path, shape: Shape | null, depth: number): Written {
@@ -96,9 +93,9 @@ class NodeReader {
     return { ...read, place };
   }
 
-  #readEntries(node: YAMLMap<Node, Node | null>, path: Path, shape: Shape | null, depth: number): Map<string, WrittenEntry> {
+  #readEntries(node: YAMLMap<Node, Node | null>, path: Path, shape: Shape | null, depth: number): Map<string, Written> {
     const mapping = shape && optionFor(shape, 'mapping');
-    const entries = new Map<string, WrittenEntry>();
+    const entries = new Map<string, Written>();
     const inherited: Written[] = [];
     for (const pair of node.items) {
       const keyPlace = this.#placeOf(pair.key);
@@ -114,25 +111,25 @@ class NodeReader {
       const key = mapping?.kind === 'object' ? canonicalKey(mapping, written) : written;
       const first = entries.get(key);
       if (first) {
-        this.#fail(keyPlace, [...path, key], `the key "${written}" is written twice; first in line ${first.keyPlace.line}`);
+        this.#fail(keyPlace, [...path, key], `the key "${written}" is written twice; first in line ${first.keyPlace?.line}`);
         continue;
       }
       const value = this.read(pair.value, keyPlace, [...path, key], shapeUnder(shape, key), depth + 1);
       // A block below its key is best pointed at by the key; what stands on the key's own line by itself.
-      const below = value.kind !== 'scalar' && value.place.line !== keyPlace.line;
-      entries.set(key, { keyPlace, node: below ? { ...value, place: keyPlace } : value });
+      const below = (value.entries || value.items) && value.place.line !== keyPlace.line;
+      entries.set(key, { ...value, keyPlace, ...(below && { place: keyPlace }) });
     }
     for (const parent of inherited) this.#inherit(entries, parent, path);
     return entries;
   }
 
   /** `<<: *anchor` brings the entries that the mapping itself does not have. */
-  #inherit(entries: Map<string, WrittenEntry>, parent: Written, path: Path): void {
-    if (parent.kind === 'mapping') {
+  #inherit(entries: Map<string, Written>, parent: Written, path: Path): void {
+    if (parent.entries) {
       for (const [key, entry] of parent.entries) if (!entries.has(key)) entries.set(key, entry);
-    } else if (parent.kind === 'list' && parent.items.every((item) => item.kind === 'mapping')) {
+    } else if (parent.items?.every(isMapping)) {
       for (const item of parent.items) this.#inherit(entries, item, path);
-    } else if (parent.kind !== 'scalar' || parent.value !== unreadable) {
+    } else if (parent.value !== unreadable) {
       this.#fail(parent.place, path, 'the value of "<<" must be a mapping, or a list of mappings');
     }
   }
@@ -152,6 +149,6 @@ class NodeReader {
 
   #failed(place: Place, path: Path, message: string): Written {
     this.#fail(place, path, message);
-    return { kind: 'scalar', place, value: unreadable };
+    return { place, value: unreadable };
   }
 }

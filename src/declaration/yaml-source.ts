@@ -8,7 +8,7 @@ import { type ObjectShape, optional } from './shape.ts';
 import type { ReportedError, Source } from './source.ts';
 import { didYouMean, listed } from './suggest.ts';
 import type { Path, Place } from './vocabulary.ts';
-import { plainValue, type Written, type WrittenEntry, type WrittenMapping } from './written.ts';
+import { isEmpty, isMapping, plainValue, type Written, type WrittenMapping } from './written.ts';
 import { parseYamlFile } from './yaml-file.ts';
 
 /** Reads and merges the files of `config/` in the directory of an application; its modules have been loaded before. */
@@ -26,12 +26,12 @@ export function readYamlSource(
   for (const { file, root } of roots.sort((a, b) => (a.file < b.file ? -1 : 1))) {
     if (root === unreadable || root === null) continue;
     layers.push(asLayer(file, root, rootShape, errors));
-    for (const [key, { node }] of root.entries) {
+    for (const [key, node] of root.entries) {
       if (!Object.hasOwn(rootShape.keys, key) || !key.startsWith('when@')) continue;
-      if (node.kind === 'mapping') {
+      if (isMapping(node)) {
         const layer = asLayer(file, node, blockShape, errors);
         if (key === active) activeLayers.push(layer);
-      } else if (node.kind === 'list' || node.value !== null) {
+      } else if (!isEmpty(node)) {
         errors.push({ place: node.place, path: [], message: `"${key}" must be a mapping with the same keys as the file` });
       }
     }
@@ -40,7 +40,7 @@ export function readYamlSource(
     (earlier, later) => merge(earlier, later, [], mergedShape, errors),
     nothing,
   );
-  const tree = withoutPlaceholders(merged, [], env, errors) as WrittenMapping;
+  const tree = withoutPlaceholders(merged, [], env, errors);
   const { app_main, routes = {} } = plainValue(tree) as Readonly<Record<string, unknown>>;
   return {
     value: { app_main, routes: routesKnown ? routes : unreadable },
@@ -50,7 +50,7 @@ export function readYamlSource(
 }
 
 const routesPlace: Place = { file: 'config/routes.yaml', line: 1, column: 1 };
-const nothing: WrittenMapping = { kind: 'mapping', place: routesPlace, entries: new Map() };
+const nothing: Written = { place: routesPlace, entries: new Map() };
 const mergedShape: ObjectShape = {
   ...rootShape,
   keys: { app_main: rootShape.keys.app_main, routes: optional(routesShape, {}, '') },
@@ -64,7 +64,7 @@ function environmentName(env: NodeJS.ProcessEnv): string {
   return env.NODE_ENV === 'production' ? 'prod' : env.NODE_ENV === 'test' ? 'test' : 'dev';
 }
 
-/** What the files hold, by their names; null where there is no directory of them. */
+/** The contents of the files by their names; null if there is no directory. */
 function readFiles(dir: string, errors: ReportedError[]): { file: string; root: ReturnType<typeof parseYamlFile> }[] | null {
   let names: string[];
   try {
@@ -88,8 +88,8 @@ function readFiles(dir: string, errors: ReportedError[]): { file: string; root: 
 
 /** What a file or a `when@…` block adds: its `app_main`, and in routes.yaml all other keys as route entries. */
 function asLayer(file: string, root: WrittenMapping, shape: ObjectShape, errors: ReportedError[]): WrittenMapping {
-  const entries = new Map<string, WrittenEntry>();
-  const routes = new Map<string, WrittenEntry>();
+  const entries = new Map<string, Written>();
+  const routes = new Map<string, Written>();
   for (const [key, entry] of root.entries) {
     if (key === 'app_main') entries.set(key, entry);
     else if (Object.hasOwn(shape.keys, key)) continue;
@@ -98,42 +98,34 @@ function asLayer(file: string, root: WrittenMapping, shape: ObjectShape, errors:
       const allowed = Object.keys(shape.keys);
       const elsewhere = isRoutesFile(file) ? '' : '; route entries belong in config/routes.yaml';
       const message = `unknown key "${key}";${didYouMean(key, allowed)} allowed: ${listed(allowed)}${elsewhere}`;
-      errors.push({ place: entry.keyPlace, path: [], message });
+      errors.push({ place: entry.keyPlace ?? entry.place, path: [], message });
     }
   }
-  if (routes.size > 0)
-    entries.set('routes', { keyPlace: routesPlace, node: { kind: 'mapping', place: { ...routesPlace, file }, entries: routes } });
+  if (routes.size > 0) entries.set('routes', { keyPlace: routesPlace, place: { ...routesPlace, file }, entries: routes });
   return { ...root, entries };
 }
 
 /** The same tree with `%env(…)%` replaced. Done after merging, so that what was replaced needs no variable. */
 function withoutPlaceholders(node: Written, path: Path, env: NodeJS.ProcessEnv, errors: ReportedError[]): Written {
-  if (node.kind === 'list')
-    return { ...node, items: node.items.map((item, i) => withoutPlaceholders(item, [...path, i], env, errors)) };
-  if (node.kind === 'mapping') {
-    const entries = new Map<string, WrittenEntry>();
-    for (const [key, entry] of node.entries)
-      entries.set(key, { ...entry, node: withoutPlaceholders(entry.node, [...path, key], env, errors) });
-    return { ...node, entries };
-  }
+  const within = (child: Written, step: string | number) => withoutPlaceholders(child, [...path, step], env, errors);
+  if (node.items) return { ...node, items: node.items.map(within) };
+  if (node.entries) return { ...node, entries: new Map(Array.from(node.entries, ([key, entry]) => [key, within(entry, key)])) };
   if (typeof node.value !== 'string' || node.literal) return node;
   return { ...node, value: resolvePlaceholders(node.value, env, (message) => errors.push({ place: node.place, path, message })) };
 }
 
-function placeIn(tree: WrittenMapping, path: Path, at: 'key' | 'value'): Place | null {
+function placeIn(tree: Written, path: Path, at: 'key' | 'value'): Place | null {
   let place: Place | null = path[0] === 'routes' ? routesPlace : null;
   let node: Written | undefined = tree;
   for (const [depth, step] of path.entries()) {
-    const entry: WrittenEntry | undefined = node.kind === 'mapping' ? entryOf(node, step) : undefined;
-    node = entry ? entry.node : node.kind === 'list' && typeof step === 'number' ? node.items[step] : undefined;
+    node = typeof step === 'number' && node.items ? node.items[step] : entryOf(node, String(step));
     if (!node) return place;
-    place = entry && at === 'key' && depth === path.length - 1 ? entry.keyPlace : node.place;
+    place = (at === 'key' && depth === path.length - 1 && node.keyPlace) || node.place;
   }
   return place;
 }
 
 /** Callers may spell a declared key either way. */
-function entryOf(node: WrittenMapping, step: string | number): WrittenEntry | undefined {
-  const key = String(step);
-  return node.entries.get(key) ?? node.entries.get(key.replaceAll('_', '-')) ?? node.entries.get(key.replaceAll('-', '_'));
+function entryOf({ entries }: Written, key: string): Written | undefined {
+  return entries?.get(key) ?? entries?.get(key.replaceAll('_', '-')) ?? entries?.get(key.replaceAll('-', '_'));
 }

@@ -23,14 +23,12 @@ export type Pieces<Part> = readonly (Part | string)[];
 export interface SqlSyntax {
   /** The parameter at a position, counted from 1. */
   parameter(position: number): string;
-  /** The same where no column beside it says its type. */
+  /** The same with a type, for places without a column to take it from. */
   typedParameter(position: number, type: string): string;
   /** The cast that a parameter needs in place of a literal, often empty; null if no parameter can take its place. */
   literalCast(value: unknown): string | null;
   /** True for rows whose column is in a list: one parameter, made by {@link ColumnValues.list} or {@link ColumnValues.listText}. */
   among<Part>(column: Pieces<Part>, list: Part | string): Pieces<Part>;
-  /** To be put after a column: its value is selected by the query, or equal to the parameter. Uses an index of the column. */
-  amongSelected(query: string, parameter: string): string;
   /** True if the condition is false or unknown. */
   isNotTrue<Part>(condition: Pieces<Part>): Pieces<Part>;
   /** True if a column is like a pattern, ignoring case; the backslash escapes. */
@@ -116,8 +114,6 @@ export interface ColumnValues {
   readonly wideIntegers: boolean;
   /** Whether a date that the model has as a `Date` is stored as a number. */
   readonly datesAsNumbers: boolean;
-  /** Whether JSON comes back with its keys in the order in which they were sent. */
-  readonly keepsJsonOrder: boolean;
   /** A value of the mapper as the driver takes it in a condition. */
   bindable(value: unknown): unknown;
   /** The same to be stored in a column. */
@@ -142,9 +138,9 @@ export interface Connections {
   readonly inProcess: boolean;
   /** How to get a database that can be opened. */
   readonly remedy: string;
-  executor(watch: StatementWatch): Promise<Executor>;
-  writer(watch: StatementWatch): Promise<Writer>;
-  cursors(watch: StatementWatch): Promise<Cursors>;
+  executor(watch: StatementWatch): Executor;
+  writer(watch: StatementWatch): Writer;
+  cursors(watch: StatementWatch): Cursors;
   /** Watches from now on what is sent over the connections of the mapper. */
   watch(watch: StatementWatch): void;
   /** The connections of the mapper's own pool; null if there is none. */

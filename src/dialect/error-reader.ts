@@ -34,8 +34,6 @@ export interface ErrorReader {
   isFull(error: DatabaseError): boolean;
   /** It was opened for reading only. */
   isReadOnly(error: DatabaseError): boolean;
-  /** A constraint refuses the change, or is missing where `on conflict` names it. */
-  isRefusal(error: DatabaseError): boolean;
   /** A value does not fit its column. */
   isMisfit(error: DatabaseError): boolean;
   /** A commit can throw this, and the mapper has an exception for it. */
@@ -44,3 +42,5 @@ export interface ErrorReader {
   isReferenceConflict(error: DatabaseError): boolean;
   brokenConstraint(error: DatabaseError): BrokenConstraint | null;
 }
+
+export type ErrorQuestion = Exclude<keyof ErrorReader, 'brokenConstraint'>;

@@ -30,27 +30,12 @@ export type KindName = ValueKind['kind'];
 
 export type KindOf<Name extends KindName> = Extract<ValueKind, { kind: Name }>;
 
-/** How a database compares a column with a value from outside. Each dialect checks such values by comparison. */
-export type Comparison =
-  | 'integer'
-  | 'bigint'
-  | 'decimal'
-  | 'number'
-  | 'boolean'
-  | 'text'
-  | 'uuid'
-  /** One of the `items` of the kind. */
-  | 'item'
-  | 'date'
-  | 'time'
-  | 'datetime';
-
 interface KindTraits {
   /** What the column holds, in words for a message. */
   readonly words: string;
   readonly filtering: Filtering;
-  /** Null if the column cannot be compared with a value from outside. */
-  readonly comparison: Comparison | null;
+  /** How a value from outside is compared: `item` is one of the `items` of the kind. Null if it cannot be compared. */
+  readonly comparison: string | null;
   /** Whether a path can name a row by it: every value has exactly one spelling. */
   readonly isAddressable: boolean;
   /** Whether a statement can write the value without the mapper. */
@@ -95,8 +80,11 @@ const traits = {
   custom: { ...opaque, hydratedFrom: 'column' },
 } as const satisfies Record<KindName, KindTraits>;
 
+/** How a database compares a column with a value from outside. Each dialect checks such values by comparison. */
+export type Comparison = NonNullable<(typeof traits)[KindName]['comparison']>;
+
 /** What is known of each kind of column, apart from its JSON: see `kindConversions` in serialization. */
-export const columnKinds: Readonly<Record<KindName, KindTraits>> = traits;
+export const columnKinds: Readonly<Record<KindName, KindTraits & { readonly comparison: Comparison | null }>> = traits;
 
 /** A kind that a path can name. */
 export type AddressableKind = {

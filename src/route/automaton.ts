@@ -11,7 +11,7 @@ export interface Automaton {
   readonly edges: readonly ReadonlyMap<number, number>[];
 }
 
-/** Thrown where writing out an expression goes beyond all measure. */
+/** Thrown if an expression is too large when its repetitions are written out. */
 export class TooLarge extends Error {}
 
 const mostStates = 2000;
@@ -21,7 +21,7 @@ const mostSteps = 300_000;
 type Node =
   | { readonly kind: 'state'; readonly state: number; readonly next: number }
   | { readonly kind: 'split'; readonly next: number[] }
-  // Around one iteration of something that can match nothing: an iteration that consumed nothing is given up, as JavaScript does.
+  // Around one iteration of an item that can match nothing: an iteration that consumed nothing fails, as in JavaScript.
   | { readonly kind: 'begin' | 'end'; readonly iteration: number; readonly next: number }
   | { readonly kind: 'accept' };
 

@@ -61,30 +61,15 @@ export function representatives(sets: readonly CharacterSet[]): number[] {
   return [...kinds.values()];
 }
 
-const code = (character: string) => character.charCodeAt(0);
+/** The characters from the first to the last of each text: `ranges('09', 'az', '_')`. */
+function ranges(...texts: readonly string[]): CharacterSet {
+  return unite(...texts.map((text) => [text.charCodeAt(0), text.charCodeAt(text.length - 1)] as const));
+}
 
-export const digits: CharacterSet = [[code('0'), code('9')]];
-export const wordCharacters: CharacterSet = unite(
-  [code('0'), code('9')],
-  [code('A'), code('Z')],
-  [code('a'), code('z')],
-  [code('_'), code('_')],
-);
-export const spaces: CharacterSet = unite(
-  [9, 13],
-  [0x20, 0x20],
-  [0xa0, 0xa0],
-  [0x1680, 0x1680],
-  [0x2000, 0x200a],
-  [0x2028, 0x2029],
-  [0x202f, 0x202f],
-  [0x205f, 0x205f],
-  [0x3000, 0x3000],
-  [0xfeff, 0xfeff],
+export const digits = ranges('09');
+export const wordCharacters = ranges('09', 'AZ', 'az', '_');
+export const spaces = ranges(
+  ...['\t\r', ' ', '\u00a0', '\u1680', '\u2000\u200a', '\u2028\u2029', '\u202f', '\u205f', '\u3000', '\ufeff'],
 );
 /** What `.` does not match. */
-export const lineEnds: CharacterSet = [
-  [0x0a, 0x0a],
-  [0x0d, 0x0d],
-  [0x2028, 0x2029],
-];
+export const lineEnds = ranges('\n', '\r', '\u2028\u2029');

@@ -17,10 +17,11 @@ export function checkRoutes(
 ): void {
   const names = new Map<string, RouteRecord>();
   const places = new Map<string, RouteRecord>();
-  const judge = remembering(checkRequirement);
+  // a check takes its time, and many APIs have the same requirement
+  const checked = new Map<string, string | null>();
   for (const record of records) {
     const { pattern, errors } = parsePath(record.path);
-    checkRequirements(record, placeholdersOf(pattern), report, judge);
+    checkRequirements(record, placeholdersOf(pattern), report, checked);
     if (!isSound(record)) continue;
     checkName(record, names, report);
     for (const error of errors) report.add(record.source, error);
@@ -60,27 +61,19 @@ function checkPlace(record: RouteRecord, places: Map<string, RouteRecord>, repor
   }
 }
 
-/** Judging a requirement takes its time, and many APIs have the same. */
-function remembering(judge: typeof checkRequirement): typeof checkRequirement {
-  const judged = new Map<string, string | null>();
-  return (source) => {
-    if (!judged.has(source)) judged.set(source, judge(source));
-    return judged.get(source) as string | null;
-  };
-}
-
 function checkRequirements(
   record: RouteRecord,
   placeholders: readonly string[],
   report: RouteReport,
-  judge: typeof checkRequirement,
+  checked: Map<string, string | null>,
 ): void {
   const declared = record.action?.requirements ?? record.definition?.requirements ?? {};
   const at = (name: string) => (record.action ? [...record.source, 'requirements', name] : record.source);
   for (const [name, source] of Object.entries(declared)) {
     if (record.action && report.touches?.(at(name))) continue;
     if (placeholders.includes(name)) {
-      const error = judge(source);
+      const error = checked.has(source) ? (checked.get(source) as string | null) : checkRequirement(source);
+      checked.set(source, error);
       if (error !== null) report.add(at(name), `the requirement "${source}" of {${name}} ${error}`);
     } else if (name === '_format') {
       report.add(at(name), 'the format takes no requirement; the known formats are set by app_main.formats');

@@ -1,27 +1,20 @@
-import type { DescribedDeclaration, HttpMethod } from '../declaration/types.ts';
+import type { DescribedDeclaration } from '../declaration/types.ts';
 import { orderRecords } from './order.ts';
 import { isHidden, type RouteRecord } from './record.ts';
 
-/** A route as `declarest routes --json` shows it. */
-export interface RouteDescription {
-  readonly name: string;
-  readonly methods: readonly HttpMethod[];
-  readonly path: string;
-  readonly requirements: Readonly<Record<string, string>>;
-  readonly controller: string;
-  readonly handler: string;
-  /** The roles of every enabled method; none means public. */
-  readonly roles: Readonly<Partial<Record<HttpMethod, readonly string[]>>>;
-  /** What the handler takes and gives, where it was declared. */
+/** A route as `declarest routes --json` shows it. A method without roles is public. */
+export interface RouteDescription
+  extends Pick<RouteRecord, 'name' | 'methods' | 'path' | 'requirements' | 'controller' | 'handler' | 'roles'> {
+  /** What the handler takes and returns, if it was declared. */
   readonly body?: string;
   readonly result?: string;
-  /** There where the OpenAPI document says nothing of it. */
+  /** Present if the route is left out of the OpenAPI document. */
   readonly hidden?: true;
 }
 
 /** Describes the records, in matching order. */
 export function describeRecords(records: readonly RouteRecord[]): readonly RouteDescription[] {
-  return orderRecords(records).map((record) => describeRecord(record));
+  return orderRecords(records).map(describeRecord);
 }
 
 function describeRecord(record: RouteRecord): RouteDescription {

@@ -2,14 +2,14 @@ import { isEnabled, type Match, type Trial, tryRecords } from './match.ts';
 import type { RouteRecord } from './record.ts';
 import { maxValueLength } from './requirement.ts';
 
-/** Which record answers a request, and why the others do not. */
+/** Which record matches a request, and why the others do not. */
 export interface MatchExplanation {
   readonly match: Match | null;
   /** All other records, in matching order. */
   readonly others: readonly { readonly record: RouteRecord; readonly reason: string }[];
 }
 
-/** Explains who answers a request. */
+/** Explains which record matches a request. */
 export function explainMatch(records: readonly RouteRecord[], method: string, path: string): MatchExplanation {
   let match: Match | null = null;
   const others: { record: RouteRecord; reason: string }[] = [];

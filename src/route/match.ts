@@ -8,7 +8,7 @@ import { maxValueLength, requirementSource } from './requirement.ts';
 /** A record that a path leads to. */
 export interface Match {
   readonly record: RouteRecord;
-  /** The suffix; the first known format where the route has none. */
+  /** The suffix; the first known format if the route has none. */
   readonly format: string;
   readonly params: Readonly<Record<string, string>>;
 }
@@ -16,7 +16,7 @@ export interface Match {
 /** Why nothing answers a request. */
 export type Miss =
   | { readonly kind: 'method'; readonly allowed: readonly HttpMethod[] }
-  /** `format` is empty where the suffix is missing. */
+  /** `format` is empty if the suffix is missing. */
   | { readonly kind: 'format'; readonly format: string; readonly known: readonly string[] }
   | { readonly kind: 'nothing' };
 
@@ -140,7 +140,7 @@ interface Ending {
   readonly known: boolean;
 }
 
-/** How a static last segment ends: in a known format, in an unknown one, or in none; null where it is another segment. */
+/** How a static last segment ends: in a known format, in an unknown one, or in none; null if it is another segment. */
 function endingOf(expected: string, actual: string, formats: readonly string[]): Ending | null {
   if (actual === expected) return { format: '', known: false };
   if (!actual.startsWith(`${expected}.`)) return null;

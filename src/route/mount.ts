@@ -4,11 +4,11 @@ import { type Problem, problem } from '../errors.ts';
 import { classifyMiss, findMatch, type Match } from './match.ts';
 import { orderRecords } from './order.ts';
 import { type PathPattern, parsePath, shapeOf } from './pattern.ts';
-import { basePathOf, type RouteRecord } from './record.ts';
+import type { RouteRecord } from './record.ts';
 import { type PathRules, withoutQuery } from './request-path.ts';
 import { maxValueLength, requirementSource } from './requirement.ts';
 
-/** Answers the requests of one record, method and format. */
+/** Handles the requests of one record, method and format. */
 export interface RouteHandler {
   (request: FastifyRequest, reply: FastifyReply): unknown;
   /** Refuses a request, by throwing, before its body is read; what it lets pass, the handler checks itself. */
@@ -20,18 +20,18 @@ export type HandlerFor = (record: RouteRecord, method: HttpMethod, format: strin
 
 export interface MountOptions {
   /**
-   * Whether the host has no other routes. Then every request that none of ours answers is looked into, wherever it is for, which
-   * takes no routes around each API.
+   * Whether the host has no other routes. Then a hook classifies every request without a route, and no fallback routes around each API
+   * are needed.
    */
   readonly alone?: boolean;
   /** Fastify's route options, the same for every route: `bodyLimit`, `config`, hooks. */
   readonly route?: Omit<RouteOptions, 'method' | 'url' | 'path' | 'handler' | 'exposeHeadRoute' | 'schema'>;
-  /** What a request of a record passes before its body is read; null: nothing. */
+  /** The hook of a record before a body is read; null: none. */
   readonly admit?: (record: RouteRecord) => onRequestHookHandler | null;
 }
 
 /**
- * Registers the records on Fastify, exactly with the enabled methods, and beside them the routes that tell what went wrong: 405 with
+ * Registers the records on Fastify, exactly with the enabled methods, and beside them routes for errors: 405 with
  * `Allow`, 404 with the known formats, 404.
  */
 export function mountRoutes(
@@ -50,7 +50,7 @@ export function mountRoutes(
     for (const format of pattern.formatted ? record.formats : [record.formats[0] ?? '']) {
       const suffix = pattern.formatted ? `.${format}` : '';
       const url = routerUrl(pattern, suffix, record.requirements);
-      // mostly one handler answers several methods, and is one route then
+      // several methods often share one handler, and so one route
       const byHandler = Map.groupBy(record.methods, (method) => handlerFor(record, method, format));
       for (const [handler, methods] of byHandler) {
         for (const method of methods) {
@@ -59,7 +59,7 @@ export function mountRoutes(
         }
         const before = handler.beforeBody ? [...admission, hookOf(handler.beforeBody)] : admission;
         const hooks = before.length > 0 ? { onRequest: before } : {};
-        // what is told of a request calls its route as it was declared
+        // telemetry names the route as it was declared
         const config = { ...route?.config, pattern: joinUrl(app.prefix, record.path) };
         // the host names a single method so in its messages
         const method = methods.length === 1 ? (methods[0] as HttpMethod) : methods;
@@ -116,11 +116,11 @@ function register(record: RouteRecord, route: () => void): void {
   }
 }
 
-/** Lets the host tell why none of the records answers a request. */
+/** Makes the host say why no record matches a request. */
 function explainMisses(app: FastifyInstance, records: readonly RouteRecord[]): void {
   const rules: PathRules = app.initialConfig.routerOptions ?? {};
-  const missOf = ({ method, url }: FastifyRequest) => missProblem(records, method, url, { rules });
-  // In a hook, because a body must not be read, let alone refused, where there is nothing to send it to.
+  const missOf = (request: FastifyRequest) => missProblem(records, request, request.url, rules);
+  // In a hook: a body must be neither read nor refused if no route takes it.
   app.addHook('onRequest', (request, _, done) => (request.is404 ? done(missOf(request)) : done()));
   app.setNotFoundHandler((request) => {
     throw missOf(request);
@@ -138,11 +138,11 @@ function mountFallbacks(
   const found = new WeakMap<FastifyRequest, Match>();
   const prefixLength = app.prefix.split('/').filter((segment) => segment !== '').length;
 
-  // In a hook, because a body must not be read, let alone refused, where there is nothing to send it to.
+  // In a hook: a body must be neither read nor refused if no route takes it.
   const classify = async (request: FastifyRequest, reply: FastifyReply) => {
     const path = withoutPrefix(request.url, prefixLength, rules);
     const match = findMatch(records, request.method, path, rules);
-    if (match === null) throw missProblem(records, request.method, path, { rules, shown: request.url });
+    if (match === null) throw missProblem(records, request, path, rules);
     // The router prefers this route to one with a placeholder in place of a static segment of the base path.
     const { '*': _, ...outer } = request.params as Record<string, string>;
     request.params = Object.assign(Object.create(null), outer, match.params);
@@ -163,9 +163,9 @@ function mountFallbacks(
   }
 }
 
-/** The places where a request that no route answers is looked into: around the base of each API, and at each route outside of them. */
+/** Where fallback routes classify requests without a route: around the base of each API, and at each route outside of them. */
 function* fallbacks(records: readonly RouteRecord[]): Generator<{ readonly shape: string; readonly url: string }> {
-  const bases = new Set(records.flatMap(({ api }) => (api === null ? [] : [basePathOf(api)])).filter((base) => base !== ''));
+  const bases = new Set(records.flatMap(({ api }) => api?.basePath ?? []));
   for (const base of bases) {
     const { pattern } = parsePath(base);
     // Not simply `/api/person*`: that would answer for `/api/personnel` as well, which may belong to someone else.
@@ -175,7 +175,7 @@ function* fallbacks(records: readonly RouteRecord[]): Generator<{ readonly shape
     }
   }
   for (const { path, formats, api } of records) {
-    if (api !== null && basePathOf(api) !== '') continue;
+    if (api !== null) continue;
     const { pattern } = parsePath(path);
     for (const suffix of pattern.formatted ? formats.map((format) => `.${format}`) : ['']) {
       yield { shape: shapeOf(pattern, suffix), url: routerUrl(pattern, suffix, {}) };
@@ -183,13 +183,8 @@ function* fallbacks(records: readonly RouteRecord[]): Generator<{ readonly shape
   }
 }
 
-/** The answer to a request that no record answers. */
-function missProblem(
-  records: readonly RouteRecord[],
-  method: string,
-  path: string,
-  { rules = {}, shown = path }: { rules?: PathRules; shown?: string } = {},
-): Problem {
+/** The error for a request that no record matches. */
+function missProblem(records: readonly RouteRecord[], { method, url }: FastifyRequest, path: string, rules: PathRules): Problem {
   const miss = classifyMiss(records, method, path, rules);
   if (miss.kind === 'method') {
     const allowed = miss.allowed.join(', ');
@@ -199,7 +194,7 @@ function missProblem(
     const given = miss.format === '' ? 'no format' : `the unknown format "${shorten(miss.format)}"`;
     return problem('unknown_format', { given, allowed: miss.known.map((format) => `.${format}`).join(', ') });
   }
-  return problem('not_found', { path: shorten(withoutQuery(shown)) });
+  return problem('not_found', { path: shorten(withoutQuery(url)) });
 }
 
 function shorten(text: string): string {

@@ -2,15 +2,10 @@ import { parsePath } from './pattern.ts';
 import type { RouteRecord } from './record.ts';
 import { requirementSource } from './requirement.ts';
 
-interface Step {
-  /** Equal for segments that the router tells no difference between. */
-  readonly key: string;
-  readonly rank: number;
-}
-
 interface Entry {
   readonly record: RouteRecord;
-  readonly steps: readonly Step[];
+  /** One for each segment. Keys are equal for segments that the router does not tell apart. */
+  readonly steps: readonly { readonly key: string; readonly rank: number }[];
 }
 
 /**
@@ -19,12 +14,8 @@ interface Entry {
  * the order of declaration does.
  */
 export function orderRecords(records: readonly RouteRecord[]): readonly RouteRecord[] {
-  return Object.freeze(
-    arrange(
-      records.map((record) => ({ record, steps: stepsOf(record) })),
-      0,
-    ),
-  );
+  const entries = records.map((record) => ({ record, steps: stepsOf(record) }));
+  return Object.freeze(arrange(entries, 0));
 }
 
 // Records that share a segment stay together, because the router walks a tree: once it has chosen one of two dynamic segments, it tries
@@ -38,7 +29,7 @@ function arrange(entries: readonly Entry[], depth: number): RouteRecord[] {
   return [...ended, ...ordered.flatMap((members) => arrange(members, depth + 1))];
 }
 
-function stepsOf(record: RouteRecord): Step[] {
+function stepsOf(record: RouteRecord): Entry['steps'] {
   const { segments, formatted } = parsePath(record.path).pattern;
   return segments.map((segment, index) => {
     const suffixed = formatted && index === segments.length - 1;

@@ -8,20 +8,14 @@ export interface PathPattern {
   readonly formatted: boolean;
 }
 
-/** A path taken apart, and what is wrong with it. */
-interface ParsedPath {
-  readonly pattern: PathPattern;
-  readonly errors: readonly string[];
-}
-
 const formatSuffix = '.{_format}';
 // A request's path is compared after decoding, so an encoded character in a route could never match; the others are not path characters
 // at all, or mean something to the router.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are exactly what is refused
 const forbidden = /[*?#%\\<>"\s\u0000-\u001f\u007f]/u;
 
-/** Takes a path such as `/api/person/{id}.{_format}` apart; what is wrong with it is told in `errors`. */
-export function parsePath(path: string): ParsedPath {
+/** Parses a path such as `/api/person/{id}.{_format}`. `errors` says what is wrong with it. */
+export function parsePath(path: string): { readonly pattern: PathPattern; readonly errors: readonly string[] } {
   const errors: string[] = [];
   const formatted = path.endsWith(formatSuffix);
   const bare = formatted ? path.slice(0, -formatSuffix.length) : path;
@@ -30,13 +24,9 @@ export function parsePath(path: string): ParsedPath {
     .slice(bare.startsWith('/') ? 1 : 0)
     .split('/')
     .map((text) => parseSegment(text, path, seen, errors));
-  if (!bare.startsWith('/')) {
-    return {
-      pattern: { segments, formatted },
-      errors: [`the path "${path}" must start with "/" and a name, as in "/api/person"`],
-    };
-  }
-  return { pattern: { segments, formatted }, errors };
+  const pattern = { segments, formatted };
+  if (bare.startsWith('/')) return { pattern, errors };
+  return { pattern, errors: [`the path "${path}" must start with "/" and a name, as in "/api/person"`] };
 }
 
 function parseSegment(text: string, path: string, seen: Set<string>, errors: string[]): Segment {

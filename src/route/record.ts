@@ -1,4 +1,6 @@
+import { rolesFor } from '../access/guard.ts';
 import type { ActionDeclaration, ApiDeclaration, Declaration, HttpMethod, Path } from '../declaration/types.ts';
+import { httpMethods } from '../declaration/vocabulary.ts';
 import { parsePath, placeholdersOf } from './pattern.ts';
 
 /** A route as declared: one name, one path, the methods enabled on it. */
@@ -14,7 +16,7 @@ export interface RouteRecord {
   readonly single: boolean;
   readonly api: ApiDeclaration | null;
   readonly action: ActionDeclaration | null;
-  /** What an application's own route-loading service returned, where the route is not of an API. */
+  /** What a route-loading service of the application returned, if the route is not of an API. */
   readonly definition: RouteDefinition | null;
   readonly controller: string;
   readonly handler: string;
@@ -33,24 +35,21 @@ export interface RouteDefinition {
   readonly roles?: Readonly<Partial<Record<HttpMethod, string>>> | string;
   /** What it does, in Markdown. */
   readonly description?: string;
-  /** Whether the OpenAPI document says nothing of it. */
+  /** Whether it is left out of the OpenAPI document. */
   readonly hidden?: boolean;
   // Written as a method, so that a handler may narrow the request to Fastify's.
   handler(request: unknown, format: string): unknown;
 }
 
-/** All roles that guard a method of an action: the base role first, then the method's own. */
-type RolesOf = (api: ApiDeclaration, action: ActionDeclaration, method: HttpMethod) => readonly string[];
-
 /** What an id must match unless the declaration says otherwise. */
 export const defaultIdRequirement = '\\d+';
 
 /** The records of every action of every API, in the order of declaration. */
-export function recordsOf({ apis }: Pick<Declaration, 'apis'>, rolesOf: RolesOf): readonly RouteRecord[] {
-  return Object.freeze(apis.flatMap((api) => api.actions.map((action) => recordOf(api, action, rolesOf))));
+export function recordsOf({ apis }: Pick<Declaration, 'apis'>): readonly RouteRecord[] {
+  return Object.freeze(apis.flatMap((api) => api.actions.map((action) => recordOf(api, action))));
 }
 
-function recordOf(api: ApiDeclaration, action: ActionDeclaration, rolesOf: RolesOf): RouteRecord {
+function recordOf(api: ApiDeclaration, action: ActionDeclaration): RouteRecord {
   const path = pathOf(api, action);
   return freeze({
     // `app_api_single_person__index`, `app_api_single_person_participants`
@@ -65,12 +64,12 @@ function recordOf(api: ApiDeclaration, action: ActionDeclaration, rolesOf: Roles
     definition: null,
     controller: api.controller?.name ?? 'ApiController',
     handler: handlerName(action),
-    roles: Object.fromEntries(action.methods.map((method) => [method, Object.freeze([...rolesOf(api, action, method)])])),
+    roles: rolesByMethod(action, api.baseRole),
     source: action.path,
   });
 }
 
-/** Whether callers are not told of a route. */
+/** Whether a route is left out of the OpenAPI document. */
 export function isHidden({ action, definition }: Pick<RouteRecord, 'action' | 'definition'>): boolean {
   return action?.hidden ?? definition?.hidden ?? false;
 }
@@ -80,28 +79,28 @@ export function recordOfDefinition(
   definition: RouteDefinition,
   { formats, controller, source }: { formats: readonly string[]; controller: string; source: Path },
 ): RouteRecord {
-  const { roles = {} } = definition;
-  const roleOf = (method: HttpMethod) => (typeof roles === 'string' ? roles : roles[method]);
+  const { methods, name, path, roles } = definition;
+  const own = typeof roles === 'string' ? Object.fromEntries(httpMethods.map((method) => [method, roles])) : (roles ?? {});
   return freeze({
-    name: definition.name,
-    path: definition.path,
-    methods: [...definition.methods],
-    requirements: requirementsOf(definition.path, definition.requirements ?? {}),
+    name,
+    path,
+    methods: [...methods],
+    requirements: requirementsOf(path, definition.requirements ?? {}),
     formats: [...formats],
-    single: placeholdersOf(parsePath(definition.path).pattern).includes('id'),
+    single: placeholdersOf(parsePath(path).pattern).includes('id'),
     api: null,
     action: null,
     definition,
     controller,
     handler: definition.handler?.name || 'handler',
-    roles: Object.fromEntries(
-      definition.methods.map((method) => {
-        const role = roleOf(method);
-        return [method, Object.freeze(role ? [role] : [])];
-      }),
-    ),
+    roles: rolesByMethod({ methods, roles: own }, null),
     source,
   });
+}
+
+/** All roles of each method: the base role first, then its own. */
+function rolesByMethod(action: Pick<ActionDeclaration, 'methods' | 'roles'>, baseRole: string | null): RouteRecord['roles'] {
+  return Object.fromEntries(action.methods.map((method) => [method, rolesFor(action, baseRole, method)]));
 }
 
 /** The name of the controller's method that handles an action. */
@@ -113,19 +112,10 @@ export function handlerName(action: Pick<ActionDeclaration, 'name' | 'kind' | 'c
 }
 
 /** The path of an action, as SPEC 4.1 writes it. */
-export function pathOf(
-  api: Pick<ApiDeclaration, 'basePath'>,
-  action: Pick<ActionDeclaration, 'name' | 'kind' | 'single' | 'segment'>,
-): string {
-  const own = action.segment === null ? null : action.segment.replace(/^\/+|\/+$/g, '');
-  const segment = own || (action.kind === 'custom' ? action.name : null);
-  const parts = [basePathOf(api), ...(action.single ? ['{id}'] : []), ...(segment === null ? [] : [segment])];
+function pathOf({ basePath }: ApiDeclaration, { kind, name, segment, single }: ActionDeclaration): string {
+  const own = segment ?? (kind === 'custom' ? name : null);
+  const parts = [basePath, ...(single ? ['{id}'] : []), ...(own === null ? [] : [own])];
   return `${parts.join('/')}.{_format}`;
-}
-
-/** An API's base path without a slash at its end. */
-export function basePathOf(api: Pick<ApiDeclaration, 'basePath'>): string {
-  return api.basePath.replace(/\/+$/, '');
 }
 
 function requirementsOf(path: string, declared: Readonly<Record<string, string>>): Record<string, string> {

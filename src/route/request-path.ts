@@ -8,7 +8,7 @@ export interface PathRules {
 
 /**
  * Reads a request target as the router does: without query, parted at slashes, decoded once but for reserved characters, so that an encoded
- * slash does not part segments. Null where it cannot be read: no slash at its start, or malformed percent-encoding.
+ * slash does not part segments. Null if it is malformed: no slash at its start, or wrong percent-encoding.
  */
 export function readPath(target: string, rules: PathRules): string[] | null {
   let path = withoutQuery(target, rules.useSemicolonDelimiter === true);

@@ -27,7 +27,7 @@ export function checkRequirement(source: string): string | null {
   }
 }
 
-/** The requirement as a regular expression without anchors and capturing groups, to be embedded; throws where it cannot be read. */
+/** The requirement as a regular expression without anchors and capturing groups, to be embedded; throws if it is invalid. */
 export function requirementSource(source: string | undefined): string {
   if (source === undefined) return anything;
   try {

@@ -1,8 +1,12 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
+import type { FastifyInstance } from 'fastify';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import type { Guard } from '../access/guard.ts';
+import type { User } from '../access/user.ts';
 import type { ConnectionCounts } from '../database/executor.ts';
 import type { StatementWatch } from '../database/statement-watch.ts';
-import { RequestMetrics } from './request-metrics.ts';
+import type { Gate } from '../traffic/gate.ts';
+import { requestMetrics } from './request-metrics.ts';
 
 /** The metrics of one process, as they are sent to another. */
 export type MetricsReport = Awaited<ReturnType<Registry['getMetricsAsJSON']>>;
@@ -10,30 +14,30 @@ export type MetricsReport = Awaited<ReturnType<Registry['getMetricsAsJSON']>>;
 /** Seconds. */
 const buckets = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-/** Milliseconds between two looks at the event loop. */
+/** Milliseconds between two samples of the event loop. */
 const resolution = 20;
 
-/** What is looked at when somebody asks. */
-export interface Gauges {
-  inFlight(): number;
-  isBusy(): boolean;
+/** What is read of the database at each scrape. */
+interface DatabaseGauges {
   statementsUnderWay(): number;
   connections(): ReadonlyMap<string, ConnectionCounts>;
 }
 
-/** All that is counted of a server and its application. */
+type Sample = readonly [labels: Readonly<Record<string, string>>, value: number];
+
+/** The metrics of a server and its application. */
 export class Metrics {
-  readonly requests: RequestMetrics;
+  readonly requests: ReturnType<typeof requestMetrics>;
   readonly statements: StatementWatch;
   readonly #registry = new Registry();
-  /** How long the event loop keeps timers waiting, since it was last asked for. */
+  /** How late timers were since the last scrape. */
   readonly #delay = monitorEventLoopDelay({ resolution });
 
-  /** @param labels What every series of this process is marked with. */
+  /** @param labels Added to every series of this process. */
   constructor(labels: Readonly<Record<string, string>> = {}) {
     this.#registry.setDefaultLabels(labels);
     const registers = [this.#registry];
-    this.requests = new RequestMetrics(registers);
+    this.requests = requestMetrics(registers);
     const durations = new Histogram({
       name: 'db_statement_duration_seconds',
       help: 'Time that the database took for a statement.',
@@ -50,10 +54,6 @@ export class Metrics {
     this.#addProcess();
   }
 
-  text(): Promise<string> {
-    return this.#registry.metrics();
-  }
-
   report(): Promise<MetricsReport> {
     return this.#registry.getMetricsAsJSON();
   }
@@ -62,97 +62,81 @@ export class Metrics {
     this.#delay.disable();
   }
 
-  addGauges({ connections, inFlight, isBusy, statementsUnderWay }: Gauges): void {
-    this.#gauge('http_requests_in_flight', 'Requests that have no whole answer yet.', inFlight);
-    this.#gauge('http_busy', '1 while requests beyond busy_concurrent are turned away.', () => (isBusy() ? 1 : 0));
+  addGauges(gate: Pick<Gate, 'inFlight' | 'isBusy'>, { connections, statementsUnderWay }: DatabaseGauges): void {
+    this.#gauge('http_requests_in_flight', 'Requests that have no whole answer yet.', () => gate.inFlight);
+    this.#gauge('http_busy', '1 while requests beyond busy_concurrent are turned away.', () => Number(gate.isBusy));
     this.#gauge('db_statements_under_way', 'Statements that wait, for the database or to be sent to it.', statementsUnderWay);
     if (connections().size === 0) return;
-    const registers = [this.#registry];
-    new Gauge({
-      name: 'db_connections',
-      help: 'Open connections to the database, by what they are for.',
-      labelNames: ['pool', 'state'],
-      registers,
-      collect() {
-        for (const [pool, { open, used }] of connections()) {
-          this.set({ pool, state: 'used' }, used);
-          this.set({ pool, state: 'idle' }, open - used);
-        }
-      },
-    });
-    new Gauge({
-      name: 'db_connections_waiting',
-      help: 'Who waits for a connection to the database.',
-      labelNames: ['pool'],
-      registers,
-      collect() {
-        for (const [pool, { waiting }] of connections()) this.set({ pool }, waiting);
-      },
-    });
+    this.#gauges('db_connections', 'Open connections to the database, by what they are for.', ['pool', 'state'], () =>
+      [...connections()].flatMap(([pool, { open, used }]): Sample[] => [
+        [{ pool, state: 'used' }, used],
+        [{ pool, state: 'idle' }, open - used],
+      ]),
+    );
+    this.#gauges('db_connections_waiting', 'Who waits for a connection to the database.', ['pool'], () =>
+      Array.from(connections(), ([pool, { waiting }]): Sample => [{ pool }, waiting]),
+    );
   }
 
-  /** What the process itself needs, under the names that are usual for it. */
+  /** The process itself, under the names that Prometheus clients use. */
   #addProcess(): void {
     const delay = this.#delay;
     delay.enable();
     const startedAt = Date.now() / 1000 - process.uptime();
+    const loop = () => performance.eventLoopUtilization();
     this.#gauge('process_start_time_seconds', 'When the process was started, since the beginning of 1970.', () => startedAt);
     this.#counter('process_cpu_seconds_total', 'CPU time of the process.', () => {
       const { system, user } = process.cpuUsage();
       return (user + system) / 1e6;
     });
+    const heapHelp = 'Memory of the JavaScript heap that is in use.';
     this.#gauge('process_resident_memory_bytes', 'Memory of the process.', () => process.memoryUsage.rss());
-    this.#gauge(
-      'nodejs_heap_size_used_bytes',
-      'Memory of the JavaScript heap that is in use.',
-      () => process.memoryUsage().heapUsed,
-    );
-    this.#counter(
-      'nodejs_eventloop_active_seconds_total',
-      'Time in which the event loop had something to do.',
-      () => performance.eventLoopUtilization().active / 1000,
-    );
-    this.#counter(
-      'nodejs_eventloop_idle_seconds_total',
-      'Time in which the event loop had nothing to do.',
-      () => performance.eventLoopUtilization().idle / 1000,
-    );
-    new Gauge({
-      name: 'nodejs_eventloop_lag_seconds',
-      help: 'Delay of the event loop since the last scrape.',
-      labelNames: ['quantile'],
-      registers: [this.#registry],
-      collect() {
-        for (const percentile of [50, 99, 100]) {
-          // beyond what a timer is meant to wait
-          const lag = delay.count === 0 ? 0 : Math.max(delay.percentile(percentile) / 1e9 - resolution / 1000, 0);
-          this.set({ quantile: String(percentile / 100) }, lag);
-        }
-        delay.reset();
-      },
+    this.#gauge('nodejs_heap_size_used_bytes', heapHelp, () => process.memoryUsage().heapUsed);
+    const activeHelp = 'Time in which the event loop had something to do.';
+    const idleHelp = 'Time in which the event loop had nothing to do.';
+    this.#counter('nodejs_eventloop_active_seconds_total', activeHelp, () => loop().active / 1000);
+    this.#counter('nodejs_eventloop_idle_seconds_total', idleHelp, () => loop().idle / 1000);
+    this.#gauges('nodejs_eventloop_lag_seconds', 'Delay of the event loop since the last scrape.', ['quantile'], () => {
+      const lags = [50, 99, 100].map((percentile): Sample => {
+        // beyond what a timer is meant to wait
+        const lag = delay.count === 0 ? 0 : Math.max(delay.percentile(percentile) / 1e9 - resolution / 1000, 0);
+        return [{ quantile: String(percentile / 100) }, lag];
+      });
+      delay.reset();
+      return lags;
     });
   }
 
   #gauge(name: string, help: string, read: () => number): void {
-    new Gauge({
-      name,
-      help,
-      registers: [this.#registry],
-      collect() {
-        this.set(read());
-      },
-    });
+    this.#gauges(name, help, [], () => [[{}, read()]]);
   }
 
-  /** Of something that is counted elsewhere. */
+  #gauges(name: string, help: string, labelNames: string[], read: () => readonly Sample[]): void {
+    const collect = (gauge: Gauge) => {
+      for (const [labels, value] of read()) gauge.set(labels, value);
+    };
+    const gauge: Gauge = new Gauge({ name, help, labelNames, registers: [this.#registry], collect: () => collect(gauge) });
+  }
+
+  /** A counter whose value is kept elsewhere. */
   #counter(name: string, help: string, read: () => number): void {
-    new Counter({
-      name,
-      help,
-      registers: [this.#registry],
-      collect() {
-        this.reset();
-        this.inc(read());
+    const collect = () => {
+      counter.reset();
+      counter.inc(read());
+    };
+    const counter: Counter = new Counter({ name, help, registers: [this.#registry], collect });
+  }
+
+  /** Serves the metrics of this process, or those that `gather` returns, to callers who pass the guard. */
+  mount(app: FastifyInstance, path: string, guard: Guard, gather = () => this.#registry.metrics()): void {
+    app.route({
+      method: ['GET', 'HEAD'],
+      url: path,
+      exposeHeadRoute: false,
+      async handler(request, reply) {
+        await guard.check(null, (request as { user?: User | null }).user ?? null, request);
+        const headers = { 'content-type': Registry.PROMETHEUS_CONTENT_TYPE, 'cache-control': 'no-store' };
+        return reply.headers(headers).send(await gather());
       },
     });
   }

@@ -2,13 +2,13 @@
 const literals =
   /\b[eE]'(?:[^'\\]|\\.|'')*'|(?:\b[xXbBnN])?'(?:[^']|'')*'|(\$(?:[A-Za-z_]\w*)?\$).*?\1|(?<![\w$"`.?])-?\d[\w.]*(?:[eE][+-]?\d+)?|"(?:[^"]|"")*"|`(?:[^`]|``)*`/gs;
 
-/** The most characters of a statement that are told. */
+/** The most characters of a statement in a span. */
 const longest = 4096;
 
 /** A statement with a placeholder for every value that somebody wrote into its text; names in quotes stay. */
 export function withPlaceholders(text: string): string {
   const replaced = text.replace(literals, (found) => (found.startsWith('"') || found.startsWith('`') ? found : '?'));
-  // a text without an end: whatever it is, it is not told
+  // an unterminated literal: only the operation is safe to show
   const whole = /['\\]/.test(replaced.replace(/"(?:[^"]|"")*"|`(?:[^`]|``)*`/g, '')) ? operationOf(text) : replaced;
   const short = whole.replace(/\?(?:\s*,\s*\?)+/g, '?, …');
   return short.length > longest ? `${short.slice(0, longest)}…` : short;

@@ -5,7 +5,7 @@ import type { RequestIds } from '../traffic/request-id.ts';
 import { shownPath } from './logger.ts';
 import { requestOf, routeOf } from './seen-requests.ts';
 
-/** Writes a line for each request once it is over. `isQuiet`: paths that are asked for all the time. */
+/** Logs a line for each request when it has ended. `isQuiet`: paths that are polled, such as health checks. */
 export function requestLog(log: FastifyBaseLogger, ids: RequestIds | null, isQuiet: (url: string) => boolean): TrafficWatch {
   return {
     closed(response, since) {
@@ -13,7 +13,7 @@ export function requestLog(log: FastifyBaseLogger, ids: RequestIds | null, isQui
       const { method, url = '/' } = response.req;
       const user = (request as { user?: User | null } | undefined)?.user;
       const line = {
-        // else it is in every line of the request's own log
+        // the log of a request has it in every line
         ...(!request && ids && { request_id: ids.of(response.req) }),
         method,
         route: routeOf(request),
@@ -25,8 +25,6 @@ export function requestLog(log: FastifyBaseLogger, ids: RequestIds | null, isQui
       };
       (request?.log ?? log)[isQuiet(url) ? 'debug' : 'info'](line, 'request');
     },
-    // these are counted, and told of once a second: to write of each would be more work than to turn it away
-    refused() {},
-    givenUp() {},
+    // rejections are counted and logged once a second: a line for each would cost more than the rejection
   };
 }

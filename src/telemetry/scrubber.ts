@@ -8,15 +8,13 @@ const secretNames = 'authorization|cookie|password|passwd|secret|token|api[-_]?k
 /** A secret shorter than this is too likely to be a word like any other. */
 const shortest = 8;
 
-export type Scrub = (line: string) => string;
-
 /**
- * Takes what must not be read out of a line of JSON, wherever in it that is: values of keys and parameters whose names say that they
- * are secret, credentials as headers have them, passwords in addresses, tokens, and every secret that the declaration itself holds.
+ * Removes secrets from a line of JSON, wherever they are: values of keys and parameters with secret names, credentials of headers,
+ * passwords in addresses, tokens, and every secret of the declaration itself.
  */
-export function scrubber(declaration: Declaration): Scrub {
+export function scrubber(declaration: Declaration): (line: string) => string {
   const names = [secretNames, ...declaration.server.log.redact.map(escaped)].join('|');
-  // with an end, as a line may be as long as whoever wrote it likes
+  // bounded, since lines have no bound
   const name = `[\\w.-]{0,64}?(?:${names})[\\w.-]{0,64}`;
   const rules: [RegExp, string][] = [
     // "authorization":"…" and "cookie":["…"]
@@ -32,7 +30,7 @@ export function scrubber(declaration: Declaration): Scrub {
   const declared = declaredSecrets(declaration).flatMap(shapesOf).map(escaped);
   // before anything else takes a part of one
   if (declared.length > 0) rules.unshift([new RegExp(declared.join('|'), 'g'), redacted]);
-  // most lines have nothing that one of the rules could begin with, and one look tells
+  // one test is enough for most lines: no rule could match them
   const suspect = new RegExp([names, 'bearer', 'basic', '://', 'eyJ', ...declared].join('|'), 'i');
   return (line) => {
     if (!suspect.test(line)) return line;
@@ -40,7 +38,7 @@ export function scrubber(declaration: Declaration): Scrub {
   };
 }
 
-/** What is written in the declaration, or comes from the environment through it, for nobody to see. */
+/** The secrets of the declaration, from the environment or not. */
 function declaredSecrets({ database, security }: Declaration): string[] {
   const secrets = [security.jwt?.secret ?? '', ...security.apiKeys.map(({ key }) => key), passwordIn(database.url)];
   return secrets.filter((secret) => secret.length >= shortest);

@@ -1,12 +1,14 @@
 import type { ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { httpMethods } from '../declaration/types.ts';
 
-/** The label of what no route answers: whoever asks for anything at all makes no label of their own. */
+// Callers must not be able to create labels: unknown paths and methods share one each.
 export const unknownRoute = '(unknown)';
+export const knownMethods: ReadonlySet<string> = new Set([...httpMethods, 'OPTIONS']);
 
 const requestKey = Symbol('request');
 
-/** Remembers with each answer what was asked, for those who are told when it is over. */
+/** Keeps the request with each response, for watches that are called when the response has ended. */
 export function noteRequests(app: FastifyInstance): void {
   app.addHook('onRequest', (request, reply, done) => {
     (reply.raw as { [requestKey]?: FastifyRequest })[requestKey] = request;
@@ -14,12 +16,12 @@ export function noteRequests(app: FastifyInstance): void {
   });
 }
 
-/** What an answer is for, unless it was given before any route was looked for. */
+/** The request of a response; undefined if the gate sent it before Fastify saw the request. */
 export function requestOf(response: ServerResponse): FastifyRequest | undefined {
   return (response as { [requestKey]?: FastifyRequest })[requestKey];
 }
 
-/** The route of a request as it was declared, `/api/person/{id}.{_format}`: never what was asked for itself. */
+/** The declared route of a request, `/api/person/{id}.{_format}`, never its own path. */
 export function routeOf(request: FastifyRequest | undefined): string {
   if (!request || request.is404) return unknownRoute;
   const { config, url } = request.routeOptions;

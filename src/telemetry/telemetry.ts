@@ -2,7 +2,6 @@ import type { FastifyInstance } from 'fastify';
 import type { AccessWatch } from '../access/access-watch.ts';
 import type { StatementWatch } from '../database/statement-watch.ts';
 import type { ServerDeclaration } from '../declaration/types.ts';
-import { dialectName } from '../dialect/address.ts';
 import type { Problem } from '../errors.ts';
 import type { TrafficWatch } from '../traffic/gate.ts';
 import type { RequestIds } from '../traffic/request-id.ts';
@@ -11,15 +10,15 @@ import { requestLog } from './request-log.ts';
 import { noteRequests } from './seen-requests.ts';
 import type { Tracing } from './tracing.ts';
 
-/** How one of several processes tells of all of them. */
+/** The metrics of several processes that serve together. */
 export interface SharedMetrics {
-  /** What the series of this process are marked with. */
+  /** Labels of the series of this process. */
   readonly labels: Readonly<Record<string, string>>;
-  /** Takes what gives the metrics of this process, and gives what asks for those of all, as text. */
+  /** Takes the metrics of this process, and returns those of all processes as text. */
   share(own: () => Promise<MetricsReport>): () => Promise<string>;
 }
 
-/** Those who watch a server, as far as anybody wants to know. What nobody wants to know is not even looked at. */
+/** The watches that a server has by its declaration. Without a watch, nothing is measured. */
 export interface Telemetry {
   readonly watch: TrafficWatch | undefined;
   readonly statements: StatementWatch | undefined;
@@ -28,18 +27,18 @@ export interface Telemetry {
   readonly metrics: Metrics | null;
 }
 
-export interface TelemetryOptions {
+interface TelemetryOptions {
   readonly ids: RequestIds | null;
-  /** Paths that are asked for all the time. */
+  /** Paths that are polled, such as health checks. */
   readonly isQuiet: (url: string) => boolean;
   readonly shared?: SharedMetrics | undefined;
-  /** Whether answers tell what their time was spent on. */
+  /** Whether responses have a `Server-Timing` header. */
   readonly timing: boolean;
-  /** Where an SDK of OpenTelemetry was registered. */
+  /** Null unless an SDK of OpenTelemetry was registered. */
   readonly tracing: Tracing | null;
 }
 
-/** Sets up what is declared, before anything is mounted. */
+/** Sets up the declared telemetry, before anything is mounted. */
 export async function watchServer(
   app: FastifyInstance,
   { metrics: declared }: ServerDeclaration,
@@ -65,31 +64,21 @@ function isInfoLogged({ log }: FastifyInstance): boolean {
   return (log as { isLevelEnabled?(level: string): boolean }).isLevelEnabled?.('info') ?? false;
 }
 
-/** All of them as one; undefined where there are none. */
+/** All watches as one; undefined if there are none. */
 function together(watches: readonly TrafficWatch[]): TrafficWatch | undefined {
   if (watches.length <= 1) return watches[0];
   return {
-    closed(response, since) {
-      for (const watch of watches) watch.closed(response, since);
-    },
-    refused(request, found, reason) {
-      for (const watch of watches) watch.refused(request, found, reason);
-    },
-    givenUp(found) {
-      for (const watch of watches) watch.givenUp(found);
-    },
+    closed: (...args) => watches.forEach((watch) => void watch.closed(...args)),
+    refused: (...args) => watches.forEach((watch) => void watch.refused?.(...args)),
+    givenUp: (...args) => watches.forEach((watch) => void watch.givenUp?.(...args)),
   };
 }
 
-/** Where every copy of OpenTelemetry's API looks for what was registered. */
+/** The key under which every copy of OpenTelemetry's API keeps what was registered. */
 const registered = Symbol.for('opentelemetry.js.api.1');
 
-/** What makes spans, where an application has brought an SDK of OpenTelemetry and registered it; else null, and nothing is loaded. */
+/** Makes spans if the application registered an SDK of OpenTelemetry; otherwise null, and nothing is loaded. */
 export async function tracingOf(directory: string, databaseUrl: string): Promise<Tracing | null> {
   if (!(globalThis as { [registered]?: { readonly trace?: unknown } })[registered]?.trace) return null;
-  const { loadOpenTelemetry } = await import('./opentelemetry.ts');
-  const api = await loadOpenTelemetry(directory);
-  if (!api) return null;
-  const { Tracing: Spans } = await import('./tracing.ts');
-  return new Spans(api, dialectName(databaseUrl));
+  return (await import('./tracing.ts')).loadTracing(directory, databaseUrl);
 }

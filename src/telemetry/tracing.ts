@@ -1,16 +1,39 @@
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import type { Context, Span, Tracer } from '@opentelemetry/api';
 import type { FastifyRequest } from 'fastify';
-import { httpMethods } from '../declaration/types.ts';
+import { dialectName } from '../dialect/address.ts';
 import type { Problem } from '../errors.ts';
 import { loggableError } from '../response/loggable-error.ts';
 import type { TrafficWatch } from '../traffic/gate.ts';
-import { currentJourney, type Journey } from './journey.ts';
+import { currentJourney, type Journey, journeys } from './journey.ts';
 import { shownPath } from './logger.ts';
-import { errorStatus, type OpenTelemetry, spanKinds } from './opentelemetry.ts';
 import { operationOf, withPlaceholders } from './query-text.ts';
-import { requestOf, routeOf, unknownRoute } from './seen-requests.ts';
+import { knownMethods, requestOf, routeOf, unknownRoute } from './seen-requests.ts';
 
-const knownMethods: ReadonlySet<string> = new Set([...httpMethods, 'OPTIONS']);
+/** The part of `@opentelemetry/api` that is used. An application that brings an SDK brings the API as well. */
+type OpenTelemetry = Pick<typeof import('@opentelemetry/api'), 'trace' | 'context' | 'propagation' | 'ROOT_CONTEXT'>;
+
+// the API's numbers
+const spanKinds = { internal: 0, server: 1, client: 2 } as const;
+const errorStatus = 2;
+
+/** Loads the API from the application, or else from here: every copy knows what was registered with another. */
+export async function loadTracing(directory: string, databaseUrl: string): Promise<Tracing | null> {
+  for (const from of [join(directory, 'package.json'), import.meta.url]) {
+    try {
+      const module: Partial<OpenTelemetry> & { readonly default?: OpenTelemetry } = await import(
+        pathToFileURL(createRequire(from).resolve('@opentelemetry/api')).href
+      );
+      const api = module.ROOT_CONTEXT ? (module as OpenTelemetry) : module.default;
+      return api ? new Tracing(api, dialectName(databaseUrl)) : null;
+    } catch {
+      // it may be found from the other place
+    }
+  }
+  return null;
+}
 
 /** The span of a request, and where the spans of its parts belong. */
 interface Traced {
@@ -25,7 +48,7 @@ export class Tracing implements TrafficWatch {
   readonly #api: OpenTelemetry;
   readonly #tracer: Tracer;
   readonly #database: string;
-  readonly #traced = new WeakMap<object, Traced>();
+  readonly #traced = new WeakMap<Journey, Traced>();
 
   constructor(api: OpenTelemetry, database: string) {
     this.#api = api;
@@ -33,20 +56,20 @@ export class Tracing implements TrafficWatch {
     this.#database = database;
   }
 
-  /** Runs the rest of a request in the context of its span, which is made when it is first come by. */
+  /** Runs the rest of a request in the context of its span. The first call starts the span. */
   within(request: FastifyRequest, journey: Journey, go: () => void): void {
     let traced = this.#traced.get(journey);
     if (!traced) {
       traced = this.#begin(request);
       this.#traced.set(journey, traced);
-      this.#traced.set(request, traced);
     }
     this.#api.context.with(traced.context, go);
   }
 
   closed: TrafficWatch['closed'] = (response) => {
     const request = requestOf(response);
-    const traced = request && this.#traced.get(request);
+    const journey = request && journeys.get(request);
+    const traced = journey && this.#traced.get(journey);
     if (!traced?.isOwn) return;
     const { span } = traced;
     const { statusCode, writableFinished } = response;
@@ -61,11 +84,7 @@ export class Tracing implements TrafficWatch {
     span.end();
   };
 
-  refused(): void {}
-
-  givenUp(): void {}
-
-  /** What is our own fault is told with its cause, as far as it may be logged. */
+  /** Records server errors with their cause, as far as it may be logged. */
   readonly problem = (found: Problem): void => {
     if (found.status < 500) return;
     const { message, stack, type } = loggableError(found.cause ?? found);
@@ -83,7 +102,7 @@ export class Tracing implements TrafficWatch {
     });
   };
 
-  /** The making of the answer, which began when the last of what it is made of was there. */
+  /** Adds the span of serialization, which began when the last phase ended. */
   serialized(journey: Journey): void {
     const traced = this.#traced.get(journey);
     if (!traced) return;
@@ -115,18 +134,18 @@ export class Tracing implements TrafficWatch {
     return { span, context: trace.setSpan(caller, span), isOwn: true };
   }
 
-  /** A span of an application's own that is under way, or else that of the request. */
+  /** The active span of the application, or else that of the request. */
   #parent(): { readonly span: Span; readonly context: Context } | undefined {
     const active = this.#api.context.active();
     const span = this.#api.trace.getSpan(active);
     if (span) return { span, context: active };
-    const journey = currentJourney();
+    const journey = currentJourney.getStore();
     return journey && this.#traced.get(journey);
   }
 
   #part(name: string, attributes?: Readonly<Record<string, string>>): (error?: unknown) => void {
     const parent = this.#parent();
-    // what is done for no request, such as at the start, is nobody's part
+    // work for no request, such as at startup, has no parent
     if (!parent) return () => undefined;
     const kind = attributes ? spanKinds.client : spanKinds.internal;
     const span = this.#tracer.startSpan(name, { kind, ...(attributes && { attributes }) }, parent.context);

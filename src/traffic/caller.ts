@@ -1,17 +1,17 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import type { User } from '../access/user.ts';
 import type { RateLimitDeclaration } from '../declaration/types.ts';
 
-/** Who is counted together: a user, or where there is none all who come from one address. */
+/** The key by which requests are counted together: the user, or without one the address. */
 export function callerOf(request: FastifyRequest, { by, name }: RateLimitDeclaration): string {
   const { user } = request as { user?: User | null };
   const who = by === 'user' && user ? `user ${typeof user.id} ${user.id}` : `address ${networkOf(request.ip)}`;
-  // neither names nor addresses are kept, and nobody's name is too long
-  return createHash('sha256').update(`${name} ${who}`).digest('base64url');
+  // a hash: neither names nor addresses are kept, and all keys have the same length
+  return hash('sha256', `${name} ${who}`, 'base64url');
 }
 
-/** An address as it is counted: of one in IPv6 the network, as whoever has one has all of its addresses. */
+/** The part of an address that is counted: in IPv6 the network, since its owner has all of its addresses. */
 export function networkOf(address: string): string {
   const plain = address.replace(/^::ffff:(?=\d+\.)/i, '');
   if (!plain.includes(':')) return plain;

@@ -3,72 +3,72 @@ import type { ServerDeclaration } from '../declaration/types.ts';
 import { type Problem, problem } from '../errors.ts';
 import { hasOwnPace } from '../response/export-stream.ts';
 import { retryLater } from '../response/problem-document.ts';
-import { LoadMonitor } from './load-monitor.ts';
+import { createLoadMonitor, type LoadMonitor } from './load-monitor.ts';
 import { answerProblem } from './raw-answer.ts';
 import type { RequestIds } from './request-id.ts';
 import { type TargetLimits, targetTrouble } from './target-limits.ts';
 
-/** Milliseconds between two looks at what is going on. */
+/** Milliseconds between two checks of the load. */
 const beat = 100;
 
-/** Milliseconds in one turn of the event loop for which requests are begun while busy; then it is seen what else there is. */
+/** Milliseconds of one turn of the event loop that may be spent on starting requests while busy. */
 const slice = 10;
 
-/** Milliseconds for which a count of bodies on their way is good enough. */
+/** Milliseconds for which a count of incomplete bodies is reused. */
 const countAge = 10;
 
-/** Looks without a request, after which nobody looks any more until the next comes. */
+/** Checks without a request, after which the timer stops until the next request. */
 const patience = 20;
 
-/** Milliseconds between two lines of the log about requests that were turned away. */
+/** Milliseconds between two log lines about rejected requests. */
 const quiet = 1000;
 
 const overloaded = problem('overloaded', {}, { headers: retryLater });
 
-export type GateLimits = TargetLimits & Pick<ServerDeclaration, 'maxConcurrent' | 'busyConcurrent' | 'handlerTimeout'>;
+type GateLimits = TargetLimits & Pick<ServerDeclaration, 'maxConcurrent' | 'busyConcurrent' | 'handlerTimeout'>;
 
-/** The limit that turned a request away. */
-export type ShedReason = 'max_concurrent' | 'busy_concurrent';
+/** The limit by which a request was rejected. */
+type ShedReason = 'max_concurrent' | 'busy_concurrent';
 
-/** Is told what becomes of requests. */
+/** Watches the requests of a server. */
 export interface TrafficWatch {
-  /** One that was let in has its whole answer, or its connection is gone; it came at `since`. */
+  /** The response to an admitted request was sent, or its connection was closed. The request arrived at `since`. */
   closed(response: ServerResponse, since: number): void;
-  /** One was answered here and seen by nobody else; `reason` is the limit that turned it away, where there is too much to do. */
-  refused(request: IncomingMessage, found: Problem, reason: ShedReason | null): void;
-  /** One that was let in took too long, and was answered here. */
-  givenUp(found: Problem): void;
+  /** The gate rejected a request; `reason` is the limit, if the server is overloaded. */
+  refused?(request: IncomingMessage, found: Problem, reason: ShedReason | null): void;
+  /** An admitted request timed out. */
+  givenUp?(found: Problem): void;
 }
 
 export interface GateOptions {
-  /** Whether a path is answered whatever else is going on. */
+  /** Whether requests for a path are admitted under any load. */
   readonly isExempt: (path: string) => boolean;
-  /** Statements that were sent to the database, or wait to be, and are not answered. */
+  /** Statements that wait for the database, or to be sent to it. */
   readonly statementsUnderWay: () => number;
   readonly onShed: (count: number, inFlight: number) => void;
-  /** What requests are called; null where answers do not tell. */
+  /** Null if responses have no request id. */
   readonly ids: RequestIds | null;
   readonly watch?: TrafficWatch | undefined;
 }
 
 /**
- * Stands before everything else that a request passes. It lets in as many at once as can be served, gives up those that take too
- * long, and lets connections end while the server does.
+ * The first step of every request. It admits as many requests at once as can be served, times out slow ones, and closes
+ * connections while the server shuts down.
  */
 export class Gate {
   readonly #limits: GateLimits;
   readonly #options: GateOptions;
-  readonly #strain: LoadMonitor;
-  /** Requests that have no whole answer yet, in the order they came, with the time. */
+  readonly #load: LoadMonitor;
+  /** Admitted requests whose response was not sent yet, oldest first, with their time of arrival. */
   readonly #inFlight = new Map<ServerResponse, number>();
   readonly #onClose: (this: ServerResponse) => void;
-  /** As many may be worked on now. */
+  /** The most requests at once under the current load. */
   #room: number;
-  /** Requests in flight whose body was still on its way when they were last counted: they are waited for, not worked on. */
+  /** Requests in flight whose body was incomplete at the last count. */
   #arriving = 0;
   #countedAt = Number.NEGATIVE_INFINITY;
   #isBusy = false;
-  /** Until when requests are begun in this turn of the event loop, while busy. */
+  /** When this turn of the event loop stops starting requests, while busy. */
   #turnEnd = 0;
   #isTurnAhead = false;
   readonly #onTurn = () => {
@@ -86,7 +86,7 @@ export class Gate {
     this.#limits = limits;
     this.#options = options;
     this.#room = limits.maxConcurrent;
-    this.#strain = new LoadMonitor(options.statementsUnderWay);
+    this.#load = createLoadMonitor(options.statementsUnderWay);
     this.#onClose = onClose(this.#inFlight, options.watch);
   }
 
@@ -94,17 +94,17 @@ export class Gate {
     return this.#inFlight.size;
   }
 
-  /** Whether the process or the database has more to do than it can. */
+  /** Whether the process or the database is overloaded. */
   get isBusy(): boolean {
     return this.#isBusy;
   }
 
-  /** Whether requests are answered, and go on being so. */
+  /** False once the server shuts down. */
   get isOpen(): boolean {
     return !this.#isDraining;
   }
 
-  /** Every request of a server passes here first. */
+  /** Puts the gate before the request listeners of a server. */
   guard(server: Server): void {
     const listeners = server.listeners('request') as RequestListener[];
     server.removeAllListeners('request');
@@ -119,7 +119,7 @@ export class Gate {
     });
   }
 
-  /** Lets every connection end with the answer that comes next on it. */
+  /** Closes every connection after its next response. */
   drain(): void {
     this.#isDraining = true;
     for (const response of this.#inFlight.keys()) if (!response.headersSent) response.setHeader('Connection', 'close');
@@ -150,10 +150,10 @@ export class Gate {
 
   #refuse(found: Problem, request: IncomingMessage, response: ServerResponse, reason: ShedReason | null): void {
     answerProblem(found, request, response, this.#options.ids);
-    this.#options.watch?.refused(request, found, reason);
+    this.#options.watch?.refused?.(request, found, reason);
   }
 
-  /** Who sends a body slowly takes nobody's place, as long as there are no more of them than could be served. */
+  /** Requests with an incomplete body do not count, up to `maxConcurrent` of them. */
   #isFull(): boolean {
     if (this.#inFlight.size < this.#room) return false;
     const now = performance.now();
@@ -168,13 +168,13 @@ export class Gate {
   }
 
   /**
-   * Requests that are answered as soon as they are begun would make a turn of the event loop as long as there are of them, and
-   * what comes meanwhile waits unread, neither served nor turned away. So while busy they are read first, and begun a few at a
-   * time, in the order they came: the line they wait in is that of Node, which keeps what belongs to each of them.
+   * If all requests were started as they come, one turn of the event loop would serve all of them, and new ones would wait
+   * unread, neither served nor rejected. So while busy, the gate reads first and starts a few requests at a time, in order.
+   * They wait in the queue of `setImmediate`, which keeps their asynchronous context.
    */
   #enqueue(request: IncomingMessage, response: ServerResponse, serve: RequestListener): void {
     const begin = () => {
-      // nobody waits any more, or it was given up
+      // the client is gone, or the request timed out
       if (!this.#inFlight.has(response) || response.headersSent) return;
       if (performance.now() < this.#turnEnd) serve(request, response);
       else this.#afterOthers(begin);
@@ -191,14 +191,14 @@ export class Gate {
   #start(): void {
     this.#now = performance.now();
     this.#idleBeats = 0;
-    this.#strain.begin();
+    this.#load.begin();
     this.#timer = setInterval(() => this.#look(), beat).unref();
   }
 
   #look(): void {
     this.#now = performance.now();
     const { busyConcurrent, handlerTimeout, maxConcurrent } = this.#limits;
-    this.#isBusy = this.#strain.look();
+    this.#isBusy = this.#load.isOverloaded();
     this.#room = this.#isBusy ? Math.min(busyConcurrent, maxConcurrent) : maxConcurrent;
     if (handlerTimeout > 0) this.#giveUp(handlerTimeout);
     if (this.#shed > 0 && this.#now - this.#toldAt >= quiet) {
@@ -210,22 +210,22 @@ export class Gate {
     if (this.#idleBeats >= patience) this.close();
   }
 
-  /** Answers what has taken too long; an answer that nobody has taken for as long again goes with its connection. */
+  /** Responds to requests that timed out. A response that the client does not read is cut off after twice the limit. */
   #giveUp(limit: number): void {
     for (const [response, since] of this.#inFlight) {
       const age = this.#now - since;
-      // the others came later
+      // all further ones arrived later
       if (age < limit) break;
       if (!response.headersSent) {
         const late = problem('handler_timeout', { limit }, { headers: retryLater });
         answerProblem(late, response.req, response, this.#options.ids);
-        this.#options.watch?.givenUp(late);
+        this.#options.watch?.givenUp?.(late);
       } else if (age >= 2 * limit && !hasOwnPace(response)) response.destroy();
     }
   }
 }
 
-/** What forgets an answer that is over; exact times are taken only for those who want to know. */
+/** Forgets a response that has ended. Only a watch needs exact times. */
 function onClose(inFlight: Map<ServerResponse, number>, watch: TrafficWatch | undefined): (this: ServerResponse) => void {
   if (!watch)
     return function closed() {
@@ -240,7 +240,6 @@ function onClose(inFlight: Map<ServerResponse, number>, watch: TrafficWatch | un
 
 const gates = new WeakMap<object, Gate>();
 
-/** Remembers the gate of a server that was made for an application. */
 export function keepGate(app: object, gate: Gate): void {
   gates.set(app, gate);
 }

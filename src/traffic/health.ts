@@ -2,8 +2,8 @@ import type { ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { HealthDeclaration } from '../declaration/types.ts';
 
-/** All that is told, as anybody may ask. */
-function told(isWell: boolean) {
+/** Says only whether it is well: anybody may ask. */
+function healthResponse(isWell: boolean) {
   return {
     status: isWell ? 200 : 503,
     headers: {
@@ -15,21 +15,23 @@ function told(isWell: boolean) {
   };
 }
 
-/** Tells whether the process answers, and whether it can answer requests. */
+/** Mounts the health checks: `live` responds while the process runs, `ready` while it can serve requests. */
 export function mountHealth(app: FastifyInstance, { live, ready }: HealthDeclaration, isReady: () => Promise<boolean>): void {
-  const method: ('GET' | 'HEAD')[] = ['GET', 'HEAD'];
-  const tell = (reply: FastifyReply, isWell: boolean) => {
-    const { status, headers, body } = told(isWell);
-    return reply.code(status).headers(headers).send(body);
+  const mount = (url: string | null, isWell: () => boolean | Promise<boolean>) => {
+    if (url === null) return;
+    const handler = async (_: unknown, reply: FastifyReply) => {
+      const { status, headers, body } = healthResponse(await isWell());
+      return reply.code(status).headers(headers).send(body);
+    };
+    app.route({ method: ['GET', 'HEAD'], url, exposeHeadRoute: false, handler });
   };
-  if (live !== null) app.route({ method, url: live, exposeHeadRoute: false, handler: (_, reply) => tell(reply, true) });
-  if (ready !== null)
-    app.route({ method, url: ready, exposeHeadRoute: false, handler: async (_, reply) => tell(reply, await isReady()) });
+  mount(live, () => true);
+  mount(ready, isReady);
 }
 
-/** Tells the same where there is no application yet. */
-export function tellHealth(response: ServerResponse, isWell: boolean): void {
-  const { status, headers, body } = told(isWell);
+/** Sends the same while the application has not started yet. */
+export function sendHealth(response: ServerResponse, isWell: boolean): void {
+  const { status, headers, body } = healthResponse(isWell);
   response.writeHead(status, { ...headers, 'content-length': body.length });
   response.end(response.req.method === 'HEAD' ? undefined : body);
 }

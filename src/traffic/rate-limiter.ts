@@ -4,25 +4,27 @@ import type { Hits, RateTable } from '../database/rate-table.ts';
 import type { RateLimitDeclaration } from '../declaration/types.ts';
 import { type Problem, problem } from '../errors.ts';
 import { callerOf } from './caller.ts';
-import { RateMemory } from './rate-memory.ts';
+
+/** Callers that a process remembers. */
+const mostCallers = 100_000;
 
 /** Milliseconds between two cleanings of the table. */
 const cleaning = 60_000;
 
-/** Counts requests of each caller, and turns away those beyond the limit, before their bodies are read. */
+/** Counts the requests of each caller, and rejects those beyond the limit before their bodies are read. */
 export class RateLimiter {
-  readonly #memory = new RateMemory();
+  readonly #counted: CountedHits = new LruCache(mostCallers);
   readonly #table: RateTable | null;
-  /** Callers that were turned away, and until when; they need not be counted until then. */
+  /** Rejected callers, which need not be counted until their window is over. */
   readonly #refused = new LruCache<Hits>(10_000);
   #cleanedAt = Date.now();
 
-  /** @param table Where several processes count together; null: each counts by itself. */
+  /** @param table Counts for several processes; null if each process counts by itself. */
   constructor(table: RateTable | null) {
     this.#table = table;
   }
 
-  /** The hook of routes that a limit holds for. */
+  /** The hook of routes with this limit. */
   hook(limit: RateLimitDeclaration): onRequestHookHandler {
     return (request, reply, done) => {
       const counted = this.#count(callerOf(request, limit), limit);
@@ -37,17 +39,17 @@ export class RateLimiter {
     };
   }
 
-  /** Counts a credential that was wrong, by its address and in this process: it must not wait for the database. */
+  /** Counts a wrong credential, by address and in this process: it must not wait for the database. */
   failed(request: FastifyRequest, limit: RateLimitDeclaration, reason: unknown): unknown {
     const caller = callerOf(request, { ...limit, by: 'address', name: `${limit.name} wrong credentials` });
     const now = Date.now();
-    const hits = this.#memory.hit(caller, limit.window * 1000, now);
+    const hits = countHit(this.#counted, caller, limit.window * 1000, now);
     return hits.hits > limit.limit ? refusal(hits, limit, now) : reason;
   }
 
   #count(caller: string, { limit, window }: RateLimitDeclaration): Hits | Promise<Hits> {
     const now = Date.now();
-    if (!this.#table) return this.#memory.hit(caller, window * 1000, now);
+    if (!this.#table) return countHit(this.#counted, caller, window * 1000, now);
     const refused = this.#refused.get(caller);
     if (refused && refused.resetsAt > now) return refused;
     this.#clean(this.#table, now);
@@ -63,6 +65,16 @@ export class RateLimiter {
     // what could not be removed now is removed the next time
     table.clean(now).catch(() => undefined);
   }
+}
+
+type CountedHits = LruCache<{ hits: number; readonly resetsAt: number }>;
+
+/** Counts a request in this process. */
+export function countHit(counted: CountedHits, caller: string, window: number, now: number): Hits {
+  const known = counted.get(caller);
+  if (!known || known.resetsAt <= now) return counted.set(caller, { hits: 1, resetsAt: now + window });
+  known.hits++;
+  return known;
 }
 
 function passOrThrow(counted: Hits, limit: RateLimitDeclaration, reply: FastifyReply): void {

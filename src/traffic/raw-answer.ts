@@ -4,10 +4,10 @@ import { problemDocument, problemType } from '../response/problem-document.ts';
 import { targetOf } from '../response/request-target.ts';
 import type { RequestIds } from './request-id.ts';
 
-/** What a client may still send after it was refused, in bytes, without its connection being closed. */
+/** Bytes that a client may still send after a rejection before its connection is closed. */
 const readOn = 65_536;
 
-/** Answers a request that the rest of the server is not to see, or does not answer itself. */
+/** Sends a problem document without Fastify, for rejected requests and those that timed out. */
 export function answerProblem(found: Problem, request: IncomingMessage, response: ServerResponse, ids: RequestIds | null): void {
   const body = JSON.stringify(problemDocument(found, targetOf(request.url ?? '/').path));
   if (sendsMuch(request)) response.setHeader('Connection', 'close');

@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 
-/** What a caller may call a request: it goes into headers and logs, where it must not be able to do anything. */
+/** Ids that are accepted from callers: they go into headers and logs, and must be harmless there. */
 const sane = /^[A-Za-z0-9._~:/+=@-]{1,128}$/;
 
-/** Kept on the request itself: whoever answers it, and it may be several who try, tells the same. */
+/** Kept on the request itself, so that all handlers of a request use the same id. */
 const idKey = Symbol('request id');
 
-/** What each request is called, in its answer and in the log. */
+/** The ids of requests, in responses and in the log. */
 export class RequestIds {
   /** The header, in small letters. */
   readonly header: string;
@@ -19,14 +19,14 @@ export class RequestIds {
     this.header = header.toLowerCase();
   }
 
-  /** What the caller calls it, if that can be taken, or else a new id. */
+  /** The id that the caller sent, if it is accepted, or else a new one. */
   of(request: IncomingMessage): string {
     const known = request as { [idKey]?: string };
     known[idKey] ??= this.#given(request) ?? this.next();
     return known[idKey];
   }
 
-  /** Ids are unique, and no secrets. Steps of this size come by every number before one comes again. */
+  /** Ids are unique, not secret. Steps of this size visit every number before they repeat one. */
   next(): string {
     const n = (this.#last + 0x9e3779b9) >>> 0;
     this.#last = n;

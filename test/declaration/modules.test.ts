@@ -65,17 +65,20 @@ describe('the modules of an application', () => {
     const { catalog, faults } = await loadCatalog(dir, kinds);
     expect(names(catalog.models)).toEqual(['src/models/b#B']);
     expect(faults).toMatchObject([
-      { file: 'src/models/a.ts', place: { file: 'src/models/a.ts', line: 2 }, message: 'the module cannot be loaded: not today' },
-      { file: 'src/models/c.ts', message: expect.stringContaining('missing.ts') },
       {
-        file: 'src/models/d.ts',
+        path: ['src/models/a.ts'],
+        place: { file: 'src/models/a.ts', line: 2 },
+        message: 'the module cannot be loaded: not today',
+      },
+      { path: ['src/models/c.ts'], message: expect.stringContaining('missing.ts') },
+      {
+        path: ['src/models/d.ts'],
         place: { file: 'src/helper.ts', line: 3 },
         message: 'the module cannot be loaded: helpless (loaded by src/models/d.ts)',
       },
-      { file: 'src/models/e.ts', place: null, message: 'the module cannot be loaded: text' },
+      { path: ['src/models/e.ts'], place: null, message: 'the module cannot be loaded: text' },
     ]);
-    const report = new Report(codeSource({}));
-    report.addFaults(faults);
+    const report = new Report(codeSource({}), faults);
     expect(() => report.throwIfAny()).toThrow('src/models/a.ts:2:7: the module cannot be loaded: not today');
   });
 });
@@ -91,7 +94,7 @@ test('modules that Node itself refuses are told with their line', () => {
     import { loadCatalog } from ${JSON.stringify(join(import.meta.dirname, '../../src/declaration/modules.ts'))};
     const all = () => true;
     const { faults } = await loadCatalog(${JSON.stringify(dir)}, { models: all, voters: all, denormalizers: all, authenticators: all });
-    console.log(JSON.stringify(faults.map(({ file, place, message }) => [file, place && place.line, message])));`;
+    console.log(JSON.stringify(faults.map(({ path, place, message }) => [path[0], place && place.line, message])));`;
   const told = execFileSync(process.execPath, ['--input-type=module', '--eval', script], { encoding: 'utf8' });
   expect(JSON.parse(told)).toEqual([
     ['src/models/a.ts', 2, 'the module cannot be loaded: Expression expected'],

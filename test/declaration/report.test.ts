@@ -25,7 +25,11 @@ function messageOf(report: Report): string {
 
 describe('a report', () => {
   test('has one line for each error, in the order of files, lines and columns, with those without a place last', () => {
-    const report = new Report(source);
+    const place = { file: 'src/models/y.ts', line: 2, column: 5 };
+    const report = new Report(source, [
+      { path: ['src/models/person.ts'], place: null, message: 'broken' },
+      { path: ['src/models/x.ts'], place, message: 'broken\n  over two lines' },
+    ]);
     report.add(['app_main', 'apis'], 'without a place');
     report.add(['b.yaml', 10, 1], 'ten');
     report.add(['b.yaml', 9, 20], 'twenty');
@@ -33,10 +37,6 @@ describe('a report', () => {
     report.add(['a.yaml', 99, 1], 'first file');
     report.add(['b.yaml', 9, 3], 'three');
     report.add(['b.yaml', 9, 3], 'at the key', 'key');
-    report.addFaults([
-      { file: 'src/models/person.ts', place: null, message: 'broken' },
-      { file: 'src/models/x.ts', place: { file: 'src/models/y.ts', line: 2, column: 5 }, message: 'broken\n  over two lines' },
-    ]);
     expect(messageOf(report).split('\n')).toEqual([
       'a.yaml:99:1: first file',
       'b.yaml:1:1: found while reading',
@@ -45,8 +45,8 @@ describe('a report', () => {
       'b.yaml:9:103: at the key',
       'b.yaml:10:1: ten',
       'src/models/y.ts:2:5: broken over two lines',
-      'app_main.apis: without a place',
       'src/models/person.ts: broken',
+      'app_main.apis: without a place',
     ]);
     expect(report.errors).toHaveLength(10);
   });

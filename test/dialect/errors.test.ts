@@ -20,9 +20,8 @@ describe('an error of a database', () => {
     ['a wrong password', postgres('28P01', { severity: 'FATAL' }), ['isUnavailable', 'isFinal']],
     ['a full disk', postgres('53100'), ['isFull']],
     ['a server that only reads', postgres('25006'), ['isUnavailable', 'isReadOnly']],
-    ['a unique constraint', postgres('23505'), ['isRefusal', 'isTranslatable']],
-    ['`on delete restrict`', postgres('23001'), ['isRefusal', 'isTranslatable', 'isReferenceConflict']],
-    ['`on conflict` without its constraint', postgres('42P10'), ['isRefusal']],
+    ['a unique constraint', postgres('23505'), ['isTranslatable']],
+    ['`on delete restrict`', postgres('23001'), ['isTranslatable', 'isReferenceConflict']],
     ['a value of another type', postgres('22P02'), ['isMisfit']],
     ['a connection of pg that broke', new Error('Connection terminated unexpectedly'), ['isUnavailable']],
   ])('means on PostgreSQL, as %s', (_, error, expected) => {
@@ -34,8 +33,7 @@ describe('an error of a database', () => {
     ['a busy database', sqlite(5), ['isUnavailable', 'isTranslatable']],
     ['a database that is read only', sqlite(8), ['isUnavailable', 'isReadOnly', 'isTranslatable']],
     ['a full disk', sqlite(13), ['isFull', 'isTranslatable']],
-    ['a unique constraint', sqlite(2067), ['isRefusal', 'isTranslatable']],
-    ['`on conflict` without its constraint', sqlite(1), ['isRefusal', 'isTranslatable']],
+    ['a unique constraint', sqlite(2067), ['isTranslatable']],
   ])('means on SQLite, as %s', (_, error, expected) => {
     expect(answersTo(error)).toEqual(expected);
   });

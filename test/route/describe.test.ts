@@ -4,14 +4,9 @@ import { recordsOf } from '../../src/route/record.ts';
 import { action, api } from './fixtures.ts';
 
 test('routes are described in matching order, with the roles of every enabled method', () => {
-  const made = recordsOf(
-    {
-      apis: [
-        api('person', [action('_entity', { methods: ['GET', 'PATCH'] }), action('new', { single: false, methods: ['POST'] })]),
-      ],
-    },
-    (_, { name }, method) => (name === 'new' ? [] : method === 'GET' ? ['BASE'] : ['BASE', 'METHOD']),
-  );
+  const entity = action('_entity', { methods: ['GET', 'PATCH'], roles: { PATCH: 'METHOD' } });
+  const custom = action('new', { single: false, methods: ['POST'] });
+  const made = recordsOf({ apis: [api('person', [entity, custom], { baseRole: 'BASE' })] });
   expect(JSON.parse(JSON.stringify(describeRecords(made)))).toEqual([
     {
       name: 'app_api_single_person_new',
@@ -20,7 +15,7 @@ test('routes are described in matching order, with the roles of every enabled me
       requirements: {},
       controller: 'ApiController',
       handler: 'newApi',
-      roles: { POST: [] },
+      roles: { POST: ['BASE'] },
     },
     {
       name: 'app_api_single_person__entity',

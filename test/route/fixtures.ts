@@ -54,7 +54,7 @@ export function records(apis: readonly ApiDeclaration[], formats?: readonly stri
   const declared = formats
     ? apis.map((one) => ({ ...one, actions: one.actions.map((given) => ({ ...given, formats: formats as readonly Format[] })) }))
     : apis;
-  return recordsOf({ apis: declared }, () => []);
+  return recordsOf({ apis: declared });
 }
 
 export function definition(path: string, given: Partial<RouteDefinition> = {}): RouteRecord {

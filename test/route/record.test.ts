@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { ActionDeclaration } from '../../src/declaration/types.ts';
-import { handlerName, pathOf, recordOfDefinition, recordsOf } from '../../src/route/record.ts';
+import { handlerName, recordOfDefinition, recordsOf } from '../../src/route/record.ts';
 import { action, api, definition, records } from './fixtures.ts';
 
 describe('names', () => {
@@ -25,17 +25,12 @@ describe('paths', () => {
     ['a path takes the place of the name of a single action', action('join', { segment: 'in' }), '/api/person/{id}/in.{_format}'],
     [
       'a path takes the place of the name of a collection action',
-      action('stats', { single: false, segment: '/by/year/' }),
+      action('stats', { single: false, segment: 'by/year' }),
       '/api/person/by/year.{_format}',
     ],
-    ['an empty path counts as none', action('join', { segment: '' }), '/api/person/{id}/join.{_format}'],
   ];
   test.each(paths)('%s', (_, given, expected) => {
     expect(records([api('person', [given])])[0]?.path).toBe(expected);
-  });
-
-  test('a slash at the end of the base path is not doubled', () => {
-    expect(pathOf({ basePath: '/api/person/' }, action('_entity'))).toBe('/api/person/{id}.{_format}');
   });
 });
 
@@ -88,12 +83,10 @@ describe('handlers and controllers', () => {
 
 describe('records', () => {
   test('carry the roles of exactly the enabled methods', () => {
-    const [record] = recordsOf(
-      { apis: [api('a', [action('_entity', { methods: ['GET', 'PATCH'], formats: ['json', 'xml'] })])] },
-      (of, { name }, method) => [of.name, name, method],
-    );
+    const guarded = { methods: ['GET', 'PATCH'], formats: ['json', 'xml'], roles: { PATCH: 'EDIT', PUT: 'REPLACE' } } as const;
+    const [record] = recordsOf({ apis: [api('a', [action('_entity', guarded)], { baseRole: 'BASE' })] });
     expect(record).toMatchObject({
-      roles: { GET: ['a', '_entity', 'GET'], PATCH: ['a', '_entity', 'PATCH'] },
+      roles: { GET: ['BASE'], PATCH: ['BASE', 'EDIT'] },
       methods: ['GET', 'PATCH'],
       formats: ['json', 'xml'],
       single: true,

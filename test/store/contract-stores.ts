@@ -169,9 +169,9 @@ export class Stores {
     await prepareDatabase(mapper, declaration.database, null, []);
     countLinks(mapper);
     const compilers: Compilers = {
-      executor: await createExecutor(mapper, {}),
+      executor: createExecutor(mapper, {}),
       cursors: createCursors(mapper, {}),
-      writer: await createWriter(mapper, {}),
+      writer: createWriter(mapper, {}),
       filters: await rootFiltersOf(mapper, declaration.apis),
       asked: { isHiding: hidingClasses(declaration.apis, mapper), matching: await textMatching(mapper, declaration.apis) },
       observer: undefined,

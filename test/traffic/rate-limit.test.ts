@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
+import { LruCache } from '../../src/database/lru-cache.ts';
 import { startApplication } from '../../src/testing.ts';
 import { networkOf } from '../../src/traffic/caller.ts';
-import { RateMemory } from '../../src/traffic/rate-memory.ts';
+import { countHit } from '../../src/traffic/rate-limiter.ts';
 import { databases, freshDatabase } from '../support/databases.ts';
 import { type AppMain, thingOptions, withThings } from './things.ts';
 
@@ -120,13 +121,13 @@ describe('a rate limit', () => {
 });
 
 test('what is remembered of callers is bounded, and those whose window is over go first', () => {
-  const memory = new RateMemory(10);
-  for (let i = 0; i < 1000; i++) memory.hit(`caller ${i}`, 1000, i);
-  expect(memory.size).toBe(10);
-  expect(memory.hit('caller 999', 1000, 1000).hits).toBe(2);
-  expect(memory.hit('caller 0', 1000, 1000).hits).toBe(1);
-  for (let i = 0; i < 10; i++) memory.hit(`late ${i}`, 1000, 5000);
-  expect(memory.size).toBeLessThanOrEqual(10);
+  const counted: Parameters<typeof countHit>[0] = new LruCache(10);
+  for (let i = 0; i < 1000; i++) countHit(counted, `caller ${i}`, 1000, i);
+  expect(counted.size).toBe(10);
+  expect(countHit(counted, 'caller 999', 1000, 1000).hits).toBe(2);
+  expect(countHit(counted, 'caller 0', 1000, 1000).hits).toBe(1);
+  for (let i = 0; i < 10; i++) countHit(counted, `late ${i}`, 1000, 5000);
+  expect(counted.size).toBeLessThanOrEqual(10);
 });
 
 test.each([

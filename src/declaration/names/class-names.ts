@@ -17,14 +17,14 @@ export function identityOf(value: unknown): unknown {
   return typeof described === 'function' ? described : value;
 }
 
-/** The name of a class, or of the class that a MikroORM schema describes; null where there is none. */
+/** The name of a class, or of the class that a MikroORM schema describes; null if it has none. */
 export function nameOf(value: unknown): string | null {
   if (typeof value !== 'function' && (typeof value !== 'object' || value === null)) return null;
   const { name } = value as { name?: unknown };
   return typeof name === 'string' && name !== '' ? name : null;
 }
 
-/** Finds the class that a declaration names, or in code gives. Reports and returns undefined where that is not exactly one. */
+/** Finds the class that a declaration names, or in code gives. Reports and returns undefined unless there is exactly one. */
 export function resolveClass(
   kind: ClassKind,
   given: unknown,
@@ -53,7 +53,7 @@ export function resolveClass(
   return undefined;
 }
 
-/** Bare names where they are unique, else qualified ones. */
+/** Bare names if they are unique, else qualified ones. */
 function names(known: readonly Exported[]): string {
   const count = (name: string) => known.filter((other) => other.name === name).length;
   return listed(known.map(({ name, qualifiedName }) => (count(name) > 1 ? qualifiedName : name)));

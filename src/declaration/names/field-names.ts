@@ -77,7 +77,7 @@ type Naming = 'json' | 'property';
 
 type Named<Properties, By extends Naming> = By extends 'json' ? Fields<Properties> : Properties;
 
-/** What there is behind a property, by its names; nothing where it is a single value. */
+/** The properties behind a property, by their names; none if it is a single value. */
 type Behind<Defined, By extends Naming> = Defined extends {
   readonly '~options': infer Options;
   readonly '~type'?: { value: infer Value };
@@ -89,7 +89,7 @@ type Behind<Defined, By extends Naming> = Defined extends {
 
 type NamedIn<Value, By extends Naming> = Value extends unknown ? Named<DefinedIn<Value>, By> : never;
 
-/** What is wrong with a path in words; never, where nothing is. */
+/** What is wrong with a path in words; never if it is right. */
 type PathTrouble<
   Known,
   Path extends string,

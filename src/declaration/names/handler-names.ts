@@ -28,7 +28,7 @@ export type MethodsOf<Controller> = {
 /** The names of what a controller brings to handle actions with. */
 type HandlersOf<Controller> = Exclude<MethodsOf<Controller>, BaseMethod>;
 
-/** What the controller of an API is, where it is given itself; unknown where it is given by its name. */
+/** The controller of an API, if its class is given; unknown if it is given by its name. */
 export type ControllerOf<Api> = Api extends { readonly controller: abstract new (...args: never[]) => infer Controller }
   ? Controller
   : Api extends { readonly controller: string }
@@ -54,7 +54,7 @@ type NoMethod<Controller, Name extends string> = Controller extends null
   ? `without a controller there is no method '${Name}'; name one that has it`
   : `the controller has no method '${Name}'; it has: ${Listed<HandlersOf<Controller>>}`;
 
-/** The methods that are named by nobody, because they are called as their actions: `close` is handled by `closeApi`. */
+/** The handlers that are found by the names of their actions: `close` is handled by `closeApi`. */
 export type CheckedController<Controller, Actions> = unknown extends Controller
   ? unknown
   : [MissingHandler<Controller, Actions>] extends [never]

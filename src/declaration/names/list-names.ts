@@ -9,7 +9,7 @@ export interface AskedNames {
   readonly search: readonly string[];
 }
 
-/** The names by which a list can be asked; null where it declares none. */
+/** The parameters of a list; null if it declares none. */
 export function askedNames(list: ListDeclaration | null): AskedNames | null {
   if (!list || (list.filters.length === 0 && list.sort.length === 0 && !list.search)) return null;
   return {

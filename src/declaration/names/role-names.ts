@@ -1,6 +1,6 @@
 import type { Listed, Mistake } from '../mistake.ts';
 
-/** The roles that voters judge, where their types tell them: `static override roles = ['PERSON_SEE'] as const`. */
+/** The roles that voters judge, if their types have them: `static override roles = ['PERSON_SEE'] as const`. */
 export type RolesOf<Voters extends readonly { readonly roles: readonly string[] }[]> = Voters extends readonly []
   ? string
   : Voters[number]['roles'][number];

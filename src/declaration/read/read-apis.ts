@@ -3,24 +3,19 @@ import type { Report } from '../report.ts';
 import type { WrittenAction, WrittenApi, WrittenAppMain } from '../schema.ts';
 import type { Entry } from '../shape.ts';
 import { didYouMean, listed } from '../suggest.ts';
-import {
-  type ActionDeclaration,
-  type ApiDeclaration,
-  type CountMode,
-  type Exported,
-  type Format,
-  type HttpMethod,
-  httpMethods,
-  type ListDeclaration,
-  type PaginationDeclaration,
-  type Path,
-  type RateLimitDeclaration,
+import type {
+  ActionDeclaration,
+  ApiDeclaration,
+  ListDeclaration,
+  PaginationDeclaration,
+  RateLimitDeclaration,
 } from '../types.ts';
+import { type Exported, type Format, type HttpMethod, httpMethods, type Path } from '../vocabulary.ts';
 import { emptyList, readActionList, readList } from './read-list.ts';
 
 /**
- * The APIs. One with something wrong in it is among them, as far as it could be read, so that what else is wrong with it is
- * told as well; `report` knows which parts those are.
+ * The APIs. A wrong one is among them, as far as it could be read, so that further errors of it are found as well; `report` knows
+ * which parts are wrong.
  */
 export function readApis(written: WrittenAppMain, report: Report): readonly ApiDeclaration[] {
   const { pagination, server, formats } = written;
@@ -86,7 +81,7 @@ function readApi(
 
 const unknownClass: Exported = { name: '', qualifiedName: '', value: null };
 
-/** Null where the base path is wrong, so that nothing is known about them. */
+/** Null if the base path is wrong. */
 function placeholdersOf(basePath: string | undefined, path: Path, report: Report): readonly string[] | null {
   if (basePath === undefined) return null;
   const names = [...basePath.matchAll(/\{(\w+)\}/g)].map(([, name]) => name as string);
@@ -115,7 +110,7 @@ function readPagination(
   return pagination;
 }
 
-function countMode(written: WrittenApi['pagination']['count']): CountMode | undefined {
+function countMode(written: WrittenApi['pagination']['count']): PaginationDeclaration['count'] | undefined {
   if (typeof written !== 'object') return written;
   return written.capped === undefined ? undefined : { capped: written.capped };
 }
@@ -227,16 +222,13 @@ function regularExpressionProblem(source: string): string | null {
 }
 
 function checkAssociation(kind: Kind, single: boolean, value: WrittenAction, path: Path, report: Report): void {
-  const at = [...path, 'association'];
-  if (kind !== 'custom')
-    report.add(at, '"association" belongs to a custom action, not to a default one; choose another action name', 'key');
-  else if (!single) report.add(at, '"association" needs the id of an entity: leave out "single-collection: collection"', 'key');
-  if (value.controller_action !== null) {
-    report.add(at, '"association" and "controller_action" exclude each other; leave one of them out', 'key');
-  }
+  const refuse = (message: string) => report.add([...path, 'association'], `"association" ${message}`, 'key');
+  if (kind !== 'custom') refuse('belongs to a custom action, not to a default one; choose another action name');
+  else if (!single) refuse('needs the id of an entity: leave out "single-collection: collection"');
+  if (value.controller_action !== null) refuse('and "controller_action" exclude each other; leave one of them out');
 }
 
-/** What is supplied is known; only what a handler takes and gives is worth a word. */
+/** Declarest knows the bodies and results of its own handlers; only those of the application's handlers can be declared. */
 function checkHandled(
   name: string,
   kind: Kind,
@@ -245,20 +237,12 @@ function checkHandled(
   report: Report,
 ): void {
   const isSupplied = kind !== 'custom' && handler === null;
-  if (result !== null && isSupplied)
-    report.add(
-      [...path, 'result'],
-      `what ${name} gives is known; "result" belongs to an action with a handler of your own`,
-      'key',
-    );
+  const refuse = (key: 'body' | 'result', message: string) => report.add([...path, key], message, 'key');
+  const elsewhere = 'belongs to an action with a handler of your own';
+  if (result !== null && isSupplied) refuse('result', `what ${name} gives is known; "result" ${elsewhere}`);
   if (body === null) return;
-  const at = [...path, 'body'];
   if (isSupplied || association)
-    report.add(
-      at,
-      `what ${association ? 'an association' : name} takes is known; "body" belongs to an action with a handler of your own`,
-      'key',
-    );
+    refuse('body', `what ${association ? 'an association' : name} takes is known; "body" ${elsewhere}`);
   else if (methods && !methods.POST && !methods.PUT && !methods.PATCH && !methods.DELETE)
-    report.add(at, '"body" needs a method that has one: POST, PUT, PATCH or DELETE', 'key');
+    refuse('body', '"body" needs a method that has one: POST, PUT, PATCH or DELETE');
 }

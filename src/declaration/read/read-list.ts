@@ -4,10 +4,10 @@ import type { DeclaredPath, ListDeclaration, Path, SearchDeclaration, SortKey } 
 
 type WrittenList = Pick<WrittenApi | WrittenAction, 'filters' | 'sort' | 'default_sort' | 'search'>;
 
-/** What can be asked of a list that declares nothing. */
+/** A list without parameters. */
 export const emptyList: ListDeclaration = { filters: [], sort: [], search: null, defaultSort: [], defaultSortPath: [] };
 
-/** What can be asked of a list. A key that was not written is that of `fallback`. */
+/** The parameters of a list. A key that was not written is that of `fallback`. */
 export function readList(written: WrittenList, path: Path, fallback: ListDeclaration, report: Report): ListDeclaration {
   return {
     ...fallback,
@@ -22,7 +22,7 @@ export function readList(written: WrittenList, path: Path, fallback: ListDeclara
 
 const listKeys = ['filters', 'sort', 'default_sort', 'search'] as const;
 
-/** The same for an action, which has a list where its path has no id. */
+/** The same for an action, which has a list if its path has no id. */
 export function readActionList(
   written: WrittenList,
   path: Path,

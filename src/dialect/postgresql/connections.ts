@@ -1,9 +1,13 @@
+import type { Pool } from 'pg';
 import { coalesced } from '../../database/executor.ts';
 import type { Mapper, RequestEntityManager } from '../../database/mapper.ts';
 import type { StatementWatch } from '../../database/statement-watch.ts';
 import type { DatabaseDeclaration } from '../../declaration/types.ts';
 import type { Connections, RowSteps } from '../dialect.ts';
-import { type Pool, reclaimLost, watchClients, watchPool } from './pool-watch.ts';
+import { postgresCursors } from './cursors.ts';
+import { postgresExecutor } from './executor.ts';
+import { watchPool } from './pool-watch.ts';
+import { postgresWriter } from './writer.ts';
 
 /** Connections to a PostgreSQL server: the pool of the mapper, and those for compiled statements. */
 export function postgresConnections(database: DatabaseDeclaration): {
@@ -16,19 +20,12 @@ export function postgresConnections(database: DatabaseDeclaration): {
   const connections = Object.freeze<Connections>({
     inProcess: false,
     remedy: 'start the server, or check app_main.database.url',
-    async executor(watch) {
-      const { postgresExecutor } = await import('./executor.ts');
+    executor(watch) {
       const executor = postgresExecutor(database, watch);
       return { ...executor, rows: coalesced(executor.rows) };
     },
-    async writer(watch) {
-      const { postgresWriter } = await import('./writer.ts');
-      return postgresWriter(database, watch);
-    },
-    async cursors(watch) {
-      const { postgresCursors } = await import('./cursors.ts');
-      return postgresCursors(database, watch);
-    },
+    writer: (watch) => postgresWriter(database, watch),
+    cursors: (watch) => postgresCursors(database, watch),
     watch(watch) {
       mapperWatch = watch;
     },
@@ -42,9 +39,7 @@ export function postgresConnections(database: DatabaseDeclaration): {
     connections,
     onPoolCreated(created) {
       pool = created;
-      watchPool(created, database);
-      reclaimLost(created);
-      watchClients(created, () => mapperWatch);
+      watchPool(created, database, () => mapperWatch);
     },
   };
 }

@@ -22,7 +22,7 @@ export function postgresCursors(database: DatabaseDeclaration, watch: StatementW
           pool.giveBack(link);
         },
       };
-      // sent in one go; what follows on an error fails for the same reason, and is told after it
+      // sent in one go; after an error, the rest fails for the same reason
       const declared = Promise.all([
         send('begin isolation level repeatable read read only'),
         // the rows are wanted all, and not some of them soon

@@ -1,10 +1,10 @@
 import type { Options, Platform } from '@mikro-orm/core';
 import { PostgreSqlDriver } from '@mikro-orm/postgresql';
+import type { Pool } from 'pg';
 import { parse } from 'pg-connection-string';
 import type { DatabaseDeclaration } from '../../declaration/types.ts';
 import type { DialectSetup } from '../dialect.ts';
 import { postgresConnections } from './connections.ts';
-import type { Pool } from './pool-watch.ts';
 import { postgresSchema } from './schema.ts';
 import { postgresSyntax } from './syntax.ts';
 import { postgresValues } from './values.ts';
@@ -36,7 +36,7 @@ function mapperOptions(database: DatabaseDeclaration, onPoolCreated: (pool: Pool
   return {
     driver: PostgreSqlDriver,
     clientUrl: database.url,
-    // only who wants the schema made may have a database made as well
+    // a database is created only if its schema is
     ensureDatabase: database.schema === 'update' && !database.readOnly,
     pool: { min: 0, max: database.pool },
     driverOptions: {

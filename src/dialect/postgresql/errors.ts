@@ -35,7 +35,6 @@ export const postgresErrors: ErrorReader = Object.freeze<ErrorReader>({
   isFinal: ({ code }) => final.has(String(code)),
   isFull: ({ code }) => code === '53100',
   isReadOnly: ({ code }) => code === '25006',
-  isRefusal: ({ code }) => startsWith(code, '23') || code === '42P10',
   isMisfit: ({ code }) => startsWith(code, '22'),
   isTranslatable: ({ code }) => typeof code === 'string' && /^23\w{3}$/.test(code),
   isReferenceConflict: ({ code }) => code === restricted,

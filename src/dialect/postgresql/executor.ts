@@ -6,10 +6,10 @@ import type { DatabaseDeclaration } from '../../declaration/types.ts';
 import { type Answered, isStale, PostgresLink } from './link.ts';
 import { LinkPool } from './link-pool.ts';
 
-/** Compiled reads share a few connections, on each of which statements follow one another without waiting for answers. */
+/** Compiled reads share a few pipelined connections. */
 const sharedLinks = 2;
 
-/** Those that take long have connections of their own, one statement at a time on each, as others would wait behind them. */
+/** Long reads have connections of their own, one statement at a time on each: others would wait behind them. */
 const longLinks = 2;
 
 /** Milliseconds that others may wait for a statement. */
@@ -41,7 +41,7 @@ export function postgresExecutor(database: DatabaseDeclaration, watch: Statement
     if (links[position] === link) links[position] = undefined;
   }
 
-  /** The connection on which the fewest wait, and each in turn where there is no difference. */
+  /** The connection with the fewest pending statements, or each in turn if they have the same. */
   function leastUsed(): number {
     next = (next + 1) % sharedLinks;
     let best = next;
@@ -97,7 +97,7 @@ export function postgresExecutor(database: DatabaseDeclaration, watch: Statement
   };
 }
 
-/** What counts looks at every row that it counts. How long that takes is known after the first time. */
+/** A count reads every row that it counts. Its cost is known after the first time. */
 function mayBeLong({ text }: Statement): boolean {
   return /\bcount\(/i.test(text);
 }

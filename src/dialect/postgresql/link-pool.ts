@@ -14,7 +14,7 @@ interface Task {
 interface PoolOptions {
   readonly answered: Answered;
   readonly most: number;
-  /** Milliseconds that may be waited for a connection; 0: without end. */
+  /** Milliseconds to wait for a connection; 0: no limit. */
   readonly timeout: number;
 }
 
@@ -37,7 +37,7 @@ export class LinkPool {
     return { open: this.#links.size, used: this.#links.size - this.#idle.length, waiting: this.#waiting.length };
   }
 
-  /** Does something on a connection of its own, when there is one. */
+  /** Works on a connection of its own, as soon as one is free. */
   use<Result>(work: (link: PostgresLink) => Promise<Result>, kind = ''): Promise<Result> {
     if (this.#isClosed) return Promise.reject(closedError());
     return new Promise((resolve, reject) => {
@@ -65,7 +65,7 @@ export class LinkPool {
     });
   }
 
-  /** A connection for whoever uses it for long, to be given back. Nobody waits for it, so that it may be one too many. */
+  /** A connection for long use, to be given back. It does not wait for a free one, and may exceed `most`. */
   take(): PostgresLink {
     if (this.#isClosed) throw closedError();
     return this.#idle.pop() ?? this.#open();

@@ -5,7 +5,7 @@ import type { StatementWatch } from '../../database/statement-watch.ts';
 import { closedError, lostError } from '../../database/unavailable.ts';
 import type { DatabaseDeclaration } from '../../declaration/types.ts';
 import { RowsQuery } from './rows-query.ts';
-import { SilenceWatch } from './silence.ts';
+import { watchSilence } from './silence.ts';
 
 /** Statements that a connection keeps prepared; those beyond are parsed each time. */
 const keptStatements = 1000;
@@ -16,18 +16,18 @@ const settings = '-c datestyle=ISO -c bytea_output=hex -c extra_float_digits=1';
 /** A prepared statement that cannot go on: its tables have changed, or somebody between us and the server has dropped it. */
 const stale = new Set(['0A000', '26000', '42P05']);
 
-/** Is told of each statement that the server has answered, and the milliseconds that it had for it. */
+/** Called for each statement that the server has responded to, with the milliseconds that it took. */
 export type Answered = (took: number, error: Error | null, statement: Statement, parameters: readonly unknown[]) => void;
 
-/** One pipelined connection: what is sent on it does not wait for the answers to what was sent before. */
+/** One pipelined connection: statements do not wait for the results of earlier ones. */
 export class PostgresLink {
-  /** Statements that were sent and not answered yet. */
+  /** Statements without a result yet. */
   pending = 0;
   readonly #client: pg.Client;
   readonly #keepsStatements: boolean;
   readonly #prepared = new Set<string>();
   readonly #connected: Promise<unknown>;
-  readonly #silence: SilenceWatch;
+  readonly #watchSilence: (client: pg.Client) => void;
   readonly #answered: Answered;
   #isOpen = false;
   #isEnding = false;
@@ -38,7 +38,7 @@ export class PostgresLink {
     this.#answered = answered;
     const { connectTimeout, preparedStatements, readOnly, statementTimeout, url } = database;
     this.#keepsStatements = preparedStatements;
-    this.#silence = new SilenceWatch(database);
+    this.#watchSilence = watchSilence(database);
     this.#client = new pg.Client({
       // a pooler that cannot have prepared statements does not take settings either
       connectionString: withSettings(url, [preparedStatements && settings, readOnly && '-c default_transaction_read_only=on']),
@@ -72,7 +72,7 @@ export class PostgresLink {
     });
   }
 
-  /** Ends the connection when what was sent on it has been answered. */
+  /** Ends the connection after its pending statements. */
   async end(): Promise<void> {
     this.#isEnding = true;
     await this.#connected.catch(() => undefined);
@@ -97,11 +97,11 @@ export class PostgresLink {
       reject(closedError());
       return;
     }
-    if (this.pending === 1) this.#silence.watch(this.#client);
+    if (this.pending === 1) this.#watchSilence(this.#client);
     const sentAt = performance.now();
     const settle = (error: Error | null, rows: unknown[][]) => {
       const now = performance.now();
-      // it had to wait for the answers to those before it
+      // without the time that it waited for earlier statements
       const took = now - Math.max(sentAt, this.#answeredAt);
       this.#answeredAt = now;
       this.pending--;
@@ -119,12 +119,12 @@ export class PostgresLink {
   }
 }
 
-/** Tells a watch of what was answered. */
+/** Reports results to a watch. */
 export function answeredTo({ answered }: StatementWatch): Answered {
   return (took, error) => answered?.(took, error !== null);
 }
 
-/** What the server has told about a connection, for whoever wants to end its work from another one. */
+/** What another connection needs to cancel the work of this one. */
 interface ServerSide {
   readonly host: string;
   readonly port: number;

@@ -11,39 +11,34 @@ interface Client {
 }
 
 /**
- * Cuts connections on which the server does not answer, be it stopped or cut off. It would have ended a statement that takes too
- * long, so that nothing comes any more. Looks only while something is asked.
+ * Cuts connections on which the server does not respond, because it is stopped or cut off: it would have ended a statement that takes too
+ * long. The returned function is to be called when an idle client is used; it starts a timer that runs while something is asked.
+ *
+ * @param statementTimeout Milliseconds after which the server ends a statement; 0: never, and nothing is cut.
  */
-export class SilenceWatch {
-  readonly #limit: number;
-  readonly #asked = new Map<Client, { readonly query: unknown; readonly since: number }>();
-  #timer: NodeJS.Timeout | null = null;
+export function watchSilence({ statementTimeout }: { readonly statementTimeout: number }): (client: unknown) => void {
+  if (statementTimeout === 0) return () => undefined;
+  const asked = new Map<Client, { readonly query: unknown; readonly since: number }>();
+  let timer: NodeJS.Timeout | undefined;
 
-  /** @param statementTimeout Milliseconds after which the server ends a statement; 0: never, and nothing is cut. */
-  constructor({ statementTimeout }: { readonly statementTimeout: number }) {
-    this.#limit = statementTimeout > 0 ? statementTimeout + grace : Number.POSITIVE_INFINITY;
-  }
-
-  /** To be called when a client that had nothing to do is used. */
-  watch(client: unknown): void {
-    if (this.#limit === Number.POSITIVE_INFINITY) return;
-    this.#asked.set(client as Client, { query: null, since: 0 });
-    this.#timer ??= setInterval(() => this.#look(), beat).unref();
-  }
-
-  #look(): void {
+  function look(): void {
     const now = performance.now();
-    for (const [client, { query, since }] of this.#asked) {
+    for (const [client, { query, since }] of asked) {
       const current = client._getActiveQuery() ?? null;
-      if (current === null) this.#asked.delete(client);
-      else if (current !== query) this.#asked.set(client, { query: current, since: now });
-      else if (now - since >= this.#limit) {
-        this.#asked.delete(client);
+      if (current === null) asked.delete(client);
+      else if (current !== query) asked.set(client, { query: current, since: now });
+      else if (now - since >= statementTimeout + grace) {
+        asked.delete(client);
         client.connection.stream.destroy();
       }
     }
-    if (this.#asked.size > 0 || this.#timer === null) return;
-    clearInterval(this.#timer);
-    this.#timer = null;
+    if (asked.size > 0) return;
+    clearInterval(timer);
+    timer = undefined;
   }
+
+  return (client) => {
+    asked.set(client as Client, { query: null, since: 0 });
+    timer ??= setInterval(look, beat).unref();
+  };
 }

@@ -4,7 +4,8 @@ import { type Comparison, columnKinds, type ValueKind } from '../value-kind.ts';
 
 /** PostgreSQL refuses to compare a column with a text that does not fit the type of the column. */
 export function sortKeyCheck(kind: ValueKind, columnType: string): ReturnType<ColumnValues['sortKeyCheck']> {
-  const check = textCheck(kind, columnType);
+  const { comparison } = columnKinds[kind.kind];
+  const check = comparison && checks[comparison](columnType, kind);
   return check && ((value) => typeof value === 'string' && check(value));
 }
 
@@ -13,11 +14,6 @@ const time = /^(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,6})?$/;
 const offset = /^(?:[+-](?:0\d|1[0-5])(?::[0-5]\d){0,2})?$/;
 
 type TextCheck = (value: string) => boolean;
-
-function textCheck(kind: ValueKind, column: string): TextCheck | null {
-  const { comparison } = columnKinds[kind.kind];
-  return comparison && checks[comparison](column, kind);
-}
 
 const checks: Readonly<Record<Comparison, (column: string, kind: ValueKind) => TextCheck | null>> = {
   integer: (column) =>

@@ -15,8 +15,6 @@ export const postgresSyntax: SqlSyntax = Object.freeze<SqlSyntax>({
   typedParameter: (position, type) => `$${position}::${type}`,
   literalCast,
   among: (column, list) => [...column, ' = any(', list, ')'],
-  // with `in`, all rows would be scanned
-  amongSelected: (query, parameter) => `= any(array_append(array(${query}), ${parameter}))`,
   isNotTrue: (condition) => ['(', ...condition, ') is not true'],
   matches(column, { bind, collation, isPadded, text }) {
     // the blanks that pad a column are not part of the text

@@ -7,7 +7,6 @@ export const postgresValues: ColumnValues = Object.freeze<ColumnValues>({
   singleReals: true,
   wideIntegers: false,
   datesAsNumbers: false,
-  keepsJsonOrder: false,
   bindable: (value) => value,
   storable: (value) => (value instanceof Date ? value.toISOString() : value),
   // text takes the type of the column beside it

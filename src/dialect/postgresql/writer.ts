@@ -13,7 +13,7 @@ const mostLinks = 8;
 const begin: Statement = { name: '', text: 'begin', wide: false };
 const commit: Statement = { name: 'commit', text: 'commit', wide: false };
 
-/** Sends prepared statements over connections that have one transaction at a time, so that nobody waits behind a row that someone else holds. */
+/** Sends prepared statements over connections with one transaction at a time, so that a locked row holds up no other transaction. */
 export function postgresWriter(database: DatabaseDeclaration, watch: StatementWatch = {}): Writer {
   const pool = new LinkPool(database, {
     answered: answeredTo(watch),
@@ -36,7 +36,7 @@ export function postgresWriter(database: DatabaseDeclaration, watch: StatementWa
   };
 }
 
-/** Each step is sent at once, unless it needs the answer to the one before. */
+/** Sends each step at once, unless it needs the rows of the one before. */
 async function inSteps(link: PostgresLink, steps: readonly Step[]): Promise<unknown[][]> {
   const [only] = steps;
   // a statement alone is a transaction of its own

@@ -1,28 +1,29 @@
+import type { Transaction } from 'kysely';
 import type { RequestEntityManager } from '../../database/mapper.ts';
 import type { Connections, MemoryDatabase, RowSteps } from '../dialect.ts';
+import { sqliteCursors } from './cursors.ts';
+import { sqliteExecutor } from './executor.ts';
+import { keepingCounts } from './kept-counts.ts';
+import type { Connection } from './kysely-connection.ts';
 import type { SqliteFileDialect } from './kysely-dialect.ts';
+import { nextRows } from './reader.ts';
+import { sqliteWriter } from './writer.ts';
 
 /** Connections to a SQLite database, which all belong to the Kysely dialect of the mapper. */
 export function sqliteConnections(kysely: SqliteFileDialect): Connections {
   return Object.freeze<Connections>({
     inProcess: true,
     remedy: 'check app_main.database.url, and that its directory can be written',
-    async executor(watch) {
-      const { sqliteExecutor } = await import('./executor.ts');
-      const { keepingCounts } = await import('./kept-counts.ts');
+    executor(watch) {
       const executor = sqliteExecutor(kysely, watch);
       // a database in memory has one connection, and SQLite does not report its own commits to it
       return kysely.file === null ? executor : keepingCounts(executor, kysely);
     },
-    async writer(watch) {
-      const { sqliteWriter } = await import('./writer.ts');
-      return sqliteWriter(kysely, watch);
+    writer: (watch) => sqliteWriter(kysely, watch),
+    cursors: (watch) => sqliteCursors(kysely, watch),
+    watch(watch) {
+      kysely.watch = watch;
     },
-    async cursors(watch) {
-      const { sqliteCursors } = await import('./cursors.ts');
-      return sqliteCursors(kysely, watch);
-    },
-    watch: (watch) => kysely.watch(watch),
     pool: () => null,
     // a database in memory has one connection: an open transaction would hold up everybody else
     hasSnapshots: kysely.file !== null,
@@ -32,30 +33,13 @@ export function sqliteConnections(kysely: SqliteFileDialect): Connections {
   });
 }
 
-/** The connection of the Kysely dialect that a transaction takes place on. */
-interface StepConnection {
-  steps(sql: string): Iterator<object>;
-}
-
-interface TransactionContext {
-  getExecutor(): { provideConnection<Result>(work: (connection: StepConnection) => Promise<Result>): Promise<Result> };
-}
-
 async function rowSteps(em: RequestEntityManager, sql: string, params: readonly unknown[]): Promise<RowSteps> {
-  const context = em.getTransactionContext() as unknown as TransactionContext;
+  const context = em.getTransactionContext() as unknown as Transaction<unknown>;
   const connection = await context.getExecutor().provideConnection(async (provided) => provided);
-  const steps = connection.steps(em.getPlatform().formatQuery(sql, params));
+  const steps = (connection as Connection).steps(em.getPlatform().formatQuery(sql, params));
   return {
-    async next(size) {
-      const rows: object[] = [];
-      while (rows.length < size) {
-        const { done, value } = steps.next();
-        if (done) break;
-        rows.push(value);
-      }
-      return rows;
-    },
-    close: () => void steps.return?.(),
+    next: async (size) => nextRows(steps, size),
+    close: () => void steps.return(),
   };
 }
 

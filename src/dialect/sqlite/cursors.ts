@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Cursor, Cursors } from '../../database/cursor.ts';
 import type { Statement } from '../../database/executor.ts';
 import { ReadAheadCursor, type RowSource } from '../../database/read-ahead.ts';
-import { type StatementWatch, timedAsync } from '../../database/statement-watch.ts';
+import { type StatementWatch, timed } from '../../database/statement-watch.ts';
 import { closedError } from '../../database/unavailable.ts';
 import type { SqliteFileDialect } from './kysely-dialect.ts';
 import { PreparedReads } from './prepared-reads.ts';
@@ -22,7 +22,7 @@ export function sqliteCursors(
       if (closed) throw closedError();
       const { file } = dialect;
       if (file === null) return inMemory(dialect, statement, parameters);
-      // opens the file if nobody has before
+      // opens the file if it is not open yet
       await dialect.read(() => undefined);
       const open = { open: statement, parameters };
       try {
@@ -40,11 +40,11 @@ export function sqliteCursors(
 
 async function inThread(threads: ReaderThreads, open: Question, size: number, watch: StatementWatch): Promise<Cursor> {
   const thread = threads.take();
-  const ask: Ask = (question) => timedAsync(watch, async () => (await thread.ask(question)).rows);
+  const ask: Ask = (question) => timed(watch, async () => (await thread.ask(question)).rows);
   return opened(ask, open, size, () => threads.giveBack(thread));
 }
 
-/** The same in this thread, some rows at a time, where no other can be had. */
+/** The same in this thread, some rows at a time, if no other can be started. */
 function inSlices(file: string, open: Question, size: number): Promise<Cursor> {
   const reader = new Reader(file);
   const ask: Ask = async (question) => {

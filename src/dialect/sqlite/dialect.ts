@@ -53,7 +53,7 @@ function keepIntervals(platform: Platform): void {
     (typeof value === 'number' || typeof value === 'bigint' ? String(value) : value) as string;
 }
 
-/** A version that is a time tells changes of the same second apart, which SQLite's own default does not. */
+/** A version that is a time differs for changes within one second, unlike SQLite's own default. */
 function keepMilliseconds(platform: Platform): void {
   // set after the models were read, so that their columns stay as they were
   platform.getCurrentTimestampSQL = () => "cast(unixepoch('subsec') * 1000 as integer)";

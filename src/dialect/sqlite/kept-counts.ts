@@ -28,7 +28,7 @@ export function keepingCounts(executor: Executor, dialect: Pick<SqliteFileDialec
   function versionOf(db: DatabaseSync): unknown {
     if (asked?.db !== db) {
       asked = { db, statement: db.prepare('pragma data_version') };
-      // what an earlier connection was told means nothing here
+      // versions of an earlier connection mean nothing here
       kept = new LruCache(keptCounts);
     }
     return asked.statement.get()?.data_version;
@@ -44,7 +44,7 @@ export function keepingCounts(executor: Executor, dialect: Pick<SqliteFileDialec
     const known = kept.get(key);
     if (known && known.version === version) return known.rows;
     const rows = await executor.rows(statement, parameters);
-    // what was committed meanwhile may or may not be counted: the next one to ask is told another version
+    // a commit meanwhile may or may not be counted: the next request sees another version
     kept.set(key, { version, rows });
     return rows;
   }

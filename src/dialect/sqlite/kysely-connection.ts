@@ -1,21 +1,22 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import type { CompiledQuery, DatabaseConnection, QueryResult } from 'kysely';
 import type { Statement } from '../../database/executor.ts';
-import { awaited, type StatementWatch, timedAsync } from '../../database/statement-watch.ts';
+import { awaited, type StatementWatch, timed } from '../../database/statement-watch.ts';
 import { openToRead } from './open-file.ts';
 import { PreparedReads, type Row, withPlainNumbers } from './prepared-reads.ts';
 import type { RoutedReads } from './routed-reads.ts';
 import type { OtherProcesses, Turn } from './write-lock.ts';
 
 /** What all connections of a dialect share. */
-interface SharedParts {
+export interface SharedParts {
   readonly writer: DatabaseSync;
-  /** Null where the connection that writes is the only one. */
+  /** Reads outside of transactions; null if the connection that writes is the only one. */
   readonly reads: RoutedReads | null;
   readonly turn: Turn;
   readonly others: OtherProcesses;
   /** The statement that begins a transaction. */
   readonly begin: string;
+  readonly watch: StatementWatch | null;
 }
 
 /** What the query builder sends its statements on: it reads beside the writer, and writes in turn with everybody else. */
@@ -72,7 +73,13 @@ export class Connection implements DatabaseConnection {
     (this.#snapshot ?? this.#shared.writer).exec(sql);
   }
 
-  async executeQuery<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
+  executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+    const { watch } = this.#shared;
+    if (!watch) return this.#execute(query);
+    return awaited(watch, query.sql, () => timed(watch, () => this.#execute<R>(query)));
+  }
+
+  async #execute<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
     const { others, reads, turn, writer } = this.#shared;
     if (this.#snapshot) return run<R>(this.#snapshot, sql, parameters);
     if (this.#inTransaction) return run<R>(writer, sql, parameters);
@@ -88,14 +95,6 @@ export class Connection implements DatabaseConnection {
   async *streamQuery<R>(query: CompiledQuery): AsyncIterableIterator<QueryResult<R>> {
     yield await this.executeQuery<R>(query);
   }
-}
-
-/** Tells a watch of every statement of a connection. */
-export function watched(connection: Connection, watch: StatementWatch): Connection {
-  const { executeQuery } = connection;
-  connection.executeQuery = <R>(query: CompiledQuery) =>
-    awaited(watch, query.sql, () => timedAsync(watch, () => executeQuery.call(connection, query) as Promise<QueryResult<R>>));
-  return connection;
 }
 
 function onlyReads(sql: string): boolean {

@@ -1,18 +1,9 @@
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
-import {
-  type DatabaseConnection,
-  type Dialect,
-  type Driver,
-  type Kysely,
-  SqliteAdapter,
-  SqliteIntrospector,
-  SqliteQueryCompiler,
-  type TransactionSettings,
-} from 'kysely';
+import { type Driver, SqliteAdapter, SqliteDialect, type TransactionSettings } from 'kysely';
 import type { StatementWatch } from '../../database/statement-watch.ts';
-import { Connection, watched } from './kysely-connection.ts';
+import { Connection, type SharedParts } from './kysely-connection.ts';
 import { openToRead, openToTidy, openToWrite } from './open-file.ts';
 import { ReaderThreads } from './reader-threads.ts';
 import { RoutedReads } from './routed-reads.ts';
@@ -32,111 +23,99 @@ class ManyConnectionsAdapter extends SqliteAdapter {
  * One connection writes and a second one reads, so that a read beside an open transaction sees only what is committed
  * and does not wait for it (WAL allows this). An in-memory database has one connection, and reads wait for their turn.
  */
-export class SqliteFileDialect implements Dialect, Driver {
-  /** Null for a database in memory, which no other connection can be opened to. */
+export class SqliteFileDialect extends SqliteDialect implements Driver, SharedParts {
+  /** Null for a database in memory, which has one connection only. */
   readonly file: string | null;
-  /** Where what takes long is read; there are none for a database in memory. */
+  /** For long reads; null for a database in memory. */
   threads: ReaderThreads | null = null;
   readonly #statementTimeout: number;
   #readOnly: boolean;
-  #watch: StatementWatch | null = null;
-  readonly #turn = new Turn();
-  readonly #others = new OtherProcesses();
-  #writer!: DatabaseSync;
+  /** Watches what the mapper sends. */
+  watch: StatementWatch | null = null;
+  readonly turn = new Turn();
+  readonly others = new OtherProcesses();
+  writer!: DatabaseSync;
+  reads: RoutedReads | null = null;
   #reader!: DatabaseSync;
-  /** What the mapper reads outside of transactions. */
-  #reads: RoutedReads | null = null;
-  /** Sends nothing, and is the last to close where the others can only read: it takes away the files that they need beside the database. */
+  /** Closes last if the others can only read, and so removes the files that they need beside the database. Sends nothing. */
   #tidier: DatabaseSync | null = null;
   #isOpen = false;
 
   constructor(file: string, statementTimeout = 0, readOnly = false) {
+    // for Kysely's own driver, which is not used
+    super({ database: () => Promise.reject(new Error('the database is opened by init()')) });
     this.file = file === inMemory ? null : file;
     this.#statementTimeout = statementTimeout;
     this.#readOnly = readOnly;
   }
 
-  createDriver(): this {
+  override createDriver(): this {
     return this;
   }
 
-  createAdapter(): SqliteAdapter {
+  override createAdapter(): SqliteAdapter {
     return new ManyConnectionsAdapter();
   }
 
-  createQueryCompiler(): SqliteQueryCompiler {
-    return new SqliteQueryCompiler();
-  }
-
-  // biome-ignore lint/suspicious/noExplicitAny: Kysely's own signature
-  createIntrospector(db: Kysely<any>): SqliteIntrospector {
-    return new SqliteIntrospector(db);
-  }
-
-  get #begin(): string {
+  get begin(): string {
     // immediate: the write lock is taken now, so that a later statement cannot fail for being unable to upgrade
     return this.#readOnly ? 'begin' : 'begin immediate';
   }
 
-  /** Those who write, or wait for their turn. */
+  /** Writers under way, those that wait for their turn included. */
   get writesUnderWay(): number {
-    return this.#turn.waiting;
-  }
-
-  /** From now on, what the mapper sends is watched. */
-  watch(watch: StatementWatch): void {
-    this.#watch = watch;
+    return this.turn.waiting;
   }
 
   async init(): Promise<void> {
     if (this.#isOpen) return;
     const { file } = this;
     if (file === null) {
-      this.#writer = openToWrite(inMemory);
-      this.#reader = this.#writer;
+      this.writer = openToWrite(inMemory);
+      this.#reader = this.writer;
       this.#isOpen = true;
       return;
     }
     if (this.#readOnly) this.#tidier = openToTidy(file);
     else mkdirSync(dirname(file), { recursive: true });
     const openFile = this.#readOnly ? openToRead : openToWrite;
-    this.#writer = openFile(file, firstWait);
+    this.writer = openFile(file, firstWait);
     this.#reader = openFile(file);
     this.#isOpen = true;
     this.threads = new ReaderThreads(file, this.#statementTimeout);
-    this.#reads = new RoutedReads(this.#reader, this.threads, 'named');
+    this.reads = new RoutedReads(this.#reader, this.threads, 'named');
   }
 
   /** Runs work that only reads, on the connection for reading; it sees what is committed. */
   async read<Result>(work: (db: DatabaseSync) => Result | Promise<Result>): Promise<Result> {
     await this.init();
-    if (this.#reader !== this.#writer) return work(this.#reader);
-    await this.#turn.take();
+    if (this.#reader !== this.writer) return work(this.#reader);
+    await this.turn.take();
     try {
-      return work(this.#writer);
+      return work(this.writer);
     } finally {
-      this.#turn.give();
+      this.turn.give();
     }
   }
 
   /** Runs work that writes, as a transaction of its own, when it is its turn. */
   async write<Result>(work: (db: DatabaseSync) => Result | Promise<Result>): Promise<Result> {
     await this.init();
-    await this.#turn.take();
+    await this.turn.take();
     try {
-      const waiting = this.#others.begin(this.#writer, this.#begin);
+      const waiting = this.others.begin(this.writer, this.begin);
       if (waiting) await waiting;
       try {
-        const result = await work(this.#writer);
-        this.#writer.exec('commit');
+        const result = await work(this.writer);
+        this.writer.exec('commit');
         return result;
       } catch (error) {
         // some errors end the transaction by themselves
-        if (this.#writer.isTransaction) this.#writer.exec('rollback');
+        if (this.writer.isTransaction) this.writer.exec('rollback');
         throw error;
       }
     } finally {
-      this.#turn.give();
+      this.turn.give();
     }
   }
 
@@ -145,45 +124,38 @@ export class SqliteFileDialect implements Dialect, Driver {
     await this.init();
     // what only reads needs no right to write
     this.#readOnly = true;
-    await this.#turn.take();
-    for (const db of new Set([this.#writer, this.#reader])) db.exec('pragma query_only = on');
-    this.#turn.give();
+    await this.turn.take();
+    for (const db of new Set([this.writer, this.#reader])) db.exec('pragma query_only = on');
+    this.turn.give();
   }
 
-  async acquireConnection(): Promise<DatabaseConnection> {
-    const connection = new Connection({
-      writer: this.#writer,
-      reads: this.#reads,
-      turn: this.#turn,
-      others: this.#others,
-      begin: this.#begin,
-    });
-    return this.#watch ? watched(connection, this.#watch) : connection;
+  async acquireConnection(): Promise<Connection> {
+    return new Connection(this);
   }
 
-  async beginTransaction(connection: DatabaseConnection, { accessMode }: TransactionSettings = {}): Promise<void> {
-    if (accessMode === 'read only' && this.file !== null) (connection as Connection).beginSnapshot(this.file);
-    else await (connection as Connection).begin();
+  async beginTransaction(connection: Connection, { accessMode }: TransactionSettings = {}): Promise<void> {
+    if (accessMode === 'read only' && this.file !== null) connection.beginSnapshot(this.file);
+    else await connection.begin();
   }
 
-  async commitTransaction(connection: DatabaseConnection): Promise<void> {
-    (connection as Connection).end('commit');
+  async commitTransaction(connection: Connection): Promise<void> {
+    connection.end('commit');
   }
 
-  async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
-    (connection as Connection).end('rollback');
+  async rollbackTransaction(connection: Connection): Promise<void> {
+    connection.end('rollback');
   }
 
-  async savepoint(connection: DatabaseConnection, name: string): Promise<void> {
-    (connection as Connection).command(`savepoint "${name}"`);
+  async savepoint(connection: Connection, name: string): Promise<void> {
+    connection.command(`savepoint "${name}"`);
   }
 
-  async rollbackToSavepoint(connection: DatabaseConnection, name: string): Promise<void> {
-    (connection as Connection).command(`rollback to "${name}"`);
+  async rollbackToSavepoint(connection: Connection, name: string): Promise<void> {
+    connection.command(`rollback to "${name}"`);
   }
 
-  async releaseSavepoint(connection: DatabaseConnection, name: string): Promise<void> {
-    (connection as Connection).command(`release "${name}"`);
+  async releaseSavepoint(connection: Connection, name: string): Promise<void> {
+    connection.command(`release "${name}"`);
   }
 
   async releaseConnection(): Promise<void> {}
@@ -192,8 +164,8 @@ export class SqliteFileDialect implements Dialect, Driver {
     await this.threads?.close();
     if (!this.#isOpen) return;
     this.#isOpen = false;
-    if (this.#reader !== this.#writer) this.#reader.close();
-    this.#writer.close();
+    if (this.#reader !== this.writer) this.#reader.close();
+    this.writer.close();
     this.#tidier?.close();
     this.#tidier = null;
   }

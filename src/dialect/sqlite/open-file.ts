@@ -18,7 +18,7 @@ export function openToRead(file: string): DatabaseSync {
   return db;
 }
 
-/** Null where the file is not ours to write, and so nothing beside it is ours to remove. */
+/** Null if the file cannot be written: then nothing beside it can be removed either. */
 export function openToTidy(file: string): DatabaseSync | null {
   try {
     const db = new DatabaseSync(file, { timeout: busyTimeout });

@@ -22,17 +22,17 @@ export class PreparedReads {
   readonly db: DatabaseSync;
   readonly #form: RowForm;
   readonly #prepared = new LruCache<Prepared>(keptStatements);
-  readonly #answered: StatementWatch['answered'];
+  readonly #watch: StatementWatch;
 
   constructor(db: DatabaseSync, form: RowForm = 'arrays', watch: StatementWatch = {}) {
     this.db = db;
     this.#form = form;
-    this.#answered = watch.answered;
+    this.#watch = watch;
   }
 
   /** The rows of a statement, in the form of these reads. */
   rows<Found = unknown[]>(statement: Statement, parameters: readonly unknown[]): Found[] {
-    if (this.#answered) return timed(this.#answered, () => this.#rows(statement, parameters)) as Found[];
+    if (this.#watch.answered) return timed(this.#watch, () => this.#rows(statement, parameters)) as Found[];
     return this.#rows(statement, parameters) as Found[];
   }
 
@@ -68,7 +68,7 @@ export function isOutOfRange(error: unknown): boolean {
   return (error as { code?: string }).code === 'ERR_OUT_OF_RANGE';
 }
 
-/** BigInts as numbers, or as text where a number cannot hold them. */
+/** BigInts as numbers, or as text if a number cannot hold them. */
 export function withPlainNumbers(row: Row): Row {
   for (const key in row) {
     const value = row[key];

@@ -1,4 +1,4 @@
-// Runs in a thread of its own: reads a SQLite file for the thread that started it, and answers its questions in their order.
+// Runs in a thread of its own: reads a SQLite file for the thread that started it, one question after the other.
 import { parentPort, workerData } from 'node:worker_threads';
 import { type Question, Reader } from './reader.ts';
 

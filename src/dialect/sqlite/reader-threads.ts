@@ -23,7 +23,7 @@ interface Task {
   timer?: NodeJS.Timeout;
 }
 
-/** No thread can be had here, so that whoever asked has to do it without. */
+/** Threads cannot be started here: the caller has to read without one. */
 export class NoThreads extends Error {}
 
 /** Reads a SQLite file in threads of their own, so that a statement that takes long holds up nothing else. */
@@ -36,7 +36,7 @@ export class ReaderThreads {
   readonly #running = new Set<Task>();
   #state: 'open' | 'closed' | 'impossible' = 'open';
 
-  /** With a timeout, whoever has waited for so many milliseconds waits no longer; 0 means no limit. */
+  /** @param timeout Milliseconds after which a read is rejected; 0 means no limit. */
   constructor(file: string, timeout: number) {
     this.#file = file;
     this.#timeout = timeout;
@@ -51,14 +51,14 @@ export class ReaderThreads {
   rows(statement: Statement, parameters: readonly unknown[], as: RowForm): Promise<Answer> {
     return new Promise((resolve, reject) => {
       const task: Task = { kind: statement.name, question: { statement, parameters, as }, resolve, reject };
-      // SQLite cannot be told to stop, so that a statement under way keeps its thread until it ends
+      // SQLite cannot be stopped: a running statement keeps its thread until it ends
       if (this.#timeout > 0) task.timer = setTimeout(() => this.#giveUp(task), this.#timeout);
       this.#waiting.push(task);
       this.#proceed();
     });
   }
 
-  /** A thread for whoever asks it more than one question, to be given back. */
+  /** A thread for a caller with several questions, who gives it back. */
   take(): ReaderThread {
     if (this.#state !== 'open') throw this.#refusal();
     const thread = this.#idle.pop() ?? new ReaderThread(this.#file, () => this.#forget(thread));
@@ -117,7 +117,7 @@ export class ReaderThreads {
   }
 }
 
-/** One thread, which answers questions in the order in which they were asked. */
+/** One thread, which handles questions in their order. */
 export class ReaderThread {
   /** Whether it could open the file. */
   hasOpened = false;

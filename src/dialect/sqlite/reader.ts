@@ -1,4 +1,4 @@
-import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
+import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import type { Statement } from '../../database/executor.ts';
 import { openToRead } from './open-file.ts';
 import { isOutOfRange, PreparedReads, type RowForm } from './prepared-reads.ts';
@@ -15,7 +15,7 @@ export type Question =
 export class Reader {
   readonly #db: DatabaseSync;
   readonly #reads: Readonly<Record<RowForm, PreparedReads>>;
-  #cursor: Steps | null = null;
+  #cursor: Generator<unknown, void> | null = null;
 
   constructor(file: string) {
     this.#db = openToRead(file);
@@ -24,10 +24,10 @@ export class Reader {
 
   rows(question: Question): unknown[] {
     if ('statement' in question) return this.#reads[question.as].rows(question.statement, question.parameters);
-    if ('next' in question) return this.#cursor?.next(question.next) ?? [];
+    if ('next' in question) return this.#cursor ? nextRows(this.#cursor, question.next) : [];
     if ('open' in question) {
       this.#db.exec('begin');
-      this.#cursor = new Steps(this.#db, question.open, question.parameters);
+      this.#cursor = steps(this.#db, question.open, question.parameters);
     } else this.#end();
     return [];
   }
@@ -38,57 +38,46 @@ export class Reader {
   }
 
   #end(): void {
-    this.#cursor?.end();
+    this.#cursor?.return();
     this.#cursor = null;
     if (this.#db.isTransaction) this.#db.exec('commit');
   }
 }
 
-/** Steps through the rows of one statement. */
-class Steps {
-  readonly #statement: StatementSync;
-  readonly #parameters: SQLInputValue[];
-  #rows: Iterator<unknown>;
-  #taken = 0;
+/** Prepares a statement, and steps through its rows. */
+function steps(db: DatabaseSync, { text, wide }: Statement, parameters: readonly unknown[]): Generator<unknown, void> {
+  const statement = db.prepare(text);
+  statement.setReturnArrays(true);
+  if (wide) statement.setReadBigInts(true);
+  const start = () => statement.iterate(...(parameters as SQLInputValue[]));
+  return rowsOf(start(), () => {
+    statement.setReadBigInts(true);
+    return start();
+  });
+}
 
-  constructor(db: DatabaseSync, { text, wide }: Statement, parameters: readonly unknown[]) {
-    this.#statement = db.prepare(text);
-    this.#statement.setReturnArrays(true);
-    if (wide) this.#statement.setReadBigInts(true);
-    this.#parameters = parameters as SQLInputValue[];
-    this.#rows = this.#start();
-  }
-
-  next(size: number): unknown[] {
-    const rows: unknown[] = [];
-    while (rows.length < size) {
-      const step = this.#step();
-      if (step.done) break;
-      rows.push(step.value);
-      this.#taken++;
+function* rowsOf(rows: Iterator<unknown> & Iterable<unknown>, withBigInts: () => Iterable<unknown>): Generator<unknown, void> {
+  let taken = 0;
+  try {
+    for (const row of rows) {
+      yield row;
+      taken++;
     }
-    return rows;
+  } catch (error) {
+    if (!isOutOfRange(error)) throw error;
+    rows.return?.();
+    // once more up to this row, which is the same in the same snapshot
+    for (const row of withBigInts()) if (taken-- <= 0) yield row;
   }
+}
 
-  end(): void {
-    this.#rows.return?.();
+/** The next rows, at most so many; none at the end. */
+export function nextRows<Row>(rows: Iterator<Row>, size: number): Row[] {
+  const taken: Row[] = [];
+  while (taken.length < size) {
+    const { done, value } = rows.next();
+    if (done) break;
+    taken.push(value);
   }
-
-  #start(): Iterator<unknown> {
-    return this.#statement.iterate(...this.#parameters) as Iterator<unknown>;
-  }
-
-  #step(): IteratorResult<unknown> {
-    try {
-      return this.#rows.next();
-    } catch (error) {
-      if (!isOutOfRange(error)) throw error;
-      // once more up to this row, which is the same in the same snapshot
-      this.end();
-      this.#statement.setReadBigInts(true);
-      this.#rows = this.#start();
-      for (let i = 0; i < this.#taken; i++) this.#rows.next();
-      return this.#rows.next();
-    }
-  }
+  return taken;
 }

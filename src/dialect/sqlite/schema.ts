@@ -29,7 +29,7 @@ async function prepare(mapper: Mapper, seed: Seed): Promise<void> {
 
 /**
  * Whether the database is, word for word, what would be made for the models in a new one. SQLite keeps the statements that
- * made each table and index, so that this is told at once, where comparing columns takes several queries for each table.
+ * made each table and index, so one query is enough, while a comparison of columns takes several queries for each table.
  * False says nothing: the same can be written in other words.
  */
 async function isAsCreated(mapper: Mapper): Promise<boolean> {

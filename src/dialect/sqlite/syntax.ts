@@ -6,7 +6,6 @@ export const sqliteSyntax: SqlSyntax = Object.freeze<SqlSyntax>({
   typedParameter: (position) => `?${position}`,
   literalCast: () => '',
   among: (column, list) => [...column, ' in (select value from json_each(', list, '))'],
-  amongSelected: (query, parameter) => `in (${query} union all select ${parameter})`,
   isNotTrue: (condition) => ['not coalesce((', ...condition, '), 0)'],
   matches: (column, { bind, text }) => [`${lowerFunction}(`, ...column, ') like ', bind(lowered(text)), " escape '\\'"],
   // null is the least of values

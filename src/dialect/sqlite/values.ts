@@ -8,7 +8,6 @@ export const sqliteValues: ColumnValues = Object.freeze<ColumnValues>({
   singleReals: false,
   wideIntegers: true,
   datesAsNumbers: true,
-  keepsJsonOrder: true,
   bindable,
   storable: bindable,
   comparable(value, { kind }) {

@@ -9,7 +9,7 @@ export const busyTimeout = 5000;
 export const firstWait = 1000;
 const shortWait = 2;
 
-/** Milliseconds that the beginning of a transaction takes only where it had to wait. */
+/** A transaction that takes longer than these milliseconds to begin had to wait. */
 const noticeable = 5;
 
 /** Waits for other processes that write. SQLite would wait as well, but holds up the whole process meanwhile. */
@@ -44,7 +44,7 @@ export class OtherProcesses {
   async #again<Result>(work: () => Result): Promise<Result> {
     const end = performance.now() + busyTimeout - firstWait;
     for (let pause = 1; ; pause = Math.min(2 * pause, 20)) {
-      // those who wait at the same time do not come back at the same time
+      // a random share keeps processes that wait from retrying together
       await sleep(pause * (0.5 + Math.random()));
       try {
         return work();
@@ -74,23 +74,15 @@ export class Turn {
       this.#taken = true;
       return Promise.resolve();
     }
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    this.#waiting.push(resolve);
     const patience = patienceHere();
-    if (patience !== null) return this.#takeInTime(patience);
-    return new Promise((resolve) => this.#waiting.push(resolve));
-  }
-
-  #takeInTime(patience: number): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const turn = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-      const timer = setTimeout(() => {
-        this.#waiting.splice(this.#waiting.indexOf(turn), 1);
-        reject(waitsForItself());
-      }, patience);
-      this.#waiting.push(turn);
-    });
+    if (patience === null) return promise;
+    const timer = setTimeout(() => {
+      this.#waiting.splice(this.#waiting.indexOf(resolve), 1);
+      reject(waitsForItself());
+    }, patience);
+    return promise.finally(() => clearTimeout(timer));
   }
 
   give(): void {
