@@ -329,6 +329,23 @@ describe.each(databases)('code of a model on %s', (kind) => {
       reads,
     ));
 
+  test('counts items in a getter, whatever fields are asked for', async () => {
+    const world: World = {
+      properties: ({ Place }) => ({ places: () => p.manyToMany(Place).groups('read') }),
+      rows: ({ a, b }) => [{ places: [a, b] }, { places: [a] }],
+      get: (self) => self.places.length,
+    };
+    const asked = ['', '?fields=id,given', '?fields=given', '?fields=id,given,places.id', '?fields=id'];
+    await expectSame(
+      kind,
+      world,
+      asked.flatMap((query) => [
+        ['GET', `/t.json${query}`],
+        ['GET', `/t.csv${query}`],
+      ]),
+    );
+  });
+
   test('reads a wrapped value', () =>
     expectSame(
       kind,

@@ -107,8 +107,9 @@ class Team extends schema.class {
     if (this.mode === 'counting') this.size = this.players.length;
   }
 
-  validate() {
+  async validate() {
     count('validate');
+    if (this.mode === 'judging') await (this.notes as unknown as Collection<object>).init();
     return this.mode === 'picky' && this.players.length > 1 ? [{ propertyPath: 'players', title: 'one is enough' }] : [];
   }
 }
@@ -180,6 +181,23 @@ describe.each(databases)('methods that add and remove, on %s', (kind) => {
     expect((await send('POST', team, 99)).status).toBe(400);
     expect((await send('POST', 99, 1)).status).toBe(404);
     expect(calls.size).toBe(0);
+  });
+
+  test.each(['looking', 'judging'])('and rules may load other items of the owner, mode %s', async (mode) => {
+    const team = await teamOf('plain');
+    const em = app.application.mapper.em.fork();
+    await em.nativeUpdate(Team, { id: team } as never, { mode } as never);
+    for (const text of ['one', 'two']) await em.insert(Note, { text, team, player: 1 } as never);
+    for (const [method, players] of [
+      ['POST', [3]],
+      ['DELETE', []],
+    ] as const) {
+      const { status, json } = await send(method, team, 3);
+      expect([status, json.id]).toEqual([200, 3]);
+      expect(await playersOf(team)).toEqual(players);
+    }
+    expect((await app.request('PATCH', `/team/${team}.json`, { json: { name: 'renamed' } })).status).toBe(200);
+    expect(await shown(team)).toMatchObject({ name: 'renamed', notes: [{ text: 'one' }, { text: 'two' }] });
   });
 
   test('may set columns of the owner', async () => {

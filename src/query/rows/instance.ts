@@ -139,6 +139,7 @@ function notLoaded(meta: EntityMetadata, name: string): Error {
 /** A collection of an instance that was not read. It is loaded through a managed entity, if code asks for that. */
 class UnloadedCollection extends Collection<object> {
   readonly #twin: () => Collection<object>;
+  #isLoading = false;
 
   constructor(meta: EntityMetadata, instance: object, property: EntityProperty) {
     super(instance as never, undefined, false);
@@ -148,8 +149,15 @@ class UnloadedCollection extends Collection<object> {
 
   override async init(options?: never): Promise<never> {
     const loaded = await this.#twin().init(options);
+    this.#isLoading = true;
     this.hydrate(loaded.getItems() as never);
+    this.#isLoading = false;
     return this as never;
+  }
+
+  /** Items that were loaded are managed, and refer to the managed entity: they must not be made to refer to the instance. */
+  override propagate(item: never, method: never): void {
+    if (!this.#isLoading) super.propagate(item, method);
   }
 
   override matching(options: never): Promise<never> {

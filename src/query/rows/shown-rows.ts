@@ -32,9 +32,20 @@ function chosenObject(object: RowObject, choice: FieldChoice | null, wanted: Map
     const fields = variant.fields.flatMap((field) => chosenField(field, choice, wanted));
     const { instance, ...rest } = variant;
     const isMade = instance && fields.some(({ kind }) => kind === 'computed');
+    // code of the model may look at any item that the whole would show
+    if (isMade) for (const source of sourcesIn(variant.fields)) if (!wanted.has(source)) wanted.set(source, null);
     return { ...rest, fields, ...(isMade && { instance }) };
   });
   return { ...object, variants };
+}
+
+/** The to-many associations of fields, and of what they embed. */
+function sourcesIn(fields: readonly RowField[]): number[] {
+  return fields.flatMap((field) => {
+    if (field.kind === 'to-many') return [field.source];
+    if (field.kind !== 'to-one') return [];
+    return field.objects.flatMap(({ variants }) => variants.flatMap(({ fields: inner }) => sourcesIn(inner)));
+  });
 }
 
 function chosenField(field: RowField, choice: FieldChoice | null, wanted: Map<number, FieldChoice | null>): RowField[] {
