@@ -4,7 +4,12 @@ import { isEntity } from '../serialization/serializer.ts';
 /** Whether what a handler returned says that the request failed: an error status, or a list of violations. */
 export function isFailure(result: unknown): boolean {
   const { status, value } = result instanceof JsonReply ? result : { status: 200, value: result };
+  return status >= 400 || areViolations(value);
+}
+
+/** Whether a value is a list of violations that is not empty. */
+export function areViolations(value: unknown): boolean {
   const isViolation = (item: unknown) =>
     typeof item === 'object' && item !== null && 'propertyPath' in item && 'title' in item && !isEntity(item);
-  return status >= 400 || (Array.isArray(value) && value.length > 0 && value.every(isViolation));
+  return Array.isArray(value) && value.length > 0 && value.every(isViolation);
 }

@@ -17,6 +17,7 @@ import { isEntity, type Serializer } from '../serialization/serializer.ts';
 import { stateOf } from '../store/request-state.ts';
 import { FoundRow } from '../store/row-store.ts';
 import { ExportReply, sendExport } from './export-reply.ts';
+import { areViolations } from './failure.ts';
 import { markOf, versionedEntity } from './precondition.ts';
 import type { Framework } from './start/runtime.ts';
 import { defaultCaching, isKnown } from './tagged.ts';
@@ -67,7 +68,9 @@ export async function answerOf(
   format: Format,
   { model = null, isDefault = false }: Responding,
 ): Promise<Answer> {
-  const { value, status, groups, headers } = given instanceof JsonReply ? given : new JsonReply(given);
+  const { value, status: own, groups, headers } = given instanceof JsonReply ? given : new JsonReply(given);
+  // nothing was written
+  const status = own === 200 && writes(request.method) && areViolations(value) ? 422 : own;
   if (value === undefined) return { status: status === 200 ? 204 : status, headers, body: null };
   if (value instanceof FoundRow) {
     const shown = written(await value.json(), format, () => csvColumns(framework.serializer().planFor(model as EntityMetadata)));

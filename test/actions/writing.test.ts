@@ -161,11 +161,15 @@ describe.each(stores)('writes through $store', ({ compiledReads }) => {
         });
         expect(status).toBe(given.status);
       }
-      await work(async (controller, id, request) => {
-        (await controller.getEntity('work', id, request)).num = 50;
-        await controller.em.flush();
-        return [{ propertyPath: 'num', title: 'is wrong' }];
-      });
+      const violations = [{ propertyPath: 'num', title: 'is wrong' }];
+      for (const wrap of [(list: object) => list, (list: object, controller: any) => controller.json(list)]) {
+        const { status, json } = await work(async (controller, id, request) => {
+          (await controller.getEntity('work', id, request)).num = 50;
+          await controller.em.flush();
+          return wrap(violations, controller);
+        });
+        expect([status, json]).toEqual([422, violations]);
+      }
       expect((await running.rows())[0].num).toBe(1);
       await work(async (controller, id, request) => {
         (await controller.getEntity('work', id, request)).num = 51;
