@@ -24,7 +24,7 @@ import { change, remove } from './change.ts';
 import { bodyOf, create } from './create.ts';
 import { exportList } from './export.ts';
 import { isExport } from './export-reply.ts';
-import { type ControllerHooks, EarlyReply, needsOf, overriddenHooks } from './hooks.ts';
+import { type ControllerHooks, EarlyReply, hookWith, overriddenHooks } from './hooks.ts';
 import { link } from './link.ts';
 import { listEntities } from './list.ts';
 import { checkPrecondition } from './precondition.ts';
@@ -359,7 +359,7 @@ export function restrictsQueries(type: { readonly prototype: ApiController }): b
 
 /** Whether a controller has a hook that can end a request with a reply that nobody else knows. */
 export function hasHooks(type: { readonly prototype: ApiController }): boolean {
-  return needsOf(overriddenHooks(type.prototype, ApiController.prototype), 'replies');
+  return hookWith(overriddenHooks(type.prototype, ApiController.prototype), 'replies') !== undefined;
 }
 
 /** Whether a value is a controller class of an application. */

@@ -46,10 +46,10 @@ export function overriddenHooks(controller: ControllerHooks, base: ControllerHoo
   return new Set(hookNames.filter((name) => controller[name] !== base[name]));
 }
 
-/** Whether one of some hooks has a need. */
-export function needsOf(hooks: Iterable<HookName>, need: keyof HookNeeds): boolean {
-  for (const name of hooks) if (hookNeeds[name][need]) return true;
-  return false;
+/** The first of some hooks that has a need; undefined if none has. */
+export function hookWith(hooks: Iterable<HookName>, need: keyof HookNeeds): HookName | undefined {
+  for (const name of hooks) if (hookNeeds[name][need]) return name;
+  return undefined;
 }
 
 /** Thrown to leave an action with the reply that a hook gave. */

@@ -15,25 +15,34 @@ const events: Readonly<Record<Change, readonly (keyof typeof EventType)[]>> = {
 
 const everywhere = ['beforeFlush', 'onFlush', 'afterFlush'] as const;
 
-/** Whether a kind of change of the model's rows is more than statements: code of the application's, or work that the mapper does. */
-export function needsUnitOfWork(mapper: Mapper, meta: EntityMetadata, change: Change): boolean {
+/** Why a kind of change of the model's rows is more than statements: code of the application, or work that MikroORM does. Null: it is not. */
+export function unitOfWorkReason(mapper: Mapper, meta: EntityMetadata, change: Change): string | null {
+  const name = meta.className;
   const manager = mapper.em.getEventManager();
-  if ([...events[change], ...everywhere].some((event) => manager.hasListeners(event as EventType, meta))) return true;
-  if (hasDiscriminator(meta) || canHideRows(meta)) return true;
+  const event = [...events[change], ...everywhere].find((each) => manager.hasListeners(each as EventType, meta));
+  if (event) return `${name} has code for the event ${event}`;
+  if (hasDiscriminator(meta)) return `${name} shares its table with other classes`;
+  if (canHideRows(meta)) return `${name} has a filter, or refers to what a filter can hide`;
   const properties = meta.props as EntityProperty[];
-  if (properties.some(({ version, concurrencyCheck }) => version || concurrencyCheck)) return true;
+  const versioned = properties.find(({ version, concurrencyCheck }) => version || concurrencyCheck);
+  if (versioned) return `${name}.${String(versioned.name)} is a version`;
   switch (change) {
     case 'create':
-      return !isBare(meta);
-    case 'update':
-      return properties.some(({ onUpdate }) => onUpdate);
-    case 'delete':
+      return isBare(meta) ? null : `the class ${name} has code, which may take part in making an entity`;
+    case 'update': {
+      const updated = properties.find(({ onUpdate }) => onUpdate);
+      return updated ? `${name}.${String(updated.name)} has onUpdate` : null;
+    }
+    case 'delete': {
       // rows that refer to the removed one get a new version in the same transaction
-      if (referringTo(mapper, meta).length > 0) return true;
-      return (meta.relations as EntityProperty[]).some(
+      const [referring] = referringTo(mapper, meta);
+      if (referring) return `rows that refer to a ${name} have versions`;
+      const removing = (meta.relations as EntityProperty[]).find(
         ({ cascade, orphanRemoval }) =>
           orphanRemoval ||
           cascade?.some((each) => each === Cascade.REMOVE || each === Cascade.ALL || each === Cascade.SCHEDULE_ORPHAN_REMOVAL),
       );
+      return removing ? `what ${name}.${String(removing.name)} holds is removed with it` : null;
+    }
   }
 }

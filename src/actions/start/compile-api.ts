@@ -15,7 +15,7 @@ import { EntityStore } from '../../store/entity-store.ts';
 import { LinkStore } from '../../store/link-store.ts';
 import { WriteStore } from '../../store/write-store.ts';
 import { ApiController, constructController, restrictsQueries } from '../api-controller.ts';
-import { type ControllerHooks, type HookName, hookNames, needsOf, overriddenHooks } from '../hooks.ts';
+import { type ControllerHooks, type HookName, hookNames, hookWith, overriddenHooks } from '../hooks.ts';
 import type { BodyCheck } from './body-check.ts';
 import { ListRuntime } from './list-runtime.ts';
 import type { Observer } from './observer.ts';
@@ -92,7 +92,7 @@ export function compileApi(
   // tokens in links would tell of rows what code of the application may hide of them
   const isShownAsStored =
     controller.indexApi === ApiController.prototype.indexApi &&
-    !needsOf(overriddenHooks(type.prototype, ApiController.prototype), 'rows');
+    !hookWith(overriddenHooks(type.prototype, ApiController.prototype), 'rows');
   lists = listsOf(api, meta, framework, asked, isShownAsStored ? executor : null);
   return { controller, runtime };
 }

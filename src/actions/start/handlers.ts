@@ -30,7 +30,7 @@ import { exportAction } from '../export.ts';
 import { isExport } from '../export-reply.ts';
 import { isFailure } from '../failure.ts';
 import { fetchAction } from '../fetch.ts';
-import { needsOf, overriddenHooks } from '../hooks.ts';
+import { hookWith, overriddenHooks } from '../hooks.ts';
 import type { IdempotencyStore } from '../idempotency/idempotency-store.ts';
 import { type Link, link } from '../link.ts';
 import { listAction } from '../list.ts';
@@ -166,7 +166,7 @@ function defaultParts(
   planned(reason);
   const guard = api.guardOf(name, method);
   // nothing has to read the row before it is written
-  const isDeferred = !guard.readsSubject && !needsOf(api.overrides, 'changes') && store.isByStatements;
+  const isDeferred = !guard.readsSubject && !hookWith(api.overrides, 'changes') && store.isByStatements;
   const reader = { find: store.find.bind(store), isDeferred } satisfies RowReader;
   return {
     admit: async (request) => {
@@ -326,7 +326,8 @@ function planRead(
   const { api, entities, framework, meta, overrides } = runtime;
   const own = observer ? overriddenHooks(runtime.controller(), ApiController.prototype) : overrides;
   const judged = !isIndex && (runtime.guardOf('_entity', method).readsSubject || own.has('onPostCheckAccess'));
-  if (needsOf(own, 'rows')) return 'the controller has a hook that takes entities';
+  const hook = hookWith(own, 'rows');
+  if (hook) return `the controller has ${hook}, which takes entities`;
   const sort = isIndex ? runtime.listOf('_index').plan.sort : api.defaultSort;
   const read = CompiledRead.compile(framework.mapper, meta, framework.serializer().planFor(meta), sort, executor, {
     seek: isIndex ? runtime.listOf('_index').plan.seek : null,

@@ -18,9 +18,9 @@ import { RowCode } from '../../store/row-code.ts';
 import { pivotFor, RowLinks } from '../../store/row-links.ts';
 import { RowStore } from '../../store/row-store.ts';
 import { RowWrites } from '../../store/row-writes.ts';
-import { needsUnitOfWork } from '../../store/unit-of-work.ts';
+import { unitOfWorkReason } from '../../store/unit-of-work.ts';
 import { type RowWriting, WriteStore } from '../../store/write-store.ts';
-import { needsOf } from '../hooks.ts';
+import { hookWith } from '../hooks.ts';
 import type { ApiRuntime } from './runtime.ts';
 
 /** What writes are compiled with. */
@@ -45,7 +45,8 @@ export function planWrite(
   const { mapper } = framework;
   const write = writeOf[method] as Write;
   const inEntities = (reason: string) => ({ store: new WriteStore(mapper, meta, entities, null), reason });
-  if (needsOf(api.overrides, 'changes')) return inEntities('the controller has a hook that takes part in changes');
+  const hook = hookWith(api.overrides, 'changes');
+  if (hook) return inEntities(`the controller has ${hook}, which takes part in changes`);
   // PUT sets what was not sent to defaults that MikroORM knows
   if (method === 'PUT') return inEntities('PUT replaces all fields');
   const plain = plainBody(api);
@@ -54,7 +55,8 @@ export function planWrite(
   const refusal = hasCode && write === 'create' ? RowCode.refusal(meta, plain) : null;
   if (refusal) return inEntities(refusal);
   if (isRuled && meta.props.some(({ lazy }) => lazy)) return inEntities(`${meta.className} has columns that are loaded later`);
-  if (needsUnitOfWork(mapper, meta, write)) return inEntities(`changes of ${meta.className} are more than statements`);
+  const work = unitOfWorkReason(mapper, meta, write);
+  if (work) return inEntities(work);
   const shown = responseRead(api, meta, planning.executor);
   const checked = checkedRead(api, meta, isRuled || api.guardOf(action, method).readsSubject, planning.executor);
   if (typeof shown === 'string') return inEntities(shown);
@@ -85,11 +87,13 @@ export function planLink(
   const inEntities = (reason: string) => ({ store: new LinkStore(mapper, entities, associations, null), reason });
   const property = meta.properties[association?.property as never] as EntityProperty | undefined;
   const pivot = property && pivotFor(mapper, meta, property);
-  if (needsOf(api.overrides, 'changes')) return inEntities('the controller has a hook that takes part in changes');
+  const hook = hookWith(api.overrides, 'changes');
+  if (hook) return inEntities(`the controller has ${hook}, which takes part in changes`);
   if (!pivot) return inEntities(`${association?.property} is more than a plain pivot table`);
   const hasMethods = (accessorsFor(meta, property.name as string)?.methods.length ?? 0) > 0;
   const hasCode = hasMethods || hasRules(meta);
-  if (needsUnitOfWork(mapper, meta, 'update')) return inEntities(`changes of ${meta.className} are more than statements`);
+  const work = unitOfWorkReason(mapper, meta, 'update');
+  if (work) return inEntities(work);
   const target = property.targetMeta as EntityMetadata;
   const named = association?.types.map(({ value }) => mapper.getMetadata().get(value as never).class) ?? [];
   const mayRefer = referenceCheck(api, property.name as string, target);
