@@ -46,8 +46,8 @@ export default defineConfig({
     globalSetup: ['test/support/sqlite.ts', 'test/support/postgres.ts'],
     setupFiles: ['test/support/documents/watch-answers.ts'],
     pool: 'forks',
-    // the default leaves one core idle, which of two is half
-    maxWorkers: Math.max(2, availableParallelism()),
+    // the default leaves one core idle, which of two is half; and many tests wait for timers and processes
+    maxWorkers: Math.max(2, availableParallelism()) + 1,
     sequence: { sequencer: LongestFirst },
     testTimeout: 20_000,
     hookTimeout: 30_000,

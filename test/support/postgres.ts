@@ -5,6 +5,7 @@ import { chmodSync, chownSync, cpSync, readdirSync, statSync, writeFileSync } fr
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { Client } from 'pg';
 import type { TestProject } from 'vitest/node';
 import { databasesVariable, selectedDatabases } from './selected-databases.ts';
 import { makeTemporary } from './temporary.ts';
@@ -34,11 +35,22 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const given = process.env.DECLAREST_TEST_POSTGRES_URL;
   if (given) {
     project.provide('postgresUrl', given);
-    return async () => {};
+    return () => removeUnused(given);
   }
   const server = await startServer();
   project.provide('postgresUrl', server.url);
   return server.stop;
+}
+
+/** Removes the databases that the tests kept for one another. */
+async function removeUnused(server: string): Promise<void> {
+  const client = new Client({ connectionString: server });
+  await client.connect();
+  await client.query('create table if not exists unused_database (name text primary key)');
+  const { rows } = await client.query('select name from unused_database');
+  for (const { name } of rows) await client.query(`drop database if exists ${name} with (force)`);
+  await client.query('drop table unused_database');
+  await client.end();
 }
 
 /** Starts a throw-away server in a new temporary directory, on a free port of the loopback interface. */
