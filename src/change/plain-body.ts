@@ -17,6 +17,7 @@ import { hasAccessor } from '../model/own-code.ts';
 import { valueKindOf } from '../model/value-kind.ts';
 import { compileReference, type InstanceContext } from '../query/rows/instance.ts';
 import { tableOf } from '../query/rows/table-name.ts';
+import type { SeenRows } from '../query/rows/visibility-columns.ts';
 import { longJson } from '../serialization/long-body.ts';
 import type { AssociationWrite, ScalarWrite, WritableField, WritePlan } from './write-plan.ts';
 
@@ -45,14 +46,18 @@ interface Referred {
   readonly key: string;
   readonly id: Identifier;
   readonly field: AssociationWrite;
-  readonly mayRefer: MayRefer;
+  readonly references: References;
 }
 
-/** Whether a caller may refer to the row with a key; whether there is one is found out by the statement itself. */
-export type MayRefer = (request: ApiRequest, id: Identifier) => boolean | Promise<boolean>;
+/** Who may refer to the rows of a class. Whether there is such a row is found out by the statement that refers to it. */
+export interface References {
+  may(request: ApiRequest, id: Identifier): boolean | Promise<boolean>;
+  /** The rows that the caller may refer to, as a condition for that statement: `all` of them; null if only {@link may} can tell. */
+  rows(request: ApiRequest): 'all' | Promise<readonly SeenRows[] | 'all' | null>;
+}
 
 /** Who may refer to the rows of an association's target; null where that takes more than statements. */
-type ReferenceCheck = (field: AssociationWrite) => MayRefer | null;
+type ReferenceCheck = (field: AssociationWrite) => References | null;
 
 /** Whether every caller sees every row of a class. */
 type IsOpen = (meta: EntityMetadata) => boolean;
@@ -157,8 +162,8 @@ function plainField(
     const propertyValue = (json: unknown) => (field.parse(json) as { value: unknown }).value;
     return read && { ...common, refersTo: null, canHide: false, merges: field.merges, read, propertyValue };
   }
-  const mayRefer = field.kind === 'to-one' && isPlainReference(property, field.targets) ? referenceCheck(field) : null;
-  if (field.kind !== 'to-one' || !mayRefer) return null;
+  const references = field.kind === 'to-one' && isPlainReference(property, field.targets) ? referenceCheck(field) : null;
+  if (field.kind !== 'to-one' || !references) return null;
   const target = field.targets[0] as EntityMetadata;
   const key = keyOf(target);
   if (key.customType || key.targetMeta || target.compositePK) return null;
@@ -173,7 +178,7 @@ function plainField(
       table: tableOf(mapper, target),
       key: platform.quoteIdentifier(key.fieldNames[0] as string).toString(),
       field,
-      mayRefer,
+      references,
     },
     read: (json) => readReference(json, target, parseId),
   };

@@ -2,7 +2,7 @@ import type { EntityMetadata } from '@mikro-orm/core';
 import type { ApiRequest } from '../access/user.ts';
 import type { AddedOrRemoved } from '../change/add-remove.ts';
 import type { AssociationReader } from '../change/associations.ts';
-import { type MayRefer, readReference } from '../change/plain-body.ts';
+import { type References, readReference } from '../change/plain-body.ts';
 import type { Mapper } from '../database/mapper.ts';
 import type { Identifier, IdentifierParser } from '../model/identifier.ts';
 import { RowChanged } from '../query/rows/row-version.ts';
@@ -26,7 +26,7 @@ export interface LinkEdit {
 export interface RowLinking {
   readonly target: EntityMetadata;
   readonly parseId: IdentifierParser;
-  readonly mayRefer: MayRefer;
+  readonly references: References;
   /** How links are written: alone, or after methods and rules of the model have run. */
   readonly links: RowLinks | MethodLinks;
   readonly items: RowStore;
@@ -75,13 +75,15 @@ export class LinkStore {
   async #changeRows(
     request: ApiRequest,
     admission: Admission,
-    { items, links, mayRefer, target, writes }: RowLinking,
+    { items, links, references, target, writes }: RowLinking,
     what: 'add' | 'remove',
     item: Identifier,
     edit: LinkEdit,
   ): Promise<Linked | null> {
     const refusal = () => this.#associations.itemRefusal({ missing: true }, [target]);
-    if (!(await mayRefer(request, item))) {
+    const seen = links instanceof RowLinks ? await references.rows(request) : null;
+    // code is not shown an item that the caller does not see
+    if (seen === null && !(await references.may(request, item))) {
       if (await writes.isThere(request, admission)) throw refusal();
       return null;
     }
@@ -91,10 +93,11 @@ export class LinkStore {
       throw refusal();
     }
     const reading = await items.readingWithin(request, [links.table]);
-    const row = await links.change(what, admission.key, item, writes.condition(request, admission), reading);
+    const row = await links.change(what, admission.key, item, writes.condition(request, admission), reading, seen ?? 'all');
     if (row) return { entity: null, result: items.foundRow(request, row, reading) };
     if (!(await writes.isThere(request, admission))) return null;
-    throw (await this.#isItem(request, items, item)) ? new RowChanged() : refusal();
+    const isThere = (await references.may(request, item)) && (await this.#isItem(request, items, item));
+    throw isThere ? new RowChanged() : refusal();
   }
 
   async #isItem(request: ApiRequest, items: RowStore, item: Identifier): Promise<boolean> {

@@ -7,12 +7,13 @@ import { type Dialect, dialectOf } from '../dialect/dialect.ts';
 import { type Identifier, keyOf } from '../model/identifier.ts';
 import { conditionOf } from '../query/entities/condition-query.ts';
 import { keysSelected } from '../query/entities/keys.ts';
-import { statementOf } from '../query/rows/bound-statement.ts';
+import { type QueryText, statementOf } from '../query/rows/bound-statement.ts';
 import type { CompiledRead, Reading } from '../query/rows/compiled-read.ts';
 import { parametrized } from '../query/rows/parametrized.ts';
 import { rootTableAlias } from '../query/rows/row-plan.ts';
 import { type RowVersion, versionColumns } from '../query/rows/row-version.ts';
 import { columnOf, tableOf } from '../query/rows/table-name.ts';
+import { isSeenText, type SeenRows } from '../query/rows/visibility-columns.ts';
 import type { Restriction } from './port.ts';
 import type { RowStore } from './row-store.ts';
 
@@ -23,6 +24,9 @@ export interface Condition {
   readonly version: RowVersion | null;
   readonly em: () => RequestEntityManager;
 }
+
+/** The rows that a caller may refer to, by the column that refers to one of them; any if a column is left out. */
+export type SeenReferences = ReadonlyMap<string, readonly SeenRows[]>;
 
 interface ConditionText {
   readonly conditions: readonly string[];
@@ -59,22 +63,25 @@ export class RowChanges {
     columns: readonly ColumnValue[],
     condition: Condition,
     reading: Reading,
+    seen: SeenReferences,
   ): Promise<unknown[] | undefined> {
-    const { conditions, params } = this.#textOf(condition, 1 + columns.length);
+    const own = this.#textOf(condition, 1 + columns.length);
+    const references = this.#references(columns, 2, seen, 1 + columns.length + own.params.length);
+    const params = [...own.params, ...references.params];
     const sets = columns.map(({ column }, index) => `${column} = ${this.#value(columns, index, 2)}`);
-    const where = [`${this.keyText} = ${this.#parameter(1)}`, ...this.#references(columns, 2), ...conditions];
+    const where = [`${this.keyText} = ${this.#parameter(1)}`, ...references.conditions, ...own.conditions];
     const text = `update ${this.table} as ${rootTableAlias} set ${sets.join(', ')} where ${where.join(' and ')}`;
     const parameters = [this.#dialect.values.bindable(id), ...columns.map(({ value }) => value), ...params];
     return this.#run(text, parameters, reading);
   }
 
   /** Inserts a row and gives it as it is stored; undefined if a reference is gone. */
-  insert(columns: readonly ColumnValue[], reading: Reading): Promise<unknown[] | undefined> {
+  insert(columns: readonly ColumnValue[], reading: Reading, seen: SeenReferences): Promise<unknown[] | undefined> {
     const values = columns.map((_, index) => this.#value(columns, index, 1, true)).join(', ');
-    const conditions = this.#references(columns, 1);
+    const { conditions, params } = this.#references(columns, 1, seen, columns.length);
     const source = conditions.length > 0 ? `select ${values} where ${conditions.join(' and ')}` : `values (${values})`;
     const text = `insert into ${this.table} (${columns.map(({ column }) => column).join(', ')}) ${source}`;
-    const parameters = columns.map(({ value }) => value);
+    const parameters = [...columns.map(({ value }) => value), ...params];
     return this.#run(text, parameters, reading);
   }
 
@@ -87,9 +94,12 @@ export class RowChanges {
     return (await this.#writer.change([{ statement: statementOf(text), parameters }])).length > 0;
   }
 
-  /** A statement that selects the row if it fulfils the condition, and locks it; its key is the first parameter. */
-  selecting(condition: Condition, before: number): { readonly sql: string; readonly params: readonly unknown[] } {
-    const { conditions, params } = this.#textOf(condition, before);
+  /** A statement that selects the row if it fulfils the condition, and more, and locks it; its key is the first parameter. */
+  selecting(condition: Condition, before: number, more: (before: number) => QueryText): QueryText {
+    const own = this.#textOf(condition, before);
+    const further = more(before + own.params.length);
+    const params = [...own.params, ...further.params];
+    const conditions = further.sql === '' ? own.conditions : [...own.conditions, further.sql];
     const where = [`${this.keyText} = ${this.#parameter(1)}`, ...conditions];
     const lock = this.#dialect.sql.rowLock(rootTableAlias);
     const sql = `select ${this.keyText} as key from ${this.table} as ${rootTableAlias} where ${where.join(' and ')}${lock}`;
@@ -128,13 +138,19 @@ export class RowChanges {
     );
   }
 
-  /** Conditions that what the columns refer to is there. */
-  #references(columns: readonly ColumnValue[], from: number): string[] {
-    return columns.flatMap(({ refersTo }, index) =>
-      refersTo
-        ? [`exists (select 1 from ${refersTo.table} as r where r.${refersTo.key} = ${this.#value(columns, index, from)})`]
-        : [],
-    );
+  /** Conditions that what the columns refer to is there, and is seen by the caller. `before` counts the parameters in front of theirs. */
+  #references(columns: readonly ColumnValue[], from: number, seen: SeenReferences, before: number): ConditionText {
+    const params: unknown[] = [];
+    const conditions = columns.flatMap(({ column, refersTo }, index) => {
+      if (!refersTo) return [];
+      const key = this.#value(columns, index, from);
+      const rows = seen.get(column);
+      if (!rows) return [`exists (select 1 from ${refersTo.table} as r where r.${refersTo.key} = ${key})`];
+      const isSeen = isSeenText(rows, key, before + params.length, this.#dialect);
+      params.push(...isSeen.params);
+      return [isSeen.sql];
+    });
+    return { conditions, params };
   }
 
   /** A parameter that is used more than once, or stands where no column says its type, has to say it itself. */

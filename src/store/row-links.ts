@@ -5,11 +5,15 @@ import type { Step, Writer } from '../database/writer.ts';
 import { type Dialect, dialectOf } from '../dialect/dialect.ts';
 import { type Identifier, keyOf } from '../model/identifier.ts';
 import { type Pivot, pivotOf } from '../query/rows/association.ts';
-import { statementOf } from '../query/rows/bound-statement.ts';
+import { noText, type QueryText, statementOf } from '../query/rows/bound-statement.ts';
 import type { CompiledRead, Reading } from '../query/rows/compiled-read.ts';
 import { rootTableAlias } from '../query/rows/row-plan.ts';
 import { columnOf, tableOf } from '../query/rows/table-name.ts';
+import { isSeenText, type SeenRows } from '../query/rows/visibility-columns.ts';
 import type { Condition, RowChanges } from './row-changes.ts';
+
+/** Those of the owner and of the item, as parameters. */
+type Keys = readonly [unknown, unknown];
 
 /** The pivot table of an association in which adding and removing is nothing but rows of it; null if there is more to it. */
 export function pivotFor(mapper: Mapper, meta: EntityMetadata, property: EntityProperty): Pivot | null {
@@ -62,18 +66,26 @@ export class RowLinks {
     item: Identifier,
     condition: Condition,
     reading: Reading,
+    seen: readonly SeenRows[] | 'all',
   ): Promise<unknown[] | undefined> {
     const { sql, values } = this.#dialect;
     const keys = [values.bindable(owner), values.bindable(item)] as const;
     const steps = sql.changesWithin
-      ? this.#inOne(what, keys, condition, reading)
-      : this.#inSteps(what, keys, condition, item, reading);
+      ? this.#inOne(what, keys, this.#ownerText(condition, seen), reading)
+      : this.#inSteps(what, keys, this.#ownerText(condition, seen), this.#items.byKey(item, reading));
     return (await this.#writer.change(steps))[0];
   }
 
+  /** Selects the owner, if the caller sees the item. The keys of both are the first parameters. */
+  #ownerText(condition: Condition, seen: readonly SeenRows[] | 'all'): QueryText {
+    const item = this.#dialect.sql.parameter(2);
+    return this.#owners.selecting(condition, 2, (before) =>
+      seen === 'all' ? noText : isSeenText(seen, item, before, this.#dialect),
+    );
+  }
+
   /** One statement: what it changes is a part of it, as is the lock. */
-  #inOne(what: 'add' | 'remove', keys: readonly [unknown, unknown], condition: Condition, reading: Reading): Step[] {
-    const { params, sql } = this.#owners.selecting(condition, keys.length);
+  #inOne(what: 'add' | 'remove', keys: Keys, { params, sql }: QueryText, reading: Reading): Step[] {
     const item = this.#dialect.sql.parameter(2);
     const isItem = [`${rootTableAlias}.${this.#itemKey} = ${item}`, 'exists (select 1 from _owner)'];
     const shown = this.#items.reading(isItem, keys.length + params.length, reading);
@@ -82,20 +94,13 @@ export class RowLinks {
   }
 
   /** The owner is looked for before the change: a restriction to what is linked may leave it out afterwards. */
-  #inSteps(
-    what: 'add' | 'remove',
-    [owner, item]: readonly [unknown, unknown],
-    condition: Condition,
-    shown: Identifier,
-    reading: Reading,
-  ): Step[] {
-    const { params, sql } = this.#owners.selecting(condition, 1);
+  #inSteps(what: 'add' | 'remove', keys: Keys, { params, sql }: QueryText, reading: Step): Step[] {
     const { parameter } = this.#dialect.sql;
     const change = `with _owner as (select ${parameter(1)} as key) ${this.#changeText(what, parameter(2))} returning 1`;
     return [
-      { statement: statementOf(sql), parameters: [owner, ...params] },
-      { statement: statementOf(change), parameters: [owner, item], mayBeEmpty: true },
-      this.#items.byKey(shown, reading),
+      { statement: statementOf(sql), parameters: [...keys, ...params] },
+      { statement: statementOf(change), parameters: keys, mayBeEmpty: true },
+      reading,
     ];
   }
 

@@ -10,9 +10,10 @@ import { dialectOf } from '../dialect/dialect.ts';
 import type { Problem } from '../errors.ts';
 import { statementOf } from '../query/rows/bound-statement.ts';
 import { RowChanged } from '../query/rows/row-version.ts';
+import type { SeenRows } from '../query/rows/visibility-columns.ts';
 import type { Admission } from './port.ts';
 import { stateOf } from './request-state.ts';
-import { type Condition, RowChanges } from './row-changes.ts';
+import { type Condition, RowChanges, type SeenReferences } from './row-changes.ts';
 import type { Check, RowCode } from './row-code.ts';
 import type { FoundRow, RowStore } from './row-store.ts';
 
@@ -47,7 +48,8 @@ export class RowWrites {
     const { code, rows } = this.#options;
     const columns = plain.read(request.body, true, code === null);
     if (!columns) return notPlain;
-    const refusal = await this.#refusedReference(request, columns);
+    const seen = await this.#seenReferences(request, columns);
+    const refusal = seen ? null : await this.#refusedReference(request, columns);
     if (refusal) throw refusal;
     const referred = code && (await code.referred(request, columns));
     if (code && !referred) return notPlain;
@@ -55,9 +57,9 @@ export class RowWrites {
     if (gone) throw gone;
     const all = code && referred ? await code.created(request, columns, referred, check) : columns;
     const reading = await rows.readingWithin(request, [this.changes.table]);
-    const row = await this.#written(this.changes.insert(all, reading));
+    const row = await this.#written(this.changes.insert(all, reading, seen ?? new Map()));
     if (row) return rows.foundRow(request, row, reading);
-    throw (await this.#missingReference(columns)) ?? new RowChanged();
+    throw (await this.#missingReference(request, columns)) ?? new RowChanged();
   }
 
   /** Null: there is no such row for the caller. */
@@ -70,7 +72,8 @@ export class RowWrites {
     const { code, rows } = this.#options;
     const columns = plain.read(request.body, false);
     if (!columns) return notPlain;
-    const refusal = await this.#refusedReference(request, columns);
+    const seen = await this.#seenReferences(request, columns);
+    const refusal = seen ? null : await this.#refusedReference(request, columns);
     if (refusal) {
       if (await this.isThere(request, admission)) throw refusal;
       return null;
@@ -82,9 +85,10 @@ export class RowWrites {
     const entity = admission.found?.entity;
     const all = code && referred && entity ? await code.changed(request, entity, columns, referred, check) : columns;
     const reading = await rows.readingWithin(request, [this.changes.table]);
-    const row = await this.#written(this.changes.update(admission.key, all, this.condition(request, admission), reading));
+    const condition = this.condition(request, admission);
+    const row = await this.#written(this.changes.update(admission.key, all, condition, reading, seen ?? new Map()));
     if (row) return rows.foundRow(request, row, reading);
-    const reference = await this.#missingReference(columns);
+    const reference = await this.#missingReference(request, columns);
     if (!(await this.isThere(request, admission))) return null;
     throw reference ?? new RowChanged();
   }
@@ -107,10 +111,22 @@ export class RowWrites {
     return (await this.#options.rows.find(request, key, restriction)) !== null;
   }
 
+  /** What the statement itself has to ask of references; null if these must be checked before, as code is shown what they refer to. */
+  async #seenReferences(request: ApiRequest, columns: readonly ColumnValue[]): Promise<SeenReferences | null> {
+    if (this.#options.code) return null;
+    const seen = new Map<string, readonly SeenRows[]>();
+    for (const { column, refersTo } of columns) {
+      const rows = refersTo ? await refersTo.references.rows(request) : 'all';
+      if (rows === null) return null;
+      if (rows !== 'all') seen.set(column, rows);
+    }
+    return seen;
+  }
+
   /** Why the caller may not refer to a row that the body refers to; null if they may refer to all. */
   async #refusedReference(request: ApiRequest, columns: readonly ColumnValue[]): Promise<Problem | null> {
     for (const { refersTo } of columns) {
-      if (!refersTo || (await refersTo.mayRefer(request, refersTo.id))) continue;
+      if (!refersTo || (await refersTo.references.may(request, refersTo.id))) continue;
       return this.#options.associations.refusal({ missing: true }, refersTo.field.targets, refersTo.field.name);
     }
     return null;
@@ -122,7 +138,10 @@ export class RowWrites {
     return gone ? this.#options.associations.refusal({ missing: true }, gone.field.targets, gone.field.name) : null;
   }
 
-  async #missingReference(columns: readonly ColumnValue[]): Promise<Problem | null> {
+  /** Why a statement found nothing to refer to; null if it did. */
+  async #missingReference(request: ApiRequest, columns: readonly ColumnValue[]): Promise<Problem | null> {
+    const refusal = await this.#refusedReference(request, columns);
+    if (refusal) return refusal;
     const { associations, executor, mapper } = this.#options;
     const { sql, values } = dialectOf(mapper);
     for (const { refersTo } of columns) {

@@ -1,6 +1,6 @@
 import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
 import { accessorsFor } from '../../change/accessors.ts';
-import { defaultsOf, type MayRefer, PlainBody } from '../../change/plain-body.ts';
+import { defaultsOf, PlainBody, type References } from '../../change/plain-body.ts';
 import type { Cursors } from '../../database/cursor.ts';
 import type { Executor } from '../../database/executor.ts';
 import type { Writer } from '../../database/writer.ts';
@@ -96,8 +96,8 @@ export function planLink(
   if (work) return inEntities(work);
   const target = property.targetMeta as EntityMetadata;
   const named = association?.types.map(({ value }) => mapper.getMetadata().get(value as never).class) ?? [];
-  const mayRefer = referenceCheck(api, property.name as string, target);
-  if (!mayRefer || named.some((type) => type !== target.class)) return inEntities('its items need more than a key');
+  const references = referencesTo(api, property.name as string, target);
+  if (!references || named.some((type) => type !== target.class)) return inEntities('its items need more than a key');
   const items = responseRead(api, target, planning.executor);
   const owners = responseRead(api, meta, planning.executor);
   const checked = checkedRead(api, meta, hasCode || api.guardOf(name, method).readsSubject, planning.executor);
@@ -113,7 +113,7 @@ export function planLink(
   const common = { mapper, meta, property, pivot, executor, writer, owners: writes.changes, entities };
   const linking: RowLinking = {
     target,
-    mayRefer,
+    references,
     parseId: identifierParser(target, mapper.driver.getPlatform(), 'json'),
     links: given
       ? new MethodLinks({ ...common, shownOwners, shownItems, items: given, plain: plainBody(api) })
@@ -181,14 +181,20 @@ function plainBody(api: ApiRuntime): PlainBody {
   return new PlainBody(
     framework.mapper,
     framework.deserializer().planFor(meta),
-    ({ property, targets }) => referenceCheck(api, property, targets[0] as EntityMetadata),
+    ({ property, targets }) => referencesTo(api, property, targets[0] as EntityMetadata),
     (target) => framework.visibility.isOpen(target),
   );
 }
 
-/** Whether a caller may put rows of the target into an association; null if that needs more than a key. */
-function referenceCheck({ framework, meta }: ApiRuntime, property: string, target: EntityMetadata): MayRefer | null {
+/** Who may put rows of the target into an association; null if that needs more than a key. */
+function referencesTo({ framework, meta }: ApiRuntime, property: string, target: EntityMetadata): References | null {
   if (framework.associations.denormalizes(meta, property) || canHideRows(target)) return null;
-  if (framework.visibility.isOpen(target)) return () => true;
-  return (request, id) => framework.visibilityOf(request).sees(target, id);
+  if (framework.visibility.isOpen(target)) return { may: () => true, rows: () => 'all' };
+  return {
+    may: (request, id) => framework.visibilityOf(request).sees(target, id),
+    rows: async (request) => {
+      const seen = await framework.visibilityOf(request).seenClasses([target]);
+      return seen && (seen[0] ?? 'all');
+    },
+  };
 }

@@ -18,6 +18,17 @@ export interface SeenRows {
 /** What a caller sees of each limited class of a plan: the rows of any of these, or all rows (null). */
 export type SeenClasses = readonly (readonly SeenRows[] | null)[];
 
+/** The condition that a parameter is the key of a row that a caller sees. `before` is the number of parameters in front of the condition's. */
+export function isSeenText(seen: readonly SeenRows[], key: string, before: number, dialect: Dialect): QueryText {
+  const params: unknown[] = [];
+  const texts = seen.map(({ condition, from, key: column }) => {
+    const sql = numberedText(condition, dialect, before + params.length);
+    params.push(...condition.params);
+    return `exists (select 1 from ${from} where ${column} = ${key}${sql === '' ? '' : ` and ${sql}`})`;
+  });
+  return { sql: texts.length === 0 ? '1 = 0' : `(${texts.join(' or ')})`, params };
+}
+
 /** Where in a row the key of something stands that is embedded only where it is seen. */
 export interface VisibilityPoint {
   readonly key: number;
