@@ -255,6 +255,19 @@ describe.each(databases)('a controller that restricts compiled reads on %s', (da
     );
   });
 
+  test.each(['name', 'NAME', database === 'sqlite' ? '`name`' : '"name"'])(
+    'takes a raw condition on a column that joined tables have as well: %s',
+    async (column) => {
+      current = (query) => query.where(raw(`${column} <> ?`, ['b']));
+      const urls = ['/person.json', '/person.json?page=2&items_per_page=2', '/person/1.json', '/person/2.json', '/note.json'];
+      for (const url of urls) {
+        const expected = await plain.app.inject({ url });
+        const given = await compiled.app.inject({ url });
+        expect([url, given.statusCode, given.body]).toEqual([url, url === '/person/2.json' ? 404 : 200, expected.body]);
+      }
+    },
+  );
+
   /** Those that are a condition on the rows of the class decide within the statement that reads what embeds them. */
   const withinStatement = [...conditions, 'a null', 'an enum', 'one or the other', 'raw with bytes', 'a subquery'];
 

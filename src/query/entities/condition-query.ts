@@ -1,8 +1,9 @@
-import { type EntityMetadata, QueryFlag } from '@mikro-orm/core';
+import { type EntityMetadata, type EntityProperty, QueryFlag } from '@mikro-orm/core';
 import { LruCache } from '../../database/lru-cache.ts';
 import { keyOf } from '../../model/identifier.ts';
 import { noText, type QueryText } from '../rows/bound-statement.ts';
 import { builtQuery, deferredShape, type Shape } from './deferred-query.ts';
+import { isToOne } from './filters.ts';
 import { type AnyQueryBuilder, isPlain, rootAlias } from './restriction.ts';
 
 /** The clauses of a query, as MikroORM's own builder keeps them before it joins them to a text. */
@@ -90,6 +91,22 @@ function writtenCondition(query: AnyQueryBuilder, meta: EntityMetadata, isOfRowA
   if ((joins?.length ?? 0) > 0 || (ctes?.length ?? 0) > 0) return null;
   const text = where && where.sql !== '' ? { sql: `(${where.sql})`, params: where.params } : noText;
   return { ...text, isOfRowAlone };
+}
+
+/** For each model, what finds its columns without an alias; null if a statement that reads its rows joins nothing. */
+const bareColumns = new WeakMap<EntityMetadata, RegExp | null>();
+
+/** Whether SQL of the application may name a column without its table, which another table that is joined can have as well. */
+export function hasBareColumn(sql: string, meta: EntityMetadata): boolean {
+  let bare = bareColumns.get(meta);
+  if (bare === undefined) {
+    const names = meta.props.flatMap(({ fieldNames }) => fieldNames ?? []).map((name) => name.replace(/[^\w]/g, '\\$&'));
+    const any = `(?:${names.join('|')})`;
+    const joins = (meta.relations as EntityProperty[]).some((property) => isToOne(property));
+    bare = joins ? new RegExp(`(?<![\\w."\`])${any}(?!\\w)|(?<!\\.)["\`]${any}["\`](?!\\.)`, 'i') : null;
+    bareColumns.set(meta, bare);
+  }
+  return bare?.test(sql) ?? false;
 }
 
 /** Null if more than keys and simple values takes part. */

@@ -12,7 +12,7 @@ import { type Counted, noEdges, type PageEdges } from '../../response/collection
 import type { CsvColumn } from '../../serialization/csv.ts';
 import { compileCsvRowWriter } from '../../serialization/csv-row-writer.ts';
 import type { RowWriter } from '../../serialization/row-writer.ts';
-import { conditionOf } from '../entities/condition-query.ts';
+import { conditionOf, hasBareColumn } from '../entities/condition-query.ts';
 import { isFiltered } from '../entities/filters.ts';
 import type { PageQueries } from '../entities/key-query.ts';
 import type { AnyQueryBuilder } from '../entities/restriction.ts';
@@ -358,7 +358,8 @@ export class CompiledRead {
 
   #boundCondition(query: AnyQueryBuilder): QueryText | null {
     const condition = conditionOf(query, this.#meta);
-    return condition && parametrized(condition, this.#dialect);
+    if (!condition || (!condition.isOfRowAlone && hasBareColumn(condition.sql, this.#meta))) return null;
+    return parametrized(condition, this.#dialect);
   }
 
   /** A query of the mapper's with its parameters apart, so that its text is the same for every request. */
