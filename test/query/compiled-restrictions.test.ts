@@ -96,6 +96,14 @@ const restrictions: Record<string, Restriction> = {
   'a condition and an order in one': (query) => query.where({ age: { $gt: 1 } }).orderBy({ name: 'desc' }),
   'conditions one after the other': (query) => query.andWhere({ age: { $gt: 1 } }).andWhere({ center: { $ne: null } }),
   'nobody at all': (query) => query.where({ id: [] }),
+  'another query that it is part of': (query) => {
+    const keys = query.where({ age: { $gt: 1 } }).select('id');
+    return query.clone().where({ id: { $in: keys } }).andWhere({ active: true });
+  },
+  'another query of its model that it is part of': (query) => {
+    const keys = query.where({ age: { $gt: 1 } }).select('id');
+    return query.em.createQueryBuilder(query.mainAlias.meta.class, 'e').where({ id: { $in: keys } });
+  },
   'another query': (query) => query.clone().where({ name: 'b' }),
   'a subquery': (query, database) =>
     query.where({ id: { $in: raw(`select ${database === 'sqlite' ? '`id`' : '"id"'} from person where age > ?`, [1]) } }),
