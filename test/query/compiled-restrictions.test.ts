@@ -98,7 +98,10 @@ const restrictions: Record<string, Restriction> = {
   'nobody at all': (query) => query.where({ id: [] }),
   'another query that it is part of': (query) => {
     const keys = query.where({ age: { $gt: 1 } }).select('id');
-    return query.clone().where({ id: { $in: keys } }).andWhere({ active: true });
+    return query
+      .clone()
+      .where({ id: { $in: keys } })
+      .andWhere({ active: true });
   },
   'another query of its model that it is part of': (query) => {
     const keys = query.where({ age: { $gt: 1 } }).select('id');

@@ -3,7 +3,7 @@ import type { Mapper, RequestEntityManager } from '../../database/mapper.ts';
 import type { ApiDeclaration } from '../../declaration/types.ts';
 import { metaOf } from '../../model/hierarchy.ts';
 import { keyOf } from '../../model/identifier.ts';
-import { conditionOf } from '../entities/condition-query.ts';
+import { conditionOf, hasBareColumn } from '../entities/condition-query.ts';
 import { isFiltered, isFixedCondition } from '../entities/filters.ts';
 import { type AnyQueryBuilder, isPlain, rootAlias } from '../entities/restriction.ts';
 
@@ -46,7 +46,8 @@ export async function rootFilterOf(mapper: Mapper, meta: EntityMetadata): Promis
   const platform = mapper.driver.getPlatform();
   const quote = (name: string) => platform.quoteIdentifier(name).toString();
   const own = conditionOf(query.clone() as AnyQueryBuilder, meta);
-  if (own) return { kind: 'fixed', conditions: own.sql === '' ? [] : [platform.formatQuery(own.sql, own.params)] };
+  if (own && (own.isOfRowAlone || !hasBareColumn(own.sql, meta)))
+    return { kind: 'fixed', conditions: own.sql === '' ? [] : [platform.formatQuery(own.sql, own.params)] };
   // of a query that joins others, the condition is that its keys are selected
   const { sql, params } = (query.select(keyOf(meta).name as never) as unknown as AnyQueryBuilder).toQuery();
   const key = `${quote(rootAlias)}.${quote(keyOf(meta).fieldNames[0] as string)}`;
