@@ -113,6 +113,10 @@ class Team extends schema.class {
         players.add(player);
         return undefined;
       }
+      case 'telling':
+        players.add(player);
+        this.size = JSON.stringify(this).length > 0 ? 3 : 0;
+        return undefined;
       case 'sponsored': {
         players.add(player);
         return this.club as unknown as object;
@@ -345,6 +349,13 @@ describe.each(databases)('methods that add and remove, on %s', (kind) => {
     const response = await send('POST', team, 3);
     expect(response.json).toEqual({ id: 1, name: expect.any(String) });
     expect(await playersOf(team)).toEqual([3]);
+  });
+
+  test('may write themselves out', async () => {
+    await app.application.mapper.em.fork().nativeUpdate(Player, { id: [1, 2, 3] }, { club: 1 } as never);
+    const team = await noted('telling', 1, 2);
+    expect((await send('POST', team, 3)).status).toBe(200);
+    expect(await shown(team)).toMatchObject({ size: 3, players: [{ id: 1 }, { id: 2 }, { id: 3 }] });
   });
 
   test('may make what the owner refers to', async () => {

@@ -271,6 +271,8 @@ export function compileReference(meta: EntityMetadata): (key: unknown, context: 
         return wrapped;
       wrapped.__managed = true;
       wrapped.__em = em;
+      // without that it would be taken for a new row
+      wrapped.__originalEntityData = { [key.name]: (this as Record<string, unknown>)[key.name as string] };
       em.getUnitOfWork().getIdentityMap().store(this);
       return wrapped;
     },
@@ -282,6 +284,7 @@ interface Wrapped {
   __initialized: boolean;
   __managed: boolean;
   __em: unknown;
+  __originalEntityData: object;
 }
 
 /** Finds how a column's value becomes what MikroORM would have put into an entity; `sql` is the column as it is selected. */
