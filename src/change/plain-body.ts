@@ -103,7 +103,9 @@ export class PlainBody {
   /** The column of a property that is set to a value by code; null if it takes more than a statement. */
   columnOf(property: string, value: unknown): ColumnValue | null {
     const stored = this.#stored.get(property);
-    return stored ? { ...stored, value: stored.store(value), refersTo: null, property: null } : null;
+    const column = stored?.store(value);
+    // an entity that code has made has no key yet
+    return stored && column !== undefined ? { ...stored, value: column, refersTo: null, property: null } : null;
   }
 
   /** The columns that a body sets, or null where it is more than a plain one. A new row gets its defaults, unless code makes them. */

@@ -94,7 +94,12 @@ class Transfer {
   async set(entity: Record<string, unknown>, property: EntityProperty, value: unknown): Promise<void> {
     const name = property.name as string;
     if (value instanceof Collection) await this.#setItems(entity[name] as Collection<object>, value as Collection<object>);
-    else entity[name] = await this.#valueOf(value);
+    else {
+      entity[name] = await this.#valueOf(value);
+      // an entity that was made of the object may have been made after the change
+      const stored = helper(entity).__originalEntityData as Record<string, unknown> | undefined;
+      if (stored) delete stored[name];
+    }
   }
 
   async #setItems(collection: Collection<object>, wanted: Collection<object>): Promise<void> {

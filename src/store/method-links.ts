@@ -1,4 +1,4 @@
-import { Collection, type EntityMetadata, type EntityProperty } from '@mikro-orm/core';
+import { type Collection, type EntityMetadata, type EntityProperty, Reference, Utils } from '@mikro-orm/core';
 import type { ApiRequest } from '../access/user.ts';
 import type { AddedOrRemoved } from '../change/add-remove.ts';
 import { valueProblem } from '../change/conflict.ts';
@@ -11,7 +11,7 @@ import { type Identifier, keyOf } from '../model/identifier.ts';
 import type { Pivot } from '../query/rows/association.ts';
 import { statementOf } from '../query/rows/bound-statement.ts';
 import type { CompiledRead, Reading } from '../query/rows/compiled-read.ts';
-import type { InstanceContext } from '../query/rows/instance.ts';
+import { InstanceCollection, type InstanceContext } from '../query/rows/instance.ts';
 import { rootTableAlias } from '../query/rows/row-plan.ts';
 import { RowChanged } from '../query/rows/row-version.ts';
 import { columnOf, tableOf } from '../query/rows/table-name.ts';
@@ -81,15 +81,15 @@ export class MethodLinks {
     const context: InstanceContext = { em: () => state.em };
     const members = memberRows.map((row) => this.#watched(row, context));
     const item = members.find(({ key }) => String(key) === String(id)) ?? this.#watched(itemRow, context);
-    const collection = new Collection<object>(owner as never, members.map(({ instance }) => instance) as never, true);
-    collection.property = property as never;
+    const instances = members.map(({ instance }) => instance);
+    const collection = new InstanceCollection(meta, owner, property, instances);
     (owner as Record<string, unknown>)[property.name] = collection;
     const effects = new InstanceEffects();
     effects.watch([{ instance: owner, meta, key: admission.key }, item, ...members]);
     const { changed, returned } = await apply(owner, item.instance);
     // code may have changed what it, or a voter before it, has loaded
     const written = changed && state.managedEntities === 0 ? this.#columnsOf(effects, owner) : null;
-    const shown = returned === owner ? 'owner' : effects.find(returned);
+    const shown = returned === owner ? 'owner' : [item, ...members].find(({ instance }) => instance === returned);
     if (!changed) return this.#read(request, item.key);
     if (!written || !shown) return this.#transfer(request, admission, effects, members, returned);
     const before = members.map(({ key }) => key);
@@ -109,8 +109,7 @@ export class MethodLinks {
     const other = property.inversedBy ?? property.mappedBy;
     const target = property.targetMeta as EntityMetadata;
     if (other) {
-      const collection = new Collection<object>(instance as never, undefined, false);
-      collection.property = target.properties[other as never] as never;
+      const collection = new InstanceCollection(target, instance, target.properties[other as never] as EntityProperty);
       Object.defineProperty(instance, other, { value: collection, writable: true, enumerable: false, configurable: true });
     }
     return { instance, meta: target, key: (instance as Record<string, unknown>)[keyOf(target).name as string] as Identifier };
@@ -120,7 +119,12 @@ export class MethodLinks {
   #columnsOf(effects: InstanceEffects, owner: object): ColumnValue[] | null {
     const { plain, property } = this.#options;
     const names = effects.changesOf(owner).filter((name) => name !== property.name);
-    const columns = names.map((name) => plain.columnOf(name, (owner as Record<string, unknown>)[name]));
+    const columns = names.map((name) => {
+      const value = (owner as Record<string, unknown>)[name];
+      const referred = Reference.isReference(value) ? (value.unwrap() as object) : value;
+      // what code has made is not there yet
+      return Utils.isEntity(referred) && !effects.find(referred) ? null : plain.columnOf(name, value);
+    });
     if (columns.includes(null) || effects.isMore(owner, [property.name as string, ...names])) return null;
     return columns as ColumnValue[];
   }
@@ -245,8 +249,10 @@ export class MethodLinks {
     const { entities, mapper, property } = this.#options;
     const linked = await entities.change(request, admission, async (entity) => {
       const { em } = stateOf(request, mapper);
-      await em.populate([entity], [property.name] as never, { refresh: true } as never);
-      const held = ((entity as Record<string, unknown>)[property.name] as Collection<object>).getIdentifiers() as unknown[];
+      const collection = (entity as Record<string, unknown>)[property.name] as Collection<object>;
+      // code may have changed items that it has loaded, which a refresh would undo
+      await em.populate([entity], [property.name] as never, { refresh: collection.isInitialized() } as never);
+      const held = collection.getIdentifiers() as unknown[];
       const isSame =
         held.length === members.length && members.every(({ key }) => held.some((each) => String(each) === String(key)));
       if (!isSame) throw new RowChanged();

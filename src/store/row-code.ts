@@ -1,7 +1,8 @@
-import { type EntityMetadata, type EntityProperty, isRaw, Reference, ReferenceKind } from '@mikro-orm/core';
+import { type EntityMetadata, type EntityProperty, helper, isRaw, Reference, ReferenceKind } from '@mikro-orm/core';
 import type { ApiRequest } from '../access/user.ts';
 import type { ColumnValue, PlainBody } from '../change/plain-body.ts';
 import type { Mapper } from '../database/mapper.ts';
+import { keyOf } from '../model/identifier.ts';
 import { compileNew, type InstanceContext, NoInstance } from '../query/rows/instance.ts';
 import type { SubjectReads } from '../query/visibility/subject-reads.ts';
 import { InstanceEffects } from './instance-effects.ts';
@@ -69,7 +70,7 @@ export class RowCode {
     this.#set(instance, columns, referred, context);
     const properties = this.#meta.props as EntityProperty[];
     for (const property of properties) if (property.kind === ReferenceKind.SCALAR) this.#makeValue(instance, property, context);
-    const further = await this.#checked(instance, check);
+    const further = await this.#checked(request, instance, check);
     // MikroORM makes references only when it writes
     for (const property of properties)
       if (property.kind === ReferenceKind.MANY_TO_ONE) this.#makeValue(instance, property, context);
@@ -91,7 +92,7 @@ export class RowCode {
   ): Promise<ColumnValue[]> {
     const instance = entity as Record<string, unknown>;
     this.#set(instance, columns, referred, this.#contextOf(request));
-    return this.#merged(columns, await this.#checked(instance, check), instance);
+    return this.#merged(columns, await this.#checked(request, instance, check), instance);
   }
 
   #contextOf(request: ApiRequest): InstanceContext {
@@ -116,14 +117,26 @@ export class RowCode {
   }
 
   /** Runs the rules, and gives the properties that they have changed. */
-  async #checked(instance: Record<string, unknown>, check: Check): Promise<string[]> {
+  async #checked(request: ApiRequest, instance: Record<string, unknown>, check: Check): Promise<string[]> {
     const effects = new InstanceEffects();
     effects.watch([{ instance, meta: this.#meta, key: '' }]);
     await check(instance);
     const changed = effects.changesOf(instance);
-    if (effects.isMore(instance, changed))
-      throw new Error(`the rules of ${this.#meta.className} changed an entity that it refers to, which only a hook can change`);
+    if (effects.isMore(instance, changed) || this.#changedEntities(request, instance))
+      throw new Error(`the rules of ${this.#meta.className} changed another entity, which only a hook can change`);
     return changed;
+  }
+
+  /** Whether rules have changed entities that they have loaded, other than the one of the instance itself, which is only read. */
+  #changedEntities(request: ApiRequest, instance: Record<string, unknown>): boolean {
+    const state = stateOf(request, this.#mapper);
+    if (state.managedEntities === 0) return false;
+    const uow = state.em.getUnitOfWork();
+    uow.computeChangeSets();
+    const key = instance[keyOf(this.#meta).name as string];
+    const isOwn = (entity: object) => helper(entity).__meta === this.#meta && helper(entity).getPrimaryKey() === key;
+    const others = uow.getChangeSets().filter(({ entity }) => !isOwn(entity as object));
+    return others.length > 0 || uow.getRemoveStack().size > 0 || uow.getCollectionUpdates().length > 0;
   }
 
   /** Columns that code has set take the place of those of the body. */

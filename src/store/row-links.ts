@@ -70,17 +70,21 @@ export class RowLinks {
   ): Promise<unknown[] | undefined> {
     const { sql, values } = this.#dialect;
     const keys = [values.bindable(owner), values.bindable(item)] as const;
-    const steps = sql.changesWithin
-      ? this.#inOne(what, keys, this.#ownerText(condition, seen), reading)
-      : this.#inSteps(what, keys, this.#ownerText(condition, seen), this.#items.byKey(item, reading));
+    if (sql.changesWithin)
+      return (await this.#writer.change(this.#inOne(what, keys, this.#ownerText(condition, seen, 2), reading)))[0];
+    // a statement takes no parameter that it has no use for
+    const used = seen === 'all' ? 1 : 2;
+    const { params, sql: text } = this.#ownerText(condition, seen, used);
+    const owning: Step = { statement: statementOf(text), parameters: [...keys.slice(0, used), ...params] };
+    const steps = this.#inSteps(what, keys, owning, this.#items.byKey(item, reading));
     return (await this.#writer.change(steps))[0];
   }
 
-  /** Selects the owner, if the caller sees the item. The keys of both are the first parameters. */
-  #ownerText(condition: Condition, seen: readonly SeenRows[] | 'all'): QueryText {
+  /** Selects the owner, if the caller sees the item. Their keys are the first parameters; `before` says how many of them there are. */
+  #ownerText(condition: Condition, seen: readonly SeenRows[] | 'all', before: number): QueryText {
     const item = this.#dialect.sql.parameter(2);
-    return this.#owners.selecting(condition, 2, (before) =>
-      seen === 'all' ? noText : isSeenText(seen, item, before, this.#dialect),
+    return this.#owners.selecting(condition, before, (next) =>
+      seen === 'all' ? noText : isSeenText(seen, item, next, this.#dialect),
     );
   }
 
@@ -94,14 +98,10 @@ export class RowLinks {
   }
 
   /** The owner is looked for before the change: a restriction to what is linked may leave it out afterwards. */
-  #inSteps(what: 'add' | 'remove', keys: Keys, { params, sql }: QueryText, reading: Step): Step[] {
+  #inSteps(what: 'add' | 'remove', keys: Keys, owning: Step, reading: Step): Step[] {
     const { parameter } = this.#dialect.sql;
     const change = `with _owner as (select ${parameter(1)} as key) ${this.#changeText(what, parameter(2))} returning 1`;
-    return [
-      { statement: statementOf(sql), parameters: [...keys, ...params] },
-      { statement: statementOf(change), parameters: keys, mayBeEmpty: true },
-      reading,
-    ];
+    return [owning, { statement: statementOf(change), parameters: keys, mayBeEmpty: true }, reading];
   }
 
   #changeText(what: 'add' | 'remove', item: string): string {

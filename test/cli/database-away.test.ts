@@ -82,7 +82,7 @@ test('a server that is asked to stop while it waits for its database ends with 0
 
 test('a database that no waiting will bring is a failure', async () => {
   const database = await freshDatabase('postgresql');
-  await database.drop();
+  await database.destroy();
   const config = `app_main: { database: { url: '${database.url}' } }`;
   const { code, err } = await run(['serve', smallApplication({ 'config/database.yaml': config }), '--port', '0']);
   expect(code).toBe(1);

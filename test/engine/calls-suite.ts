@@ -194,7 +194,7 @@ const cases: Case[] = [
   { title: 'single POST action that a voter denies', method: 'POST', path: one('touch'), status: 403, json: {}, headers: deny('CHANGE'), once: ['customizeQuery', 'voter CHANGE'], never: afterAccess },
   { title: 'single POST action with a stale tag', method: 'POST', path: one('touch'), status: 412, json: {}, tag: 'stale', once: loading, ...isVersioned },
   { title: 'single POST action that throws', method: 'POST', path: one('touch'), status: 400, json: {}, headers: { 'x-handler': 'throw' }, once: [...loading, 'voter CHANGE', 'handler'] },
-  { title: 'single POST action that returns violations', method: 'POST', path: one('touch'), status: 200, json: {}, unchanged: true, unkept: true, headers: { 'x-handler': 'status' }, once: [...loading, 'voter CHANGE', 'handler'] },
+  { title: 'single POST action that returns violations', method: 'POST', path: one('touch'), status: 422, json: {}, unchanged: true, unkept: true, headers: { 'x-handler': 'status' }, once: [...loading, 'voter CHANGE', 'handler'] },
   { title: 'collection action', method: 'POST', path: '/work.json', status: 200, json: {}, once: ['voter SEE', 'voter CHANGE', 'onPostCheckAccess', 'handler', 'onBeforeSerialize'], never: ['customizeQuery'], unchanged: true },
   { title: 'collection action that a voter denies', method: 'POST', path: '/work.json', status: 403, json: {}, headers: deny('CHANGE'), once: ['voter SEE', 'voter CHANGE'], never: afterAccess },
   { title: 'collection action with paginate', method: 'GET', path: '/mine.json', status: 200, once: ['voter SEE', 'onPostCheckAccess', 'handler', 'customizeQuery', ...embedded, 'onBeforeSerialize'] },

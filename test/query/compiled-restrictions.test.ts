@@ -96,6 +96,17 @@ const restrictions: Record<string, Restriction> = {
   'a condition and an order in one': (query) => query.where({ age: { $gt: 1 } }).orderBy({ name: 'desc' }),
   'conditions one after the other': (query) => query.andWhere({ age: { $gt: 1 } }).andWhere({ center: { $ne: null } }),
   'nobody at all': (query) => query.where({ id: [] }),
+  'another query that it is part of': (query) => {
+    const keys = query.where({ age: { $gt: 1 } }).select('id');
+    return query
+      .clone()
+      .where({ id: { $in: keys } })
+      .andWhere({ active: true });
+  },
+  'another query of its model that it is part of': (query) => {
+    const keys = query.where({ age: { $gt: 1 } }).select('id');
+    return query.em.createQueryBuilder(query.mainAlias.meta.class, 'e').where({ id: { $in: keys } });
+  },
   'another query': (query) => query.clone().where({ name: 'b' }),
   'a subquery': (query, database) =>
     query.where({ id: { $in: raw(`select ${database === 'sqlite' ? '`id`' : '"id"'} from person where age > ?`, [1]) } }),
@@ -254,6 +265,19 @@ describe.each(databases)('a controller that restricts compiled reads on %s', (da
       name.includes('fault') || (name.startsWith('a number that') && database === 'postgresql') ? [500] : [200, 404],
     );
   });
+
+  test.each(['name', 'NAME', database === 'sqlite' ? '`name`' : '"name"'])(
+    'takes a raw condition on a column that joined tables have as well: %s',
+    async (column) => {
+      current = (query) => query.where(raw(`${column} <> ?`, ['b']));
+      const urls = ['/person.json', '/person.json?page=2&items_per_page=2', '/person/1.json', '/person/2.json', '/note.json'];
+      for (const url of urls) {
+        const expected = await plain.app.inject({ url });
+        const given = await compiled.app.inject({ url });
+        expect([url, given.statusCode, given.body]).toEqual([url, url === '/person/2.json' ? 404 : 200, expected.body]);
+      }
+    },
+  );
 
   /** Those that are a condition on the rows of the class decide within the statement that reads what embeds them. */
   const withinStatement = [...conditions, 'a null', 'an enum', 'one or the other', 'raw with bytes', 'a subquery'];

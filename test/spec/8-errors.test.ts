@@ -697,7 +697,7 @@ describe('a database out of reach', () => {
     const database = await freshDatabase('postgresql');
     const app = await startApplication({ ...options, databaseUrl: database.url });
     try {
-      await database.drop();
+      await database.destroy();
       const { status, json } = await sendTo(app, 'GET', '/keeper.json');
       expect([status, json.code]).toEqual([503, 'database_unavailable']);
     } finally {

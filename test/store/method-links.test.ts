@@ -1,4 +1,4 @@
-import { type Collection, defineEntity, p } from '@mikro-orm/core';
+import { type Collection, defineEntity, p, wrap } from '@mikro-orm/core';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { startApplication, type TestApplication } from '../../src/testing.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
@@ -50,7 +50,7 @@ type PlayerRow = { id: number; since?: string | null };
 
 /** A team whose methods do more or less, as its mode says. */
 class Team extends schema.class {
-  addPlayer(player: PlayerRow): unknown {
+  async addPlayer(player: PlayerRow): Promise<unknown> {
     count('addPlayer');
     const players = this.players as unknown as Collection<PlayerRow>;
     switch (this.mode) {
@@ -74,6 +74,60 @@ class Team extends schema.class {
         players.add(player);
         // managed from here on
         return (this.notes as unknown as Collection<object>).loadItems().then(() => undefined);
+      }
+      case 'noting after a look': {
+        await (this.notes as unknown as Collection<object>).loadItems();
+        const note = new (Note.class as unknown as new () => { text: string; player: unknown })();
+        note.text = `added ${player.id}`;
+        note.player = player;
+        (this.notes as unknown as Collection<object>).add(note);
+        players.add(player);
+        return undefined;
+      }
+      case 'counting notes': {
+        this.size = 10;
+        players.add(player);
+        const notes = await (this.notes as unknown as Collection<object>).loadItems();
+        this.size += notes.length;
+        return undefined;
+      }
+      case 'rewriting': {
+        const notes = (await (this.notes as unknown as Collection<object>).loadItems()) as { player: PlayerRow; text: string }[];
+        for (const note of notes) note.text = 'rewritten';
+        const first = notes[0]?.player as PlayerRow;
+        await wrap(first).init();
+        first.since = 'rewritten';
+        players.add(player);
+        return undefined;
+      }
+      case 'replacing': {
+        const notes = (await (this.notes as unknown as Collection<object>).loadItems()) as { player: PlayerRow }[];
+        for (const note of notes) if (players.contains(note.player)) players.remove(note.player);
+        players.add(player);
+        return undefined;
+      }
+      case 'asking': {
+        await (player as unknown as { teams: Collection<object> }).teams.loadItems();
+        const found = await players.matching({ where: { id: 1 } });
+        this.size = found.length + (await players.loadCount());
+        players.add(player);
+        return undefined;
+      }
+      case 'telling':
+        players.add(player);
+        this.size = JSON.stringify(this).length > 0 ? 3 : 0;
+        return undefined;
+      case 'sponsored': {
+        players.add(player);
+        return this.club as unknown as object;
+      }
+      case 'founding': {
+        players.add(player);
+        const club = new (Club.class as unknown as new () => { id: number; name: string })();
+        club.id = 7;
+        club.name = 'founded';
+        this.club = club as never;
+        return undefined;
       }
       case 'renaming':
         players.add(player);
@@ -261,6 +315,71 @@ describe.each(databases)('methods that add and remove, on %s', (kind) => {
     const team = await teamOf('looking');
     for (const player of [1, 2]) expect((await send('POST', team, player)).status).toBe(200);
     expect(await shown(team)).toMatchObject({ players: [{ id: 1 }, { id: 2 }], sponsor: { id: 2 } });
+  });
+
+  const noted = async (mode: string, ...players: number[]) => {
+    const team = await teamOf(mode);
+    const em = app.application.mapper.em.fork();
+    for (const player of players) {
+      await em.insert(Note, { text: `about ${player}`, team, player } as never);
+      await em.execute(`insert into team_players (team_id, player_id) values (${team}, ${player})`);
+    }
+    calls.clear();
+    return team;
+  };
+
+  test('may load rows that refer to items, and make another', async () => {
+    const team = await noted('noting after a look', 1, 2);
+    expect((await send('POST', team, 3)).status).toBe(200);
+    calledOnce('addPlayer', 'validate');
+    const { notes, players } = await shown(team);
+    expect(players.map(({ id }: { id: number }) => id)).toEqual([1, 2, 3]);
+    expect(notes.map(({ text }: { text: string }) => text)).toEqual(['about 1', 'about 2', 'added 3']);
+  });
+
+  test('may set a column before they load something', async () => {
+    const team = await noted('counting notes', 1, 2);
+    expect((await send('POST', team, 3)).status).toBe(200);
+    expect(await shown(team)).toMatchObject({ size: 12, players: [{ id: 1 }, { id: 2 }, { id: 3 }] });
+  });
+
+  test('may change what they have loaded, be it an item of the association', async () => {
+    const team = await noted('rewriting', 4);
+    expect((await send('POST', team, 3)).status).toBe(200);
+    expect((await shown(team)).notes).toMatchObject([{ text: 'rewritten', player: { since: 'rewritten' } }]);
+    expect(await playersOf(team)).toEqual([3, 4]);
+  });
+
+  test('know an item that they have come to by another way', async () => {
+    const team = await noted('replacing', 1, 2);
+    expect((await send('POST', team, 3)).status).toBe(200);
+    expect(await playersOf(team)).toEqual([3]);
+  });
+
+  test('may ask the association and its other side for more', async () => {
+    const team = await noted('asking', 1, 2);
+    expect((await send('POST', team, 3)).status).toBe(200);
+    expect(await shown(team)).toMatchObject({ size: 3, players: [{ id: 1 }, { id: 2 }, { id: 3 }] });
+  });
+
+  test('respond with what they return, never with an item that has the same key', async () => {
+    const team = await noted('sponsored');
+    const response = await send('POST', team, 3);
+    expect(response.json).toEqual({ id: 1, name: expect.any(String) });
+    expect(await playersOf(team)).toEqual([3]);
+  });
+
+  test('may write themselves out', async () => {
+    await app.application.mapper.em.fork().nativeUpdate(Player, { id: [1, 2, 3] }, { club: 1 } as never);
+    const team = await noted('telling', 1, 2);
+    expect((await send('POST', team, 3)).status).toBe(200);
+    expect(await shown(team)).toMatchObject({ size: 3, players: [{ id: 1 }, { id: 2 }, { id: 3 }] });
+  });
+
+  test('may make what the owner refers to', async () => {
+    const team = await noted('founding');
+    expect((await send('POST', team, 3)).status).toBe(200);
+    expect(await shown(team)).toMatchObject({ club: { name: 'founded' }, players: [{ id: 3 }] });
   });
 
   test('may make further rows that refer to the owner and the item, and run once', async () => {

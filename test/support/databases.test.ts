@@ -15,7 +15,7 @@ test('a fresh SQLite database can be written, and leaves no file behind', async 
   expect(existsSync(file)).toBe(false);
 });
 
-test('a fresh PostgreSQL database is empty, apart from others, and gone once dropped', async () => {
+test('a fresh PostgreSQL database is empty, apart from others, and gone once destroyed', async () => {
   const [one, other] = await Promise.all([freshDatabase('postgresql'), freshDatabase('postgresql')]);
   const client = new Client({ connectionString: one.url });
   await client.connect();
@@ -28,8 +28,33 @@ test('a fresh PostgreSQL database is empty, apart from others, and gone once dro
   await second.end();
   expect(tables.rowCount).toBe(0);
 
-  await Promise.all([one.drop(), other.drop()]);
+  await Promise.all([one.destroy(), other.destroy()]);
   await expect(new Client({ connectionString: one.url }).connect()).rejects.toThrow(/does not exist/);
+});
+
+test('a PostgreSQL database that was dropped is empty for who is given it next', async () => {
+  const used = await freshDatabase('postgresql');
+  const client = new Client({ connectionString: used.url });
+  await client.connect();
+  const name = new URL(used.url).pathname.slice(1);
+  await client.query(`create schema other; create table other.a (id serial primary key); create table b (id int);
+    create type mood as enum ('low'); create function f() returns int language sql as 'select 1';
+    alter database ${name} set statement_timeout = 1`);
+  await client.end();
+  await used.drop();
+  for (let i = 0; i < 5; i++) {
+    const next = await freshDatabase('postgresql');
+    const second = new Client({ connectionString: next.url });
+    await second.connect();
+    const { rows } = await second.query(`
+      select nspname as name from pg_namespace where nspname !~ '^pg_' and nspname not in ('public', 'information_schema')
+      union all select relname from pg_class where relnamespace = 'public'::regnamespace
+      union all select typname from pg_type where typnamespace = 'public'::regnamespace
+      union all select proname from pg_proc where pronamespace = 'public'::regnamespace
+      union all select setting from pg_settings where name = 'statement_timeout' and setting <> '0'`);
+    expect(rows).toEqual([]);
+    await second.end();
+  }
 });
 
 test('a database that still has connections can be dropped', async () => {

@@ -13,7 +13,10 @@ export const databases: readonly DatabaseKind[] = selectedDatabases();
 /** A new empty database, and the way to remove it. */
 export interface FreshDatabase {
   url: string;
+  /** Gives it back: nobody finds what was in it, but somebody else may be given it. */
   drop(): Promise<void>;
+  /** Removes it, so that nobody can connect to it. */
+  destroy(): Promise<void>;
 }
 
 /**
@@ -35,12 +38,10 @@ function leaveOut(kind: DatabaseKind): Error {
 
 function sqlite(name: string): FreshDatabase {
   const file = join(inject('sqliteDirectory'), `${name}.db`);
-  return {
-    url: `sqlite:${file}`,
-    drop: async () => {
-      for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(file + suffix, { force: true });
-    },
+  const drop = async () => {
+    for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(file + suffix, { force: true });
   };
+  return { url: `sqlite:${file}`, drop, destroy: drop };
 }
 
 /**
@@ -61,7 +62,8 @@ async function postgresql(name: string): Promise<FreshDatabase> {
   });
   const url = new URL(server);
   url.pathname = `/${used}`;
-  return { url: url.href, drop: () => putBack(server, url.href, used) };
+  const destroy = () => onServer(server, async (client) => void (await client.query(removing(used))));
+  return { url: url.href, drop: () => putBack(server, url.href, used), destroy };
 }
 
 /** Empties a database for the next who needs one; one that cannot be emptied is removed. */
@@ -73,10 +75,12 @@ async function putBack(server: string, url: string, name: string): Promise<void>
       await onServer(url, (own) => own.query(emptied));
       await client.query('insert into unused_database values ($1)', [name]);
     } catch {
-      await client.query(`drop database if exists ${name} with (force)`);
+      await client.query(removing(name));
     }
   });
 }
+
+const removing = (name: string) => `drop database if exists ${name} with (force)`;
 
 const emptied = `
   do $$

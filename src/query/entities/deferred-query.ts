@@ -86,7 +86,8 @@ const handler: ProxyHandler<Deferred> = {
     if (name === 'then' && !(name in QueryBuilder.prototype)) return undefined;
     const builder = deferred.builder();
     const value: unknown = Reflect.get(builder, name, builder);
-    if (typeof value !== 'function') return value;
+    // by its class MikroORM knows a query that is part of another
+    if (typeof value !== 'function' || name === 'constructor') return value;
     return (...args: unknown[]) => {
       const returned: unknown = value.apply(builder, args);
       return returned === builder ? query : returned;

@@ -144,7 +144,7 @@ export class CompiledRead {
 
   /** One row in a list, or an empty list, if it fulfils a query that is a condition and nothing else; null where the query is more. */
   oneWhere(id: Identifier, query: AnyQueryBuilder, reading: Reading = {}): Promise<unknown[][]> | null {
-    const bound = this.#boundCondition(query);
+    const bound = this.#boundCondition(query, this.#joins);
     return bound && this.#oneThat(id, bound, reading);
   }
 
@@ -244,8 +244,9 @@ export class CompiledRead {
 
   /** The same of a query that is a condition and nothing else; null where it is more. */
   allWhere(query: AnyQueryBuilder): BoundStatement | null {
-    const bound = this.#boundCondition(query);
-    return bound && this.views.whole.order.all(bound);
+    const { order } = this.views.whole;
+    const bound = this.#boundCondition(query, this.#joins || order.joins);
+    return bound && order.all(bound);
   }
 
   /** The statement of all rows that a query selects, in its own order. */
@@ -274,7 +275,7 @@ export class CompiledRead {
 
   /** The page of a query that is a condition and nothing else; null where it is more. */
   pageWhere(query: AnyQueryBuilder, window: Window, reading: Reading = {}): Promise<CompiledPage> | null {
-    const bound = this.#boundCondition(query);
+    const bound = this.#boundCondition(query, (reading.view ?? this.views.whole).order.joins);
     return bound && this.#narrowedPage(bound, window, reading);
   }
 
@@ -356,9 +357,17 @@ export class CompiledRead {
     });
   }
 
-  #boundCondition(query: AnyQueryBuilder): QueryText | null {
+  #boundCondition(query: AnyQueryBuilder, isJoined: boolean): QueryText | null {
     const condition = conditionOf(query, this.#meta);
-    return condition && parametrized(condition, this.#dialect);
+    const bound = condition && parametrized(condition, this.#dialect);
+    if (!bound || bound.sql === '' || condition.isOfRowAlone || !isJoined) return bound;
+    // SQL of the application may name columns without their table, which joined tables can have as well
+    const { key, table } = this.#plan.root;
+    return { sql: `${key} in (select ${key} from ${table} where ${bound.sql})`, params: bound.params };
+  }
+
+  get #joins(): boolean {
+    return this.#plan.root.joins.length > 0;
   }
 
   /** A query of the mapper's with its parameters apart, so that its text is the same for every request. */

@@ -109,6 +109,15 @@ function shadowOf(meta: EntityMetadata, values: readonly InstanceValue[]): objec
       ? { value: undefined, writable: true, enumerable: true, configurable: true }
       : missingProperty(meta, property);
   }
+  descriptors.__helper = {
+    configurable: true,
+    get(this: object) {
+      const wrapped = Reflect.get(meta.class.prototype, '__helper', this) as { init: () => Promise<object> };
+      // it was read
+      wrapped.init = async () => this;
+      return wrapped;
+    },
+  };
   return Object.create(meta.class.prototype, descriptors);
 }
 
@@ -120,7 +129,7 @@ function missingProperty(meta: EntityMetadata, property: EntityProperty): Proper
     enumerable: false,
     get(this: object) {
       if (!isMany) throw notLoaded(meta, name as string);
-      const collection = new UnloadedCollection(meta, this, property);
+      const collection = new InstanceCollection(meta, this, property);
       (this as Record<string, unknown>)[name as string] = collection;
       return collection;
     },
@@ -136,28 +145,34 @@ function notLoaded(meta: EntityMetadata, name: string): Error {
   );
 }
 
-/** A collection of an instance that was not read. It is loaded through a managed entity, if code asks for that. */
-class UnloadedCollection extends Collection<object> {
-  readonly #twin: () => Collection<object>;
-  #isLoading = false;
+interface Keyed {
+  readonly __meta?: EntityMetadata;
+  readonly [name: string]: unknown;
+}
 
-  constructor(meta: EntityMetadata, instance: object, property: EntityProperty) {
-    super(instance as never, undefined, false);
+/** A collection of an instance. What was not read is loaded through a managed entity, if code asks for that. */
+export class InstanceCollection extends Collection<object> {
+  readonly #twin: () => Collection<object>;
+  /** The number of items that were read; null if none were. */
+  readonly #stored: number | null;
+  #isFilling = false;
+
+  constructor(meta: EntityMetadata, instance: object, property: EntityProperty, items: readonly object[] | null = null) {
+    super(instance as never, (items ?? undefined) as never, items !== null);
     this.property = property as never;
+    this.#stored = items?.length ?? null;
     this.#twin = () => (managedTwin(meta, instance) as Record<string, Collection<object>>)[property.name as string] as never;
   }
 
   override async init(options?: never): Promise<never> {
+    if (this.#stored !== null) return this as never;
+    const added = this.isDirty() ? this.getItems(false) : [];
     const loaded = await this.#twin().init(options);
-    this.#isLoading = true;
+    this.#isFilling = true;
     this.hydrate(loaded.getItems() as never);
-    this.#isLoading = false;
+    this.#isFilling = false;
+    this.add(added as never);
     return this as never;
-  }
-
-  /** Items that were loaded are managed, and refer to the managed entity: they must not be made to refer to the instance. */
-  override propagate(item: never, method: never): void {
-    if (!this.#isLoading) super.propagate(item, method);
   }
 
   override matching(options: never): Promise<never> {
@@ -165,9 +180,39 @@ class UnloadedCollection extends Collection<object> {
   }
 
   override loadCount(options?: never): Promise<number> {
+    if (this.#stored !== null && !(options as { where?: unknown } | undefined)?.where) return Promise.resolve(this.#stored);
     return this.#twin().loadCount(options);
   }
+
+  /** MikroORM has one object for each row, but here an item may be met again as another: the key tells. */
+  override contains(item: never, check?: boolean): boolean {
+    return super.contains(item, check) || (!this.#isFilling && super.contains(this.#own(item), check));
+  }
+
+  override remove(item: never, ...items: never[]): number {
+    const own = (each: unknown) => (typeof each === 'function' ? each : this.#own(each as never)) as never;
+    const given: unknown = item;
+    return super.remove(Array.isArray(given) ? (given.map(own) as never) : own(given), ...items.map(own));
+  }
+
+  #own(item: never): never {
+    const given = Reference.unwrapReference(item as object) as Keyed;
+    const items = this.getItems(false) as Keyed[];
+    const key = given?.__meta && given[keyOf(given.__meta).name as string];
+    if (items.includes(given) || key === undefined || key === null) return item;
+    const isSame = (each: Keyed) =>
+      each.__meta?.root === given.__meta?.root && each[keyOf(each.__meta as EntityMetadata).name] === key;
+    return (items.find(isSame) ?? item) as never;
+  }
+
+  /** What is loaded belongs to the managed entity already. */
+  protected override propagate(item: never, method: never): void {
+    if (!this.#isFilling) super.propagate(item, method);
+  }
 }
+
+// MikroORM must not take over an instance, and all that it refers to, because a managed entity is in one of its collections
+Object.defineProperty(InstanceCollection.prototype, 'getEntityManager', { value: () => undefined });
 
 /** Whether an object was made of a row, or of a key, and MikroORM does not manage it. */
 export function isInstance(value: unknown): value is object {
@@ -226,6 +271,8 @@ export function compileReference(meta: EntityMetadata): (key: unknown, context: 
         return wrapped;
       wrapped.__managed = true;
       wrapped.__em = em;
+      // without that it would be taken for a new row
+      wrapped.__originalEntityData = { [key.name]: (this as Record<string, unknown>)[key.name as string] };
       em.getUnitOfWork().getIdentityMap().store(this);
       return wrapped;
     },
@@ -237,6 +284,7 @@ interface Wrapped {
   __initialized: boolean;
   __managed: boolean;
   __em: unknown;
+  __originalEntityData: object;
 }
 
 /** Finds how a column's value becomes what MikroORM would have put into an entity; `sql` is the column as it is selected. */

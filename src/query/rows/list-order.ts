@@ -83,6 +83,11 @@ export class ListOrder {
     return new SharedWalk(this.#executor, this.#whole.page, several);
   }
 
+  /** Whether the order takes columns of other tables. */
+  get joins(): boolean {
+    return this.#sort.joins.length > 0;
+  }
+
   /** Rows by their place. */
   rows(condition: QueryText, size: number, offset: number, more = noColumns): Promise<unknown[][]> {
     const columns = more(condition.params.length + 2);

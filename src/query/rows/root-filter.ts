@@ -46,7 +46,8 @@ export async function rootFilterOf(mapper: Mapper, meta: EntityMetadata): Promis
   const platform = mapper.driver.getPlatform();
   const quote = (name: string) => platform.quoteIdentifier(name).toString();
   const own = conditionOf(query.clone() as AnyQueryBuilder, meta);
-  if (own) return { kind: 'fixed', conditions: own.sql === '' ? [] : [platform.formatQuery(own.sql, own.params)] };
+  // SQL of the application may name columns without their table, which joined tables can have as well
+  if (own?.isOfRowAlone) return { kind: 'fixed', conditions: own.sql === '' ? [] : [platform.formatQuery(own.sql, own.params)] };
   // of a query that joins others, the condition is that its keys are selected
   const { sql, params } = (query.select(keyOf(meta).name as never) as unknown as AnyQueryBuilder).toQuery();
   const key = `${quote(rootAlias)}.${quote(keyOf(meta).fieldNames[0] as string)}`;

@@ -89,8 +89,8 @@ export class VisibilityColumns {
     const columns = this.#points.map(({ seen: number }, i) => {
       if (seen[number] === null) return ', 1';
       const among = (conditions.get(number) ?? []).map(({ from, key, sql }) => {
-        const own = `(select ${this.#keys[i]} as _embedded_key) as _embedded`;
-        return `exists (select 1 from ${own} inner join ${from} on ${key} = _embedded._embedded_key${sql === '' ? '' : ` where ${sql}`})`;
+        const own = `(select ${this.#keys[i]} as _key_of_embedded) as _embedded`;
+        return `exists (select 1 from ${own} inner join ${from} on ${key} = _embedded._key_of_embedded${sql === '' ? '' : ` where ${sql}`})`;
       });
       return among.length === 0 ? ', null' : `, case when ${among.join(' or ')} then 1 end`;
     });
