@@ -75,6 +75,7 @@ export class CompiledRead {
   readonly #filters: readonly string[];
   readonly #keyColumn: number;
   readonly #versionText: (value: unknown) => string | null;
+  readonly #one: Statement;
   readonly #counter: RowCounter;
   readonly views: ListViews;
   readonly #ones = new LruCache<Statement>(keptConditions);
@@ -106,6 +107,7 @@ export class CompiledRead {
     const orderOf: OrderOf = (keys, at) =>
       new ListOrder(executor, this.#dialect, root, { filters, isWide, seek: at, sort: planSort(mapper, meta, keys) });
     this.views = new ListViews(plan, executor.format, orderOf, orderOf(sort, seek));
+    this.#one = this.#oneStatement(noText, '');
     this.#counter = new RowCounter(executor, count, this.#dialect);
   }
 
@@ -128,7 +130,8 @@ export class CompiledRead {
 
   /** One row in a list, or an empty list. */
   one(id: Identifier, reading: Reading = {}): Promise<unknown[][]> {
-    return this.#oneThat(id, noText, reading);
+    if (reading.sight) return this.#oneThat(id, noText, reading);
+    return this.#executor.rows(this.#one, [this.#dialect.values.bindable(id)]);
   }
 
   /** The same as a step of a transaction. */
@@ -144,7 +147,7 @@ export class CompiledRead {
 
   /** One row in a list, or an empty list, if it fulfils a query that is a condition and nothing else; null where the query is more. */
   oneWhere(id: Identifier, query: AnyQueryBuilder, reading: Reading = {}): Promise<unknown[][]> | null {
-    const bound = this.#boundCondition(query, this.#joins);
+    const bound = this.#boundCondition(query, this.#plan.root.joins.length > 0);
     return bound && this.#oneThat(id, bound, reading);
   }
 
@@ -245,7 +248,7 @@ export class CompiledRead {
   /** The same of a query that is a condition and nothing else; null where it is more. */
   allWhere(query: AnyQueryBuilder): BoundStatement | null {
     const { order } = this.views.whole;
-    const bound = this.#boundCondition(query, this.#joins || order.joins);
+    const bound = this.#boundCondition(query, this.#plan.root.joins.length > 0 || order.joins);
     return bound && order.all(bound);
   }
 
@@ -364,10 +367,6 @@ export class CompiledRead {
     // SQL of the application may name columns without their table, which joined tables can have as well
     const { key, table } = this.#plan.root;
     return { sql: `${key} in (select ${key} from ${table} where ${bound.sql})`, params: bound.params };
-  }
-
-  get #joins(): boolean {
-    return this.#plan.root.joins.length > 0;
   }
 
   /** A query of the mapper's with its parameters apart, so that its text is the same for every request. */
