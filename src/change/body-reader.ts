@@ -188,7 +188,7 @@ class FieldReader {
     return [...items];
   }
 
-  /** What a caller cannot see is null to them, so that null does not mean it: the link stays as it is. */
+  /** A linked row that the caller cannot see was sent to them as null. If they send null back, the link stays. */
   async #keptToOne(field: WritableField, current: Values | null): Promise<unknown> {
     const linked = field.kind === 'to-one' ? current?.[field.property] : null;
     if (field.kind !== 'to-one' || linked === null || linked === undefined) return undefined;

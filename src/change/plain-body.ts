@@ -17,7 +17,7 @@ import { hasAccessor } from '../model/own-code.ts';
 import { valueKindOf } from '../model/value-kind.ts';
 import { compileReference, type InstanceContext } from '../query/rows/instance.ts';
 import { tableOf } from '../query/rows/table-name.ts';
-import type { SeenRows } from '../query/rows/visibility-columns.ts';
+import type { SeenRows } from '../query/visibility/visibility-columns.ts';
 import { longJson } from '../serialization/long-body.ts';
 import type { AssociationWrite, ScalarWrite, WritableField, WritePlan } from './write-plan.ts';
 

@@ -10,7 +10,7 @@ import { RequestIds } from '../traffic/request-id.ts';
 
 const { createServer } = process.getBuiltinModule('node:http');
 
-/** Answers as long as there is no database: the process lives, and is not ready. */
+/** Responds while the database is unreachable: the process is live, but not ready. */
 export async function startWaiting(
   { health, requestIdHeader }: ServerDeclaration,
   { host, port }: { readonly host: string; readonly port: number },

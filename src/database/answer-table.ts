@@ -11,7 +11,7 @@ const createAnswerTableSql: readonly string[] = Object.freeze([
   `create index if not exists ${answerTable}_expires_at on ${answerTable} (expires_at)`,
 ]);
 
-/** A response as it is kept, and the fingerprint of its request. */
+/** A stored response, and the fingerprint of its request. */
 export interface KeptResponse {
   readonly fingerprint: string;
   readonly answer: string;

@@ -48,7 +48,11 @@ export const pagination = object('pagination', {
 const rateKeys = {
   limit: required(integer(1, longest), 600, 'The most requests of a caller in a window.'),
   window: amount(60, 'Seconds of a window, which begins with the first request of a caller.', { max: 86_400 }),
-  by: optional(text({ values: ['user', 'address'] }), 'user', 'How callers are told apart; without a user, by the address.'),
+  by: optional(
+    text({ values: ['user', 'address'] }),
+    'user',
+    'What requests are counted by; requests without a user are counted by address.',
+  ),
 };
 export const apiRateLimit = object('api_rate_limit', rateKeys);
 const rateLimit = object('rate_limit', {

@@ -13,7 +13,7 @@ import { parametrized } from '../query/rows/parametrized.ts';
 import { rootTableAlias } from '../query/rows/row-plan.ts';
 import { type RowVersion, versionColumns } from '../query/rows/row-version.ts';
 import { columnOf, tableOf } from '../query/rows/table-name.ts';
-import { isSeenText, type SeenRows } from '../query/rows/visibility-columns.ts';
+import { isSeenText, type SeenRows } from '../query/visibility/visibility-columns.ts';
 import type { Restriction } from './port.ts';
 import type { RowStore } from './row-store.ts';
 

@@ -9,7 +9,7 @@ import { noText, type QueryText, statementOf } from '../query/rows/bound-stateme
 import type { CompiledRead, Reading } from '../query/rows/compiled-read.ts';
 import { rootTableAlias } from '../query/rows/row-plan.ts';
 import { columnOf, tableOf } from '../query/rows/table-name.ts';
-import { isSeenText, type SeenRows } from '../query/rows/visibility-columns.ts';
+import { isSeenText, type SeenRows } from '../query/visibility/visibility-columns.ts';
 import type { Condition, RowChanges } from './row-changes.ts';
 
 /** Those of the owner and of the item, as parameters. */

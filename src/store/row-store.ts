@@ -15,9 +15,9 @@ import type { CompiledPage, CompiledRead, Reading } from '../query/rows/compiled
 import type { InstanceContext } from '../query/rows/instance.ts';
 import { joinsFiltered } from '../query/rows/root-filter.ts';
 import type { RowVersion } from '../query/rows/row-version.ts';
-import type { SeenRows } from '../query/rows/visibility-columns.ts';
 import { isSameForAll } from '../query/visibility/list-visibility.ts';
 import type { RequestVisibility } from '../query/visibility/visibility.ts';
+import type { SeenRows } from '../query/visibility/visibility-columns.ts';
 import type { EntityStore } from './entity-store.ts';
 import type { Found, FoundPage, LineFormat, ListRequest, Restriction } from './port.ts';
 import { stateOf } from './request-state.ts';

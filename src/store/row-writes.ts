@@ -10,7 +10,7 @@ import { dialectOf } from '../dialect/dialect.ts';
 import type { Problem } from '../errors.ts';
 import { statementOf } from '../query/rows/bound-statement.ts';
 import { RowChanged } from '../query/rows/row-version.ts';
-import type { SeenRows } from '../query/rows/visibility-columns.ts';
+import type { SeenRows } from '../query/visibility/visibility-columns.ts';
 import type { Admission } from './port.ts';
 import { stateOf } from './request-state.ts';
 import { type Condition, RowChanges, type SeenReferences } from './row-changes.ts';

@@ -65,7 +65,7 @@ async function open({ positionals }: Given, io: Io): Promise<Explainer> {
   }
 }
 
-/** Encodes characters that a request line cannot have, as any client does. */
+/** Percent-encodes the characters that a request line must not contain, as HTTP clients do. */
 function sendable(path: string): string {
   try {
     return path.replace(/[^\x21-\x7e]+/g, encodeURIComponent).replace(/#.*$/s, '');

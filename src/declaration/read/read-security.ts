@@ -50,7 +50,7 @@ function checkJwt({ algorithm, jwks, secret }: NonNullable<WrittenSecurity['jwt'
   }
 }
 
-/** A key set that was given in code is copied: what the application gave stays as it is. */
+/** Copies a key set that was given in code, so that the application's own object is not changed. */
 function readJwt(jwt: Exclude<WrittenSecurity['jwt'], undefined>): JwtDeclaration | null {
   if (jwt === null) return null;
   const { jwks } = jwt;

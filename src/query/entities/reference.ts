@@ -62,7 +62,7 @@ export class ReferenceResolver<Request> {
     return entity ? { entity } : { missing: true };
   }
 
-  /** The row with this key, if the caller's request could see it through a declared API of its class, where it has any. */
+  /** The row with this key; null if there is none, or the caller cannot see it. */
   async find(em: RequestEntityManager, request: Request, meta: EntityMetadata, id: Identifier): Promise<object | null> {
     const known = em.getUnitOfWork().getById(meta.class as never, id as never);
     const entity = (await em.findOne(meta.class, { [keyOf(meta).name]: id } as never)) as object | null;

@@ -3,10 +3,17 @@ import type { Executor, Statement } from '../../database/executor.ts';
 import type { Mapper } from '../../database/mapper.ts';
 import { type Dialect, dialectOf } from '../../dialect/dialect.ts';
 import type { RowField, RowObject, RowsByKey, SeenKeys } from '../../serialization/row-writer.ts';
+import {
+  isAt,
+  pointsOf,
+  pointsWithin,
+  type SeenClasses,
+  VisibilityColumns,
+  type VisibilityPoint,
+} from '../visibility/visibility-columns.ts';
 import { noText, type QueryText, statementOf } from './bound-statement.ts';
 import type { RowPlan } from './row-plan.ts';
 import type { ManySelection } from './row-selection.ts';
-import { isAt, pointsOf, pointsWithin, type SeenClasses, VisibilityColumns, type VisibilityPoint } from './visibility-columns.ts';
 
 /** Finds out which of some keys of a class, given by their texts, a caller can see. */
 export type FindVisible = (meta: EntityMetadata, keys: ReadonlyMap<string, unknown>) => Promise<SeenKeys>;

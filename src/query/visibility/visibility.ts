@@ -13,8 +13,8 @@ import { type AnyQueryBuilder, type Restrict, restrictedQuery, rootAlias } from 
 import { statementOf } from '../rows/bound-statement.ts';
 import { bindableText, numberedText } from '../rows/parametrized.ts';
 import { tableOf } from '../rows/table-name.ts';
-import type { SeenClasses, SeenRows } from '../rows/visibility-columns.ts';
 import type { SubjectReads } from './subject-reads.ts';
+import type { SeenClasses, SeenRows } from './visibility-columns.ts';
 
 /** A declared API of a class, as far as the visibility of its rows is concerned. */
 export interface VisibilityRule<Request> {

@@ -1,7 +1,7 @@
 import type { Dialect } from '../../dialect/dialect.ts';
 import type { RowObject } from '../../serialization/row-writer.ts';
-import type { QueryText } from './bound-statement.ts';
-import { type BindableText, numberedText } from './parametrized.ts';
+import type { QueryText } from '../rows/bound-statement.ts';
+import { type BindableText, numberedText } from '../rows/parametrized.ts';
 
 /** Rows of a class that a caller sees: those of its table that fulfil a condition. */
 export interface SeenRows {
