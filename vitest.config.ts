@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { configDefaults, defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
+import { seed, seedVariable } from './test/support/random.ts';
 import { selectedDatabases } from './test/support/selected-databases.ts';
 import { notUnitTests, unitTests } from './test/support/unit-tests.ts';
 
@@ -40,11 +41,14 @@ const unit = {
   test: { name: 'unit', include: [...unitTests], exclude: [...configDefaults.exclude, ...notUnitTests] },
 };
 
+process.env[seedVariable] = String(seed);
+if (!process.env.VITEST_WORKER_ID) console.log(`random tests begin at ${seedVariable}=${seed}`);
+
 export default defineConfig({
   test: {
     projects: selectedDatabases().length === 0 ? [unit] : projects,
     globalSetup: ['test/support/sqlite.ts', 'test/support/postgres.ts'],
-    setupFiles: ['test/support/documents/watch-answers.ts'],
+    setupFiles: ['test/support/random.ts', 'test/support/documents/watch-answers.ts'],
     pool: 'forks',
     // the default leaves one core idle, which of two is half; and many tests wait for timers and processes
     maxWorkers: Math.max(2, availableParallelism()) + 1,

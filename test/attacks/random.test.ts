@@ -4,11 +4,11 @@ import { describe, expect, test } from 'vitest';
 import { ApiController, type ApiRequest, type ModelQuery } from '../../src/index.ts';
 import { startApplication, type TestApplication } from '../../src/testing.ts';
 import { type DatabaseKind, databases, freshDatabase } from '../support/databases.ts';
+import { seed } from '../support/random.ts';
 import { answerOf, inspect } from './support/target.ts';
 
 /** Stands in every value that must not leave: of fields outside the group `read`, and of rows that a restriction hides. */
 const mark = 'MARK';
-const seed = Number(process.env.ATTACK_SEED ?? Math.floor(Math.random() * 2 ** 31));
 const runs = Number(process.env.ATTACK_RUNS ?? 4);
 const requestsPerRun = 120;
 const rowsPerModel = 6;
@@ -383,7 +383,7 @@ async function attack(
     ...(user && { as: user }),
     ...(writes && { body: sent, headers: { 'content-type': type } }),
   });
-  const about = `${method} ${path} ${writes ? sent : ''} as ${user?.id}: ${answer.status} ${answer.text} (ATTACK_SEED=${seed})`;
+  const about = `${method} ${path} ${writes ? sent : ''} as ${user?.id}: ${answer.status} ${answer.text} (TEST_SEED=${seed})`;
   expect(answer.status, about).toBeLessThan(500);
   inspect(answerOf(answer), { repeats: writes ? sent : path });
   expect(toldBy(answer.text, answer.headers), about).not.toContain(mark);
@@ -444,7 +444,7 @@ async function run(kind: DatabaseKind, number: number): Promise<number> {
   return succeeded;
 }
 
-describe.each(databases)(`random declarations and requests on %s (ATTACK_SEED=${seed})`, (kind) => {
+describe.each(databases)(`random declarations and requests on %s (TEST_SEED=${seed})`, (kind) => {
   test.each(Array.from({ length: runs }, (_, number) => number))(
     'let no marked value out and never fail, number %i',
     async (number) => {

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { seed } from '../support/random.ts';
 import { type Kind, kinds, pairForms } from './pairs-app.ts';
 import { type Deployment, firstState, inBatches, type RowRequest, SerialOrders, type State } from './pairs-support.ts';
 
@@ -149,9 +150,8 @@ function randomCase(seed: number, index: number): RandomCase {
   return { kind, start: randomState(random), requests };
 }
 
-/** Random requests to random rows. `ENGINE_SEED` repeats a run. */
+/** Random requests to random rows. */
 export function describeRandom(deployed: () => Deployment): void {
-  const seed = Number(process.env.ENGINE_SEED ?? Date.now() % 2 ** 31);
   let running: Promise<Record<'bodies' | 'effect', string[]>> | undefined;
 
   async function run() {

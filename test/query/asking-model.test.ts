@@ -4,10 +4,10 @@ import { describe, expect, test } from 'vitest';
 import { ApiController, type ApiRequest, type ModelQuery } from '../../src/index.ts';
 import { startApplication, type TestApplication } from '../../src/testing.ts';
 import { type DatabaseKind, databases, freshDatabase } from '../support/databases.ts';
+import { replay } from '../support/random.ts';
 import { type ColumnKind, kinds } from './random-model.ts';
 
 const runs = Number(process.env.FC_RUNS ?? 6);
-const replay = process.env.FC_SEED ? { seed: Number(process.env.FC_SEED), path: process.env.FC_PATH ?? '' } : {};
 
 type Any = any;
 

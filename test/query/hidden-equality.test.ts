@@ -3,14 +3,13 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { ApiController, type ApiRequest } from '../../src/index.ts';
 import { startApplication, type TestApplication } from '../../src/testing.ts';
 import { type DatabaseKind, databases, freshDatabase } from '../support/databases.ts';
+import { replay } from '../support/random.ts';
 import { fill } from './fill.ts';
 import { className, modelsOf, type RowData, rowsOf, sortOf, type Universe, universe } from './random-model.ts';
 
 type Any = any;
 
 const runs = Number(process.env.FC_RUNS ?? 3);
-/** What a failure says of itself, to see it again. */
-const replay = process.env.FC_SEED ? { seed: Number(process.env.FC_SEED), path: process.env.FC_PATH ?? '' } : {};
 /** In so many answers chance evens out. */
 const many = 500;
 

@@ -4,10 +4,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ApiController, type ApiRequest, type ModelQuery } from '../../src/index.ts';
 import { startApplication, type TestApplication } from '../../src/testing.ts';
 import { type DatabaseKind, databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
+import { replay } from '../support/random.ts';
 import { type ColumnKind, kinds } from './random-model.ts';
 
 const runs = Number(process.env.FC_RUNS ?? 6);
-const replay = process.env.FC_SEED ? { seed: Number(process.env.FC_SEED), path: process.env.FC_PATH ?? '' } : {};
 
 type Any = any;
 
@@ -81,6 +81,12 @@ const shelf: fc.Arbitrary<Shelf> = fc.record({
   size: fc.integer({ min: 1, max: 5 }),
   seed: fc.nat(),
 });
+
+/** Always tried: its lists have several pages, which not every few of the random ones have. */
+const known = fc.sample(
+  shelf.filter(({ rows, size }) => rows.filter(({ shown }) => shown).length > 2 * size),
+  { seed: 4, numRuns: 1 },
+);
 
 function modelsOf({ columns, key }: Shelf): Any[] {
   const fields = () =>
@@ -218,7 +224,7 @@ describe.each(databases)('pages on %s', (database) => {
           await fresh.drop();
         }
       }),
-      { numRuns: runs, ...replay, endOnFailure: process.env.FC_SHRINK === undefined },
+      { numRuns: runs, examples: known.map((made) => [made]), ...replay, endOnFailure: process.env.FC_SHRINK === undefined },
     );
     expect(sought).toBeGreaterThan(0);
   });
