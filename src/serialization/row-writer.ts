@@ -105,9 +105,10 @@ export class RowSource {
     });
   }
 
-  /** True for rows in which all columns are null; null if there are none to ask. */
+  /** True for rows in which all columns are null, as it is if there are none; null if it does not depend on columns. */
   protected isEmpty(columns: readonly number[] | null): string | null {
-    return columns?.map((column) => `r[${column}] === null`).join(' && ') || null;
+    if (columns?.length === 0) return 'true';
+    return columns?.map((column) => `r[${column}] === null`).join(' && ') ?? null;
   }
 }
 

@@ -14,6 +14,19 @@ const Spec = defineEntity({
   },
 });
 
+/** Shows nothing of itself. */
+const Lining = defineEntity({ name: 'Lining', embeddable: true, properties: { cost: p.integer().nullable() } });
+/** Shows a part of which nothing is shown. */
+const Cover = defineEntity({
+  name: 'Cover',
+  embeddable: true,
+  properties: { cost: p.integer().nullable(), lining: () => p.embedded(Lining).groups('read') },
+});
+const Covered = defineEntity({
+  name: 'Covered',
+  properties: { id: p.integer().primary().groups('read'), cover: () => p.embedded(Cover).nullable().groups('read') },
+});
+
 const part = (name: string, isObject: boolean) => {
   const schema: any = defineEntity({
     name,
@@ -61,9 +74,14 @@ describe.each(databases)('what is stored on %s', (database) => {
       Object.entries(models).map(([name, model]) => [name, { class: model, base_path: `/${name}`, actions }]),
     );
     app = await startApplication({
-      app_main: { apis, database: { url: fresh.url, schema: 'update' } },
-      models: [Spec, ...Object.values(models)],
+      app_main: {
+        apis: { ...apis, covered: { class: Covered, base_path: '/covered', actions } },
+        database: { url: fresh.url, schema: 'update' },
+      },
+      models: [Spec, Lining, Cover, Covered, ...Object.values(models)],
       seed: async (em: any) => {
+        em.create(Covered, { cover: { cost: 7, lining: { cost: 7 } } });
+        em.create(Covered, { cover: null });
         for (const model of Object.values(models)) {
           em.create(model, { title: 'one', spec: { color: 'red', size: 1, cost: 7 } });
           em.create(model, { title: 'two', spec: { cost: 7 } });
@@ -133,5 +151,11 @@ describe.each(databases)('what is stored on %s', (database) => {
       const { json } = await app.request('GET', `/${name}.json`);
       expect(json.results[1].spec).toEqual(json.results[2].spec);
     });
+  });
+
+  test('of embedded fields does not show where nothing of the object is readable', async () => {
+    const [hidden, none] = (await app.request('GET', '/covered.json')).json.results;
+    expect(hidden).toEqual({ id: 1, cover: null });
+    expect(none).toEqual({ id: 2, cover: null });
   });
 });
