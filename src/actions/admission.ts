@@ -1,20 +1,25 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { Utils } from '@mikro-orm/core';
 import type { Guard } from '../access/guard.ts';
 import type { ApiRequest } from '../access/user.ts';
 import type { HttpMethod } from '../declaration/types.ts';
 import { Problem, problem } from '../errors.ts';
-import { modelName } from '../model/hierarchy.ts';
+import { isKindOf, metaOfEntity, modelName } from '../model/hierarchy.ts';
 import type { Identifier } from '../model/identifier.ts';
+import { RowChanged } from '../query/rows/row-version.ts';
 import { FoundEntity } from '../store/entity-store.ts';
+import { holdEntity } from '../store/hold-entity.ts';
 import type { Admission, Found, Restriction } from '../store/port.ts';
 import { stateOf } from '../store/request-state.ts';
 import { runHook } from './hooks.ts';
 import { isConditional } from './precondition.ts';
+import { writes } from './respond.ts';
 import { restrictionOf } from './restriction.ts';
 import { type ApiRuntime, userOf } from './start/runtime.ts';
 
 /** For an action without an id: access is checked before anything is read. */
 export async function admitCollection(api: ApiRuntime, action: string, request: ApiRequest): Promise<void> {
-  await checkAccess(api, action, request, null);
+  await api.guardOf(action, request.method as HttpMethod).check(null, userOf(request), request);
   if (api.overrides.has('onPostCheckAccess')) await runHook(api.hooks.onPostCheckAccess(action, request, null));
 }
 
@@ -46,6 +51,36 @@ export async function admitSingle(
   if (!found) throw missing(api, request);
   await admitFound(api, action, request, found, guard);
   return { action, key, restriction, found };
+}
+
+/** The same where the controller loads the row itself. What it gives is the row that is checked. */
+export async function admitLoaded(
+  api: ApiRuntime,
+  action: string,
+  request: ApiRequest,
+  load: () => unknown,
+): Promise<Admission & { readonly found: Found }> {
+  const { framework, meta } = api;
+  const state = stateOf(request, framework.mapper);
+  const entity = await load();
+  if (entity === null || entity === undefined) throw missing(api, request);
+  if (!Utils.isEntity(entity) || !isKindOf(metaOfEntity(framework.mapper, entity), meta))
+    throw new Error(`getEntity of the controller of "${api.api.name}" must return an entity of ${meta.className}, or throw`);
+  const { found, restriction } =
+    state.loaded?.found?.entity === entity
+      ? (state.loaded as { found: Found; restriction: Restriction })
+      : { found: await foundAs(api, request, entity), restriction: null };
+  await admitFound(api, action, request, found, api.guardOf(action, request.method as HttpMethod));
+  return { action, key: found.key as Identifier, restriction, found };
+}
+
+/** An entity that the controller loaded. For a change it must be what the row is once its version is known. */
+async function foundAs({ framework, meta }: ApiRuntime, request: ApiRequest, entity: object): Promise<FoundEntity> {
+  if (!writes(request.method)) return new FoundEntity(entity, meta, null);
+  const { mapper } = framework;
+  const held = await holdEntity(mapper, stateOf(request, mapper).em, entity, false);
+  if (!held || held.isChanged) throw new RowChanged();
+  return new FoundEntity(entity, meta, held.version);
 }
 
 /** Parameters are refused only for a row that is there. */
@@ -92,7 +127,15 @@ export function missing(api: ApiRuntime, request: ApiRequest): Problem {
   return problem('entity_not_found', { model: modelName(api.meta) });
 }
 
-/** Passes if every role of the action's method is granted, else throws 401 or 403. */
-export async function checkAccess(api: ApiRuntime, action: string, request: ApiRequest, subject: unknown): Promise<void> {
-  await api.guardOf(action, request.method as HttpMethod).check(subject, userOf(request), request);
+/** The method that access is checked for where it is not that of the request: whether a row is shown depends on how it is read. */
+const methodChecked = new AsyncLocalStorage<HttpMethod>();
+
+export function checkedAs<Result>(method: HttpMethod, check: () => Result): Result {
+  return methodChecked.run(method, check);
+}
+
+/** Passes if every role that was declared for the action's method is granted, else throws 401 or 403. */
+export async function checkDeclared(api: ApiRuntime, action: string, request: ApiRequest, subject: unknown): Promise<void> {
+  const method = methodChecked.getStore() ?? (request.method as HttpMethod);
+  await api.declaredGuardOf(action, method).check(subject, userOf(request), request);
 }

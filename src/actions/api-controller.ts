@@ -18,13 +18,13 @@ import { holdEntity } from '../store/hold-entity.ts';
 import type { Admission, Restriction } from '../store/port.ts';
 import { currentState, stateOf } from '../store/request-state.ts';
 import { inTransaction } from '../store/transaction.ts';
-import { checkAccess, missing } from './admission.ts';
+import { checkDeclared, missing } from './admission.ts';
 import { untilCommit } from './after-commit.ts';
 import { change, remove } from './change.ts';
 import { bodyOf, create } from './create.ts';
 import { exportList } from './export.ts';
 import { isExport } from './export-reply.ts';
-import { type ControllerHooks, EarlyReply, hookWith, overriddenHooks } from './hooks.ts';
+import { type ControllerHooks, EarlyReply } from './hooks.ts';
 import { link } from './link.ts';
 import { listEntities } from './list.ts';
 import { checkPrecondition } from './precondition.ts';
@@ -52,7 +52,13 @@ let underConstruction: ApiRuntime | null = null;
 export function constructController(type: new () => ApiController, runtime: ApiRuntime): ApiController {
   underConstruction = runtime;
   try {
-    return new type();
+    const controller = new type();
+    const field = Object.keys(controller).find((name) => name in ApiController.prototype);
+    if (field)
+      throw new Error(
+        `${type.name}.${field} is a field, which replaces a method of ApiController; write it as a method: ${field}(…) { … }`,
+      );
+    return controller;
   } finally {
     underConstruction = null;
   }
@@ -132,7 +138,7 @@ export class ApiController<T extends object = any> implements ControllerHooks {
   /** Handles `_entity`. */
   async entityApi(id: unknown, request: ApiRequest, _format: string): Promise<unknown> {
     const api = this.#runtime;
-    const entity = (await this.getEntity('_entity', id, request)) as object;
+    const entity = await this.#entityOf('_entity', id, request);
     checkParameters(request.query as Record<string, unknown>, []);
     if (!writes(request.method)) return entity;
     const admission = this.#admissionOf('_entity', id, request, entity);
@@ -157,12 +163,20 @@ export class ApiController<T extends object = any> implements ControllerHooks {
     const restriction = key === undefined ? null : await restrictionOf(api, action, request);
     const found = key === undefined ? null : await api.entities.find(request, key, restriction, writes(request.method));
     if (!found) throw missing(api, request);
+    stateOf(request, api.framework.mapper).loaded = { found, restriction };
     return found.entity as T;
+  }
+
+  /** The entity that was loaded before the handler ran, or that which is loaded now. */
+  async #entityOf(action: string, id: unknown, request: ApiRequest): Promise<object> {
+    const { admitted } = stateOf(request, this.#runtime.framework.mapper);
+    const isAdmitted = admitted && admitted.action === action && admitted.id === String(id);
+    return isAdmitted ? admitted.entity : ((await this.getEntity(action, id, request)) as object);
   }
 
   /** Passes if the base role and the method's role are granted for the subject, else throws 401 or 403. */
   checkAccess(action: string, request: ApiRequest, subject: unknown): Promise<void> {
-    return checkAccess(this.#runtime, action, request, subject);
+    return checkDeclared(this.#runtime, action, request, subject);
   }
 
   /**
@@ -210,11 +224,11 @@ export class ApiController<T extends object = any> implements ControllerHooks {
     state.rereads = true;
     return untilCommit(state, () =>
       inTransaction(em, async () => {
-        const held = await holdEntity(api.framework.mapper, em, entity);
+        const held = await holdEntity(api.framework.mapper, em, entity, true);
         if (!held) throw problem('entity_not_found', { model: modelName(api.meta) });
         if (entity === admitted?.entity && writes(request.method)) {
           // access was granted to the row as it was before somebody else changed it
-          if (held === 'changed') await this.#admitAgain(admitted, request);
+          if (held.isChanged) await this.#admitAgain(admitted, request);
           checkPrecondition(api, request, new FoundEntity(entity, api.meta, null));
         }
         const result = await work();
@@ -232,7 +246,7 @@ export class ApiController<T extends object = any> implements ControllerHooks {
     request: ApiRequest,
     { property, type, groups }: { property: string; type?: Model | readonly Model[]; groups?: readonly string[] },
   ): Promise<JsonReply> {
-    const entity = (await this.getEntity(action, id, request)) as object;
+    const entity = await this.#entityOf(action, id, request);
     const { admitted } = stateOf(request, this.#runtime.framework.mapper);
     if (admitted?.entity !== entity) await this.checkAccess(action, request, entity);
     const api = this.#runtime;
@@ -350,19 +364,4 @@ export class ApiController<T extends object = any> implements ControllerHooks {
 
 function pick(body: Record<string, unknown>, keys: readonly string[]): Record<string, unknown> {
   return Object.fromEntries(keys.filter((key) => Object.hasOwn(body, key)).map((key) => [key, body[key]]));
-}
-
-/** Whether a controller restricts queries at all. */
-export function restrictsQueries(type: { readonly prototype: ApiController }): boolean {
-  return type.prototype.customizeQuery !== ApiController.prototype.customizeQuery;
-}
-
-/** Whether a controller has a hook that can end a request with a reply that nobody else knows. */
-export function hasHooks(type: { readonly prototype: ApiController }): boolean {
-  return hookWith(overriddenHooks(type.prototype, ApiController.prototype), 'replies') !== undefined;
-}
-
-/** Whether a value is a controller class of an application. */
-export function isControllerClass(value: unknown): value is new () => ApiController {
-  return typeof value === 'function' && value.prototype instanceof ApiController;
 }

@@ -9,7 +9,7 @@ import { stateOf, withState } from '../store/request-state.ts';
 import { inTransaction } from '../store/transaction.ts';
 import { untilCommit } from './after-commit.ts';
 import { ExportReply, isExport } from './export-reply.ts';
-import { EarlyReply, runHook } from './hooks.ts';
+import { EarlyReply, hookNeeds, runHook } from './hooks.ts';
 import type { Exchange, IdempotencyStore } from './idempotency/idempotency-store.ts';
 import { withAttempts } from './repeat.ts';
 import { type Answer, answerOf, respond } from './respond.ts';
@@ -23,8 +23,9 @@ export const directly: Around = (_, run) => run();
 
 /** A reading action of which a hook of the controller may end the request with a reply. */
 export function leavable({ framework, overrides }: ApiRuntime, format: Format, run: RouteHandler): RouteHandler {
-  // neither can give a reply, and the first has the state of the request anyway
-  if ([...overrides].every((name) => name === 'customizeQuery' || name === 'validate')) return run;
+  // the first has the state of the request anyway
+  if ([...overrides].every((name) => name === 'customizeQuery' || !(hookNeeds[name].replies || name === 'checkAccess')))
+    return run;
   return (incoming: FastifyRequest, reply: FastifyReply) => {
     const request = incoming as ApiRequest;
     return withState(stateOf(request, framework.mapper), async () => {

@@ -7,6 +7,7 @@ import { JsonReply } from '../response/json-reply.ts';
 export interface ControllerHooks {
   customizeQuery(action: string, request: ApiRequest, query: AnyQueryBuilder): unknown;
   onPostFetchEntity(action: string, request: ApiRequest, fetched: unknown): unknown;
+  checkAccess(action: string, request: ApiRequest, subject: unknown): Promise<void>;
   onPostCheckAccess(action: string, request: ApiRequest, subject: unknown): unknown;
   validate(entity: object): Violation[] | Promise<Violation[]>;
   onAfterValidation(action: string, request: ApiRequest, entity: object): unknown;
@@ -26,6 +27,7 @@ export type HookName = keyof ControllerHooks;
 export const hookNeeds = {
   customizeQuery: { rows: false, changes: false, replies: true },
   onPostFetchEntity: { rows: true, changes: true, replies: true },
+  checkAccess: { rows: false, changes: false, replies: false },
   onPostCheckAccess: { rows: false, changes: true, replies: true },
   validate: { rows: false, changes: true, replies: false },
   onAfterValidation: { rows: false, changes: true, replies: true },

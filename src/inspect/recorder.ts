@@ -6,6 +6,7 @@ import type { ApiRequest, User } from '../access/user.ts';
 import type { Vote, Voter } from '../access/voter.ts';
 import type { VoterRegistry } from '../access/voter-registry.ts';
 import { ApiController } from '../actions/api-controller.ts';
+import { classOf, isDefaultHandler } from '../actions/controller-class.ts';
 import { type ControllerHooks, type HookName, hookNames } from '../actions/hooks.ts';
 import type { Find, Observer } from '../actions/start/observer.ts';
 import { isPromiseLike } from '../database/promise-like.ts';
@@ -140,7 +141,7 @@ export class Recorder implements Observer {
   }
 
   handle(record: RouteRecord, controller: ApiController | null, request: ApiRequest, run: () => unknown): unknown {
-    const isDefault = isDefaultHandler(record, controller);
+    const isDefault = record.api !== null && controller !== null && isDefaultHandler(classOf(controller), record.handler);
     if (request.method === 'GET' || request.method === 'HEAD')
       return isDefault ? run() : this.#call(`${record.controller}.${record.handler}`, run);
     if (!isDefault) throw new Stopped('handler');
@@ -237,19 +238,6 @@ function givenUser(user: User): Authenticator {
     override authenticate = () => user;
   })();
 }
-
-/** Whether the framework handles a route, and no method of the application overrides it. */
-function isDefaultHandler({ api, handler }: RouteRecord, controller: ApiController | null): boolean {
-  if (!api || !controller) return false;
-  const parts = defaultHandlers[handler] ?? [];
-  return parts.length > 0 && parts.every((name) => controller[name] === ApiController.prototype[name]);
-}
-
-const defaultHandlers: Readonly<Record<string, readonly (keyof ApiController)[]>> = {
-  indexApi: ['indexApi'],
-  entityApi: ['entityApi'],
-  addRemoveApi: ['addRemoveApi', 'addRemove'],
-};
 
 function isVote(value: unknown): value is Vote {
   return value === 'grant' || value === 'deny' || value === 'abstain';

@@ -1,4 +1,5 @@
 import { ApiController } from '../actions/api-controller.ts';
+import { isOverridden as isOverriddenBy } from '../actions/controller-class.ts';
 import type { ApiDeclaration, HttpMethod } from '../declaration/types.ts';
 import type { RouteRecord } from '../route/record.ts';
 
@@ -38,7 +39,7 @@ function isDefault(handler: string): handler is keyof typeof defaults {
 
 /** Whether the controller of an API overrides a method of the base controller. */
 export function isOverridden(api: ApiDeclaration, method: keyof ApiController): boolean {
-  return controllerOf(api).prototype[method] !== ApiController.prototype[method];
+  return isOverriddenBy(controllerOf(api), method);
 }
 
 export function controllerOf({ controller }: ApiDeclaration): { readonly name: string; readonly prototype: ApiController } {

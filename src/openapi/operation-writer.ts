@@ -1,3 +1,4 @@
+import { type ControllerClass, isOverridden } from '../actions/controller-class.ts';
 import type { Format, HttpMethod } from '../declaration/types.ts';
 import { planFields } from '../model/field-plan.ts';
 import { readGroups } from '../model/groups.ts';
@@ -94,11 +95,12 @@ export function operationWriter(described: Described, operations: readonly Opera
     return mode ? schemas.write.of(meta, mode) : null;
   }
 
-  function pathParameters({ meta, record: { path, requirements } }: Operation): JsonSchema[] {
+  function pathParameters({ meta, record: { api, path, requirements } }: Operation): JsonSchema[] {
+    const loadsItself = api?.controller != null && isOverridden(api.controller.value as ControllerClass, 'getEntity');
     const key = meta && keyKind(meta, mapper.driver.getPlatform());
     const schemaOf = (name: string): JsonSchema => {
       const requirement = requirements[name];
-      if (name === 'id' && key) {
+      if (name === 'id' && key && !loadsItself) {
         if (key.kind === 'integer' && requirement === defaultIdRequirement)
           return { type: 'integer', minimum: 0, maximum: key.max };
         if (key.kind === 'uuid' || key.kind === 'date' || key.kind === 'enum') return valueSchema(key, 'write');

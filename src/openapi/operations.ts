@@ -1,4 +1,4 @@
-import { hasHooks } from '../actions/api-controller.ts';
+import { hasHooks } from '../actions/controller-class.ts';
 import type { ActionDeclaration, HttpMethod } from '../declaration/types.ts';
 import { metaOf } from '../model/hierarchy.ts';
 import { versionOf } from '../model/version.ts';

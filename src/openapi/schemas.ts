@@ -1,5 +1,5 @@
 import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
-import { restrictsQueries } from '../actions/api-controller.ts';
+import { restrictsQueries } from '../actions/controller-class.ts';
 import { denormalizerOf, denormalizersOf } from '../change/associations.ts';
 import type { Mapper } from '../database/mapper.ts';
 import type {

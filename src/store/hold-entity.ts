@@ -2,22 +2,32 @@ import { FlushMode, helper } from '@mikro-orm/core';
 import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
 import { metaOfEntity } from '../model/hierarchy.ts';
 import { type Identifier, keyOf } from '../model/identifier.ts';
-import { isSameVersion, readVersion } from '../query/rows/row-version.ts';
+import { isSameVersion, type RowVersion, readVersion } from '../query/rows/row-version.ts';
 
-/**
- * Locks an entity's row until the transaction ends and reads it anew: `same` or `changed`, compared with the entity as it was. Null: it
- * is gone.
- */
-export async function holdEntity(mapper: Mapper, em: RequestEntityManager, entity: object): Promise<'same' | 'changed' | null> {
+/** An entity that was read anew. */
+export interface HeldEntity {
+  readonly version: RowVersion;
+  /** Whether it is not what it was before. */
+  readonly isChanged: boolean;
+}
+
+/** Reads an entity's row anew, with a lock until the transaction ends or without one. Null: it is gone. */
+export async function holdEntity(
+  mapper: Mapper,
+  em: RequestEntityManager,
+  entity: object,
+  lock: boolean,
+): Promise<HeldEntity | null> {
   const meta = metaOfEntity(mapper, entity);
   const wrapped = helper(entity);
-  if (!(await readVersion(mapper, em, meta, wrapped.getPrimaryKey() as Identifier, true))) return null;
+  const version = await readVersion(mapper, em, meta, wrapped.getPrimaryKey() as Identifier, lock);
+  if (!version) return null;
   const before = valuesOf(wrapped.__originalEntityData);
   // MikroORM's own refresh makes JSON of the row on the way, which not every type survives
   const where = { [keyOf(meta).name]: wrapped.getPrimaryKey() };
   const read = await em.findOne(meta.class, where as never, { refresh: true, flushMode: FlushMode.COMMIT } as never);
   if (read !== entity || !wrapped.isInitialized()) return null;
-  return isSameVersion(before, valuesOf(wrapped.__originalEntityData)) ? 'same' : 'changed';
+  return { version, isChanged: !isSameVersion(before, valuesOf(wrapped.__originalEntityData)) };
 }
 
 function valuesOf(data: unknown): unknown[] {

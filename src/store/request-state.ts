@@ -14,6 +14,9 @@ export class RequestState {
   /** The entity that was fetched and checked before a handler ran. */
   admitted: { readonly action: string; readonly id: string; readonly entity: object } | null = null;
 
+  /** The row that `getEntity` of the base controller found last: a controller that loads rows itself may have called it. */
+  loaded: Pick<Admission, 'found' | 'restriction'> | null = null;
+
   /** The row of the request, with what tells whether it was changed since. */
   admission: Admission | null = null;
 

@@ -55,6 +55,15 @@ const expected = {
     ...each(['add', 'remove'], `tags ${found}`),
     ...each(['GET of a single action', 'POST of a single action'], `work ${found}`),
   },
+  checkAccess: {
+    ...each(lists, '_index null'),
+    create: '_index null',
+    ...each(fetches, `_entity ${found}`),
+    ...each(['PATCH', 'PUT', 'DELETE'], `_entity ${found}`),
+    ...each(['add', 'remove'], `tags ${found}`),
+    ...each(['GET of a single action', 'POST of a single action'], `work ${found}`),
+    ...each(['GET of a collection action', 'POST of a collection action'], 'all null'),
+  },
   onPostCheckAccess: {
     ...each(lists, '_index null'),
     create: '_index null',
@@ -128,7 +137,7 @@ describe.each(stores)('a controller with one hook, through $store', ({ compiledR
         expect([status, headers.get('x-by')]).toEqual([statuses[name] ?? 200, null]);
       }
       // what comes before the write leaves everything as it was
-      const isBefore = !['onAfterFlush', 'onBeforeSerialize', 'customizeQuery'].includes(hook);
+      const isBefore = !['onAfterFlush', 'onBeforeSerialize', 'customizeQuery', 'checkAccess'].includes(hook);
       if (isBefore) expect(await running.rows()).toEqual(before);
     });
   });

@@ -6,6 +6,7 @@ import {
   type ApiRequest,
   type CodeOptions,
   type ModelQuery,
+  problem,
   type User,
   type Vote,
   Voter,
@@ -211,6 +212,26 @@ describe.each(databases)('the access suite on %s', (kind) => {
     expect(new Set(titles).size).toBe(titles.length);
     // more than one database, as some of the requests write
     expect(opened).toBeGreaterThan(3);
+  });
+
+  test('knows what overrides of checkAccess and getEntity decide', async () => {
+    class OverridingController extends ReportController {
+      override async checkAccess(action: string, request: ApiRequest, subject: Report | null): Promise<void> {
+        await super.checkAccess(action, request, subject);
+        if (subject?.id === 2) throw problem('access_denied');
+      }
+      override async getEntity(action: string, id: unknown, request: ApiRequest): Promise<Report> {
+        if (id === 3) throw problem('entity_not_found', { model: 'report' });
+        return super.getEntity(action, id, request);
+      }
+    }
+    const { report, author } = (application.app_main?.apis ?? {}) as Record<string, object>;
+    const app_main = { ...application.app_main, apis: { report: { ...report, controller: OverridingController }, author } };
+    const reading = { database, app_main, controllers: [OverridingController] } as Partial<CodeOptions>;
+    expect((await run(reading, ['GET /report/{id}.', 'GET /report.', 'PATCH /report/{id}.'])).failures).toEqual({});
+    faults.guard = (guard) => ({ ...guard, check: () => undefined });
+    const { failures } = await run(reading, ['GET /report/{id}.']);
+    expect(Object.values(failures).join()).toContain('200');
   });
 
   test('finds that nothing is guarded', async () => {

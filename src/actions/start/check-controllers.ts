@@ -7,7 +7,8 @@ import { ownProperties, targetsOf } from '../../model/field-plan.ts';
 import { concreteClasses, entitiesOf, isKindOf } from '../../model/hierarchy.ts';
 import { handlerName } from '../../route/record.ts';
 import { type Denormalizer, isDenormalizerClass } from '../../serialization/denormalizer.ts';
-import { ApiController, isControllerClass } from '../api-controller.ts';
+import { ApiController } from '../api-controller.ts';
+import { type ControllerClass, isControllerClass, isDefaultHandler, isOverridden } from '../controller-class.ts';
 
 interface Findings {
   add(path: Path, message: string): void;
@@ -23,6 +24,7 @@ export function checkControllers(apis: readonly ApiDeclaration[], mapper: Mapper
       findings.add([...api.path, 'controller'], `${api.controller.name} must extend ApiController`);
       continue;
     }
+    checkOverrides(api, findings);
     const meta = metaOf(mapper, api);
     for (const action of api.actions) {
       const inAssociation = findings.touches([...action.path, 'association']);
@@ -30,6 +32,26 @@ export function checkControllers(apis: readonly ApiDeclaration[], mapper: Mapper
       if (meta && action.association && !inAssociation) checkAssociation(meta, action, mapper, findings);
     }
   }
+}
+
+/** Reports an override that default actions would not call. */
+function checkOverrides(api: ApiDeclaration, findings: Findings): void {
+  const type = api.controller?.value as (ControllerClass & { readonly name: string }) | undefined;
+  if (!type || !isOverridden(type, 'deserialize')) return;
+  const writing = api.actions.filter((action) => isDefaultHandler(type, handlerName(action))).flatMap(writesOf);
+  if (writing.length === 0) return;
+  findings.add(
+    [...api.path, 'controller'],
+    `${type.name} overrides deserialize, which the default actions ${listed(writing)} do not call; ` +
+      'bind a Denormalizer to the association, or handle these actions by methods of the controller',
+  );
+}
+
+/** The methods of a default action that read a body: `"_entity" PATCH` */
+function writesOf({ methods, name }: ActionDeclaration): string[] {
+  return methods
+    .filter((method) => method === 'POST' || method === 'PATCH' || method === 'PUT')
+    .map((method) => `"${name}" ${method}`);
 }
 
 function checkHandler(api: ApiDeclaration, action: ActionDeclaration, findings: Findings): void {

@@ -7,7 +7,7 @@ import { readGroups } from '../../model/groups.ts';
 import { sameLine } from '../../model/hierarchy.ts';
 import type { IsHiding } from '../../query/list/filter-path.ts';
 import { ListQueryReader } from '../../query/list/list-query.ts';
-import { isControllerClass, restrictsQueries } from '../api-controller.ts';
+import { isControllerClass, restrictsQueries } from '../controller-class.ts';
 
 interface Findings {
   add(path: Path, message: string, of?: 'key'): void;

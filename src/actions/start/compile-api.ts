@@ -1,6 +1,7 @@
 import type { EntityMetadata } from '@mikro-orm/core';
 import type { AccessWatch } from '../../access/access-watch.ts';
-import type { GuardFor } from '../../access/guard.ts';
+import type { Guard, GuardFor } from '../../access/guard.ts';
+import type { ApiRequest } from '../../access/user.ts';
 import type { Cursors } from '../../database/cursor.ts';
 import type { Executor } from '../../database/executor.ts';
 import type { Writer } from '../../database/writer.ts';
@@ -14,7 +15,8 @@ import type { RouteRecord } from '../../route/record.ts';
 import { EntityStore } from '../../store/entity-store.ts';
 import { LinkStore } from '../../store/link-store.ts';
 import { WriteStore } from '../../store/write-store.ts';
-import { ApiController, constructController, restrictsQueries } from '../api-controller.ts';
+import { ApiController, constructController } from '../api-controller.ts';
+import { isOverridden, restrictsQueries } from '../controller-class.ts';
 import { type ControllerHooks, type HookName, hookNames, hookWith, overriddenHooks } from '../hooks.ts';
 import type { BodyCheck } from './body-check.ts';
 import { ListRuntime } from './list-runtime.ts';
@@ -57,6 +59,7 @@ export function compileApi(
   const overrides: ReadonlySet<HookName> = observer
     ? new Set(hookNames)
     : overriddenHooks(type.prototype, ApiController.prototype);
+  const checks = isOverridden(type, 'checkAccess');
   const entities = new EntityStore(mapper, meta, api.defaultSort);
   let hooks: ControllerHooks;
   let lists: ReadonlyMap<string, ListRuntime> = new Map();
@@ -72,6 +75,7 @@ export function compileApi(
     },
     overrides,
     restricts: restrictsQueries(type),
+    checks,
     entities,
     entityWrites: new WriteStore(mapper, meta, entities, null),
     entityLinks: new LinkStore(mapper, entities, framework.associations, null),
@@ -81,6 +85,10 @@ export function compileApi(
       return list;
     },
     guardOf: (action, method) => {
+      const declared = runtime.declaredGuardOf(action, method);
+      return checks ? controllerGuard(declared, (subject, request) => hooks.checkAccess(action, request, subject)) : declared;
+    },
+    declaredGuardOf: (action, method) => {
       const guard = guards.get(`${action} ${method}`);
       if (!guard) throw new Error(`${api.name} has no action "${action}" with the method ${method}`);
       return guard;
@@ -95,6 +103,16 @@ export function compileApi(
     !hookWith(overriddenHooks(type.prototype, ApiController.prototype), 'rows');
   lists = listsOf(api, meta, framework, asked, isShownAsStored ? executor : null);
   return { controller, runtime };
+}
+
+/** The access check of an action that the controller decides about; it may ask what was declared. */
+function controllerGuard({ roles }: Guard, check: (subject: unknown, request: ApiRequest) => void | Promise<void>): Guard {
+  return {
+    roles,
+    public: false,
+    readsSubject: true,
+    check: (subject, _, request) => check(subject, request as ApiRequest),
+  };
 }
 
 /**

@@ -20,10 +20,11 @@ import type { Found } from '../../store/port.ts';
 import { stateOf } from '../../store/request-state.ts';
 import { RowStore } from '../../store/row-store.ts';
 import type { WriteStore } from '../../store/write-store.ts';
-import { admitCollection, admitSingle, type RowReader } from '../admission.ts';
+import { admitCollection, admitLoaded, admitSingle, type RowReader } from '../admission.ts';
 import { untilCommit } from '../after-commit.ts';
 import { ApiController } from '../api-controller.ts';
 import { change, remove } from '../change.ts';
+import { classOf, isBaseHandler, isDefaultHandler, isOverridden } from '../controller-class.ts';
 import { create } from '../create.ts';
 import { type Acting, type Around, actionHandler, directly } from '../dispatch.ts';
 import { exportAction } from '../export.ts';
@@ -100,7 +101,8 @@ export function compileHandlers(
       return observer ? defined : guardedEarly(defined, guard, method);
     }
     const { controller, runtime } = controllers.get(api) as { controller: ApiController; runtime: ApiRuntime };
-    const isDefault = isDefaultHandler(controller, handler);
+    const loads = single && isOverridden(classOf(controller), 'getEntity');
+    const isDefault = isDefaultHandler(classOf(controller), handler) && !loads;
     const reads = method === 'GET' || method === 'HEAD';
     if (isDefault && reads && action.kind !== 'custom')
       return readingHandler(record, method, format as Format, { ...compilers, runtime, compiledReads });
@@ -234,15 +236,20 @@ function customParts(
       act: (request) => call([request, format]),
     };
   }
-  const idOf = (request: ApiRequest) => api.parseId((request.params as { id: string }).id);
+  const idOf = (request: ApiRequest) => {
+    const { id } = request.params as { id: string };
+    return api.parseId(id) ?? id;
+  };
+  const find: RowReader['find'] = (asked, key, restriction) => api.entities.find(asked, key, restriction, writes(asked.method));
+  const admit = isOverridden(classOf(controller), 'getEntity')
+    ? (request: ApiRequest) => admitLoaded(api, name, request, () => controller.getEntity(name, idOf(request), request))
+    : (request: ApiRequest) => admitSingle(api, name, request, { find, isDeferred: false });
   return {
     admit: async (request) => {
-      const find: RowReader['find'] = (asked, key, restriction) =>
-        api.entities.find(asked, key, restriction, writes(asked.method));
-      const admission = await admitSingle(api, name, request, { find, isDeferred: false });
+      const admission = await admit(request);
       const found = admission.found as Found;
       const state = stateOf(request, api.framework.mapper);
-      state.admitted = { action: name, id: String(admission.key), entity: found.entity };
+      state.admitted = { action: name, id: String(idOf(request)), entity: found.entity };
       state.admission = admission;
       return admission;
     },
@@ -252,7 +259,7 @@ function customParts(
       const { framework, meta } = api;
       const state = stateOf(request, framework.mapper);
       // what the default action does is a transaction of its own
-      if (defaultHandlers.includes(handler)) return handle();
+      if (isBaseHandler(handler)) return handle();
       return untilCommit(state, () =>
         inHandlerTransaction({ mapper: framework.mapper, meta, state, admission, isFailure }, handle),
       );
@@ -261,18 +268,6 @@ function customParts(
 }
 
 type Method = (...args: unknown[]) => unknown;
-
-/** The handlers that the framework brings. */
-const defaultHandlers: readonly string[] = ['indexApi', 'entityApi', 'addRemoveApi'];
-
-/** Whether the framework handles an action, and no override of the controller takes part in it. */
-function isDefaultHandler(controller: ApiController, handler: string): boolean {
-  const base = ApiController.prototype;
-  const isBase = (name: 'indexApi' | 'entityApi' | 'addRemoveApi' | 'addRemove' | 'getEntity') => controller[name] === base[name];
-  if (handler === 'indexApi') return isBase('indexApi');
-  if (handler === 'entityApi') return isBase('entityApi') && isBase('getEntity');
-  return handler === 'addRemoveApi' && isBase('addRemoveApi') && isBase('addRemove') && isBase('getEntity');
-}
 
 /**
  * The same handler, with a first check before the body is read: nobody makes us parse what they may not send. Only where the

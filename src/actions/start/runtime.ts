@@ -129,6 +129,8 @@ export interface ApiRuntime {
   readonly overrides: ReadonlySet<HookName>;
   /** Whether the controller restricts queries at all. */
   readonly restricts: boolean;
+  /** Whether the controller decides about access itself. */
+  readonly checks: boolean;
   /** Reads and writes the model's rows as entities. */
   readonly entities: EntityStore;
   /** The same as what actions write through. */
@@ -140,7 +142,10 @@ export interface ApiRuntime {
   controller(): ControllerHooks;
   /** The list of an action whose path has no id. */
   listOf(action: string): ListRuntime;
+  /** The access check of an action: that of the declaration, or what the controller makes of it. */
   guardOf(action: string, method: HttpMethod): Guard;
+  /** The access check that the declaration asks for. */
+  declaredGuardOf(action: string, method: HttpMethod): Guard;
 }
 
 /** The columns of a model in CSV: all that can be read of it, or what was chosen of that. */

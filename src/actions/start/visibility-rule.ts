@@ -1,10 +1,10 @@
 import { type GuardFor, rolesFor } from '../../access/guard.ts';
 import type { ApiRequest } from '../../access/user.ts';
-import type { ApiDeclaration } from '../../declaration/types.ts';
 import { Problem } from '../../errors.ts';
 import type { Restrict } from '../../query/entities/restriction.ts';
 import type { VisibilityRule } from '../../query/visibility/visibility.ts';
 import { stateOf, withState } from '../../store/request-state.ts';
+import { checkedAs } from '../admission.ts';
 import { type ApiRuntime, userOf } from './runtime.ts';
 
 /** What an API says about the visibility of its model's rows, for a caller of any route. */
@@ -13,7 +13,7 @@ export function visibilityRuleOf(runtime: ApiRuntime, guardFor: GuardFor): Visib
     meta: runtime.meta,
     restrict: runtime.restricts ? (request) => entityRestriction(runtime, request) : null,
     sort: runtime.api.defaultSort,
-    ...admission(runtime.api, guardFor),
+    ...admission(runtime, guardFor),
   };
 }
 
@@ -24,7 +24,10 @@ function entityRestriction({ framework, hooks }: ApiRuntime, request: ApiRequest
 }
 
 /** Whether a caller has the roles to be shown a row of an API: by fetching it, else by changing it, else in the list. */
-function admission(api: ApiDeclaration, guardFor: GuardFor): Pick<VisibilityRule<ApiRequest>, 'admits' | 'readsSubject'> {
+function admission(
+  { api, checks, framework, hooks }: ApiRuntime,
+  guardFor: GuardFor,
+): Pick<VisibilityRule<ApiRequest>, 'admits' | 'readsSubject'> {
   const entity = api.actions.find(({ kind }) => kind === 'entity');
   const index = api.actions.find(({ kind }) => kind === 'index');
   const method = (['GET', 'PATCH', 'PUT'] as const).find((candidate) => entity?.methods.includes(candidate));
@@ -35,13 +38,18 @@ function admission(api: ApiDeclaration, guardFor: GuardFor): Pick<VisibilityRule
         ? { action: index, method: 'GET' as const }
         : null;
   if (!showing) return { readsSubject: false, admits: async () => false };
-  const guard = guardFor(rolesFor(showing.action, api.baseRole, showing.method));
-  const isList = showing.action === index;
+  const { action, method: as } = showing;
+  const guard = guardFor(rolesFor(action, api.baseRole, as));
+  const isList = action === index;
+  const check = checks
+    ? (request: ApiRequest, subject: unknown) =>
+        withState(stateOf(request, framework.mapper), () => checkedAs(as, () => hooks.checkAccess(action.name, request, subject)))
+    : (request: ApiRequest, subject: unknown) => guard.check(subject, userOf(request), request);
   return {
-    readsSubject: guard.readsSubject && !isList,
+    readsSubject: (guard.readsSubject || checks) && !isList,
     async admits(request, subject) {
       try {
-        await guard.check(isList ? null : subject, userOf(request), request);
+        await check(request, isList ? null : subject);
         return true;
       } catch (error) {
         if (error instanceof Problem) return false;

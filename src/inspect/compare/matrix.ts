@@ -1,4 +1,4 @@
-import { restrictsQueries } from '../../actions/api-controller.ts';
+import { restrictsQueries } from '../../actions/controller-class.ts';
 import { hookNames, hookNeeds } from '../../actions/hooks.ts';
 import type { Application } from '../../application.ts';
 import type { HttpMethod, Path } from '../../declaration/types.ts';
@@ -94,7 +94,10 @@ function restrictionOf({ api }: RouteRecord, places: Places): Declared<string> |
 }
 
 /** In calling order. `customizeQuery` restricts rows, and has an entry of its own. */
-const hooks = ['getEntity' as const, ...hookNames.filter((name) => hookNeeds[name].replies && name !== 'customizeQuery')];
+const hooks = [
+  'getEntity' as const,
+  ...hookNames.filter((name) => name === 'checkAccess' || (hookNeeds[name].replies && name !== 'customizeQuery')),
+];
 
 function hooksOf({ api }: RouteRecord, places: Places): readonly Declared<string>[] {
   if (!api) return [];

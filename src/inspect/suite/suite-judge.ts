@@ -6,12 +6,15 @@ import type { Vote } from '../../access/voter.ts';
 import { ApiController, constructController } from '../../actions/api-controller.ts';
 import type { ApiRuntime } from '../../actions/start/runtime.ts';
 import type { Application } from '../../application.ts';
-import type { SecurityDeclaration } from '../../declaration/types.ts';
+import type { ApiDeclaration, SecurityDeclaration } from '../../declaration/types.ts';
+import { Problem, problem } from '../../errors.ts';
 import { metaOf } from '../../model/hierarchy.ts';
-import { type Identifier, keyOf } from '../../model/identifier.ts';
+import { type Identifier, identifierParser, keyOf } from '../../model/identifier.ts';
 import type { AnyQueryBuilder } from '../../query/entities/restriction.ts';
 import type { RouteRecord } from '../../route/record.ts';
-import { RequestState, withState } from '../../store/request-state.ts';
+import { EntityStore } from '../../store/entity-store.ts';
+import { RequestState, stateOf, withState } from '../../store/request-state.ts';
+import { controllerOf, isOverridden } from '../route-action.ts';
 
 /** The expected result of a request for one row, or without a row if the path names none. */
 export interface Judgement {
@@ -47,7 +50,8 @@ export function judgeOf({ declaration, mapper, voters }: Application) {
     user: User | null,
     request: ApiRequest,
   ): Promise<readonly Judgement[]> {
-    const decided = (subject: object | null) => decide(subject, roles, user, request);
+    const decided = async (subject: object | null) =>
+      checkedBy(record, subject, await decide(subject, roles, user, request), request);
     if (keys === null || !record.api) return [{ key: null, ...(await decided(null)) }];
     const meta = metaOf(mapper, record.api.class.value);
     const state = new RequestState(request, mapper);
@@ -58,7 +62,7 @@ export function judgeOf({ declaration, mapper, voters }: Application) {
     const visible = query ? new Set(((await query.getResultList()) as object[]).map(keyText)) : rows;
     const judgements: Judgement[] = [];
     for (const key of keys) {
-      const row = rows.get(String(key));
+      const row = (await isLoaded(record, key, request)) ? rows.get(String(key)) : undefined;
       const judged: Omit<Judgement, 'key'> = row ? await decided(row) : { verdict: 'hidden', missing: [], own: new Map() };
       judgements.push({ key, ...judged, ...(!visible.has(String(key)) && { verdict: 'hidden' }) });
     }
@@ -93,6 +97,66 @@ export function judgeOf({ declaration, mapper, voters }: Application) {
       if (!decision) missing.push(role);
     }
     return { verdict: missing.length === 0 ? 'granted' : 'refused', missing, own };
+  }
+
+  /** What the controller's own `checkAccess` makes of a decision. */
+  async function checkedBy(
+    { action, api }: RouteRecord,
+    subject: object | null,
+    decision: Omit<Judgement, 'key'>,
+    request: ApiRequest,
+  ): Promise<Omit<Judgement, 'key'>> {
+    const type = api && controllerOf(api);
+    if (!type || !isOverridden(api, 'checkAccess')) return decision;
+    const check = async () => {
+      if (decision.verdict !== 'granted') throw problem('access_denied');
+    };
+    const isGranted = await passes(api, request, check, (controller, asked) =>
+      controller.checkAccess(action?.name ?? '', asked, subject),
+    );
+    if (isGranted) return { ...decision, verdict: 'granted', missing: [] };
+    return { ...decision, verdict: 'refused', missing: [...decision.missing, `${type.name}.checkAccess`] };
+  }
+
+  /** Whether the controller's own `getEntity` gives a row. */
+  async function isLoaded({ action, api }: RouteRecord, key: Identifier, request: ApiRequest): Promise<boolean> {
+    if (!api || !isOverridden(api, 'getEntity')) return true;
+    return passes(
+      api,
+      request,
+      async () => undefined,
+      async (controller, asked) => {
+        if (!(await controller.getEntity(action?.name ?? '', key, asked))) throw problem('entity_not_found', { model: '' });
+      },
+    );
+  }
+
+  /** Whether a call of a controller ends without a problem. Rows are not restricted for it, and the request is left as it is. */
+  async function passes(
+    api: ApiDeclaration,
+    given: ApiRequest,
+    check: () => Promise<void>,
+    call: (controller: ApiController, request: ApiRequest) => Promise<unknown>,
+  ): Promise<boolean> {
+    const meta = metaOf(mapper, api.class.value);
+    const runtime = {
+      framework: { mapper },
+      api,
+      meta,
+      parseId: identifierParser(meta, mapper.driver.getPlatform(), 'path'),
+      restricts: false,
+      entities: new EntityStore(mapper, meta, api.defaultSort),
+      declaredGuardOf: () => ({ check }),
+    };
+    const controller = constructController(controllerOf(api) as never, runtime as unknown as ApiRuntime);
+    const request = Object.create(given) as ApiRequest;
+    try {
+      await withState(stateOf(request, mapper), () => call(controller, request));
+      return true;
+    } catch (error) {
+      if (error instanceof Problem) return false;
+      throw error;
+    }
   }
 
   /** The query of the list as `customizeQuery` leaves it; null if the controller restricts nothing. */

@@ -1,0 +1,49 @@
+import { ApiController } from './api-controller.ts';
+import { hookWith, overriddenHooks } from './hooks.ts';
+
+/** A controller's class, as far as its methods are looked at. */
+export interface ControllerClass {
+  readonly prototype: ApiController;
+}
+
+/** The class of a controller that was made. */
+export function classOf(controller: ApiController): ControllerClass {
+  return controller.constructor as unknown as ControllerClass;
+}
+
+export function isOverridden({ prototype }: ControllerClass, method: keyof ApiController): boolean {
+  return prototype[method] !== ApiController.prototype[method];
+}
+
+/** What the framework handles actions with, and the methods that take part. */
+const defaultHandlers: Readonly<Record<string, readonly (keyof ApiController)[]>> = {
+  indexApi: ['indexApi'],
+  entityApi: ['entityApi'],
+  addRemoveApi: ['addRemoveApi', 'addRemove'],
+};
+
+/** Whether the framework handles an action, and no override of the controller takes part in it; `getEntity` only loads the row. */
+export function isDefaultHandler(type: ControllerClass, handler: string): boolean {
+  return defaultHandlers[handler]?.every((method) => !isOverridden(type, method)) ?? false;
+}
+
+/** Whether an action is handled by a method that the base controller has. */
+export function isBaseHandler(handler: string): boolean {
+  return Object.hasOwn(defaultHandlers, handler);
+}
+
+/** Whether a controller restricts queries at all. */
+export function restrictsQueries(type: ControllerClass): boolean {
+  return isOverridden(type, 'customizeQuery');
+}
+
+/** Whether a controller has code that can end a request of a default action in a way that nobody else knows. */
+export function hasHooks(type: ControllerClass): boolean {
+  if (isOverridden(type, 'checkAccess') || isOverridden(type, 'getEntity')) return true;
+  return hookWith(overriddenHooks(type.prototype, ApiController.prototype), 'replies') !== undefined;
+}
+
+/** Whether a value is a controller class of an application. */
+export function isControllerClass(value: unknown): value is new () => ApiController {
+  return typeof value === 'function' && value.prototype instanceof ApiController;
+}
