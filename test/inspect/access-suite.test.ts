@@ -227,7 +227,7 @@ describe.each(databases)('the access suite on %s', (kind) => {
     }
     const { report, author } = (application.app_main?.apis ?? {}) as Record<string, object>;
     const app_main = { ...application.app_main, apis: { report: { ...report, controller: OverridingController }, author } };
-    const reading = { database, app_main, controllers: [OverridingController] } as Partial<CodeOptions>;
+    const reading = { database, app_main, controllers: [OverridingController] } as never;
     expect((await run(reading, ['GET /report/{id}.', 'GET /report.', 'PATCH /report/{id}.'])).failures).toEqual({});
     faults.guard = (guard) => ({ ...guard, check: () => undefined });
     const { failures } = await run(reading, ['GET /report/{id}.']);
