@@ -8,6 +8,7 @@ import { isVoterClass } from './access/voter.ts';
 import { createVoterRegistry, type VoterRegistry } from './access/voter-registry.ts';
 import { checkControllers, checkDenormalizers } from './actions/start/check-controllers.ts';
 import { checkLists } from './actions/start/check-lists.ts';
+import { checkLoads } from './actions/start/check-loads.ts';
 import { createMapper } from './database/create-mapper.ts';
 import type { Mapper } from './database/mapper.ts';
 import type { OnStatement } from './database/statements-of.ts';
@@ -117,6 +118,7 @@ export async function loadApplication(
     checkControllers(declaration.apis, mapper, report);
     checkLists(declaration.apis, mapper, report);
     checkDenormalizers(catalog, mapper, report);
+    checkLoads(catalog, declaration.apis, mapper, report);
     if (declaresBodies(declaration) && report.errors.length === 0) {
       const { checkDeclaredBodies } = await import('./openapi/declared-bodies.ts');
       checkDeclaredBodies({ catalog, declaration, directory, mapper }, report);

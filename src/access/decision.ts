@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { isPromiseLike } from '../database/promise-like.ts';
 import type { SecurityDeclaration } from '../declaration/types.ts';
+import { withLoadedData } from '../model/unloaded.ts';
 import type { User } from './user.ts';
 import type { Vote, Voter } from './voter.ts';
 
@@ -63,7 +64,9 @@ export function poll(
 
 function ask(voter: Voter, { role, subject, user, request }: Question): unknown {
   try {
-    return voter.vote(role, subject, user, request);
+    return subject === null
+      ? voter.vote(role, subject, user, request)
+      : withLoadedData(() => voter.vote(role, subject, user, request));
   } catch (error) {
     throw failed(voter, role, error);
   }

@@ -5,6 +5,7 @@ import { bearerChallenge } from './credentials.ts';
 import { poll } from './decision.ts';
 import { RoleVoter } from './role-voter.ts';
 import type { User } from './user.ts';
+import { loadsOf } from './voter.ts';
 import type { VoterRegistry } from './voter-registry.ts';
 
 /** The access check of one route and method, with its voters looked up. It keeps no state between checks. */
@@ -14,6 +15,8 @@ export interface Guard {
   readonly public: boolean;
   /** Whether a voter of the application is asked: it may read the subject, which the built-in voter never does. */
   readonly readsSubject: boolean;
+  /** The associations of the subject that voters read. */
+  readonly loads: readonly string[];
   /** Throws 401 without a user, or 403 with one, if access is denied; rejects instead if a voter is asynchronous. */
   check(subject: unknown, user: User | null, request: FastifyRequest): void | Promise<void>;
 }
@@ -24,6 +27,7 @@ const publicGuard: Guard = Object.freeze({
   roles: Object.freeze([]),
   public: true,
   readsSubject: false,
+  loads: Object.freeze([]),
   check: () => undefined,
 });
 
@@ -52,6 +56,7 @@ export function compileGuard(roles: readonly string[], registry: VoterRegistry, 
     roles: Object.freeze([...roles]),
     public: false,
     readsSubject: panels.some(({ voters }) => voters.some((voter) => !(voter instanceof RoleVoter))),
+    loads: Object.freeze([...new Set(panels.flatMap(({ voters }) => voters.flatMap(loadsOf)))]),
     check: (subject: unknown, user: User | null, request: FastifyRequest) => check(subject, user, request),
   });
 }

@@ -20,13 +20,21 @@ export abstract class Voter<Subject = unknown> {
   /** The roles this voter judges. A base class for other voters has none and is never asked. */
   static roles: readonly string[] = [];
 
+  /** The associations that the voter reads of its subject, such as `captain` or `captain.crew`: they are loaded before it is asked. */
+  static loads: readonly string[] = [];
+
   /** The subject is the entity of a single-entity action, and null for a collection. */
   abstract vote(role: string, subject: Subject | null, user: User | null, request: FastifyRequest): Vote | Promise<Vote>;
 }
 
-export type VoterClass = (new () => Voter) & { readonly roles: readonly string[] };
+export type VoterClass = (new () => Voter) & { readonly roles: readonly string[]; readonly loads: readonly string[] };
 
 /** Whether a module's export is a voter class (and not {@link Voter} itself). */
 export function isVoterClass(value: unknown): value is VoterClass {
   return typeof value === 'function' && value.prototype instanceof Voter;
+}
+
+/** The associations that a voter names. */
+export function loadsOf(voter: Voter): readonly string[] {
+  return (voter.constructor as unknown as VoterClass).loads;
 }

@@ -6,6 +6,7 @@ import { isToMany, jsonName, ownProperties } from '../model/field-plan.ts';
 import { isKnownToCallers } from '../model/groups.ts';
 import { metaOfEntity } from '../model/hierarchy.ts';
 import { codePoints } from '../model/identifier.ts';
+import { withLoadedData } from '../model/unloaded.ts';
 import { type ValueKind, valueKindOf } from '../model/value-kind.ts';
 import { isRequired } from './write-plan.ts';
 
@@ -148,7 +149,7 @@ async function ownViolations(entity: object, hasFailed: boolean): Promise<Violat
   const own = (entity as { validate?: () => unknown }).validate;
   if (typeof own !== 'function') return [];
   try {
-    const found = (await own.call(entity)) ?? [];
+    const found = (await withLoadedData(() => own.call(entity))) ?? [];
     if (!Array.isArray(found))
       throw new TypeError(`${entity.constructor.name}.validate() must return a list of { propertyPath, title }`);
     return found.map((given: Violation) => ({ ...given, code: given.code ?? 'model', parameters: given.parameters ?? {} }));

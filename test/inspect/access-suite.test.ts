@@ -234,6 +234,22 @@ describe.each(databases)('the access suite on %s', (kind) => {
     expect(Object.values(failures).join()).toContain('200');
   });
 
+  test('finds a voter that reads what was not loaded', async () => {
+    class ReadingVoter extends ReportVoter {
+      override async vote(role: string, report: Report | null, user: User | null): Promise<Vote> {
+        return report && (report as { author?: { name?: string } }).author?.name === 'Eve'
+          ? 'deny'
+          : super.vote(role, report, user);
+      }
+    }
+    const { failures } = await run({ database, voters: [ReadingVoter] }, ['GET /report/{id}.']);
+    expect(Object.values(failures).join()).toMatch(/Author.name was not loaded/);
+    class LoadingVoter extends ReadingVoter {
+      static override loads = ['author'];
+    }
+    expect((await run({ database, voters: [LoadingVoter] }, ['GET /report/{id}.'])).failures).toEqual({});
+  });
+
   test('finds that nothing is guarded', async () => {
     faults.guard = (guard) => ({ ...guard, check: () => undefined });
     const { failures } = await run({ database }, [...reads, 'DELETE /report/{id}.{_format} as Ben']);

@@ -8,6 +8,7 @@ import type { Writer } from '../../database/writer.ts';
 import type { ActionDeclaration, ApiDeclaration, HttpMethod, SortKey } from '../../declaration/types.ts';
 import { metaOf } from '../../model/hierarchy.ts';
 import { identifierParser } from '../../model/identifier.ts';
+import { withLoadedData } from '../../model/unloaded.ts';
 import { type ListQueryModel, ListQueryReader } from '../../query/list/list-query.ts';
 import type { RootFilter } from '../../query/rows/root-filter.ts';
 import { SeekPlan } from '../../query/rows/seek-plan.ts';
@@ -95,7 +96,7 @@ export function compileApi(
     },
   };
   const controller: ApiController = constructController(type, runtime);
-  hooks = observer?.hooks(api, controller) ?? controller;
+  hooks = observer?.hooks(api, controller) ?? guardedHooks(controller, overrides);
   const rule = visibilityRuleOf(runtime, guardFor);
   // tokens in links would tell of rows what code of the application may hide of them
   const isShownAsStored =
@@ -105,12 +106,23 @@ export function compileApi(
   return { controller, runtime };
 }
 
+/** The hooks of a controller, in which reading what was not loaded throws. */
+function guardedHooks(controller: ApiController, overrides: ReadonlySet<HookName>): ControllerHooks {
+  const methods = controller as unknown as Record<HookName, (...args: unknown[]) => unknown>;
+  const guarded = hookNames.map((name) => {
+    const call = (...args: unknown[]) => methods[name].apply(controller, args);
+    return [name, overrides.has(name) ? (...args: unknown[]) => withLoadedData(() => call(...args)) : call] as const;
+  });
+  return Object.fromEntries(guarded) as unknown as ControllerHooks;
+}
+
 /** The access check of an action that the controller decides about; it may ask what was declared. */
 function controllerGuard({ roles }: Guard, check: (subject: unknown, request: ApiRequest) => void | Promise<void>): Guard {
   return {
     roles,
     public: false,
     readsSubject: true,
+    loads: [],
     check: (subject, _, request) => check(subject, request as ApiRequest),
   };
 }

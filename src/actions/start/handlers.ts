@@ -67,7 +67,9 @@ export function compileHandlers(
   const guardFor: GuardFor = (roles) => {
     const made = compileGuard(roles, voters, challenge);
     const guard = access ? watchedGuard(made, access) : made;
-    return observer?.guard(guard) ?? guard;
+    return loadingGuard(observer?.guard(guard) ?? guard, (subject, request) =>
+      framework.paths.load(subject, made.loads, () => stateOf(request as ApiRequest, mapper).em),
+    );
   };
   const visibility = new Visibility<ApiRequest>();
   const framework = new Framework(mapper, declaration, {
@@ -134,6 +136,16 @@ export function compileHandlers(
     return single || observer ? made : guardedEarly(made, runtime.guardOf(action.name, method), method);
   };
   return sharedByMethods(handlerFor);
+}
+
+/** The same guard, whose voters are asked once the associations are loaded that they read. */
+function loadingGuard(guard: Guard, load: (subject: object, request: FastifyRequest) => Promise<void>): Guard {
+  if (guard.loads.length === 0) return guard;
+  const check: Guard['check'] = (subject, user, request) =>
+    typeof subject === 'object' && subject !== null
+      ? load(subject, request).then(() => guard.check(subject, user, request))
+      : guard.check(subject, user, request);
+  return Object.freeze({ ...guard, check });
 }
 
 type Parts = Pick<Acting, 'admit' | 'act'>;

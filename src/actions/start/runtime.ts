@@ -11,6 +11,7 @@ import type { FieldChoice } from '../../model/field-choice.ts';
 import { readGroups, writeGroups } from '../../model/groups.ts';
 import { metaOfEntity } from '../../model/hierarchy.ts';
 import type { IdentifierParser } from '../../model/identifier.ts';
+import { guardUnloaded } from '../../model/unloaded.ts';
 import type { ListPlan } from '../../query/entities/key-query.ts';
 import { ReferenceResolver } from '../../query/entities/reference.ts';
 import type { ListQuery } from '../../query/list/list-query.ts';
@@ -24,6 +25,7 @@ import { type CsvColumn, csvColumns } from '../../serialization/csv.ts';
 import { createSerializer, type Serializer } from '../../serialization/serializer.ts';
 import type { EntityStore } from '../../store/entity-store.ts';
 import type { LinkStore } from '../../store/link-store.ts';
+import { PathLoader } from '../../store/load-paths.ts';
 import { noteCommits, stateOf, withState } from '../../store/request-state.ts';
 import type { WriteStore } from '../../store/write-store.ts';
 import { ExportPlaces } from '../export-places.ts';
@@ -41,6 +43,8 @@ export class Framework {
   readonly #executor: Executor | null;
   /** Reads rows as objects for code of the application; null if only MikroORM does. */
   readonly subjects: SubjectReads | null;
+  /** Loads what voters read of their subjects. */
+  readonly paths: PathLoader;
   readonly associations: AssociationReader;
   readonly validator: Validator;
   readonly tags: EntityTags;
@@ -68,7 +72,9 @@ export class Framework {
     const references = new ReferenceResolver<ApiRequest>(mapper, (request) => this.visibilityOf(request));
     this.associations = new AssociationReader(mapper, references, denormalizers);
     this.validator = new Validator(mapper);
+    this.paths = new PathLoader(this.subjects);
     noteCommits(mapper);
+    guardUnloaded(mapper);
     this.tags = new EntityTags(secretsOf(declaration));
     this.places = new ExportPlaces(declaration.exports.atOnce, declaration.database.connectTimeout);
   }

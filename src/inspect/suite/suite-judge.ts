@@ -2,7 +2,7 @@ import { type EntityMetadata, helper } from '@mikro-orm/core';
 import { QueryBuilder } from '@mikro-orm/sql';
 import { RoleVoter } from '../../access/role-voter.ts';
 import type { ApiRequest, User } from '../../access/user.ts';
-import type { Vote } from '../../access/voter.ts';
+import { loadsOf, type Vote } from '../../access/voter.ts';
 import { ApiController, constructController } from '../../actions/api-controller.ts';
 import type { ApiRuntime } from '../../actions/start/runtime.ts';
 import type { Application } from '../../application.ts';
@@ -10,9 +10,11 @@ import type { ApiDeclaration, SecurityDeclaration } from '../../declaration/type
 import { Problem, problem } from '../../errors.ts';
 import { metaOf } from '../../model/hierarchy.ts';
 import { type Identifier, identifierParser, keyOf } from '../../model/identifier.ts';
+import { withLoadedData } from '../../model/unloaded.ts';
 import type { AnyQueryBuilder } from '../../query/entities/restriction.ts';
 import type { RouteRecord } from '../../route/record.ts';
 import { EntityStore } from '../../store/entity-store.ts';
+import { PathLoader } from '../../store/load-paths.ts';
 import { RequestState, stateOf, withState } from '../../store/request-state.ts';
 import { controllerOf, isOverridden } from '../route-action.ts';
 
@@ -33,6 +35,8 @@ const mostRows = 20;
  * application.
  */
 export function judgeOf({ declaration, mapper, voters }: Application) {
+  const paths = new PathLoader(null);
+
   /** The keys of the first rows that a route's path can name; null if the path names none. */
   async function rowsOf(record: RouteRecord): Promise<readonly Identifier[] | null> {
     if (!record.api || !record.single) return null;
@@ -91,7 +95,8 @@ export function judgeOf({ declaration, mapper, voters }: Application) {
     for (const role of roles) {
       const judges = voters.votersFor(role);
       const votes: Vote[] = [];
-      for (const voter of judges) votes.push(await voter.vote(role, subject, user, request));
+      if (subject) await paths.load(subject, judges.flatMap(loadsOf), () => helper(subject).__em as never);
+      for (const voter of judges) votes.push(await withLoadedData(() => voter.vote(role, subject, user, request)));
       const decision = decides(declaration.security.strategy, votes);
       if (judges.some((voter) => !(voter instanceof RoleVoter))) own.set(role, decision);
       if (!decision) missing.push(role);

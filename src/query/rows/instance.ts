@@ -13,6 +13,7 @@ import { type Dialect, dialectOf } from '../../dialect/dialect.ts';
 import { columnKinds } from '../../dialect/value-kind.ts';
 import { keyOf } from '../../model/identifier.ts';
 import { hasAccessor } from '../../model/own-code.ts';
+import { notLoaded } from '../../model/unloaded.ts';
 import { type ValueKind, valueKindOf } from '../../model/value-kind.ts';
 import { dateOf, integerToJson, parsedJson } from '../../serialization/to-json.ts';
 
@@ -137,12 +138,6 @@ function missingProperty(meta: EntityMetadata, property: EntityProperty): Proper
       Object.defineProperty(this, name as string, { value, writable: true, enumerable: true, configurable: true });
     },
   };
-}
-
-function notLoaded(meta: EntityMetadata, name: string): Error {
-  return new Error(
-    `${meta.className}.${name} was not loaded: make the association eager(), or await wrap(…).init() on it before you read it`,
-  );
 }
 
 interface Keyed {

@@ -1,0 +1,36 @@
+import type { EntityMetadata } from '@mikro-orm/core';
+import { rolesFor } from '../../access/guard.ts';
+import { isVoterClass } from '../../access/voter.ts';
+import type { Mapper } from '../../database/mapper.ts';
+import type { Report } from '../../declaration/report.ts';
+import { didYouMean } from '../../declaration/suggest.ts';
+import type { ApiDeclaration, Catalog } from '../../declaration/types.ts';
+import { isPath } from '../../store/load-paths.ts';
+
+/** Reports associations that voters want to have loaded, and that no model has which they are asked about. */
+export function checkLoads(
+  catalog: Catalog,
+  apis: readonly ApiDeclaration[],
+  mapper: Mapper,
+  findings: Pick<Report, 'add'>,
+): void {
+  for (const { name, qualifiedName, value } of catalog.voters) {
+    if (!isVoterClass(value) || value.loads.length === 0) continue;
+    const asked = apis.filter((api) => rolesOf(api).some((role) => value.roles.includes(role)));
+    const metas = asked.flatMap(
+      (api) => (mapper.getMetadata().find(api.class.value as never) as EntityMetadata | undefined) ?? [],
+    );
+    for (const path of metas.length > 0 ? value.loads : []) {
+      if (metas.some((meta) => isPath(mapper, meta, path))) continue;
+      const known = metas.flatMap(({ relations }) => relations.map((property) => property.name as string));
+      findings.add(
+        [qualifiedName],
+        `${name} loads "${path}", which no model has that its roles are asked for;${didYouMean(path, known)} associations: ${[...new Set(known)].join(', ') || 'none'}`,
+      );
+    }
+  }
+}
+
+function rolesOf({ actions, baseRole }: ApiDeclaration): readonly string[] {
+  return actions.flatMap((action) => action.methods.flatMap((method) => rolesFor(action, baseRole, method)));
+}

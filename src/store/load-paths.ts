@@ -1,0 +1,76 @@
+import { Collection, type EntityMetadata, type EntityProperty, Reference } from '@mikro-orm/core';
+import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
+import { isToMany } from '../model/field-plan.ts';
+import { concreteClasses } from '../model/hierarchy.ts';
+import { keyOf } from '../model/identifier.ts';
+import { type InstanceContext, isInstance } from '../query/rows/instance.ts';
+import type { SubjectReads } from '../query/visibility/subject-reads.ts';
+
+type Loaded = Record<string, unknown>;
+
+/** Loads associations of rows for code that says what it reads. */
+export class PathLoader {
+  readonly #subjects: SubjectReads | null;
+
+  constructor(subjects: SubjectReads | null) {
+    this.#subjects = subjects;
+  }
+
+  /** Loads what paths such as `captain.boss` lead to from an entity, or from an object made of a row. Paths of other models are left out. */
+  async load(subject: object, paths: readonly string[], em: () => RequestEntityManager): Promise<void> {
+    const meta = (subject as { __meta?: EntityMetadata }).__meta;
+    if (!meta) return;
+    const known = paths.filter((path) => meta.properties[path.split('.')[0] as never]);
+    if (!isInstance(subject)) {
+      if (known.length > 0) await em().populate([subject], known as never, { filters: false });
+      return;
+    }
+    const byFirst = Map.groupBy(known, (path) => path.split('.')[0] as string);
+    for (const [name, group] of byFirst) {
+      const rest = group.flatMap((path) => (path.includes('.') ? [path.slice(name.length + 1)] : []));
+      await this.#loadOne(subject as Loaded, meta.properties[name as never] as EntityProperty, rest, em);
+    }
+  }
+
+  async #loadOne(
+    instance: Loaded,
+    property: EntityProperty,
+    rest: readonly string[],
+    em: () => RequestEntityManager,
+  ): Promise<void> {
+    const name = property.name as string;
+    const value = instance[name];
+    if (value instanceof Collection) {
+      const items = (await value.init()).getItems() as object[];
+      if (rest.length > 0 && items.length > 0) await em().populate(items, rest as never, { filters: false });
+      return;
+    }
+    const target = value === null || value === undefined ? null : (Reference.unwrapReference(value as object) as Loaded);
+    if (!target || property.mapToPk || isToMany(property)) return;
+    const loaded = await this.#row(target, { em });
+    if (!loaded) return;
+    instance[name] = property.ref ? Reference.create(loaded as never) : loaded;
+    await this.load(loaded, rest, em);
+  }
+
+  /** The row that a reference stands for. */
+  async #row(reference: Loaded, context: InstanceContext): Promise<object | null> {
+    const meta = reference.__meta as EntityMetadata;
+    const { name } = keyOf(meta);
+    const key = reference[name as string];
+    const rows = await this.#subjects?.rows(meta, [key], context);
+    if (rows) return rows.get(String(key)) ?? null;
+    const where = { [name]: key };
+    return (await context.em().findOne(meta.class, where as never, { filters: false } as never)) as object | null;
+  }
+}
+
+/** Whether a path of associations leads from a model, or from a class that inherits from it, to rows of others. */
+export function isPath(mapper: Mapper, meta: EntityMetadata, path: string): boolean {
+  const [first, ...rest] = path.split('.') as [string, ...string[]];
+  return concreteClasses(mapper, meta).some((concrete) => {
+    const property = concrete.properties[first as never] as EntityProperty | undefined;
+    if (!property?.targetMeta || property.targetMeta.embeddable) return false;
+    return rest.length === 0 || isPath(mapper, property.targetMeta, rest.join('.'));
+  });
+}

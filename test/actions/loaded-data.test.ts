@@ -1,0 +1,223 @@
+import { defineEntity, p } from '@mikro-orm/core';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { ApiController, type ApiRequest, Voter } from '../../src/index.ts';
+import { startApplication, type TestApplication } from '../../src/testing.ts';
+import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
+
+type Any = any;
+
+const Person = defineEntity({
+  name: 'Person',
+  properties: {
+    id: p.integer().primary().groups('read'),
+    name: p.string().groups('read'),
+    boss: () => p.manyToOne(Person as Any).nullable(),
+  },
+} as Any) as Any;
+const shipSchema: Any = defineEntity({
+  name: 'Ship',
+  properties: {
+    id: p.integer().primary().groups('read'),
+    name: p.string().groups('read', 'write'),
+    captain: () => p.manyToOne(Person).groups('read'),
+    mate: () => p.manyToOne(Person).ref().nullable(),
+    crew: () => p.manyToMany(Person).groups('read'),
+  },
+} as Any);
+/** What the rule of a model does with the row. */
+let rule: (ship: Any) => unknown = () => undefined;
+class Ship extends shipSchema.class {
+  async validate() {
+    await rule(this);
+    return [];
+  }
+}
+shipSchema.setClass(Ship);
+
+/** What the voter and the hooks read of the row. */
+let reading: (ship: Any) => unknown = () => undefined;
+let seen: unknown;
+
+class ShipVoter extends Voter<Any> {
+  static override roles = ['SEE'];
+  async vote(_role: string, ship: Any): Promise<'grant'> {
+    seen = ship && (await reading(ship));
+    return 'grant';
+  }
+}
+
+class LoadingVoter extends Voter<Any> {
+  static override roles = ['LOAD'];
+  static override loads = ['captain.boss', 'mate', 'crew'];
+  vote(_role: string, ship: Any): 'grant' {
+    seen = ship && reading(ship);
+    return 'grant';
+  }
+}
+
+const hooks = ['onPostFetchEntity', 'onPostCheckAccess', 'onAfterValidation', 'onAfterFlush', 'checkAccess'] as const;
+
+class HookedController extends ApiController<Any> {}
+let hook: (typeof hooks)[number] | null = null;
+for (const name of hooks) {
+  Object.defineProperty(HookedController.prototype, name, {
+    value: async function (this: Any, action: string, request: ApiRequest, ship: Any) {
+      if (hook === name && ship && !Array.isArray(ship)) seen = await reading.call(this, ship);
+      if (name === 'checkAccess') await ApiController.prototype.checkAccess.call(this, action, request, ship);
+    },
+  });
+}
+
+const actions = {
+  _index: null,
+  _entity: { methods: { GET: true, PATCH: true, DELETE: true } },
+  crew: { association: { property: 'crew' }, methods: { POST: true, DELETE: true } },
+};
+
+describe.each(databases.flatMap((database) => [true, false].map((compiled) => [database, compiled] as const)))(
+  'what was not loaded, on %s (compiled: %s),',
+  (database, compiledReads) => {
+    let fresh: FreshDatabase;
+    let app: TestApplication;
+
+    beforeAll(async () => {
+      fresh = await freshDatabase(database);
+      app = await startApplication({
+        app_main: {
+          apis: {
+            voted: { class: Ship, base_path: '/voted', base_role: 'SEE', actions },
+            loaded: { class: Ship, base_path: '/loaded', base_role: 'LOAD', actions },
+            hooked: { class: Ship, base_path: '/hooked', controller: HookedController, actions },
+          },
+          database: { url: fresh.url, schema: 'update' },
+        },
+        models: [Person, Ship],
+        controllers: [HookedController],
+        voters: [ShipVoter, LoadingVoter],
+        compiledReads,
+        seed: async (em: Any) => {
+          for (const id of [1, 2, 3]) em.create(Person, { id, name: `person ${id}`, boss: id > 1 ? id - 1 : null });
+          em.create(Ship, { id: 1, name: 'Argo', captain: 2, mate: 3, crew: [1, 3] });
+          em.create(Ship, { id: 2, name: 'Bounty', captain: 3 });
+        },
+      } as Any);
+    });
+    afterAll(async () => {
+      await app?.close();
+      await fresh?.drop();
+    });
+    beforeEach(() => {
+      seen = undefined;
+      hook = null;
+      rule = () => undefined;
+      reading = () => undefined;
+    });
+
+    const requests = [
+      ['GET', '/1.json', undefined],
+      ['PATCH', '/1.json', { name: 'Argo' }],
+      ['POST', '/1/crew.json', { id: 2 }],
+      ['DELETE', '/1/crew.json', { id: 2 }],
+    ] as const;
+    const send = (base: string, [method, path, json]: readonly [string, string, unknown]) =>
+      app.request(method, base + path, json ? { json } : {});
+
+    test.each(requests)('throws where a voter reads it: %s %s', async (...asked) => {
+      for (const read of [
+        (ship: Any) => ship.captain.name,
+        (ship: Any) => ship.crew.getItems().length,
+        (ship: Any) => ship.crew.length,
+        (ship: Any) => ship.mate.unwrap().name,
+      ]) {
+        reading = read;
+        expect([String(read), (await send('/voted', asked)).status, seen]).toEqual([String(read), 500, undefined]);
+      }
+      // keys are there
+      reading = (ship) => [ship.id, ship.name, ship.captain.id, ship.mate.unwrap().id];
+      expect((await send('/voted', asked)).status).toBe(200);
+      expect(seen).toEqual([1, 'Argo', 2, 3]);
+    });
+
+    test.each(requests)('is there if the voter names it: %s %s', async (...asked) => {
+      reading = (ship) => [
+        ship.captain.name,
+        ship.captain.boss.name,
+        ship.mate?.unwrap().name ?? null,
+        ship.crew
+          .getItems()
+          .map(({ name }: Any) => name)
+          .sort(),
+      ];
+      expect((await send('/loaded', asked)).status).toBe(200);
+      const crew = asked[0] === 'DELETE' ? ['person 1', 'person 2', 'person 3'] : ['person 1', 'person 3'];
+      expect(seen).toEqual(['person 2', 'person 1', 'person 3', crew]);
+      const other = [asked[0], asked[1].replace('1', '2'), asked[2]] as const;
+      expect((await send('/loaded', other)).status).toBe(200);
+      expect((seen as unknown[]).slice(0, 3)).toEqual(['person 3', 'person 2', null]);
+    });
+
+    test('is loaded by an asynchronous voter that asks for it', async () => {
+      for (const request of requests) {
+        reading = async (ship) => {
+          const { wrap } = await import('@mikro-orm/core');
+          await wrap(ship.captain).init();
+          return [ship.captain.name, await ship.crew.loadCount()];
+        };
+        expect((await send('/voted', request)).status).toBe(200);
+        expect((seen as unknown[])[0]).toBe('person 2');
+      }
+    });
+
+    test.each(hooks)('throws where %s reads it', async (name) => {
+      hook = name;
+      for (const request of requests) {
+        if (request[0] === 'GET' && /AfterValidation|AfterFlush/.test(name)) continue;
+        seen = undefined;
+        reading = (ship) => ship.captain.name;
+        const { status } = await send('/hooked', request);
+        // GET loads what it shows before it is shown
+        if (seen === undefined) expect([name, request[0], status]).toEqual([name, request[0], 500]);
+        else expect(seen).toBe('person 2');
+      }
+      // what a hook writes is written
+      reading = async function (this: Any, ship) {
+        ship.name = 'Argo';
+        await this.em.flush();
+        return ship.captain.id;
+      };
+      for (const request of requests) expect((await send('/hooked', request)).status).toBe(200);
+    });
+
+    test('throws where the rule of a model reads it', async () => {
+      rule = (ship) => {
+        seen = ship.captain.name;
+      };
+      for (const base of ['/voted', '/hooked']) {
+        expect((await app.request('PATCH', `${base}/1.json`, { json: { name: 'Argo' } })).status).toBe(500);
+        expect(seen).toBeUndefined();
+      }
+    });
+  },
+);
+
+test('a voter that names an association which no model of its roles has does not start', async () => {
+  class LostVoter extends Voter<Any> {
+    static override roles = ['SEE'];
+    static override loads = ['captian'];
+    vote(): 'grant' {
+      return 'grant';
+    }
+  }
+  const fresh = await freshDatabase('sqlite');
+  try {
+    const app_main = {
+      apis: { ship: { class: Ship, base_path: '/ship', base_role: 'SEE', actions: { _index: null } } },
+      database: { url: fresh.url },
+    };
+    await expect(startApplication({ app_main, models: [Person, Ship], voters: [LostVoter] } as Any)).rejects.toThrow(
+      /LostVoter loads "captian", which no model has that its roles are asked for;.*did you mean "captain"/,
+    );
+  } finally {
+    await fresh.drop();
+  }
+});
