@@ -1,4 +1,5 @@
 import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
 import type { Plugin } from 'vite';
 import { configDefaults, defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
@@ -112,6 +113,8 @@ const unit = {
 };
 
 process.env[seedVariable] = String(seed);
+// processes that tests start need not strip the types of the same modules again and again
+process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, 'node_modules', '.cache', 'declarest-compile');
 if (!process.env.VITEST_WORKER_ID) console.log(`random tests begin at ${seedVariable}=${seed}`);
 
 export default defineConfig({
