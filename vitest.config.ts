@@ -1,4 +1,6 @@
 import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
+import type { Plugin } from 'vite';
 import { configDefaults, defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { seed, seedVariable } from './test/support/random.ts';
@@ -15,25 +17,94 @@ class LongestFirst extends BaseSequencer {
 }
 
 /**
- * Files that leave nothing behind in their process, and so share one with others: most of what a short file takes is loading the code
- * that it tests. Others have a process each, above all those that look at memory, time, or what was loaded.
+ * Folders whose files leave nothing behind in their process, and so share one: most of the time of a short file is loading the code
+ * that it tests. Other files have a process each, above all those that look at memory, time, or loaded modules.
  */
-const together = ['actions', 'attacks', 'change', 'model', 'query', 'response', 'route', 'serialization', 'spec', 'store'].map(
-  (name) => `test/${name}/**/*.test.ts`,
-);
+const sharing = [
+  'access',
+  'actions',
+  'attacks',
+  'change',
+  'cli',
+  'database',
+  'declaration',
+  'dialect',
+  'docs',
+  'inspect',
+  'model',
+  'openapi',
+  'query',
+  'response',
+  'route',
+  'scripts',
+  'serialization',
+  'spec',
+  'store',
+  'support',
+  'telemetry',
+].map((name) => `test/${name}/**/*.test.ts`);
 
-/** Every test, in two projects that differ in how files share processes. */
+/** Files of these folders that replace modules, set what is global to a process, measure, or wait for processes. */
+const apart = [
+  'test/access/development-key.test.ts',
+  'test/cli/database-away.test.ts',
+  'test/cli/dev.test.ts',
+  'test/cli/lean-start.test.ts',
+  'test/cli/serve.test.ts',
+  'test/cli/workers.test.ts',
+  'test/declaration/type-cost.test.ts',
+  'test/inspect/access-suite.test.ts',
+  'test/telemetry/tracing.test.ts',
+];
+
+/**
+ * Files that try many combinations of what other files cover once. V8 runs code a quarter slower while it counts, so coverage leaves
+ * these files out.
+ */
+const uncounted = [
+  'test/engine/**/*.test.ts',
+  'test/attacks/random.test.ts',
+  'test/query/asking-model.test.ts',
+  'test/query/compiled-abilities.test.ts',
+  'test/query/compiled-equality.test.ts',
+  'test/query/compiled-restrictions.test.ts',
+  'test/query/hidden-equality.test.ts',
+  'test/query/keyset-walk.test.ts',
+  'test/query/shared-walk.test.ts',
+  'test/store/contract.test.ts',
+  'examples/*/test/**/*.test.ts',
+];
+
+/** Every test, in projects that differ in how files share processes, and in whether they count towards coverage. */
 const projects = [
-  { extends: true as const, test: { name: 'together', include: together, isolate: false } },
+  {
+    extends: true as const,
+    test: {
+      name: 'together',
+      include: sharing,
+      exclude: [...configDefaults.exclude, ...apart, ...uncounted],
+      isolate: false,
+    },
+  },
   {
     extends: true as const,
     test: {
       name: 'alone',
-      include: ['test/**/*.test.ts', 'examples/*/test/**/*.test.ts'],
-      exclude: [...configDefaults.exclude, ...together],
+      include: ['test/**/*.test.ts'],
+      exclude: [...configDefaults.exclude, ...sharing, ...uncounted],
     },
   },
+  { extends: true as const, test: { name: 'apart', include: apart } },
+  { extends: true as const, test: { name: 'uncounted', include: uncounted, isolate: false } },
 ];
+
+/** Coverage is an option of the whole run; only here a project can be left out of it. */
+const coverageOfProjects: Plugin = {
+  name: 'coverage-of-projects',
+  configureVitest({ project }) {
+    if (project.name === 'uncounted') project.config.coverage = { ...project.config.coverage, enabled: false };
+  },
+};
 
 /** What is left without any database. */
 const unit = {
@@ -42,12 +113,15 @@ const unit = {
 };
 
 process.env[seedVariable] = String(seed);
+// processes that tests start need not strip the types of the same modules again and again
+process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, 'node_modules', '.cache', 'declarest-compile');
 if (!process.env.VITEST_WORKER_ID) console.log(`random tests begin at ${seedVariable}=${seed}`);
 
 export default defineConfig({
+  plugins: [coverageOfProjects],
   test: {
     projects: selectedDatabases().length === 0 ? [unit] : projects,
-    globalSetup: ['test/support/sqlite.ts', 'test/support/postgres.ts'],
+    globalSetup: ['test/support/run-directory.ts', 'test/support/postgres.ts'],
     setupFiles: ['test/support/random.ts', 'test/support/documents/watch-answers.ts'],
     pool: 'forks',
     // the default leaves one core idle, which of two is half; and many tests wait for timers and processes

@@ -6,7 +6,7 @@ process.env.DECLAREST_TEST_DATABASES = 'sqlite';
 export default defineConfig({
   test: {
     include: process.env.MUTATION_TESTS?.split(',') ?? ['test/actions/**/*.test.ts', 'test/store/**/*.test.ts'],
-    globalSetup: ['test/support/sqlite.ts', 'test/support/postgres.ts'],
+    globalSetup: ['test/support/run-directory.ts', 'test/support/postgres.ts'],
     testTimeout: 20_000,
     hookTimeout: 30_000,
   },

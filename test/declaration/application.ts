@@ -1,13 +1,12 @@
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { afterAll } from 'vitest';
+import { inject } from 'vitest';
 import { catalogFromCode } from '../../src/declaration/modules.ts';
 import { readDeclaration } from '../../src/declaration/read/read-declaration.ts';
 import { DeclarationErrors, Report } from '../../src/declaration/report.ts';
 import { codeSource, type Source } from '../../src/declaration/source.ts';
 import type { Catalog, Declaration } from '../../src/declaration/types.ts';
 import { readYamlSource } from '../../src/declaration/yaml-source.ts';
-import { makeTemporary } from '../support/temporary.ts';
 
 export class Person {}
 export class Center {}
@@ -18,12 +17,9 @@ export const catalog = catalogFromCode({ models: [Person, Center], controllers: 
 
 export const routesYaml = "app_cruds:\n  resource: 'app_main_crud_route_loader:load'\n  type: service\n";
 
-const temporary = makeTemporary('declaration');
-afterAll(() => temporary.remove());
-
 /** Writes files below a new temporary directory and returns it. */
 export function writeFiles(files: Readonly<Record<string, string>>): string {
-  const directory = mkdtempSync(join(temporary.directory, 'app-'));
+  const directory = mkdtempSync(join(inject('runDirectory'), 'app-'));
   for (const [name, text] of Object.entries(files)) {
     mkdirSync(dirname(join(directory, name)), { recursive: true });
     writeFileSync(join(directory, name), text);

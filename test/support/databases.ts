@@ -37,7 +37,7 @@ function leaveOut(kind: DatabaseKind): Error {
 }
 
 function sqlite(name: string): FreshDatabase {
-  const file = join(inject('sqliteDirectory'), `${name}.db`);
+  const file = join(inject('runDirectory'), `${name}.db`);
   const drop = async () => {
     for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(file + suffix, { force: true });
   };
