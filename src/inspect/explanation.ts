@@ -116,6 +116,8 @@ export interface CallStep {
   readonly name: string;
   /** Whether a hook ended the request with a reply of its own. */
   readonly replied: boolean;
+  /** Whether it threw. */
+  readonly threw: boolean;
 }
 
 export interface ExplainedFields {

@@ -102,6 +102,8 @@ async function absence(
   const filters = defaultFilters(meta);
   if (filters.length > 0 && !(await isThere({})))
     return { message: `${name} is hidden by the filter ${filters.join(' or ')} of the model`, remedy: null };
+  if (isOverridden(api, 'getEntity'))
+    return { message: `${name} is there; ${controller}.getEntity did not give it`, remedy: null };
   if (!isOverridden(api, 'customizeQuery')) return { message: `${name} was not found, and is there now`, remedy: null };
   return {
     message: `${name} is hidden by ${controller}.customizeQuery`,
@@ -118,8 +120,8 @@ function causeOf(error: unknown): string | null {
   return messages.length > 0 ? messages.join(': ') : error === null || error === undefined ? null : String(error);
 }
 
-/** Names the application code that replied. */
+/** Names the application code that ended the request. */
 function repliedBy({ steps }: Recording): string {
-  const replied = steps.findLast((step) => step.kind === 'call' && step.replied);
-  return replied?.kind === 'call' ? `: ${replied.name} replied` : '';
+  const last = steps.findLast((step) => step.kind === 'call' && (step.replied || step.threw));
+  return last?.kind === 'call' ? `: ${last.name} ${last.threw ? 'threw it' : 'replied'}` : '';
 }

@@ -201,11 +201,12 @@ export class Recorder implements Observer {
   }
 
   #call(name: string, run: () => unknown): unknown {
-    const step = { kind: 'call' as const, name, replied: false };
+    const step = { kind: 'call' as const, name, replied: false, threw: false };
     this.#recording?.steps.push(step);
     return watch(
       () => this.#within.run({ check: null, by: name }, run),
       (given) => Object.assign(step, { replied: given instanceof JsonReply }),
+      () => Object.assign(step, { threw: true }),
     );
   }
 }

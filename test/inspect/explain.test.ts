@@ -1,4 +1,6 @@
+import { defineEntity, p } from '@mikro-orm/core';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { ApiController, type ApiRequest, problem } from '../../src/index.ts';
 import { type CheckStep, type Explanation, type StatementStep, startApplication } from '../../src/testing.ts';
 import { useApplication } from '../spec/fixtures/use-application.ts';
 import { databases } from '../support/databases.ts';
@@ -48,7 +50,7 @@ describe.each(databases)('the explanation of a request on %s', (kind) => {
       next: [],
     });
     expect(explained.steps.map(({ kind: step }) => step)).toEqual(['call', 'statement', 'check', 'statement']);
-    expect(explained.steps[0]).toEqual({ kind: 'call', name: 'NoteController.customizeQuery', replied: false });
+    expect(explained.steps[0]).toEqual({ kind: 'call', name: 'NoteController.customizeQuery', replied: false, threw: false });
     expect(checks(explained)).toEqual([
       {
         kind: 'check',
@@ -343,6 +345,42 @@ test('a database in memory is copied, and again once something was changed in it
     expect(await app.explain('GET', '/note/5.json', { user: ada })).toMatchObject({ status: 200 });
     expect(await app.explain('DELETE', '/note/5.json', { user: ada })).toMatchObject({ outcome: 'stopped', status: 204 });
     expect((await app.request('GET', '/note/5.json', { as: ada })).status).toBe(200);
+  } finally {
+    await app.close();
+  }
+});
+
+test('the explanation of a request names overrides that refuse', async () => {
+  const Crate = defineEntity({ name: 'Crate', properties: { id: p.integer().primary().groups('read') } });
+  class CrateController extends ApiController<{ id: number }> {
+    override async checkAccess(action: string, request: ApiRequest, crate: { id: number } | null): Promise<void> {
+      await super.checkAccess(action, request, crate);
+      if (crate?.id === 2) throw problem('access_denied');
+    }
+    override async getEntity(action: string, id: unknown, request: ApiRequest): Promise<{ id: number }> {
+      if (id === 3) throw problem('entity_not_found', { model: 'crate' });
+      return super.getEntity(action, id, request);
+    }
+  }
+  const app = await startApplication({
+    app_main: { apis: { crate: { class: Crate, base_path: '/crate', controller: CrateController, actions: { _entity: null } } } },
+    models: [Crate],
+    controllers: [CrateController],
+    seed: (em) => {
+      for (const id of [1, 2, 3]) em.create(Crate, { id });
+      return em.flush();
+    },
+  });
+  try {
+    expect(await app.explain('GET', '/crate/1.json')).toMatchObject({ status: 200, reason: null });
+    expect(await app.explain('GET', '/crate/2.json')).toMatchObject({
+      status: 403,
+      reason: { code: 'access_denied', message: expect.stringMatching(/: CrateController\.checkAccess threw it$/) },
+    });
+    expect(await app.explain('GET', '/crate/3.json')).toMatchObject({
+      status: 404,
+      reason: { message: 'Crate 3 is there; CrateController.getEntity did not give it' },
+    });
   } finally {
     await app.close();
   }

@@ -93,7 +93,7 @@ function stepLines(step: Step, number: number, paint: Paint): string[] {
   const below = (text: string) => `${' '.repeat(14)}${text}`;
   switch (step.kind) {
     case 'call':
-      return [line('call', `${step.name}${step.replied ? ', which replied' : ''}`)];
+      return [line('call', `${step.name}${step.threw ? ', which threw' : step.replied ? ', which replied' : ''}`)];
     case 'statement':
       return [
         line('sql', step.sql),
