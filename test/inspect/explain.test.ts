@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { ApiController, type ApiRequest, problem } from '../../src/index.ts';
 import { type CheckStep, type Explanation, type StatementStep, startApplication } from '../../src/testing.ts';
 import { useApplication } from '../spec/fixtures/use-application.ts';
-import { databases } from '../support/databases.ts';
+import { databases, freshDatabase } from '../support/databases.ts';
 import { apiKey, calls, notebook } from './notebook.ts';
 
 const ada = { id: 1, roles: ['ROLE_USER'] };
@@ -190,7 +190,7 @@ describe.each(databases)('the explanation of a request on %s', (kind) => {
     ['/note/2.json', 'Note 2 is hidden by NoteController.customizeQuery'],
     ['/note/3.json', 'Note 3 is hidden by the filter alive of the model'],
     ['/note/99999999999999999999.json', 'no Note can have the id "99999999999999999999": its column cannot hold it'],
-    ['/note/1/gone.json', 'there is no page with this id'],
+    ['/note/1/gone.json', 'there is no page with this id: NoteController.goneApi threw it'],
   ])('of the 404 of %s says that %s', async (path, message) => {
     const explained = await explain('GET', path, { user: ada });
     expect(explained).toMatchObject({ outcome: 'refused', status: 404, reason: { code: 'entity_not_found', message } });
@@ -347,6 +347,7 @@ test('a database in memory is copied, and again once something was changed in it
     expect((await app.request('GET', '/note/5.json', { as: ada })).status).toBe(200);
   } finally {
     await app.close();
+    await fresh.drop();
   }
 });
 
@@ -362,8 +363,12 @@ test('the explanation of a request names overrides that refuse', async () => {
       return super.getEntity(action, id, request);
     }
   }
+  const fresh = await freshDatabase('sqlite');
   const app = await startApplication({
-    app_main: { apis: { crate: { class: Crate, base_path: '/crate', controller: CrateController, actions: { _entity: null } } } },
+    app_main: {
+      apis: { crate: { class: Crate, base_path: '/crate', controller: CrateController, actions: { _entity: null } } },
+      database: { url: fresh.url },
+    },
     models: [Crate],
     controllers: [CrateController],
     seed: (em) => {
@@ -383,5 +388,6 @@ test('the explanation of a request names overrides that refuse', async () => {
     });
   } finally {
     await app.close();
+    await fresh.drop();
   }
 });
