@@ -347,7 +347,6 @@ test('a database in memory is copied, and again once something was changed in it
     expect((await app.request('GET', '/note/5.json', { as: ada })).status).toBe(200);
   } finally {
     await app.close();
-    await fresh.drop();
   }
 });
 
