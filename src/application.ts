@@ -117,7 +117,7 @@ export async function loadApplication(
     checkModels(declaration.apis, mapper, report);
     checkControllers(declaration.apis, mapper, report);
     checkLists(declaration.apis, mapper, report);
-    checkDenormalizers(catalog, mapper, report);
+    checkDenormalizers(catalog, declaration.apis, mapper, report);
     checkLoads(catalog, declaration.apis, mapper, report);
     if (declaresBodies(declaration) && report.errors.length === 0) {
       const { checkDeclaredBodies } = await import('./openapi/declared-bodies.ts');

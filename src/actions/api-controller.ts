@@ -21,7 +21,7 @@ import { inTransaction } from '../store/transaction.ts';
 import { checkDeclared, missing } from './admission.ts';
 import { untilCommit } from './after-commit.ts';
 import { change, remove } from './change.ts';
-import { bodyOf, create } from './create.ts';
+import { anyBodyOf, bodyOf, create } from './create.ts';
 import { exportList } from './export.ts';
 import { isExport } from './export-reply.ts';
 import { type ControllerHooks, EarlyReply } from './hooks.ts';
@@ -181,19 +181,23 @@ export class ApiController<T extends object = any> implements ControllerHooks {
 
   /**
    * The body as an entity of one of the types. Without groups the body is a reference, `{id}` or `{type, id}`, to an entity
-   * that is there. With groups it makes a new entity, or changes the one whose `id` it holds, within these groups.
+   * that is there, or what the action's denormalizer reads. With groups it makes a new entity, or changes the one whose `id` it holds, within these groups.
    */
   async deserialize<Type extends object>(
     request: ApiRequest,
     types: Model<Type> | readonly Model<Type>[],
     { groups }: { groups?: readonly string[] } = {},
   ): Promise<Type> {
-    const { framework } = this.#runtime;
-    const { em } = stateOf(request, framework.mapper);
+    const { api, framework } = this.#runtime;
+    const { action, em } = stateOf(request, framework.mapper);
     const scope = { em, request };
     const metas = this.#metasOf(types);
+    if (!groups) {
+      const bound = `${api.name}.${action}`;
+      const body = framework.associations.denormalizesBody(bound) ? anyBodyOf(request) : bodyOf(request);
+      return (await framework.associations.reference(metas, body, scope, bound)) as Type;
+    }
     const body = bodyOf(request);
-    if (!groups) return (await framework.associations.reference(metas, body, scope)) as Type;
     const deserializer = framework.deserializer(groups);
     if (!Object.hasOwn(body, 'id')) {
       const { entity, violations } = await deserializer.create(metas, body, scope);

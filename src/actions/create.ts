@@ -53,6 +53,11 @@ export function bodyOf(request: ApiRequest): Record<string, unknown> {
   throw problem('invalid_body', { reason: request.body === undefined ? 'there is none' : 'it is something else' });
 }
 
+/** The body as whatever JSON it is, for code of the application to read. */
+export function anyBodyOf(request: ApiRequest): unknown {
+  return request.body ?? bodyOf(request);
+}
+
 /** The address of a new entity: beside the list, under the prefix and the placeholders of the request's own path. */
 function locationOf({ api, framework }: ApiRuntime, request: ApiRequest, key: unknown, format: string): string {
   const path = segmentsOf(targetOf(request.url).path);

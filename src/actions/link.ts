@@ -1,15 +1,16 @@
 import type { EntityMetadata } from '@mikro-orm/core';
 import type { ApiRequest } from '../access/user.ts';
-import { type Accessors, accessorsFor } from '../change/accessors.ts';
+import { type Accessors, accessorsFor, linkTrouble } from '../change/accessors.ts';
 import { addOrRemove, loadTouched } from '../change/add-remove.ts';
 import { problem } from '../errors.ts';
+import { isKindOf } from '../model/hierarchy.ts';
 import { JsonReply } from '../response/json-reply.ts';
 import type { LinkEdit, LinkStore } from '../store/link-store.ts';
 import type { Admission } from '../store/port.ts';
 import { stateOf } from '../store/request-state.ts';
 import { missing } from './admission.ts';
 import { runAfterCommit } from './after-commit.ts';
-import { bodyOf, validated } from './create.ts';
+import { anyBodyOf, bodyOf, validated } from './create.ts';
 import { requirePrecondition } from './precondition.ts';
 import type { ApiRuntime } from './start/runtime.ts';
 
@@ -34,27 +35,32 @@ export async function link(
   requirePrecondition(api, request);
   const { framework, hooks, overrides } = api;
   const { action } = admission;
+  const bound = `${api.api.name}.${action}`;
   const state = stateOf(request, framework.mapper);
   let isChanged = false;
-  const accessorsOf = (entity: object): Accessors => {
-    const meta = framework.metaOf(entity);
-    const accessors = accessorsFor(meta, property);
-    if (accessors) return accessors;
-    throw new Error(`${meta.className} has no association "${property}" and no methods to add to it and remove from it`);
+  const checkTypes = (entity: object): void => {
+    const trouble = linkTrouble(framework.metaOf(entity), property, targets, [what]);
+    if (trouble) throw new TypeError(`${api.api.controller?.name ?? 'ApiController'}, action "${action}": ${trouble}`);
+  };
+  const accessorsOf = (entity: object, item: object): Accessors => {
+    const [type, ...others] = targets.filter((target) => item instanceof target.class);
+    const closest = others.reduce((a, b) => (a && isKindOf(a, b) ? a : b), type);
+    return accessorsFor(framework.metaOf(entity), property, closest ?? framework.metaOf(item));
   };
   const edit: LinkEdit = {
     resolve: async (entity) => {
       const { em } = state;
-      const accessors = accessorsOf(entity);
-      const item = await framework.associations.item(framework.metaOf(entity), property, targets, bodyOf(request), {
-        em,
-        request,
-      });
-      await loadTouched(em, entity, item, accessors);
+      checkTypes(entity);
+      const meta = framework.metaOf(entity);
+      const { associations } = framework;
+      const isOwn = associations.denormalizesBody(bound) || associations.denormalizes(meta, property);
+      const body = isOwn ? anyBodyOf(request) : bodyOf(request);
+      const item = await associations.item(meta, property, targets, body, { em, request }, bound);
+      await loadTouched(em, entity, item, accessorsOf(entity, item));
       return item;
     },
     apply: async (entity, item) => {
-      const { returned, changed } = await addOrRemove(entity, item, accessorsOf(entity), what);
+      const { returned, changed } = await addOrRemove(entity, item, accessorsOf(entity, item), what);
       if (changed) await validated(api, action, request, entity);
       isChanged = changed;
       return { returned, changed };

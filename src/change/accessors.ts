@@ -1,48 +1,159 @@
-import type { Collection, EntityMetadata, EntityProperty } from '@mikro-orm/core';
+import { Collection, type EntityMetadata, type EntityProperty, Reference, ReferenceKind } from '@mikro-orm/core';
 import { isToMany, targetsOf } from '../model/field-plan.ts';
+import { isKindOf, sameLine } from '../model/hierarchy.ts';
 
-/** How an item gets into and out of an association of an entity. */
+type Verb = 'add' | 'remove';
+
+/** How items of a type get into and out of an association of an entity. */
 export interface Accessors {
-  readonly property: string;
-  add(entity: object, item: object): unknown;
-  remove(entity: object, item: object): unknown;
-  /** The names of the model's own methods; empty where it has none. */
-  readonly methods: readonly string[];
-  /** The collections that have to be loaded before either is called. */
+  /** Whether the association holds the items themselves. Otherwise the model's methods keep something else for them. */
+  readonly holds: boolean;
+  /** The names of the model's own methods; null if it has none. */
+  readonly methods: Readonly<Record<Verb, string | null>>;
+  /** The collections that have to be loaded before an item is added or removed. */
   readonly touches: readonly string[];
-  /** Whether an entity is of a class that the association holds. */
-  holds(item: object): boolean;
+  /** Adds or removes an item, and gives what the model's method returned. */
+  change(what: Verb, entity: object, item: object): unknown;
+  /** Whether an item is in the association; null if only the model's methods can tell. */
+  contains(entity: object, item: object): boolean | null;
 }
 
-const known = new WeakMap<EntityMetadata, Map<string, Accessors | null>>();
+const known = new WeakMap<EntityMetadata, Map<string, Map<EntityMetadata, Accessors>>>();
 
-/** The model's own `add<Name>` and `remove<Name>`, and the collection itself for what the model does not have. Null: there is no such association. */
-export function accessorsFor(meta: EntityMetadata, property: string): Accessors | null {
-  const ofModel = known.get(meta) ?? new Map<string, Accessors | null>();
+/**
+ * How items of a type are added to a property of a model and removed from it. If the association holds the type: `add<Property>`, also by
+ * the property's singular, and without such a method the collection itself. Otherwise, if what it holds refers to the type, `add<Type>`, also
+ * by a class that the type extends; then `add<Property>`.
+ */
+export function accessorsFor(meta: EntityMetadata, property: string, type: EntityMetadata): Accessors {
+  const ofModel = known.get(meta) ?? new Map<string, Map<EntityMetadata, Accessors>>();
   known.set(meta, ofModel);
-  let accessors = ofModel.get(property);
-  if (accessors === undefined) {
-    accessors = findAccessors(meta, property);
-    ofModel.set(property, accessors);
-  }
+  const ofProperty = ofModel.get(property) ?? new Map<EntityMetadata, Accessors>();
+  ofModel.set(property, ofProperty);
+  const accessors = ofProperty.get(type) ?? findAccessors(meta, property, type);
+  ofProperty.set(type, accessors);
   return accessors;
 }
 
-function findAccessors(meta: EntityMetadata, property: string): Accessors | null {
-  const association = meta.properties[property as never] as EntityProperty | undefined;
-  const isCollection = association !== undefined && isToMany(association);
-  const add = methodNamed(meta, 'add', property);
-  const remove = methodNamed(meta, 'remove', property);
-  if (!isCollection && !(add && remove)) return null;
-  const targets = association ? targetsOf(association) : [];
+function findAccessors(meta: EntityMetadata, property: string, type: EntityMetadata): Accessors {
+  const association = collectionNamed(meta, property);
+  const holds = association !== null && targetsOf(association).some((target) => isKindOf(type, target));
+  const names = accessorNames(property);
+  const methods =
+    association && !holds
+      ? pairOf(meta, [...(refersTo(association, type) ? lineOf(type) : []), ...names])
+      : { add: named(meta, 'add', names), remove: named(meta, 'remove', names) };
+  const link = association && !holds ? linkTo(association, type) : null;
   return {
-    property,
-    holds: (item) => targets.some((target) => item instanceof target.class),
-    methods: [add, remove].filter((name) => name !== null),
-    add: (entity, item) => (add ? call(entity, add, item) : void collectionOf(entity, property).add(item)),
-    remove: (entity, item) => (remove ? call(entity, remove, item) : void collectionOf(entity, property).remove(item)),
-    touches: isCollection ? [property] : toManyProperties(meta),
+    holds,
+    methods,
+    touches: association ? [property] : toManyProperties(meta),
+    change(what, entity, item) {
+      const method = methods[what];
+      if (method) return (entity as Record<string, (item: object) => unknown>)[method]?.(item);
+      const collection = (entity as Record<string, unknown>)[property] as Collection<object>;
+      return void collection[what](item);
+    },
+    contains(entity, item) {
+      const collection = (entity as Record<string, unknown>)[property];
+      if (!(collection instanceof Collection) || !(holds || link)) return null;
+      if (!link) return collection.contains(item, false);
+      return collection
+        .getItems(false)
+        .some((each) => Reference.unwrapReference((each as Record<string, object>)[link] as object) === item);
+    },
   };
+}
+
+/** What is wrong with adding items of some types to a property of a model, or removing them; null: nothing. */
+export function linkTrouble(
+  meta: EntityMetadata,
+  property: string,
+  types: readonly EntityMetadata[],
+  verbs: readonly Verb[],
+): string | null {
+  const association = collectionNamed(meta, property);
+  if (types.length === 0) return `"${property}" is not a to-many association of ${meta.className}, so its types must be named`;
+  for (const type of types) {
+    const { holds, methods } = accessorsFor(meta, property, type);
+    const missing = holds ? [] : verbs.filter((verb) => methods[verb] === null);
+    if (missing.length === 0) continue;
+    const own = methods.add?.slice('add'.length) ?? methods.remove?.slice('remove'.length);
+    const name = own ?? (association && refersTo(association, type) ? type.className : accessorNames(property).at(-1));
+    const wanted = missing.map((verb) => `${verb}${name}(item)`).join(' and ');
+    if (!association) return `${meta.className} has no to-many association "${property}", and no ${wanted}`;
+    const held = targetsOf(association).map(({ className }) => className);
+    return `"${property}" of ${meta.className} holds ${held.join(', ')}, not ${type.className}; name a type that it holds, or write ${wanted} on ${meta.className}`;
+  }
+  return null;
+}
+
+/** Whether items can be added to a property of a model and removed from it, be it only by methods. */
+export function takesItems(meta: EntityMetadata, property: string): boolean {
+  const names = accessorNames(property);
+  return (
+    collectionNamed(meta, property) !== null || (named(meta, 'add', names) !== null && named(meta, 'remove', names) !== null)
+  );
+}
+
+/** A to-many association into which a method put what it cannot hold. Its rows would be those of another class with the same keys. */
+export function wronglyHeld(meta: EntityMetadata, entity: object): { readonly property: string; readonly item: object } | null {
+  for (const association of (meta.relations as EntityProperty[]).filter(isToMany)) {
+    const property = association.name as string;
+    const collection = Object.hasOwn(entity, property) ? (entity as Record<string, unknown>)[property] : null;
+    if (!(collection instanceof Collection) || !collection.isDirty()) continue;
+    const targets = targetsOf(association);
+    const item = (collection.getItems(false) as object[]).find((each) => !targets.some((target) => each instanceof target.class));
+    if (item) return { property, item };
+  }
+  return null;
+}
+
+/** Whether the entities of an association refer to entities of a type, as participations refer to persons. */
+function refersTo(association: EntityProperty, type: EntityMetadata): boolean {
+  const relations = targetsOf(association).flatMap((target) => target.relations as EntityProperty[]);
+  return relations.some((relation) => targetsOf(relation).some((target) => sameLine(target, type)));
+}
+
+/**
+ * The property by which the entities of an association refer to an item, if an item can be there only once: a unique constraint says so, or
+ * there is nothing else by which two of them could differ.
+ */
+function linkTo(association: EntityProperty, type: EntityMetadata): string | null {
+  const { kind, mappedBy, targetMeta: target } = association;
+  if (kind !== ReferenceKind.ONE_TO_MANY || !target || !mappedBy || association.polymorphTargets) return null;
+  const [link, ...others] = (target.relations as EntityProperty[]).filter(
+    ({ mapToPk, name, owner, kind, persist, polymorphic, targetMeta }) =>
+      name !== mappedBy &&
+      (kind === ReferenceKind.MANY_TO_ONE || (kind === ReferenceKind.ONE_TO_ONE && owner)) &&
+      !(polymorphic || mapToPk || persist === false) &&
+      targetMeta !== undefined &&
+      isKindOf(type, targetMeta),
+  );
+  if (!link || others.length > 0) return null;
+  const pair = [mappedBy, link.name] as readonly unknown[];
+  const isPair = (names: readonly unknown[]) => names.length === 2 && pair.every((name) => names.includes(name));
+  const isUnique =
+    link.unique ||
+    link.kind === ReferenceKind.ONE_TO_ONE ||
+    isPair(target.primaryKeys) ||
+    target.uniques.some(({ expression, properties, where }) => !expression && !where && isPair([properties ?? []].flat()));
+  const isMade = ({ name, onCreate, onUpdate, persist, primary, version }: EntityProperty) =>
+    pair.includes(name) || primary || version || onCreate || onUpdate || persist === false;
+  return isUnique || (target.props as EntityProperty[]).every(isMade) ? (link.name as string) : null;
+}
+
+function collectionNamed(meta: EntityMetadata, property: string): EntityProperty | null {
+  const association = meta.properties[property as never] as EntityProperty | undefined;
+  return association && isToMany(association) ? association : null;
+}
+
+/** The names of a class and of those that it extends. */
+function lineOf({ class: type }: EntityMetadata): string[] {
+  const names: string[] = [];
+  for (let each: unknown = type; typeof each === 'function' && each.name; each = Object.getPrototypeOf(each))
+    names.push(each.name);
+  return [...new Set(names)];
 }
 
 /** The names that a pair of methods for a property may have: `participants` → `Participants`, `Participant`. */
@@ -61,21 +172,16 @@ function singulars(plural: string): string[] {
   return [];
 }
 
-function methodNamed(meta: EntityMetadata, verb: 'add' | 'remove', property: string): string | null {
+/** The first name that the model has a method for. */
+function named(meta: EntityMetadata, verb: Verb, names: readonly string[]): string | null {
   const prototype = meta.class.prototype as Record<string, unknown>;
-  return (
-    accessorNames(property)
-      .map((name) => verb + name)
-      .find((name) => typeof prototype[name] === 'function') ?? null
-  );
+  return names.map((name) => verb + name).find((name) => typeof prototype[name] === 'function') ?? null;
 }
 
-function call(entity: object, method: string, item: object): unknown {
-  return (entity as Record<string, (item: object) => unknown>)[method]?.(item);
-}
-
-function collectionOf(entity: object, property: string): Collection<object> {
-  return (entity as Record<string, unknown>)[property] as Collection<object>;
+/** The methods of the first name that the model has one of. */
+function pairOf(meta: EntityMetadata, names: readonly string[]): Accessors['methods'] {
+  const pairs = names.map((name) => ({ add: named(meta, 'add', [name]), remove: named(meta, 'remove', [name]) }));
+  return pairs.find(({ add, remove }) => add ?? remove) ?? { add: null, remove: null };
 }
 
 function toManyProperties(meta: EntityMetadata): string[] {

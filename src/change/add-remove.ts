@@ -1,8 +1,8 @@
-import { Collection, Reference } from '@mikro-orm/core';
+import { Collection, helper, Reference } from '@mikro-orm/core';
 import type { RequestEntityManager } from '../database/mapper.ts';
 import { takeAsRead } from '../query/entities/hold-row.ts';
 import { isEntity } from '../serialization/serializer.ts';
-import type { Accessors } from './accessors.ts';
+import { type Accessors, wronglyHeld } from './accessors.ts';
 
 /** What adding or removing gave, and whether anything was done. */
 export interface AddedOrRemoved {
@@ -30,11 +30,17 @@ export async function addOrRemove(
   accessors: Accessors,
   what: 'add' | 'remove',
 ): Promise<AddedOrRemoved> {
-  const collection = (entity as Record<string, unknown>)[accessors.property];
-  // a model's methods may keep something else in the association than the item, which only they can find
-  const holdsItems = collection instanceof Collection && accessors.holds(item);
-  if (holdsItems && collection.contains(item, false) === (what === 'add')) return { returned: item, changed: false };
-  const returned = Reference.unwrapReference((await accessors[what](entity, item)) as object);
+  const isThere = accessors.contains(entity, item);
+  if (isThere === (what === 'add')) return { returned: item, changed: false };
+  const returned = Reference.unwrapReference((await accessors.change(what, entity, item)) as object);
+  const wrong = accessors.methods[what] && wronglyHeld(helper(entity).__meta, entity);
+  if (wrong) {
+    const { __meta: meta } = helper(entity);
+    const given = helper(wrong.item).__meta.className;
+    throw new TypeError(
+      `${meta.className}.${accessors.methods[what]} put a ${given} into "${wrong.property}", which does not hold it`,
+    );
+  }
   return { returned: isEntity(returned) ? (returned as object) : item, changed: true };
 }
 

@@ -9,16 +9,17 @@ import { type Denormalizer, isDenormalizerClass } from '../serialization/denorma
 import type { ResolveAssociation } from './body-reader.ts';
 import type { AssociationWrite } from './write-plan.ts';
 
-/** The application's denormalizers, by the `Model.property` they serve. */
+/** The application's denormalizers, by the `Model.property` or the action that they serve. */
 export type Denormalizers = ReadonlyMap<string, Denormalizer>;
 
-/** The denormalizers that an application exports, by the associations they serve. */
+/** The denormalizers that an application exports, by what they serve. */
 export function denormalizersOf(exported: Catalog['denormalizers']): Denormalizers {
   const byProperty = new Map<string, Denormalizer>();
   for (const { value } of exported) {
     if (!isDenormalizerClass(value)) continue;
     const denormalizer = new value();
     for (const property of value.properties) byProperty.set(property, denormalizer);
+    for (const action of value.actions) byProperty.set(`action ${action}`, denormalizer);
   }
   return byProperty;
 }
@@ -30,6 +31,11 @@ export function denormalizerOf(denormalizers: Denormalizers, owner: EntityMetada
     if (denormalizer) return denormalizer;
   }
   return undefined;
+}
+
+/** The denormalizer of the body of an action, named as `api.action`. */
+export function bodyDenormalizerOf(denormalizers: Denormalizers, action: string): Denormalizer | undefined {
+  return denormalizers.get(`action ${action}`);
 }
 
 interface Scope {
@@ -52,6 +58,11 @@ export class AssociationReader {
   /** Whether the application itself reads the JSON of an association: then it can be anything. */
   denormalizes(owner: EntityMetadata, property: string): boolean {
     return denormalizerOf(this.#denormalizers, owner, property) !== undefined;
+  }
+
+  /** Whether the application itself reads the body of an action, named as `api.action`. */
+  denormalizesBody(action: string): boolean {
+    return bodyDenormalizerOf(this.#denormalizers, action) !== undefined;
   }
 
   /** What references to rows of a class take. */
@@ -80,14 +91,22 @@ export class AssociationReader {
     targets: readonly EntityMetadata[],
     json: unknown,
     scope: Scope,
+    action: string,
   ): Promise<object> {
-    const entity = await this.#read(denormalizerOf(this.#denormalizers, owner, property), targets, json, scope);
-    return entityOf(entity, () => this.itemRefusal(entity as Resolution, targets));
+    const own = bodyDenormalizerOf(this.#denormalizers, action) ?? denormalizerOf(this.#denormalizers, owner, property);
+    const resolution = await this.#read(own, targets, json, scope);
+    return entityOf(resolution, () => this.itemRefusal(resolution, targets));
   }
 
   /** For a body that identifies an entity of one of the classes, whatever it is wanted for. */
-  async reference(targets: readonly EntityMetadata[], json: unknown, { em, request }: Scope): Promise<object> {
-    const resolution = await this.#resolver.resolve(em, request, targets, json);
+  async reference(
+    targets: readonly EntityMetadata[],
+    json: unknown,
+    scope: Scope,
+    action: string | null = null,
+  ): Promise<object> {
+    const own = action === null ? undefined : bodyDenormalizerOf(this.#denormalizers, action);
+    const resolution = await this.#read(own, targets, json, scope);
     return entityOf(resolution, () => this.itemRefusal(resolution, targets));
   }
 

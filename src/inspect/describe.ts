@@ -1,5 +1,4 @@
 import type { Application } from '../application.ts';
-import { accessorsFor } from '../change/accessors.ts';
 import { askedNames } from '../declaration/names/list-names.ts';
 import type { HttpMethod } from '../declaration/types.ts';
 import { databaseErrors } from '../dialect/errors.ts';
@@ -7,6 +6,7 @@ import { Problem } from '../errors.ts';
 import { planFields } from '../model/field-plan.ts';
 import { readGroups } from '../model/groups.ts';
 import { metaOf } from '../model/hierarchy.ts';
+import { itemMethods } from '../openapi/associations.ts';
 import { explainMatch } from '../route/explain-match.ts';
 import type { Match } from '../route/match.ts';
 import type { RouteRecord } from '../route/record.ts';
@@ -153,8 +153,8 @@ function nextSteps(record: RouteRecord, method: string, before: Stopped['before'
 /** `Course.addTag` */
 function changeOf({ action, api }: RouteRecord, method: string, { mapper }: Application): string {
   const what = method === 'POST' ? 'add' : 'remove';
-  const property = action?.association?.property ?? '';
+  const association = action?.association;
   const meta = api && metaOf(mapper, api.class.value);
-  const own = meta ? accessorsFor(meta, property)?.methods.find((name) => name.startsWith(what)) : undefined;
-  return own ? `${meta?.className}.${own}` : `${what} it ${what === 'add' ? 'to' : 'from'} ${property}`;
+  const own = meta && association ? itemMethods(mapper, meta, association, what) : [];
+  return own.length > 0 ? own.join(' or ') : `${what} it ${what === 'add' ? 'to' : 'from'} ${association?.property}`;
 }

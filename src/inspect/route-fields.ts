@@ -1,6 +1,6 @@
 import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
 import type { Application } from '../application.ts';
-import { denormalizerOf, denormalizersOf } from '../change/associations.ts';
+import { bodyDenormalizerOf, denormalizerOf, denormalizersOf } from '../change/associations.ts';
 import type { HttpMethod } from '../declaration/types.ts';
 import { planFields } from '../model/field-plan.ts';
 import { inGroups, readGroups, writeGroups } from '../model/groups.ts';
@@ -45,7 +45,7 @@ export function fieldsOfRoutes(application: Application, places: Places) {
   function item(record: RouteRecord, verb: 'add' | 'remove'): RouteFields {
     const meta = modelOf(record);
     const association = associationOf(record);
-    const methods = itemMethods(mapper, meta, association.property, verb);
+    const methods = itemMethods(mapper, meta, association, verb);
     if (methods.length > 0) return { fields: [], decidedBy: methods.join(', ') };
     const plans = itemClasses(mapper, meta, association).map((target) => planFields(mapper, target, readGroups));
     const variants = new Map(plans.flatMap((plan) => [...plan.variants]));
@@ -57,7 +57,12 @@ export function fieldsOfRoutes(application: Application, places: Places) {
     const meta = modelOf(record);
     const { property, types } = associationOf(record);
     const targets = itemClasses(mapper, meta, { property, types });
-    return describe({ path: '', label: '', kind: 'reference', meta, property, targets, madeBy: null }, []);
+    const described = describe({ path: '', label: '', kind: 'reference', meta, property, targets, madeBy: null }, []);
+    const own = bodyDenormalizerOf(
+      denormalizersOf(application.catalog.denormalizers),
+      `${record.api?.name}.${record.action?.name}`,
+    );
+    return own ? { ...described, madeBy: own.constructor.name } : described;
   }
 
   return {

@@ -1,4 +1,4 @@
-import { type EntityMetadata, type EntityProperty, ReferenceKind } from '@mikro-orm/core';
+import { type EntityMetadata, type EntityProperty, EntitySchema, ReferenceKind } from '@mikro-orm/core';
 import type { Mapper } from '../database/mapper.ts';
 import { inGroups } from './groups.ts';
 import { concreteClasses, discriminatorProperty, sameLine } from './hierarchy.ts';
@@ -142,8 +142,14 @@ function isSameField(one: Field, other: Field): boolean {
 
 /** The models that an association can hold. */
 export function targetsOf(property: EntityProperty): readonly EntityMetadata[] {
-  if (property.polymorphTargets) return property.polymorphTargets;
+  if (property.polymorphTargets) return inDeclaredOrder(property, property.polymorphTargets);
   return property.targetMeta ? [property.targetMeta] : [];
+}
+
+/** MikroORM has the targets of a property in the order in which it found the classes. */
+function inDeclaredOrder({ target }: EntityProperty, targets: readonly EntityMetadata[]): readonly EntityMetadata[] {
+  const declared = [target as unknown].flat().map((type) => (EntitySchema.is(type) ? type.meta.class : type));
+  return targets.toSorted((a, b) => declared.indexOf(a.class) - declared.indexOf(b.class));
 }
 
 export function embeddedTargets(mapper: Mapper, property: EntityProperty): readonly EntityMetadata[] {

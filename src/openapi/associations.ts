@@ -17,10 +17,17 @@ export function itemClasses(
 }
 
 /** The methods of the model itself that add or remove an item, and answer as they like: `Course.addTag`. */
-export function itemMethods(mapper: Mapper, owner: EntityMetadata, property: string, verb: 'add' | 'remove'): readonly string[] {
-  return concreteClasses(mapper, owner).flatMap((meta) =>
-    (accessorsFor(meta, property)?.methods ?? [])
-      .filter((method) => method.startsWith(verb))
-      .map((method) => `${meta.className}.${method}`),
+export function itemMethods(
+  mapper: Mapper,
+  owner: EntityMetadata,
+  association: AssociationDeclaration,
+  verb: 'add' | 'remove',
+): readonly string[] {
+  const types = itemClasses(mapper, owner, association);
+  const methods = concreteClasses(mapper, owner).flatMap((meta) =>
+    types
+      .flatMap((type) => accessorsFor(meta, association.property, type).methods[verb] ?? [])
+      .map((name) => `${meta.className}.${name}`),
   );
+  return [...new Set(methods)];
 }

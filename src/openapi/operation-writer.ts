@@ -87,6 +87,7 @@ export function operationWriter(described: Described, operations: readonly Opera
   function body({ isSupplied, meta, method, reads, record: { action, api } }: Operation): JsonSchema | null {
     if (!api || !action || !meta || reads) return null;
     if (action.association) {
+      if (schemas.denormalizes(api, action, meta)) return { description: 'Read by the application itself.' };
       const targets = itemClasses(mapper, meta, action.association);
       return targets.length > 0 ? schemas.write.reference(targets) : {};
     }
@@ -157,7 +158,7 @@ export function operationWriter(described: Described, operations: readonly Opera
   /** The item of an association; a method of the model may return something else. */
   function item({ meta, method, record: { action } }: Operation): JsonSchema {
     if (!meta || !action?.association || !Object.hasOwn(meta.properties, action.association.property)) return {};
-    if (itemMethods(mapper, meta, action.association.property, method === 'DELETE' ? 'remove' : 'add').length > 0) return {};
+    if (itemMethods(mapper, meta, action.association, method === 'DELETE' ? 'remove' : 'add').length > 0) return {};
     return anyOf(itemClasses(mapper, meta, action.association).map((target) => schemas.read.of(target)));
   }
 

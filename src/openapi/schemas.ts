@@ -1,6 +1,6 @@
 import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
 import { restrictsQueries } from '../actions/controller-class.ts';
-import { denormalizerOf, denormalizersOf } from '../change/associations.ts';
+import { bodyDenormalizerOf, denormalizerOf, denormalizersOf } from '../change/associations.ts';
 import type { Mapper } from '../database/mapper.ts';
 import type {
   ActionDeclaration,
@@ -81,7 +81,13 @@ export function schemasOf({ catalog, declaration, directory, mapper }: SchemaSou
     return own.ref;
   }
 
-  return { components, describe: context.describe, read, write, body, result };
+  /** Whether the application itself reads the body that names an item of an association. */
+  function denormalizes(api: ApiDeclaration, { association, name }: ActionDeclaration, meta: EntityMetadata): boolean {
+    const own = bodyDenormalizerOf(denormalizers, `${api.name}.${name}`);
+    return own !== undefined || (association !== null && context.denormalizes(meta, association.property));
+  }
+
+  return { components, describe: context.describe, read, write, body, result, denormalizes };
 }
 
 function restricts({ controller }: ApiDeclaration): boolean {

@@ -11,7 +11,7 @@ export interface DenormalizationContext {
 }
 
 /**
- * Turns the JSON value of an association that may hold one of several types into an entity.
+ * Turns the JSON value of an association that may hold one of several types into an entity, or the body of an action.
  *
  * @example
  * export class RequestorDenormalizer extends Denormalizer {
@@ -25,7 +25,13 @@ export abstract class Denormalizer {
   /** The associations it serves, each as `Model.property`. */
   static properties: readonly string[] = [];
 
-  /** Gives the entity that `value` stands for, one of `types`, or null where there is none: the request then fails with 400. */
+  /** The custom actions whose body it reads, each as `api.action`: in `deserialize` and in `addRemove`. */
+  static actions: readonly string[] = [];
+
+  /**
+   * Gives the entity that `value` stands for, one of `types`, or null where there is none: the request then fails with 400. The types are
+   * in the order in which the model, the declaration or the controller names them.
+   */
   abstract denormalize(
     value: unknown,
     types: readonly ModelClass[],

@@ -17,6 +17,9 @@ export class RequestState {
   /** The row that `getEntity` of the base controller found last: a controller that loads rows itself may have called it. */
   loaded: Pick<Admission, 'found' | 'restriction'> | null = null;
 
+  /** The custom action of the request; null for other actions. */
+  action: string | null = null;
+
   /** The row of the request, with what tells whether it was changed since. */
   admission: Admission | null = null;
 

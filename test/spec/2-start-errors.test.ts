@@ -28,7 +28,7 @@ async function errorsOf(actions: object, extra: object = {}): Promise<string> {
 describe('what would surprise at run time is an error at start', () => {
   test('an association whose types cannot stand in it', async () => {
     expect(await errorsOf({ fan: { association: { property: 'fans', types: [Stage] } } })).toBe(
-      'app_main.apis.concert.actions.fan.association.types: "fans" of Concert holds Visitor; its types must be that, or inherit from it',
+      'app_main.apis.concert.actions.fan.association.types: "fans" of Concert holds Visitor, not Stage; name a type that it holds, or write addFan(item) and removeFan(item) on Concert',
     );
   });
 

@@ -8,7 +8,7 @@ import { type Compilers, compileApi } from '../../src/actions/start/compile-api.
 import { planLink, planWrite } from '../../src/actions/start/plan-writes.ts';
 import { type ApiRuntime, Framework, seenBy } from '../../src/actions/start/runtime.ts';
 import { loadApplication } from '../../src/application.ts';
-import { type Accessors, accessorsFor } from '../../src/change/accessors.ts';
+import { accessorsFor } from '../../src/change/accessors.ts';
 import { addOrRemove, loadTouched } from '../../src/change/add-remove.ts';
 import { conflictProblem } from '../../src/change/conflict.ts';
 import { countLinks } from '../../src/change/link-versions.ts';
@@ -308,12 +308,12 @@ export class Stores {
 
   async link(request: ApiRequest, admission: Admission, what: 'add' | 'remove'): Promise<Any> {
     const { framework, meta } = this.#api('item');
-    const accessors = accessorsFor(meta, 'tags') as Accessors;
+    const targets = [framework.mapper.getMetadata().get(Tag as never) as EntityMetadata];
+    const accessors = accessorsFor(meta, 'tags', targets[0] as EntityMetadata);
     const linked = await this.#links(what === 'add' ? 'POST' : 'DELETE').change(request, admission, what, {
       resolve: async (entity) => {
         const { em } = this.#scope(request);
-        const targets = [framework.mapper.getMetadata().get(Tag as never) as EntityMetadata];
-        const item = await framework.associations.item(meta, 'tags', targets, request.body, { em, request });
+        const item = await framework.associations.item(meta, 'tags', targets, request.body, { em, request }, '');
         await loadTouched(em, entity, item, accessors);
         return item;
       },

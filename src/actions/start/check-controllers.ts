@@ -1,10 +1,10 @@
 import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
-import { accessorNames, accessorsFor } from '../../change/accessors.ts';
+import { accessorNames, linkTrouble, takesItems } from '../../change/accessors.ts';
 import type { Mapper } from '../../database/mapper.ts';
 import { didYouMean, listed } from '../../declaration/suggest.ts';
 import type { ActionDeclaration, ApiDeclaration, Catalog, Path } from '../../declaration/types.ts';
-import { ownProperties, targetsOf } from '../../model/field-plan.ts';
-import { concreteClasses, entitiesOf, isKindOf } from '../../model/hierarchy.ts';
+import { ownProperties } from '../../model/field-plan.ts';
+import { concreteClasses, entitiesOf } from '../../model/hierarchy.ts';
 import { handlerName } from '../../route/record.ts';
 import { type Denormalizer, isDenormalizerClass } from '../../serialization/denormalizer.ts';
 import { ApiController } from '../api-controller.ts';
@@ -95,7 +95,8 @@ function methodsOf(prototype: object): string[] {
 function checkAssociation(meta: EntityMetadata, action: ActionDeclaration, mapper: Mapper, findings: Findings): void {
   const { property, types } = action.association as NonNullable<ActionDeclaration['association']>;
   const path = [...action.path, 'association', 'property'];
-  const missing = concreteClasses(mapper, meta).find((concrete) => !accessorsFor(concrete, property));
+  const owners = concreteClasses(mapper, meta);
+  const missing = owners.find((concrete) => !takesItems(concrete, property));
   if (missing) {
     const known = ownProperties(meta)
       .filter((candidate) => candidate.kind === '1:m' || candidate.kind === 'm:n')
@@ -107,40 +108,54 @@ function checkAssociation(meta: EntityMetadata, action: ActionDeclaration, mappe
       `${missing.className} has no to-many association "${property}";${didYouMean(property, known)} associations: ${listed(known)}. ` +
         `Or give the model the methods add${names.at(-1)}(item) and remove${names.at(-1)}(item)`,
     );
-  } else if (!types.every(({ value }) => isAssignable(mapper, value, meta, property))) {
-    const targets = targetsOf(meta.properties[property as never] as EntityProperty).map(({ className }) => className);
-    findings.add(
-      [...action.path, 'association', 'types'],
-      `"${property}" of ${meta.className} holds ${listed(targets)}; its types must be that, or inherit from it`,
-    );
-  } else if (types.length === 0 && !(meta.properties[property as never] as EntityProperty | undefined)?.targetMeta) {
-    findings.add(path, `"${property}" is no association of ${meta.className}, so its types must be declared: types: [Person]`);
+    return;
   }
+  if (types.length === 0) {
+    if (!(meta.properties[property as never] as EntityProperty | undefined)?.targetMeta)
+      findings.add(path, `"${property}" is no association of ${meta.className}, so its types must be declared: types: [Person]`);
+    return;
+  }
+  const named = types.flatMap(({ value }) => (mapper.getMetadata().find(value as never) as EntityMetadata | undefined) ?? []);
+  // a type that is not known was reported before
+  if (named.length < types.length) return;
+  const verbs = (['add', 'remove'] as const).filter((verb) => action.methods.includes(verb === 'add' ? 'POST' : 'DELETE'));
+  const [trouble] = owners.flatMap((owner) => linkTrouble(owner, property, named, verbs) ?? []);
+  if (trouble) findings.add([...action.path, 'association', 'types'], trouble);
 }
 
-/** Whether entities of a type can stand in an association; where methods of the model take them, only the model knows. */
-function isAssignable(mapper: Mapper, type: unknown, meta: EntityMetadata, property: string): boolean {
-  const association = meta.properties[property as never] as EntityProperty | undefined;
-  const target = mapper.getMetadata().find(type as never) as EntityMetadata | undefined;
-  if (!association?.targetMeta || !target) return true;
-  return targetsOf(association).some((allowed) => isKindOf(target, allowed));
-}
-
-/** Reports denormalizers for associations that do not exist, and associations that two of them claim. */
-export function checkDenormalizers(catalog: Catalog, mapper: Mapper, findings: Findings): void {
+/** Reports denormalizers for associations and actions that do not exist, and those that two of them claim. */
+export function checkDenormalizers(catalog: Catalog, apis: readonly ApiDeclaration[], mapper: Mapper, findings: Findings): void {
+  const custom = apis.flatMap(({ actions, name }) =>
+    actions.filter(({ kind }) => kind === 'custom').map((action) => `${name}.${action.name}`),
+  );
   const claimed = new Map<string, string>();
   for (const { name, qualifiedName, value } of catalog.denormalizers) {
     if (!isDenormalizerClass(value)) continue;
-    const properties = (value as unknown as typeof Denormalizer).properties;
+    const { actions, properties } = value as unknown as typeof Denormalizer;
     const at: Path = [qualifiedName];
-    if (!Array.isArray(properties) || properties.length === 0) {
-      findings.add(at, `${name} must say which associations it serves: static properties = ['Course.requestor']`);
+    if (![actions, properties].every(Array.isArray) || actions.length + properties.length === 0) {
+      findings.add(
+        at,
+        `${name} must say what it serves: static properties = ['Course.requestor'], or static actions = ['course.participation']`,
+      );
       continue;
     }
-    for (const property of properties as string[]) {
-      const other = claimed.get(property);
-      if (other) findings.add(at, `${name} and ${other} both serve ${property}; only one can`);
-      claimed.set(property, name);
+    const claim = (key: string, served: string) => {
+      const other = claimed.get(key);
+      if (other) findings.add(at, `${name} and ${other} both serve ${served}; only one can`);
+      claimed.set(key, name);
+    };
+    for (const action of actions) {
+      claim(`action ${action}`, action);
+      if (!custom.includes(action)) {
+        findings.add(
+          at,
+          `${name} serves the action "${action}", which is not a custom action of an API;${didYouMean(action, custom)} custom actions: ${listed(custom)}`,
+        );
+      }
+    }
+    for (const property of properties) {
+      claim(property, property);
       if (!isAssociation(mapper, property)) {
         findings.add(
           at,
@@ -155,7 +170,7 @@ function isAssociation(mapper: Mapper, path: string): boolean {
   const [model, property] = path.split('.');
   const meta = entitiesOf(mapper).find(({ className }) => className === model);
   if (!meta || !property) return false;
-  return accessorsFor(meta, property) !== null || (meta.relations as EntityProperty[]).some(({ name }) => name === property);
+  return takesItems(meta, property) || (meta.relations as EntityProperty[]).some(({ name }) => name === property);
 }
 
 function metaOf(mapper: Mapper, api: ApiDeclaration): EntityMetadata | undefined {

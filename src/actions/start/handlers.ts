@@ -242,6 +242,7 @@ function customParts(
   if (!single) {
     return {
       admit: async (request) => {
+        stateOf(request, api.framework.mapper).action = name;
         await admitCollection(api, name, request);
         return null;
       },
@@ -261,6 +262,7 @@ function customParts(
       const admission = await admit(request);
       const found = admission.found as Found;
       const state = stateOf(request, api.framework.mapper);
+      state.action = name;
       state.admitted = { action: name, id: String(idOf(request)), entity: found.entity };
       state.admission = admission;
       return admission;

@@ -89,12 +89,14 @@ export function planLink(
   const pivot = property && pivotFor(mapper, meta, property);
   const hook = hookWith(api.overrides, 'changes');
   if (hook) return inEntities(`the controller has ${hook}, which takes part in changes`);
+  if (associations.denormalizesBody(`${api.api.name}.${name}`)) return inEntities('a denormalizer reads its body');
   if (!pivot) return inEntities(`${association?.property} is more than a plain pivot table`);
-  const hasMethods = (accessorsFor(meta, property.name as string)?.methods.length ?? 0) > 0;
+  const target = property.targetMeta as EntityMetadata;
+  const methods = accessorsFor(meta, property.name as string, target).methods;
+  const hasMethods = (methods.add ?? methods.remove) !== null;
   const hasCode = hasMethods || hasRules(meta);
   const work = unitOfWorkReason(mapper, meta, 'update');
   if (work) return inEntities(work);
-  const target = property.targetMeta as EntityMetadata;
   const named = association?.types.map(({ value }) => mapper.getMetadata().get(value as never).class) ?? [];
   const references = referencesTo(api, property.name as string, target);
   if (!references || named.some((type) => type !== target.class)) return inEntities('its items need more than a key');
