@@ -21,6 +21,7 @@ import { codeSource, type ReportedError, type Source } from './declaration/sourc
 import { type Catalog, type DatabaseDeclaration, type Declaration, httpMethods, type RouteEntry } from './declaration/types.ts';
 import { checkModels } from './model/check-models.ts';
 import { noteAccessors } from './model/own-code.ts';
+import { checkPrivateMembers, useConstructors } from './model/private-members.ts';
 import { checkRoutes } from './route/check-routes.ts';
 import { allowedMethods } from './route/match.ts';
 import { type RouteDefinition, type RouteRecord, recordOfDefinition, recordsOf } from './route/record.ts';
@@ -115,6 +116,7 @@ export async function loadApplication(
   const mapper = await discover(declaration, catalog, directory, options.onStatement, report);
   if (mapper) {
     checkModels(declaration.apis, mapper, report);
+    checkPrivateMembers(mapper, report);
     checkControllers(declaration.apis, mapper, report);
     checkLists(declaration.apis, mapper, report);
     checkDenormalizers(catalog, declaration.apis, mapper, report);
@@ -219,11 +221,13 @@ async function discover(
 ): Promise<Mapper | null> {
   for (const { value } of catalog.models) noteAccessors(EntitySchema.is(value) ? value.meta.class : value);
   try {
-    return await createMapper(declaration.database, {
+    const mapper = await createMapper(declaration.database, {
       entities: catalog.models.map(({ value }) => value),
       directory,
       onStatement,
     });
+    useConstructors(mapper);
+    return mapper;
   } catch (error) {
     report.add(['src/models'], (error as Error).message);
     return null;

@@ -30,10 +30,10 @@ export function isBare(meta: EntityMetadata): boolean {
   return lineOf(meta.class).every((type) => /^class\b[^{}]*\{\s*\}$/.test(Function.prototype.toString.call(type)));
 }
 
-type Class = { readonly prototype: object };
+export type Class = { readonly prototype: object };
 
 /** A class and those that it extends. */
-function lineOf(type: unknown): Class[] {
+export function lineOf(type: unknown): Class[] {
   const line: Class[] = [];
   for (let each = type; typeof each === 'function' && each !== Function.prototype; each = Object.getPrototypeOf(each)) {
     if (each.prototype) line.push(each as unknown as Class);

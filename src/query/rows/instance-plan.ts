@@ -3,6 +3,7 @@ import type { Mapper } from '../../database/mapper.ts';
 import { targetsOf } from '../../model/field-plan.ts';
 import { concreteClasses, hasDiscriminator } from '../../model/hierarchy.ts';
 import { keyOf } from '../../model/identifier.ts';
+import { makerFor } from '../../model/private-members.ts';
 import { valueKindOf } from '../../model/value-kind.ts';
 import { dateOf, parsedJson } from '../../serialization/to-json.ts';
 import {
@@ -142,10 +143,10 @@ function embeddedOf(property: EntityProperty, columns: InstanceColumns): Make {
   });
   const own = parts.flatMap((part) => part.columns);
   const isAlways = property.nullable !== true;
-  const { prototype } = target.class;
+  const makeObject = makerFor(target, target.class.prototype);
   return (row) => {
     if (!isAlways && own.every((column) => row[column] === null)) return null;
-    const embedded = Object.create(prototype) as Record<string, unknown>;
+    const embedded = makeObject() as Record<string, unknown>;
     for (const { make, name } of parts) embedded[name] = make(row);
     return embedded;
   };
@@ -170,7 +171,8 @@ function storedEmbedded(property: EntityProperty, { add, alias, mapper, quote }:
 
 function storedReader(property: EntityProperty, mapper: Mapper): (json: unknown) => unknown {
   const platform = mapper.driver.getPlatform();
-  const { prototype } = (property.targetMeta as EntityMetadata).class;
+  const target = property.targetMeta as EntityMetadata;
+  const makeObject = makerFor(target, target.class.prototype);
   const members = (Object.entries(property.embeddedProps) as [string, EntityProperty][]).map(([name, place]) => {
     const key = place.fieldNames?.[0];
     if (place.kind === ReferenceKind.EMBEDDED) return { name, key, read: storedReader(place, mapper) };
@@ -183,7 +185,7 @@ function storedReader(property: EntityProperty, mapper: Mapper): (json: unknown)
   const one = (json: unknown): unknown => {
     if (json === null || typeof json !== 'object') return json;
     const given = json as Record<string, unknown>;
-    const embedded = Object.create(prototype) as Record<string, unknown>;
+    const embedded = makeObject() as Record<string, unknown>;
     for (const { key, name, read } of members) {
       const value = given[key as string] ?? given[name];
       if (value !== undefined) embedded[name] = value === null ? null : read(value);

@@ -13,6 +13,7 @@ import { type Dialect, dialectOf } from '../../dialect/dialect.ts';
 import { columnKinds } from '../../dialect/value-kind.ts';
 import { keyOf } from '../../model/identifier.ts';
 import { hasAccessor } from '../../model/own-code.ts';
+import { hasPrivateMembers, makerFor } from '../../model/private-members.ts';
 import { notLoaded } from '../../model/unloaded.ts';
 import { type ValueKind, valueKindOf } from '../../model/value-kind.ts';
 import { dateOf, integerToJson, parsedJson } from '../../serialization/to-json.ts';
@@ -49,15 +50,16 @@ const contextKey = Symbol('context');
 export function compileInstance(meta: EntityMetadata, values: readonly InstanceValue[]): MakeInstance {
   const shadow = shadowOf(meta, values);
   const lines = values.flatMap((value, i) => {
-    const target = `this[${JSON.stringify(value.property.name)}]`;
+    const target = `o[${JSON.stringify(value.property.name)}]`;
     if (value.kind === 'value') {
       const given = `r[${value.column}]`;
       return [`${target} = ${value.read ? `${given} === null ? null : v[${i}].read(${given})` : given};`];
     }
-    return value.kind === 'made' ? [`${target} = v[${i}].make(r, m, c);`] : [`${target} = h(this, v[${i}], r, m, c);`];
+    return value.kind === 'made' ? [`${target} = v[${i}].make(r, m, c);`] : [`${target} = h(o, v[${i}], r, m, c);`];
   });
-  const source = `return function Row(r, m, c) { this[k] = c; ${lines.join(' ')} }`;
-  const Row = new Function('v', 'k', 'h', source)(values, contextKey, collectionOf) as new (
+  const make = hasPrivateMembers(meta.class) ? makerFor(meta, shadow) : null;
+  const source = `return function Row(r, m, c) { const o = ${make ? 'n()' : 'this'}; o[k] = c; ${lines.join(' ')} return o; }`;
+  const Row = new Function('v', 'k', 'h', 'n', source)(values, contextKey, collectionOf, make) as new (
     ...given: Parameters<MakeInstance>
   ) => object;
   Row.prototype = shadow;
@@ -73,9 +75,9 @@ export function compileNew(meta: EntityMetadata): (context: InstanceContext) => 
   // what is not a column is code of the class
   for (const { name } of own.filter(({ persist }) => persist !== false))
     descriptors[name as string] = { value: undefined, writable: true, enumerable: true, configurable: true };
-  const shadow = Object.create(meta.class.prototype, descriptors);
+  const make = makerFor(meta, Object.create(meta.class.prototype, descriptors));
   return (context) => {
-    const instance = Object.create(shadow) as Record<string | symbol, unknown>;
+    const instance = make() as Record<string | symbol, unknown>;
     instance[contextKey] = context;
     for (const property of many) {
       const collection = new Collection<object>(instance as never, [], true);

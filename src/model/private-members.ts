@@ -1,0 +1,171 @@
+import type { Session } from 'node:inspector';
+import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
+import type { Mapper } from '../database/mapper.ts';
+import type { Findings } from '../declaration/report.ts';
+import { targetsOf } from './field-plan.ts';
+import { entitiesOf, isKindOf } from './hierarchy.ts';
+import { lineOf } from './own-code.ts';
+
+/** The private members (`#name`) of a class and of those that it extends. */
+interface PrivateMembers {
+  readonly names: readonly string[];
+  /** What the constructor throws without arguments; null: nothing. */
+  readonly failure: unknown;
+}
+
+const none: PrivateMembers = { names: [], failure: null };
+const known = new WeakMap<object, PrivateMembers>();
+
+/** Whether objects of a class have to be made by its constructor: private members do not exist without it. */
+export function hasPrivateMembers(type: object): boolean {
+  return privateMembersOf(type).names.length > 0;
+}
+
+/** Has MikroORM make entities by their constructor if their class has private members. */
+export function useConstructors(mapper: Mapper): void {
+  for (const meta of mapper.getMetadata().getAll().values()) {
+    if (!meta.class || !hasPrivateMembers(meta.class)) continue;
+    meta.forceConstructor = true;
+    // MikroORM does not refresh what it takes for a parameter
+    meta.constructorParams = [];
+  }
+}
+
+/** Makes objects of a class that have a prototype between them and that of the class. */
+export function makerFor(meta: EntityMetadata, prototype: object): () => object {
+  if (!hasPrivateMembers(meta.class)) return () => Object.create(prototype);
+  const columns = (meta.props as EntityProperty[]).filter(({ persist }) => persist !== false).map(({ name }) => name as string);
+  function Made() {}
+  Made.prototype = prototype;
+  return () => {
+    const made = Reflect.construct(meta.class, [], Made) as Record<string, unknown>;
+    // what the constructor sets is for new rows
+    for (const name of columns) delete made[name];
+    return made;
+  };
+}
+
+/** Reports private members that objects made of rows would not have. */
+export function checkPrivateMembers(mapper: Mapper, findings: Findings): void {
+  const entities = entitiesOf(mapper);
+  for (const meta of mapper.getMetadata().getAll().values()) {
+    const { failure, names } = meta.class ? privateMembersOf(meta.class) : none;
+    if (names.length === 0) continue;
+    const own = `${meta.className} has private members (${names.join(', ')})`;
+    const remedy = "or write TypeScript's private instead of #";
+    if (failure !== null || meta.class.length > 0) {
+      const reason =
+        failure === null ? 'takes parameters' : `fails without arguments (${(failure as Error)?.message ?? failure})`;
+      findings.add(
+        ['src/models'],
+        `${own}. Objects made of rows get them by the constructor, which ${reason}; write a constructor without parameters, ${remedy}`,
+      );
+      continue;
+    }
+    for (const owner of entities) {
+      const referring = (owner.relations as EntityProperty[]).flatMap((property) => {
+        const parent = targetsOf(property).find((target) => target.class !== meta.class && isKindOf(meta, target));
+        return parent && !property.inherited && privateMembersOf(parent.class).names.length < names.length
+          ? [{ parent, property }]
+          : [];
+      });
+      const [first] = referring;
+      if (!first) continue;
+      const { className } = first.parent;
+      findings.add(
+        ['src/models'],
+        `${own} that ${className} does not have, but ${owner.className}.${String(first.property.name)} refers to ${className}, and a reference is made before its class is known; ` +
+          `move them to ${className}, ${remedy}`,
+      );
+      break;
+    }
+  }
+}
+
+function privateMembersOf(type: object): PrivateMembers {
+  const members = known.get(type) ?? findPrivateMembers(type as new (...args: unknown[]) => object);
+  known.set(type, members);
+  return members;
+}
+
+/** The language hides private members from everybody but the debugger, which is asked for those of an object. */
+function findPrivateMembers(type: new (...args: unknown[]) => object): PrivateMembers {
+  // without the sign there are none, and nothing of the class has to run
+  if (!lineOf(type).some((each) => Function.prototype.toString.call(each).includes('#'))) return none;
+  const made = madeBy(type, []);
+  if ('instance' in made) return { names: privateNames(made.instance) ?? (type.length === 0 ? ['#'] : []), failure: null };
+  const stand = madeBy(
+    type,
+    Array.from({ length: type.length }, () => anything),
+  );
+  return 'instance' in stand ? { names: privateNames(stand.instance) ?? [], failure: made.failure } : none;
+}
+
+function madeBy(type: new (...args: unknown[]) => object, args: readonly unknown[]): { instance: object } | { failure: unknown } {
+  try {
+    return { instance: new type(...args) };
+  } catch (failure) {
+    return { failure };
+  }
+}
+
+/** Stands for any argument of a constructor. */
+const anything: object = new Proxy(() => undefined, {
+  get: (_, key) => (key === Symbol.toPrimitive ? () => '' : anything),
+  apply: () => anything,
+  construct: () => anything,
+});
+
+interface Property {
+  readonly name: string;
+  readonly value?: { readonly objectId?: string; readonly value?: string };
+}
+
+interface Properties {
+  readonly result: readonly Property[];
+  readonly internalProperties?: readonly Property[];
+  readonly privateProperties?: readonly Property[];
+}
+
+const inspected = Symbol.for('declarest.inspected');
+
+/** Null: the process may not use the debugger. */
+function privateNames(instance: object): string[] | null {
+  const session = openSession();
+  if (!session) return null;
+  const holder = globalThis as { [inspected]?: object };
+  holder[inspected] = instance;
+  try {
+    const ask = <Answer>(method: string, parameters: object): Answer => {
+      let answer: unknown = null;
+      // answered at once
+      session.post(method, parameters, (error, given) => {
+        if (error) throw error;
+        answer = given;
+      });
+      return answer as Answer;
+    };
+    const { result } = ask<{ result: { objectId: string } }>('Runtime.evaluate', {
+      expression: "globalThis[Symbol.for('declarest.inspected')]",
+    });
+    const propertiesOf = (objectId: string) => ask<Properties>('Runtime.getProperties', { objectId, ownProperties: true });
+    const { internalProperties = [], privateProperties = [] } = propertiesOf(result.objectId);
+    const methods = internalProperties.find(({ name }) => name === '[[PrivateMethods]]')?.value?.objectId;
+    const functions = methods === undefined ? [] : propertiesOf(methods).result.flatMap(({ value }) => value?.objectId ?? []);
+    const nameOf = (objectId: string) => propertiesOf(objectId).result.find(({ name }) => name === 'name')?.value?.value;
+    return [...privateProperties.map(({ name }) => name), ...functions.flatMap((each) => nameOf(each) ?? [])];
+  } finally {
+    delete holder[inspected];
+    session.disconnect();
+  }
+}
+
+function openSession(): Session | null {
+  try {
+    const session = new (process.getBuiltinModule('node:inspector').Session)();
+    session.connect();
+    return session;
+  } catch {
+    return null;
+  }
+}
