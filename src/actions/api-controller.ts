@@ -255,7 +255,8 @@ export class ApiController<T extends object = any> implements ControllerHooks {
     if (admitted?.entity !== entity) await this.checkAccess(action, request, entity);
     const api = this.#runtime;
     const association = api.meta.properties[property as never] as EntityProperty | undefined;
-    const targets = type ? this.#metasOf(type) : association ? targetsOf(association) : [];
+    const named = type ? this.#metasOf(type) : [];
+    const targets = named.length > 0 || !association ? named : targetsOf(association);
     const admission = this.#admissionOf(action, id, request, entity);
     return link(api, api.entityLinks, request, admission, { property, targets, groups });
   }

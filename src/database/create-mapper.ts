@@ -4,6 +4,7 @@ import { chooseDialect } from '../dialect/choose.ts';
 import { setDialect } from '../dialect/dialect.ts';
 import type { Mapper } from './mapper.ts';
 import type { OnStatement } from './statements-of.ts';
+import { joinSubclasses } from './subclass-joins.ts';
 
 export interface MapperOptions {
   readonly entities: readonly unknown[];
@@ -23,6 +24,7 @@ export async function createMapper(database: DatabaseDeclaration, options: Mappe
       return database.readOnly ? withoutLock(sql) : sql;
     },
   };
+  joinSubclasses();
   const { adapt, dialect, options: connecting } = await chooseDialect(database, options.directory);
   // MikroORM.init would look for migrations, seeders and generators as well, and load what it finds.
   const mapper = new MikroORM({ ...common, ...connecting } as Options) as unknown as Mapper;

@@ -14,6 +14,15 @@ const Gear = defineEntity({
 const Anchor = defineEntity({ name: 'Anchor', extends: Gear, discriminatorValue: 'anchor', properties: {} });
 const Rope = defineEntity({ name: 'Rope', extends: Gear, discriminatorValue: 'rope', properties: {} });
 
+/** A class with a subclass that is not abstract. */
+const Flag = defineEntity({
+  name: 'Flag',
+  discriminatorColumn: 'kind',
+  discriminatorValue: 'flag',
+  properties: { id: p.integer().primary().groups('read'), kind: p.string().groups('read') },
+});
+const Pennant = defineEntity({ name: 'Pennant', extends: Flag, discriminatorValue: 'pennant', properties: {} });
+
 const MemberSchema = defineEntity({
   name: 'Member',
   properties: {
@@ -85,6 +94,8 @@ const BoatSchema = defineEntity({
     revision: p.integer().version().groups('read'),
     gears: () => p.manyToMany(Gear).groups('read'),
     spares: () => p.manyToMany(Gear),
+    flags: () => p.manyToMany(Flag).groups('read', 'write'),
+    cargo: () => p.manyToMany([Guest, Gear] as never).groups('read'),
     berths: () => p.oneToMany(Berth).mappedBy('boat').orphanRemoval().groups('read'),
     duties: () => p.oneToMany(Duty).mappedBy('boat').groups('read'),
     keys: () => p.oneToMany(Key).mappedBy('boat').orphanRemoval(),
@@ -181,7 +192,7 @@ class MemberController extends ApiController<Member> {
 }
 
 const addRemove = { POST: true, DELETE: true };
-const models = [Gear, Anchor, Rope, Member, Guest, Owner, Berth, Duty, Key, Boat, Shed];
+const models = [Gear, Anchor, Rope, Flag, Pennant, Member, Guest, Owner, Berth, Duty, Key, Boat, Shed];
 const application = {
   models,
   controllers: [BoatController, MemberController],
@@ -192,7 +203,7 @@ const application = {
         base_path: '/boats',
         controller: BoatController,
         actions: {
-          _entity: null,
+          _entity: { methods: { GET: true, PATCH: true } },
           ...Object.fromEntries(
             ['wrong', 'mixed', 'berth', 'duty', 'key', 'rope', 'spare', 'crew'].map((name) => [name, { methods: addRemove }]),
           ),
@@ -207,6 +218,8 @@ const application = {
           key: { association: { property: 'keys', types: [Owner] } },
           rope: { association: { property: 'gears', types: [Rope] } },
           crew: { association: { property: 'duties', types: [Guest, Member] } },
+          flag: { association: { property: 'flags' } },
+          cargo: { association: { property: 'cargo' } },
         },
       },
       member: { class: Member, base_path: '/members', controller: MemberController, actions: { _entity: null } },
@@ -220,6 +233,7 @@ const application = {
       em.create(Owner as never, { name } as never);
       await em.flush();
     }
+    em.create(Pennant as never, { kind: 'pennant' } as never);
     em.create(Rope as never, { kind: 'rope', name: 'line' } as never);
     em.create(Member as never, { name: 'ghost', hidden: true } as never);
     em.create(Boat as never, {} as never);
@@ -289,6 +303,36 @@ describe.each(databases)('types of items on %s', (kind) => {
     expect(await count('boat_gears')).toBe(1);
     expect((await send('DELETE', `${base}/1/rope.json`, { id: 4 })).status).toBe(200);
     expect(await count('boat_gears')).toBe(0);
+  });
+
+  test('an item of a subclass is found again in an association whose class is not abstract', async () => {
+    const pennant = { id: 1, kind: 'pennant' };
+    const flags = async () => (await app.request('GET', '/boats/1.json')).json.flags as object[];
+    for (let again = 0; again < 2; again++) {
+      expect((await send('POST', '/declared/1/flag.json', { type: 'pennant', id: 1 })).json).toEqual(pennant);
+      expect(await flags()).toEqual([pennant]);
+    }
+    expect((await send('DELETE', '/declared/1/flag.json', { id: 1 })).status).toBe(200);
+    expect(await flags()).toEqual([]);
+    for (const list of [[{ type: 'pennant', id: 1 }], [{ type: 'pennant', id: 1 }], []]) {
+      const { status, json } = await send('PATCH', '/boats/1.json', { flags: list });
+      expect([status, json.flags]).toEqual([200, list.map(() => pennant)]);
+    }
+    expect(await count('boat_flags')).toBe(0);
+  });
+
+  test('an association of several classes takes each of them', async () => {
+    const cargo = async () => (await app.request('GET', '/boats/1.json')).json.cargo as object[];
+    for (const item of [
+      { type: 'guest', id: 1 },
+      { type: 'rope', id: 4 },
+    ]) {
+      for (let again = 0; again < 2; again++) expect((await send('POST', '/declared/1/cargo.json', item)).status).toBe(200);
+      expect(await cargo()).toHaveLength(1);
+      for (let again = 0; again < 2; again++) expect((await send('DELETE', '/declared/1/cargo.json', item)).status).toBe(200);
+      expect(await cargo()).toEqual([]);
+    }
+    expect((await send('POST', '/declared/1/cargo.json', { type: 'member', id: 1 })).status).toBe(400);
   });
 
   describe.each(['/boats', '/declared'])("the model's methods for the type at %s", (base) => {

@@ -1,0 +1,40 @@
+import type { EntityMetadata } from '@mikro-orm/core';
+import { QueryBuilderHelper } from '@mikro-orm/sql';
+
+type Join = Parameters<QueryBuilderHelper['createJoinExpression']>[0];
+
+let isDone = false;
+
+/**
+ * MikroORM joins a class that shares its table by the discriminator value of that class alone. A many-to-many association is loaded by
+ * such a join, and would lose the items of subclasses: they could be neither shown nor removed.
+ */
+export function joinSubclasses(): void {
+  if (isDone) return;
+  isDone = true;
+  const { createJoinExpression } = QueryBuilderHelper.prototype;
+  QueryBuilderHelper.prototype.createJoinExpression = function (join, ...others) {
+    return createJoinExpression.call(this, withSubclasses(join), ...others);
+  };
+}
+
+function withSubclasses(join: Join): Join {
+  const target = join.prop.targetMeta as EntityMetadata | undefined;
+  const values = target && !join.path?.endsWith('[pivot]') ? valuesOf(target) : [];
+  if (!target || values.length < 2) return join;
+  const targetMeta = Object.create(target, { discriminatorValue: { value: undefined } });
+  const column = `${join.inverseAlias ?? join.alias}.${String(target.root.discriminatorColumn)}`;
+  return {
+    ...join,
+    prop: Object.create(join.prop, { targetMeta: { value: targetMeta } }),
+    cond: { ...join.cond, [column]: { $in: values } },
+  };
+}
+
+/** The discriminator values of a class and of its subclasses. */
+function valuesOf({ class: type, discriminatorValue, root }: EntityMetadata): unknown[] {
+  if (root.inheritanceType !== 'sti' || !discriminatorValue) return [];
+  const classes = Object.entries(root.discriminatorMap ?? {}) as [string, { readonly prototype: object }][];
+  const own = classes.filter(([, each]) => each === (type as unknown) || each.prototype instanceof type);
+  return own.map(([value]) => (typeof discriminatorValue === 'number' ? Number(value) : value));
+}
