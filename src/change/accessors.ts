@@ -96,15 +96,21 @@ export function takesItems(meta: EntityMetadata, property: string): boolean {
   );
 }
 
+interface WronglyHeld {
+  readonly property: string;
+  readonly item: object;
+  readonly holds: readonly string[];
+}
+
 /** A to-many association into which a method put what it cannot hold. Its rows would be those of another class with the same keys. */
-export function wronglyHeld(meta: EntityMetadata, entity: object): { readonly property: string; readonly item: object } | null {
+export function wronglyHeld(meta: EntityMetadata, entity: object): WronglyHeld | null {
   for (const association of (meta.relations as EntityProperty[]).filter(isToMany)) {
     const property = association.name as string;
     const collection = Object.hasOwn(entity, property) ? (entity as Record<string, unknown>)[property] : null;
     if (!(collection instanceof Collection) || !collection.isDirty()) continue;
     const targets = targetsOf(association);
     const item = (collection.getItems(false) as object[]).find((each) => !targets.some((target) => each instanceof target.class));
-    if (item) return { property, item };
+    if (item) return { property, item, holds: targets.map(({ className }) => className) };
   }
   return null;
 }

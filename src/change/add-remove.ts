@@ -1,4 +1,4 @@
-import { Collection, helper, Reference } from '@mikro-orm/core';
+import { Collection, type EntityMetadata, Reference } from '@mikro-orm/core';
 import type { RequestEntityManager } from '../database/mapper.ts';
 import { takeAsRead } from '../query/entities/hold-row.ts';
 import { isEntity } from '../serialization/serializer.ts';
@@ -33,15 +33,16 @@ export async function addOrRemove(
   const isThere = accessors.contains(entity, item);
   if (isThere === (what === 'add')) return { returned: item, changed: false };
   const returned = Reference.unwrapReference((await accessors.change(what, entity, item)) as object);
-  const wrong = accessors.methods[what] && wronglyHeld(helper(entity).__meta, entity);
-  if (wrong) {
-    const { __meta: meta } = helper(entity);
-    const given = helper(wrong.item).__meta.className;
-    throw new TypeError(
-      `${meta.className}.${accessors.methods[what]} put a ${given} into "${wrong.property}", which does not hold it`,
-    );
-  }
+  if (accessors.methods[what]) refuseWronglyHeld(entity, accessors.methods[what]);
   return { returned: isEntity(returned) ? (returned as object) : item, changed: true };
+}
+
+function refuseWronglyHeld(entity: object, method: string): void {
+  const { __meta: meta } = entity as { __meta: EntityMetadata };
+  const wrong = wronglyHeld(meta, entity);
+  if (!wrong) return;
+  const given = `${meta.className}.${method} put a ${wrong.item.constructor.name} into "${wrong.property}"`;
+  throw new TypeError(`${given}, which holds ${wrong.holds.join(', ')}`);
 }
 
 function itemsOf(entity: object, properties: readonly string[]): object[] {

@@ -1,6 +1,7 @@
 import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
 import type { Application } from '../application.ts';
-import { bodyDenormalizerOf, denormalizerOf, denormalizersOf } from '../change/associations.ts';
+import { bodyDenormalizerOf, type Denormalizers, denormalizerOf, denormalizersOf } from '../change/associations.ts';
+import type { Mapper } from '../database/mapper.ts';
 import type { HttpMethod } from '../declaration/types.ts';
 import { planFields } from '../model/field-plan.ts';
 import { inGroups, readGroups, writeGroups } from '../model/groups.ts';
@@ -29,7 +30,8 @@ export interface RouteFields {
 /** The fields that methods of routes show and accept, from the plans that requests use. */
 export function fieldsOfRoutes(application: Application, places: Places) {
   const { mapper } = application;
-  const describe = fieldDescriber(application, places);
+  const denormalizers = denormalizersOf(application.catalog.denormalizers);
+  const describe = fieldDescriber(mapper, denormalizers, places);
   const described = (fields: readonly PlannedField[], groups: readonly string[]) =>
     fields.map((field) => describe(field, groups));
   const readable = new Map<EntityMetadata, readonly FieldAccess[]>();
@@ -58,10 +60,7 @@ export function fieldsOfRoutes(application: Application, places: Places) {
     const { property, types } = associationOf(record);
     const targets = itemClasses(mapper, meta, { property, types });
     const described = describe({ path: '', label: '', kind: 'reference', meta, property, targets, madeBy: null }, []);
-    const own = bodyDenormalizerOf(
-      denormalizersOf(application.catalog.denormalizers),
-      `${record.api?.name}.${record.action?.name}`,
-    );
+    const own = bodyDenormalizerOf(denormalizers, `${record.api?.name}.${record.action?.name}`);
     return own ? { ...described, madeBy: own.constructor.name } : described;
   }
 
@@ -84,8 +83,7 @@ export function fieldsOfRoutes(application: Application, places: Places) {
   };
 }
 
-function fieldDescriber({ catalog, mapper }: Application, places: Places) {
-  const denormalizers = denormalizersOf(catalog.denormalizers);
+function fieldDescriber(mapper: Mapper, denormalizers: Denormalizers, places: Places) {
   return ({ path, label, kind, meta, property, targets, madeBy }: PlannedField, groups: readonly string[]) => ({
     path,
     label,

@@ -1,6 +1,7 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { ApiController, type ApiRequest, type DenormalizationContext, Denormalizer, type ModelClass } from '../../src/index.ts';
+import { openApiDocument } from '../../src/openapi/document.ts';
 import { startApplication, type TestApplication } from '../../src/testing.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
 
@@ -157,6 +158,13 @@ describe.each(databases)('denormalizers on %s', (kind) => {
 
   test('that return an entity of another type make the response 500', async () => {
     expect((await send('/shelves/1/pick.json', 'shelf')).status).toBe(500);
+  });
+
+  test('make the body of a declared association anything in the OpenAPI document', () => {
+    const { paths } = openApiDocument(app.application, { title: 'shelves', version: '1' }) as { paths: Record<string, object> };
+    expect(paths['/shelves/{id}/put.json']).toMatchObject({
+      post: { requestBody: { content: { 'application/json': { schema: { description: 'Read by the application itself.' } } } } },
+    });
   });
 
   test('are not called without a body', async () => {
