@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { type EntityManager, EntitySchema } from '@mikro-orm/core';
 import { isAuthenticatorClass } from './access/authenticator.ts';
-import { checkLoadedRoutes, checkPublic, checkRole, checkRoles } from './access/check-roles.ts';
+import { checkHeadRoles, checkLoadedRoutes, checkPublic, checkRole, checkRoles } from './access/check-roles.ts';
 import { isVoterClass } from './access/voter.ts';
 import { createVoterRegistry, type VoterRegistry } from './access/voter-registry.ts';
 import { checkControllers, checkDenormalizers } from './actions/start/check-controllers.ts';
@@ -73,6 +73,8 @@ export interface Application {
   readonly mapper: Mapper;
   readonly voters: VoterRegistry;
   readonly records: readonly RouteRecord[];
+  /** What is allowed in the declaration, but dangerous: one line each. */
+  readonly warnings: readonly string[];
   readonly seed: ((em: EntityManager) => unknown) | null;
   readonly compiledReads: boolean;
   readonly onStatement: OnStatement | undefined;
@@ -112,6 +114,7 @@ export async function loadApplication(
   }
   checkRoles(declaration.apis, voters, report);
   checkPublic(declaration.apis, declaration.security.requireRole, report);
+  checkHeadRoles(declaration.apis, (path, message) => report.warn(path, message));
 
   const mapper = await discover(declaration, catalog, directory, options.onStatement, report);
   if (mapper) {
@@ -141,6 +144,7 @@ export async function loadApplication(
     mapper: mapper as Mapper,
     voters,
     records,
+    warnings: report.warnings,
     seed,
     compiledReads: options.compiledReads ?? true,
     onStatement: options.onStatement,

@@ -22,7 +22,10 @@ export type ServerOptions = ApplicationOptions & { readonly fastify?: FastifySer
 
 /** A Fastify server with an application mounted on it, not listening yet. */
 export async function createServer({ fastify, ...options }: ServerOptions): Promise<FastifyInstance> {
-  return serverOf(await loadApplication(options as ApplicationOptions), fastify);
+  const application = await loadApplication(options as ApplicationOptions);
+  const app = await serverOf(application, fastify);
+  for (const warning of application.warnings) app.log.warn(warning);
+  return app;
 }
 
 export interface ServerParts {

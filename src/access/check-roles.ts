@@ -30,8 +30,22 @@ export function checkRole(role: string | null | undefined, path: Path, registry:
 }
 
 /** The enabled methods, and GET beside HEAD, which is guarded by the role of GET even where GET itself is not enabled. */
-function methodsWhoseRoleCounts({ methods }: ActionDeclaration): Iterable<HttpMethod> {
-  return new Set(methods.includes('HEAD') ? [...methods, 'GET' as const] : methods);
+function methodsWhoseRoleCounts({ methods, roles }: ActionDeclaration): Iterable<HttpMethod> {
+  return new Set(methods.includes('HEAD') && roles.HEAD === undefined ? [...methods, 'GET' as const] : methods);
+}
+
+/** Warns of `HEAD: null` where GET has a role. */
+export function checkHeadRoles(apis: readonly ApiDeclaration[], warn: Report['warn']): void {
+  for (const { baseRole, actions } of apis) {
+    for (const { methods, path, roles } of actions) {
+      if (!methods.includes('HEAD') || roles.HEAD !== null || roles.GET === baseRole) continue;
+      warn(
+        [...path, 'roles', 'HEAD'],
+        `HEAD does not require "${roles.GET}" as GET does: without that role, callers get the status, length and ETag of what GET would return; ` +
+          'leave out "HEAD: null" to guard HEAD like GET',
+      );
+    }
+  }
 }
 
 /** Where the application wants a role on every route (`security.require_role`), reports the methods that have none. */

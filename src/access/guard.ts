@@ -68,14 +68,15 @@ function denied(user: User | null, challenge: string): Problem {
 }
 
 /**
- * The roles a method needs, all of them: the base role, then the method's own. HEAD tells whether GET would have answered,
- * so it needs what GET needs, and its own role besides.
+ * The roles a method needs, all of them: the base role, then the method's own. HEAD tells whether GET would have answered, so
+ * it needs what GET needs unless something else is declared; null leaves only the base role.
  */
 export function rolesFor(
   action: Pick<ActionDeclaration, 'roles'>,
   baseRole: string | null,
   method: HttpMethod,
 ): readonly string[] {
-  const own = method === 'HEAD' ? [action.roles.GET, action.roles.HEAD] : [action.roles[method]];
-  return Object.freeze([...new Set([baseRole, ...own].filter((role) => typeof role === 'string'))]);
+  const { roles } = action;
+  const own = method === 'HEAD' && roles.HEAD === undefined ? roles.GET : roles[method];
+  return Object.freeze([...new Set([baseRole, own].filter((role) => typeof role === 'string'))]);
 }

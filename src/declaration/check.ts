@@ -130,11 +130,7 @@ function checkMap(shape: MapShape, value: Mapping, path: Path, context: CheckCon
   for (const key of keys) {
     const keyPath = [...path, key];
     if (shape.names && !shape.names.test(key)) {
-      context.report.add(
-        keyPath,
-        `the name "${key}" is not allowed;${didYouMean(key, shape.nearNames)} ${shape.namesExpected}`,
-        'key',
-      );
+      context.report.add(keyPath, `the name "${key}" is not allowed; ${shape.namesExpected}`, 'key');
       continue;
     }
     const item = checkShape(shape.of, value[key], keyPath, context);

@@ -5,6 +5,7 @@ import type { Path } from './vocabulary.ts';
 export class Report {
   readonly #source: Source;
   readonly #errors: ReportedError[];
+  readonly #warnings: ReportedError[] = [];
 
   /** @param further Errors that were found beside the source, such as modules that could not be loaded. */
   constructor(source: Source, further: readonly ReportedError[] = []) {
@@ -19,6 +20,16 @@ export class Report {
   /** Reports the value at `path`, or with `at: 'key'` its key. */
   add(path: Path, message: string, at: 'key' | 'value' = 'value'): void {
     this.#errors.push({ place: this.#source.placeOf(path, at), path, message });
+  }
+
+  /** Notes what is allowed, but dangerous. */
+  warn(path: Path, message: string): void {
+    this.#warnings.push({ place: this.#source.placeOf(path, 'key'), path, message: `warning: ${message}` });
+  }
+
+  /** The warnings, one line each. */
+  get warnings(): readonly string[] {
+    return [...this.#warnings].sort(byPlace).map(lineOf);
   }
 
   /** Whether anything at this path or below it has been reported. */

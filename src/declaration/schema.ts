@@ -63,7 +63,11 @@ function perMethod<K extends Key>(name: string, key: (method: HttpMethod) => K) 
 }
 
 const methods = perMethod('methods', (method) => optional(boolean(), false, `Whether ${method} is enabled.`));
-const roles = perMethod('roles', (method) => orNull(role, null, `The role checked on ${method}.`));
+const roleOf = (method: HttpMethod) => orNull(role, null, `The role checked on ${method}.`);
+const roles = object('roles', {
+  ...perMethod('roles', roleOf).keys,
+  HEAD: dependent(nullable(role), null, 'that of GET', 'The role checked on HEAD; null leaves only base_role.'),
+});
 const descriptions = perMethod('descriptions', (method) => orNull(words, null, `What ${method} does.`));
 
 const identifier = /^[A-Za-z_$][\w$]*$/;
@@ -156,10 +160,9 @@ const basePath = text({
 const actions = map(action, {
   min: 1,
   example: { name: '_index', note: 'The name of an action.', active: true },
-  names: /^(?:_index|_entity|[A-Za-z][A-Za-z0-9_-]*)$/,
-  namesExpected:
-    'the default actions are _index and _entity; the name of a custom action begins with a letter and has letters, digits, underscores and dashes',
-  nearNames: ['_index', '_entity'],
+  // an object in code cannot have a key of that name
+  names: /^(?!__proto__$)[A-Za-z_][A-Za-z0-9_-]*$/,
+  namesExpected: 'the name of an action begins with a letter or an underscore and has letters, digits, underscores and dashes',
 });
 
 export const api = object('api', {

@@ -36,9 +36,7 @@ interface Traits {
     readonly min: 0 | 1;
     readonly example: MapExample;
     readonly names: RegExp | null;
-    /** Further keys are refused with the nearest of these. */
     readonly namesExpected: string;
-    readonly nearNames: readonly string[];
   };
   /** A mapping whose keys are given. */
   object: { readonly name: string; readonly keys: Readonly<Record<string, Key>> };
@@ -162,7 +160,7 @@ export function map<Made, Given>(
   options: Partial<Traits['map']> & { readonly example: MapExample },
 ): MapShape & Typed<readonly Entry<Made>[], Readonly<Record<string, Given>>> {
   const common = { kind: 'map', nullable: false, expected: 'a mapping' } as const;
-  return { ...common, min: 0, names: null, namesExpected: '', nearNames: [], ...options, of };
+  return { ...common, min: 0, names: null, namesExpected: '', ...options, of };
 }
 
 export function object<const K extends Keys>(

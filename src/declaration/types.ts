@@ -74,8 +74,8 @@ export interface ActionDeclaration {
   /** Whether the path contains the entity's id. */
   readonly single: boolean;
   readonly methods: readonly HttpMethod[];
-  /** The method's own role, if it has one (without the base role). */
-  readonly roles: Readonly<Partial<Record<HttpMethod, string>>>;
+  /** The method's own role, if it has one (without the base role). HEAD without an entry has that of GET; null: none. */
+  readonly roles: Readonly<Partial<Record<HttpMethod, string | null>>>;
   readonly controllerAction: string | null;
   /** The declared path segment, or null for the default. */
   readonly segment: string | null;

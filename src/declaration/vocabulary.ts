@@ -2,6 +2,9 @@
 export const httpMethods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 export type HttpMethod = (typeof httpMethods)[number];
 
+/** The actions that need no handler of the application. Every other name is that of a custom action. */
+export const defaultActions = ['_index', '_entity'] as const;
+
 /** Formats of responses, as written in the suffix of a path. */
 export const knownFormats = ['json', 'ndjson', 'csv', 'xml'] as const;
 export type Format = (typeof knownFormats)[number];

@@ -29,6 +29,28 @@ test('--verbose lists the methods that need entities, with the reason', async ()
   expect(out).not.toMatch(/^entities: GET \/api\/(person|course)(\/\{id\})?\./m);
 });
 
+test('warns that HEAD is guarded less than GET', async () => {
+  const application = smallApplication({
+    'config/app_main.yaml': `app_main:
+  apis:
+    person:
+      class: Person
+      base_path: /api/person
+      actions:
+        _index:
+          roles: { GET: ROLE_READER, HEAD: null }
+        _entity: { roles: { GET: null, HEAD: null } }
+`,
+  });
+  expect(await run(['check', application])).toEqual({
+    code: 0,
+    out: 'ok: 1 API, 2 routes\n',
+    err:
+      'config/app_main.yaml:8:38: warning: HEAD does not require "ROLE_READER" as GET does: without that role, callers get the status, ' +
+      'length and ETag of what GET would return; leave out "HEAD: null" to guard HEAD like GET\n',
+  });
+});
+
 test('every error is told at once, one a line, with their number at the end', async () => {
   const application = smallApplication({
     'config/app_main.yaml': `app_main:

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { main } from '../../src/cli/main.ts';
 import { freshDatabase } from '../support/databases.ts';
-import { fullApplication, smallApplication } from './applications.ts';
+import { fullApplication, personYaml, smallApplication } from './applications.ts';
 import { call, testIo } from './call.ts';
 import { addressOf, run, start } from './spawned.ts';
 
@@ -66,6 +66,17 @@ describe('a served application', () => {
     expect(err.split('\n').filter((line) => line.startsWith('PUBLIC'))).toEqual([
       'PUBLIC  GET,HEAD /api/person.{_format}  app_api_single_person__index',
       'PUBLIC  GET,HEAD /api/person/{id}/details.{_format}  app_api_single_person__entity',
+    ]);
+  });
+
+  test('prints warnings of the declaration before the routes that are public', async () => {
+    const config = personYaml.replace('_entity: null', '_entity: { roles: { GET: ROLE_READER, HEAD: null } }');
+    const { err } = await serving([smallApplication({ 'config/app_main.yaml': config }), ...anyPort], () => {});
+    const lines = err.split('\n').filter((line) => /PUBLIC|warning/.test(line));
+    expect(lines).toEqual([
+      expect.stringMatching(/^config\/app_main\.yaml:6:\d+: warning: HEAD does not require "ROLE_READER" as GET does/),
+      'PUBLIC  GET,POST /api/person.{_format}  app_api_single_person__index',
+      'PUBLIC  HEAD /api/person/{id}.{_format}  app_api_single_person__entity',
     ]);
   });
 

@@ -72,7 +72,7 @@ describe('the JSON Schema', () => {
     api('default_sort: [--a]'),
     api('default_sort: [a, a]'),
     api('pagination: { items_per_page: 0 }'),
-    action('_indx', '{ methods: { GET: true } }'),
+    action('1indx', '{ methods: { GET: true } }'),
     action('1x', '{ methods: { GET: true } }'),
     action('_index', '{ methods: { get: true } }'),
     action('_index', '{ methods: { GET: yes } }'),

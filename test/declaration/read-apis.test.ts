@@ -344,24 +344,24 @@ describe('the methods of an action', () => {
 });
 
 describe('the name of an action', () => {
-  test.each(['export', 'Export', 'a1', 'a_b', 'a-b'])('can be %j', (name) => {
+  test.each(['export', 'Export', 'a1', 'a_b', 'a-b', '_changes', '_a', '__a'])('can be %j', (name) => {
     expect(actionLines(name, { methods: { GET: true } })).toEqual([]);
   });
 
-  const rules =
-    'the default actions are _index and _entity; the name of a custom action begins with a letter and has letters, digits, underscores and dashes';
+  const rules = 'the name of an action begins with a letter or an underscore and has letters, digits, underscores and dashes';
+
+  test.each(['1a', 'a b', 'a/b', '', '__proto__'])('cannot be %j', (name) => {
+    expect(actionLines(name, { methods: { GET: true } })).toEqual([
+      `${action(name)}: the name "${name}" is not allowed; ${rules}`,
+    ]);
+  });
 
   test.each([
-    ['_indx', ' did you mean "_index"?'],
-    ['_entities', ' did you mean "_entity"?'],
-    ['_something', ''],
-    ['1a', ''],
-    ['a b', ''],
-    ['a/b', ''],
-    ['', ''],
-  ])('cannot be %j', (name, question) => {
-    expect(actionLines(name, { methods: { GET: true } })).toEqual([
-      `${action(name)}: the name "${name}" is not allowed;${question} ${rules}`,
+    ['_indx', '_index'],
+    ['entity', '_entity'],
+  ])('that is %j may be meant to be that of a default action', (name, meant) => {
+    expect(actionLines(name, null)).toEqual([
+      `${action(name)}: no method is enabled; did you mean "${meant}"? a custom action needs "methods", for example "methods: { POST: true }"`,
     ]);
   });
 });

@@ -396,7 +396,7 @@ extra: 1
     'config/app.yaml:4:14: there is no model class "Persn"; did you mean "Person"? known: Person, Center',
     'config/app.yaml:5:7: unknown key "base_pth"; did you mean "base_path"? allowed: class, name, base_path, controller, base_role, pagination, rate_limit, require_if_match, formats, filters, sort, default_sort, search, description, hidden, actions',
     'config/app.yaml:7:25: "path" must be one or more URL segments such as "history" or "history/recent" (leave out the slash at the beginning); given: "/all"',
-    'config/app.yaml:8:9: the name "_entiy" is not allowed; did you mean "_entity"? the default actions are _index and _entity; the name of a custom action begins with a letter and has letters, digits, underscores and dashes',
+    'config/app.yaml:8:17: no method is enabled; did you mean "_entity"? a custom action needs "methods", for example "methods: { POST: true }"',
     'config/app.yaml:9:9: no method is enabled; a custom action needs "methods", for example "methods: { POST: true }"',
     'config/app.yaml:11:22: unknown key "post"; did you mean "POST"? allowed: GET, HEAD, POST, PUT, PATCH, DELETE',
     'config/app.yaml:14:18: "base_path" must be a path such as "/api/person" (leave out the slash at the end); given: "/api/center/"',

@@ -91,6 +91,9 @@ class ReportController extends ApiController<Report> {
     await this.em.flush();
     return report;
   }
+  peek(): unknown {
+    return { title: 'peeked at' };
+  }
   summaryApi(): unknown {
     return { total: 3, by: { owner: 2 }, of: [{ id: 1, name: 'Ada' }] };
   }
@@ -117,6 +120,11 @@ const application: CodeOptions = {
           summary: { methods: { GET: true }, 'single-collection': 'collection' },
           latest: { methods: { GET: true }, 'single-collection': 'collection', roles: { GET: 'ROLE_EDITOR' } },
           readers: { association: { property: 'readers' } },
+          peek: {
+            methods: { GET: true, HEAD: true },
+            roles: { GET: 'ROLE_EDITOR', HEAD: null },
+            controller_action: 'peek',
+          },
         },
       },
       author: { class: Author, base_path: '/author', actions: { _index: null, _entity: null } },

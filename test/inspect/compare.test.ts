@@ -299,6 +299,16 @@ describe('what was opened', () => {
     expect(await changes({}, variation)).toEqual({ opened, closed: [] });
   });
 
+  test('HEAD, where its own role becomes null', async () => {
+    const index = (roles: object) => ({
+      index: { methods: { GET: true, HEAD: true, POST: true }, roles: { POST: 'EDIT', GET: 'ROLE_USER', ...roles } },
+    });
+    expect(await changes(index({}), index({ HEAD: null }))).toEqual({
+      opened: [`${at}.actions._index.roles.HEAD: HEAD /item.{_format} no longer asks ROLE_USER`],
+      closed: [],
+    });
+  });
+
   test('the base role, which is told as one thing where it was asked for everywhere', async () => {
     const { opened, closed } = await changes({}, { api: { base_role: null } });
     expect(opened).toEqual([

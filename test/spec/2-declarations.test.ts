@@ -22,11 +22,20 @@ class WordController extends ApiController {
 
 class NoController {}
 
+class UnderscoredController extends ApiController {
+  _historyApi(id: number) {
+    return { id };
+  }
+  _changesApi(_request: ApiRequest, format: string) {
+    return { format };
+  }
+}
+
 const get = { methods: { GET: true } } as const;
 
 const declared: CodeOptions = {
   ...library,
-  controllers: [...(library.controllers ?? []), WordController, NoController],
+  controllers: [...(library.controllers ?? []), WordController, NoController, UnderscoredController],
   app_main: {
     ...library.app_main,
     apis: {
@@ -40,7 +49,7 @@ const declared: CodeOptions = {
       guarded: {
         class: Author,
         base_path: '/api/guarded',
-        actions: { _index: { roles: { GET: 'ROLE_READER' } }, _entity: { roles: { GET: 'ROLE_READER', HEAD: null } } },
+        actions: { _index: { roles: { GET: 'ROLE_READER' } }, _entity: { roles: { GET: 'ROLE_READER' } } },
       },
       renamed: {
         class: Book,
@@ -85,6 +94,12 @@ const declared: CodeOptions = {
         class: Author,
         base_path: '/api/few',
         actions: { _entity: { requirements: { id: '[1-3]' } } },
+      },
+      underscored: {
+        class: Author,
+        base_path: '/api/underscored',
+        controller: UnderscoredController,
+        actions: { _history: get, _changes: { ...get, 'single-collection': 'collection' } },
       },
       none: { class: Author, base_path: '/api/none', actions: { _entity: { requirements: [] } } },
     },
@@ -159,6 +174,16 @@ describe.each(databases)('a declaration, served on %s,', (kind) => {
       expect(named('app_api_single_plain__entity')).toEqual(['/api/plain/{id}.{_format}', 'GET HEAD']);
       expect(named('app_api_single_branch_lend')).toEqual(['/api/branches/{branch}/books/{id}/lend.{_format}', 'GET POST']);
       expect(named('app_api_single_branch_newest')).toEqual(['/api/branches/{branch}/books/newest.{_format}', 'GET']);
+    });
+
+    test('for custom actions whose names begin with an underscore', async () => {
+      const named = (name: string) => routeNamed(name)?.path;
+      expect(named('app_api_single_underscored__history')).toBe('/api/underscored/{id}/_history.{_format}');
+      expect(named('app_api_single_underscored__changes')).toBe('/api/underscored/_changes.{_format}');
+      expect((await app.request('GET', '/api/underscored/1/_history.json')).json).toEqual({ id: 1 });
+      expect((await app.request('GET', '/api/underscored/_changes.json')).json).toEqual({ format: 'json' });
+      const { paths } = (await app.request('GET', '/openapi.json')).json;
+      expect(paths['/api/underscored/{id}/_history.json'].get.operationId).toBe('app_api_single_underscored__history_get');
     });
 
     test('for custom actions: with the id unless it says collection', async () => {

@@ -168,6 +168,17 @@ const options: CodeOptions = {
         base_path: '/head',
         actions: { _index: { methods: { HEAD: true }, roles: { GET: 'ROLE_EDITOR' } } },
       },
+      peek: {
+        class: Report,
+        base_path: '/peek',
+        actions: { _index: { roles: { GET: 'ROLE_EDITOR', HEAD: 'ROLE_ARCHIVIST' } } },
+      },
+      peekOne: {
+        class: Report,
+        base_path: '/peek',
+        base_role: 'ROLE_USER',
+        actions: { _entity: { roles: { GET: 'ROLE_EDITOR', HEAD: null } } },
+      },
       ...faulty,
     },
     security: {
@@ -357,6 +368,20 @@ describe.each(databases)('access on %s', (kind) => {
       expect(await status('HEAD', '/report/1/note.json', { as: ada() })).toBe(403);
       expect(await status('HEAD', '/report/1/note.json', { as: ada('WRITER') })).toBe(200);
       expect(await status('HEAD', '/report/2.json', { as: ada() })).toBe(403);
+    });
+
+    test('is guarded by its own role in place of that of GET', async () => {
+      expect(await status('HEAD', '/peek.json', { as: ada('ROLE_EDITOR') })).toBe(403);
+      expect(await status('HEAD', '/peek.json', { as: ada('ROLE_ARCHIVIST') })).toBe(200);
+      expect(await status('GET', '/peek.json', { as: ada('ROLE_ARCHIVIST') })).toBe(403);
+    });
+
+    test('needs only the base role if its own is null', async () => {
+      expect(await status('HEAD', '/peek/1.json')).toBe(401);
+      expect(await status('HEAD', '/peek/1.json', { as: ada() })).toBe(403);
+      expect(await status('HEAD', '/peek/1.json', { as: ada('ROLE_USER') })).toBe(200);
+      expect(await status('GET', '/peek/1.json', { as: ada('ROLE_USER') })).toBe(403);
+      expect(await status('GET', '/peek/1.json', { as: ada('ROLE_USER', 'ROLE_EDITOR') })).toBe(200);
     });
 
     test('is guarded so even where GET itself is not enabled', async () => {

@@ -3,6 +3,7 @@ import { accessorNames, linkTrouble, takesItems } from '../../change/accessors.t
 import type { Mapper } from '../../database/mapper.ts';
 import { didYouMean, listed } from '../../declaration/suggest.ts';
 import type { ActionDeclaration, ApiDeclaration, Catalog, Path } from '../../declaration/types.ts';
+import { defaultActions } from '../../declaration/vocabulary.ts';
 import { ownProperties } from '../../model/field-plan.ts';
 import { concreteClasses, entitiesOf } from '../../model/hierarchy.ts';
 import { handlerName } from '../../route/record.ts';
@@ -63,10 +64,8 @@ function checkHandler(api: ApiDeclaration, action: ActionDeclaration, findings: 
   const remedy = api.controller
     ? `write ${name}(${action.single ? 'id, ' : ''}request, format) on ${type.name}`
     : 'name a controller that has it, or declare an association';
-  findings.add(
-    path,
-    `the action "${action.name}" is handled by ${name}, which ${type.name} does not have;${didYouMean(name, known)} ${remedy}`,
-  );
+  const meant = didYouMean(name, known) || didYouMean(action.name, defaultActions);
+  findings.add(path, `the action "${action.name}" is handled by ${name}, which ${type.name} does not have;${meant} ${remedy}`);
 }
 
 /** What the base controller itself handles. None of its other methods is a handler. */

@@ -4,7 +4,9 @@ import { say } from '../io.ts';
 import { openApplication } from '../open-application.ts';
 
 export default {
-  details: ['Errors go to stderr, one a line, as file:line:column: message. No database is opened and no file is written.'],
+  details: [
+    'Errors and warnings go to stderr, one a line, as file:line:column: message. No database is opened and no file is written.',
+  ],
   options: {
     verbose: {
       doc: 'Also list the routes whose rows go through MikroORM entities instead of compiled statements, with the reason.',
@@ -15,7 +17,8 @@ export default {
 
   async run({ options, positionals }, io) {
     const application = await openApplication(positionals.dir, io);
-    const { declaration, records } = application;
+    const { declaration, records, warnings } = application;
+    for (const line of warnings) say(io.stderr, line);
     say(io.stdout, `ok: ${counted(declaration.apis.length, 'API')}, ${counted(records.length, 'route')}`);
     if (options.verbose) for (const line of await storeLines(application)) say(io.stdout, line);
     return 0;

@@ -74,7 +74,7 @@ async function serveHere(
   const { boundHeap } = await import('../bound-heap.ts');
   const close = prepareClose(app, server.shutdownTimeout);
   try {
-    if (!several) await announcePublic(application, io);
+    if (!several) await announceAccess(application, io);
     await listen(place, () => app.listen(place));
     boundHeap(application.mapper);
     const address = addressOf(app.server.address() as AddressInfo);
@@ -104,7 +104,7 @@ async function serveBy(several: Several, count: number, given: Given, io: Io): P
   // if it is unreachable, the workers prepare it; they wait for each other
   if ((await reachDatabase(application)) === null) await prepareOnce(application, io);
   await application.mapper.close(true);
-  await announcePublic(application, io);
+  await announceAccess(application, io);
   const options = Object.entries(given.options).flatMap(([name, values]) =>
     values.map((value) => (value === '' ? `--${name}` : `--${name}=${value}`)),
   );
@@ -158,12 +158,14 @@ async function start(
   return app;
 }
 
-async function announcePublic({ declaration, records }: Application, { stderr }: Io): Promise<void> {
+/** Prints what its operator should know of access: warnings of the declaration, and the routes that anybody may call. */
+async function announceAccess({ declaration, records, warnings }: Application, { stderr }: Io): Promise<void> {
   const { describeRecords } = await import('../../route/describe.ts');
-  const lines = describeRecords(records).flatMap((route) => {
+  const open = describeRecords(records).flatMap((route) => {
     const methods = route.methods.filter((method) => !route.roles[method]?.length);
     return methods.length > 0 ? [`PUBLIC  ${methods.join(',')} ${route.path}  ${route.name}`] : [];
   });
+  const lines = [...warnings, ...open];
   const { metrics } = declaration.server;
   if (metrics?.role === null) lines.push(`PUBLIC  GET,HEAD ${metrics.path}  metrics`);
   // one write: each write to a terminal or pipe delays the start

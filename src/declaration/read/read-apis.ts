@@ -10,7 +10,7 @@ import type {
   PaginationDeclaration,
   RateLimitDeclaration,
 } from '../types.ts';
-import { type Exported, type Format, type HttpMethod, httpMethods, type Path } from '../vocabulary.ts';
+import { defaultActions, type Exported, type Format, type HttpMethod, httpMethods, type Path } from '../vocabulary.ts';
 import { emptyList, readActionList, readList } from './read-list.ts';
 
 /**
@@ -141,8 +141,8 @@ function readAction(
     name,
     kind,
     single,
-    methods: readMethods(kind, value, path, report),
-    roles: byMethod((method) => value.roles[method]),
+    methods: readMethods(name, kind, value, path, report),
+    roles: readRoles(value.roles),
     controllerAction: value.controller_action,
     segment: value.path,
     requirements: readRequirements(value.requirements, single, placeholders, report),
@@ -166,7 +166,7 @@ function readSingle(name: string, kind: Kind, written: string | undefined, path:
   return (fixed ?? written ?? 'single') === 'single';
 }
 
-function readMethods(kind: Kind, value: WrittenAction, path: Path, report: Report): readonly HttpMethod[] {
+function readMethods(name: string, kind: Kind, value: WrittenAction, path: Path, report: Report): readonly HttpMethod[] {
   if (value.methods) {
     const methods = httpMethods.filter((method) => value.methods?.[method]);
     if (methods.length === 0 && !report.touches([...path, 'methods'])) {
@@ -178,9 +178,16 @@ function readMethods(kind: Kind, value: WrittenAction, path: Path, report: Repor
   if (value.association) return ['POST', 'DELETE'];
   // A wrong "methods" or "association" has been reported; saying more would only confuse.
   if (!report.touches([...path, 'methods']) && !report.touches([...path, 'association'])) {
-    report.add(path, 'no method is enabled; a custom action needs "methods", for example "methods: { POST: true }"');
+    const meant = didYouMean(name, defaultActions);
+    report.add(path, `no method is enabled;${meant} a custom action needs "methods", for example "methods: { POST: true }"`);
   }
   return [];
+}
+
+/** If GET has a role, it makes a difference whether null was written for HEAD. */
+function readRoles(written: WrittenAction['roles']): ActionDeclaration['roles'] {
+  const own = byMethod((method) => written[method] ?? null);
+  return own.GET !== undefined && written.HEAD === null ? { ...own, HEAD: null } : own;
 }
 
 function byMethod(textOf: (method: HttpMethod) => string | null): Readonly<Partial<Record<HttpMethod, string>>> {

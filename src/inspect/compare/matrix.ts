@@ -140,7 +140,7 @@ function routePlaces(record: RouteRecord, method: HttpMethod, places: Places) {
     action: ofAction,
 
     role(role: string): string {
-      // HEAD has the role of GET besides its own
+      // HEAD has the role of GET unless its own is declared
       const own = [method, 'GET' as const].find((each) => action?.roles[each] === role);
       return api?.baseRole === role || !own ? ofApi('roles', 'base_role') : ofAction('roles', 'roles', own);
     },

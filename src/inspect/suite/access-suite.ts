@@ -231,13 +231,15 @@ function pathOf({ options }: Suite, { formats, name, path }: RouteRecord, key: I
 }
 
 function subjectOf(route: RouteAccess, routes: readonly RouteAccess[], records: readonly RouteRecord[]) {
-  // HEAD reveals whether GET would respond, so it requires the roles of GET too
+  const record = records.find(({ name }) => name === route.name) as RouteRecord;
+  // HEAD reveals whether GET would respond, so it requires the roles of GET too, unless something else is declared
+  const isLikeGet = route.method === 'HEAD' && record.action?.roles.HEAD === undefined;
   const guards = routes.filter(
-    ({ method, name }) => name === route.name && (method === route.method || (route.method === 'HEAD' && method === 'GET')),
+    ({ method, name }) => name === route.name && (method === route.method || (isLikeGet && method === 'GET')),
   );
   return {
     route,
-    record: records.find(({ name }) => name === route.name) as RouteRecord,
+    record,
     roles: [...new Set(guards.flatMap(({ roles }) => roles.map(({ role }) => role)))],
     shape: shapeOfRoute(route),
   };
