@@ -67,7 +67,7 @@ function sender({ baseUrl, token, headers, fetch: send = fetch }: ClientOptions)
   ): Promise<Result> => {
     const credential = typeof token === 'function' ? await token() : token;
     const search = new URLSearchParams();
-    for (const [name, value] of Object.entries(query)) if (value !== undefined) search.append(name, String(value));
+    for (const [name, value] of Object.entries(query)) if (value !== undefined) search.append(name, textOf(value));
     const response = await send(`${baseUrl.replace(/\/+$/, '')}${path}${search.size > 0 ? `?${search}` : ''}`, {
       method,
       headers: {
@@ -87,6 +87,12 @@ function sender({ baseUrl, token, headers, fetch: send = fetch }: ClientOptions)
     if (tag !== null && typeof json === 'object' && json !== null) tags.set(json, tag);
     return json as Result;
   };
+}
+
+/** A value in a query string: several are separated by commas, and a comma within one has a backslash before it. */
+function textOf(value: unknown): string {
+  if (!Array.isArray(value)) return String(value);
+  return value.map((item) => String(item).replace(/[\\,]/g, '\\$&')).join(',');
 }
 
 /** Follows `next` to the end of a list. */

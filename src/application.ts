@@ -9,6 +9,7 @@ import { createVoterRegistry, type VoterRegistry } from './access/voter-registry
 import { checkControllers, checkDenormalizers } from './actions/start/check-controllers.ts';
 import { checkLists } from './actions/start/check-lists.ts';
 import { checkLoads } from './actions/start/check-loads.ts';
+import { checkDeclaredParameters } from './actions/start/check-parameters.ts';
 import { createMapper } from './database/create-mapper.ts';
 import type { Mapper } from './database/mapper.ts';
 import type { OnStatement } from './database/statements-of.ts';
@@ -114,6 +115,7 @@ export async function loadApplication(
   }
   checkRoles(declaration.apis, voters, report);
   checkPublic(declaration.apis, declaration.security.requireRole, report);
+  checkDeclaredParameters(declaration.apis, report);
   checkHeadRoles(declaration.apis, (path, message) => report.warn(path, message));
 
   const mapper = await discover(declaration, catalog, directory, options.onStatement, report);

@@ -5,6 +5,7 @@ import { ApiKeyAuthenticator } from './access/api-keys.ts';
 import { type Authenticator, authenticateWith, challengeOf, isAuthenticatorClass } from './access/authenticator.ts';
 import { compileGuard, type Guard } from './access/guard.ts';
 import type { ApiRequest, User } from './access/user.ts';
+import { parametersOf } from './actions/parameters.ts';
 import { isBound } from './actions/precondition.ts';
 import type { BodyCheck } from './actions/start/body-check.ts';
 import { hidingClasses } from './actions/start/check-lists.ts';
@@ -97,6 +98,7 @@ export async function mountApplication(
   });
 
   if (!app.hasRequestDecorator('user')) app.decorateRequest('user', null);
+  if (!app.hasRequestDecorator('parameters')) app.decorateRequest('parameters', { getter: requestParameters });
   const authenticate: Find = (request) => authenticateWith(authenticators, request);
   const find = access ? watchedCall(authenticate, access) : authenticate;
   const limiter = await rateLimiterOf(application, writer);
@@ -141,6 +143,10 @@ export async function mountApplication(
       return new Map(Object.entries(counts).flatMap(([name, count]) => (count ? [[name, count] as const] : [])));
     },
   };
+}
+
+function requestParameters(this: FastifyRequest) {
+  return parametersOf(this);
 }
 
 /**

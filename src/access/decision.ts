@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { isPromiseLike } from '../database/promise-like.ts';
 import type { SecurityDeclaration } from '../declaration/types.ts';
+import { Problem } from '../errors.ts';
 import { withLoadedData } from '../model/unloaded.ts';
 import type { User } from './user.ts';
 import type { Vote, Voter } from './voter.ts';
@@ -73,6 +74,8 @@ function ask(voter: Voter, { role, subject, user, request }: Question): unknown 
 }
 
 function failed(voter: Voter, role: string, cause: unknown): Error {
+  // the voter read a declared query parameter that is missing or malformed
+  if (cause instanceof Problem && cause.code === 'invalid_parameter') return cause;
   return new Error(`the voter ${voter.constructor.name} failed for the role "${role}"`, { cause });
 }
 

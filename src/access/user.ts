@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify';
+import type { ParameterValues } from '../declaration/types.ts';
 
 /** Who is calling. */
 export interface User {
@@ -7,7 +8,9 @@ export interface User {
   readonly [claim: string]: unknown;
 }
 
-/** Fastify's request, with the user that the authenticators found. */
-export interface ApiRequest extends FastifyRequest {
+/** Fastify's request, with the user that the authenticators found and the query parameters that the action declares. */
+export interface ApiRequest<Parameters extends object = ParameterValues> extends FastifyRequest {
   readonly user: User | null;
+  /** The values of the action's `parameters`, validated; undefined if a request has none and there is no default. */
+  readonly parameters: Readonly<Parameters>;
 }

@@ -12,6 +12,7 @@ import { holdEntity } from '../store/hold-entity.ts';
 import type { Admission, Found, Restriction } from '../store/port.ts';
 import { stateOf } from '../store/request-state.ts';
 import { runHook } from './hooks.ts';
+import { parametersOf, readBeforeRow } from './parameters.ts';
 import { isConditional } from './precondition.ts';
 import { writes } from './respond.ts';
 import { restrictionOf } from './restriction.ts';
@@ -20,6 +21,7 @@ import { type ApiRuntime, userOf } from './start/runtime.ts';
 /** For an action without an id: access is checked before anything is read. */
 export async function admitCollection(api: ApiRuntime, action: string, request: ApiRequest): Promise<void> {
   await api.guardOf(action, request.method as HttpMethod).check(null, userOf(request), request);
+  parametersOf(request);
   if (api.overrides.has('onPostCheckAccess')) await runHook(api.hooks.onPostCheckAccess(action, request, null));
 }
 
@@ -39,8 +41,9 @@ export async function admitSingle(
 ): Promise<Admission> {
   const key = api.parseId((request.params as { id: string }).id);
   if (key === undefined) throw missing(api, request);
-  const restriction = await restrictionOf(api, action, request);
   const guard = api.guardOf(action, request.method as HttpMethod);
+  await readBeforeRow(request, guard, userOf(request));
+  const restriction = await restrictionOf(api, action, request);
   if (isDeferred && !isConditional(request) && !hasParameters(request) && !hasKey(request)) {
     const denial = await denialOf(guard, request);
     if (!denial) return { action, key, restriction, found: null };
@@ -62,6 +65,8 @@ export async function admitLoaded(
 ): Promise<Admission & { readonly found: Found }> {
   const { framework, meta } = api;
   const state = stateOf(request, framework.mapper);
+  const guard = api.guardOf(action, request.method as HttpMethod);
+  await readBeforeRow(request, guard, userOf(request));
   const entity = await load();
   if (entity === null || entity === undefined) throw missing(api, request);
   if (!Utils.isEntity(entity) || !isKindOf(metaOfEntity(framework.mapper, entity), meta))
@@ -70,7 +75,7 @@ export async function admitLoaded(
     state.loaded?.found?.entity === entity
       ? (state.loaded as { found: Found; restriction: Restriction })
       : { found: await foundAs(api, request, entity), restriction: null };
-  await admitFound(api, action, request, found, api.guardOf(action, request.method as HttpMethod));
+  await admitFound(api, action, request, found, guard);
   return { action, key: found.key as Identifier, restriction, found };
 }
 

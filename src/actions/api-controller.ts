@@ -12,7 +12,7 @@ import { hasKey, keysSelected } from '../query/entities/keys.ts';
 import { type AnyQueryBuilder, unrestrictedQuery } from '../query/entities/restriction.ts';
 import { type CollectionModel, collectionOf } from '../response/collection.ts';
 import { JsonReply } from '../response/json-reply.ts';
-import { checkParameters, readPageRequest } from '../response/page-request.ts';
+import { readPageRequest } from '../response/page-request.ts';
 import { FoundEntity } from '../store/entity-store.ts';
 import { holdEntity } from '../store/hold-entity.ts';
 import type { Admission, Restriction } from '../store/port.ts';
@@ -27,6 +27,7 @@ import { isExport } from './export-reply.ts';
 import { type ControllerHooks, EarlyReply } from './hooks.ts';
 import { link } from './link.ts';
 import { listEntities } from './list.ts';
+import { declaredNames, refuseUndeclared } from './parameters.ts';
 import { checkPrecondition } from './precondition.ts';
 import { writes } from './respond.ts';
 import { restrictionOf } from './restriction.ts';
@@ -139,7 +140,7 @@ export class ApiController<T extends object = any> implements ControllerHooks {
   async entityApi(id: unknown, request: ApiRequest, _format: string): Promise<unknown> {
     const api = this.#runtime;
     const entity = await this.#entityOf('_entity', id, request);
-    checkParameters(request.query as Record<string, unknown>, []);
+    refuseUndeclared(request);
     if (!writes(request.method)) return entity;
     const admission = this.#admissionOf('_entity', id, request, entity);
     switch (request.method) {
@@ -272,7 +273,7 @@ export class ApiController<T extends object = any> implements ControllerHooks {
 
   /** Handles an action that was declared with `association`. */
   async addRemoveApi(id: unknown, request: ApiRequest, _format: string): Promise<unknown> {
-    checkParameters(request.query as Record<string, unknown>, []);
+    refuseUndeclared(request);
     const { admitted } = stateOf(request, this.#runtime.framework.mapper);
     const action = this.#runtime.api.actions.find(({ name }) => name === admitted?.action);
     if (!action?.association) throw new Error('addRemoveApi handles actions that are declared with an association');
@@ -306,7 +307,7 @@ export class ApiController<T extends object = any> implements ControllerHooks {
     const parameters = request.query as Record<string, unknown>;
     const meta = query.mainAlias.meta as EntityMetadata;
     const list = this.#listOf(action, meta);
-    const asked = list?.read(parameters, false);
+    const asked = list?.read(parameters, declaredNames(request), false);
     const page = readPageRequest(parameters, api.pagination);
     const state = stateOf(request, framework.mapper);
     const window = { offset: page.offset, limit: page.itemsPerPage };

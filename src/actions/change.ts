@@ -1,12 +1,12 @@
 import type { ApiRequest } from '../access/user.ts';
 import { JsonReply } from '../response/json-reply.ts';
-import { checkParameters } from '../response/page-request.ts';
 import type { Admission } from '../store/port.ts';
 import { stateOf } from '../store/request-state.ts';
 import type { WriteStore, Written } from '../store/write-store.ts';
 import { missing } from './admission.ts';
 import { runAfterCommit } from './after-commit.ts';
 import { bodyOf, validated } from './create.ts';
+import { refuseUndeclared } from './parameters.ts';
 import { requirePrecondition } from './precondition.ts';
 import type { ApiRuntime } from './start/runtime.ts';
 
@@ -18,7 +18,7 @@ export async function change(
   admission: Admission,
   mode: 'patch' | 'replace',
 ): Promise<Written> {
-  checkParameters(request.query as Record<string, unknown>, []);
+  refuseUndeclared(request);
   requirePrecondition(api, request);
   const { framework, hooks, overrides } = api;
   const state = stateOf(request, framework.mapper);
@@ -41,7 +41,7 @@ export async function remove(
   request: ApiRequest,
   admission: Admission,
 ): Promise<JsonReply> {
-  checkParameters(request.query as Record<string, unknown>, []);
+  refuseUndeclared(request);
   requirePrecondition(api, request);
   const { framework, hooks, overrides } = api;
   const removed = await store.remove(request, admission);

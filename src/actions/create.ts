@@ -3,19 +3,19 @@ import type { ApiRequest } from '../access/user.ts';
 import { isObject } from '../change/body-reader.ts';
 import { problem, violationsProblem } from '../errors.ts';
 import { JsonReply } from '../response/json-reply.ts';
-import { checkParameters } from '../response/page-request.ts';
 import { targetOf } from '../response/request-target.ts';
 import { stateOf } from '../store/request-state.ts';
 import { FoundRow } from '../store/row-store.ts';
 import type { WriteStore } from '../store/write-store.ts';
 import { runAfterCommit } from './after-commit.ts';
 import { runHook } from './hooks.ts';
+import { refuseUndeclared } from './parameters.ts';
 import { refusePrecondition } from './precondition.ts';
 import type { ApiRuntime } from './start/runtime.ts';
 
 /** `_index` POST, once access was granted: deserialize → validate → write in one transaction → 201 with `Location`. */
 export async function create(api: ApiRuntime, store: Pick<WriteStore, 'create'>, request: ApiRequest, format: string) {
-  checkParameters(request.query as Record<string, unknown>, []);
+  refuseUndeclared(request);
   refusePrecondition(api, request);
   const { framework, hooks, meta, overrides } = api;
   const state = stateOf(request, framework.mapper);

@@ -7,6 +7,7 @@ import { admitCollection } from './admission.ts';
 import { leavable } from './dispatch.ts';
 import { EntityExport } from './entity-export.ts';
 import { type ExportFormat, ExportReply, sendExport } from './export-reply.ts';
+import { declaredNames } from './parameters.ts';
 import { restrictionOf } from './restriction.ts';
 import { type ApiRuntime, columnsOf, seenBy } from './start/runtime.ts';
 
@@ -18,7 +19,7 @@ export async function exportList(
   format: ExportFormat,
 ): Promise<ExportReply> {
   const list = api.listOf('_index');
-  const asked = list.readWhole(request.query as Record<string, unknown>);
+  const asked = list.readWhole(request.query as Record<string, unknown>, declaredNames(request));
   const columns = hasColumns(format) ? columnsOf(api, asked.choice) : null;
   const restriction = await restrictionOf(api, '_index', request);
   const plan = list.planOf(asked);

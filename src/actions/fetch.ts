@@ -1,20 +1,18 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ApiRequest } from '../access/user.ts';
 import type { Format, HttpMethod } from '../declaration/types.ts';
-import { checkParameters } from '../response/page-request.ts';
 import type { RouteHandler } from '../route/mount.ts';
 import { contentTypes, hasColumns, rewriteJson } from '../serialization/formats.ts';
 import type { Found, ReadStore } from '../store/port.ts';
 import { admitFound, missing } from './admission.ts';
 import { leavable } from './dispatch.ts';
 import { runHook } from './hooks.ts';
+import { readBeforeRow, refuseUndeclared } from './parameters.ts';
 import { markOf } from './precondition.ts';
 import { respond } from './respond.ts';
 import { restrictionOf } from './restriction.ts';
-import { type ApiRuntime, columnsOf } from './start/runtime.ts';
+import { type ApiRuntime, columnsOf, userOf } from './start/runtime.ts';
 import { taggedAnswer } from './tagged.ts';
-
-const noParameters: readonly string[] = [];
 
 /** `_entity` GET and HEAD: find through the restriction → 404 → hooks and access check with the row → response. */
 export function fetchAction(api: ApiRuntime, store: Pick<ReadStore, 'find'>, method: HttpMethod, format: Format): RouteHandler {
@@ -22,6 +20,7 @@ export function fetchAction(api: ApiRuntime, store: Pick<ReadStore, 'find'>, met
   const { tags } = framework;
   const columns = hasColumns(format) ? columnsOf(api) : null;
   const guard = api.guardOf('_entity', method);
+  const declaresParameters = api.api.actions.some(({ kind, parameters }) => kind === 'entity' && parameters.length > 0);
 
   const written = (found: Found, json: string, request: ApiRequest, reply: FastifyReply): string | undefined => {
     const body = format === 'json' ? json : rewriteJson(format, json, columns);
@@ -31,12 +30,13 @@ export function fetchAction(api: ApiRuntime, store: Pick<ReadStore, 'find'>, met
   return leavable(api, format, async (incoming: FastifyRequest, reply) => {
     const request = incoming as ApiRequest;
     const key = parseId((request.params as { id: string }).id);
+    if (key !== undefined && declaresParameters) await readBeforeRow(request, guard, userOf(request));
     const restriction = key === undefined ? null : restrictionOf(api, '_entity', request);
     const found =
       key === undefined ? null : await store.find(request, key, restriction instanceof Promise ? await restriction : restriction);
     if (!found) throw missing(api, request);
     await admitFound(api, '_entity', request, found, guard);
-    checkParameters(request.query as Record<string, unknown>, noParameters);
+    refuseUndeclared(request);
     const json = found.json();
     if (json !== null) return written(found, typeof json === 'string' ? json : await json, request, reply);
     if (overrides.has('onBeforeSerialize')) await runHook(hooks.onBeforeSerialize('_entity', request, found.entity));

@@ -11,6 +11,7 @@ import { stateOf } from '../store/request-state.ts';
 import { admitCollection } from './admission.ts';
 import { leavable } from './dispatch.ts';
 import { runHook } from './hooks.ts';
+import { declaredNames, parametersOf } from './parameters.ts';
 import { respond } from './respond.ts';
 import { restrictionOf } from './restriction.ts';
 import { type ApiRuntime, seenBy, userOf, windowOf } from './start/runtime.ts';
@@ -27,7 +28,7 @@ interface Listed {
 async function pageOf(api: ApiRuntime, store: Pages, request: ApiRequest): Promise<Listed> {
   const query = request.query as Record<string, unknown>;
   const list = api.listOf('_index');
-  const asked = list.read(query);
+  const asked = list.read(query, declaredNames(request));
   const page = readPageRequest(query, api.api.pagination);
   const plan = list.planOf(asked);
   const window = windowOf(plan, page, readPageToken(query));
@@ -63,6 +64,7 @@ export function listAction(api: ApiRuntime, store: Pages, method: HttpMethod, fo
     else {
       const pending = guard.check(null, userOf(request), request);
       if (pending !== undefined) await pending;
+      parametersOf(request);
     }
     const listed = await pageOf(api, store, request);
     const { asked, page } = listed;

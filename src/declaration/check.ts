@@ -44,6 +44,8 @@ function checkShape(shape: Shape, value: unknown, path: Path, context: CheckCont
   switch (shape.kind) {
     case 'boolean':
       return typeof value === 'boolean' ? value : mustBe();
+    case 'literal':
+      return isLiteral(shape, value) ? value : mustBe();
     case 'integer':
       return isIntegerIn(value, shape.min, shape.max) ? value : mustBe();
     case 'text':
@@ -198,6 +200,13 @@ function isNamed(value: unknown): boolean {
 /** In code a key may be there and undefined. */
 function writtenKeys(value: Mapping): string[] {
   return Object.keys(value).filter((key) => value[key] !== undefined);
+}
+
+function isLiteral({ any, several }: ShapeOf<'literal'>, value: unknown): boolean {
+  if (several && Array.isArray(value))
+    return value.every((item) => isLiteral({ any, several: false } as ShapeOf<'literal'>, item));
+  if (typeof value === 'number') return Number.isFinite(value);
+  return any && (typeof value === 'string' || typeof value === 'boolean');
 }
 
 function isIntegerIn(value: unknown, min: number, max: number): boolean {

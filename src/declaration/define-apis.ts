@@ -1,6 +1,6 @@
 import type { CheckedApis } from './checked-apis.ts';
 import type { RolesOf, WithRoles } from './names/role-names.ts';
-import type { action, api, appMain, routes } from './schema.ts';
+import type { action, api, appMain, parameter, routes } from './schema.ts';
 import type { GivenTo } from './shape.ts';
 
 /** Everything under `app_main`, for declarations in code. */
@@ -18,7 +18,9 @@ interface Api extends Omit<GivenTo<typeof api>, 'actions'> {
   readonly actions: Readonly<Record<string, Action | null>>;
 }
 
-interface Action extends GivenTo<typeof action> {
+interface Action extends Omit<GivenTo<typeof action>, 'parameters'> {
+  /** Query parameters by their names; null means a string. */
+  readonly parameters?: Readonly<Record<string, GivenTo<typeof parameter> | null>>;
   /** Another spelling of `single-collection`. */
   readonly single_collection?: 'single' | 'collection';
 }

@@ -29,6 +29,10 @@ function schemaOf(shape: Shape, definitions: Map<string, Json>): Json {
   switch (shape.kind) {
     case 'boolean':
       return orNull({ anyOf: [{ type: 'boolean' }, placeholder] }, shape.nullable);
+    case 'literal': {
+      const one = shape.any ? { type: ['string', 'number', 'boolean'] } : { anyOf: [{ type: 'number' }, placeholder] };
+      return orNull(shape.several ? { anyOf: [one, { type: 'array', items: one }] } : one, shape.nullable);
+    }
     case 'integer':
       return { anyOf: [{ type: 'integer', minimum: shape.min, maximum: shape.max }, placeholder] };
     case 'text':

@@ -10,16 +10,19 @@ import {
   inherited,
   type Key,
   list,
+  literal,
+  literals,
   type MadeBy,
   map,
   nullable,
+  number,
   object,
   optional,
   orNull,
   required,
   text,
 } from './shape.ts';
-import { type HttpMethod, httpMethods, knownFormats, searchMethods } from './vocabulary.ts';
+import { type HttpMethod, httpMethods, knownFormats, parameterTypes, searchMethods } from './vocabulary.ts';
 
 /** The service that makes the routes of all APIs, and the entry of config/routes.yaml that calls it. */
 export const crudLoader = { entry: 'app_cruds', service: 'app_main_crud_route_loader', method: 'load' } as const;
@@ -96,6 +99,27 @@ const requirements = either(
   list(text<never>(), { max: 0 }),
 );
 
+export const parameter = object('parameter', {
+  type: optional(text({ values: parameterTypes }), 'string', 'What a value must be.'),
+  list: optional(boolean(), false, 'Whether it holds several values, separated by commas.'),
+  required: optional(boolean(), false, 'Whether requests without it are rejected.'),
+  default: orNull(literals(), null, 'The value for requests without it; a list if it holds several; null means none.'),
+  enum: optional(list(literal()), [], 'The allowed values; empty means all.'),
+  minimum: orNull(number(), null, 'The smallest integer or number.'),
+  maximum: orNull(number(), null, 'The largest integer or number.'),
+  pattern: orNull(
+    text({ expected: 'a regular expression', pattern: /./ }),
+    null,
+    'A regular expression that a whole string must match; such strings have at most 100 characters.',
+  ),
+  description: orNull(words, null, 'What it is for, for the OpenAPI document: a text (Markdown).'),
+});
+const parameters = map(parameter, {
+  example: { name: 'season', note: 'The name of a query parameter.' },
+  names: /^[A-Za-z][A-Za-z0-9_-]*$/,
+  namesExpected: 'the name of a query parameter begins with a letter and has letters, digits, underscores and dashes',
+});
+
 export const action = object('action', {
   methods: dependent(
     methods,
@@ -127,6 +151,7 @@ export const action = object('action', {
     'Whether Declarest retries a request after a deadlock, a serialization failure or a concurrent change of its row; null means that only default actions and declared associations are retried.',
   ),
   association: orNull(association, null, 'Adds to and removes from a to-many property without a controller.'),
+  parameters: optional(parameters, {}, 'Query parameters of this action; their values are in request.parameters.'),
   ...inherited(listKeys, 'that of the API'),
   ...inherited({ filters: listKeys.filters }, 'those of the API'),
   formats: dependent(formats, ['json'], 'those of the API', 'The formats of responses of this action.'),

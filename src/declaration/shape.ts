@@ -1,5 +1,5 @@
 import { classWords } from './names/class-names.ts';
-import type { DescribedDeclaration, Exported, GivenClass, GivenDescription, Path } from './vocabulary.ts';
+import type { DescribedDeclaration, Exported, GivenClass, GivenDescription, ParameterLiteral, Path } from './vocabulary.ts';
 
 /** What each kind of value is described by. */
 interface Traits {
@@ -13,6 +13,8 @@ interface Traits {
   };
   integer: { readonly min: number; readonly max: number };
   boolean: unknown;
+  /** A number, or with `any` also a string or a boolean, and with `several` also a list of them. */
+  literal: { readonly any: boolean; readonly several: boolean };
   /** A class of the application: its name, or in code the class itself. */
   class: { readonly of: 'models' | 'controllers' | 'authenticators' };
   /** Any mapping, taken as it is. Never shown in an error. */
@@ -129,6 +131,20 @@ export function boolean(): Schema<boolean> {
   return { kind: 'boolean', nullable: false, expected: 'true or false' };
 }
 
+export function number(): Schema<number> {
+  return { kind: 'literal', nullable: false, expected: 'a number', any: false, several: false };
+}
+
+/** A single value: a string, a number, true or false. */
+export function literal(): Schema<ParameterLiteral> {
+  return { kind: 'literal', nullable: false, expected: 'a string, a number, true or false', any: true, several: false };
+}
+
+/** One value or a list of values. */
+export function literals(): Schema<ParameterLiteral | readonly ParameterLiteral[]> {
+  return { ...(literal() as ShapeOf<'literal'>), expected: 'a string, a number, true, false, or a list of these', several: true };
+}
+
 export function classOf<const Kind extends Traits['class']['of']>(of: Kind): Schema<Exported, GivenClass<Kind>> {
   return { kind: 'class', nullable: false, expected: `the name of a ${classWords[of]}`, of };
 }
@@ -230,6 +246,7 @@ const writtenAs: Readonly<Record<Exclude<Shape['kind'], 'either'>, 'mapping' | '
   text: 'scalar',
   integer: 'scalar',
   boolean: 'scalar',
+  literal: 'scalar',
   class: 'scalar',
   described: 'scalar',
   any: 'mapping',

@@ -1,7 +1,16 @@
 import type { CamelCased } from './camel-case.ts';
 import type { FilterOperator } from './filter-operators.ts';
 import type { WrittenAppMain } from './schema.ts';
-import type { DescribedDeclaration, Exported, Format, HttpMethod, Path, SearchMethod } from './vocabulary.ts';
+import type {
+  DescribedDeclaration,
+  Exported,
+  Format,
+  HttpMethod,
+  ParameterLiteral,
+  ParameterType,
+  Path,
+  SearchMethod,
+} from './vocabulary.ts';
 
 export type * from './vocabulary.ts';
 export { httpMethods, knownFormats, logLevels } from './vocabulary.ts';
@@ -83,6 +92,8 @@ export interface ActionDeclaration {
   /** Whether it is retried after a rollback by the database; null: only if it is the framework's own. */
   readonly repeatable: boolean | null;
   readonly association: AssociationDeclaration | null;
+  /** The query parameters of its own. */
+  readonly parameters: readonly ParameterDeclaration[];
   /** The parameters of the list that the action returns; null if its path has an id. */
   readonly list: ListDeclaration | null;
   readonly formats: readonly Format[];
@@ -94,6 +105,31 @@ export interface ActionDeclaration {
   readonly body: DescribedDeclaration | null;
   readonly result: DescribedDeclaration | null;
   readonly path: Path;
+}
+
+/** A query parameter of an action. */
+export interface ParameterDeclaration {
+  readonly name: string;
+  readonly type: ParameterType;
+  /** Whether it holds several values. */
+  readonly list: boolean;
+  readonly required: boolean;
+  readonly default: ParameterLiteral | readonly ParameterLiteral[] | null;
+  /** The allowed values; empty: all. */
+  readonly enum: readonly ParameterLiteral[];
+  readonly minimum: number | null;
+  readonly maximum: number | null;
+  /** What a whole value must match. */
+  readonly pattern: string | null;
+  readonly description: string | null;
+  readonly path: Path;
+}
+
+type ParameterValue = ParameterLiteral | Date;
+
+/** The values of the declared query parameters of a request, by their names. */
+export interface ParameterValues {
+  readonly [name: string]: ParameterValue | readonly ParameterValue[] | undefined;
 }
 
 export interface AssociationDeclaration {

@@ -9,6 +9,13 @@ export const defaultActions = ['_index', '_entity'] as const;
 export const knownFormats = ['json', 'ndjson', 'csv', 'xml'] as const;
 export type Format = (typeof knownFormats)[number];
 
+/** What a value of a declared query parameter can be. */
+export const parameterTypes = ['string', 'integer', 'number', 'boolean', 'date', 'datetime', 'uuid'] as const;
+export type ParameterType = (typeof parameterTypes)[number];
+
+/** A value of a query parameter as a declaration writes it. */
+export type ParameterLiteral = string | number | boolean;
+
 /** What a search in a list makes use of. On SQLite all of them are `like`. */
 export const searchMethods = ['like', 'trigram', 'fulltext'] as const;
 export type SearchMethod = (typeof searchMethods)[number];

@@ -83,7 +83,7 @@ function routeOf({ record, format, params }: Match, method: string, { plans }: W
     roles: roles[method as HttpMethod] ?? [],
     compiled: planned === undefined ? null : planned === null,
     needsEntity: planned ?? null,
-    asked: reads ? askedNames(record.action?.list ?? null) : null,
+    asked: askedNames(record.action, reads),
   };
 }
 

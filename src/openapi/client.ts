@@ -86,13 +86,15 @@ const verbs: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 function callName({ record: { action, name, methods }, method }: Call, taken: (name: string) => boolean): string {
   const verb = action && verbs[action.kind]?.[method];
   if (verb) return verb;
-  const own = camel(action?.name ?? name);
+  const own = camel((action?.name ?? name).replace(/^_+(?=.)/, ''));
   const plain = action?.association
     ? `${method === 'DELETE' ? 'remove' : 'add'}${capital(own)}`
     : methods.filter((one) => one !== 'HEAD').length > 1
       ? `${own}${capital(method.toLowerCase())}`
       : own;
-  return taken(plain) ? `${plain}Action` : plain;
+  let called = plain;
+  while (taken(called)) called += 'Action';
+  return called;
 }
 
 function queryName({ record }: Call): string {
@@ -101,12 +103,32 @@ function queryName({ record }: Call): string {
 
 function queriesOf(calls: readonly Call[]): string[] {
   return calls.filter(isList).map((call) => {
-    const lines = call.operation.parameters
-      // items with chosen fields would not have their type
-      .filter(({ in: place, name }) => place === 'query' && name !== 'fields')
-      .map(({ name, schema, description }) => `${commentOf(description, '  ')}  ${keyText(name)}?: ${typeOf(schema)};`);
+    const lines = inQuery(call.operation).map(
+      ({ name, required, schema, description }) =>
+        `${commentOf(description, '  ')}  ${keyText(name)}${required ? '' : '?'}: ${typeOf(schema)};`,
+    );
     return `export interface ${queryName(call)} {\n${lines.join('\n')}\n}`;
   });
+}
+
+function inQuery({ parameters }: Operation) {
+  // items with chosen fields would not have their type
+  return parameters.filter(({ in: place, name }) => place === 'query' && name !== 'fields');
+}
+
+/** The parameter of a call for the body. No required parameter can follow one that may be left out. */
+function bodyText(type: string, isRequired: boolean, query: readonly string[]): string {
+  if (isRequired) return `body: ${type}`;
+  return query.every((text) => text.endsWith(' = {}')) ? `body?: ${type}` : `body: ${type} | undefined`;
+}
+
+/** The parameter of a call for the query string. */
+function queryOf(call: Call): string[] {
+  const known = inQuery(call.operation);
+  if (known.length === 0) return [];
+  const keys = known.map(({ name, required, schema }) => `${keyText(name)}${required ? '' : '?'}: ${typeOf(schema)}`);
+  const type = isList(call) ? queryName(call) : `{ ${keys.join('; ')} }`;
+  return [`query: ${type}${known.some(({ required }) => required) ? '' : ' = {}'}`];
 }
 
 function groupText(name: string, calls: readonly Call[]): string {
@@ -129,15 +151,18 @@ function callText(call: Call, name: string): string {
   const inPath = operation.parameters.filter(({ in: place }) => place === 'path');
   const body = operation.requestBody?.content['application/json']?.schema;
   const list = isList(call);
+  const query = queryOf(call);
   const parameters = [
     ...inPath.map(({ name: parameter, schema }) => `${camel(parameter)}: ${typeOf(schema)}`),
-    ...(body ? [`body${operation.requestBody?.required === true ? '' : '?'}: ${typeOf(body)}`] : []),
-    ...(list ? [`query: ${queryName(call)} = {}`] : []),
+    ...(body ? [bodyText(typeOf(body), operation.requestBody?.required === true, query)] : []),
+    ...query,
     ...optionsOf(operation),
   ];
   const result = resultOf(operation);
   const address = `\`${path.replace(/\{(\w+)\}/g, (_, parameter: string) => `\${part(${camel(parameter)})}`)}\``;
-  const given = [body && 'body', list && 'query', optionsOf(operation).length > 0 && '...options'].filter(Boolean).join(', ');
+  const given = [body && 'body', query.length > 0 && 'query', optionsOf(operation).length > 0 && '...options']
+    .filter(Boolean)
+    .join(', ');
   const sent = given ? `, { ${given} }` : '';
   const comment = commentOf(operation.summary, '      ');
   const text = `${comment}      ${name}: (${parameters.join(', ')}): Promise<${result}> => send('${method}', ${address}${sent}),`;

@@ -9,6 +9,7 @@ import { defaultIdRequirement } from '../route/record.ts';
 import { maxValueLength } from '../route/requirement.ts';
 import { contentTypes, isExport } from '../serialization/formats.ts';
 import { itemClasses, itemMethods } from './associations.ts';
+import { declaredParameters } from './declared-parameters.ts';
 import { describedHeaders, type HeadersOf, type ResponseHeader } from './headers.ts';
 import { anyOf, type JsonSchema, valueSchema } from './json-schema.ts';
 import { listParameters } from './list-parameters.ts';
@@ -113,7 +114,11 @@ export function operationWriter(described: Described, operations: readonly Opera
     return names.map((name) => ({ name, in: 'path', required: true, schema: schemaOf(name) }));
   }
 
-  function queryParameters({ format, isSupplied, meta, reads, record: { action, api } }: Operation): JsonSchema[] {
+  function queryParameters(operation: Operation): JsonSchema[] {
+    return [...ofList(operation), ...declaredParameters(operation.record.action?.parameters ?? [])];
+  }
+
+  function ofList({ format, isSupplied, meta, reads, record: { action, api } }: Operation): JsonSchema[] {
     if (!api || !meta || !action?.list || !isSupplied || !reads) return [];
     const parameters = listParameters(action.list, api.pagination, planFields(mapper, meta, readGroups));
     // an export is the whole list

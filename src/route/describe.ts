@@ -5,6 +5,8 @@ import { isHidden, type RouteRecord } from './record.ts';
 /** A route as `declarest routes --json` shows it. A method without roles is public. */
 export interface RouteDescription
   extends Pick<RouteRecord, 'name' | 'methods' | 'path' | 'requirements' | 'controller' | 'handler' | 'roles'> {
+  /** The query parameters that the action declares, if it does. */
+  readonly parameters?: readonly string[];
   /** What the handler takes and returns, if it was declared. */
   readonly body?: string;
   readonly result?: string;
@@ -27,6 +29,7 @@ function describeRecord(record: RouteRecord): RouteDescription {
     controller,
     handler,
     roles: Object.fromEntries(methods.map((method) => [method, roles[method] ?? []])),
+    ...(action && action.parameters.length > 0 && { parameters: action.parameters.map((each) => each.name) }),
     ...(action?.body && { body: describedText(action.body) }),
     ...(action?.result && { result: describedText(action.result) }),
     ...(isHidden(record) && { hidden: true }),

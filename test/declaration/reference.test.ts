@@ -42,7 +42,7 @@ describe('the reference', () => {
       .map((line) =>
         line
           .replace(
-            /: (?:null|\{\}|\[\]|exact)( +# (?:Adds to|Regular|Roles that|Public keys|Keys for|How items|How often|What the action does|Metrics for|Fields that (?:a list|\?q)))/,
+            /: (?:null|\{\}|\[\]|exact)( +# (?:Adds to|Query parameters|Regular|Roles that|Public keys|Keys for|How items|How often|What the action does|Metrics for|Fields that (?:a list|\?q)))/,
             ':$1',
           )
           .replace(/^( +)# /, '$1'),
@@ -51,6 +51,7 @@ describe('the reference', () => {
     const { app_main } = parse(uncommented);
     expect(app_main.apis.person.actions._index.association).toEqual({ property: 'participants', types: [] });
     expect(app_main.apis.person.actions._index.requirements).toEqual({ id: '\\d+' });
+    expect(app_main.apis.person.actions._index.parameters.season).toMatchObject({ type: 'string', required: false });
     expect(app_main.security.role_hierarchy).toEqual({ ROLE_ADMIN: ['ROLE_USER'] });
     expect(app_main.security.api_keys).toEqual({ reporting: { key: 'sha256:…', roles: [] } });
     expect(app_main.security.jwt.jwks).toEqual({ keys: [] });

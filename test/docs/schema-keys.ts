@@ -11,6 +11,7 @@ export interface Section {
 const chosenNames: Readonly<Record<string, string>> = {
   'app_main.apis': '<api>',
   'app_main.apis.<api>.actions': '<action>',
+  'app_main.apis.<api>.actions.<action>.parameters': '<parameter>',
   'app_main.security.api_keys': '<name>',
   'config/routes.yaml': '<entry>',
 };

@@ -481,6 +481,25 @@ describe('the access suite', () => {
     expect(tokens.failures['GET /of/{country}/author.{_format} as a user with ROLE_ADMIN alone']).toMatch(/headersFor/);
   });
 
+  test('sends required query parameters, which voters and customizeQuery see', async () => {
+    class ShelfController extends ReportController {
+      override customizeQuery(_action: string, request: ApiRequest, query: ModelQuery<Report>): void {
+        if (request.parameters.owner !== undefined) query.andWhere({ owner: request.parameters.owner as string });
+      }
+    }
+    const { apis, ...others } = application.app_main;
+    const { report, author } = apis as unknown as Record<'report' | 'author', { actions: { _index: object; _entity: object } }>;
+    const parameters = { owner: { required: true } };
+    const actions = { _index: { ...report.actions._index, parameters }, _entity: { ...report.actions._entity, parameters } };
+    const asking = {
+      controllers: [ShelfController],
+      app_main: { ...others, apis: { report: { ...report, controller: ShelfController, actions }, author } as never },
+    };
+    const untold = await run(asking, ['GET /report']);
+    expect(untold.failures['GET /report.{_format} as Ada']).toMatch(/say parameters: { owner: … }/);
+    expect((await run({ ...asking, parameters: { owner: 'ada' } }, ['GET ', 'HEAD ', 'PATCH '])).failures).toEqual({});
+  });
+
   test('calls with credentials of another kind, and sends the bodies that it is given', async () => {
     const sent = { ...keys, parameters: { country: 'a b' }, headersFor: robot, userId: 'robot' };
     expect((await run(sent)).failures).toEqual({});

@@ -19,6 +19,7 @@ export function action(name: string, given: Partial<ActionDeclaration> = {}): Ac
     requirements: {},
     repeatable: null,
     association: null,
+    parameters: [],
     list: kind === 'index' ? emptyList : null,
     formats: ['json'],
     descriptions: {},

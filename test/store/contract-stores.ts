@@ -241,7 +241,7 @@ export class Stores {
   async page(request: ApiRequest, restriction: Restriction, window: Window) {
     const runtime = this.#api('item');
     const list = runtime.listOf('_index');
-    const asked = list.read(request.query as never);
+    const asked = list.read(request.query as never, []);
     const listed = { asked: await seenBy(runtime, request, asked), plan: list.planOf(asked), window };
     const page = await this.#read('item').page(request, restriction, listed);
     const json = await page.json();
@@ -252,7 +252,7 @@ export class Stores {
   async walk(request: ApiRequest, restriction: Restriction): Promise<Any[]> {
     const runtime = this.#api('item');
     const list = runtime.listOf('_index');
-    const asked = list.readWhole(request.query as never);
+    const asked = list.readWhole(request.query as never, []);
     const listed = { asked: await seenBy(runtime, request, asked), plan: list.planOf(asked) };
     const read = this.#read('item');
     const source =

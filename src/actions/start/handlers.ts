@@ -11,9 +11,9 @@ import { problem } from '../../errors.ts';
 import { targetsOf } from '../../model/field-plan.ts';
 import { CompiledRead } from '../../query/rows/compiled-read.ts';
 import { Visibility } from '../../query/visibility/visibility.ts';
-import { checkParameters } from '../../response/page-request.ts';
 import type { HandlerFor, RouteHandler } from '../../route/mount.ts';
 import type { RouteRecord } from '../../route/record.ts';
+import { ParameterReader } from '../../serialization/parameter-reader.ts';
 import { inHandlerTransaction } from '../../store/handler-transaction.ts';
 import type { LinkStore } from '../../store/link-store.ts';
 import type { Found } from '../../store/port.ts';
@@ -35,6 +35,7 @@ import { hookWith, overriddenHooks } from '../hooks.ts';
 import type { IdempotencyStore } from '../idempotency/idempotency-store.ts';
 import { type Link, link } from '../link.ts';
 import { listAction } from '../list.ts';
+import { refuseUndeclared, withParameters } from '../parameters.ts';
 import { checkPrecondition } from '../precondition.ts';
 import { respond, writes } from '../respond.ts';
 import { withBody } from './body-check.ts';
@@ -135,7 +136,11 @@ export function compileHandlers(
     });
     return single || observer ? made : guardedEarly(made, runtime.guardOf(action.name, method), method);
   };
-  return sharedByMethods(handlerFor);
+  return sharedByMethods((record, method, format) => {
+    const handler = handlerFor(record, method, format);
+    const { parameters = [] } = record.action ?? {};
+    return parameters.length > 0 ? withParameters(handler, new ParameterReader(parameters)) : handler;
+  });
 }
 
 /** The same guard, whose voters are asked once the associations are loaded that they read. */
@@ -191,7 +196,7 @@ function defaultParts(
     act: (request, admission) => {
       if (!admission) throw new Error(`${api.api.name} has no row for "${name}"`);
       if (association) {
-        checkParameters(request.query as Record<string, unknown>, []);
+        refuseUndeclared(request);
         return link(api, store as LinkStore, request, admission, association);
       }
       switch (method) {

@@ -21,15 +21,19 @@ export class ListRuntime {
     this.#seekOf = seekOf;
   }
 
-  /** Reads what a request asks, or throws the 400 that says what it may ask. A list that is not closed leaves other parameters alone. */
-  read(query: Readonly<Record<string, unknown>>, isClosed = true): ListQuery {
-    return this.#askable.read(query, pageParameters, isClosed);
+  /**
+   * Reads what a request asks, or throws the 400 that says what it may ask. `declared` are the names of further parameters. A list that
+   * is not closed leaves other parameters alone.
+   */
+  read(query: Readonly<Record<string, unknown>>, declared: readonly string[], isClosed = true): ListQuery {
+    const others = declared.length === 0 ? pageParameters : [...pageParameters, ...declared];
+    return this.#askable.read(query, others, isClosed);
   }
 
   /** The same for the whole list, of which there are no pages. */
-  readWhole(query: Readonly<Record<string, unknown>>): ListQuery {
+  readWhole(query: Readonly<Record<string, unknown>>, declared: readonly string[]): ListQuery {
     refusePaging(query);
-    return this.#askable.read(query, []);
+    return this.#askable.read(query, declared);
   }
 
   /** The list where nothing was asked. */

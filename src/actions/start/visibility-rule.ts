@@ -3,30 +3,35 @@ import type { ApiRequest } from '../../access/user.ts';
 import { Problem } from '../../errors.ts';
 import type { Restrict } from '../../query/entities/restriction.ts';
 import type { VisibilityRule } from '../../query/visibility/visibility.ts';
+import { ParameterReader } from '../../serialization/parameter-reader.ts';
 import { stateOf, withState } from '../../store/request-state.ts';
 import { checkedAs } from '../admission.ts';
+import { withDefaults } from '../parameters.ts';
 import { type ApiRuntime, userOf } from './runtime.ts';
 
 /** What an API says about the visibility of its model's rows, for a caller of any route. */
 export function visibilityRuleOf(runtime: ApiRuntime, guardFor: GuardFor): VisibilityRule<ApiRequest> {
+  const { parameters = [] } = runtime.api.actions.find(({ kind }) => kind === 'entity') ?? {};
+  const entity = parameters.length > 0 ? new ParameterReader(parameters) : null;
   return {
     meta: runtime.meta,
-    restrict: runtime.restricts ? (request) => entityRestriction(runtime, request) : null,
+    restrict: runtime.restricts ? (request) => entityRestriction(runtime, request, entity) : null,
     sort: runtime.api.defaultSort,
-    ...admission(runtime, guardFor),
+    ...admission(runtime, guardFor, entity),
   };
 }
 
 /** The restriction of an API's `_entity`, whatever route the request came by. */
-function entityRestriction({ framework, hooks }: ApiRuntime, request: ApiRequest): Restrict {
+function entityRestriction({ framework, hooks }: ApiRuntime, request: ApiRequest, entity: ParameterReader | null): Restrict {
   const state = stateOf(request, framework.mapper);
-  return (query) => withState(state, () => hooks.customizeQuery('_entity', request, query));
+  return (query) => withState(state, () => hooks.customizeQuery('_entity', withDefaults(request, entity), query));
 }
 
 /** Whether a caller has the roles to be shown a row of an API: by fetching it, else by changing it, else in the list. */
 function admission(
   { api, checks, framework, hooks }: ApiRuntime,
   guardFor: GuardFor,
+  parameters: ParameterReader | null,
 ): Pick<VisibilityRule<ApiRequest>, 'admits' | 'readsSubject'> {
   const entity = api.actions.find(({ kind }) => kind === 'entity');
   const index = api.actions.find(({ kind }) => kind === 'index');
@@ -49,7 +54,7 @@ function admission(
     readsSubject: (guard.readsSubject || checks) && !isList,
     async admits(request, subject) {
       try {
-        await check(request, isList ? null : subject);
+        await check(withDefaults(request, parameters), isList ? null : subject);
         return true;
       } catch (error) {
         if (error instanceof Problem) return false;

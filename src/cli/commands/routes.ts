@@ -14,7 +14,7 @@ export default {
   ],
   options: {
     json: {
-      doc: 'Print a JSON list of { name, methods, path, requirements, controller, handler, roles }; and body, result, hidden where declared.',
+      doc: 'Print a JSON list of { name, methods, path, requirements, controller, handler, roles }; and parameters, body, result, hidden where declared.',
     },
   },
   example: 'declarest routes my-application --json',
@@ -29,7 +29,7 @@ export default {
     }
     const asked = new Map(
       records.map(({ action, name }) => {
-        const names = askedNames(action?.list ?? null);
+        const names = askedNames(action);
         return [name, names ? askedText(names) : ''];
       }),
     );

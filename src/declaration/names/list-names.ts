@@ -1,5 +1,5 @@
 import { filterParameter } from '../filter-operators.ts';
-import type { ListDeclaration } from '../types.ts';
+import type { ActionDeclaration } from '../types.ts';
 
 export interface AskedNames {
   /** `lastName`, `lastName[contains]` */
@@ -7,21 +7,27 @@ export interface AskedNames {
   readonly sort: readonly string[];
   /** What `?q=` searches in. */
   readonly search: readonly string[];
+  /** Query parameters that the action declares. */
+  readonly parameters: readonly string[];
 }
 
-/** The parameters of a list; null if it declares none. */
-export function askedNames(list: ListDeclaration | null): AskedNames | null {
-  if (!list || (list.filters.length === 0 && list.sort.length === 0 && !list.search)) return null;
+/** The query parameters of an action: those of its list, unless it is left out, and its own; null if it declares none. */
+export function askedNames(action: ActionDeclaration | null, withList = true): AskedNames | null {
+  const { filters = [], sort = [], search = null } = (withList && action?.list) || {};
+  const parameters = action?.parameters ?? [];
+  if (filters.length === 0 && sort.length === 0 && !search && parameters.length === 0) return null;
   return {
-    filters: list.filters.flatMap(({ field, operators }) => operators.map((operator) => filterParameter(field, operator))),
-    sort: list.sort.map(({ field }) => field),
-    search: (list.search?.fields ?? []).map(({ field }) => field),
+    filters: filters.flatMap(({ field, operators }) => operators.map((operator) => filterParameter(field, operator))),
+    sort: sort.map(({ field }) => field),
+    search: (search?.fields ?? []).map(({ field }) => field),
+    parameters: parameters.map(({ name, required }) => (required ? `${name} (required)` : name)),
   };
 }
 
 /** The same in one line: `lastName, lastName[contains]; sort: lastName; q: firstName, lastName`. */
-export function askedText({ filters, search, sort }: AskedNames): string {
+export function askedText({ filters, parameters, search, sort }: AskedNames): string {
   const parts = [
+    ...(parameters.length > 0 ? [parameters.join(', ')] : []),
     ...(filters.length > 0 ? [filters.join(', ')] : []),
     ...(sort.length > 0 ? [`sort: ${sort.join(', ')}`] : []),
     ...(search.length > 0 ? [`q: ${search.join(', ')}`] : []),

@@ -12,6 +12,7 @@ import type {
 } from '../types.ts';
 import { defaultActions, type Exported, type Format, type HttpMethod, httpMethods, type Path } from '../vocabulary.ts';
 import { emptyList, readActionList, readList } from './read-list.ts';
+import { readParameters } from './read-parameters.ts';
 
 /**
  * The APIs. A wrong one is among them, as far as it could be read, so that further errors of it are found as well; `report` knows
@@ -148,6 +149,7 @@ function readAction(
     requirements: readRequirements(value.requirements, single, placeholders, report),
     repeatable: value.repeatable,
     association: association && { property: association.property ?? '', types: association.types },
+    parameters: readParameters(value.parameters),
     list: readActionList(value, path, single, ofApi.list, report),
     formats: value.formats ?? ofApi.formats,
     descriptions: byMethod((method) => (typeof description === 'string' ? description : (description?.[method] ?? null))),

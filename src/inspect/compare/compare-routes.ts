@@ -148,6 +148,7 @@ const questions = {
   filter: 'can be filtered by',
   sort: 'can be sorted by',
   search: 'can be searched in',
+  parameter: 'takes the query parameter',
   format: 'can be had as',
 };
 

@@ -18,7 +18,7 @@ export interface DeclaredFact extends Fact {
   readonly within: readonly { readonly prefix: string; readonly place: string }[];
 }
 
-const routeKinds = 'action|PUBLIC|role|restricted by|hook|requirement|read|write|filter|sort|search|format';
+const routeKinds = 'action|PUBLIC|role|restricted by|hook|requirement|read|write|filter|sort|search|parameter|format';
 const forms = [
   /^(?<subject>model \S+) (?<kind>filtered by) (?<value>.+)$/,
   new RegExp(`^(?<subject>/.*? (?:${httpMethods.join('|')})) (?<kind>${routeKinds})(?: (?<value>.+))?$`),

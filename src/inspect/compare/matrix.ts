@@ -79,7 +79,7 @@ function routeAccess(
     hooks: hooksOf(record, places),
     read: fields.read(record, kind),
     write: fields.write(record, method, kind),
-    /** The filters, orders and searches of a list. */
+    /** The filters, orders and searches of a list, and declared query parameters. */
     questions: questionsOf(record, method, places),
     /** The place that enables the method. */
     place: at.action('methods', 'methods', method),
@@ -107,15 +107,20 @@ function hooksOf({ api }: RouteRecord, places: Places): readonly Declared<string
     .map((name) => ({ value: `${type.name}.${name}`, place: places.ofMethod('controllers', type, name) }));
 }
 
-/** The declared questions of a list. A custom handler has to page through the list for any of them to work. */
+/** The declared questions of a list, and the query parameters of any action. A custom handler has to page through the list for the former to work. */
 function questionsOf({ action }: RouteRecord, method: HttpMethod, places: Places) {
-  if (!action?.list || (method !== 'GET' && method !== 'HEAD')) return [];
-  const { filters, search, sort } = action.list;
-  const question = (kind: 'filter' | 'sort' | 'search', field: string, path: Path, operator: string | null = null) => ({
+  const asksList = method === 'GET' || method === 'HEAD';
+  const { filters = [], search = null, sort = [] } = (asksList && action?.list) || {};
+  const question = (
+    kind: 'filter' | 'sort' | 'search' | 'parameter',
+    field: string,
+    path: Path,
+    operator: string | null = null,
+  ) => ({
     kind,
-    /** The JSON name of the field. */
+    /** The JSON name of the field, or the name of the parameter. */
     field,
-    /** The operator of a filter; null for sort and search. */
+    /** The operator of a filter; null for the others. */
     operator,
     place: places.ofConfig(path),
   });
@@ -123,6 +128,7 @@ function questionsOf({ action }: RouteRecord, method: HttpMethod, places: Places
     ...filters.flatMap(({ field, operators, path }) => operators.map((operator) => question('filter', field, path, operator))),
     ...sort.map(({ field, path }) => question('sort', field, path)),
     ...(search?.fields ?? []).map(({ field, path }) => question('search', field, path)),
+    ...(action?.parameters ?? []).map(({ name, path }) => question('parameter', name, path)),
   ];
 }
 

@@ -36,7 +36,7 @@ export type AccessSuiteOptions = (Omit<DirectoryOptions, 'databaseUrl'> | Omit<C
   readonly database?: () => SuiteDatabase | Promise<SuiteDatabase>;
   /** Adds rows to a new database, after the seed of the application. */
   readonly prepare?: (em: EntityManager) => unknown;
-  /** The values of placeholders in paths, except the `id` of a row. */
+  /** The values of placeholders in paths, except the `id` of a row, and of required query parameters. */
   readonly parameters?: Readonly<Record<string, string>>;
   /** Request bodies, by method and route: `'POST app_api_single_note__index': { title: 'Milk' }`. Default: an empty object. */
   readonly bodies?: Readonly<Record<string, unknown>>;
@@ -220,14 +220,22 @@ async function keysOf(suite: Suite, record: RouteRecord, method: HttpMethod): Pr
   return (await judge.rowsOf(record))?.filter(leadsHere) ?? null;
 }
 
-function pathOf({ options }: Suite, { formats, name, path }: RouteRecord, key: Identifier | null): string {
-  return path.replace(/\{(\w+)\}/g, (_, placeholder: string) => {
+function pathOf({ options }: Suite, { action, formats, name, path }: RouteRecord, key: Identifier | null): string {
+  const required = (action?.parameters ?? []).filter((parameter) => parameter.required);
+  const query = required.map((parameter) => {
+    const value = options.parameters?.[parameter.name];
+    if (value === undefined)
+      throw new Error(`the route ${name} requires a query parameter: say parameters: { ${parameter.name}: … }`);
+    return `${parameter.name}=${encodeURIComponent(value)}`;
+  });
+  const filled = path.replace(/\{(\w+)\}/g, (_, placeholder: string) => {
     if (placeholder === '_format') return formats.includes('json') ? 'json' : (formats[0] ?? '');
     const value = placeholder === 'id' && key !== null ? String(key) : options.parameters?.[placeholder];
     if (value === undefined)
       throw new Error(`the path ${path} of ${name} has a placeholder: say parameters: { ${placeholder}: … }`);
     return encodeURIComponent(value);
   });
+  return query.length > 0 ? `${filled}?${query.join('&')}` : filled;
 }
 
 function subjectOf(route: RouteAccess, routes: readonly RouteAccess[], records: readonly RouteRecord[]) {

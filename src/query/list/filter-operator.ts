@@ -1,8 +1,9 @@
 import { type FilterOperator, type OperatorCondition, operatorTraits } from '../../declaration/filter-operators.ts';
 import type { Dialect } from '../../dialect/dialect.ts';
+import { itemsIn } from '../../serialization/parameter-reader.ts';
 import { type Condition, not, value } from './condition.ts';
 import type { FilterPath, PathColumn } from './filter-path.ts';
-import { itemsIn, patternOf, type ValueReader, valueReader } from './filter-value.ts';
+import { patternOf, type ValueReader, valueReader } from './filter-value.ts';
 
 /** Makes the condition of a value of a request, or says what the value should have been. */
 export type ConditionMaker = (text: string) => { readonly condition: Condition } | { readonly expected: string };

@@ -43,25 +43,6 @@ export function valueReader(kind: ValueKind, { values }: Dialect): ValueReader {
   };
 }
 
-/** The items of `1,2`. A comma that belongs to an item has a backslash before it, and so has a backslash; null where one stands alone. */
-export function itemsIn(text: string): string[] | null {
-  const items: string[] = [];
-  let item = '';
-  for (let i = 0; i < text.length; i++) {
-    const character = text.charAt(i);
-    if (character === ',') {
-      items.push(item);
-      item = '';
-    } else if (character !== '\\') item += character;
-    else {
-      const next = text.charAt(++i);
-      if (next !== ',' && next !== '\\') return null;
-      item += next;
-    }
-  }
-  return [...items, item];
-}
-
 /** A text as it stands in a pattern of `like`, where `%`, `_` and the backslash would mean more than themselves. */
 export function patternOf(text: string): string {
   return text.replace(/[\\%_]/g, '\\$&');

@@ -1,0 +1,7 @@
+import type { WrittenAction } from '../schema.ts';
+import type { ParameterDeclaration } from '../types.ts';
+
+/** The query parameters of an action. What depends on several keys is checked at start. */
+export function readParameters(written: WrittenAction['parameters']): readonly ParameterDeclaration[] {
+  return written.map(({ key, path, value }) => ({ name: String(key), path, ...value }));
+}
