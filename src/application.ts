@@ -247,7 +247,7 @@ async function loadRoutes(declaration: Declaration, catalog: Catalog, report: Re
 
 /** The routes of a service of the application. */
 async function loadDefinitions(
-  { method, path, service: controller }: RouteEntry,
+  { method, path, prefix, service: controller }: RouteEntry,
   catalog: Catalog,
   { formats }: Declaration,
   report: Report,
@@ -266,7 +266,7 @@ async function loadDefinitions(
     return loaded.flatMap((given: unknown, position) => {
       const trouble = definitionTrouble(given);
       if (trouble !== null) return refuse(`${expected}, and in [${position}] ${trouble}`);
-      return recordOfDefinition(given as RouteDefinition, { formats, controller, source: path });
+      return recordOfDefinition(given as RouteDefinition, { formats, controller, prefix, source: path });
     });
   } catch (error) {
     return refuse(`${controller}:${method} failed: ${(error as Error)?.message ?? error}`);

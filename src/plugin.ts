@@ -26,7 +26,7 @@ import { Problem, problem } from './errors.ts';
 import { addSearchIndexes } from './query/list/search-index.ts';
 import { textMatching } from './query/list/text-matching.ts';
 import { rootFiltersOf } from './query/rows/root-filter.ts';
-import { toProblem } from './response/problem-document.ts';
+import { problemFormats, toProblem } from './response/problem-document.ts';
 import { sendProblem } from './response/send-problem.ts';
 import { mountRoutes } from './route/mount.ts';
 import { acceptJson } from './serialization/json-body.ts';
@@ -114,6 +114,7 @@ export async function mountApplication(
     challenge,
     denormalizers: denormalizersOf(catalog.denormalizers),
     prefix: app.prefix,
+    pathRules: app.initialConfig.routerOptions ?? {},
   };
   const bodies = await bodyChecksOf(application);
   const compilers = { access, asked, bodies, cursors, executor, filters, observer, writer };
@@ -218,11 +219,12 @@ async function bodyChecksOf(application: Application): Promise<ReadonlyMap<Actio
 /** Turns every error into a problem document. Server errors are logged, and the response has no details of them. */
 function answerErrors(
   app: FastifyInstance,
-  { mapper, declaration }: Application,
+  { mapper, declaration, records }: Application,
   challenge: string,
   observer: Observer | undefined,
   onProblem: MountingOptions['onProblem'],
 ): void {
+  const formatOf = problemFormats(records);
   app.setErrorHandler((error, request, reply) => {
     observer?.failed(error);
     const found =
@@ -232,7 +234,7 @@ function answerErrors(
     onProblem?.(found);
     // a 401 needs a challenge, also if code of the application threw it without one
     if (found.status === 401) reply.header('www-authenticate', challenge);
-    return sendProblem(found, request, reply);
+    return sendProblem(found, request, reply, formatOf);
   });
 }
 

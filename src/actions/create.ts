@@ -29,7 +29,8 @@ export async function create(api: ApiRuntime, store: Pick<WriteStore, 'create'>,
   });
   if (overrides.has('onAfterFlush')) await runAfterCommit(state, () => hooks.onAfterFlush('_index', request, created));
   const key = created instanceof FoundRow ? created.key : helper(created).getPrimaryKey();
-  return new JsonReply(created, { status: 201, headers: { location: locationOf(api, request, key, format) } });
+  const location = locationOf(api, request, key, format);
+  return new JsonReply(created, { status: 201, headers: location === null ? {} : { location } });
 }
 
 /** Throws every broken rule of an entity together with what the body got wrong; then the hook after validation runs. */
@@ -58,18 +59,17 @@ export function anyBodyOf(request: ApiRequest): unknown {
   return request.body ?? bodyOf(request);
 }
 
-/** The address of a new entity: beside the list, under the prefix and the placeholders of the request's own path. */
-function locationOf({ api, framework }: ApiRuntime, request: ApiRequest, key: unknown, format: string): string {
+/** The address of a new entity: beside the list, under the prefix and the placeholders of the request's own path; null if nothing answers there. */
+function locationOf({ api, framework, location }: ApiRuntime, request: ApiRequest, key: unknown, format: string): string | null {
+  if (!location) return null;
   const path = segmentsOf(targetOf(request.url).path);
-  const depth = segmentsOf(framework.prefix).length + segmentsOf(api.basePath).length;
-  const base = path.slice(0, depth).join('/');
+  const mounted = segmentsOf(framework.prefix).length;
+  const depth = mounted + segmentsOf(api.basePath).length;
+  const base = `/${path.slice(mounted, depth).join('/')}`;
   const list = path.length === depth ? base.slice(0, -`.${format}`.length) : base;
-  const entity = api.actions.find(({ kind }) => kind === 'entity');
-  const segment = entity?.segment;
-  const id = encodeURIComponent(String(key));
-  // the entity may not have every format of the list
-  const suffix = entity && !entity.formats.some((known) => known === format) ? entity.formats[0] : format;
-  return `${framework.declaration.server.baseUrl}/${list}/${id}${segment ? `/${segment}` : ''}.${suffix}`;
+  const found = location.pathOf(list, key, format, framework.pathRules);
+  const before = path.slice(0, mounted).map((segment) => `/${segment}`);
+  return found === null ? null : framework.declaration.server.baseUrl + before.join('') + found;
 }
 
 function segmentsOf(path: string): string[] {

@@ -109,7 +109,7 @@ export const action = object('action', {
   requirements: optional(
     requirements,
     {},
-    'Regular expressions for id and the placeholders of base_path; empty means that id is digits.',
+    'Regular expressions for id, the placeholders of base_path, and _format; empty means that id is digits.',
   ),
   'single-collection': dependent(
     text({ values: ['single', 'collection'] }),
@@ -217,6 +217,7 @@ const resource = text({
 const routeEntry = object('route', {
   resource: required(resource, `${crudLoader.service}:${crudLoader.method}`, 'The service that makes routes, and its method.'),
   type: required(text({ values: ['service'] }), 'service', 'Always service.'),
+  prefix: orNull(basePath, null, 'What the paths of all its routes begin with, before base_path; may contain {placeholders}.'),
 });
 
 /** The route entries at the root of config/routes.yaml. */

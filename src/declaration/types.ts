@@ -22,6 +22,7 @@ export interface ApiDeclaration {
   readonly name: string;
   readonly class: Exported;
   readonly controller: Exported | null;
+  /** With the prefix of the route entry before it. */
   readonly basePath: string;
   readonly baseRole: string | null;
   readonly pagination: PaginationDeclaration;
@@ -110,6 +111,8 @@ export interface RouteEntry {
   readonly name: string;
   readonly service: string;
   readonly method: string;
+  /** What the paths of its routes begin with; empty: nothing. */
+  readonly prefix: string;
   readonly path: Path;
 }
 

@@ -6,6 +6,12 @@ export type HttpMethod = (typeof httpMethods)[number];
 export const knownFormats = ['json', 'ndjson', 'csv', 'xml'] as const;
 export type Format = (typeof knownFormats)[number];
 
+/** The formats that a requirement lets through, which is a regular expression for the whole of them. */
+export function formatsMatching<Known extends string>(formats: readonly Known[], requirement: string): readonly Known[] {
+  const expression = new RegExp(`^(?:${requirement})$`);
+  return formats.filter((format) => expression.test(format));
+}
+
 /** What a search in a list makes use of. On SQLite all of them are `like`. */
 export const searchMethods = ['like', 'trigram', 'fulltext'] as const;
 export type SearchMethod = (typeof searchMethods)[number];

@@ -414,12 +414,12 @@ describe('an action', () => {
     [
       '_index',
       { requirements: { id: 'a' } },
-      '.requirements.id: the path of this action has no placeholder "id"; its path has no placeholders',
+      '.requirements.id: the path of this action has no placeholder "id"; allowed: _format',
     ],
     [
       '_entity',
       { requirements: { ids: 'a' } },
-      '.requirements.ids: the path of this action has no placeholder "ids"; did you mean "id"? allowed: id',
+      '.requirements.ids: the path of this action has no placeholder "ids"; did you mean "id"? allowed: id, _format',
     ],
     [
       '_entity',

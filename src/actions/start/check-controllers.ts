@@ -26,6 +26,7 @@ export function checkControllers(apis: readonly ApiDeclaration[], mapper: Mapper
     }
     checkOverrides(api, findings);
     const meta = metaOf(mapper, api);
+    checkHandlerNames(api, findings);
     for (const action of api.actions) {
       const inAssociation = findings.touches([...action.path, 'association']);
       if (!inAssociation) checkHandler(api, action, findings);
@@ -38,7 +39,7 @@ export function checkControllers(apis: readonly ApiDeclaration[], mapper: Mapper
 function checkOverrides(api: ApiDeclaration, findings: Findings): void {
   const type = api.controller?.value as (ControllerClass & { readonly name: string }) | undefined;
   if (!type || !isOverridden(type, 'deserialize')) return;
-  const writing = api.actions.filter((action) => isDefaultHandler(type, handlerName(action))).flatMap(writesOf);
+  const writing = api.actions.filter((action) => isDefaultHandler(type, handlerName(action, type))).flatMap(writesOf);
   if (writing.length === 0) return;
   findings.add(
     [...api.path, 'controller'],
@@ -54,8 +55,24 @@ function writesOf({ methods, name }: ActionDeclaration): string[] {
     .map((method) => `"${name}" ${method}`);
 }
 
+/** Reports actions that one method would handle because their names differ in dashes only. */
+function checkHandlerNames({ actions, controller }: ApiDeclaration, findings: Findings): void {
+  const takenBy = new Map<string, string>();
+  for (const action of actions) {
+    if (action.kind !== 'custom' || action.controllerAction !== null || action.association) continue;
+    const name = handlerName(action, controller?.value);
+    const other = takenBy.get(name);
+    if (other !== undefined)
+      findings.add(
+        action.path,
+        `the actions "${other}" and "${action.name}" are both handled by ${name}; rename one of them, or set its "controller_action"`,
+      );
+    takenBy.set(name, action.name);
+  }
+}
+
 function checkHandler(api: ApiDeclaration, action: ActionDeclaration, findings: Findings): void {
-  const name = handlerName(action);
+  const name = handlerName(action, api.controller?.value);
   const type = (api.controller?.value ?? ApiController) as { readonly name: string; readonly prototype: Record<string, unknown> };
   const known = methodsOf(type.prototype);
   if (known.includes(name) || (defaultHandlers.includes(name) && isDefaultFor(name, action))) return;

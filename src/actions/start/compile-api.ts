@@ -12,6 +12,7 @@ import { withLoadedData } from '../../model/unloaded.ts';
 import { type ListQueryModel, ListQueryReader } from '../../query/list/list-query.ts';
 import type { RootFilter } from '../../query/rows/root-filter.ts';
 import { SeekPlan } from '../../query/rows/seek-plan.ts';
+import { EntityLocation } from '../../route/location.ts';
 import type { RouteRecord } from '../../route/record.ts';
 import { EntityStore } from '../../store/entity-store.ts';
 import { LinkStore } from '../../store/link-store.ts';
@@ -44,13 +45,14 @@ export interface Compilers {
 /** Everything that the actions of an API need, and the controller that they are methods of. */
 export function compileApi(
   api: ApiDeclaration,
-  records: readonly RouteRecord[],
+  all: readonly RouteRecord[],
   framework: Framework,
   guardFor: GuardFor,
   { asked, executor, observer }: Compilers,
 ) {
   const { mapper } = framework;
   const meta = metaOf(mapper, api.class.value);
+  const records = all.filter((record) => record.api === api);
   const type = (api.controller?.value ?? ApiController) as new () => ApiController;
   const guards = new Map(
     records.flatMap(({ action, methods, roles }) =>
@@ -77,6 +79,7 @@ export function compileApi(
     overrides,
     restricts: restrictsQueries(type),
     checks,
+    location: EntityLocation.of(all, api),
     entities,
     entityWrites: new WriteStore(mapper, meta, entities, null),
     entityLinks: new LinkStore(mapper, entities, framework.associations, null),

@@ -14,6 +14,7 @@ import { Visibility } from '../../query/visibility/visibility.ts';
 import { checkParameters } from '../../response/page-request.ts';
 import type { HandlerFor, RouteHandler } from '../../route/mount.ts';
 import type { RouteRecord } from '../../route/record.ts';
+import type { PathRules } from '../../route/request-path.ts';
 import { inHandlerTransaction } from '../../store/handler-transaction.ts';
 import type { LinkStore } from '../../store/link-store.ts';
 import type { Found } from '../../store/port.ts';
@@ -52,6 +53,8 @@ interface Compiled {
   readonly denormalizers: Denormalizers;
   /** Where the application is mounted. */
   readonly prefix: string;
+  /** How the host reads paths. */
+  readonly pathRules?: PathRules;
   /** What is sent in `WWW-Authenticate`. */
   readonly challenge: string;
   /** Whether what needs no entity is read and written without one. */
@@ -60,7 +63,7 @@ interface Compiled {
 
 /** Makes the handler of each route and method, with everything resolved that can be known before a request comes. */
 export function compileHandlers(
-  { challenge, compiledReads, declaration, denormalizers, mapper, prefix, records, voters }: Compiled,
+  { challenge, compiledReads, declaration, denormalizers, mapper, pathRules = {}, prefix, records, voters }: Compiled,
   compilers: Compilers,
 ): HandlerFor {
   const { access, executor, observer } = compilers;
@@ -76,12 +79,12 @@ export function compileHandlers(
     visibility,
     denormalizers,
     prefix,
+    pathRules,
     executor: compiledReads ? executor : null,
   });
   const controllers = new Map<ApiDeclaration, { controller: ApiController; runtime: ApiRuntime }>();
-  const recordsByApi = Map.groupBy(records, ({ api }) => api);
   for (const api of declaration.apis) {
-    const made = compileApi(api, recordsByApi.get(api) ?? [], framework, guardFor, compilers);
+    const made = compileApi(api, records, framework, guardFor, compilers);
     controllers.set(api, made);
     visibility.add(made.runtime.rule());
   }
