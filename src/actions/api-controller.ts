@@ -2,6 +2,7 @@ import { type EntityMetadata, type EntityProperty, raw } from '@mikro-orm/core';
 import type { SelectQueryBuilder } from '@mikro-orm/sql';
 import type { ApiRequest } from '../access/user.ts';
 import { isObject } from '../change/body-reader.ts';
+import type { ValidationContext } from '../change/validation.ts';
 import type { RequestEntityManager } from '../database/mapper.ts';
 import { problem, type Violation, violationsProblem } from '../errors.ts';
 import { targetsOf } from '../model/field-plan.ts';
@@ -21,7 +22,7 @@ import { inTransaction } from '../store/transaction.ts';
 import { checkDeclared, missing } from './admission.ts';
 import { untilCommit } from './after-commit.ts';
 import { change, remove } from './change.ts';
-import { anyBodyOf, bodyOf, create } from './create.ts';
+import { anyBodyOf, bodyOf, create, validationGroups } from './create.ts';
 import { exportList } from './export.ts';
 import { isExport } from './export-reply.ts';
 import { type ControllerHooks, EarlyReply } from './hooks.ts';
@@ -103,6 +104,11 @@ export class ApiController<T extends object = any> implements ControllerHooks {
 
   /** After access was granted: to the entity, or to null for actions without an id. */
   onPostCheckAccess(_action: string, _request: ApiRequest, _subject: T | null): unknown {
+    return undefined;
+  }
+
+  /** After the body was read, before validation: what it sets on the entity is validated and written. */
+  onBeforeValidation(_action: string, _request: ApiRequest, _entity: T): unknown {
     return undefined;
   }
 
@@ -211,9 +217,15 @@ export class ApiController<T extends object = any> implements ControllerHooks {
     return entity as Type;
   }
 
-  /** Every broken rule of an entity: what the model knows, its constraints, and its own `validate()`. */
-  validate(entity: object): Violation[] | Promise<Violation[]> {
-    return this.#runtime.framework.validator.validate(entity);
+  /**
+   * Every broken rule of an entity: what the model knows, its constraints, and its own `validate()`. The context is that of the request
+   * and its action, as far as it is not given.
+   */
+  validate(entity: object, context: Partial<ValidationContext> = {}): Violation[] | Promise<Violation[]> {
+    const state = currentState();
+    const { action = state.action ?? '', request = state.request } = context;
+    const { groups = validationGroups(this.#runtime, action) } = context;
+    return this.#runtime.framework.validator.validate(entity, { action, request, groups });
   }
 
   /**

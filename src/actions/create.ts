@@ -1,7 +1,7 @@
 import { helper } from '@mikro-orm/core';
 import type { ApiRequest } from '../access/user.ts';
 import { isObject } from '../change/body-reader.ts';
-import { problem, violationsProblem } from '../errors.ts';
+import { Problem, problem, type Violation, violationsProblem } from '../errors.ts';
 import { JsonReply } from '../response/json-reply.ts';
 import { checkParameters } from '../response/page-request.ts';
 import { targetOf } from '../response/request-target.ts';
@@ -9,7 +9,7 @@ import { stateOf } from '../store/request-state.ts';
 import { FoundRow } from '../store/row-store.ts';
 import type { WriteStore } from '../store/write-store.ts';
 import { runAfterCommit } from './after-commit.ts';
-import { runHook } from './hooks.ts';
+import { EarlyReply, runHook } from './hooks.ts';
 import { refusePrecondition } from './precondition.ts';
 import type { ApiRuntime } from './start/runtime.ts';
 
@@ -33,19 +33,45 @@ export async function create(api: ApiRuntime, store: Pick<WriteStore, 'create'>,
   return new JsonReply(created, { status: 201, headers: location === null ? {} : { location } });
 }
 
-/** Throws every broken rule of an entity together with what the body got wrong; then the hook after validation runs. */
+/**
+ * Throws every broken rule of an entity together with what the body got wrong; the hooks before and after validation run. What the first
+ * of them sets is validated and written.
+ */
 export async function validated(
-  { hooks, overrides }: ApiRuntime,
+  api: ApiRuntime,
   action: string,
   request: ApiRequest,
   entity: object,
-  known: readonly { readonly propertyPath: string }[] = [],
+  known: readonly Violation[] = [],
 ): Promise<void> {
-  const found = await hooks.validate(entity);
+  const { hooks, overrides } = api;
+  if (overrides.has('onBeforeValidation')) await beforeValidation(api, action, request, entity, known);
+  const found = await hooks.validate(entity, { action, request, groups: validationGroups(api, action) });
   const further = found.filter(({ propertyPath }) => !known.some((violation) => violation.propertyPath === propertyPath));
-  const violations = [...(known as typeof found), ...further];
+  const violations = [...known, ...further];
   if (violations.length > 0) throw violationsProblem(violations);
   if (overrides.has('onAfterValidation')) await runHook(hooks.onAfterValidation(action, request, entity));
+}
+
+/** The hook may meet values that it never expects if the body is wrong; its failure then says nothing new. */
+async function beforeValidation(
+  { hooks }: ApiRuntime,
+  action: string,
+  request: ApiRequest,
+  entity: object,
+  known: readonly Violation[],
+): Promise<void> {
+  try {
+    await runHook(hooks.onBeforeValidation(action, request, entity));
+  } catch (error) {
+    if (known.length === 0 || error instanceof Problem || error instanceof EarlyReply) throw error;
+    throw violationsProblem(known);
+  }
+}
+
+/** The groups of constraints that apply to an action. */
+export function validationGroups({ api }: ApiRuntime, action: string): readonly string[] {
+  return api.actions.find(({ name }) => name === action)?.validationGroups ?? [];
 }
 
 /** The body as an object, or the 400 that asks for one. */

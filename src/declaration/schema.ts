@@ -122,6 +122,11 @@ export const action = object('action', {
     null,
     'Whether Declarest retries a request after a deadlock, a serialization failure or a concurrent change of its row; null means that only default actions and declared associations are retried.',
   ),
+  validation_groups: optional(
+    list(text({ expected: 'the name of a group' })),
+    [],
+    'The groups of constraints that apply to this action, besides those without groups.',
+  ),
   association: orNull(association, null, 'Adds to and removes from a to-many property without a controller.'),
   ...inherited(listKeys, 'that of the API'),
   ...inherited({ filters: listKeys.filters }, 'those of the API'),

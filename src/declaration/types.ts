@@ -83,6 +83,8 @@ export interface ActionDeclaration {
   readonly requirements: Readonly<Record<string, string>>;
   /** Whether it is retried after a rollback by the database; null: only if it is the framework's own. */
   readonly repeatable: boolean | null;
+  /** The groups of constraints that apply, besides those without groups. */
+  readonly validationGroups: readonly string[];
   readonly association: AssociationDeclaration | null;
   /** The parameters of the list that the action returns; null if its path has an id. */
   readonly list: ListDeclaration | null;

@@ -13,6 +13,7 @@ export type BaseMethod =
   | 'json'
   | 'onAfterFlush'
   | 'onAfterValidation'
+  | 'onBeforeValidation'
   | 'onBeforeSerialize'
   | 'onPostCheckAccess'
   | 'onPostFetchEntity'

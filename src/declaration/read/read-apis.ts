@@ -152,6 +152,7 @@ function readAction(
     segment: value.path,
     requirements,
     repeatable: value.repeatable,
+    validationGroups: value.validation_groups,
     association: association && { property: association.property ?? '', types: association.types },
     list: readActionList(value, path, single, ofApi.list, report),
     formats: requiredFormats(value.formats ?? ofApi.formats, requirements, path, report),
