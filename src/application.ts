@@ -12,8 +12,9 @@ import { checkLoads } from './actions/start/check-loads.ts';
 import { createMapper } from './database/create-mapper.ts';
 import type { Mapper } from './database/mapper.ts';
 import type { OnStatement } from './database/statements-of.ts';
+import { type Creatable, type Create, checkedCreate } from './declaration/create.ts';
 import type { AppMain, Routes } from './declaration/define-apis.ts';
-import { catalogFromCode, isClass, loadCatalog, loadConfigModules } from './declaration/modules.ts';
+import { catalogFromCode, isClass, loadCatalog, loadConfigModules, loadContainer } from './declaration/modules.ts';
 import { readDeclaration } from './declaration/read/read-declaration.ts';
 import { Report } from './declaration/report.ts';
 import { crudLoader } from './declaration/schema.ts';
@@ -56,6 +57,8 @@ interface CommonOptions {
   readonly databaseUrl?: string;
   /** Sees every statement that is sent to the database: its text, and its parameters apart. */
   readonly onStatement?: OnStatement;
+  /** Makes instances of controllers, voters and the like. Default: without arguments, or in a directory as `src/container` does. */
+  readonly create?: Create;
   /** False: every read and write goes through entities. For comparison. */
   readonly compiledReads?: boolean;
 }
@@ -72,6 +75,8 @@ export interface Application {
   readonly catalog: Catalog;
   readonly mapper: Mapper;
   readonly voters: VoterRegistry;
+  /** Makes instances of classes of the application. */
+  readonly create: Create;
   readonly records: readonly RouteRecord[];
   readonly seed: ((em: EntityManager) => unknown) | null;
   readonly compiledReads: boolean;
@@ -80,6 +85,8 @@ export interface Application {
 
 interface Written extends Pick<Application, 'source' | 'catalog' | 'seed'> {
   readonly faults: readonly ReportedError[];
+  /** What `src/container` exports. */
+  readonly container?: Create | undefined;
 }
 
 /** Puts another database in place of the one that an application declares. */
@@ -93,8 +100,10 @@ export async function loadApplication(
   const env = options.env ?? process.env;
   const production = env.NODE_ENV === 'production';
   const directory = resolve(options.directory ?? '.');
-  const { source, catalog, faults, seed } = 'app_main' in options ? writtenInCode(options) : await writtenOnDisk(directory, env);
+  const { source, catalog, container, faults, seed } =
+    'app_main' in options ? writtenInCode(options) : await writtenOnDisk(directory, env);
   const report = new Report(source, faults);
+  const create = checkedCreate(options.create ?? container);
 
   const read = readDeclaration(source, catalog, report, { production });
   const { databaseUrl: url } = options;
@@ -102,7 +111,7 @@ export async function loadApplication(
   const database = Object.freeze(chooseDatabase(declared, directory));
   const declaration: Declaration = Object.freeze({ ...read, database });
   const voters = createVoterRegistry({
-    voters: instancesOf(catalog.voters, isVoterClass),
+    voters: instancesOf(catalog.voters, isVoterClass, create, report),
     strategy: declaration.security.strategy,
     roleHierarchy: declaration.security.roleHierarchy,
   });
@@ -126,7 +135,7 @@ export async function loadApplication(
       checkDeclaredBodies({ catalog, declaration, directory, mapper }, report);
     }
   }
-  const records = await loadRoutes(declaration, catalog, report);
+  const records = await loadRoutes(declaration, catalog, create, report);
   const loaded = records.filter(({ definition }) => definition !== null);
   checkLoadedRoutes(loaded, voters, declaration.security.requireRole, report);
   checkMetrics(declaration, voters, records, report);
@@ -140,6 +149,7 @@ export async function loadApplication(
     catalog,
     mapper: mapper as Mapper,
     voters,
+    create,
     records,
     seed,
     compiledReads: options.compiledReads ?? true,
@@ -192,8 +202,15 @@ async function writtenOnDisk(directory: string, env: NodeJS.ProcessEnv): Promise
   // an application that is given in code needs no parser
   const { readYamlSource } = await import('./declaration/yaml-source.ts');
   const config = await loadConfigModules(directory);
+  const container = await loadContainer(directory);
   const source = readYamlSource(directory, { env, modules: config.modules });
-  return { source, catalog, faults: [...faults, ...config.faults], seed: await loadSeed(directory) };
+  return {
+    source,
+    catalog,
+    faults: [...faults, ...config.faults, ...container.faults],
+    seed: await loadSeed(directory),
+    container: container.create,
+  };
 }
 
 /** What `defineEntity` returns, or a class that was given to it. */
@@ -235,11 +252,16 @@ async function discover(
 }
 
 /** The routes of all route-loading services in the routing configuration. */
-async function loadRoutes(declaration: Declaration, catalog: Catalog, report: Report): Promise<readonly RouteRecord[]> {
+async function loadRoutes(
+  declaration: Declaration,
+  catalog: Catalog,
+  create: Create,
+  report: Report,
+): Promise<readonly RouteRecord[]> {
   const records: RouteRecord[] = [];
   const isOwn = ({ service }: RouteEntry) => service === crudLoader.service;
   for (const entry of declaration.routes)
-    records.push(...(isOwn(entry) ? recordsOf(declaration) : await loadDefinitions(entry, catalog, declaration, report)));
+    records.push(...(isOwn(entry) ? recordsOf(declaration) : await loadDefinitions(entry, catalog, declaration, create, report)));
   // without its entry the application does not start, but errors of its routes are reported as well
   if (!declaration.routes.some(isOwn)) records.push(...recordsOf(declaration));
   return Object.freeze(records);
@@ -250,6 +272,7 @@ async function loadDefinitions(
   { method, path, prefix, service: controller }: RouteEntry,
   catalog: Catalog,
   { formats }: Declaration,
+  create: Create,
   report: Report,
 ): Promise<RouteRecord[]> {
   const refuse = (message: string) => {
@@ -258,7 +281,7 @@ async function loadDefinitions(
   };
   const expected = `${controller}:${method} must give a list of { name, path, methods, handler }`;
   try {
-    const service = instanceOf(catalog.services.findLast(({ name }) => name === controller)?.value);
+    const service = instanceOf(create, catalog.services.findLast(({ name }) => name === controller)?.value);
     const load = service?.[method];
     if (typeof load !== 'function') return refuse(`the service ${controller} has no method ${method}`);
     const loaded: unknown = await load.call(service, { formats });
@@ -306,13 +329,25 @@ function isMapOf(value: unknown, holds: (key: string, value: unknown) => boolean
   return Object.entries(value).every(([key, item]) => holds(key, item));
 }
 
-function instanceOf(service: unknown): Record<string, unknown> | undefined {
-  return (isClass(service) ? new (service as new () => object)() : service) as Record<string, unknown> | undefined;
+function instanceOf(create: Create, service: unknown): Record<string, unknown> | undefined {
+  return (isClass(service) ? create(service as Creatable) : service) as Record<string, unknown> | undefined;
 }
 
-export function instancesOf<Instance>(
+/** One instance of each class of a kind. One that cannot be made is reported if there is a report, and throws otherwise. */
+export function instancesOf<Instance extends object>(
   exported: Catalog['voters'],
-  isKind: (value: unknown) => value is new () => Instance,
+  isKind: (value: unknown) => value is Creatable<Instance>,
+  create: Create,
+  report?: Report,
 ): Instance[] {
-  return exported.flatMap(({ value }) => (isKind(value) ? [new value()] : []));
+  return exported.flatMap(({ name, qualifiedName, value }) => {
+    if (!isKind(value)) return [];
+    try {
+      return [create(value)];
+    } catch (error) {
+      if (!report) throw error;
+      report.add([qualifiedName], `${name} cannot be made: ${(error as Error)?.message ?? error}`);
+      return [];
+    }
+  });
 }

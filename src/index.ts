@@ -4,6 +4,7 @@ export { type Vote, Voter } from './access/voter.ts';
 export { ApiController, type Model, type ModelQuery } from './actions/api-controller.ts';
 export type { ApplicationOptions, CodeOptions, DirectoryOptions } from './application.ts';
 export type { ValidationContext } from './change/validation.ts';
+export type { Create } from './declaration/create.ts';
 export { type AppMain, defineApis, type ListOptions, type Routes } from './declaration/define-apis.ts';
 export { DeclarationErrors } from './declaration/report.ts';
 export type { StandardSchema } from './declaration/types.ts';

@@ -112,7 +112,7 @@ export async function mountApplication(
   const compiled = {
     ...application,
     challenge,
-    denormalizers: denormalizersOf(catalog.denormalizers),
+    denormalizers: denormalizersOf(catalog.denormalizers, application.create),
     prefix: app.prefix,
     pathRules: app.initialConfig.routerOptions ?? {},
   };
@@ -193,6 +193,7 @@ function wrongCredentials(limiter: RateLimiter, limit: RateLimitDeclaration | nu
 
 async function authenticatorsOf({
   catalog,
+  create,
   declaration: { security },
   directory,
   production,
@@ -206,7 +207,7 @@ async function authenticatorsOf({
   }
   if (security.apiKeys.length > 0) found.push(new ApiKeyAuthenticator(security.apiKeys));
   const own = security.authenticator ? [security.authenticator] : catalog.authenticators;
-  return [...found, ...instancesOf(own, isAuthenticatorClass)];
+  return [...found, ...instancesOf(own, isAuthenticatorClass, create)];
 }
 
 /** Loads the checks of bodies if some are declared. */

@@ -4,6 +4,7 @@ import type { ApiRequest } from '../access/user.ts';
 import { isObject } from '../change/body-reader.ts';
 import type { ValidationContext } from '../change/validation.ts';
 import type { RequestEntityManager } from '../database/mapper.ts';
+import type { Creatable, Create } from '../declaration/create.ts';
 import { problem, type Violation, violationsProblem } from '../errors.ts';
 import { targetsOf } from '../model/field-plan.ts';
 import { isKindOf, modelName } from '../model/hierarchy.ts';
@@ -49,20 +50,27 @@ const restrictedQueries = new WeakSet<object>();
 
 let underConstruction: ApiRuntime | null = null;
 
+/** Tells the API that a controller was made for. */
+let runtimeOf: (controller: ApiController) => ApiRuntime | null;
+
 /** Makes the one controller of an API. */
-export function constructController(type: new () => ApiController, runtime: ApiRuntime): ApiController {
+export function constructController(type: Creatable<ApiController>, runtime: ApiRuntime, create: Create): ApiController {
   underConstruction = runtime;
   try {
-    const controller = new type();
+    const controller = create(type);
     const field = Object.keys(controller).find((name) => name in ApiController.prototype);
     if (field)
       throw new Error(
         `${type.name}.${field} is a field, which replaces a method of ApiController; write it as a method: ${field}(…) { … }`,
       );
-    return controller;
+    // which hooks there are is known by the class
+    if (runtimeOf(controller) === runtime && Object.getPrototypeOf(controller) === type.prototype) return controller;
   } finally {
     underConstruction = null;
   }
+  throw new TypeError(
+    `the factory "create" must construct a ${type.name} itself in each call, without a subclass or a proxy: each API needs a controller of its own`,
+  );
 }
 
 /**
@@ -81,6 +89,11 @@ export function constructController(type: new () => ApiController, runtime: ApiR
 // biome-ignore lint/suspicious/noExplicitAny: a controller need not say its model
 export class ApiController<T extends object = any> implements ControllerHooks {
   readonly #runtime: ApiRuntime;
+
+  static {
+    // a proxy of a controller has no private fields
+    runtimeOf = (controller) => (#runtime in controller ? controller.#runtime : null);
+  }
 
   constructor() {
     if (!underConstruction) throw new Error('controllers are made by the framework: name the class in the declaration of an API');
@@ -223,7 +236,7 @@ export class ApiController<T extends object = any> implements ControllerHooks {
    */
   validate(entity: object, context: Partial<ValidationContext> = {}): Violation[] | Promise<Violation[]> {
     const state = currentState();
-    const { action = state.action ?? '', request = state.request } = context;
+    const { action = state.runningAction ?? '', request = state.request } = context;
     const { groups = validationGroups(this.#runtime, action) } = context;
     return this.#runtime.framework.validator.validate(entity, { action, request, groups });
   }

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative, resolve, sep } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { ConfigModule } from './config-module.ts';
+import type { Create } from './create.ts';
 import { resolveFromHere } from './module-resolution.ts';
 import { identityOf, nameOf } from './names/class-names.ts';
 import type { ReportedError } from './source.ts';
@@ -74,6 +75,20 @@ export async function loadConfigModules(
     modules.push({ file, text: readFileSync(join(dir, file), 'utf8'), value: Object.fromEntries(exported).default });
   }
   return { modules, faults };
+}
+
+/** The factory that `src/container` of an application exports; undefined if there is none. */
+export async function loadContainer(
+  dir: string,
+): Promise<{ readonly create: Create | undefined; readonly faults: readonly ReportedError[] }> {
+  const faults: ReportedError[] = [];
+  const file = moduleFiles(dir, 'src').find((name) => /^src\/container\.m?[jt]s$/.test(name));
+  if (file === undefined) return { create: undefined, faults };
+  const create = Object.fromEntries(await exportsOf(dir, file, faults)).default;
+  if (typeof create === 'function' && !isClass(create)) return { create: create as Create, faults };
+  const message = 'the module must have a function as its default export: export default (Class) => new Class()';
+  if (faults.length === 0) faults.push({ place: { file, line: 1, column: 1 }, path: [file], message });
+  return { create: undefined, faults };
 }
 
 export function isClass(value: unknown): boolean {

@@ -1,6 +1,6 @@
 import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
 import type { Application } from '../application.ts';
-import { bodyDenormalizerOf, type Denormalizers, denormalizerOf, denormalizersOf } from '../change/associations.ts';
+import { bodyDenormalizerOf, denormalizerClasses, denormalizerOf } from '../change/associations.ts';
 import type { Mapper } from '../database/mapper.ts';
 import type { HttpMethod } from '../declaration/types.ts';
 import { planFields } from '../model/field-plan.ts';
@@ -30,7 +30,7 @@ export interface RouteFields {
 /** The fields that methods of routes show and accept, from the plans that requests use. */
 export function fieldsOfRoutes(application: Application, places: Places) {
   const { mapper } = application;
-  const denormalizers = denormalizersOf(application.catalog.denormalizers);
+  const denormalizers = denormalizerClasses(application.catalog.denormalizers);
   const describe = fieldDescriber(mapper, denormalizers, places);
   const described = (fields: readonly PlannedField[], groups: readonly string[]) =>
     fields.map((field) => describe(field, groups));
@@ -83,7 +83,7 @@ export function fieldsOfRoutes(application: Application, places: Places) {
   };
 }
 
-function fieldDescriber(mapper: Mapper, denormalizers: Denormalizers, places: Places) {
+function fieldDescriber(mapper: Mapper, denormalizers: ReturnType<typeof denormalizerClasses>, places: Places) {
   return ({ path, label, kind, meta, property, targets, madeBy }: PlannedField, groups: readonly string[]) => ({
     path,
     label,
@@ -93,7 +93,7 @@ function fieldDescriber(mapper: Mapper, denormalizers: Denormalizers, places: Pl
       ...new Set(targets.flatMap((target) => concreteClasses(mapper, target)).map(({ className }) => className)),
     ].sort(),
     /** The application code that reads or makes the value, which can be anything then; null if there is none. */
-    madeBy: kind === 'reference' ? (denormalizerOf(denormalizers, meta, property)?.constructor.name ?? null) : madeBy,
+    madeBy: kind === 'reference' ? (denormalizerOf(denormalizers, meta, property)?.name ?? null) : madeBy,
     /** The active groups of the field. */
     groups: groups.filter((group) => inGroups(meta.properties[property as never] as EntityProperty, [group])),
     /** The class of the row that has the field. */

@@ -11,8 +11,8 @@ export class RequestState {
   readonly request: ApiRequest;
   readonly #mapper: Mapper;
   #em: RequestEntityManager | null = null;
-  /** The action of the request; null if it only reads by a default action. */
-  action: string | null = null;
+  /** The action that runs; null if a default action only reads. */
+  runningAction: string | null = null;
 
   /** The entity that was fetched and checked before a handler ran. */
   admitted: { readonly action: string; readonly id: string; readonly entity: object } | null = null;

@@ -5,6 +5,7 @@ import type { ApiRequest } from '../../access/user.ts';
 import type { Cursors } from '../../database/cursor.ts';
 import type { Executor } from '../../database/executor.ts';
 import type { Writer } from '../../database/writer.ts';
+import type { Creatable, Create } from '../../declaration/create.ts';
 import type { ActionDeclaration, ApiDeclaration, HttpMethod, SortKey } from '../../declaration/types.ts';
 import { metaOf } from '../../model/hierarchy.ts';
 import { identifierParser } from '../../model/identifier.ts';
@@ -49,11 +50,12 @@ export function compileApi(
   framework: Framework,
   guardFor: GuardFor,
   { asked, executor, observer }: Compilers,
+  create: Create,
 ) {
   const { mapper } = framework;
   const meta = metaOf(mapper, api.class.value);
   const records = all.filter((record) => record.api === api);
-  const type = (api.controller?.value ?? ApiController) as new () => ApiController;
+  const type = (api.controller?.value ?? ApiController) as Creatable<ApiController>;
   const guards = new Map(
     records.flatMap(({ action, methods, roles }) =>
       methods.map((method) => [`${action?.name} ${method}`, guardFor(roles[method] ?? [])] as const),
@@ -98,7 +100,7 @@ export function compileApi(
       return guard;
     },
   };
-  const controller: ApiController = constructController(type, runtime);
+  const controller: ApiController = constructController(type, runtime, create);
   hooks = observer?.hooks(api, controller) ?? guardedHooks(controller, overrides);
   const rule = visibilityRuleOf(runtime, guardFor);
   // tokens in links would tell of rows what code of the application may hide of them

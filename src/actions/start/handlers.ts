@@ -6,6 +6,7 @@ import type { ApiRequest } from '../../access/user.ts';
 import type { VoterRegistry } from '../../access/voter-registry.ts';
 import type { Denormalizers } from '../../change/associations.ts';
 import type { Mapper } from '../../database/mapper.ts';
+import type { Create } from '../../declaration/create.ts';
 import type { ActionDeclaration, ApiDeclaration, Declaration, Format, HttpMethod } from '../../declaration/types.ts';
 import { problem } from '../../errors.ts';
 import { targetsOf } from '../../model/field-plan.ts';
@@ -50,6 +51,8 @@ interface Compiled {
   readonly records: readonly RouteRecord[];
   readonly mapper: Mapper;
   readonly voters: VoterRegistry;
+  /** Makes the controllers. */
+  readonly create: Create;
   readonly denormalizers: Denormalizers;
   /** Where the application is mounted. */
   readonly prefix: string;
@@ -63,7 +66,7 @@ interface Compiled {
 
 /** Makes the handler of each route and method, with everything resolved that can be known before a request comes. */
 export function compileHandlers(
-  { challenge, compiledReads, declaration, denormalizers, mapper, pathRules = {}, prefix, records, voters }: Compiled,
+  { challenge, compiledReads, create, declaration, denormalizers, mapper, pathRules = {}, prefix, records, voters }: Compiled,
   compilers: Compilers,
 ): HandlerFor {
   const { access, executor, observer } = compilers;
@@ -84,7 +87,7 @@ export function compileHandlers(
   });
   const controllers = new Map<ApiDeclaration, { controller: ApiController; runtime: ApiRuntime }>();
   for (const api of declaration.apis) {
-    const made = compileApi(api, records, framework, guardFor, compilers);
+    const made = compileApi(api, records, framework, guardFor, compilers, create);
     controllers.set(api, made);
     visibility.add(made.runtime.rule());
   }
