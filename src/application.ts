@@ -6,7 +6,7 @@ import { isAuthenticatorClass } from './access/authenticator.ts';
 import { checkLoadedRoutes, checkPublic, checkRole, checkRoles } from './access/check-roles.ts';
 import { isVoterClass } from './access/voter.ts';
 import { createVoterRegistry, type VoterRegistry } from './access/voter-registry.ts';
-import { checkControllers, checkDenormalizers } from './actions/start/check-controllers.ts';
+import { checkControllers, checkDenormalizers, checkNormalizers } from './actions/start/check-controllers.ts';
 import { checkLists } from './actions/start/check-lists.ts';
 import { checkLoads } from './actions/start/check-loads.ts';
 import { createMapper } from './database/create-mapper.ts';
@@ -21,12 +21,14 @@ import { crudLoader } from './declaration/schema.ts';
 import { codeSource, type ReportedError, type Source } from './declaration/source.ts';
 import { type Catalog, type DatabaseDeclaration, type Declaration, httpMethods, type RouteEntry } from './declaration/types.ts';
 import { checkModels } from './model/check-models.ts';
+import { registerNormalizations } from './model/normalization.ts';
 import { noteAccessors } from './model/own-code.ts';
 import { checkPrivateMembers, useConstructors } from './model/private-members.ts';
 import { checkRoutes } from './route/check-routes.ts';
 import { allowedMethods } from './route/match.ts';
 import { type RouteDefinition, type RouteRecord, recordOfDefinition, recordsOf } from './route/record.ts';
 import { isDenormalizerClass } from './serialization/denormalizer.ts';
+import { isNormalizerClass, normalizationsOf } from './serialization/normalizer.ts';
 
 /** An application on disk. */
 export interface DirectoryOptions extends CommonOptions {
@@ -43,6 +45,7 @@ export interface CodeOptions extends CommonOptions {
   readonly controllers?: readonly unknown[];
   readonly voters?: readonly unknown[];
   readonly denormalizers?: readonly unknown[];
+  readonly normalizers?: readonly unknown[];
   readonly authenticators?: readonly unknown[];
   /** Route-loading services by their id. */
   readonly services?: Readonly<Record<string, unknown>>;
@@ -124,12 +127,14 @@ export async function loadApplication(
 
   const mapper = await discover(declaration, catalog, directory, options.onStatement, report);
   if (mapper) {
+    registerNormalizations(mapper, normalizationsOf(catalog.normalizers, create));
     checkModels(declaration.apis, mapper, report);
     checkPrivateMembers(mapper, report);
     checkControllers(declaration.apis, mapper, report);
     checkLists(declaration.apis, mapper, report);
     checkDenormalizers(catalog, declaration.apis, mapper, report);
     checkLoads(catalog, declaration.apis, mapper, report);
+    checkNormalizers(catalog, mapper, report);
     if (declaresBodies(declaration) && report.errors.length === 0) {
       const { checkDeclaredBodies } = await import('./openapi/declared-bodies.ts');
       checkDeclaredBodies({ catalog, declaration, directory, mapper }, report);
@@ -197,6 +202,7 @@ async function writtenOnDisk(directory: string, env: NodeJS.ProcessEnv): Promise
     models: isModel,
     voters: isVoterClass,
     denormalizers: isDenormalizerClass,
+    normalizers: isNormalizerClass,
     authenticators: isAuthenticatorClass,
   });
   // an application that is given in code needs no parser

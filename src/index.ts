@@ -16,4 +16,5 @@ export type { CollectionModel } from './response/collection.ts';
 export { JsonReply } from './response/json-reply.ts';
 export type { RouteDefinition } from './route/record.ts';
 export { type DenormalizationContext, Denormalizer, TypeDenormalizer } from './serialization/denormalizer.ts';
+export { Normalizer } from './serialization/normalizer.ts';
 export { createServer, type ServerOptions } from './server.ts';

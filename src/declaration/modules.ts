@@ -9,10 +9,10 @@ import type { ReportedError } from './source.ts';
 import type { Catalog, Exported, Place } from './vocabulary.ts';
 
 export type CatalogKinds = Readonly<
-  Record<'models' | 'voters' | 'denormalizers' | 'authenticators', (value: unknown) => boolean>
+  Record<'models' | 'voters' | 'denormalizers' | 'normalizers' | 'authenticators', (value: unknown) => boolean>
 >;
 
-const classKinds = ['models', 'controllers', 'voters', 'denormalizers', 'authenticators'] as const;
+const classKinds = ['models', 'controllers', 'voters', 'denormalizers', 'normalizers', 'authenticators'] as const;
 
 /** Loads what the modules in `src/` of an application export. Modules that could not be loaded are among the faults. */
 export async function loadCatalog(

@@ -52,7 +52,10 @@ export interface Exported {
 
 /** What the application brings, by kind; of services, `name` is the service id. */
 export type Catalog = Readonly<
-  Record<'models' | 'controllers' | 'voters' | 'denormalizers' | 'authenticators' | 'services', readonly Exported[]>
+  Record<
+    'models' | 'controllers' | 'voters' | 'denormalizers' | 'normalizers' | 'authenticators' | 'services',
+    readonly Exported[]
+  >
 >;
 
 /** What a body or a result is like. */

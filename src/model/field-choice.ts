@@ -20,7 +20,8 @@ export function pathsIn(plan: FieldPlan): string[] {
   for (const fields of plan.variants.values()) {
     for (const field of fields) {
       paths.add(field.name);
-      if (field.kind !== 'scalar') for (const inner of pathsIn(field.plan)) paths.add(`${field.name}.${inner}`);
+      if (field.kind !== 'scalar' && !field.normalization)
+        for (const inner of pathsIn(field.plan)) paths.add(`${field.name}.${inner}`);
     }
   }
   return [...paths];
@@ -30,6 +31,7 @@ export function pathsIn(plan: FieldPlan): string[] {
 export function chosenOf(value: unknown, choice: FieldChoice): unknown {
   if (Array.isArray(value)) return value.map((item) => chosenOf(item, choice));
   if (typeof value !== 'object' || value === null) return value;
+  if ('toJSON' in value) return chosenOf(JSON.parse(JSON.stringify(value)), choice);
   const chosen: Record<string, unknown> = {};
   for (const [name, item] of Object.entries(value)) {
     const inner = choice.get(name);
@@ -46,7 +48,11 @@ export function choiceKey(choice: FieldChoice): string {
 
 function shows(plan: FieldPlan, [name, ...rest]: readonly string[]): boolean {
   return [...plan.variants.values()].some((fields) =>
-    fields.some((field) => field.name === name && (rest.length === 0 || (field.kind !== 'scalar' && shows(field.plan, rest)))),
+    fields.some(
+      (field) =>
+        field.name === name &&
+        (rest.length === 0 || (field.kind !== 'scalar' && !field.normalization && shows(field.plan, rest))),
+    ),
   );
 }
 

@@ -7,6 +7,7 @@ import { ownProperties } from '../../model/field-plan.ts';
 import { concreteClasses, entitiesOf } from '../../model/hierarchy.ts';
 import { handlerName } from '../../route/record.ts';
 import { type Denormalizer, isDenormalizerClass } from '../../serialization/denormalizer.ts';
+import { isNormalizerClass } from '../../serialization/normalizer.ts';
 import { ApiController } from '../api-controller.ts';
 import { type ControllerClass, isControllerClass, isDefaultHandler, isOverridden } from '../controller-class.ts';
 
@@ -180,6 +181,38 @@ export function checkDenormalizers(catalog: Catalog, apis: readonly ApiDeclarati
         );
       }
     }
+  }
+}
+
+/** Reports normalizers for properties and models that do not exist, and what two of them claim. */
+export function checkNormalizers({ normalizers }: Catalog, mapper: Mapper, findings: Findings): void {
+  const claimed = new Map<string, string>();
+  const metas = [...mapper.getMetadata().getAll().values()];
+  const serves = (served: string, isModel: boolean) => {
+    const [model, property, ...rest] = served.split('.');
+    const meta = metas.find(({ className }) => className === model);
+    if (isModel) return meta !== undefined && property === undefined;
+    return rest.length === 0 && meta !== undefined && property !== undefined && Object.hasOwn(meta.properties, property);
+  };
+  for (const { name, qualifiedName, value } of normalizers) {
+    if (!isNormalizerClass(value)) continue;
+    const { models, properties } = value;
+    const at: Path = [qualifiedName];
+    if (properties.length + models.length === 0)
+      findings.add(at, `${name} must say what it serves: static properties = ['Course.price'], or static models = ['Money']`);
+    for (const served of [...properties, ...models]) {
+      const other = claimed.get(served);
+      if (other) findings.add(at, `${name} and ${other} both serve ${served}; only one can`);
+      claimed.set(served, name);
+    }
+    for (const served of properties)
+      if (!serves(served, false))
+        findings.add(
+          at,
+          `${name} serves "${served}", which is no property of a model; write Model.property, such as Course.price`,
+        );
+    for (const served of models)
+      if (!serves(served, true)) findings.add(at, `${name} serves "${served}", which is no model of the application`);
   }
 }
 

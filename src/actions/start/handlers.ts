@@ -9,13 +9,14 @@ import type { Mapper } from '../../database/mapper.ts';
 import type { Create } from '../../declaration/create.ts';
 import type { ActionDeclaration, ApiDeclaration, Declaration, Format, HttpMethod } from '../../declaration/types.ts';
 import { problem } from '../../errors.ts';
-import { targetsOf } from '../../model/field-plan.ts';
+import { isNormalized, targetsOf } from '../../model/field-plan.ts';
 import { CompiledRead } from '../../query/rows/compiled-read.ts';
 import { Visibility } from '../../query/visibility/visibility.ts';
 import { checkParameters } from '../../response/page-request.ts';
 import type { HandlerFor, RouteHandler } from '../../route/mount.ts';
 import type { RouteRecord } from '../../route/record.ts';
 import type { PathRules } from '../../route/request-path.ts';
+import { hasColumns } from '../../serialization/formats.ts';
 import { inHandlerTransaction } from '../../store/handler-transaction.ts';
 import type { LinkStore } from '../../store/link-store.ts';
 import type { Found } from '../../store/port.ts';
@@ -325,7 +326,10 @@ function readingHandler(record: RouteRecord, method: HttpMethod, format: Format,
   const planned = reading.compiledReads ? planRead(isIndex, method, reading) : 'compiled reads are switched off';
   if (reading.compiledReads) observer?.planned(record, typeof planned === 'string' ? planned : null);
   reading.onPlanned?.(record, method, typeof planned === 'string' ? planned : null);
-  const rows = typeof planned === 'string' ? null : planned;
+  // a cell of CSV is written from columns, and a normalizer takes JSON
+  const isRewritten =
+    isExport(format) && hasColumns(format) && isNormalized(runtime.framework.serializer().planFor(runtime.meta));
+  const rows = typeof planned === 'string' || isRewritten ? null : planned;
   if (!isIndex) return fetchAction(runtime, rows ?? runtime.entities, method, format);
   return isExport(format)
     ? exportAction(runtime, rows, method, format)
