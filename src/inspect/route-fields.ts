@@ -43,6 +43,12 @@ export function fieldsOfRoutes(application: Application, places: Places) {
     return fields;
   }
 
+  /** A normalizer decides about the fields of its model. */
+  function modelFields(meta: EntityMetadata): RouteFields {
+    const [normalization] = planFields(mapper, meta, readGroups).normalizations?.values() ?? [];
+    return { fields: model(meta), decidedBy: normalization?.by ?? null };
+  }
+
   /** Actions that add or remove respond with the item, unless methods of the model respond with something else. */
   function item(record: RouteRecord, verb: 'add' | 'remove'): RouteFields {
     const meta = modelOf(record);
@@ -51,7 +57,8 @@ export function fieldsOfRoutes(application: Application, places: Places) {
     if (methods.length > 0) return { fields: [], decidedBy: methods.join(', ') };
     const plans = itemClasses(mapper, meta, association).map((target) => planFields(mapper, target, readGroups));
     const variants = new Map(plans.flatMap((plan) => [...plan.variants]));
-    return { fields: described(readableFields({ variants }), readGroups), decidedBy: null };
+    const [normalization] = plans.flatMap((plan) => [...(plan.normalizations?.values() ?? [])]);
+    return { fields: described(readableFields({ variants }), readGroups), decidedBy: normalization?.by ?? null };
   }
 
   /** The body of an action that adds or removes: it names a row. */
@@ -69,7 +76,7 @@ export function fieldsOfRoutes(application: Application, places: Places) {
       const { reads } = actionKinds[kind];
       if (reads === 'own code') return ownCode(record);
       if (reads === 'item') return item(record, kind as 'add' | 'remove');
-      return { fields: reads === null ? [] : model(modelOf(record)), decidedBy: null };
+      return reads === null ? { fields: [], decidedBy: null } : modelFields(modelOf(record));
     },
 
     /** The fields of the body. GET and HEAD have none. */

@@ -1,5 +1,5 @@
 import { defineEntity, p } from '@mikro-orm/core';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
   ApiController,
   type ApiRequest,
@@ -9,7 +9,7 @@ import {
   Normalizer,
 } from '../../src/index.ts';
 import { openApiDocument } from '../../src/openapi/document.ts';
-import { startApplication } from '../../src/testing.ts';
+import { accessSuite, startApplication } from '../../src/testing.ts';
 import { databases } from '../support/databases.ts';
 import { everything, useApplication } from './fixtures/use-application.ts';
 
@@ -204,6 +204,24 @@ describe.each(variants)('normalizers on $kind, compiled: $compiledReads', ({ com
     expect(components.schemas.Lamp.properties.price.anyOf).toEqual([{ type: 'string' }, { type: 'null' }]);
     expect(components.schemas.Tag).toMatchObject(TagNormalizer.schema);
   });
+});
+
+describe('the access suite of an application with normalizers', async () => {
+  const { lamp, ...others } = options.app_main.apis;
+  const { both: _, ...actions } = lamp.actions;
+  await accessSuite({
+    ...options,
+    app_main: { ...options.app_main, apis: { ...others, lamp: { ...lamp, actions } } },
+    seed: async (em: any) => {
+      em.create(Maker, { name: 'Ada', hidden: false });
+      em.create(Maker, { name: 'Eve', hidden: true });
+      const tag = em.create(Tag, { label: 'red', note: 'n' });
+      em.create(Lamp, { title: 'one', pin: '9', price: { amount: 1, currency: 'EUR', secret: 's' }, tags: [tag] });
+      await em.flush();
+    },
+    test,
+    afterAll,
+  } as never);
 });
 
 test('reads with normalizers of properties alone are compiled', async () => {
