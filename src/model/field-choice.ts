@@ -1,4 +1,5 @@
 import type { FieldPlan } from './field-plan.ts';
+import { madeNames } from './normalization.ts';
 
 /** Which fields of an object are shown: all of a field (null), or a choice of those within it. */
 export type FieldChoice = ReadonlyMap<string, FieldChoice | null>;
@@ -17,7 +18,12 @@ export function chooseFields(plan: FieldPlan, paths: readonly string[]): FieldCh
 /** Every path that a plan shows: `id`, `center`, `center.name`. */
 export function pathsIn(plan: FieldPlan): string[] {
   const paths = new Set<string>();
-  for (const fields of plan.variants.values()) {
+  for (const [meta, fields] of plan.variants) {
+    const normalized = plan.normalizations?.get(meta);
+    if (normalized) {
+      for (const name of madeNames(normalized) ?? []) paths.add(name);
+      continue;
+    }
     for (const field of fields) {
       paths.add(field.name);
       if (field.kind !== 'scalar' && !field.normalization)
@@ -47,13 +53,13 @@ export function choiceKey(choice: FieldChoice): string {
 }
 
 function shows(plan: FieldPlan, [name, ...rest]: readonly string[]): boolean {
-  return [...plan.variants.values()].some((fields) =>
-    fields.some(
-      (field) =>
-        field.name === name &&
-        (rest.length === 0 || (field.kind !== 'scalar' && !field.normalization && shows(field.plan, rest))),
-    ),
-  );
+  return [...plan.variants].some(([meta, fields]) => {
+    const normalized = plan.normalizations?.get(meta);
+    if (normalized) return rest.length === 0 && madeNames(normalized)?.includes(name as string) === true;
+    const field = fields.find((candidate) => candidate.name === name);
+    if (!field || rest.length === 0) return field !== undefined;
+    return field.kind !== 'scalar' && !field.normalization && shows(field.plan, rest);
+  });
 }
 
 function choose(choice: Map<string, FieldChoice | null>, [name, ...rest]: readonly string[]): void {

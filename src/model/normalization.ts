@@ -38,3 +38,9 @@ export function combined(model: Normalization | null, property: Normalization | 
   const whole = isList ? { type: 'array', items: model.schema } : model.schema;
   return { by: model.by, schema: { anyOf: [whole, { type: 'null' }] }, normalize: embedded };
 }
+
+/** The names of the fields that a normalization makes, as far as its schema tells; null if it makes no object. */
+export function madeNames({ schema }: Normalization): readonly string[] | null {
+  const { properties } = schema as { properties?: object };
+  return properties ? Object.keys(properties) : null;
+}

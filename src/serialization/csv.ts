@@ -1,5 +1,6 @@
 import type { FieldChoice } from '../model/field-choice.ts';
 import type { Field, FieldPlan } from '../model/field-plan.ts';
+import { madeNames } from '../model/normalization.ts';
 
 /** Where in an object the value of a column is: `['center', 'name']` is the column `center.name`. */
 export type CsvColumn = readonly string[];
@@ -24,8 +25,7 @@ function* pathsOf({ normalizations, variants }: FieldPlan): Generator<CsvColumn>
   for (const [meta, fields] of variants) {
     const normalized = normalizations?.get(meta);
     if (normalized) {
-      const { properties = { [bareColumn]: {} } } = normalized.schema as { properties?: object };
-      yield* Object.keys(properties).map((name) => [name]);
+      yield* (madeNames(normalized) ?? [bareColumn]).map((name) => [name]);
       continue;
     }
     for (const field of fields) {

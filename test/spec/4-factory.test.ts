@@ -202,9 +202,7 @@ describe('a factory', () => {
       if (!made.has(type)) made.set(type, new type(clock));
       return made.get(type);
     };
-    expect(await failure(single)).toContain(
-      'must construct a JarController itself in each call',
-    );
+    expect(await failure(single)).toContain('must construct a JarController itself in each call');
   });
 });
 

@@ -193,6 +193,11 @@ describe.each(variants)('normalizers on $kind, compiled: $compiledReads', ({ com
 
   test('let a list be asked for fields, as a whole', async () => {
     expect((await get('/lamp.json?fields=title,maker')).json.results[0]).toEqual({ title: first.title, maker: 'Ada' });
+    expect((await get('/tag.json?fields=name')).json.results).toEqual([{ name: 'red' }, { name: 'blue' }]);
+    expect((await get('/tag.json?fields=label')).status).toBe(400);
+    expect((await get('/lamp.json?fields=tags.name')).json.results[0]).toEqual({ tags: [{ name: 'red' }, { name: 'blue' }] });
+    expect((await get('/lamp.json?fields=tags.label')).status).toBe(400);
+    expect((await get('/tag.csv?fields=name')).text).toBe('name\r\nred\r\nblue\r\n');
     expect((await get('/lamp.json?fields=maker.name')).status).toBe(400);
     expect((await get('/lamp.json?fields=price.amount')).status).toBe(400);
     expect((await get('/lamp.csv?fields=id,price')).text).toContain('id,price\r\n1,5 EUR\r\n');
