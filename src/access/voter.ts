@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import type { Creatable } from '../declaration/create.ts';
+import type { Creatable } from '../declaration/names/create.ts';
 import type { User } from './user.ts';
 
 /** What a voter can say; anything else is an error of the voter and never grants. */

@@ -4,7 +4,7 @@ import type { ApiRequest } from '../access/user.ts';
 import { isObject } from '../change/body-reader.ts';
 import type { ValidationContext } from '../change/validation.ts';
 import type { RequestEntityManager } from '../database/mapper.ts';
-import type { Creatable, Create } from '../declaration/create.ts';
+import type { Creatable, Create } from '../declaration/names/create.ts';
 import { problem, type Violation, violationsProblem } from '../errors.ts';
 import { targetsOf } from '../model/field-plan.ts';
 import { isKindOf, modelName } from '../model/hierarchy.ts';

@@ -1,4 +1,4 @@
-import type { Creatable } from '../declaration/create.ts';
+import type { Creatable } from '../declaration/names/create.ts';
 import { ApiController } from './api-controller.ts';
 import { hookWith, overriddenHooks } from './hooks.ts';
 

@@ -1,7 +1,7 @@
 import type { EntityMetadata } from '@mikro-orm/core';
 import type { ApiRequest } from '../access/user.ts';
 import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
-import type { Creatable, Create } from '../declaration/create.ts';
+import type { Creatable, Create } from '../declaration/names/create.ts';
 import type { Catalog } from '../declaration/types.ts';
 import { type Problem, problem } from '../errors.ts';
 import { concreteClasses, type ModelClass } from '../model/hierarchy.ts';

@@ -2,9 +2,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative, resolve, sep } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { ConfigModule } from './config-module.ts';
-import type { Create } from './create.ts';
 import { resolveFromHere } from './module-resolution.ts';
 import { identityOf, nameOf } from './names/class-names.ts';
+import type { Create } from './names/create.ts';
 import type { ReportedError } from './source.ts';
 import type { Catalog, Exported, Place } from './vocabulary.ts';
 

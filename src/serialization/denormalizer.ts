@@ -1,6 +1,6 @@
 import type { ApiRequest } from '../access/user.ts';
 import type { RequestEntityManager } from '../database/mapper.ts';
-import type { Creatable } from '../declaration/create.ts';
+import type { Creatable } from '../declaration/names/create.ts';
 import type { ModelClass } from '../model/hierarchy.ts';
 
 /** What a denormalizer has at hand. */

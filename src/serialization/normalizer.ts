@@ -1,4 +1,4 @@
-import type { Creatable, Create } from '../declaration/create.ts';
+import type { Creatable, Create } from '../declaration/names/create.ts';
 import type { Catalog } from '../declaration/types.ts';
 import type { Normalization } from '../model/normalization.ts';
 

@@ -5,7 +5,7 @@ import type { ApiRequest } from '../../access/user.ts';
 import type { Cursors } from '../../database/cursor.ts';
 import type { Executor } from '../../database/executor.ts';
 import type { Writer } from '../../database/writer.ts';
-import type { Creatable, Create } from '../../declaration/create.ts';
+import type { Creatable, Create } from '../../declaration/names/create.ts';
 import type { ActionDeclaration, ApiDeclaration, HttpMethod, SortKey } from '../../declaration/types.ts';
 import { metaOf } from '../../model/hierarchy.ts';
 import { identifierParser } from '../../model/identifier.ts';

@@ -6,7 +6,7 @@ import type { ApiRequest } from '../../access/user.ts';
 import type { VoterRegistry } from '../../access/voter-registry.ts';
 import type { Denormalizers } from '../../change/associations.ts';
 import type { Mapper } from '../../database/mapper.ts';
-import type { Create } from '../../declaration/create.ts';
+import type { Create } from '../../declaration/names/create.ts';
 import type { ActionDeclaration, ApiDeclaration, Declaration, Format, HttpMethod } from '../../declaration/types.ts';
 import { problem } from '../../errors.ts';
 import { isNormalized, targetsOf } from '../../model/field-plan.ts';

@@ -6,7 +6,7 @@ import { loadsOf, type Vote } from '../../access/voter.ts';
 import { ApiController, constructController } from '../../actions/api-controller.ts';
 import type { ApiRuntime } from '../../actions/start/runtime.ts';
 import type { Application } from '../../application.ts';
-import type { Creatable } from '../../declaration/create.ts';
+import type { Creatable } from '../../declaration/names/create.ts';
 import type { ApiDeclaration, SecurityDeclaration } from '../../declaration/types.ts';
 import { Problem, problem } from '../../errors.ts';
 import { metaOf } from '../../model/hierarchy.ts';
