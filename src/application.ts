@@ -6,7 +6,7 @@ import { isAuthenticatorClass } from './access/authenticator.ts';
 import { checkHeadRoles, checkLoadedRoutes, checkPublic, checkRole, checkRoles } from './access/check-roles.ts';
 import { isVoterClass } from './access/voter.ts';
 import { createVoterRegistry, type VoterRegistry } from './access/voter-registry.ts';
-import { checkControllers, checkDenormalizers } from './actions/start/check-controllers.ts';
+import { checkControllers, checkDenormalizers, checkNormalizers } from './actions/start/check-controllers.ts';
 import { checkLists } from './actions/start/check-lists.ts';
 import { checkLoads } from './actions/start/check-loads.ts';
 import { checkDeclaredParameters } from './actions/start/check-parameters.ts';
@@ -14,19 +14,22 @@ import { createMapper } from './database/create-mapper.ts';
 import type { Mapper } from './database/mapper.ts';
 import type { OnStatement } from './database/statements-of.ts';
 import type { AppMain, Routes } from './declaration/define-apis.ts';
-import { catalogFromCode, isClass, loadCatalog, loadConfigModules } from './declaration/modules.ts';
+import { catalogFromCode, isClass, loadCatalog, loadConfigModules, loadContainer } from './declaration/modules.ts';
+import { type Creatable, type Create, checkedCreate } from './declaration/names/create.ts';
 import { readDeclaration } from './declaration/read/read-declaration.ts';
 import { Report } from './declaration/report.ts';
 import { crudLoader } from './declaration/schema.ts';
 import { codeSource, type ReportedError, type Source } from './declaration/source.ts';
 import { type Catalog, type DatabaseDeclaration, type Declaration, httpMethods, type RouteEntry } from './declaration/types.ts';
 import { checkModels } from './model/check-models.ts';
+import { registerNormalizations } from './model/normalization.ts';
 import { noteAccessors } from './model/own-code.ts';
 import { checkPrivateMembers, useConstructors } from './model/private-members.ts';
 import { checkRoutes } from './route/check-routes.ts';
 import { allowedMethods } from './route/match.ts';
 import { type RouteDefinition, type RouteRecord, recordOfDefinition, recordsOf } from './route/record.ts';
 import { isDenormalizerClass } from './serialization/denormalizer.ts';
+import { isNormalizerClass, normalizationsOf } from './serialization/normalizer.ts';
 
 /** An application on disk. */
 export interface DirectoryOptions extends CommonOptions {
@@ -43,6 +46,7 @@ export interface CodeOptions extends CommonOptions {
   readonly controllers?: readonly unknown[];
   readonly voters?: readonly unknown[];
   readonly denormalizers?: readonly unknown[];
+  readonly normalizers?: readonly unknown[];
   readonly authenticators?: readonly unknown[];
   /** Route-loading services by their id. */
   readonly services?: Readonly<Record<string, unknown>>;
@@ -57,6 +61,8 @@ interface CommonOptions {
   readonly databaseUrl?: string;
   /** Sees every statement that is sent to the database: its text, and its parameters apart. */
   readonly onStatement?: OnStatement;
+  /** Makes instances of controllers, voters and the like. Default: without arguments, or in a directory as `src/container` does. */
+  readonly create?: Create;
   /** False: every read and write goes through entities. For comparison. */
   readonly compiledReads?: boolean;
 }
@@ -73,6 +79,8 @@ export interface Application {
   readonly catalog: Catalog;
   readonly mapper: Mapper;
   readonly voters: VoterRegistry;
+  /** Makes instances of classes of the application. */
+  readonly create: Create;
   readonly records: readonly RouteRecord[];
   /** What is allowed in the declaration, but dangerous: one line each. */
   readonly warnings: readonly string[];
@@ -83,6 +91,8 @@ export interface Application {
 
 interface Written extends Pick<Application, 'source' | 'catalog' | 'seed'> {
   readonly faults: readonly ReportedError[];
+  /** What `src/container` exports. */
+  readonly container?: Create | undefined;
 }
 
 /** Puts another database in place of the one that an application declares. */
@@ -96,8 +106,10 @@ export async function loadApplication(
   const env = options.env ?? process.env;
   const production = env.NODE_ENV === 'production';
   const directory = resolve(options.directory ?? '.');
-  const { source, catalog, faults, seed } = 'app_main' in options ? writtenInCode(options) : await writtenOnDisk(directory, env);
+  const { source, catalog, container, faults, seed } =
+    'app_main' in options ? writtenInCode(options) : await writtenOnDisk(directory, env);
   const report = new Report(source, faults);
+  const create = checkedCreate(options.create ?? container);
 
   const read = readDeclaration(source, catalog, report, { production });
   const { databaseUrl: url } = options;
@@ -105,7 +117,7 @@ export async function loadApplication(
   const database = Object.freeze(chooseDatabase(declared, directory));
   const declaration: Declaration = Object.freeze({ ...read, database });
   const voters = createVoterRegistry({
-    voters: instancesOf(catalog.voters, isVoterClass),
+    voters: instancesOf(catalog.voters, isVoterClass, create, report),
     strategy: declaration.security.strategy,
     roleHierarchy: declaration.security.roleHierarchy,
   });
@@ -120,18 +132,20 @@ export async function loadApplication(
 
   const mapper = await discover(declaration, catalog, directory, options.onStatement, report);
   if (mapper) {
+    registerNormalizations(mapper, normalizationsOf(catalog.normalizers, create));
     checkModels(declaration.apis, mapper, report);
     checkPrivateMembers(mapper, report);
     checkControllers(declaration.apis, mapper, report);
     checkLists(declaration.apis, mapper, report);
     checkDenormalizers(catalog, declaration.apis, mapper, report);
     checkLoads(catalog, declaration.apis, mapper, report);
+    checkNormalizers(catalog, mapper, report);
     if (declaresBodies(declaration) && report.errors.length === 0) {
       const { checkDeclaredBodies } = await import('./openapi/declared-bodies.ts');
       checkDeclaredBodies({ catalog, declaration, directory, mapper }, report);
     }
   }
-  const records = await loadRoutes(declaration, catalog, report);
+  const records = await loadRoutes(declaration, catalog, create, report);
   const loaded = records.filter(({ definition }) => definition !== null);
   checkLoadedRoutes(loaded, voters, declaration.security.requireRole, report);
   checkMetrics(declaration, voters, records, report);
@@ -145,6 +159,7 @@ export async function loadApplication(
     catalog,
     mapper: mapper as Mapper,
     voters,
+    create,
     records,
     warnings: report.warnings,
     seed,
@@ -193,13 +208,21 @@ async function writtenOnDisk(directory: string, env: NodeJS.ProcessEnv): Promise
     models: isModel,
     voters: isVoterClass,
     denormalizers: isDenormalizerClass,
+    normalizers: isNormalizerClass,
     authenticators: isAuthenticatorClass,
   });
   // an application that is given in code needs no parser
   const { readYamlSource } = await import('./declaration/yaml-source.ts');
   const config = await loadConfigModules(directory);
+  const container = await loadContainer(directory);
   const source = readYamlSource(directory, { env, modules: config.modules });
-  return { source, catalog, faults: [...faults, ...config.faults], seed: await loadSeed(directory) };
+  return {
+    source,
+    catalog,
+    faults: [...faults, ...config.faults, ...container.faults],
+    seed: await loadSeed(directory),
+    container: container.create,
+  };
 }
 
 /** What `defineEntity` returns, or a class that was given to it. */
@@ -241,11 +264,16 @@ async function discover(
 }
 
 /** The routes of all route-loading services in the routing configuration. */
-async function loadRoutes(declaration: Declaration, catalog: Catalog, report: Report): Promise<readonly RouteRecord[]> {
+async function loadRoutes(
+  declaration: Declaration,
+  catalog: Catalog,
+  create: Create,
+  report: Report,
+): Promise<readonly RouteRecord[]> {
   const records: RouteRecord[] = [];
   const isOwn = ({ service }: RouteEntry) => service === crudLoader.service;
   for (const entry of declaration.routes)
-    records.push(...(isOwn(entry) ? recordsOf(declaration) : await loadDefinitions(entry, catalog, declaration, report)));
+    records.push(...(isOwn(entry) ? recordsOf(declaration) : await loadDefinitions(entry, catalog, declaration, create, report)));
   // without its entry the application does not start, but errors of its routes are reported as well
   if (!declaration.routes.some(isOwn)) records.push(...recordsOf(declaration));
   return Object.freeze(records);
@@ -253,9 +281,10 @@ async function loadRoutes(declaration: Declaration, catalog: Catalog, report: Re
 
 /** The routes of a service of the application. */
 async function loadDefinitions(
-  { method, path, service: controller }: RouteEntry,
+  { method, path, prefix, service: controller }: RouteEntry,
   catalog: Catalog,
   { formats }: Declaration,
+  create: Create,
   report: Report,
 ): Promise<RouteRecord[]> {
   const refuse = (message: string) => {
@@ -264,7 +293,7 @@ async function loadDefinitions(
   };
   const expected = `${controller}:${method} must give a list of { name, path, methods, handler }`;
   try {
-    const service = instanceOf(catalog.services.findLast(({ name }) => name === controller)?.value);
+    const service = instanceOf(create, catalog.services.findLast(({ name }) => name === controller)?.value);
     const load = service?.[method];
     if (typeof load !== 'function') return refuse(`the service ${controller} has no method ${method}`);
     const loaded: unknown = await load.call(service, { formats });
@@ -272,7 +301,7 @@ async function loadDefinitions(
     return loaded.flatMap((given: unknown, position) => {
       const trouble = definitionTrouble(given);
       if (trouble !== null) return refuse(`${expected}, and in [${position}] ${trouble}`);
-      return recordOfDefinition(given as RouteDefinition, { formats, controller, source: path });
+      return recordOfDefinition(given as RouteDefinition, { formats, controller, prefix, source: path });
     });
   } catch (error) {
     return refuse(`${controller}:${method} failed: ${(error as Error)?.message ?? error}`);
@@ -312,13 +341,25 @@ function isMapOf(value: unknown, holds: (key: string, value: unknown) => boolean
   return Object.entries(value).every(([key, item]) => holds(key, item));
 }
 
-function instanceOf(service: unknown): Record<string, unknown> | undefined {
-  return (isClass(service) ? new (service as new () => object)() : service) as Record<string, unknown> | undefined;
+function instanceOf(create: Create, service: unknown): Record<string, unknown> | undefined {
+  return (isClass(service) ? create(service as Creatable) : service) as Record<string, unknown> | undefined;
 }
 
-export function instancesOf<Instance>(
+/** One instance of each class of a kind. One that cannot be made is reported if there is a report, and throws otherwise. */
+export function instancesOf<Instance extends object>(
   exported: Catalog['voters'],
-  isKind: (value: unknown) => value is new () => Instance,
+  isKind: (value: unknown) => value is Creatable<Instance>,
+  create: Create,
+  report?: Report,
 ): Instance[] {
-  return exported.flatMap(({ value }) => (isKind(value) ? [new value()] : []));
+  return exported.flatMap(({ name, qualifiedName, value }) => {
+    if (!isKind(value)) return [];
+    try {
+      return [create(value)];
+    } catch (error) {
+      if (!report) throw error;
+      report.add([qualifiedName], `${name} cannot be made: ${(error as Error)?.message ?? error}`);
+      return [];
+    }
+  });
 }

@@ -27,7 +27,7 @@ import { Problem, problem } from './errors.ts';
 import { addSearchIndexes } from './query/list/search-index.ts';
 import { textMatching } from './query/list/text-matching.ts';
 import { rootFiltersOf } from './query/rows/root-filter.ts';
-import { toProblem } from './response/problem-document.ts';
+import { problemFormats, toProblem } from './response/problem-document.ts';
 import { sendProblem } from './response/send-problem.ts';
 import { mountRoutes } from './route/mount.ts';
 import { acceptJson } from './serialization/json-body.ts';
@@ -115,8 +115,9 @@ export async function mountApplication(
   const compiled = {
     ...application,
     challenge,
-    denormalizers: denormalizersOf(catalog.denormalizers),
+    denormalizers: denormalizersOf(catalog.denormalizers, application.create),
     prefix: app.prefix,
+    pathRules: app.initialConfig.routerOptions ?? {},
   };
   const bodies = await bodyChecksOf(application);
   const compilers = { access, asked, bodies, cursors, executor, filters, observer, writer };
@@ -199,6 +200,7 @@ function wrongCredentials(limiter: RateLimiter, limit: RateLimitDeclaration | nu
 
 async function authenticatorsOf({
   catalog,
+  create,
   declaration: { security },
   directory,
   production,
@@ -212,7 +214,7 @@ async function authenticatorsOf({
   }
   if (security.apiKeys.length > 0) found.push(new ApiKeyAuthenticator(security.apiKeys));
   const own = security.authenticator ? [security.authenticator] : catalog.authenticators;
-  return [...found, ...instancesOf(own, isAuthenticatorClass)];
+  return [...found, ...instancesOf(own, isAuthenticatorClass, create)];
 }
 
 /** Loads the checks of bodies if some are declared. */
@@ -225,11 +227,12 @@ async function bodyChecksOf(application: Application): Promise<ReadonlyMap<Actio
 /** Turns every error into a problem document. Server errors are logged, and the response has no details of them. */
 function answerErrors(
   app: FastifyInstance,
-  { mapper, declaration }: Application,
+  { mapper, declaration, records }: Application,
   challenge: string,
   observer: Observer | undefined,
   onProblem: MountingOptions['onProblem'],
 ): void {
+  const formatOf = problemFormats(records);
   app.setErrorHandler((error, request, reply) => {
     observer?.failed(error);
     const found =
@@ -239,7 +242,7 @@ function answerErrors(
     onProblem?.(found);
     // a 401 needs a challenge, also if code of the application threw it without one
     if (found.status === 401) reply.header('www-authenticate', challenge);
-    return sendProblem(found, request, reply);
+    return sendProblem(found, request, reply, formatOf);
   });
 }
 

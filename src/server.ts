@@ -7,7 +7,7 @@ import { type Application, type ApplicationOptions, loadApplication } from './ap
 import type { HealthDeclaration, ServerDeclaration } from './declaration/types.ts';
 import { tellsOfItself } from './openapi/places.ts';
 import { type Mounted, mountApplication } from './plugin.ts';
-import { problemDocument, problemType, STATUS_CODES, toProblem } from './response/problem-document.ts';
+import { problemFormats, STATUS_CODES, toProblem, writtenProblem } from './response/problem-document.ts';
 import { targetOf } from './response/request-target.ts';
 import { sendProblem } from './response/send-problem.ts';
 import { allowedMethods } from './route/match.ts';
@@ -46,13 +46,14 @@ export async function serverOf(
   const { server } = application.declaration;
   const { bodyLimit } = server;
   const ids = server.requestIdHeader === null ? null : new RequestIds(server.requestIdHeader);
+  const formatOf = problemFormats(application.records);
   let onProblem: Telemetry['onProblem'];
   const answer = (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
     // a malformed address has passed no hook
     if (ids) reply.header(ids.header, request.id);
     const found = toProblem(error, bodyLimit);
     onProblem?.(found);
-    return sendProblem(found, request, reply);
+    return sendProblem(found, request, reply, formatOf);
   };
   const app = Fastify({
     exposeHeadRoutes: false,
@@ -85,6 +86,7 @@ export async function serverOf(
     const gate = gateBefore(app, server, {
       isExempt: isQuiet,
       ids,
+      formatOf,
       watch: watching.watch,
       statementsUnderWay: () => mounted?.statementsUnderWay() ?? 0,
     });
@@ -197,10 +199,10 @@ function refuseConnection({ code }: { code?: unknown }, socket: Socket, ids: Req
       : code === 'ERR_HTTP_REQUEST_TIMEOUT'
         ? [408, 'the request took too long to arrive']
         : [400, 'the request is no valid HTTP'];
-  const body = JSON.stringify(problemDocument(toProblem({ statusCode: status, message: reason }, 0), '/'));
+  const { body, type } = writtenProblem(toProblem({ statusCode: status, message: reason }, 0), '/', 'json');
   const head = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
-    `Content-Type: ${problemType}`,
+    `Content-Type: ${type}`,
     `Content-Length: ${Buffer.byteLength(body)}`,
     ...(ids ? [`${ids.header}: ${ids.next()}`] : []),
     'Connection: close',

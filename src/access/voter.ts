@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify';
+import type { Creatable } from '../declaration/names/create.ts';
 import type { User } from './user.ts';
 
 /** What a voter can say; anything else is an error of the voter and never grants. */
@@ -27,7 +28,7 @@ export abstract class Voter<Subject = unknown> {
   abstract vote(role: string, subject: Subject | null, user: User | null, request: FastifyRequest): Vote | Promise<Vote>;
 }
 
-export type VoterClass = (new () => Voter) & { readonly roles: readonly string[]; readonly loads: readonly string[] };
+export type VoterClass = Creatable<Voter> & { readonly roles: readonly string[]; readonly loads: readonly string[] };
 
 /** Whether a module's export is a voter class (and not {@link Voter} itself). */
 export function isVoterClass(value: unknown): value is VoterClass {

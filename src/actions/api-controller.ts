@@ -2,7 +2,9 @@ import { type EntityMetadata, type EntityProperty, raw } from '@mikro-orm/core';
 import type { SelectQueryBuilder } from '@mikro-orm/sql';
 import type { ApiRequest } from '../access/user.ts';
 import { isObject } from '../change/body-reader.ts';
+import type { ValidationContext } from '../change/validation.ts';
 import type { RequestEntityManager } from '../database/mapper.ts';
+import type { Creatable, Create } from '../declaration/names/create.ts';
 import { problem, type Violation, violationsProblem } from '../errors.ts';
 import { targetsOf } from '../model/field-plan.ts';
 import { isKindOf, modelName } from '../model/hierarchy.ts';
@@ -21,7 +23,7 @@ import { inTransaction } from '../store/transaction.ts';
 import { checkDeclared, missing } from './admission.ts';
 import { untilCommit } from './after-commit.ts';
 import { change, remove } from './change.ts';
-import { anyBodyOf, bodyOf, create } from './create.ts';
+import { anyBodyOf, bodyOf, create, validationGroups } from './create.ts';
 import { exportList } from './export.ts';
 import { isExport } from './export-reply.ts';
 import { type ControllerHooks, EarlyReply } from './hooks.ts';
@@ -49,20 +51,27 @@ const restrictedQueries = new WeakSet<object>();
 
 let underConstruction: ApiRuntime | null = null;
 
+/** Tells the API that a controller was made for. */
+let runtimeOf: (controller: ApiController) => ApiRuntime | null;
+
 /** Makes the one controller of an API. */
-export function constructController(type: new () => ApiController, runtime: ApiRuntime): ApiController {
+export function constructController(type: Creatable<ApiController>, runtime: ApiRuntime, create: Create): ApiController {
   underConstruction = runtime;
   try {
-    const controller = new type();
+    const controller = create(type);
     const field = Object.keys(controller).find((name) => name in ApiController.prototype);
     if (field)
       throw new Error(
         `${type.name}.${field} is a field, which replaces a method of ApiController; write it as a method: ${field}(…) { … }`,
       );
-    return controller;
+    // which hooks there are is known by the class
+    if (runtimeOf(controller) === runtime && Object.getPrototypeOf(controller) === type.prototype) return controller;
   } finally {
     underConstruction = null;
   }
+  throw new TypeError(
+    `the factory "create" must construct a ${type.name} itself in each call, without a subclass or a proxy: each API needs a controller of its own`,
+  );
 }
 
 /**
@@ -81,6 +90,11 @@ export function constructController(type: new () => ApiController, runtime: ApiR
 // biome-ignore lint/suspicious/noExplicitAny: a controller need not say its model
 export class ApiController<T extends object = any> implements ControllerHooks {
   readonly #runtime: ApiRuntime;
+
+  static {
+    // a proxy of a controller has no private fields
+    runtimeOf = (controller) => (#runtime in controller ? controller.#runtime : null);
+  }
 
   constructor() {
     if (!underConstruction) throw new Error('controllers are made by the framework: name the class in the declaration of an API');
@@ -104,6 +118,11 @@ export class ApiController<T extends object = any> implements ControllerHooks {
 
   /** After access was granted: to the entity, or to null for actions without an id. */
   onPostCheckAccess(_action: string, _request: ApiRequest, _subject: T | null): unknown {
+    return undefined;
+  }
+
+  /** After the body was read, before validation: what it sets on the entity is validated and written. */
+  onBeforeValidation(_action: string, _request: ApiRequest, _entity: T): unknown {
     return undefined;
   }
 
@@ -212,9 +231,15 @@ export class ApiController<T extends object = any> implements ControllerHooks {
     return entity as Type;
   }
 
-  /** Every broken rule of an entity: what the model knows, its constraints, and its own `validate()`. */
-  validate(entity: object): Violation[] | Promise<Violation[]> {
-    return this.#runtime.framework.validator.validate(entity);
+  /**
+   * Every broken rule of an entity: what the model knows, its constraints, and its own `validate()`. The context is that of the request
+   * and its action, as far as it is not given.
+   */
+  validate(entity: object, context: Partial<ValidationContext> = {}): Violation[] | Promise<Violation[]> {
+    const state = currentState();
+    const { action = state.runningAction ?? '', request = state.request } = context;
+    const { groups = validationGroups(this.#runtime, action) } = context;
+    return this.#runtime.framework.validator.validate(entity, { action, request, groups });
   }
 
   /**

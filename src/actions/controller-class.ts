@@ -1,3 +1,4 @@
+import type { Creatable } from '../declaration/names/create.ts';
 import { ApiController } from './api-controller.ts';
 import { hookWith, overriddenHooks } from './hooks.ts';
 
@@ -44,6 +45,6 @@ export function hasHooks(type: ControllerClass): boolean {
 }
 
 /** Whether a value is a controller class of an application. */
-export function isControllerClass(value: unknown): value is new () => ApiController {
+export function isControllerClass(value: unknown): value is Creatable<ApiController> {
   return typeof value === 'function' && value.prototype instanceof ApiController;
 }

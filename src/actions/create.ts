@@ -1,14 +1,14 @@
 import { helper } from '@mikro-orm/core';
 import type { ApiRequest } from '../access/user.ts';
 import { isObject } from '../change/body-reader.ts';
-import { problem, violationsProblem } from '../errors.ts';
+import { Problem, problem, type Violation, violationsProblem } from '../errors.ts';
 import { JsonReply } from '../response/json-reply.ts';
 import { targetOf } from '../response/request-target.ts';
 import { stateOf } from '../store/request-state.ts';
 import { FoundRow } from '../store/row-store.ts';
 import type { WriteStore } from '../store/write-store.ts';
 import { runAfterCommit } from './after-commit.ts';
-import { runHook } from './hooks.ts';
+import { EarlyReply, runHook } from './hooks.ts';
 import { refuseUndeclared } from './parameters.ts';
 import { refusePrecondition } from './precondition.ts';
 import type { ApiRuntime } from './start/runtime.ts';
@@ -29,22 +29,49 @@ export async function create(api: ApiRuntime, store: Pick<WriteStore, 'create'>,
   });
   if (overrides.has('onAfterFlush')) await runAfterCommit(state, () => hooks.onAfterFlush('_index', request, created));
   const key = created instanceof FoundRow ? created.key : helper(created).getPrimaryKey();
-  return new JsonReply(created, { status: 201, headers: { location: locationOf(api, request, key, format) } });
+  const location = locationOf(api, request, key, format);
+  return new JsonReply(created, { status: 201, headers: location === null ? {} : { location } });
 }
 
-/** Throws every broken rule of an entity together with what the body got wrong; then the hook after validation runs. */
+/**
+ * Throws every broken rule of an entity together with what the body got wrong; the hooks before and after validation run. What the first
+ * of them sets is validated and written.
+ */
 export async function validated(
-  { hooks, overrides }: ApiRuntime,
+  api: ApiRuntime,
   action: string,
   request: ApiRequest,
   entity: object,
-  known: readonly { readonly propertyPath: string }[] = [],
+  known: readonly Violation[] = [],
 ): Promise<void> {
-  const found = await hooks.validate(entity);
+  const { hooks, overrides } = api;
+  if (overrides.has('onBeforeValidation')) await beforeValidation(api, action, request, entity, known);
+  const found = await hooks.validate(entity, { action, request, groups: validationGroups(api, action) });
   const further = found.filter(({ propertyPath }) => !known.some((violation) => violation.propertyPath === propertyPath));
-  const violations = [...(known as typeof found), ...further];
+  const violations = [...known, ...further];
   if (violations.length > 0) throw violationsProblem(violations);
   if (overrides.has('onAfterValidation')) await runHook(hooks.onAfterValidation(action, request, entity));
+}
+
+/** The hook may meet values that it never expects if the body is wrong; its failure then says nothing new. */
+async function beforeValidation(
+  { hooks }: ApiRuntime,
+  action: string,
+  request: ApiRequest,
+  entity: object,
+  known: readonly Violation[],
+): Promise<void> {
+  try {
+    await runHook(hooks.onBeforeValidation(action, request, entity));
+  } catch (error) {
+    if (known.length === 0 || error instanceof Problem || error instanceof EarlyReply) throw error;
+    throw violationsProblem(known);
+  }
+}
+
+/** The groups of constraints that apply to an action. */
+export function validationGroups({ api }: ApiRuntime, action: string): readonly string[] {
+  return api.actions.find(({ name }) => name === action)?.validationGroups ?? [];
 }
 
 /** The body as an object, or the 400 that asks for one. */
@@ -58,18 +85,17 @@ export function anyBodyOf(request: ApiRequest): unknown {
   return request.body ?? bodyOf(request);
 }
 
-/** The address of a new entity: beside the list, under the prefix and the placeholders of the request's own path. */
-function locationOf({ api, framework }: ApiRuntime, request: ApiRequest, key: unknown, format: string): string {
+/** The address of a new entity: beside the list, under the prefix and the placeholders of the request's own path; null if nothing answers there. */
+function locationOf({ api, framework, location }: ApiRuntime, request: ApiRequest, key: unknown, format: string): string | null {
+  if (!location) return null;
   const path = segmentsOf(targetOf(request.url).path);
-  const depth = segmentsOf(framework.prefix).length + segmentsOf(api.basePath).length;
-  const base = path.slice(0, depth).join('/');
+  const mounted = segmentsOf(framework.prefix).length;
+  const depth = mounted + segmentsOf(api.basePath).length;
+  const base = `/${path.slice(mounted, depth).join('/')}`;
   const list = path.length === depth ? base.slice(0, -`.${format}`.length) : base;
-  const entity = api.actions.find(({ kind }) => kind === 'entity');
-  const segment = entity?.segment;
-  const id = encodeURIComponent(String(key));
-  // the entity may not have every format of the list
-  const suffix = entity && !entity.formats.some((known) => known === format) ? entity.formats[0] : format;
-  return `${framework.declaration.server.baseUrl}/${list}/${id}${segment ? `/${segment}` : ''}.${suffix}`;
+  const found = location.pathOf(list, key, format, framework.pathRules);
+  const before = path.slice(0, mounted).map((segment) => `/${segment}`);
+  return found === null ? null : framework.declaration.server.baseUrl + before.join('') + found;
 }
 
 function segmentsOf(path: string): string[] {

@@ -59,6 +59,7 @@ export function actionHandler({ act, action, admit, api, format, isRepeatable, i
   const { mapper } = framework;
   const responding = { model: meta, isDefault: action === '_index' || action === '_entity' };
   const perform = async (request: ApiRequest, admission: Admission | null) => {
+    stateOf(request, mapper).runningAction = action;
     const result = await act(request, admission);
     // an export shows the hook each of its chunks
     if (!(result instanceof ExportReply) && overrides.has('onBeforeSerialize'))

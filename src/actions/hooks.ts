@@ -1,4 +1,5 @@
 import type { ApiRequest } from '../access/user.ts';
+import type { ValidationContext } from '../change/validation.ts';
 import type { Violation } from '../errors.ts';
 import type { AnyQueryBuilder } from '../query/entities/restriction.ts';
 import { JsonReply } from '../response/json-reply.ts';
@@ -9,7 +10,8 @@ export interface ControllerHooks {
   onPostFetchEntity(action: string, request: ApiRequest, fetched: unknown): unknown;
   checkAccess(action: string, request: ApiRequest, subject: unknown): Promise<void>;
   onPostCheckAccess(action: string, request: ApiRequest, subject: unknown): unknown;
-  validate(entity: object): Violation[] | Promise<Violation[]>;
+  onBeforeValidation(action: string, request: ApiRequest, entity: object): unknown;
+  validate(entity: object, context: ValidationContext): Violation[] | Promise<Violation[]>;
   onAfterValidation(action: string, request: ApiRequest, entity: object): unknown;
   onAfterFlush(action: string, request: ApiRequest, entity: object): unknown;
   onBeforeSerialize(action: string, request: ApiRequest, value: unknown): unknown;
@@ -29,6 +31,7 @@ export const hookNeeds = {
   onPostFetchEntity: { rows: true, changes: true, replies: true },
   checkAccess: { rows: false, changes: false, replies: false },
   onPostCheckAccess: { rows: false, changes: true, replies: true },
+  onBeforeValidation: { rows: false, changes: true, replies: true },
   validate: { rows: false, changes: true, replies: false },
   onAfterValidation: { rows: false, changes: true, replies: true },
   onAfterFlush: { rows: false, changes: true, replies: true },

@@ -142,8 +142,10 @@ function columnsIn(
   if (items.length === 0 || !items.every(isEntity)) return null;
   const classes = new Set(items.map((item) => metaOfEntity(mapper, item as object)));
   if (model && [...classes].every((meta) => isKindOf(meta, model))) return csvColumns(serializer.planFor(model), choice);
-  const variants = new Map([...classes].flatMap((meta) => [...serializer.planFor(meta).variants]));
-  return csvColumns({ variants }, choice);
+  const plans = [...classes].map((meta) => serializer.planFor(meta));
+  const variants = new Map(plans.flatMap((plan) => [...plan.variants]));
+  const normalizations = new Map(plans.flatMap((plan) => [...(plan.normalizations ?? [])]));
+  return csvColumns({ variants, normalizations }, choice);
 }
 
 /** The fields that were chosen of the items of a list. */

@@ -1,6 +1,7 @@
 import type { EntityMetadata } from '@mikro-orm/core';
 import type { ApiRequest } from '../access/user.ts';
 import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
+import type { Creatable, Create } from '../declaration/names/create.ts';
 import type { Catalog } from '../declaration/types.ts';
 import { type Problem, problem } from '../errors.ts';
 import { concreteClasses, type ModelClass } from '../model/hierarchy.ts';
@@ -12,30 +13,41 @@ import type { AssociationWrite } from './write-plan.ts';
 /** The application's denormalizers, by the `Model.property` or the action that they serve. */
 export type Denormalizers = ReadonlyMap<string, Denormalizer>;
 
-/** The denormalizers that an application exports, by what they serve. */
-export function denormalizersOf(exported: Catalog['denormalizers']): Denormalizers {
-  const byProperty = new Map<string, Denormalizer>();
-  for (const { value } of exported) {
-    if (!isDenormalizerClass(value)) continue;
-    const denormalizer = new value();
-    for (const property of value.properties) byProperty.set(property, denormalizer);
-    for (const action of value.actions) byProperty.set(`action ${action}`, denormalizer);
-  }
-  return byProperty;
+type DenormalizerClass = Creatable<Denormalizer> & typeof Denormalizer;
+
+/** The classes of the denormalizers that an application exports, by the associations they serve. */
+export function denormalizerClasses(exported: Catalog['denormalizers']): ReadonlyMap<string, DenormalizerClass> {
+  const classes = exported.flatMap(({ value }) => (isDenormalizerClass(value) ? [value] : []));
+  return new Map(classes.flatMap((type) => servedBy(type).map((served) => [served, type] as const)));
 }
 
-/** The denormalizer of an association: that of the class itself, else of the class it inherits from. */
-export function denormalizerOf(denormalizers: Denormalizers, owner: EntityMetadata, property: string): Denormalizer | undefined {
+function servedBy({ actions, properties }: DenormalizerClass): string[] {
+  return [...properties, ...actions.map((action) => `action ${action}`)];
+}
+
+/** One denormalizer of each class, by what they serve. */
+export function denormalizersOf(exported: Catalog['denormalizers'], create: Create): Denormalizers {
+  const classes = denormalizerClasses(exported);
+  const made = new Map([...new Set(classes.values())].map((type) => [type, create(type)] as const));
+  return new Map([...classes].map(([property, type]) => [property, made.get(type) as Denormalizer]));
+}
+
+/** What serves an association: that of the class itself, else of the class it inherits from. */
+export function denormalizerOf<Serving>(
+  serving: ReadonlyMap<string, Serving>,
+  owner: EntityMetadata,
+  property: string,
+): Serving | undefined {
   for (let type = owner.class as { name: string } | null; type?.name; type = Object.getPrototypeOf(type)) {
-    const denormalizer = denormalizers.get(`${type.name}.${property}`);
-    if (denormalizer) return denormalizer;
+    const found = serving.get(`${type.name}.${property}`);
+    if (found) return found;
   }
   return undefined;
 }
 
 /** The denormalizer of the body of an action, named as `api.action`. */
-export function bodyDenormalizerOf(denormalizers: Denormalizers, action: string): Denormalizer | undefined {
-  return denormalizers.get(`action ${action}`);
+export function bodyDenormalizerOf<Serving>(serving: ReadonlyMap<string, Serving>, action: string): Serving | undefined {
+  return serving.get(`action ${action}`);
 }
 
 interface Scope {

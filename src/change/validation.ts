@@ -1,7 +1,9 @@
 import { type EntityMetadata, type EntityProperty, helper, isRaw, Reference, ReferenceKind } from '@mikro-orm/core';
+import type { ApiRequest } from '../access/user.ts';
 import type { Mapper } from '../database/mapper.ts';
 import type { StandardSchema } from '../declaration/types.ts';
 import { missingValue, mostViolations, type Violation, violationOf } from '../errors.ts';
+import { type Rule, rulesOf } from '../model/constraints.ts';
 import { isToMany, jsonName, ownProperties } from '../model/field-plan.ts';
 import { isKnownToCallers } from '../model/groups.ts';
 import { metaOfEntity } from '../model/hierarchy.ts';
@@ -10,34 +12,51 @@ import { withLoadedData } from '../model/unloaded.ts';
 import { type ValueKind, valueKindOf } from '../model/value-kind.ts';
 import { isRequired } from './write-plan.ts';
 
+/** What rules are told of a request. */
+export interface ValidationContext {
+  readonly action: string;
+  readonly request: ApiRequest;
+  /** The validation groups of the action: constraints of other groups do not apply. */
+  readonly groups: readonly string[];
+}
+
 type Check = (entity: Record<string, unknown>, isNew: boolean) => Violation | null;
 
 /** Finds every broken rule of entities: what the model knows, its `static constraints`, and its own `validate()`. */
 export class Validator {
   readonly #mapper: Mapper;
   readonly #checks = new Map<EntityMetadata, readonly Check[]>();
+  readonly #rules = new Map<EntityMetadata, readonly Rule[]>();
 
   constructor(mapper: Mapper) {
     this.#mapper = mapper;
   }
 
-  /** `known` are violations that were found before: a property that has one is not judged again. */
-  async validate(entity: object, known: readonly Violation[] = []): Promise<Violation[]> {
+  async validate(entity: object, context: ValidationContext): Promise<Violation[]> {
     const meta = metaOfEntity(this.#mapper, entity);
     const isNew = !helper(entity).__originalEntityData;
-    const found = [...known];
+    const found: Violation[] = [];
     const add = (given: Violation | null) => {
       const violation = given && tellable(meta, given);
       if (!violation || found.length >= mostViolations) return;
-      const isTold = found.some(
-        ({ propertyPath, code }) => propertyPath === violation.propertyPath && (known.length > 0 || code === violation.code),
-      );
+      const isTold = found.some(({ propertyPath, code }) => propertyPath === violation.propertyPath && code === violation.code);
       if (!isTold) found.push(violation);
     };
     for (const check of this.#checksOf(meta)) add(check(entity as Record<string, unknown>, isNew));
-    for (const violation of await constraintViolations(meta, entity as Record<string, unknown>)) add(violation);
-    for (const violation of await ownViolations(entity, found.length > 0)) add(violation);
+    for (const { groups, property, schema } of this.#rulesOf(meta)) {
+      if (groups && !groups.some((group) => context.groups.includes(group))) continue;
+      const values = entity as Record<string, unknown>;
+      const value = property === null ? snapshot(meta, values) : plain(values[property]);
+      for (const violation of await issuesOf(meta, schema, value, property === null ? [] : [property])) add(violation);
+    }
+    for (const violation of await ownViolations(entity, context, found.length > 0)) add(violation);
     return found;
+  }
+
+  #rulesOf(meta: EntityMetadata): readonly Rule[] {
+    const rules = this.#rules.get(meta) ?? rulesOf(meta);
+    this.#rules.set(meta, rules);
+    return rules;
   }
 
   #checksOf(meta: EntityMetadata): readonly Check[] {
@@ -91,24 +110,7 @@ function checksOf(property: EntityProperty, kind: ValueKind | null): Check[] {
   return checks;
 }
 
-/** `static constraints` is a schema of the whole model, or an object of schemas by property. */
-async function constraintViolations(meta: EntityMetadata, entity: Record<string, unknown>): Promise<Violation[]> {
-  const constraints = (meta.class as { constraints?: StandardSchema | Record<string, StandardSchema> }).constraints;
-  if (!constraints) return [];
-  // arktype's schemas are functions
-  if (isSchema(constraints)) return issuesOf(meta, constraints, snapshot(meta, entity));
-  const found: Violation[] = [];
-  for (const [property, schema] of Object.entries(constraints)) {
-    found.push(...(await issuesOf(meta, schema, plain(entity[property]), [property])));
-  }
-  return found;
-}
-
-function isSchema(value: object): value is StandardSchema {
-  return '~standard' in value;
-}
-
-async function issuesOf(meta: EntityMetadata, schema: StandardSchema, value: unknown, prefix: PropertyKey[] = []) {
+async function issuesOf(meta: EntityMetadata, schema: StandardSchema, value: unknown, prefix: PropertyKey[]) {
   const result = await schema['~standard'].validate(value);
   return (result.issues ?? []).map(({ message, path = [] }) => {
     const keys = [...prefix, ...path.map((part) => (typeof part === 'object' ? part.key : part))];
@@ -145,11 +147,11 @@ function plain(value: unknown): unknown {
 }
 
 /** The model's own `validate()`. On an entity that already failed it may meet values it never expects, and then its failure says nothing new. */
-async function ownViolations(entity: object, hasFailed: boolean): Promise<Violation[]> {
-  const own = (entity as { validate?: () => unknown }).validate;
+async function ownViolations(entity: object, context: ValidationContext, hasFailed: boolean): Promise<Violation[]> {
+  const own = (entity as { validate?: (context: ValidationContext) => unknown }).validate;
   if (typeof own !== 'function') return [];
   try {
-    const found = (await withLoadedData(() => own.call(entity))) ?? [];
+    const found = (await withLoadedData(() => own.call(entity, context))) ?? [];
     if (!Array.isArray(found))
       throw new TypeError(`${entity.constructor.name}.validate() must return a list of { propertyPath, title }`);
     return found.map((given: Violation) => ({ ...given, code: given.code ?? 'model', parameters: given.parameters ?? {} }));

@@ -4,14 +4,15 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { ConfigModule } from './config-module.ts';
 import { resolveFromHere } from './module-resolution.ts';
 import { identityOf, nameOf } from './names/class-names.ts';
+import type { Create } from './names/create.ts';
 import type { ReportedError } from './source.ts';
 import type { Catalog, Exported, Place } from './vocabulary.ts';
 
 export type CatalogKinds = Readonly<
-  Record<'models' | 'voters' | 'denormalizers' | 'authenticators', (value: unknown) => boolean>
+  Record<'models' | 'voters' | 'denormalizers' | 'normalizers' | 'authenticators', (value: unknown) => boolean>
 >;
 
-const classKinds = ['models', 'controllers', 'voters', 'denormalizers', 'authenticators'] as const;
+const classKinds = ['models', 'controllers', 'voters', 'denormalizers', 'normalizers', 'authenticators'] as const;
 
 /** Loads what the modules in `src/` of an application export. Modules that could not be loaded are among the faults. */
 export async function loadCatalog(
@@ -74,6 +75,20 @@ export async function loadConfigModules(
     modules.push({ file, text: readFileSync(join(dir, file), 'utf8'), value: Object.fromEntries(exported).default });
   }
   return { modules, faults };
+}
+
+/** The factory that `src/container` of an application exports; undefined if there is none. */
+export async function loadContainer(
+  dir: string,
+): Promise<{ readonly create: Create | undefined; readonly faults: readonly ReportedError[] }> {
+  const faults: ReportedError[] = [];
+  const file = moduleFiles(dir, 'src').find((name) => /^src\/container\.m?[jt]s$/.test(name));
+  if (file === undefined) return { create: undefined, faults };
+  const create = Object.fromEntries(await exportsOf(dir, file, faults)).default;
+  if (typeof create === 'function' && !isClass(create)) return { create: create as Create, faults };
+  const message = 'the module must have a function as its default export: export default (Class) => new Class()';
+  if (faults.length === 0) faults.push({ place: { file, line: 1, column: 1 }, path: [file], message });
+  return { create: undefined, faults };
 }
 
 export function isClass(value: unknown): boolean {

@@ -137,7 +137,7 @@ export const action = object('action', {
   requirements: optional(
     requirements,
     {},
-    'Regular expressions for id and the placeholders of base_path; empty means that id is digits.',
+    'Regular expressions for id, the placeholders of base_path, and _format; empty means that id is digits.',
   ),
   'single-collection': dependent(
     text({ values: ['single', 'collection'] }),
@@ -149,6 +149,11 @@ export const action = object('action', {
     boolean(),
     null,
     'Whether Declarest retries a request after a deadlock, a serialization failure or a concurrent change of its row; null means that only default actions and declared associations are retried.',
+  ),
+  validation_groups: optional(
+    list(text({ expected: 'the name of a group' })),
+    [],
+    'The groups of constraints that apply to this action, besides those without groups.',
   ),
   association: orNull(association, null, 'Adds to and removes from a to-many property without a controller.'),
   parameters: optional(parameters, {}, 'Query parameters of this action; their values are in request.parameters.'),
@@ -245,6 +250,7 @@ const resource = text({
 const routeEntry = object('route', {
   resource: required(resource, `${crudLoader.service}:${crudLoader.method}`, 'The service that makes routes, and its method.'),
   type: required(text({ values: ['service'] }), 'service', 'Always service.'),
+  prefix: orNull(basePath, null, 'What the paths of all its routes begin with, before base_path; may contain {placeholders}.'),
 });
 
 /** The route entries at the root of config/routes.yaml. */

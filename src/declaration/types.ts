@@ -31,6 +31,7 @@ export interface ApiDeclaration {
   readonly name: string;
   readonly class: Exported;
   readonly controller: Exported | null;
+  /** With the prefix of the route entry before it. */
   readonly basePath: string;
   readonly baseRole: string | null;
   readonly pagination: PaginationDeclaration;
@@ -91,6 +92,8 @@ export interface ActionDeclaration {
   readonly requirements: Readonly<Record<string, string>>;
   /** Whether it is retried after a rollback by the database; null: only if it is the framework's own. */
   readonly repeatable: boolean | null;
+  /** The groups of constraints that apply, besides those without groups. */
+  readonly validationGroups: readonly string[];
   readonly association: AssociationDeclaration | null;
   /** The query parameters of its own. */
   readonly parameters: readonly ParameterDeclaration[];
@@ -146,6 +149,8 @@ export interface RouteEntry {
   readonly name: string;
   readonly service: string;
   readonly method: string;
+  /** What the paths of its routes begin with; empty: nothing. */
+  readonly prefix: string;
   readonly path: Path;
 }
 

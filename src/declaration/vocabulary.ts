@@ -16,6 +16,12 @@ export type ParameterType = (typeof parameterTypes)[number];
 /** A value of a query parameter as a declaration writes it. */
 export type ParameterLiteral = string | number | boolean;
 
+/** The formats that a requirement lets through, which is a regular expression for the whole of them. */
+export function formatsMatching<Known extends string>(formats: readonly Known[], requirement: string): readonly Known[] {
+  const expression = new RegExp(`^(?:${requirement})$`);
+  return formats.filter((format) => expression.test(format));
+}
+
 /** What a search in a list makes use of. On SQLite all of them are `like`. */
 export const searchMethods = ['like', 'trigram', 'fulltext'] as const;
 export type SearchMethod = (typeof searchMethods)[number];
@@ -56,7 +62,10 @@ export interface Exported {
 
 /** What the application brings, by kind; of services, `name` is the service id. */
 export type Catalog = Readonly<
-  Record<'models' | 'controllers' | 'voters' | 'denormalizers' | 'authenticators' | 'services', readonly Exported[]>
+  Record<
+    'models' | 'controllers' | 'voters' | 'denormalizers' | 'normalizers' | 'authenticators' | 'services',
+    readonly Exported[]
+  >
 >;
 
 /** What a body or a result is like. */

@@ -132,7 +132,7 @@ function statusOf({ action, handler }: RouteRecord, method: string): number | nu
 /** The steps that a stopped write would go on with. */
 function nextSteps(record: RouteRecord, method: string, before: Stopped['before'], application: Application): readonly string[] {
   if (before === 'handler') return [`${record.controller}.${record.handler}, which is not run: it may do more than write`];
-  const hook = (name: 'onAfterValidation' | 'onAfterFlush' | 'onBeforeSerialize') =>
+  const hook = (name: 'onBeforeValidation' | 'onAfterValidation' | 'onAfterFlush' | 'onBeforeSerialize') =>
     record.api && isOverridden(record.api, name) ? [`${record.controller}.${name}`] : [];
   const later = [...hook('onAfterFlush'), ...hook('onBeforeSerialize')];
   if (record.handler === 'entityApi' && method === 'DELETE')
@@ -142,7 +142,7 @@ function nextSteps(record: RouteRecord, method: string, before: Stopped['before'
     : ['read the body within the group write'];
   const write = record.handler === 'indexApi' ? 'insert the row' : 'update the row';
   return [
-    ...(before === 'body' ? [...reading, 'validate'] : []),
+    ...(before === 'body' ? [...reading, ...hook('onBeforeValidation'), 'validate'] : []),
     ...hook('onAfterValidation'),
     record.action?.association ? 'write what changed, and commit' : `${write}, in one transaction`,
     ...later,

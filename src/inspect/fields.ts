@@ -51,12 +51,19 @@ function walk<F extends Pick<Field, 'name' | 'property'>>(
 export function readableFields({ variants }: FieldPlan): readonly PlannedField[] {
   return walk<Field>([...variants], (field, meta) => {
     const isFree = field.kind === 'scalar' && (field.computed || field.value.kind === 'any' || field.value.kind === 'json');
-    const madeBy = isFree || field.metadata.serializer ? `${meta.className}.${field.property}` : null;
+    const own = isFree || field.metadata.serializer ? `${meta.className}.${field.property}` : null;
+    const madeBy = field.normalization?.by ?? normalizerOf(field) ?? own;
     // the fields that a serializer of the model makes are not known
     if (field.kind === 'scalar' || madeBy !== null) return { kind: 'value', madeBy };
     const many = field.kind === 'embedded' ? field.array : field.kind === 'to-many';
     return { kind: many ? 'list' : 'object', many, inside: [...field.plan.variants] };
   });
+}
+
+/** The normalizer of the rows that stand in a field. */
+function normalizerOf(field: Field): string | null {
+  const [first] = field.kind === 'scalar' ? [] : (field.plan.normalizations?.values() ?? []);
+  return first?.by ?? null;
 }
 
 /** Every field that a body for a model may hold; keys can be set only when the row is created. */

@@ -1,6 +1,6 @@
 import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
 import type { Application } from '../application.ts';
-import { bodyDenormalizerOf, type Denormalizers, denormalizerOf, denormalizersOf } from '../change/associations.ts';
+import { bodyDenormalizerOf, denormalizerClasses, denormalizerOf } from '../change/associations.ts';
 import type { Mapper } from '../database/mapper.ts';
 import type { HttpMethod } from '../declaration/types.ts';
 import { planFields } from '../model/field-plan.ts';
@@ -30,7 +30,7 @@ export interface RouteFields {
 /** The fields that methods of routes show and accept, from the plans that requests use. */
 export function fieldsOfRoutes(application: Application, places: Places) {
   const { mapper } = application;
-  const denormalizers = denormalizersOf(application.catalog.denormalizers);
+  const denormalizers = denormalizerClasses(application.catalog.denormalizers);
   const describe = fieldDescriber(mapper, denormalizers, places);
   const described = (fields: readonly PlannedField[], groups: readonly string[]) =>
     fields.map((field) => describe(field, groups));
@@ -43,6 +43,12 @@ export function fieldsOfRoutes(application: Application, places: Places) {
     return fields;
   }
 
+  /** A normalizer decides about the fields of its model. */
+  function modelFields(meta: EntityMetadata): RouteFields {
+    const [normalization] = planFields(mapper, meta, readGroups).normalizations?.values() ?? [];
+    return { fields: model(meta), decidedBy: normalization?.by ?? null };
+  }
+
   /** Actions that add or remove respond with the item, unless methods of the model respond with something else. */
   function item(record: RouteRecord, verb: 'add' | 'remove'): RouteFields {
     const meta = modelOf(record);
@@ -51,7 +57,8 @@ export function fieldsOfRoutes(application: Application, places: Places) {
     if (methods.length > 0) return { fields: [], decidedBy: methods.join(', ') };
     const plans = itemClasses(mapper, meta, association).map((target) => planFields(mapper, target, readGroups));
     const variants = new Map(plans.flatMap((plan) => [...plan.variants]));
-    return { fields: described(readableFields({ variants }), readGroups), decidedBy: null };
+    const [normalization] = plans.flatMap((plan) => [...(plan.normalizations?.values() ?? [])]);
+    return { fields: described(readableFields({ variants }), readGroups), decidedBy: normalization?.by ?? null };
   }
 
   /** The body of an action that adds or removes: it names a row. */
@@ -69,7 +76,7 @@ export function fieldsOfRoutes(application: Application, places: Places) {
       const { reads } = actionKinds[kind];
       if (reads === 'own code') return ownCode(record);
       if (reads === 'item') return item(record, kind as 'add' | 'remove');
-      return { fields: reads === null ? [] : model(modelOf(record)), decidedBy: null };
+      return reads === null ? { fields: [], decidedBy: null } : modelFields(modelOf(record));
     },
 
     /** The fields of the body. GET and HEAD have none. */
@@ -83,7 +90,7 @@ export function fieldsOfRoutes(application: Application, places: Places) {
   };
 }
 
-function fieldDescriber(mapper: Mapper, denormalizers: Denormalizers, places: Places) {
+function fieldDescriber(mapper: Mapper, denormalizers: ReturnType<typeof denormalizerClasses>, places: Places) {
   return ({ path, label, kind, meta, property, targets, madeBy }: PlannedField, groups: readonly string[]) => ({
     path,
     label,
@@ -93,7 +100,7 @@ function fieldDescriber(mapper: Mapper, denormalizers: Denormalizers, places: Pl
       ...new Set(targets.flatMap((target) => concreteClasses(mapper, target)).map(({ className }) => className)),
     ].sort(),
     /** The application code that reads or makes the value, which can be anything then; null if there is none. */
-    madeBy: kind === 'reference' ? (denormalizerOf(denormalizers, meta, property)?.constructor.name ?? null) : madeBy,
+    madeBy: kind === 'reference' ? (denormalizerOf(denormalizers, meta, property)?.name ?? null) : madeBy,
     /** The active groups of the field. */
     groups: groups.filter((group) => inGroups(meta.properties[property as never] as EntityProperty, [group])),
     /** The class of the row that has the field. */

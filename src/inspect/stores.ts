@@ -25,7 +25,13 @@ export async function routeStores(application: Application) {
   };
   const executor = { ...nothing, format: dialectOf(mapper).values.readsText ? ('text' as const) : ('native' as const) };
   const handlerFor = compileHandlers(
-    { ...application, challenge: '', denormalizers: denormalizersOf(catalog.denormalizers), prefix: '', compiledReads: true },
+    {
+      ...application,
+      challenge: '',
+      denormalizers: denormalizersOf(catalog.denormalizers, application.create),
+      prefix: '',
+      compiledReads: true,
+    },
     {
       executor,
       writer: nothing,

@@ -3,7 +3,9 @@ import type { Mapper } from '../database/mapper.ts';
 import type { Findings } from '../declaration/report.ts';
 import { didYouMean, listed } from '../declaration/suggest.ts';
 import type { ApiDeclaration, ListDeclaration } from '../declaration/types.ts';
+import { rulesOf } from './constraints.ts';
 import { isToMany, ownProperties } from './field-plan.ts';
+import { concreteClasses } from './hierarchy.ts';
 import { unaddressableKey } from './identifier.ts';
 
 /** Reports APIs whose model cannot be served, and orders by what the model does not have. */
@@ -16,11 +18,38 @@ export function checkModels(apis: readonly ApiDeclaration[], mapper: Mapper, fin
     const trouble = modelTrouble(api.class.name, meta, mapper);
     if (trouble) findings.add(at, trouble);
     if (!meta || trouble) continue;
+    checkConstraints(api, meta, mapper, findings);
     for (const { defaultSort, defaultSortPath } of listsOf(api)) {
       for (const [position, { property }] of defaultSort.entries()) {
         const wrong = sortTrouble(meta, property);
         if (wrong) findings.add([...defaultSortPath, position], wrong);
       }
+    }
+  }
+}
+
+/** Reports constraints that are none, and validation groups that nothing belongs to. */
+function checkConstraints(
+  { actions, controller, path }: ApiDeclaration,
+  meta: EntityMetadata,
+  mapper: Mapper,
+  findings: Findings,
+): void {
+  const classes = concreteClasses(mapper, meta);
+  let known: Set<string>;
+  try {
+    known = new Set(classes.flatMap((each) => rulesOf(each).flatMap(({ groups }) => groups ?? [])));
+  } catch (error) {
+    findings.add([...path, 'class'], (error as Error).message);
+    return;
+  }
+  // a method can ask for groups of its own
+  if (controller || classes.some(({ class: type }) => typeof type.prototype.validate === 'function')) return;
+  for (const { path: at, validationGroups } of actions) {
+    for (const [position, group] of validationGroups.entries()) {
+      if (known.has(group)) continue;
+      const hint = `${didYouMean(group, known)} groups: ${listed(known)}`;
+      findings.add([...at, 'validation_groups', position], `no constraint of ${meta.className} has the group "${group}";${hint}`);
     }
   }
 }

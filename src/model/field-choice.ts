@@ -1,4 +1,5 @@
 import type { FieldPlan } from './field-plan.ts';
+import { madeNames } from './normalization.ts';
 
 /** Which fields of an object are shown: all of a field (null), or a choice of those within it. */
 export type FieldChoice = ReadonlyMap<string, FieldChoice | null>;
@@ -17,10 +18,16 @@ export function chooseFields(plan: FieldPlan, paths: readonly string[]): FieldCh
 /** Every path that a plan shows: `id`, `center`, `center.name`. */
 export function pathsIn(plan: FieldPlan): string[] {
   const paths = new Set<string>();
-  for (const fields of plan.variants.values()) {
+  for (const [meta, fields] of plan.variants) {
+    const normalized = plan.normalizations?.get(meta);
+    if (normalized) {
+      for (const name of madeNames(normalized) ?? []) paths.add(name);
+      continue;
+    }
     for (const field of fields) {
       paths.add(field.name);
-      if (field.kind !== 'scalar') for (const inner of pathsIn(field.plan)) paths.add(`${field.name}.${inner}`);
+      if (field.kind !== 'scalar' && !field.normalization)
+        for (const inner of pathsIn(field.plan)) paths.add(`${field.name}.${inner}`);
     }
   }
   return [...paths];
@@ -30,6 +37,7 @@ export function pathsIn(plan: FieldPlan): string[] {
 export function chosenOf(value: unknown, choice: FieldChoice): unknown {
   if (Array.isArray(value)) return value.map((item) => chosenOf(item, choice));
   if (typeof value !== 'object' || value === null) return value;
+  if ('toJSON' in value) return chosenOf(JSON.parse(JSON.stringify(value)), choice);
   const chosen: Record<string, unknown> = {};
   for (const [name, item] of Object.entries(value)) {
     const inner = choice.get(name);
@@ -45,9 +53,13 @@ export function choiceKey(choice: FieldChoice): string {
 }
 
 function shows(plan: FieldPlan, [name, ...rest]: readonly string[]): boolean {
-  return [...plan.variants.values()].some((fields) =>
-    fields.some((field) => field.name === name && (rest.length === 0 || (field.kind !== 'scalar' && shows(field.plan, rest)))),
-  );
+  return [...plan.variants].some(([meta, fields]) => {
+    const normalized = plan.normalizations?.get(meta);
+    if (normalized) return rest.length === 0 && madeNames(normalized)?.includes(name as string) === true;
+    const field = fields.find((candidate) => candidate.name === name);
+    if (!field || rest.length === 0) return field !== undefined;
+    return field.kind !== 'scalar' && !field.normalization && shows(field.plan, rest);
+  });
 }
 
 function choose(choice: Map<string, FieldChoice | null>, [name, ...rest]: readonly string[]): void {

@@ -2,6 +2,7 @@ import { type EntityMetadata, type EntityProperty, EntitySchema, ReferenceKind }
 import type { Mapper } from '../database/mapper.ts';
 import { inGroups } from './groups.ts';
 import { concreteClasses, discriminatorProperty, sameLine } from './hierarchy.ts';
+import { combined, type Normalization, normalizationOf } from './normalization.ts';
 import { type ValueKind, valueKindOf } from './value-kind.ts';
 
 /** One field of the JSON object that a model becomes. */
@@ -12,6 +13,8 @@ interface NamedField {
   /** The key in JSON: the property's name unless the model renames it. */
   readonly name: string;
   readonly metadata: EntityProperty;
+  /** What the application sends in its place; null: the field itself. */
+  readonly normalization: Normalization | null;
 }
 
 export interface ScalarField extends NamedField {
@@ -38,6 +41,8 @@ export interface AssociationField extends NamedField {
 /** The exact tree of fields of a model for a set of groups, for every class that a row of it can be. */
 export interface FieldPlan {
   readonly variants: ReadonlyMap<EntityMetadata, readonly Field[]>;
+  /** What the application sends in place of rows of a class. */
+  readonly normalizations?: ReadonlyMap<EntityMetadata, Normalization>;
 }
 
 /** What a plan is made for: a set of active groups, below classes that are embedded already. */
@@ -55,25 +60,35 @@ export function planFields(mapper: Mapper, meta: EntityMetadata, groups: readonl
 function planAssociated(targets: readonly EntityMetadata[], planning: Planning): FieldPlan {
   const { mapper, ancestors } = planning;
   const variants = new Map<EntityMetadata, readonly Field[]>();
+  const normalizations = new Map<EntityMetadata, Normalization>();
   for (const target of targets) {
     // by the association's own class, not by that of the row: rows of sister classes would otherwise lead on to each other
     const recursing = ancestors.some((ancestor) => sameLine(ancestor, target));
     for (const meta of concreteClasses(mapper, target)) {
       const properties = recursing ? identityProperties(meta) : ownProperties(meta);
-      variants.set(meta, planProperties(properties, { ...planning, ancestors: [...ancestors, meta] }));
+      variants.set(meta, planProperties(meta, properties, { ...planning, ancestors: [...ancestors, meta] }));
+      const normalization = recursing ? null : normalizationOf(mapper, meta);
+      if (normalization) normalizations.set(meta, normalization);
     }
   }
-  return { variants };
+  return normalizations.size > 0 ? { variants, normalizations } : { variants };
 }
 
 /** The fields of properties that are in the active groups, in the order of the model. */
-export function planProperties(properties: readonly EntityProperty[], planning: Planning): readonly Field[] {
-  return properties.filter((property) => inGroups(property, planning.groups)).map((property) => planField(property, planning));
+export function planProperties(
+  owner: EntityMetadata,
+  properties: readonly EntityProperty[],
+  planning: Planning,
+): readonly Field[] {
+  return properties
+    .filter((property) => inGroups(property, planning.groups))
+    .map((property) => planField(owner, property, planning));
 }
 
-function planField(property: EntityProperty, planning: Planning): Field {
+function planField(owner: EntityMetadata, property: EntityProperty, planning: Planning): Field {
   const { mapper, ancestors } = planning;
-  const named = { property: property.name as string, name: jsonName(property), metadata: property };
+  const normalization = normalizationOf(mapper, owner, property.name as string);
+  const named = { property: property.name as string, name: jsonName(property), metadata: property, normalization };
   switch (property.kind) {
     case ReferenceKind.SCALAR: {
       const computed = property.persist === false && !property.formula;
@@ -82,9 +97,12 @@ function planField(property: EntityProperty, planning: Planning): Field {
     case ReferenceKind.EMBEDDED: {
       // No embeddable can hold itself, the mapper refuses it; one that comes again by way of an entity ends where that is cut.
       const variants = embeddedTargets(mapper, property).map(
-        (meta) => [meta, planProperties(ownProperties(meta), planning)] as const,
+        (meta) => [meta, planProperties(meta, ownProperties(meta), planning)] as const,
       );
-      return { ...named, kind: 'embedded', array: property.array === true, plan: { variants: new Map(variants) } };
+      const array = property.array === true;
+      const ofObject = property.targetMeta ? normalizationOf(mapper, property.targetMeta) : null;
+      const plan = { variants: new Map(variants) };
+      return { ...named, normalization: combined(ofObject, normalization, array), kind: 'embedded', array, plan };
     }
     default: {
       const targets = targetsOf(property);
@@ -93,6 +111,14 @@ function planField(property: EntityProperty, planning: Planning): Field {
       return { ...named, kind: isToMany(property) ? 'to-many' : 'to-one', plan, cut };
     }
   }
+}
+
+/** Whether the application sends something else for a part of what a plan shows. */
+export function isNormalized({ normalizations, variants }: FieldPlan): boolean {
+  if (normalizations) return true;
+  return [...variants.values()].some((fields) =>
+    fields.some((field) => field.normalization !== null || (field.kind !== 'scalar' && isNormalized(field.plan))),
+  );
 }
 
 /**

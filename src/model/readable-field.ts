@@ -30,9 +30,10 @@ type Naming = (property: EntityProperty) => string;
 function find(plan: FieldPlan, [name, ...rest]: readonly string[], nameOf: Naming): ReadableField | null {
   const field = fieldNamed(plan, name as string, nameOf);
   if (!field) return null;
-  const isStored = !field.metadata.serializer && !(field.kind === 'scalar' && field.computed);
+  const isStored =
+    !plan.normalizations && !field.normalization && !field.metadata.serializer && !(field.kind === 'scalar' && field.computed);
   if (rest.length === 0) return { field, fields: [field], isStored };
-  if (field.kind === 'scalar') return null;
+  if (field.kind === 'scalar' || field.normalization) return null;
   const inner = find(field.plan, rest, nameOf);
   return inner && { field: inner.field, fields: [field, ...inner.fields], isStored: isStored && inner.isStored };
 }

@@ -14,7 +14,7 @@ import { describedHeaders, type HeadersOf, type ResponseHeader } from './headers
 import { anyOf, type JsonSchema, valueSchema } from './json-schema.ts';
 import { listParameters } from './list-parameters.ts';
 import { type Operation, ownerOf } from './operations.ts';
-import { anyProblemSchema, type ProblemStatus, problemMediaType, problemResponse, problemResponses } from './problems.ts';
+import { anyProblemSchema, type ProblemStatus, problemContent, problemResponse, problemResponses } from './problems.ts';
 import { type Described, schemasOf } from './schemas.ts';
 import type { BodyMode } from './write-schemas.ts';
 
@@ -57,12 +57,18 @@ export function operationWriter(described: Described, operations: readonly Opera
   function sharedResponses(): JsonSchema {
     const maybe = operations.some(({ isLimited }) => isLimited) ? limitHeaders : [];
     const notModified = { description: 'What the caller has is what would be sent.' };
-    const statuses = new Set(operations.flatMap((operation) => refusals(operation)));
+    const refused = (isXml: boolean) => {
+      const alike = operations.filter(({ format }) => (format === 'xml') === isXml);
+      const statuses = new Set(alike.flatMap((operation) => refusals(operation)));
+      const headersOf = (status: ProblemStatus) => headers.of(refusalHeaders(status, maybe));
+      return problemResponses(statuses, schemas.components, headersOf, isXml ? 'xml' : 'json');
+    };
     return {
       ...(operations.some(({ isTagged }) => isTagged) && {
         NotModified: { ...notModified, ...headers.of({ always: ['ETag'], maybe }) },
       }),
-      ...problemResponses(statuses, schemas.components, (status) => headers.of(refusalHeaders(status, maybe))),
+      ...refused(false),
+      ...refused(true),
     };
   }
 
@@ -134,12 +140,12 @@ export function operationWriter(described: Described, operations: readonly Opera
   }
 
   function responses(operation: Operation): JsonSchema {
-    const { hasOwnCode, isTagged } = operation;
+    const { format, hasOwnCode, isTagged } = operation;
     const [status, described] = success(operation);
     return {
       [status]: { ...described, ...headers.of(successHeaders(operation)) },
       ...(isTagged && { 304: { $ref: '#/components/responses/NotModified' } }),
-      ...Object.fromEntries(refusals(operation).map((refusal) => [refusal, problemResponse(refusal)])),
+      ...Object.fromEntries(refusals(operation).map((refusal) => [refusal, problemResponse(refusal, format)])),
       ...(hasOwnCode && { default: otherResponse(operation) }),
     };
   }
@@ -172,7 +178,7 @@ export function operationWriter(described: Described, operations: readonly Opera
     const description = 'What the application itself answers in other cases.';
     const limits = headers.of({ maybe: isLimited ? limitHeaders : [] });
     if (method === 'HEAD') return { description, ...limits };
-    const problem = { [problemMediaType]: { schema: anyProblemSchema(schemas.components) } };
+    const problem = problemContent(format, format === 'xml' ? {} : anyProblemSchema(schemas.components));
     return { description, ...limits, content: { ...contentOf('json', {}), ...contentOf(format, {}), ...problem } };
   }
 
@@ -226,17 +232,18 @@ function successHeaders(operation: Operation): HeadersOf {
   const own = ownHeaders(operation);
   const limited = operation.isLimited ? limitHeaders : [];
   const replayed: readonly ResponseHeader[] = operation.takesKey ? ['IdempotencyReplayed'] : [];
+  const uncertain: readonly ResponseHeader[] = operation.location === 'maybe' ? ['Location', ...replayed] : replayed;
   return operation.hasOwnCode
-    ? { always: limited, maybe: [...own, ...replayed] }
-    : { always: [...own, ...limited], maybe: replayed };
+    ? { always: limited, maybe: [...own, ...uncertain] }
+    : { always: [...own, ...limited], maybe: uncertain };
 }
 
 /** The headers of default actions that succeeded. */
-function ownHeaders({ isSupplied, isTagged, method }: Operation): ResponseHeader[] {
+function ownHeaders({ isSupplied, isTagged, location, method }: Operation): ResponseHeader[] {
   if (isTagged) return ['ETag'];
   if (!isSupplied) return [];
   const written: Partial<Record<HttpMethod, ResponseHeader[]>> = {
-    POST: ['ETag', 'Location'],
+    POST: location === 'always' ? ['ETag', 'Location'] : ['ETag'],
     PATCH: ['ETag'],
     PUT: ['ContentLocation', 'ETag'],
   };

@@ -1,7 +1,11 @@
+import type { EntityMetadata } from '@mikro-orm/core';
 import { hasHooks } from '../actions/controller-class.ts';
-import type { ActionDeclaration, HttpMethod } from '../declaration/types.ts';
+import type { ActionDeclaration, ApiDeclaration, HttpMethod } from '../declaration/types.ts';
+import { inGroups, writeGroups } from '../model/groups.ts';
 import { metaOf } from '../model/hierarchy.ts';
+import { keyOf } from '../model/identifier.ts';
 import { versionOf } from '../model/version.ts';
+import { EntityLocation } from '../route/location.ts';
 import { orderRecords } from '../route/order.ts';
 import type { RouteRecord } from '../route/record.ts';
 import { isExport } from '../serialization/formats.ts';
@@ -21,7 +25,7 @@ export function operationsOf(described: Described, records: readonly RouteRecord
   );
 }
 
-function operationOf({ declaration, mapper }: Described, record: RouteRecord, method: HttpMethod, format: string) {
+function operationOf({ declaration, mapper, records }: Described, record: RouteRecord, method: HttpMethod, format: string) {
   const { action, api, roles, single } = record;
   const { controller = null } = api ?? {};
   const meta = api && metaOf(mapper, api.class.value);
@@ -44,8 +48,19 @@ function operationOf({ declaration, mapper }: Described, record: RouteRecord, me
     isTagged: reads && !(isSupplied && action?.kind === 'index' && isExport(format)),
     ifMatch: !api || !single || reads ? null : needsIfMatch ? ('IfMatchRequired' as const) : ('IfMatch' as const),
     takesKey: declaration.server.idempotency !== null && action !== null && !reads,
+    /** Whether what was created has a `Location`: always, or only if its id fits into the path of an entity. */
+    location: api && meta && isSupplied && method === 'POST' ? locationIn(records, record, meta) : null,
     isLimited: (api ?? declaration.server).rateLimit !== null,
   };
+}
+
+function locationIn(records: readonly RouteRecord[], record: RouteRecord, meta: EntityMetadata): 'always' | 'maybe' | null {
+  const location = EntityLocation.of(records, record.api as ApiDeclaration);
+  if (!location) return null;
+  const key = keyOf(meta);
+  // an id of the caller's own may be negative
+  const isCounted = key.autoincrement === true && !inGroups(key, writeGroups);
+  return isCounted && location.isCertainFor(record) ? 'always' : 'maybe';
 }
 
 function isRead(method: HttpMethod): boolean {

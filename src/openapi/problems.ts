@@ -3,12 +3,21 @@ import { STATUS_CODES } from '../response/problem-document.ts';
 import type { Components } from './components.ts';
 import { type JsonSchema, objectSchema } from './json-schema.ts';
 
-export const problemMediaType = 'application/problem+json';
+/** The content of a problem for requests of a format; only JSON has a schema. */
+export function problemContent(format: string, schema: JsonSchema): JsonSchema {
+  return format === 'xml'
+    ? { 'application/problem+xml': { schema: { type: 'string' } } }
+    : { 'application/problem+json': { schema } };
+}
 
 export type ProblemStatus = (typeof catalogue)[ErrorCode]['status'];
 
-export function problemResponse(status: ProblemStatus): JsonSchema {
-  return { $ref: `#/components/responses/${nameOf(status)}` };
+export function problemResponse(status: ProblemStatus, format: string): JsonSchema {
+  return { $ref: `#/components/responses/${responseName(status, format)}` };
+}
+
+function responseName(status: ProblemStatus, format: string): string {
+  return `${nameOf(status)}${format === 'xml' ? 'Xml' : ''}`;
 }
 
 /** The refusals of every status, by name; each with the headers that are described of it. */
@@ -16,13 +25,14 @@ export function problemResponses(
   statuses: Iterable<ProblemStatus>,
   components: Components,
   headersOf: (status: ProblemStatus) => JsonSchema,
+  format: string,
 ): Record<string, JsonSchema> {
   const described = (status: ProblemStatus): JsonSchema => ({
     description: `${[...new Set(codesOf(status).map((code) => catalogue[code].title))].join(', ')}.`,
     ...headersOf(status),
-    content: { [problemMediaType]: { schema: problemSchema(status, components) } },
+    content: problemContent(format, format === 'xml' ? {} : problemSchema(status, components)),
   });
-  return Object.fromEntries([...statuses].sort().map((status) => [nameOf(status), described(status)]));
+  return Object.fromEntries([...statuses].sort().map((status) => [responseName(status, format), described(status)]));
 }
 
 function nameOf(status: ProblemStatus): string {

@@ -3,6 +3,7 @@ import type { ApiDeclaration } from '../declaration/types.ts';
 import { type Field, type FieldPlan, planFields, type ScalarField } from '../model/field-plan.ts';
 import { readGroups } from '../model/groups.ts';
 import { discriminatorProperty } from '../model/hierarchy.ts';
+import type { Normalization } from '../model/normalization.ts';
 import type { SchemaContext } from './components.ts';
 import { type JsonSchema, listIf, objectSchema, orNull, valueSchema, withDescription } from './json-schema.ts';
 
@@ -39,16 +40,31 @@ export function readSchemas({ components, describe, hides, mapper }: SchemaConte
 
   /** The schema of every class in a plan, under a name if one is given. */
   function union(plan: FieldPlan, within: string, name?: string): JsonSchema {
-    const variants = [...plan.variants].map(([meta, fields]) => ({ meta, fields, ref: variant(meta, fields, within) }));
+    const refOf = (meta: EntityMetadata, fields: readonly Field[]) => {
+      const normalized = plan.normalizations?.get(meta);
+      return normalized ? normalizedModel(meta, normalized) : variant(meta, fields, within);
+    };
+    const variants = [...plan.variants].map(([meta, fields]) => ({ meta, fields, ref: refOf(meta, fields) }));
     if (variants.length === 0) return {};
     if (variants.length === 1) return variants[0]?.ref as JsonSchema;
     const refs = variants.map(({ ref }) => ref);
-    const key = discriminatorKey(variants);
+    const key = plan.normalizations ? null : discriminatorKey(variants);
     const mapping = () => Object.fromEntries(variants.map(({ meta, ref }) => [String(meta.discriminatorValue), ref.$ref]));
     const schema: JsonSchema =
       key === null ? { anyOf: refs } : { oneOf: refs, discriminator: { propertyName: key, mapping: mapping() } };
     if (name === undefined) return schema;
     return components.add(variants.some(({ meta }) => meta.className === name) ? `Any${name}` : name, schema);
+  }
+
+  /** What a normalizer of the application makes of a model. */
+  function normalizedModel(meta: EntityMetadata, { by, schema }: Normalization): JsonSchema {
+    const shape = `${meta.className} by ${by}`;
+    const made = known.get(shape);
+    if (made) return made;
+    const reserved = components.reserve([meta.className, `${meta.className}By${by}`]);
+    known.set(shape, reserved.ref);
+    reserved.define(withDescription(schema, describe(meta)));
+    return reserved.ref;
   }
 
   function variant(meta: EntityMetadata, fields: readonly Field[], within: string): JsonSchema {
@@ -69,6 +85,7 @@ export function readSchemas({ components, describe, hides, mapper }: SchemaConte
 
   function fieldOf(meta: EntityMetadata, field: Field, within: string): JsonSchema {
     const { metadata } = field;
+    if (field.normalization) return field.normalization.schema;
     // a serializer of the model can return anything
     if (metadata.serializer) return {};
     if (field.kind === 'scalar') return scalarSchema(meta, field);

@@ -1,6 +1,6 @@
 import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
 import { restrictsQueries } from '../actions/controller-class.ts';
-import { bodyDenormalizerOf, denormalizerOf, denormalizersOf } from '../change/associations.ts';
+import { bodyDenormalizerOf, denormalizerClasses, denormalizerOf } from '../change/associations.ts';
 import type { Mapper } from '../database/mapper.ts';
 import type {
   ActionDeclaration,
@@ -36,7 +36,7 @@ export type Schemas = ReturnType<typeof schemasOf>;
 /** The schemas of models, and the declared schemas of bodies and results of custom handlers. */
 export function schemasOf({ catalog, declaration, directory, mapper }: SchemaSource) {
   const components = new Components();
-  const denormalizers = denormalizersOf(catalog.denormalizers);
+  const denormalizers = denormalizerClasses(catalog.denormalizers);
   const restricted = declaration.apis.filter(restricts).map(({ class: model }) => metaOf(mapper, model.value));
   const sourceComment = sourceComments(directory, catalog);
   const context: SchemaContext = {

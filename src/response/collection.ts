@@ -5,6 +5,8 @@ export interface Counted {
   readonly count: number;
   /** `capped`: there are more than that many. */
   readonly is: 'exact' | 'capped' | 'estimated';
+  /** How many rows there are, if the page begins after all of them and the count is not exact. */
+  readonly end?: number;
 }
 
 /** The response to a listing. */
@@ -37,14 +39,16 @@ export const noEdges: PageEdges = Object.freeze({ first: null, last: null });
 /** Puts a page into the collection model. `url` is the request's own, from which the links are made. */
 export function collectionOf<Item>(
   results: readonly Item[],
-  { count, is }: Counted,
-  { page, itemsPerPage, offset }: PageRequest,
+  counted: Counted,
+  asked: PageRequest,
   url: string,
   baseUrl: string,
   edges: PageEdges = {},
 ): CollectionModel<Item> {
+  const { count, is } = counted;
+  const { page, itemsPerPage, offset } = asked;
   const more = edges.more ?? offset + itemsPerPage < count;
-  const earlier = edges.earlier ?? page > 1;
+  const previous = previousPage(counted, asked, edges);
   return {
     count,
     ...(is !== 'exact' && { count_is: is }),
@@ -52,12 +56,22 @@ export function collectionOf<Item>(
     pagination: {
       more,
       next: more ? baseUrl + withPage(url, page + 1, tokenOf('after', edges.last)) : null,
-      // rows that were added before the first page are before it still
-      previous: earlier ? baseUrl + withPage(url, Math.max(1, page - 1), tokenOf('before', edges.first)) : null,
+      previous: previous === null ? null : baseUrl + withPage(url, previous, tokenOf('before', edges.first)),
       first: offset,
       items_per_page: itemsPerPage,
     },
   };
+}
+
+/** The page that `previous` leads to: from a page after all rows, the last one that has any. */
+function previousPage(counted: Counted, { page, itemsPerPage, offset }: PageRequest, edges: PageEdges): number | null {
+  if (!(edges.earlier ?? page > 1)) return null;
+  // rows that were added before the first page are before it still
+  const before = Math.max(1, page - 1);
+  const end = counted.end ?? (counted.is === 'exact' ? counted.count : null);
+  // a token leads to rows, whatever the number of the page
+  if (end === null || end > offset || typeof edges.first === 'string') return before;
+  return end === 0 ? null : Math.min(before, Math.ceil(end / itemsPerPage));
 }
 
 function tokenOf(name: PageToken['name'], text: string | null | undefined): string | null {

@@ -2,16 +2,44 @@ import { ConnectionException, DeadlockException, DriverException, LockWaitTimeou
 import { databaseErrors } from '../dialect/errors.ts';
 import { Problem, problem } from '../errors.ts';
 import { targetOf } from './request-target.ts';
+import { xmlProblem } from './xml.ts';
 
 // Imported as a module it would give out all that it has, for which Node loads a whole HTTP client of its own.
 export const { STATUS_CODES } = process.getBuiltinModule('node:http');
 
-export const problemType = 'application/problem+json; charset=utf-8';
+/** How problem documents are written. */
+export type ProblemFormat = 'json' | 'xml';
+
+const problemTypes: Readonly<Record<ProblemFormat, string>> = {
+  json: 'application/problem+json; charset=utf-8',
+  xml: 'application/problem+xml; charset=utf-8',
+};
+
+/** Tells the format of the problem of a request by its path, and by the pattern of its route if it has one. */
+export type ProblemFormatOf = (path: string, pattern?: string) => ProblemFormat;
+
+export const alwaysJson: ProblemFormatOf = () => 'json';
+
+/** Requests in XML are refused in XML, if any of the routes has that format; all others in JSON. */
+export function problemFormats(routes: readonly { readonly formats: readonly string[] }[]): ProblemFormatOf {
+  if (!routes.some(({ formats }) => formats.includes('xml'))) return alwaysJson;
+  return (path, pattern = '.{_format}') => (path.endsWith('.xml') && pattern.endsWith('.{_format}') ? 'xml' : 'json');
+}
 
 /** Tells a caller after how many seconds to try again. */
 export const retryLater = Object.freeze({ 'retry-after': '1' });
 
-export function problemDocument(found: Problem, path: string): Record<string, unknown> {
+/** A problem as it is sent. */
+export function writtenProblem(
+  found: Problem,
+  path: string,
+  format: ProblemFormat,
+): { readonly type: string; readonly body: string } {
+  const document = problemDocument(found, path);
+  return { type: problemTypes[format], body: format === 'xml' ? xmlProblem(document) : JSON.stringify(document) };
+}
+
+function problemDocument(found: Problem, path: string): Record<string, unknown> {
   return {
     type: `urn:declarest:problem:${found.code}`,
     title: found.title,

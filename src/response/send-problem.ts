@@ -1,14 +1,21 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Problem } from '../errors.ts';
 import { loggableError } from './loggable-error.ts';
-import { problemDocument, problemType, retryLater } from './problem-document.ts';
+import { type ProblemFormatOf, retryLater, writtenProblem } from './problem-document.ts';
 import { targetOf } from './request-target.ts';
 
 /** Sends a problem; what is the server's own fault is logged with its cause, which nobody is told. */
-export function sendProblem(found: Problem, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+export function sendProblem(
+  found: Problem,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  formatOf: ProblemFormatOf,
+): FastifyReply {
   if (found.status >= 500) request.log.error({ err: loggableError(found.cause ?? found) }, found.message);
-  const document = problemDocument(found, targetOf(request.url).path);
+  const { path } = targetOf(request.url);
+  const { pattern } = (request.routeOptions?.config ?? {}) as { pattern?: string };
+  const { body, type } = writtenProblem(found, path, formatOf(path, pattern));
   // code of the application may refuse so too, and need not think of it
   if (found.status === 503 || found.status === 507) reply.headers(retryLater);
-  return reply.code(found.status).headers(found.headers).type(problemType).send(JSON.stringify(document));
+  return reply.code(found.status).headers(found.headers).type(type).send(body);
 }

@@ -1,6 +1,6 @@
 import type { Findings } from '../declaration/report.ts';
 import type { HttpMethod } from '../declaration/types.ts';
-import { parsePath, placeholdersOf, shapeOf } from './pattern.ts';
+import { type PathPattern, parsePath, placeholdersOf, shapeOf } from './pattern.ts';
 import type { RouteRecord } from './record.ts';
 import { checkRequirement } from './requirement.ts';
 
@@ -21,7 +21,7 @@ export function checkRoutes(
   const checked = new Map<string, string | null>();
   for (const record of records) {
     const { pattern, errors } = parsePath(record.path);
-    checkRequirements(record, placeholdersOf(pattern), report, checked);
+    checkRequirements(record, pattern, report, checked);
     if (!isSound(record)) continue;
     checkName(record, names, report);
     for (const error of errors) report.add(record.source, error);
@@ -63,20 +63,24 @@ function checkPlace(record: RouteRecord, places: Map<string, RouteRecord>, repor
 
 function checkRequirements(
   record: RouteRecord,
-  placeholders: readonly string[],
+  pattern: PathPattern,
   report: RouteReport,
   checked: Map<string, string | null>,
 ): void {
+  const placeholders = placeholdersOf(pattern);
   const declared = record.action?.requirements ?? record.definition?.requirements ?? {};
   const at = (name: string) => (record.action ? [...record.source, 'requirements', name] : record.source);
   for (const [name, source] of Object.entries(declared)) {
     if (record.action && report.touches?.(at(name))) continue;
-    if (placeholders.includes(name)) {
+    if (placeholders.includes(name) || (name === '_format' && pattern.formatted)) {
       const error = checked.has(source) ? (checked.get(source) as string | null) : checkRequirement(source);
       checked.set(source, error);
       if (error !== null) report.add(at(name), `the requirement "${source}" of {${name}} ${error}`);
-    } else if (name === '_format') {
-      report.add(at(name), 'the format takes no requirement; the known formats are set by app_main.formats');
+      else if (record.formats.length === 0)
+        report.add(
+          at(name),
+          `no format matches the requirement "${source}" of {${name}}; formats are declared under app_main.formats`,
+        );
     } else if (name !== 'id') {
       // An id requirement on an action without id does no harm: it is what an empty mapping means.
       const known = placeholders.length === 0 ? 'none' : placeholders.map((placeholder) => `{${placeholder}}`).join(', ');

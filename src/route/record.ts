@@ -1,6 +1,6 @@
 import { rolesFor } from '../access/guard.ts';
 import type { ActionDeclaration, ApiDeclaration, Declaration, HttpMethod, Path } from '../declaration/types.ts';
-import { httpMethods } from '../declaration/vocabulary.ts';
+import { formatsMatching, httpMethods } from '../declaration/vocabulary.ts';
 import { parsePath, placeholdersOf } from './pattern.ts';
 
 /** A route as declared: one name, one path, the methods enabled on it. */
@@ -63,7 +63,7 @@ function recordOf(api: ApiDeclaration, action: ActionDeclaration): RouteRecord {
     action,
     definition: null,
     controller: api.controller?.name ?? 'ApiController',
-    handler: handlerName(action),
+    handler: handlerName(action, api.controller?.value),
     roles: rolesByMethod(action, api.baseRole),
     source: action.path,
   });
@@ -77,17 +77,20 @@ export function isHidden({ action, definition }: Pick<RouteRecord, 'action' | 'd
 /** The record of a route that a route-loading service returned; `controller` is what to call that service. */
 export function recordOfDefinition(
   definition: RouteDefinition,
-  { formats, controller, source }: { formats: readonly string[]; controller: string; source: Path },
+  { formats, controller, prefix = '', source }: { formats: readonly string[]; controller: string; prefix?: string; source: Path },
 ): RouteRecord {
-  const { methods, name, path, roles } = definition;
+  const { methods, name, roles } = definition;
+  // a route at the root of what a service loads is at the prefix itself
+  const path = prefix !== '' && definition.path === '/' ? prefix : prefix + definition.path;
+  const { pattern } = parsePath(path);
   const own = typeof roles === 'string' ? Object.fromEntries(httpMethods.map((method) => [method, roles])) : (roles ?? {});
   return freeze({
     name,
     path,
     methods: [...methods],
     requirements: requirementsOf(path, definition.requirements ?? {}),
-    formats: [...formats],
-    single: placeholdersOf(parsePath(path).pattern).includes('id'),
+    formats: pattern.formatted ? formatsOf(formats, definition.requirements?._format) : formats.slice(0, 1),
+    single: placeholdersOf(pattern).includes('id'),
     api: null,
     action: null,
     definition,
@@ -103,12 +106,23 @@ function rolesByMethod(action: Pick<ActionDeclaration, 'methods' | 'roles'>, bas
   return Object.fromEntries(action.methods.map((method) => [method, rolesFor(action, baseRole, method)]));
 }
 
+type Handled = Pick<ActionDeclaration, 'name' | 'kind' | 'controllerAction' | 'association'>;
+
 /** The name of the controller's method that handles an action. */
-export function handlerName(action: Pick<ActionDeclaration, 'name' | 'kind' | 'controllerAction' | 'association'>): string {
+export function handlerName(action: Handled, controller?: unknown): string {
   if (action.controllerAction !== null) return action.controllerAction;
   if (action.kind === 'index') return 'indexApi';
   if (action.kind === 'entity') return 'entityApi';
-  return action.association ? 'addRemoveApi' : `${action.name}Api`;
+  if (action.association) return 'addRemoveApi';
+  const literal = `${action.name}Api`;
+  const { prototype } = (controller ?? {}) as { prototype?: object };
+  // a method can have a dash in its name, although hardly anybody writes one
+  return prototype && literal in prototype ? literal : methodName(action.name);
+}
+
+/** The method that a name of an action stands for, as code can write it: `do-it` is handled by `doItApi`. */
+function methodName(action: string): string {
+  return `${action.replace(/-+(\w?)/g, (_, letter: string) => letter.toUpperCase())}Api`;
 }
 
 /** The path of an action, as SPEC 4.1 writes it. */
@@ -120,12 +134,23 @@ function pathOf({ basePath }: ApiDeclaration, { kind, name, segment, single }: A
 
 function requirementsOf(path: string, declared: Readonly<Record<string, string>>): Record<string, string> {
   const requirements: Record<string, string> = {};
-  for (const name of placeholdersOf(parsePath(path).pattern)) {
+  const { pattern } = parsePath(path);
+  for (const name of [...placeholdersOf(pattern), ...(pattern.formatted ? ['_format'] : [])]) {
     const requirement = Object.hasOwn(declared, name) ? declared[name] : undefined;
     if (requirement !== undefined) requirements[name] = requirement;
     else if (name === 'id') requirements[name] = defaultIdRequirement;
   }
   return requirements;
+}
+
+/** What a requirement leaves of the formats; one that cannot be read is reported with the route. */
+function formatsOf(formats: readonly string[], requirement: string | undefined): string[] {
+  if (requirement === undefined) return [...formats];
+  try {
+    return [...formatsMatching(formats, requirement)];
+  } catch {
+    return [...formats];
+  }
 }
 
 function freeze(record: RouteRecord): RouteRecord {

@@ -1,5 +1,6 @@
 import type { FieldChoice } from '../model/field-choice.ts';
 import type { Field, FieldPlan } from '../model/field-plan.ts';
+import { madeNames } from '../model/normalization.ts';
 
 /** Where in an object the value of a column is: `['center', 'name']` is the column `center.name`. */
 export type CsvColumn = readonly string[];
@@ -20,8 +21,13 @@ function isChosen([name, ...rest]: CsvColumn, choice: FieldChoice | null): boole
   return inner !== undefined && isChosen(rest, inner);
 }
 
-function* pathsOf({ variants }: FieldPlan): Generator<CsvColumn> {
-  for (const fields of variants.values()) {
+function* pathsOf({ normalizations, variants }: FieldPlan): Generator<CsvColumn> {
+  for (const [meta, fields] of variants) {
+    const normalized = normalizations?.get(meta);
+    if (normalized) {
+      yield* (madeNames(normalized) ?? [bareColumn]).map((name) => [name]);
+      continue;
+    }
     for (const field of fields) {
       if (isParted(field)) for (const path of pathsOf(field.plan)) yield [field.name, ...path];
       else yield [field.name];
@@ -31,7 +37,8 @@ function* pathsOf({ variants }: FieldPlan): Generator<CsvColumn> {
 
 /** What the model's own code makes of a field can have any form, and so has one cell. */
 function isParted(field: Field): field is Extract<Field, { plan: FieldPlan }> {
-  if (field.metadata.serializer) return false;
+  if (field.metadata.serializer || field.normalization) return false;
+  if (field.kind === 'to-one' && field.plan.normalizations) return false;
   return field.kind === 'to-one' || (field.kind === 'embedded' && !field.array);
 }
 

@@ -1,5 +1,6 @@
 import type { ApiRequest } from '../access/user.ts';
 import type { RequestEntityManager } from '../database/mapper.ts';
+import type { Creatable } from '../declaration/names/create.ts';
 import type { ModelClass } from '../model/hierarchy.ts';
 
 /** What a denormalizer has at hand. */
@@ -46,6 +47,6 @@ export class TypeDenormalizer extends Denormalizer {
   }
 }
 
-export function isDenormalizerClass(value: unknown): value is (new () => Denormalizer) & typeof Denormalizer {
+export function isDenormalizerClass(value: unknown): value is Creatable<Denormalizer> & typeof Denormalizer {
   return typeof value === 'function' && value.prototype instanceof Denormalizer;
 }

@@ -1,7 +1,7 @@
 import type { Format } from '../declaration/types.ts';
 import { chosenOf, type FieldChoice } from '../model/field-choice.ts';
+import { xmlDocument } from '../response/xml.ts';
 import { type CsvColumn, columnsOfValues, csvHeader, csvRowWriter } from './csv.ts';
-import { xmlDocument } from './xml.ts';
 
 interface FormatTraits {
   /** What a response says it is. */

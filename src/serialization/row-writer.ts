@@ -29,7 +29,11 @@ type InstanceMaker = (row: unknown[], many: readonly RowsByKey[], context: never
 /** Makes what stands in JSON for a field that code of the model makes. */
 export type ReadComputed = (entity: object, seen: readonly SeenKeys[] | undefined) => unknown;
 
-export type RowField = { readonly name: string } & (
+export type RowField = {
+  readonly name: string;
+  /** Makes the text that goes out in place of the field's. */
+  readonly normalize?: (json: string) => string;
+} & (
   | {
       readonly kind: 'value';
       readonly column: number;
@@ -175,6 +179,11 @@ class JsonSource extends RowSource {
   }
 
   #field(field: RowField): string {
+    const text = this.#ownField(field);
+    return field.normalize ? `${this.constant(field.normalize)}(${text})` : text;
+  }
+
+  #ownField(field: RowField): string {
     switch (field.kind) {
       case 'value':
         return `(r[${field.column}] === null ? 'null' : ${this.value(field)})`;

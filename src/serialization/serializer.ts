@@ -12,7 +12,9 @@ import {
 } from '../model/field-plan.ts';
 import { metaOfEntity } from '../model/hierarchy.ts';
 import { keyOf } from '../model/identifier.ts';
+import { type Normalization, normalizationOf } from '../model/normalization.ts';
 import { toJson } from './kind-conversions.ts';
+import { Normalized } from './normalizer.ts';
 import { dateTimeToJson, integerToJson } from './to-json.ts';
 
 /** Turns entities, lists and plain values into what JSON can hold, showing of each entity the fields in the active groups only. */
@@ -45,7 +47,7 @@ const unlimited: VisibleRows = Object.freeze({
 });
 
 type Write = (target: Record<string, unknown>, entity: Record<string, unknown>, sight: VisibleRows) => void;
-type WriteEntity = (entity: object, sight: VisibleRows) => Record<string, unknown> | null;
+type WriteEntity = (entity: object, sight: VisibleRows) => object | null;
 type WriteValue = (value: unknown, sight: VisibleRows) => unknown;
 
 /** Makes the serializer of a set of groups. Everything it knows of a class is compiled when the class is first met. */
@@ -104,7 +106,11 @@ export function createSerializer(mapper: Mapper, groups: readonly string[]): Ser
       if (value instanceof Set) return serializeItems(value, sight);
       if (value instanceof Map) return serialize(Object.fromEntries(value), sight);
       const embeddable = mapper.getMetadata().find(value.constructor as never);
-      if (embeddable?.embeddable) return compileEmbedded(planOf(embeddable), embedded)(value, sight);
+      if (embeddable?.embeddable) {
+        const written = compileEmbedded(planOf(embeddable), embedded)(value, sight);
+        const normalization = normalizationOf(mapper, embeddable);
+        return normalization ? new Normalized(normalization, written) : written;
+      }
       const own = (value as { toJSON?: () => unknown }).toJSON;
       if (typeof own === 'function') return serialize(own.call(value), sight);
       const result: Record<string, unknown> = {};
@@ -119,7 +125,7 @@ export function createSerializer(mapper: Mapper, groups: readonly string[]): Ser
   }
 
   function planOf(embeddable: EntityMetadata): FieldPlan {
-    const fields = planProperties(ownProperties(embeddable), { mapper, groups, ancestors: [embeddable] });
+    const fields = planProperties(embeddable, ownProperties(embeddable), { mapper, groups, ancestors: [embeddable] });
     return { variants: new Map([[embeddable, fields]]) };
   }
 
@@ -144,11 +150,12 @@ export function isEntity(value: unknown): boolean {
 }
 
 function compilePlan(plan: FieldPlan, serialize: WriteValue): WriteEntity {
-  const variants = new Map<unknown, { needsRow: boolean; writes: Write[] }>();
+  const variants = new Map<unknown, { needsRow: boolean; writes: Write[]; normalization: Normalization | null }>();
   for (const [meta, fields] of plan.variants) {
     variants.set(meta.class, {
       needsRow: fields.some((field) => !field.metadata.primary),
       writes: fields.map((field) => compileField(field, serialize)),
+      normalization: plan.normalizations?.get(meta) ?? null,
     });
   }
   // a reference to an abstract class shows its key, whatever the row will turn out to be
@@ -160,7 +167,7 @@ function compilePlan(plan: FieldPlan, serialize: WriteValue): WriteEntity {
     if (!variant || (variant.needsRow && !wrapped.isInitialized())) return null;
     const target: Record<string, unknown> = {};
     for (const write of variant.writes) write(target, entity as Record<string, unknown>, sight);
-    return target;
+    return variant.normalization ? new Normalized(variant.normalization, target) : target;
   };
 }
 
@@ -173,6 +180,16 @@ function compileAssociated(plan: FieldPlan, serialize: WriteValue): WriteEntity 
 }
 
 function compileField(field: Field, serialize: WriteValue): Write {
+  const { name, normalization } = field;
+  const write = compileOwnField(field, serialize);
+  if (!normalization) return write;
+  return (target, entity, sight) => {
+    write(target, entity, sight);
+    target[name] = new Normalized(normalization, target[name]);
+  };
+}
+
+function compileOwnField(field: Field, serialize: WriteValue): Write {
   const { name, property, metadata } = field;
   const own = metadata.serializer;
   if (own) {

@@ -11,6 +11,9 @@ export class RequestState {
   readonly request: ApiRequest;
   readonly #mapper: Mapper;
   #em: RequestEntityManager | null = null;
+  /** The action that runs; null if a default action only reads. */
+  runningAction: string | null = null;
+
   /** The entity that was fetched and checked before a handler ran. */
   admitted: { readonly action: string; readonly id: string; readonly entity: object } | null = null;
 

@@ -2,7 +2,7 @@ import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'n
 import type { ServerDeclaration } from '../declaration/types.ts';
 import { type Problem, problem } from '../errors.ts';
 import { hasOwnPace } from '../response/export-stream.ts';
-import { retryLater } from '../response/problem-document.ts';
+import { type ProblemFormatOf, retryLater } from '../response/problem-document.ts';
 import { createLoadMonitor, type LoadMonitor } from './load-monitor.ts';
 import { answerProblem } from './raw-answer.ts';
 import type { RequestIds } from './request-id.ts';
@@ -48,6 +48,8 @@ export interface GateOptions {
   readonly onShed: (count: number, inFlight: number) => void;
   /** Null if responses have no request id. */
   readonly ids: RequestIds | null;
+  /** Default: problems are JSON. */
+  readonly formatOf?: ProblemFormatOf | undefined;
   readonly watch?: TrafficWatch | undefined;
 }
 
@@ -149,7 +151,7 @@ export class Gate {
   }
 
   #refuse(found: Problem, request: IncomingMessage, response: ServerResponse, reason: ShedReason | null): void {
-    answerProblem(found, request, response, this.#options.ids);
+    answerProblem(found, request, response, this.#options.ids, this.#options.formatOf);
     this.#options.watch?.refused?.(request, found, reason);
   }
 
@@ -218,7 +220,7 @@ export class Gate {
       if (age < limit) break;
       if (!response.headersSent) {
         const late = problem('handler_timeout', { limit }, { headers: retryLater });
-        answerProblem(late, response.req, response, this.#options.ids);
+        answerProblem(late, response.req, response, this.#options.ids, this.#options.formatOf);
         this.#options.watch?.givenUp?.(late);
       } else if (age >= 2 * limit && !hasOwnPace(response)) response.destroy();
     }

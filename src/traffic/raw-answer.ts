@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Problem } from '../errors.ts';
-import { problemDocument, problemType } from '../response/problem-document.ts';
+import { alwaysJson, type ProblemFormatOf, writtenProblem } from '../response/problem-document.ts';
 import { targetOf } from '../response/request-target.ts';
 import type { RequestIds } from './request-id.ts';
 
@@ -8,12 +8,19 @@ import type { RequestIds } from './request-id.ts';
 const readOn = 65_536;
 
 /** Sends a problem document without Fastify, for rejected requests and those that timed out. */
-export function answerProblem(found: Problem, request: IncomingMessage, response: ServerResponse, ids: RequestIds | null): void {
-  const body = JSON.stringify(problemDocument(found, targetOf(request.url ?? '/').path));
+export function answerProblem(
+  found: Problem,
+  request: IncomingMessage,
+  response: ServerResponse,
+  ids: RequestIds | null,
+  formatOf: ProblemFormatOf = alwaysJson,
+): void {
+  const { path } = targetOf(request.url ?? '/');
+  const { body, type } = writtenProblem(found, path, formatOf(path));
   if (sendsMuch(request)) response.setHeader('Connection', 'close');
   if (ids) response.setHeader(ids.header, ids.of(request));
   for (const [name, value] of Object.entries(found.headers)) response.setHeader(name, value);
-  response.writeHead(found.status, { 'Content-Type': problemType, 'Content-Length': Buffer.byteLength(body) });
+  response.writeHead(found.status, { 'Content-Type': type, 'Content-Length': Buffer.byteLength(body) });
   response.end(request.method === 'HEAD' ? undefined : body);
 }
 

@@ -77,6 +77,11 @@ const expected = {
     create: 'Item',
     ...each(['PATCH', 'PUT', 'add', 'remove'], found),
   },
+  onBeforeValidation: {
+    create: '_index Item',
+    ...each(['PATCH', 'PUT'], `_entity ${found}`),
+    ...each(['add', 'remove'], `tags ${found}`),
+  },
   onAfterValidation: {
     create: '_index Item',
     ...each(['PATCH', 'PUT'], `_entity ${found}`),

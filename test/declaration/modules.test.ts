@@ -12,6 +12,7 @@ const kinds: CatalogKinds = {
   models: (value) => isClass(value) || (typeof value === 'object' && value !== null && 'class' in value),
   voters: (value) => isClass(value) && 'roles' in (value as object),
   denormalizers: isClass,
+  normalizers: isClass,
   authenticators: isClass,
 };
 
@@ -93,7 +94,7 @@ test('modules that Node itself refuses are told with their line', () => {
   const script = `
     import { loadCatalog } from ${JSON.stringify(join(import.meta.dirname, '../../src/declaration/modules.ts'))};
     const all = () => true;
-    const { faults } = await loadCatalog(${JSON.stringify(dir)}, { models: all, voters: all, denormalizers: all, authenticators: all });
+    const { faults } = await loadCatalog(${JSON.stringify(dir)}, { models: all, voters: all, denormalizers: all, normalizers: all, authenticators: all });
     console.log(JSON.stringify(faults.map(({ path, place, message }) => [path[0], place && place.line, message])));`;
   const told = execFileSync(process.execPath, ['--input-type=module', '--eval', script], { encoding: 'utf8' });
   expect(JSON.parse(told)).toEqual([

@@ -53,6 +53,7 @@ describe('an API', () => {
           controllerAction: null,
           segment: null,
           repeatable: null,
+          validationGroups: [],
           requirements: {},
           association: null,
           parameters: [],
@@ -73,6 +74,7 @@ describe('an API', () => {
           controllerAction: null,
           segment: null,
           repeatable: null,
+          validationGroups: [],
           requirements: {},
           association: null,
           parameters: [],
@@ -416,12 +418,12 @@ describe('an action', () => {
     [
       '_index',
       { requirements: { id: 'a' } },
-      '.requirements.id: the path of this action has no placeholder "id"; its path has no placeholders',
+      '.requirements.id: the path of this action has no placeholder "id"; allowed: _format',
     ],
     [
       '_entity',
       { requirements: { ids: 'a' } },
-      '.requirements.ids: the path of this action has no placeholder "ids"; did you mean "id"? allowed: id',
+      '.requirements.ids: the path of this action has no placeholder "ids"; did you mean "id"? allowed: id, _format',
     ],
     [
       '_entity',

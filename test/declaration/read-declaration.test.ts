@@ -11,7 +11,9 @@ describe('nothing declared', () => {
     expect(lines).toEqual([]);
     expect(declaration).toEqual({
       apis: [],
-      routes: [{ name: 'app_cruds', service: 'app_main_crud_route_loader', method: 'load', path: ['routes', 'app_cruds'] }],
+      routes: [
+        { name: 'app_cruds', service: 'app_main_crud_route_loader', method: 'load', prefix: '', path: ['routes', 'app_cruds'] },
+      ],
       database: {
         url: 'sqlite:var/app.db',
         schema: 'update',
@@ -301,8 +303,8 @@ describe('routes', () => {
     );
     expect(lines).toEqual([]);
     expect(declaration.routes).toEqual([
-      { name: 'app_cruds', service: 'app_main_crud_route_loader', method: 'load', path: ['routes', 'app_cruds'] },
-      { name: 'mine', service: 'reports', method: 'load', path: ['routes', 'mine'] },
+      { name: 'app_cruds', service: 'app_main_crud_route_loader', method: 'load', prefix: '', path: ['routes', 'app_cruds'] },
+      { name: 'mine', service: 'reports', method: 'load', prefix: '', path: ['routes', 'mine'] },
     ]);
   });
 

@@ -21,6 +21,7 @@ export function checkYaml(value: unknown): string[] {
     controllers: known('PersonController', 'CourseController'),
     voters: [],
     denormalizers: [],
+    normalizers: [],
     authenticators: known('SessionAuthenticator'),
     services: [],
   };

@@ -281,7 +281,14 @@ function controllerOf(name: string, { hooks, restricts }: Variant, model: Any, c
     };
   }
   if (hooks) {
-    for (const hook of ['onPostFetchEntity', 'onPostCheckAccess', 'onAfterValidation', 'onAfterFlush', 'onBeforeSerialize']) {
+    for (const hook of [
+      'onPostFetchEntity',
+      'onPostCheckAccess',
+      'onBeforeValidation',
+      'onAfterValidation',
+      'onAfterFlush',
+      'onBeforeSerialize',
+    ]) {
       prototype[hook] = async () => calls.count(hook);
     }
     prototype.validate = function (entity: object) {

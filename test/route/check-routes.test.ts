@@ -138,7 +138,8 @@ describe('requirements', () => {
     expect(errorsOf(records([api('a', [action('_index', { requirements: { id: '\\d+' } })])]))).toEqual([]);
   });
 
-  test('of the format are refused', () => {
-    expect(withRequirements({ _format: 'json' })[0]?.[1]).toContain('app_main.formats');
+  test('of the format are held to the same rules', () => {
+    expect(withRequirements({ _format: 'json' })).toEqual([]);
+    expect(withRequirements({ _format: '(j+)+' })[0]?.[1]).toContain('catastrophically');
   });
 });

@@ -17,6 +17,7 @@ export function action(name: string, given: Partial<ActionDeclaration> = {}): Ac
     controllerAction: null,
     segment: null,
     requirements: {},
+    validationGroups: [],
     repeatable: null,
     association: null,
     parameters: [],

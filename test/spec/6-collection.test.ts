@@ -189,8 +189,12 @@ describe.each(databases)('a listing on %s', (kind) => {
         const { count, results, pagination } = await list(`${path}?page=7`);
         expect(results).toEqual([]);
         expect(count).toBe((await list(path)).count);
-        expect(pagination).toEqual({ more: false, next: null, previous: `${path}?page=6`, first: 300, items_per_page: 50 });
+        const last = Math.ceil(count / 50);
+        expect(pagination).toEqual({ more: false, next: null, previous: `${path}?page=${last}`, first: 300, items_per_page: 50 });
+        expect((await list(pagination.previous)).results).not.toEqual([]);
       }
+      expect((await list('/api/views/nothing/books.json?page=7')).pagination.previous).toBeNull();
+      expect((await list('/api/books.json?page=3')).pagination.previous).toBe('/api/books.json?page=2');
       expect((await list('/api/books.json?items_per_page=1&page=1000000000000')).results).toEqual([]);
     });
 

@@ -98,6 +98,28 @@ describe.each(databases)('counts on %s', (database) => {
     expect((await page('/plain.json')).count).toBe(small + bulk);
   });
 
+  test.each([
+    ['/exact/all.json', small],
+    ['/cut/all.json', small],
+    ['/cut/limited.json', 9],
+    ['/cut/1.json', 5],
+    ['/over/all.json', small],
+    ['/estimated/all.json', small],
+    ['/cut/all/search.json', small],
+    ['/plain-cut.json', small + bulk],
+    ['/plain-estimated.json', small + bulk],
+  ])('let a page past the end lead to the last one that has rows: %s', async (path, rows) => {
+    for (const size of [1, 3, 6]) {
+      const last = Math.ceil(rows / size);
+      for (const asked of [last + 1, last + 2, last + 90]) {
+        const { pagination, results } = await page(`${path}?items_per_page=${size}&page=${asked}`);
+        expect([results, pagination.more]).toEqual([[], false]);
+        expect(pagination.previous).toBe(`${path}?items_per_page=${size}&page=${last}`);
+      }
+      expect((await page(`${path}?items_per_page=${size}&page=${last}`)).results).not.toEqual([]);
+    }
+  });
+
   test('are as the whole application wants them, where the API says nothing', async () => {
     expect(await page('/inherited/all.json')).toMatchObject({ count: 8, count_is: 'capped' });
   });

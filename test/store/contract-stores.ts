@@ -182,8 +182,8 @@ export class Stores {
     const framework = new Framework(mapper, declaration, { visibility, executor, denormalizers: new Map(), prefix: '' });
     const runtimes = new Map<string, ApiRuntime>();
     for (const api of declaration.apis) {
-      const own = records.filter((record) => record.api === api);
-      const { runtime } = compileApi(api, own, framework, (roles) => compileGuard(roles, voters), compilers);
+      const guardFor = (roles: readonly string[]) => compileGuard(roles, voters);
+      const { runtime } = compileApi(api, records, framework, guardFor, compilers, application.create);
       visibility.add(runtime.rule());
       runtimes.set(api.name, runtime);
     }

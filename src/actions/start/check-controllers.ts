@@ -8,6 +8,7 @@ import { ownProperties } from '../../model/field-plan.ts';
 import { concreteClasses, entitiesOf } from '../../model/hierarchy.ts';
 import { handlerName } from '../../route/record.ts';
 import { type Denormalizer, isDenormalizerClass } from '../../serialization/denormalizer.ts';
+import { isNormalizerClass } from '../../serialization/normalizer.ts';
 import { ApiController } from '../api-controller.ts';
 import { type ControllerClass, isControllerClass, isDefaultHandler, isOverridden } from '../controller-class.ts';
 
@@ -27,6 +28,7 @@ export function checkControllers(apis: readonly ApiDeclaration[], mapper: Mapper
     }
     checkOverrides(api, findings);
     const meta = metaOf(mapper, api);
+    checkHandlerNames(api, findings);
     for (const action of api.actions) {
       const inAssociation = findings.touches([...action.path, 'association']);
       if (!inAssociation) checkHandler(api, action, findings);
@@ -39,7 +41,7 @@ export function checkControllers(apis: readonly ApiDeclaration[], mapper: Mapper
 function checkOverrides(api: ApiDeclaration, findings: Findings): void {
   const type = api.controller?.value as (ControllerClass & { readonly name: string }) | undefined;
   if (!type || !isOverridden(type, 'deserialize')) return;
-  const writing = api.actions.filter((action) => isDefaultHandler(type, handlerName(action))).flatMap(writesOf);
+  const writing = api.actions.filter((action) => isDefaultHandler(type, handlerName(action, type))).flatMap(writesOf);
   if (writing.length === 0) return;
   findings.add(
     [...api.path, 'controller'],
@@ -55,8 +57,24 @@ function writesOf({ methods, name }: ActionDeclaration): string[] {
     .map((method) => `"${name}" ${method}`);
 }
 
+/** Reports actions that one method would handle because their names differ in dashes only. */
+function checkHandlerNames({ actions, controller }: ApiDeclaration, findings: Findings): void {
+  const takenBy = new Map<string, string>();
+  for (const action of actions) {
+    if (action.kind !== 'custom' || action.controllerAction !== null || action.association) continue;
+    const name = handlerName(action, controller?.value);
+    const other = takenBy.get(name);
+    if (other !== undefined)
+      findings.add(
+        action.path,
+        `the actions "${other}" and "${action.name}" are both handled by ${name}; rename one of them, or set its "controller_action"`,
+      );
+    takenBy.set(name, action.name);
+  }
+}
+
 function checkHandler(api: ApiDeclaration, action: ActionDeclaration, findings: Findings): void {
-  const name = handlerName(action);
+  const name = handlerName(action, api.controller?.value);
   const type = (api.controller?.value ?? ApiController) as { readonly name: string; readonly prototype: Record<string, unknown> };
   const known = methodsOf(type.prototype);
   if (known.includes(name) || (defaultHandlers.includes(name) && isDefaultFor(name, action))) return;
@@ -162,6 +180,38 @@ export function checkDenormalizers(catalog: Catalog, apis: readonly ApiDeclarati
         );
       }
     }
+  }
+}
+
+/** Reports normalizers for properties and models that do not exist, and what two of them claim. */
+export function checkNormalizers({ normalizers }: Catalog, mapper: Mapper, findings: Findings): void {
+  const claimed = new Map<string, string>();
+  const metas = [...mapper.getMetadata().getAll().values()];
+  const serves = (served: string, isModel: boolean) => {
+    const [model, property, ...rest] = served.split('.');
+    const meta = metas.find(({ className }) => className === model);
+    if (isModel) return meta !== undefined && property === undefined;
+    return rest.length === 0 && meta !== undefined && property !== undefined && Object.hasOwn(meta.properties, property);
+  };
+  for (const { name, qualifiedName, value } of normalizers) {
+    if (!isNormalizerClass(value)) continue;
+    const { models, properties } = value;
+    const at: Path = [qualifiedName];
+    if (properties.length + models.length === 0)
+      findings.add(at, `${name} must say what it serves: static properties = ['Course.price'], or static models = ['Money']`);
+    for (const served of [...properties, ...models]) {
+      const other = claimed.get(served);
+      if (other) findings.add(at, `${name} and ${other} both serve ${served}; only one can`);
+      claimed.set(served, name);
+    }
+    for (const served of properties)
+      if (!serves(served, false))
+        findings.add(
+          at,
+          `${name} serves "${served}", which is no property of a model; write Model.property, such as Course.price`,
+        );
+    for (const served of models)
+      if (!serves(served, true)) findings.add(at, `${name} serves "${served}", which is no model of the application`);
   }
 }
 

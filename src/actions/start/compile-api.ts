@@ -5,6 +5,7 @@ import type { ApiRequest } from '../../access/user.ts';
 import type { Cursors } from '../../database/cursor.ts';
 import type { Executor } from '../../database/executor.ts';
 import type { Writer } from '../../database/writer.ts';
+import type { Creatable, Create } from '../../declaration/names/create.ts';
 import type { ActionDeclaration, ApiDeclaration, HttpMethod, SortKey } from '../../declaration/types.ts';
 import { metaOf } from '../../model/hierarchy.ts';
 import { identifierParser } from '../../model/identifier.ts';
@@ -12,6 +13,7 @@ import { withLoadedData } from '../../model/unloaded.ts';
 import { type ListQueryModel, ListQueryReader } from '../../query/list/list-query.ts';
 import type { RootFilter } from '../../query/rows/root-filter.ts';
 import { SeekPlan } from '../../query/rows/seek-plan.ts';
+import { EntityLocation } from '../../route/location.ts';
 import type { RouteRecord } from '../../route/record.ts';
 import { EntityStore } from '../../store/entity-store.ts';
 import { LinkStore } from '../../store/link-store.ts';
@@ -44,14 +46,16 @@ export interface Compilers {
 /** Everything that the actions of an API need, and the controller that they are methods of. */
 export function compileApi(
   api: ApiDeclaration,
-  records: readonly RouteRecord[],
+  all: readonly RouteRecord[],
   framework: Framework,
   guardFor: GuardFor,
   { asked, executor, observer }: Compilers,
+  create: Create,
 ) {
   const { mapper } = framework;
   const meta = metaOf(mapper, api.class.value);
-  const type = (api.controller?.value ?? ApiController) as new () => ApiController;
+  const records = all.filter((record) => record.api === api);
+  const type = (api.controller?.value ?? ApiController) as Creatable<ApiController>;
   const guards = new Map(
     records.flatMap(({ action, methods, roles }) =>
       methods.map((method) => [`${action?.name} ${method}`, guardFor(roles[method] ?? [])] as const),
@@ -77,6 +81,7 @@ export function compileApi(
     overrides,
     restricts: restrictsQueries(type),
     checks,
+    location: EntityLocation.of(all, api),
     entities,
     entityWrites: new WriteStore(mapper, meta, entities, null),
     entityLinks: new LinkStore(mapper, entities, framework.associations, null),
@@ -95,7 +100,7 @@ export function compileApi(
       return guard;
     },
   };
-  const controller: ApiController = constructController(type, runtime);
+  const controller: ApiController = constructController(type, runtime, create);
   hooks = observer?.hooks(api, controller) ?? guardedHooks(controller, overrides);
   const rule = visibilityRuleOf(runtime, guardFor);
   // tokens in links would tell of rows what code of the application may hide of them

@@ -6,13 +6,16 @@ import type { ApiRequest } from '../../access/user.ts';
 import type { VoterRegistry } from '../../access/voter-registry.ts';
 import type { Denormalizers } from '../../change/associations.ts';
 import type { Mapper } from '../../database/mapper.ts';
+import type { Create } from '../../declaration/names/create.ts';
 import type { ActionDeclaration, ApiDeclaration, Declaration, Format, HttpMethod } from '../../declaration/types.ts';
 import { problem } from '../../errors.ts';
-import { targetsOf } from '../../model/field-plan.ts';
+import { isNormalized, targetsOf } from '../../model/field-plan.ts';
 import { CompiledRead } from '../../query/rows/compiled-read.ts';
 import { Visibility } from '../../query/visibility/visibility.ts';
 import type { HandlerFor, RouteHandler } from '../../route/mount.ts';
 import type { RouteRecord } from '../../route/record.ts';
+import type { PathRules } from '../../route/request-path.ts';
+import { hasColumns } from '../../serialization/formats.ts';
 import { ParameterReader } from '../../serialization/parameter-reader.ts';
 import { inHandlerTransaction } from '../../store/handler-transaction.ts';
 import type { LinkStore } from '../../store/link-store.ts';
@@ -50,9 +53,13 @@ interface Compiled {
   readonly records: readonly RouteRecord[];
   readonly mapper: Mapper;
   readonly voters: VoterRegistry;
+  /** Makes the controllers. */
+  readonly create: Create;
   readonly denormalizers: Denormalizers;
   /** Where the application is mounted. */
   readonly prefix: string;
+  /** How the host reads paths. */
+  readonly pathRules?: PathRules;
   /** What is sent in `WWW-Authenticate`. */
   readonly challenge: string;
   /** Whether what needs no entity is read and written without one. */
@@ -61,7 +68,7 @@ interface Compiled {
 
 /** Makes the handler of each route and method, with everything resolved that can be known before a request comes. */
 export function compileHandlers(
-  { challenge, compiledReads, declaration, denormalizers, mapper, prefix, records, voters }: Compiled,
+  { challenge, compiledReads, create, declaration, denormalizers, mapper, pathRules = {}, prefix, records, voters }: Compiled,
   compilers: Compilers,
 ): HandlerFor {
   const { access, executor, observer } = compilers;
@@ -77,12 +84,12 @@ export function compileHandlers(
     visibility,
     denormalizers,
     prefix,
+    pathRules,
     executor: compiledReads ? executor : null,
   });
   const controllers = new Map<ApiDeclaration, { controller: ApiController; runtime: ApiRuntime }>();
-  const recordsByApi = Map.groupBy(records, ({ api }) => api);
   for (const api of declaration.apis) {
-    const made = compileApi(api, recordsByApi.get(api) ?? [], framework, guardFor, compilers);
+    const made = compileApi(api, records, framework, guardFor, compilers, create);
     controllers.set(api, made);
     visibility.add(made.runtime.rule());
   }
@@ -324,7 +331,10 @@ function readingHandler(record: RouteRecord, method: HttpMethod, format: Format,
   const planned = reading.compiledReads ? planRead(isIndex, method, reading) : 'compiled reads are switched off';
   if (reading.compiledReads) observer?.planned(record, typeof planned === 'string' ? planned : null);
   reading.onPlanned?.(record, method, typeof planned === 'string' ? planned : null);
-  const rows = typeof planned === 'string' ? null : planned;
+  // a cell of CSV is written from columns, and a normalizer takes JSON
+  const isRewritten =
+    isExport(format) && hasColumns(format) && isNormalized(runtime.framework.serializer().planFor(runtime.meta));
+  const rows = typeof planned === 'string' || isRewritten ? null : planned;
   if (!isIndex) return fetchAction(runtime, rows ?? runtime.entities, method, format);
   return isExport(format)
     ? exportAction(runtime, rows, method, format)

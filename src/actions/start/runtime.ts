@@ -21,6 +21,8 @@ import { SubjectReads } from '../../query/visibility/subject-reads.ts';
 import { RequestVisibility, type Visibility, type VisibilityRule } from '../../query/visibility/visibility.ts';
 import { EntityTags } from '../../response/entity-tag.ts';
 import { type PageRequest, type PageToken, refusedToken } from '../../response/page-request.ts';
+import type { EntityLocation } from '../../route/location.ts';
+import type { PathRules } from '../../route/request-path.ts';
 import { type CsvColumn, csvColumns } from '../../serialization/csv.ts';
 import { createSerializer, type Serializer } from '../../serialization/serializer.ts';
 import type { EntityStore } from '../../store/entity-store.ts';
@@ -38,6 +40,8 @@ export class Framework {
   readonly declaration: Declaration;
   /** Where the application is mounted. */
   readonly prefix: string;
+  /** How the host reads paths. */
+  readonly pathRules: PathRules;
   /** Decides which rows a caller can see, whatever leads to them. */
   readonly visibility: Visibility<ApiRequest>;
   readonly #executor: Executor | null;
@@ -59,9 +63,16 @@ export class Framework {
     {
       denormalizers,
       executor,
+      pathRules = {},
       prefix,
       visibility,
-    }: { visibility: Visibility<ApiRequest>; executor: Executor | null; denormalizers: Denormalizers; prefix: string },
+    }: {
+      visibility: Visibility<ApiRequest>;
+      executor: Executor | null;
+      denormalizers: Denormalizers;
+      prefix: string;
+      pathRules?: PathRules;
+    },
   ) {
     this.visibility = visibility;
     this.#executor = executor;
@@ -69,6 +80,7 @@ export class Framework {
     this.mapper = mapper;
     this.declaration = declaration;
     this.prefix = prefix;
+    this.pathRules = pathRules;
     const references = new ReferenceResolver<ApiRequest>(mapper, (request) => this.visibilityOf(request));
     this.associations = new AssociationReader(mapper, references, denormalizers);
     this.validator = new Validator(mapper);
@@ -137,6 +149,8 @@ export interface ApiRuntime {
   readonly restricts: boolean;
   /** Whether the controller decides about access itself. */
   readonly checks: boolean;
+  /** Where its entities can be fetched; null: nowhere. */
+  readonly location: EntityLocation | null;
   /** Reads and writes the model's rows as entities. */
   readonly entities: EntityStore;
   /** The same as what actions write through. */

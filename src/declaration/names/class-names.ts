@@ -1,4 +1,4 @@
-import { didYouMean, listed } from '../suggest.ts';
+import { didYouMean, listed, nearest } from '../suggest.ts';
 import type { Catalog, Exported } from '../vocabulary.ts';
 
 type ClassKind = 'models' | 'controllers' | 'authenticators';
@@ -48,9 +48,21 @@ export function resolveClass(
     fail(`the ${what} "${given}" is ambiguous; write one of: ${listed(matching.map(({ qualifiedName }) => qualifiedName))}`);
   } else {
     const candidates = known.flatMap(({ name, qualifiedName }) => (given.includes('#') ? [qualifiedName] : [name]));
-    fail(`there is no ${what} "${given}";${didYouMean(given, candidates)} known: ${names(known)}`);
+    fail(`there is no ${what} "${given}";${didYouMean(given, candidates) || namespaceHint(given, known)} known: ${names(known)}`);
   }
   return undefined;
+}
+
+/** For a name with a namespace or a module that is not ours, `App\Entity\Person`: the name to write in its place; empty if there is none. */
+function namespaceHint(given: string, known: readonly Exported[]): string {
+  const bare = given.split(/[\\/.:#]+/).at(-1) as string;
+  if (bare === given) return '';
+  const meant = nearest(bare, new Set(known.map(({ name }) => name)));
+  const found = known.filter(({ name }) => name === meant);
+  const [first] = found;
+  if (!first) return '';
+  const name = found.length > 1 ? found.map(({ qualifiedName }) => `"${qualifiedName}"`).join(' or ') : `"${first.name}"`;
+  return ` write ${name}, without a namespace;`;
 }
 
 /** Bare names if they are unique, else qualified ones. */

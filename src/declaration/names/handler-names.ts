@@ -13,6 +13,7 @@ export type BaseMethod =
   | 'json'
   | 'onAfterFlush'
   | 'onAfterValidation'
+  | 'onBeforeValidation'
   | 'onBeforeSerialize'
   | 'onPostCheckAccess'
   | 'onPostFetchEntity'
@@ -67,13 +68,20 @@ type MissingHandler<Controller, Actions> = {
   [Name in Exclude<keyof Actions, '_index' | '_entity'>]: Name extends string
     ? string extends Name
       ? never
-      : `${Name}Api` extends MethodsOf<Controller>
-        ? never
-        : NeedsHandler<Actions[Name]> extends true
-          ? `${Name}Api`
+      : [Extract<`${Name}Api` | HandlerOf<Name>, MethodsOf<Controller>>] extends [never]
+        ? NeedsHandler<Actions[Name]> extends true
+          ? HandlerOf<Name>
           : never
+        : never
     : never;
 }[Exclude<keyof Actions, '_index' | '_entity'>];
+
+/** `do-it` is handled by `doItApi`. */
+type HandlerOf<Name extends string> = `${WithoutDashes<Name>}Api`;
+
+type WithoutDashes<Name extends string> = Name extends `${infer Head}-${infer Rest}`
+  ? `${Head}${Capitalize<WithoutDashes<Rest>>}`
+  : Name;
 
 type NeedsHandler<Action> = [Action] extends [null]
   ? true

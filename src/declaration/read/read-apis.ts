@@ -10,7 +10,15 @@ import type {
   PaginationDeclaration,
   RateLimitDeclaration,
 } from '../types.ts';
-import { defaultActions, type Exported, type Format, type HttpMethod, httpMethods, type Path } from '../vocabulary.ts';
+import {
+  defaultActions,
+  type Exported,
+  type Format,
+  formatsMatching,
+  type HttpMethod,
+  httpMethods,
+  type Path,
+} from '../vocabulary.ts';
 import { emptyList, readActionList, readList } from './read-list.ts';
 import { readParameters } from './read-parameters.ts';
 
@@ -18,13 +26,14 @@ import { readParameters } from './read-parameters.ts';
  * The APIs. A wrong one is among them, as far as it could be read, so that further errors of it are found as well; `report` knows
  * which parts are wrong.
  */
-export function readApis(written: WrittenAppMain, report: Report): readonly ApiDeclaration[] {
+export function readApis(written: WrittenAppMain, report: Report, prefix = ''): readonly ApiDeclaration[] {
   const { pagination, server, formats } = written;
   const global = {
     pagination: readPagination(pagination, ['app_main', 'pagination'], { ...camelCased(pagination), count: 'exact' }, report),
     formats,
     rateLimit: server.rate_limit && readRateLimit('default', server.rate_limit),
     requireIfMatch: server.require_if_match,
+    prefix,
   };
   const takenBy = new Map<string, Path>();
   return written.apis.map((entry) => {
@@ -51,11 +60,11 @@ function nameOf({ key, path, value }: Entry<WrittenApi>, report: Report): string
 function readApi(
   { path, value }: Entry<WrittenApi>,
   name: string | undefined,
-  global: Pick<ApiDeclaration, 'pagination' | 'formats' | 'rateLimit' | 'requireIfMatch'>,
+  global: Pick<ApiDeclaration, 'pagination' | 'formats' | 'rateLimit' | 'requireIfMatch'> & { readonly prefix: string },
   report: Report,
 ): ApiDeclaration {
   const { rate_limit: rateLimit } = value;
-  const placeholders = placeholdersOf(value.base_path, path, report);
+  const placeholders = placeholdersOf(value.base_path, global.prefix, path, report);
   const pagination = readPagination(value.pagination, [...path, 'pagination'], global.pagination, report);
   const formats = value.formats ?? global.formats;
   const list = readList(value, path, emptyList, report);
@@ -66,7 +75,7 @@ function readApi(
     name: name ?? path.join('_'),
     class: value.class ?? unknownClass,
     controller: value.controller,
-    basePath: value.base_path ?? '',
+    basePath: global.prefix + (value.base_path ?? ''),
     baseRole: value.base_role,
     pagination,
     rateLimit: rateLimit === undefined ? global.rateLimit : rateLimit && readRateLimit(name ?? 'api', rateLimit),
@@ -83,12 +92,15 @@ function readApi(
 const unknownClass: Exported = { name: '', qualifiedName: '', value: null };
 
 /** Null if the base path is wrong. */
-function placeholdersOf(basePath: string | undefined, path: Path, report: Report): readonly string[] | null {
+function placeholdersOf(basePath: string | undefined, prefix: string, path: Path, report: Report): readonly string[] | null {
   if (basePath === undefined) return null;
-  const names = [...basePath.matchAll(/\{(\w+)\}/g)].map(([, name]) => name as string);
+  const names = [...(prefix + basePath).matchAll(/\{(\w+)\}/g)].map(([, name]) => name as string);
   const repeated = names.find((name, i) => names.indexOf(name) < i);
   if (repeated !== undefined)
-    report.add([...path, 'base_path'], `the placeholder {${repeated}} is in "base_path" twice; choose another name`);
+    report.add(
+      [...path, 'base_path'],
+      `the placeholder {${repeated}} is in ${prefix === '' ? '"base_path"' : `the prefix "${prefix}" and "base_path"`} twice; choose another name`,
+    );
   return names;
 }
 
@@ -138,6 +150,7 @@ function readAction(
   const single = readSingle(name, kind, value['single-collection'], path, report);
   if (association) checkAssociation(kind, single, value, path, report);
   checkHandled(name, kind, value, path, report);
+  const requirements = readRequirements(value.requirements, single, placeholders, report);
   return {
     name,
     kind,
@@ -146,12 +159,13 @@ function readAction(
     roles: readRoles(value.roles),
     controllerAction: value.controller_action,
     segment: value.path,
-    requirements: readRequirements(value.requirements, single, placeholders, report),
+    requirements,
     repeatable: value.repeatable,
+    validationGroups: value.validation_groups,
     association: association && { property: association.property ?? '', types: association.types },
     parameters: readParameters(value.parameters),
     list: readActionList(value, path, single, ofApi.list, report),
-    formats: value.formats ?? ofApi.formats,
+    formats: requiredFormats(value.formats ?? ofApi.formats, requirements, path, report),
     descriptions: byMethod((method) => (typeof description === 'string' ? description : (description?.[method] ?? null))),
     hidden: value.hidden ?? ofApi.hidden,
     body: value.body,
@@ -207,15 +221,33 @@ function readRequirements(
     if (typeof entry === 'string') continue;
     const name = String(entry.key);
     requirements[name] = entry.value;
-    const allowed = [...(single ? ['id'] : []), ...(placeholders ?? [])];
+    const allowed = [...(single ? ['id'] : []), ...(placeholders ?? []), '_format'];
     if (placeholders && !allowed.includes(name)) {
-      const known = allowed.length > 0 ? `allowed: ${listed(allowed)}` : 'its path has no placeholders';
-      report.add(entry.path, `the path of this action has no placeholder "${name}";${didYouMean(name, allowed)} ${known}`, 'key');
+      const hint = `${didYouMean(name, allowed)} allowed: ${listed(allowed)}`;
+      report.add(entry.path, `the path of this action has no placeholder "${name}";${hint}`, 'key');
     }
     const problem = regularExpressionProblem(entry.value);
     if (problem) report.add(entry.path, `the requirement of "${name}" is not a regular expression: ${problem}`);
   }
   return requirements;
+}
+
+/** The formats that a requirement of the format leaves. */
+function requiredFormats(
+  formats: readonly Format[],
+  { _format: requirement }: Readonly<Record<string, string>>,
+  path: Path,
+  report: Report,
+): readonly Format[] {
+  const at = [...path, 'requirements', '_format'];
+  if (requirement === undefined || report.touches(at)) return formats;
+  const matching = formatsMatching(formats, requirement);
+  if (matching.length > 0) return matching;
+  report.add(
+    at,
+    `no format of this action matches "${requirement}"; its formats: ${listed(formats)}. Others are declared under "formats"`,
+  );
+  return formats;
 }
 
 function regularExpressionProblem(source: string): string | null {

@@ -3,7 +3,7 @@ import { type CheckContext, check } from '../check.ts';
 import { unreadable } from '../placeholders.ts';
 import { deepFreeze } from '../plain-object.ts';
 import type { Report } from '../report.ts';
-import { appMain, routes, type WrittenAppMain } from '../schema.ts';
+import { appMain, crudLoader, routes, type WrittenAppMain } from '../schema.ts';
 import type { Source } from '../source.ts';
 import type { Catalog, Declaration, ServerDeclaration } from '../types.ts';
 import { readApis, readRateLimit } from './read-apis.ts';
@@ -19,9 +19,10 @@ export function readDeclaration(source: Source, catalog: Catalog, report: Report
   const written = checkAppMain(source.value.app_main, context);
   const { database, exports, formats, openapi } = camelCased(written);
   const entries = source.value.routes === unreadable ? null : check(routes, source.value.routes, ['routes'], context);
+  const routeEntries = entries ? readRoutes(entries, catalog, report) : [];
   return deepFreeze({
-    apis: readApis(written, report),
-    routes: entries ? readRoutes(entries, catalog, report) : [],
+    apis: readApis(written, report, routeEntries.find(({ service }) => service === crudLoader.service)?.prefix),
+    routes: routeEntries,
     database: { ...database, schema: database.schema ?? (database.url.startsWith('sqlite:') ? 'update' : 'none') },
     security: readSecurity(written.security, catalog, report, options),
     server: readServer(written.server),

@@ -29,7 +29,7 @@ export function readRoutes(written: WrittenRoutes, catalog: Catalog, report: Rep
     if (taken !== undefined)
       report.add(at, `the resource "${resource}" is loaded twice, also by "${taken}"; remove one of the entries`);
     takenBy.set(resource, name);
-    if (!report.touches(path)) entries.push({ name, service, method, path });
+    if (!report.touches(path)) entries.push({ name, service, method, prefix: value.prefix ?? '', path });
   }
   return entries;
 }

@@ -24,7 +24,13 @@ export function shapeOfRoute({ read }: RouteAccess): Shape {
 
 /** The shape of each model in the group `read`: custom handlers may respond with any of them. */
 export function shapesOfModels(mapper: Mapper): readonly Shape[] {
-  return entitiesOf(mapper).map((meta) => shapeOf(readableFields(planFields(mapper, meta, readGroups))));
+  return entitiesOf(mapper).map((meta) => {
+    const plan = planFields(mapper, meta, readGroups);
+    const made = [...(plan.normalizations?.values() ?? [])].map(({ schema }) => schema.properties as object | undefined);
+    return plan.normalizations
+      ? shapeOfPaths(made.flatMap((properties) => Object.keys(properties ?? {})))
+      : shapeOf(readableFields(plan));
+  });
 }
 
 /** An object without readable fields allows no keys; it does not allow any value. */

@@ -6,6 +6,7 @@ import { loadsOf, type Vote } from '../../access/voter.ts';
 import { ApiController, constructController } from '../../actions/api-controller.ts';
 import type { ApiRuntime } from '../../actions/start/runtime.ts';
 import type { Application } from '../../application.ts';
+import type { Creatable } from '../../declaration/names/create.ts';
 import type { ApiDeclaration, SecurityDeclaration } from '../../declaration/types.ts';
 import { Problem, problem } from '../../errors.ts';
 import { metaOf } from '../../model/hierarchy.ts';
@@ -34,7 +35,7 @@ const mostRows = 20;
  * Predicts the result of a request from the declaration, the voters and `customizeQuery` alone, without the code that decides in the
  * application.
  */
-export function judgeOf({ declaration, mapper, voters }: Application) {
+export function judgeOf({ create, declaration, mapper, voters }: Application) {
   const paths = new PathLoader(null);
 
   /** The keys of the first rows that a route's path can name; null if the path names none. */
@@ -153,7 +154,7 @@ export function judgeOf({ declaration, mapper, voters }: Application) {
       entities: new EntityStore(mapper, meta, api.defaultSort),
       declaredGuardOf: () => ({ check }),
     };
-    const controller = constructController(controllerOf(api) as never, runtime as unknown as ApiRuntime);
+    const controller = constructController(controllerOf(api) as never, runtime as unknown as ApiRuntime, create);
     const request = Object.create(given) as ApiRequest;
     try {
       await withState(stateOf(request, mapper), () => call(controller, request));
@@ -171,9 +172,9 @@ export function judgeOf({ declaration, mapper, voters }: Application) {
     state: RequestState,
     request: ApiRequest,
   ): Promise<AnyQueryBuilder | null> {
-    const type = (api?.controller?.value ?? ApiController) as new () => ApiController;
+    const type = (api?.controller?.value ?? ApiController) as Creatable<ApiController>;
     if (type.prototype.customizeQuery === ApiController.prototype.customizeQuery) return null;
-    const controller = constructController(type, {} as ApiRuntime);
+    const controller = constructController(type, {} as ApiRuntime, create);
     const query = state.em.createQueryBuilder(meta.class, 'e') as AnyQueryBuilder;
     const returned = await withState(state, () => controller.customizeQuery(action?.name ?? '', request, query as never));
     return returned instanceof QueryBuilder ? (returned as AnyQueryBuilder) : query;

@@ -5,7 +5,7 @@ import { type Identifier, keyOf } from '../../model/identifier.ts';
 import { type Counted, noEdges, type PageEdges } from '../../response/collection.ts';
 import { applyListQuery } from '../list/apply-list-query.ts';
 import { emptyListQuery, type ListQuery } from '../list/list-query.ts';
-import { countedFrom, numberTold } from '../rows/count.ts';
+import { countedFrom, countedPastEnd, numberTold } from '../rows/count.ts';
 import type { Window } from '../rows/seek-plan.ts';
 import { cutSought, sidesOf } from '../rows/seek-query.ts';
 import { type ListPlan, pageQueries } from './key-query.ts';
@@ -101,7 +101,12 @@ async function queriedPage(
   const edges = going && inOrder ? await going.edgesOf(rows) : noEdges;
   if (count === 'exact') return { rows, counted, edges };
   const told = numberTold(found.length, window, count);
-  const known = told === null ? counted : countedFrom(told, count);
+  const known =
+    found.length === 0
+      ? await countedPastEnd(counted, count, async () => (await countBy(em, source, 'exact')).count)
+      : told === null
+        ? counted
+        : countedFrom(told, count);
   return { rows, counted: known, edges: { ...edges, more: found.length > limit } };
 }
 

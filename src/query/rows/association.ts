@@ -1,6 +1,7 @@
 import { type EntityMetadata, type EntityProperty, ReferenceKind } from '@mikro-orm/core';
 import type { Mapper } from '../../database/mapper.ts';
 import type { Pieces } from '../../dialect/dialect.ts';
+import type { FieldPlan } from '../../model/field-plan.ts';
 import { hasDiscriminator, isTablePerType } from '../../model/hierarchy.ts';
 import { keyOf } from '../../model/identifier.ts';
 import { columnOf, quoted, tableOf } from './table-name.ts';
@@ -131,4 +132,10 @@ export function refuseUnusual({ filters, mapToPk, name, targetKey, through, wher
 
 function literal(value: string): string {
   return `'${value.replaceAll("'", "''")}'`;
+}
+
+/** A normalizer is shown a whole row, and a statement reads only the fields that a request chooses. */
+export function refuseNormalized({ normalizations }: FieldPlan): void {
+  const [first] = normalizations ?? [];
+  if (first) throw new NotCompilable(`${first[0].className} goes out as ${first[1].by} makes it`);
 }

@@ -40,6 +40,13 @@ function countedTo(found: number, limit: number | null): Counted {
   return limit !== null && found > limit ? { count: limit, is: 'capped' } : { count: found, is: 'exact' };
 }
 
+/** The count of a list for a page that begins after all of its rows. To get there, the database has passed all of them, so that it may count them as well. */
+export async function countedPastEnd(counted: Counted, mode: CountMode, all: () => Promise<unknown>): Promise<Counted> {
+  if (counted.is === 'exact') return counted;
+  const end = Number(await all());
+  return { ...countedFrom(end, mode), end };
+}
+
 /** The number of rows that a page tells by not being full; null where it does not. What is not exact asks for one row more than it takes. */
 export function numberTold(found: number, { offset, limit }: Window, mode: CountMode): number | null {
   const isLast = mode === 'exact' ? found < limit : found <= limit;

@@ -49,7 +49,12 @@ function partsOf({ plan }: EmbeddedField, property: EntityProperty, path: string
   if (!fields || others.length > 0) throw new NotCompilable(`${path} can be one of several classes`);
   return fields.map((field) => {
     const place = property.embeddedProps[field.property] as EntityProperty | undefined;
-    if (!place || field.metadata.serializer || (field.kind === 'scalar' && (field.computed || field.metadata.formula)))
+    if (
+      !place ||
+      field.normalization ||
+      field.metadata.serializer ||
+      (field.kind === 'scalar' && (field.computed || field.metadata.formula))
+    )
       throw new NotCompilable(`${path}.${field.property} is computed by the model`);
     return { field, place };
   });

@@ -4,7 +4,7 @@ import type { CountMode } from '../../declaration/types.ts';
 import type { Dialect } from '../../dialect/dialect.ts';
 import type { Counted } from '../../response/collection.ts';
 import { type QueryText, statementOf } from './bound-statement.ts';
-import { type CountSource, countedFrom, countRows, numberTold } from './count.ts';
+import { type CountSource, countedFrom, countedPastEnd, countRows, numberTold } from './count.ts';
 import type { Window } from './seek-plan.ts';
 
 /** Numbers that are remembered, each of another statement. */
@@ -54,7 +54,8 @@ export class RowCounter {
     counting?.catch(() => undefined);
     const rows = await fetch();
     const told = numberTold(rows.length, { offset, limit }, this.#mode);
-    const counted = told === null ? await (counting ?? this.count(source)) : countedFrom(told, this.#mode);
+    const counted =
+      told === null ? await this.#settled(rows, source, await (counting ?? this.count(source))) : countedFrom(told, this.#mode);
     this.#last.set(source.all.sql, counted.count);
     return [rows, counted];
   }
@@ -66,6 +67,11 @@ export class RowCounter {
     fetch: () => Promise<unknown[][]>,
   ): Promise<readonly [rows: unknown[][], counted: Counted]> {
     const counted = await this.count(source);
-    return [counted.is === 'exact' && offset >= counted.count ? [] : await fetch(), counted];
+    const rows = counted.is === 'exact' && offset >= counted.count ? [] : await fetch();
+    return [rows, await this.#settled(rows, source, counted)];
+  }
+
+  async #settled(rows: unknown[][], { all }: CountSource, counted: Counted): Promise<Counted> {
+    return rows.length > 0 ? counted : countedPastEnd(counted, this.#mode, () => this.#first(all));
   }
 }

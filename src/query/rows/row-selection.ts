@@ -15,6 +15,7 @@ import {
   keyColumn,
   NotCompilable,
   plainTable,
+  refuseNormalized,
   refuseUnusual,
 } from './association.ts';
 import { columnField, type SelectedColumns, scalarField } from './column-field.ts';
@@ -200,6 +201,7 @@ export class Selection implements SelectedColumns {
   }
 
   object(plan: FieldPlan, meta: EntityMetadata, alias: string, presence: number | null): RowObject {
+    refuseNormalized(plan);
     const variants = [...plan.variants];
     const stricter = variants.find(([concrete]) => filtersMore(concrete, meta));
     if (stricter) throw new NotCompilable(`${stricter[0].className} has a filter that ${meta.className} has not`);
@@ -282,6 +284,13 @@ export class Selection implements SelectedColumns {
   }
 
   #field(field: Field, meta: EntityMetadata, alias: string): RowField {
+    const own = this.#ownField(field, meta, alias);
+    const { normalization } = field;
+    if (!normalization) return own;
+    return { ...own, normalize: (json) => JSON.stringify(normalization.normalize(JSON.parse(json)) ?? null) };
+  }
+
+  #ownField(field: Field, meta: EntityMetadata, alias: string): RowField {
     if (isMadeByModel(field)) return this.#computed(field, meta);
     switch (field.kind) {
       case 'scalar':
@@ -330,6 +339,7 @@ export class Selection implements SelectedColumns {
 
   /** A reference that shows nothing but its key stands in the row already. */
   #bareReference({ metadata: property, name, plan }: AssociationField, alias: string): RowField | null {
+    refuseNormalized(plan);
     const [[target, fields] = [], ...others] = plan.variants;
     const foreign = foreignKey(this.mapper, property);
     if (!target || !fields || others.length > 0 || foreign === null || fields.some(({ metadata }) => !metadata.primary))
@@ -337,7 +347,7 @@ export class Selection implements SelectedColumns {
     const sql = `${alias}.${foreign}`;
     const column = this.add(sql);
     const inner = fields.map((field): RowField => {
-      if (field.kind !== 'scalar' || field.metadata.serializer)
+      if (field.kind !== 'scalar' || field.metadata.serializer || field.normalization)
         throw new NotCompilable(`${target.className}.${field.property} is no plain key`);
       return columnField(this, field, field.metadata, sql);
     });
@@ -349,7 +359,7 @@ export class Selection implements SelectedColumns {
     const objects = targetsOf(property).map((target) => {
       const variants = new Map([...plan.variants].filter(([concrete]) => isKindOf(concrete, target)));
       const joined = this.#join(property, target, meta, alias);
-      return this.embeddedObject({ variants }, target, joined, this.#addKey(joined, target));
+      return this.embeddedObject({ ...plan, variants }, target, joined, this.#addKey(joined, target));
     });
     return { kind: 'to-one', name, objects };
   }

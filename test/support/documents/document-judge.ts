@@ -136,7 +136,7 @@ export class DocumentJudge {
   /** A request as the document allows it must not be refused for its form. */
   *#refusal({ parameters = [], requestBody }: Operation, exchange: Exchange): Iterable<string> {
     if (exchange.status !== 400 || exchange.text === null || exchange.text === '') return;
-    const { code } = JSON.parse(exchange.text);
+    const code = exchange.text.startsWith('<') ? /<code>(.*?)<\/code>/.exec(exchange.text)?.[1] : JSON.parse(exchange.text).code;
     if (!formal.has(code)) return;
     const schema = requestBody?.content['application/json']?.schema;
     if (schema && !this.#allowsBody(schema, exchange.sent)) return;

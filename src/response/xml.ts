@@ -1,32 +1,44 @@
-/** The name of the outermost element. */
-const root = 'response';
-/** The name of what stands in a list. */
-const listItem = 'item';
+/** How values of JSON become elements. */
+interface Elements {
+  /** The name of what stands in a list. */
+  readonly item: string;
+  /** The attribute of an element that stands for null; null: there is no such element. */
+  readonly nil: string | null;
+}
 
 const declaration = '<?xml version="1.0" encoding="UTF-8"?>\n';
-const nilSpace = 'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"';
+const responses: Elements = { item: 'item', nil: ' xsi:nil="true"' };
+/** As RFC 9457 writes them. */
+const problems: Elements = { item: 'i', nil: null };
 
 /**
  * A value of JSON as an XML document: an element for each member, `item` for each entry of a list, `xsi:nil` for null, and
  * no other attributes.
  */
 export function xmlDocument(value: unknown): string {
-  return `${declaration}${element(`${root} ${nilSpace}`, root, value)}\n`;
+  const start = 'response xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"';
+  return `${declaration}${element(start, 'response', value, responses)}\n`;
 }
 
-function element(start: string, end: string, value: unknown): string {
-  if (value === null || value === undefined) return `<${start} xsi:nil="true"/>`;
-  return `<${start}>${content(value)}</${end}>`;
+/** A problem document in XML (RFC 9457, appendix B). */
+export function xmlProblem(document: Readonly<Record<string, unknown>>): string {
+  return `${declaration}${element('problem xmlns="urn:ietf:rfc:7807"', 'problem', document, problems)}\n`;
 }
 
-function content(value: unknown): string {
+function element(start: string, end: string, value: unknown, elements: Elements): string {
+  if (value === null || value === undefined) return elements.nil === null ? '' : `<${start}${elements.nil}/>`;
+  return `<${start}>${content(value, elements)}</${end}>`;
+}
+
+function content(value: unknown, elements: Elements): string {
+  const { item } = elements;
   if (typeof value === 'string') return xmlText(value);
-  if (Array.isArray(value)) return value.map((item) => element(listItem, listItem, item)).join('');
+  if (Array.isArray(value)) return value.map((entry) => element(item, item, entry, elements)).join('');
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
   let text = '';
-  for (const [key, item] of Object.entries(value)) {
+  for (const [key, member] of Object.entries(value)) {
     const name = xmlName(key);
-    text += element(name, name, item);
+    text += element(name, name, member, elements);
   }
   return text;
 }
