@@ -48,10 +48,10 @@ const die = (request, when) => {
   if (request.headers['x-die'] === when) process.kill(process.pid, 'SIGKILL');
 };
 export class FragileController extends ApiController {
-  onBeforeSerialize(action, request) {
+  beforeSerialize(action, request) {
     die(request, 'before the commit');
   }
-  onAfterFlush(action, request) {
+  afterCommit(action, request) {
     die(request, 'after the commit');
   }
 }

@@ -2,10 +2,11 @@ import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { type EntityManager, EntitySchema } from '@mikro-orm/core';
-import { isAuthenticatorClass } from './access/authenticator.ts';
+import { type Authenticator, isAuthenticatorClass } from './access/authenticator.ts';
 import { checkHeadRoles, checkLoadedRoutes, checkPublic, checkRole, checkRoles } from './access/check-roles.ts';
-import { isVoterClass } from './access/voter.ts';
+import { isVoterClass, type Voter } from './access/voter.ts';
 import { createVoterRegistry, type VoterRegistry } from './access/voter-registry.ts';
+import type { ApiController, Model } from './actions/api-controller.ts';
 import { checkControllers, checkDenormalizers, checkNormalizers } from './actions/start/check-controllers.ts';
 import { checkLists } from './actions/start/check-lists.ts';
 import { checkLoads } from './actions/start/check-loads.ts';
@@ -28,13 +29,16 @@ import { checkPrivateMembers, useConstructors } from './model/private-members.ts
 import { checkRoutes } from './route/check-routes.ts';
 import { allowedMethods } from './route/match.ts';
 import { type RouteDefinition, type RouteRecord, recordOfDefinition, recordsOf } from './route/record.ts';
-import { isDenormalizerClass } from './serialization/denormalizer.ts';
-import { isNormalizerClass, normalizationsOf } from './serialization/normalizer.ts';
+import { type Denormalizer, isDenormalizerClass } from './serialization/denormalizer.ts';
+import { isNormalizerClass, type Normalizer, normalizationsOf } from './serialization/normalizer.ts';
 
 /** An application on disk. */
 export interface DirectoryOptions extends CommonOptions {
   readonly directory: string;
 }
+
+/** A class, whatever it is constructed with; one that is abstract is the base of others, and never made. */
+type ClassOf<Instance> = abstract new (...args: never[]) => Instance;
 
 /** An application in code. */
 export interface CodeOptions extends CommonOptions {
@@ -42,12 +46,12 @@ export interface CodeOptions extends CommonOptions {
   readonly directory?: string;
   readonly app_main: AppMain;
   readonly routes?: Routes;
-  readonly models: readonly unknown[];
-  readonly controllers?: readonly unknown[];
-  readonly voters?: readonly unknown[];
-  readonly denormalizers?: readonly unknown[];
-  readonly normalizers?: readonly unknown[];
-  readonly authenticators?: readonly unknown[];
+  readonly models: readonly Model[];
+  readonly controllers?: readonly ClassOf<ApiController>[];
+  readonly voters?: readonly ClassOf<Voter>[];
+  readonly denormalizers?: readonly ClassOf<Denormalizer>[];
+  readonly normalizers?: readonly ClassOf<Normalizer>[];
+  readonly authenticators?: readonly ClassOf<Authenticator>[];
   /** Route-loading services by their id. */
   readonly services?: Readonly<Record<string, unknown>>;
   /** Run once after a new database was created. */
@@ -63,11 +67,15 @@ interface CommonOptions {
   readonly onStatement?: OnStatement;
   /** Makes instances of controllers, voters and the like. Default: without arguments, or in a directory as `src/container` does. */
   readonly create?: Create;
-  /** False: every read and write goes through entities. For comparison. */
-  readonly compiledReads?: boolean;
 }
 
 export type ApplicationOptions = DirectoryOptions | CodeOptions;
+
+/** With what tests of the framework itself can switch. */
+export type InternalOptions = ApplicationOptions & {
+  /** False: every read and write goes through entities. For comparison. */
+  readonly compiledReads?: boolean;
+};
 
 /** An application with a valid declaration. Nothing of it runs yet. */
 export interface Application {
@@ -100,7 +108,7 @@ type ChooseDatabase = (declared: DatabaseDeclaration, directory: string) => Data
 
 /** Reads an application and checks all of it; throws every error of its declaration at once. */
 export async function loadApplication(
-  options: ApplicationOptions,
+  options: InternalOptions,
   chooseDatabase: ChooseDatabase = (declared) => declared,
 ): Promise<Application> {
   const env = options.env ?? process.env;

@@ -22,7 +22,7 @@ import { type ApiRuntime, userOf } from './start/runtime.ts';
 export async function admitCollection(api: ApiRuntime, action: string, request: ApiRequest): Promise<void> {
   await api.guardOf(action, request.method as HttpMethod).check(null, userOf(request), request);
   parametersOf(request);
-  if (api.overrides.has('onPostCheckAccess')) await runHook(api.hooks.onPostCheckAccess(action, request, null));
+  if (api.overrides.has('afterAccessCheck')) await runHook(api.hooks.afterAccessCheck(action, request, null));
 }
 
 /** How the row of an action with an id is read. */
@@ -108,11 +108,11 @@ export async function admitFound(
   guard: Guard,
 ): Promise<void> {
   const { hooks, overrides } = api;
-  if (overrides.has('onPostFetchEntity')) await runHook(hooks.onPostFetchEntity(action, request, found.entity));
+  if (overrides.has('afterFetch')) await runHook(hooks.afterFetch(action, request, found.entity));
   const subject = guard.readsSubject || found instanceof FoundEntity ? found.entity : null;
   const pending = guard.check(subject, userOf(request), request);
   if (pending !== undefined) await pending;
-  if (overrides.has('onPostCheckAccess')) await runHook(hooks.onPostCheckAccess(action, request, found.entity));
+  if (overrides.has('afterAccessCheck')) await runHook(hooks.afterAccessCheck(action, request, found.entity));
 }
 
 /** Why the caller is denied an action whose roles do not depend on the row; null if they are not. */

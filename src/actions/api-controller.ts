@@ -112,32 +112,32 @@ export class ApiController<T extends object = any> implements ControllerHooks {
   }
 
   /** After the fetch: an entity, or the entities of the page for `_index`. */
-  onPostFetchEntity(_action: string, _request: ApiRequest, _fetched: T | readonly T[]): unknown {
+  afterFetch(_action: string, _request: ApiRequest, _fetched: T | readonly T[]): unknown {
     return undefined;
   }
 
   /** After access was granted: to the entity, or to null for actions without an id. */
-  onPostCheckAccess(_action: string, _request: ApiRequest, _subject: T | null): unknown {
+  afterAccessCheck(_action: string, _request: ApiRequest, _subject: T | null): unknown {
     return undefined;
   }
 
   /** After the body was read, before validation: what it sets on the entity is validated and written. */
-  onBeforeValidation(_action: string, _request: ApiRequest, _entity: T): unknown {
+  beforeValidation(_action: string, _request: ApiRequest, _entity: T): unknown {
     return undefined;
   }
 
   /** After validation found nothing, before anything is written. */
-  onAfterValidation(_action: string, _request: ApiRequest, _entity: T): unknown {
+  afterValidation(_action: string, _request: ApiRequest, _entity: T): unknown {
     return undefined;
   }
 
   /** After the changes were written and committed. */
-  onAfterFlush(_action: string, _request: ApiRequest, _entity: T): unknown {
+  afterCommit(_action: string, _request: ApiRequest, _entity: T): unknown {
     return undefined;
   }
 
   /** Before an answer is serialized: an entity, the collection model, or what a handler returned. */
-  onBeforeSerialize(_action: string, _request: ApiRequest, _value: unknown): unknown {
+  beforeSerialize(_action: string, _request: ApiRequest, _value: unknown): unknown {
     return undefined;
   }
 

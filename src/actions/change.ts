@@ -30,7 +30,7 @@ export async function change(
     check: (entity) => validated(api, '_entity', request, entity),
   });
   if (!changed) throw missing(api, request);
-  if (overrides.has('onAfterFlush')) await runAfterCommit(state, () => hooks.onAfterFlush('_entity', request, changed));
+  if (overrides.has('afterCommit')) await runAfterCommit(state, () => hooks.afterCommit('_entity', request, changed));
   return changed;
 }
 
@@ -47,6 +47,6 @@ export async function remove(
   const removed = await store.remove(request, admission);
   if (!removed) throw missing(api, request);
   const state = stateOf(request, framework.mapper);
-  if (overrides.has('onAfterFlush')) await runAfterCommit(state, () => hooks.onAfterFlush('_entity', request, removed));
+  if (overrides.has('afterCommit')) await runAfterCommit(state, () => hooks.afterCommit('_entity', request, removed));
   return new JsonReply(undefined, { status: 204 });
 }

@@ -1,6 +1,6 @@
 import type { Creatable } from '../declaration/names/create.ts';
 import { ApiController } from './api-controller.ts';
-import { hookWith, overriddenHooks } from './hooks.ts';
+import { type HookName, hookWith, overriddenHooks } from './hooks.ts';
 
 /** A controller's class, as far as its methods are looked at. */
 export interface ControllerClass {
@@ -47,4 +47,30 @@ export function hasHooks(type: ControllerClass): boolean {
 /** Whether a value is a controller class of an application. */
 export function isControllerClass(value: unknown): value is Creatable<ApiController> {
   return typeof value === 'function' && value.prototype instanceof ApiController;
+}
+
+/** What hooks were called before. */
+const retiredNames = {
+  onPostFetchEntity: 'afterFetch',
+  onPostCheckAccess: 'afterAccessCheck',
+  onAfterValidation: 'afterValidation',
+  onAfterFlush: 'afterCommit',
+  onBeforeSerialize: 'beforeSerialize',
+} as const satisfies Readonly<Record<string, HookName>>;
+
+/** Lets hooks with a name of before be called by the new one; gives the names that were found. */
+export function adoptRetiredHooks(type: ControllerClass): readonly { readonly from: string; readonly to: HookName }[] {
+  const methods = type.prototype as unknown as Record<string, unknown>;
+  const found = Object.entries(retiredNames).filter(
+    ([from, to]) => typeof methods[from] === 'function' && !isOverridden(type, to),
+  );
+  for (const [from, to] of found)
+    Object.defineProperty(type.prototype, to, {
+      configurable: true,
+      writable: true,
+      value(this: Record<string, (...args: unknown[]) => unknown>, ...args: unknown[]) {
+        return this[from]?.(...args);
+      },
+    });
+  return found.map(([from, to]) => ({ from, to }));
 }

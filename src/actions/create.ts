@@ -27,7 +27,7 @@ export async function create(api: ApiRuntime, store: Pick<WriteStore, 'create'>,
     },
     check: (entity) => validated(api, '_index', request, entity),
   });
-  if (overrides.has('onAfterFlush')) await runAfterCommit(state, () => hooks.onAfterFlush('_index', request, created));
+  if (overrides.has('afterCommit')) await runAfterCommit(state, () => hooks.afterCommit('_index', request, created));
   const key = created instanceof FoundRow ? created.key : helper(created).getPrimaryKey();
   const location = locationOf(api, request, key, format);
   return new JsonReply(created, { status: 201, headers: location === null ? {} : { location } });
@@ -45,12 +45,12 @@ export async function validated(
   known: readonly Violation[] = [],
 ): Promise<void> {
   const { hooks, overrides } = api;
-  if (overrides.has('onBeforeValidation')) await beforeValidation(api, action, request, entity, known);
+  if (overrides.has('beforeValidation')) await beforeValidation(api, action, request, entity, known);
   const found = await hooks.validate(entity, { action, request, groups: validationGroups(api, action) });
   const further = found.filter(({ propertyPath }) => !known.some((violation) => violation.propertyPath === propertyPath));
   const violations = [...known, ...further];
   if (violations.length > 0) throw violationsProblem(violations);
-  if (overrides.has('onAfterValidation')) await runHook(hooks.onAfterValidation(action, request, entity));
+  if (overrides.has('afterValidation')) await runHook(hooks.afterValidation(action, request, entity));
 }
 
 /** The hook may meet values that it never expects if the body is wrong; its failure then says nothing new. */
@@ -62,7 +62,7 @@ async function beforeValidation(
   known: readonly Violation[],
 ): Promise<void> {
   try {
-    await runHook(hooks.onBeforeValidation(action, request, entity));
+    await runHook(hooks.beforeValidation(action, request, entity));
   } catch (error) {
     if (known.length === 0 || error instanceof Problem || error instanceof EarlyReply) throw error;
     throw violationsProblem(known);

@@ -62,8 +62,8 @@ export function actionHandler({ act, action, admit, api, format, isRepeatable, i
     stateOf(request, mapper).runningAction = action;
     const result = await act(request, admission);
     // an export shows the hook each of its chunks
-    if (!(result instanceof ExportReply) && overrides.has('onBeforeSerialize'))
-      await runHook(hooks.onBeforeSerialize(action, request, result));
+    if (!(result instanceof ExportReply) && overrides.has('beforeSerialize'))
+      await runHook(hooks.beforeSerialize(action, request, result));
     return result;
   };
   const run = async (request: ApiRequest) => perform(request, await admit(request)).catch(replyOfHook);

@@ -98,10 +98,10 @@ export class EntityExport implements ExportSource {
     if (keys.length === 0) return null;
     const rows = await rowsOf(em, meta, keys);
     const serializer = framework.serializer();
-    if (overrides.has('onPostFetchEntity')) await runHook(hooks.onPostFetchEntity('_index', this.#request, rows));
+    if (overrides.has('afterFetch')) await runHook(hooks.afterFetch('_index', this.#request, rows));
     await populatePlan(em, rows, serializer.planFor(meta));
     const chunk = this.#collection(rows);
-    if (overrides.has('onBeforeSerialize')) await runHook(hooks.onBeforeSerialize('_index', this.#request, chunk));
+    if (overrides.has('beforeSerialize')) await runHook(hooks.beforeSerialize('_index', this.#request, chunk));
     const sight = new EntityVisibility(framework.mapper, em, framework.visibilityOf(this.#request));
     const shown = (await serializeVisible(serializer, chunk.results, sight)) as unknown[];
     const text = shown.map((row) => this.#write(row)).join('');

@@ -29,7 +29,7 @@ export class ExportReply {
   /** Code that was written for pages and hides something of their items must not be passed over in silence. */
   get results(): never {
     throw new Error(
-      'an export has no results to look at before it is sent: hide what is to be hidden in onPostFetchEntity or onBeforeSerialize',
+      'an export has no results to look at before it is sent: hide what is to be hidden in afterFetch or beforeSerialize',
     );
   }
 }

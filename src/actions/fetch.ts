@@ -39,7 +39,7 @@ export function fetchAction(api: ApiRuntime, store: Pick<ReadStore, 'find'>, met
     refuseUndeclared(request);
     const json = found.json();
     if (json !== null) return written(found, typeof json === 'string' ? json : await json, request, reply);
-    if (overrides.has('onBeforeSerialize')) await runHook(hooks.onBeforeSerialize('_entity', request, found.entity));
+    if (overrides.has('beforeSerialize')) await runHook(hooks.beforeSerialize('_entity', request, found.entity));
     return respond(framework, request, reply, found.entity, format, { model: meta, isDefault: true });
   });
 }

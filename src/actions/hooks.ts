@@ -7,14 +7,14 @@ import { JsonReply } from '../response/json-reply.ts';
 /** What a controller can hook into, in calling order. A hook that returns a reply ends the request with it. */
 export interface ControllerHooks {
   customizeQuery(action: string, request: ApiRequest, query: AnyQueryBuilder): unknown;
-  onPostFetchEntity(action: string, request: ApiRequest, fetched: unknown): unknown;
+  afterFetch(action: string, request: ApiRequest, fetched: unknown): unknown;
   checkAccess(action: string, request: ApiRequest, subject: unknown): Promise<void>;
-  onPostCheckAccess(action: string, request: ApiRequest, subject: unknown): unknown;
-  onBeforeValidation(action: string, request: ApiRequest, entity: object): unknown;
+  afterAccessCheck(action: string, request: ApiRequest, subject: unknown): unknown;
+  beforeValidation(action: string, request: ApiRequest, entity: object): unknown;
   validate(entity: object, context: ValidationContext): Violation[] | Promise<Violation[]>;
-  onAfterValidation(action: string, request: ApiRequest, entity: object): unknown;
-  onAfterFlush(action: string, request: ApiRequest, entity: object): unknown;
-  onBeforeSerialize(action: string, request: ApiRequest, value: unknown): unknown;
+  afterValidation(action: string, request: ApiRequest, entity: object): unknown;
+  afterCommit(action: string, request: ApiRequest, entity: object): unknown;
+  beforeSerialize(action: string, request: ApiRequest, value: unknown): unknown;
 }
 
 export type HookName = keyof ControllerHooks;
@@ -28,14 +28,14 @@ export type HookName = keyof ControllerHooks;
  */
 export const hookNeeds = {
   customizeQuery: { rows: false, changes: false, replies: true },
-  onPostFetchEntity: { rows: true, changes: true, replies: true },
+  afterFetch: { rows: true, changes: true, replies: true },
   checkAccess: { rows: false, changes: false, replies: false },
-  onPostCheckAccess: { rows: false, changes: true, replies: true },
-  onBeforeValidation: { rows: false, changes: true, replies: true },
+  afterAccessCheck: { rows: false, changes: true, replies: true },
+  beforeValidation: { rows: false, changes: true, replies: true },
   validate: { rows: false, changes: true, replies: false },
-  onAfterValidation: { rows: false, changes: true, replies: true },
-  onAfterFlush: { rows: false, changes: true, replies: true },
-  onBeforeSerialize: { rows: true, changes: true, replies: true },
+  afterValidation: { rows: false, changes: true, replies: true },
+  afterCommit: { rows: false, changes: true, replies: true },
+  beforeSerialize: { rows: true, changes: true, replies: true },
 } as const satisfies Readonly<Record<HookName, HookNeeds>>;
 
 interface HookNeeds {

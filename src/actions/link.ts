@@ -68,8 +68,8 @@ export async function link(
   };
   const linked = await store.change(request, admission, what, edit);
   if (!linked) throw missing(api, request);
-  if (isChanged && overrides.has('onAfterFlush'))
-    await runAfterCommit(state, () => hooks.onAfterFlush(action, request, linked.entity as object));
+  if (isChanged && overrides.has('afterCommit'))
+    await runAfterCommit(state, () => hooks.afterCommit(action, request, linked.entity as object));
   return new JsonReply(linked.result, groups ? { groups } : {});
 }
 

@@ -46,7 +46,7 @@ export async function listEntities(api: ApiRuntime, request: ApiRequest): Promis
 async function collectionFrom(api: ApiRuntime, request: ApiRequest, { asked, page }: Listed): Promise<CollectionModel> {
   const { framework, hooks, meta, overrides } = api;
   const { counted, edges, entities } = page;
-  if (overrides.has('onPostFetchEntity')) await runHook(hooks.onPostFetchEntity('_index', request, entities));
+  if (overrides.has('afterFetch')) await runHook(hooks.afterFetch('_index', request, entities));
   // all classes of the model at once, so that the number of statements does not depend on which of them are on the page
   await populatePlan(stateOf(request, framework.mapper).em, entities, framework.serializer().planFor(meta));
   return collectionOf(entities, counted, asked, request.url, framework.declaration.server.baseUrl, edges);
@@ -57,7 +57,7 @@ export function listAction(api: ApiRuntime, store: Pages, method: HttpMethod, fo
   const { framework, hooks, meta, overrides } = api;
   const guard = api.guardOf('_index', method);
   const { baseUrl } = framework.declaration.server;
-  const admits = overrides.has('onPostCheckAccess');
+  const admits = overrides.has('afterAccessCheck');
   return leavable(api, format, async (incoming: FastifyRequest, reply) => {
     const request = incoming as ApiRequest;
     if (admits) await admitCollection(api, '_index', request);
@@ -71,7 +71,7 @@ export function listAction(api: ApiRuntime, store: Pages, method: HttpMethod, fo
     const items = page.json();
     if (items === null) {
       const collection = await collectionFrom(api, request, listed);
-      if (overrides.has('onBeforeSerialize')) await runHook(hooks.onBeforeSerialize('_index', request, collection));
+      if (overrides.has('beforeSerialize')) await runHook(hooks.beforeSerialize('_index', request, collection));
       return respond(framework, request, reply, collection, format, { model: meta, isDefault: true });
     }
     const { counted, edges } = page;

@@ -132,9 +132,9 @@ function statusOf({ action, handler }: RouteRecord, method: string): number | nu
 /** The steps that a stopped write would go on with. */
 function nextSteps(record: RouteRecord, method: string, before: Stopped['before'], application: Application): readonly string[] {
   if (before === 'handler') return [`${record.controller}.${record.handler}, which is not run: it may do more than write`];
-  const hook = (name: 'onBeforeValidation' | 'onAfterValidation' | 'onAfterFlush' | 'onBeforeSerialize') =>
+  const hook = (name: 'beforeValidation' | 'afterValidation' | 'afterCommit' | 'beforeSerialize') =>
     record.api && isOverridden(record.api, name) ? [`${record.controller}.${name}`] : [];
-  const later = [...hook('onAfterFlush'), ...hook('onBeforeSerialize')];
+  const later = [...hook('afterCommit'), ...hook('beforeSerialize')];
   if (record.handler === 'entityApi' && method === 'DELETE')
     return ['delete the row, in one transaction', ...later, 'answer 204'];
   const reading = record.action?.association
@@ -142,8 +142,8 @@ function nextSteps(record: RouteRecord, method: string, before: Stopped['before'
     : ['read the body within the group write'];
   const write = record.handler === 'indexApi' ? 'insert the row' : 'update the row';
   return [
-    ...(before === 'body' ? [...reading, ...hook('onBeforeValidation'), 'validate'] : []),
-    ...hook('onAfterValidation'),
+    ...(before === 'body' ? [...reading, ...hook('beforeValidation'), 'validate'] : []),
+    ...hook('afterValidation'),
     record.action?.association ? 'write what changed, and commit' : `${write}, in one transaction`,
     ...later,
     `answer ${statusOf(record, method)} with ${record.action?.association ? 'the item' : 'the row'} in the group read`,

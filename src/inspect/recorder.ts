@@ -131,12 +131,12 @@ export class Recorder implements Observer {
     const hooks = Object.fromEntries(hookNames.map((name) => [name, watched(name)])) as unknown as ControllerHooks;
     return {
       ...hooks,
-      onPostFetchEntity: (...args) => {
+      afterFetch: (...args) => {
         if (this.#recording && !Array.isArray(args[2])) this.#recording.loaded = true;
-        return hooks.onPostFetchEntity(...args);
+        return hooks.afterFetch(...args);
       },
       // hooks from here on may depend on the change
-      onAfterValidation: () => Promise.reject(new Stopped('change')),
+      afterValidation: () => Promise.reject(new Stopped('change')),
     };
   }
 

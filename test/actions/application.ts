@@ -2,8 +2,8 @@ import { defineEntity, p } from '@mikro-orm/core';
 import { afterAll, beforeAll, beforeEach } from 'vitest';
 import { type HookName, hookNames } from '../../src/actions/hooks.ts';
 import { ApiController, type ApiRequest, Authenticator, type User, type Vote, Voter } from '../../src/index.ts';
-import { startApplication, type TestApplication } from '../../src/testing.ts';
 import { type FreshDatabase, freshDatabase } from '../support/databases.ts';
+import { startApplication, type TestApplication } from '../support/testing.ts';
 
 type Any = any;
 

@@ -48,7 +48,7 @@ const expected = {
     ...each(['add', 'remove'], 'tags Item'),
     ...each(['GET of a single action', 'POST of a single action'], 'work Item'),
   },
-  onPostFetchEntity: {
+  afterFetch: {
     ...each(lists, '_index [1,2,3]'),
     ...each(fetches, `_entity ${found}`),
     ...each(['PATCH', 'PUT', 'DELETE'], `_entity ${found}`),
@@ -64,7 +64,7 @@ const expected = {
     ...each(['GET of a single action', 'POST of a single action'], `work ${found}`),
     ...each(['GET of a collection action', 'POST of a collection action'], 'all null'),
   },
-  onPostCheckAccess: {
+  afterAccessCheck: {
     ...each(lists, '_index null'),
     create: '_index null',
     ...each(fetches, `_entity ${found}`),
@@ -77,22 +77,22 @@ const expected = {
     create: 'Item',
     ...each(['PATCH', 'PUT', 'add', 'remove'], found),
   },
-  onBeforeValidation: {
+  beforeValidation: {
     create: '_index Item',
     ...each(['PATCH', 'PUT'], `_entity ${found}`),
     ...each(['add', 'remove'], `tags ${found}`),
   },
-  onAfterValidation: {
+  afterValidation: {
     create: '_index Item',
     ...each(['PATCH', 'PUT'], `_entity ${found}`),
     ...each(['add', 'remove'], `tags ${found}`),
   },
-  onAfterFlush: {
+  afterCommit: {
     create: '_index Item 4',
     ...each(['PATCH', 'PUT', 'DELETE'], `_entity ${found}`),
     ...each(['add', 'remove'], `tags ${found}`),
   },
-  onBeforeSerialize: {
+  beforeSerialize: {
     ...each(lists, '_index page [1,2,3]'),
     ...each(fetches, `_entity ${found}`),
     create: '_index JsonReply',
@@ -142,7 +142,7 @@ describe.each(stores)('a controller with one hook, through $store', ({ compiledR
         expect([status, headers.get('x-by')]).toEqual([statuses[name] ?? 200, null]);
       }
       // what comes before the write leaves everything as it was
-      const isBefore = !['onAfterFlush', 'onBeforeSerialize', 'customizeQuery', 'checkAccess'].includes(hook);
+      const isBefore = !['afterCommit', 'beforeSerialize', 'customizeQuery', 'checkAccess'].includes(hook);
       if (isBefore) expect(await running.rows()).toEqual(before);
     });
   });

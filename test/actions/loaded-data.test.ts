@@ -1,8 +1,8 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { ApiController, type ApiRequest, Voter } from '../../src/index.ts';
-import { startApplication, type TestApplication } from '../../src/testing.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
+import { startApplication, type TestApplication } from '../support/testing.ts';
 
 type Any = any;
 
@@ -55,7 +55,7 @@ class LoadingVoter extends Voter<Any> {
   }
 }
 
-const hooks = ['onPostFetchEntity', 'onPostCheckAccess', 'onAfterValidation', 'onAfterFlush', 'checkAccess'] as const;
+const hooks = ['afterFetch', 'afterAccessCheck', 'afterValidation', 'afterCommit', 'checkAccess'] as const;
 
 class HookedController extends ApiController<Any> {}
 let hook: (typeof hooks)[number] | null = null;
@@ -171,7 +171,7 @@ describe.each(databases.flatMap((database) => [true, false].map((compiled) => [d
     test.each(hooks)('throws where %s reads it', async (name) => {
       hook = name;
       for (const request of requests) {
-        if (request[0] === 'GET' && /AfterValidation|AfterFlush/.test(name)) continue;
+        if (request[0] === 'GET' && /afterValidation|afterCommit/.test(name)) continue;
         seen = undefined;
         reading = (ship) => ship.captain.name;
         const { status } = await send('/hooked', request);

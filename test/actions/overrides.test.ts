@@ -1,8 +1,8 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { ApiController, type ApiRequest, problem, Voter } from '../../src/index.ts';
-import { startApplication, type TestApplication } from '../../src/testing.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
+import { startApplication, type TestApplication } from '../support/testing.ts';
 
 type Any = any;
 
@@ -324,6 +324,32 @@ describe('at start', () => {
       /ReadingController overrides deserialize, which the default actions "_index" POST, "_entity" PUT, "_entity" PATCH, "tags" POST do not call/,
     );
     expect(await startWith(ReadingController, { _index: null })).toBeNull();
+  });
+
+  test('a hook with a name of before is called, with a warning', async () => {
+    class OldController extends ApiController<Any> {
+      onAfterFlush(action: string) {
+        calls.push(`onAfterFlush ${action}`);
+      }
+    }
+    const fresh = await freshDatabase('sqlite');
+    const app = await startApplication({
+      app_main: {
+        apis: { crate: { class: Crate, base_path: '/crate', controller: OldController, actions } },
+        database: { url: fresh.url, schema: 'update' },
+      },
+      models: [Tag, Crate, Shelf],
+      controllers: [OldController],
+    } as Any);
+    try {
+      calls.length = 0;
+      expect((await app.request('POST', '/crate.json', { json: { slug: 'new' } })).status).toBe(201);
+      expect(calls).toEqual(['onAfterFlush _index']);
+      expect(app.application.warnings.join()).toContain('OldController.onAfterFlush is called afterCommit now: rename it');
+    } finally {
+      await app.close();
+      await fresh.drop();
+    }
   });
 
   test('a method that is written as a field is refused: nothing would call it', async () => {

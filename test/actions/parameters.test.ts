@@ -2,8 +2,8 @@ import { defineEntity, p } from '@mikro-orm/core';
 import type { FastifyRequest } from 'fastify';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ApiController, type ApiRequest, type CodeOptions, type ParametersOf, type User, Voter } from '../../src/index.ts';
-import { startApplication, type TestApplication, type TestRequest } from '../../src/testing.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
+import { startApplication, type TestApplication, type TestRequest } from '../support/testing.ts';
 import { stores } from './application.ts';
 
 type Any = any;

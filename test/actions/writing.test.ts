@@ -110,7 +110,7 @@ describe.each(stores)('writes through $store', ({ compiledReads }) => {
     await send('POST', '/with-onafterflush.json', { name: 'n', code: 'N' });
     await send('PATCH', '/with-onafterflush/1.json', { num: 9 });
     await send('PATCH', '/with-onafterflush/1.json', { code: 'B' });
-    expect(app.calls).toEqual(['onAfterFlush _index Item 4', 'onAfterFlush _entity Item 1']);
+    expect(app.calls).toEqual(['afterCommit _index Item 4', 'afterCommit _entity Item 1']);
   });
 
   test('reach the rows that a limit leaves of a list, and no other', async () => {

@@ -2,9 +2,9 @@ import { defineEntity, p } from '@mikro-orm/core';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ApiController, type ApiRequest, type ModelQuery } from '../../src/index.ts';
-import { startApplication, type TestApplication } from '../../src/testing.ts';
 import { type DatabaseKind, databases, freshDatabase } from '../support/databases.ts';
 import { seed } from '../support/random.ts';
+import { startApplication, type TestApplication } from '../support/testing.ts';
 import { answerOf, inspect } from './support/target.ts';
 
 /** Stands in every value that must not leave: of fields outside the group `read`, and of rows that a restriction hides. */

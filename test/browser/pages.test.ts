@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startApplication, type TestApplication } from '../../src/testing.ts';
 import { openBrowser } from '../support/browser.ts';
+import { startApplication, type TestApplication } from '../support/testing.ts';
 
 const directory = join(import.meta.dirname, '../../examples/courses');
 const list = '#operations-person-app_api_single_person__index_get';

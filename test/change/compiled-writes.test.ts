@@ -1,10 +1,10 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
-import { startApplication, type TestApplication } from '../../src/testing.ts';
 import { kinds } from '../query/random-model.ts';
 import { type DatabaseKind, databases, freshDatabase } from '../support/databases.ts';
 import { replay } from '../support/random.ts';
+import { startApplication, type TestApplication } from '../support/testing.ts';
 
 type Any = any;
 

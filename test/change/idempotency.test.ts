@@ -4,8 +4,8 @@ import { request as sendRaw } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { AnswerTable } from '../../src/database/answer-table.ts';
-import type { TestApplication, TestRequest, TestResponse } from '../../src/testing.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
+import type { TestApplication, TestRequest, TestResponse } from '../support/testing.ts';
 import { seen, startOrders } from './orders.ts';
 
 describe.each(databases)('requests with an Idempotency-Key on %s', (kind) => {

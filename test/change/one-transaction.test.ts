@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { defineEntity, p } from '@mikro-orm/core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ApiController, type ApiRequest, type Violation } from '../../src/index.ts';
-import { startApplication, type TestApplication } from '../../src/testing.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
+import { startApplication, type TestApplication } from '../support/testing.ts';
 
 const schema = defineEntity({
   name: 'Span',
@@ -56,7 +56,7 @@ class PlainController extends ApiController {
     return isRight ? [] : [{ propertyPath: 'a', title: 'is too much together with b' }];
   }
 
-  override onAfterFlush(_action: string, _request: ApiRequest, entity: { a: number }) {
+  override afterCommit(_action: string, _request: ApiRequest, entity: { a: number }) {
     after.push(`after ${entity.a}`);
   }
 

@@ -1,6 +1,6 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import { ApiController, type ApiRequest, type CodeOptions, problem, Voter } from '../../src/index.ts';
-import { startApplication, type TestApplication } from '../../src/testing.ts';
+import { startApplication, type TestApplication } from '../support/testing.ts';
 
 export const Tag = defineEntity({ name: 'Tag', properties: { id: p.integer().primary().groups('read') } });
 export const Entry = defineEntity({
@@ -41,15 +41,15 @@ class OwnerVoter extends Voter {
 }
 
 class OrderController extends ApiController {
-  override onPostCheckAccess(_action: string, request: ApiRequest) {
+  override afterAccessCheck(_action: string, request: ApiRequest) {
     seen.calls.push('checked');
     if (request.headers['x-mutate']) (request.body as { name: string }).name += '!';
   }
-  override onAfterValidation(_action: string, request: ApiRequest, entity: { owner?: unknown }) {
+  override afterValidation(_action: string, request: ApiRequest, entity: { owner?: unknown }) {
     seen.calls.push('validated');
     if (request.user) entity.owner = request.user.id;
   }
-  override async onAfterFlush(_action: string, request: ApiRequest) {
+  override async afterCommit(_action: string, request: ApiRequest) {
     const [row] = await this.em.fork().execute('select count(*) as n from orders');
     seen.calls.push(`flushed, ${row?.n} orders`);
     if (request.headers['x-after'] === 'fail') throw new Error('after the commit');

@@ -4,8 +4,8 @@ import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { TestApplication, TestResponse } from '../../src/testing.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
+import type { TestApplication, TestResponse } from '../support/testing.ts';
 import { seen, startOrders } from './orders.ts';
 
 const flushes = () => seen.calls.filter((call) => call.startsWith('flushed'));

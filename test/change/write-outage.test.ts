@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { defineEntity, p } from '@mikro-orm/core';
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startApplication, type TestApplication } from '../../src/testing.ts';
 import { type FreshDatabase, freshDatabase } from '../support/databases.ts';
+import { startApplication, type TestApplication } from '../support/testing.ts';
 
 const Tag = defineEntity({ name: 'Tag', properties: { id: p.integer().primary().groups('read') } });
 const schema = defineEntity({

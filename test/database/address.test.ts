@@ -1,8 +1,8 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import { describe, expect, test } from 'vitest';
 import { ApiController } from '../../src/index.ts';
-import { startApplication } from '../../src/testing.ts';
 import { freshDatabase } from '../support/databases.ts';
+import { startApplication } from '../support/testing.ts';
 
 const Stone = defineEntity({ name: 'Stone', properties: { id: p.integer().primary().groups('read') } });
 

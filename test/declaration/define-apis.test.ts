@@ -5,8 +5,8 @@ import { type Apis, type AppMain, defineApis, type ListOptions, type Routes } fr
 import { catalogFromCode } from '../../src/declaration/modules.ts';
 import type { BaseMethod, MethodsOf } from '../../src/declaration/names/handler-names.ts';
 import { appMain } from '../../src/declaration/schema.ts';
-import { startApplication } from '../../src/testing.ts';
 import { freshDatabase } from '../support/databases.ts';
+import { startApplication } from '../support/testing.ts';
 import { fromCode, PersonController } from './application.ts';
 
 type Same<A, B> = [A, B] extends [B, A] ? true : false;

@@ -17,7 +17,7 @@ describe('docs/controllers.md', () => {
     expect(declared.length).toBeGreaterThan(0);
     expect(hooks).toEqual(declared);
     expect(methods).toEqual(expect.arrayContaining(hooks));
-    expect(methods.filter((name) => /^on[A-Z]|^customize/.test(name) && !hooks.includes(name))).toEqual([]);
+    expect(methods.filter((name) => /^(before|after)[A-Z]|^customize/.test(name) && !hooks.includes(name))).toEqual([]);
   });
 
   test('has every method of ApiController as a hook, a helper or the handler of a default action', () => {

@@ -47,20 +47,20 @@ const hasRules = { of: (variant: Variant) => variant.rules };
 const hasDenormalizer = { of: (variant: Variant) => variant.denormalizer };
 
 const embedded = ['tag.customizeQuery', 'category.customizeQuery'];
-const loading = ['customizeQuery', 'onPostFetchEntity', 'voter SEE', 'onPostCheckAccess'];
-const listing = [...loading, ...embedded, 'onBeforeSerialize'];
-const fetching = [...loading, ...embedded, 'onBeforeSerialize'];
-const validating = ['onBeforeValidation', 'controller.validate', 'model.validate', 'constraint'];
-const writing = [...validating, 'onAfterValidation', 'onAfterFlush', 'onBeforeSerialize'];
-const creating = ['voter SEE', 'voter CHANGE', 'onPostCheckAccess', ...writing];
+const loading = ['customizeQuery', 'afterFetch', 'voter SEE', 'afterAccessCheck'];
+const listing = [...loading, ...embedded, 'beforeSerialize'];
+const fetching = [...loading, ...embedded, 'beforeSerialize'];
+const validating = ['beforeValidation', 'controller.validate', 'model.validate', 'constraint'];
+const writing = [...validating, 'afterValidation', 'afterCommit', 'beforeSerialize'];
+const creating = ['voter SEE', 'voter CHANGE', 'afterAccessCheck', ...writing];
 const changing = [...loading, 'voter CHANGE', ...writing, ...embedded];
-const removing = [...loading, 'voter CHANGE', 'onAfterFlush'];
+const removing = [...loading, 'voter CHANGE', 'afterCommit'];
 const linking = [...loading, 'voter CHANGE', ...writing, 'tag.customizeQuery'];
-const handling = [...loading, 'handler', 'onBeforeSerialize'];
-const afterAccess = ['onPostCheckAccess', ...writing, 'addTag', 'removeTag', 'handler', 'denormalize category'];
-const afterLoading = ['voter SEE', 'voter CHANGE', 'onPostFetchEntity', ...afterAccess];
+const handling = [...loading, 'handler', 'beforeSerialize'];
+const afterAccess = ['afterAccessCheck', ...writing, 'addTag', 'removeTag', 'handler', 'denormalize category'];
+const afterLoading = ['voter SEE', 'voter CHANGE', 'afterFetch', ...afterAccess];
 const afterDeserialization = [...writing, 'addTag', 'removeTag'];
-const afterValidation = ['onAfterValidation', 'onAfterFlush', 'onBeforeSerialize'];
+const afterValidation = ['afterValidation', 'afterCommit', 'beforeSerialize'];
 
 const item = `/${ids.item}.json`;
 const hidden = `/${ids.hidden}.json`;
@@ -102,14 +102,14 @@ const associations: Case[] = ['tags', 'label'].flatMap((action): Case[] => {
   ];
   // a handler is called before the request is refused
   const steps = (list: readonly string[] | undefined) =>
-    action === 'tags' ? list : list?.filter((step) => step !== 'onBeforeSerialize');
+    action === 'tags' ? list : list?.filter((step) => step !== 'beforeSerialize');
   return cases.map((one) => ({ ...one, title: `${one.title} (${by})`, ...(one.never && { never: steps(one.never)! }) }));
 });
 
 // biome-ignore format: one case a line
 const cases: Case[] = [
   { title: 'list', method: 'GET', path: '.json', status: 200, once: listing },
-  { title: 'HEAD of a list', method: 'HEAD', path: '.json', status: 200, once: [...loading, 'onBeforeSerialize'] },
+  { title: 'HEAD of a list', method: 'HEAD', path: '.json', status: 200, once: [...loading, 'beforeSerialize'] },
   { title: 'list as XML', method: 'GET', path: '.xml', status: 200, once: listing },
   { title: 'filtered, sorted list with chosen fields', method: 'GET', path: '.json?name[starts]=f&sort=-name&fields=id,name', status: 200, once: loading },
   { title: 'list filtered by an embedded row', method: 'GET', path: '.json?category.name=north', status: 200, once: listing, ...embeds },
@@ -117,13 +117,13 @@ const cases: Case[] = [
   { title: 'searched list', method: 'GET', path: '.json?q=first', status: 200, once: listing },
   { title: 'second page', method: 'GET', path: '.json?page=2&items_per_page=1', status: 200, once: listing },
   { title: 'page past the end', method: 'GET', path: '.json?page=9', status: 200, once: loading },
-  { title: 'list with an unknown parameter', method: 'GET', path: '.json?nope=1', status: 400, once: ['voter SEE'], never: ['onPostFetchEntity'] },
-  { title: 'list that a voter denies', method: 'GET', path: '.json', status: 403, headers: deny('SEE'), once: ['voter SEE'], never: ['customizeQuery', 'onPostCheckAccess'] },
+  { title: 'list with an unknown parameter', method: 'GET', path: '.json?nope=1', status: 400, once: ['voter SEE'], never: ['afterFetch'] },
+  { title: 'list that a voter denies', method: 'GET', path: '.json', status: 403, headers: deny('SEE'), once: ['voter SEE'], never: ['customizeQuery', 'afterAccessCheck'] },
   { title: 'list that a voter denies to an anonymous caller', method: 'GET', path: '.json', status: 401, headers: { 'x-deny': 'SEE' }, once: ['voter SEE'], never: ['customizeQuery'] },
   { title: 'NDJSON export', method: 'GET', path: '.ndjson', status: 200, once: listing },
   { title: 'CSV export', method: 'GET', path: '.csv', status: 200, once: listing },
-  { title: 'filtered CSV export with chosen fields', method: 'GET', path: '.csv?tags.name=one&sort=name&fields=id,category.name', status: 200, once: ['customizeQuery', 'voter SEE', 'onPostCheckAccess', 'category.customizeQuery'], ...embeds },
-  { title: 'HEAD of an export', method: 'HEAD', path: '.csv', status: 200, once: ['voter SEE', 'onPostCheckAccess'] },
+  { title: 'filtered CSV export with chosen fields', method: 'GET', path: '.csv?tags.name=one&sort=name&fields=id,category.name', status: 200, once: ['customizeQuery', 'voter SEE', 'afterAccessCheck', 'category.customizeQuery'], ...embeds },
+  { title: 'HEAD of an export', method: 'HEAD', path: '.csv', status: 200, once: ['voter SEE', 'afterAccessCheck'] },
   { title: 'export that a voter denies', method: 'GET', path: '.csv', status: 403, headers: deny('SEE'), once: ['voter SEE'], never: ['customizeQuery'] },
 
   { title: 'fetch', method: 'GET', path: item, status: 200, once: fetching },
@@ -132,17 +132,17 @@ const cases: Case[] = [
   { title: 'fetch of a missing row', method: 'GET', path: missing, status: 404, once: ['customizeQuery'], never: afterLoading },
   { title: 'fetch of a hidden row', method: 'GET', path: hidden, status: 404, once: ['customizeQuery'], never: afterLoading, ...hides },
   { title: 'fetch with an unknown parameter', method: 'GET', path: `${item}?nope=1`, status: 400, once: loading },
-  { title: 'fetch that a voter denies', method: 'GET', path: item, status: 403, headers: deny('SEE'), once: ['customizeQuery', 'voter SEE'], never: ['onPostCheckAccess', 'onBeforeSerialize'] },
-  { title: 'fetch that a voter denies to an anonymous caller', method: 'GET', path: item, status: 401, headers: { 'x-deny': 'SEE' }, once: ['voter SEE'], never: ['onPostCheckAccess'] },
+  { title: 'fetch that a voter denies', method: 'GET', path: item, status: 403, headers: deny('SEE'), once: ['customizeQuery', 'voter SEE'], never: ['afterAccessCheck', 'beforeSerialize'] },
+  { title: 'fetch that a voter denies to an anonymous caller', method: 'GET', path: item, status: 401, headers: { 'x-deny': 'SEE' }, once: ['voter SEE'], never: ['afterAccessCheck'] },
 
   { title: 'create', method: 'POST', path: '.json', status: 201, json: fresh, once: creating },
   { title: 'create with references', method: 'POST', path: '.json', status: 201, json: { ...fresh, category: { id: 1001 }, tags: [{ id: 1001 }, { id: 1003 }] }, once: [...creating, ...embedded], ...embeds },
   { title: 'create through denormalizers', method: 'POST', path: '.json', status: 201, json: { ...fresh, category: { id: 1001 }, tags: [{ id: 1001 }, { id: 1003 }] }, once: ['denormalize category', 'denormalize tag 1001', 'denormalize tag 1003'], ...hasDenormalizer },
   { title: 'create with a body that is not JSON', method: 'POST', path: '.json', status: 400, body: '{', never: [...writing, 'customizeQuery'] },
-  { title: 'create with an unknown field', method: 'POST', path: '.json', status: 400, json: { ...fresh, nope: 1 }, once: ['voter CHANGE', 'onPostCheckAccess'], never: writing },
-  { title: 'create with a missing reference', method: 'POST', path: '.json', status: 400, json: { ...fresh, category: { id: 99 } }, once: ['voter CHANGE', 'onPostCheckAccess'], never: writing, ...embeds },
+  { title: 'create with an unknown field', method: 'POST', path: '.json', status: 400, json: { ...fresh, nope: 1 }, once: ['voter CHANGE', 'afterAccessCheck'], never: writing },
+  { title: 'create with a missing reference', method: 'POST', path: '.json', status: 400, json: { ...fresh, category: { id: 99 } }, once: ['voter CHANGE', 'afterAccessCheck'], never: writing, ...embeds },
   { title: 'create with a hidden reference', method: 'POST', path: '.json', status: 400, json: { ...fresh, category: { id: 1002 } }, once: ['voter CHANGE', 'category.customizeQuery'], never: writing, ...hidesOthers, ...embeds },
-  { title: 'create with a taken code', method: 'POST', path: '.json', status: 409, json: { ...fresh, code: 'a-second' }, once: ['voter SEE', 'voter CHANGE', ...validating, 'onAfterValidation'], never: ['onAfterFlush', 'onBeforeSerialize'] },
+  { title: 'create with a taken code', method: 'POST', path: '.json', status: 409, json: { ...fresh, code: 'a-second' }, once: ['voter SEE', 'voter CHANGE', ...validating, 'afterValidation'], never: ['afterCommit', 'beforeSerialize'] },
   { title: 'create with a value that is too long', method: 'POST', path: '.json', status: 422, json: { ...fresh, name: tooLong }, once: ['voter SEE', 'voter CHANGE'], never: afterValidation },
   { title: 'create that breaks a rule', method: 'POST', path: '.json', status: 422, json: { ...fresh, name: 'bad' }, once: ['voter CHANGE', ...validating], never: afterValidation, ...hasRules },
   { title: 'create that a voter denies', method: 'POST', path: '.json', status: 403, json: fresh, headers: deny('CHANGE'), once: ['voter SEE', 'voter CHANGE'], never: [...afterAccess, 'customizeQuery'] },
@@ -162,7 +162,7 @@ const cases: Case[] = [
       { title: `${method} with a missing reference`, method, path: item, status: 400, json: { ...json, category: { id: 99 } }, once: [...loading, 'voter CHANGE'], never: writing, ...embeds },
       { title: `${method} with a hidden reference`, method, path: item, status: 400, json: { ...json, category: { id: 1002 } }, once: [...loading, 'voter CHANGE', 'category.customizeQuery'], never: writing, ...hidesOthers, ...embeds },
       { title: `${method} with a missing reference in a list`, method, path: item, status: 400, json: { ...json, tags: [{ id: 1001 }, { id: 99 }] }, once: [...loading, 'voter CHANGE'], never: writing, ...embeds },
-      { title: `${method} with a taken code`, method, path: item, status: 409, json: { ...json, code: 'a-second' }, once: [...loading, 'voter CHANGE', ...validating, 'onAfterValidation'], never: ['onAfterFlush', 'onBeforeSerialize'] },
+      { title: `${method} with a taken code`, method, path: item, status: 409, json: { ...json, code: 'a-second' }, once: [...loading, 'voter CHANGE', ...validating, 'afterValidation'], never: ['afterCommit', 'beforeSerialize'] },
       { title: `${method} with a value that is too long`, method, path: item, status: 422, json: { ...json, name: tooLong }, once: [...loading, 'voter CHANGE'], never: afterValidation },
       { title: `${method} that breaks a rule`, method, path: item, status: 422, json: { ...json, name: 'bad' }, once: [...loading, 'voter CHANGE', ...validating], never: afterValidation, ...hasRules },
       { title: `${method} of a missing row`, method, path: missing, status: 404, json, once: ['customizeQuery'], never: afterLoading },
@@ -181,7 +181,7 @@ const cases: Case[] = [
   { title: 'DELETE of a hidden row', method: 'DELETE', path: hidden, status: 404, once: ['customizeQuery'], never: afterLoading, ...hides },
   { title: 'DELETE that a voter denies', method: 'DELETE', path: item, status: 403, headers: deny('CHANGE'), once: ['customizeQuery', 'voter SEE', 'voter CHANGE'], never: afterAccess },
   { title: 'DELETE with a current tag', method: 'DELETE', path: item, status: 204, tag: 'current', once: removing, ...isVersioned },
-  { title: 'DELETE with a stale tag', method: 'DELETE', path: item, status: 412, tag: 'stale', once: loading, never: ['onAfterFlush'], ...isVersioned },
+  { title: 'DELETE with a stale tag', method: 'DELETE', path: item, status: 412, tag: 'stale', once: loading, never: ['afterCommit'], ...isVersioned },
 
   ...associations,
 
@@ -195,9 +195,9 @@ const cases: Case[] = [
   { title: 'single POST action with a stale tag', method: 'POST', path: one('touch'), status: 412, json: {}, tag: 'stale', once: loading, ...isVersioned },
   { title: 'single POST action that throws', method: 'POST', path: one('touch'), status: 400, json: {}, headers: { 'x-handler': 'throw' }, once: [...loading, 'voter CHANGE', 'handler'] },
   { title: 'single POST action that returns violations', method: 'POST', path: one('touch'), status: 422, json: {}, unchanged: true, unkept: true, headers: { 'x-handler': 'status' }, once: [...loading, 'voter CHANGE', 'handler'] },
-  { title: 'collection action', method: 'POST', path: '/work.json', status: 200, json: {}, once: ['voter SEE', 'voter CHANGE', 'onPostCheckAccess', 'handler', 'onBeforeSerialize'], never: ['customizeQuery'], unchanged: true },
+  { title: 'collection action', method: 'POST', path: '/work.json', status: 200, json: {}, once: ['voter SEE', 'voter CHANGE', 'afterAccessCheck', 'handler', 'beforeSerialize'], never: ['customizeQuery'], unchanged: true },
   { title: 'collection action that a voter denies', method: 'POST', path: '/work.json', status: 403, json: {}, headers: deny('CHANGE'), once: ['voter SEE', 'voter CHANGE'], never: afterAccess },
-  { title: 'collection action with paginate', method: 'GET', path: '/mine.json', status: 200, once: ['voter SEE', 'onPostCheckAccess', 'handler', 'customizeQuery', ...embedded, 'onBeforeSerialize'] },
+  { title: 'collection action with paginate', method: 'GET', path: '/mine.json', status: 200, once: ['voter SEE', 'afterAccessCheck', 'handler', 'customizeQuery', ...embedded, 'beforeSerialize'] },
   { title: 'collection action with query()', method: 'GET', path: '/total.json', status: 200, once: ['voter SEE', 'handler', 'customizeQuery'] },
 ];
 
@@ -307,7 +307,7 @@ export function describeCalls(database: DatabaseKind): void {
         faults.push(`status ${replayed.status} of the repetition: ${replayed.text.slice(0, 200)}`);
       for (const [step, count] of app.calls.all()) if (count > 1) faults.push(`${step} ran ${count} times in the repetition`);
       for (const step of [...afterDeserialization, 'handler']) {
-        if (step !== 'onBeforeSerialize' && app.calls.of(step) > 0) faults.push(`${step} ran in the repetition`);
+        if (step !== 'beforeSerialize' && app.calls.of(step) > 0) faults.push(`${step} ran in the repetition`);
       }
       if ((await rowsOf(name)) !== after) faults.push('rows changed in the repetition');
     }

@@ -10,7 +10,7 @@ import {
   type Violation,
   Voter,
 } from '../../src/index.ts';
-import { startApplication, type TestApplication } from '../../src/testing.ts';
+import { startApplication, type TestApplication } from '../support/testing.ts';
 
 type Any = any;
 
@@ -282,12 +282,12 @@ function controllerOf(name: string, { hooks, restricts }: Variant, model: Any, c
   }
   if (hooks) {
     for (const hook of [
-      'onPostFetchEntity',
-      'onPostCheckAccess',
-      'onBeforeValidation',
-      'onAfterValidation',
-      'onAfterFlush',
-      'onBeforeSerialize',
+      'afterFetch',
+      'afterAccessCheck',
+      'beforeValidation',
+      'afterValidation',
+      'afterCommit',
+      'beforeSerialize',
     ]) {
       prototype[hook] = async () => calls.count(hook);
     }

@@ -3,8 +3,8 @@ import { defineEntity, p } from '@mikro-orm/core';
 import { afterEach, describe, expect, test } from 'vitest';
 import { type Vote, Voter } from '../../src/access/voter.ts';
 import { ApiController, type ApiRequest, problem } from '../../src/index.ts';
-import { startApplication, type TestApplication } from '../../src/testing.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
+import { startApplication, type TestApplication } from '../support/testing.ts';
 
 type Self = Record<string, any>;
 

@@ -1,5 +1,5 @@
 // A server process of its own: `node test/engine/pairs-server.ts <database url>`. It ends when its standard input does.
-import { startApplication } from '../../src/testing.ts';
+import { startApplication } from '../support/testing.ts';
 import { pairOptions } from './pairs-app.ts';
 
 const { url, close } = await startApplication(pairOptions(process.argv[2] as string));

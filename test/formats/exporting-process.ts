@@ -1,6 +1,6 @@
 // A process of its own, so that nobody else's memory is measured: serves one list, and tells how much it holds.
 import { defineEntity, p } from '@mikro-orm/core';
-import { startApplication } from '../../src/testing.ts';
+import { startApplication } from '../support/testing.ts';
 
 const Row = defineEntity({
   name: 'Row',

@@ -4,9 +4,9 @@ import { defineEntity, p } from '@mikro-orm/core';
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { ApiController, type ApiRequest, type CollectionModel, type ModelQuery } from '../../src/index.ts';
-import { startApplication, type TestApplication } from '../../src/testing.ts';
 import { parseCsv, withoutMark } from '../support/csv.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
+import { startApplication, type TestApplication } from '../support/testing.ts';
 
 const Team = defineEntity({
   name: 'Team',
@@ -48,10 +48,10 @@ class JoinedController extends ApiController {
 }
 const chunks: number[] = [];
 class HookedController extends HalfController {
-  override onPostFetchEntity(_action: string, _request: ApiRequest, rows: object | readonly object[]): void {
+  override afterFetch(_action: string, _request: ApiRequest, rows: object | readonly object[]): void {
     if (Array.isArray(rows)) chunks.push(rows.length);
   }
-  override onBeforeSerialize(_action: string, request: ApiRequest, value: unknown): unknown {
+  override beforeSerialize(_action: string, request: ApiRequest, value: unknown): unknown {
     const { count, pagination, results } = value as CollectionModel<{ name: string }>;
     if (request.headers['x-instead']) return this.json({ instead: count }, { status: 202 });
     if (request.headers['x-break'] && pagination.first > 0) throw new Error('broken in the middle');

@@ -11,9 +11,9 @@ import {
   type Vote,
   Voter,
 } from '../../src/index.ts';
-import { type AccessSuiteOptions, accessSuite } from '../../src/testing.ts';
 import { databases, freshDatabase } from '../support/databases.ts';
 import { takeObjections } from '../support/documents/watch-answers.ts';
+import { type AccessSuiteOptions, accessSuite } from '../support/testing.ts';
 
 // a suite starts the application anew after every write
 vi.setConfig({ testTimeout: 60_000 });
@@ -370,7 +370,7 @@ describe.each(databases)('the access suite on %s', (kind) => {
 
   test('finds what a hook adds to a default action', async () => {
     class HookController extends ReportController {
-      override onBeforeSerialize(action: string, _request: ApiRequest, value: unknown): unknown {
+      override beforeSerialize(action: string, _request: ApiRequest, value: unknown): unknown {
         if (action !== '_entity' || !(value instanceof Report)) return undefined;
         return this.json({ id: value.id, draft: value.draft });
       }

@@ -4,9 +4,9 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { accessMatrix } from '../../src/inspect/compare/matrix.ts';
 import type { FieldAccess } from '../../src/inspect/route-fields.ts';
-import { startApplication, type TestApplication } from '../../src/testing.ts';
 import { className, modelsOf, rowsOf, type Universe, universe } from '../query/random-model.ts';
 import { databases, freshDatabase } from '../support/databases.ts';
+import { startApplication, type TestApplication } from '../support/testing.ts';
 
 const runs = Number(process.env.FC_RUNS ?? 8);
 

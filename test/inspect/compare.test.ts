@@ -52,7 +52,7 @@ class Other extends ApiController {
   }
 }
 class Hooked extends Restricting {
-  override onBeforeSerialize() {}
+  override beforeSerialize() {}
 }
 Object.defineProperty(Hooked, 'name', { value: 'Restricting' });
 class Plain extends ApiController {
@@ -107,8 +107,8 @@ async function matrixOf(variation: Variation = {}): Promise<AccessMatrix> {
   const options: CodeOptions = {
     models: [Item, Owner, Company, ...(variation.subclass ? [Special] : [])],
     controllers: [Restricting, Other, Hooked, Plain],
-    voters: variation.voters ?? [SeeVoter],
-    denormalizers: variation.denormalizers ?? [],
+    voters: (variation.voters as never) ?? [SeeVoter],
+    denormalizers: (variation.denormalizers as never) ?? [],
     services: { own: { load: () => variation.routes ?? [] } },
     routes: {
       app_cruds: { resource: 'app_main_crud_route_loader:load', type: 'service' },
@@ -359,9 +359,9 @@ describe('what was opened', () => {
     const come = await changes({}, { api: { controller: Hooked } });
     const gone = await changes({ api: { controller: Hooked } }, {});
     expect(come.opened[0]).toBe(
-      'Restricting.onBeforeSerialize: GET,HEAD,POST /item.{_format} can be answered otherwise by Restricting.onBeforeSerialize now',
+      'Restricting.beforeSerialize: GET,HEAD,POST /item.{_format} can be answered otherwise by Restricting.beforeSerialize now',
     );
-    expect(gone.opened[0]).toBe('Restricting: GET,HEAD,POST /item.{_format} is no longer seen by Restricting.onBeforeSerialize');
+    expect(gone.opened[0]).toBe('Restricting: GET,HEAD,POST /item.{_format} is no longer seen by Restricting.beforeSerialize');
     expect([come.closed, gone.closed]).toEqual([[], []]);
   });
 

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startApplication, type TestApplication, type TestRequest } from '../../src/testing.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
+import { startApplication, type TestApplication, type TestRequest } from '../support/testing.ts';
 
 const courses = join(import.meta.dirname, '..', '..', 'examples', 'courses');
 

@@ -1,9 +1,9 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { ApiController, type ApiRequest, problem } from '../../src/index.ts';
-import { type CheckStep, type Explanation, type StatementStep, startApplication } from '../../src/testing.ts';
 import { useApplication } from '../spec/fixtures/use-application.ts';
 import { databases, freshDatabase } from '../support/databases.ts';
+import { type CheckStep, type Explanation, type StatementStep, startApplication } from '../support/testing.ts';
 import { apiKey, calls, notebook } from './notebook.ts';
 
 const ada = { id: 1, roles: ['ROLE_USER'] };
@@ -227,7 +227,7 @@ describe.each(databases)('the explanation of a request on %s', (kind) => {
     const early = await explain('GET', '/label/1.json', { headers: { 'x-early': 'yes' } });
     expect(early).toMatchObject({
       status: 403,
-      reason: { message: expect.stringContaining('LabelController.onPostCheckAccess replied') },
+      reason: { message: expect.stringContaining('LabelController.afterAccessCheck replied') },
     });
     const handled = await explain('GET', '/note/early.json', { user: ada });
     expect(handled).toMatchObject({
@@ -252,7 +252,7 @@ describe.each(databases)('the explanation of a request on %s', (kind) => {
       expect(explained).toMatchObject({ outcome: 'stopped', status, reason: null, fields: { write, sent: null } });
       expect(checks(explained)).toMatchObject([{ subject: path.startsWith('/note/1') ? 'Note 1' : null, granted: true }]);
       expect(explained.next.at(-1)).toContain(`answer ${status}`);
-      expect(explained.next.includes('NoteController.onAfterValidation')).toBe(status !== 204);
+      expect(explained.next.includes('NoteController.afterValidation')).toBe(status !== 204);
       expect(await rows()).toEqual(before);
       expect(calls).toEqual([]);
     });
@@ -261,7 +261,7 @@ describe.each(databases)('the explanation of a request on %s', (kind) => {
       const before = await rows();
       const fine = await explain('PATCH', '/note/1.json', { user: ada, json: { title: 'new' } });
       expect(fine).toMatchObject({ outcome: 'stopped', status: 200 });
-      expect(fine.next[0]).toBe('NoteController.onAfterValidation');
+      expect(fine.next[0]).toBe('NoteController.afterValidation');
       expect(await explain('POST', '/note.json', { user: ada, json: { title: 'new', owner: 1 } })).toMatchObject({ status: 201 });
       const refusals = [
         ['PATCH', '/note/1.json', { title: 'forbidden' }, 422, 'validation_failed'],
@@ -283,11 +283,7 @@ describe.each(databases)('the explanation of a request on %s', (kind) => {
       expect(await explain('POST', '/note/1/labels.json', { user: ada, json: { id: 1 } })).toMatchObject({
         outcome: 'stopped',
         status: 200,
-        next: [
-          'NoteController.onAfterValidation',
-          'write what changed, and commit',
-          'answer 200 with the item in the group read',
-        ],
+        next: ['NoteController.afterValidation', 'write what changed, and commit', 'answer 200 with the item in the group read'],
       });
       expect(await explain('POST', '/note/1/labels.json', { user: ada, json: { id: 77 } })).toMatchObject({
         status: 400,

@@ -207,7 +207,7 @@ describe('the matrix of an application in code', () => {
     override indexApi() {
       return [];
     }
-    override onBeforeSerialize() {}
+    override beforeSerialize() {}
   }
 
   class ParentDenormalizer extends Denormalizer {
@@ -290,7 +290,7 @@ describe('the matrix of an application in code', () => {
   test('sees a controller that handles a default action itself, and its hooks', () => {
     const own = entry(matrix, 'GET', '/own.{_format}');
     expect(own).toMatchObject({ action: 'handler', read: { fields: [], decidedBy: 'ThingController.indexApi' }, public: true });
-    expect(own.hooks.map(({ value }) => value)).toEqual(['ThingController.onBeforeSerialize']);
+    expect(own.hooks.map(({ value }) => value)).toEqual(['ThingController.beforeSerialize']);
   });
 
   test('has every group of a model', () => {

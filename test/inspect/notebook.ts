@@ -57,8 +57,8 @@ export class NoteController extends ApiController<Note> {
     query.andWhere({ hidden: false });
   }
 
-  override onAfterValidation() {
-    calls.push('onAfterValidation');
+  override afterValidation() {
+    calls.push('afterValidation');
   }
 
   /** Sends a mail, for all that anybody knows. */
@@ -89,7 +89,7 @@ export class NoteController extends ApiController<Note> {
 }
 
 export class LabelController extends ApiController<Label> {
-  override onPostCheckAccess(_action: string, request: ApiRequest) {
+  override afterAccessCheck(_action: string, request: ApiRequest) {
     return request.headers['x-early'] ? this.json({ hint: 'later' }, { status: 403 }) : undefined;
   }
 }

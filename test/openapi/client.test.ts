@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ApiError, createClient, type Problem, type Violation } from '../../examples/courses/client.ts';
-import { startApplication, type TestApplication } from '../../src/testing.ts';
 import { call } from '../cli/call.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
+import { startApplication, type TestApplication } from '../support/testing.ts';
 
 const directory = join(import.meta.dirname, '../../examples/courses');
 

@@ -4,9 +4,9 @@ import { z } from 'zod';
 import { ApiController, type ApiRequest, DeclarationErrors } from '../../src/index.ts';
 import { clientSource } from '../../src/openapi/client.ts';
 import { openApiDocument } from '../../src/openapi/document.ts';
-import { startApplication, type TestApplication } from '../../src/testing.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
 import { takeObjections } from '../support/documents/watch-answers.ts';
+import { startApplication, type TestApplication } from '../support/testing.ts';
 
 const Tag = defineEntity({
   name: 'Tag',

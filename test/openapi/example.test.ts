@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type OpenApiDocument, openApiDocument } from '../../src/openapi/document.ts';
 import { exampleOf } from '../../src/openapi/example.ts';
 import type { JsonSchema } from '../../src/openapi/json-schema.ts';
-import { startApplication, type TestApplication, type TestUser } from '../../src/testing.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
+import { startApplication, type TestApplication, type TestUser } from '../support/testing.ts';
 
 const directory = join(import.meta.dirname, '../../examples/courses');
 const admin: TestUser = { id: 3, roles: ['ROLE_ADMIN'], centers: [1, 2, 3] };

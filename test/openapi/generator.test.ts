@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openApiDocument } from '../../src/openapi/document.ts';
-import { startApplication, type TestApplication } from '../../src/testing.ts';
 import { freshDatabase } from '../support/databases.ts';
+import { startApplication, type TestApplication } from '../support/testing.ts';
 
 const run = promisify(execFile);
 const root = join(import.meta.dirname, '../..');

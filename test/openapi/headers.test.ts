@@ -2,7 +2,7 @@ import { defineEntity, p } from '@mikro-orm/core';
 import { expect, test } from 'vitest';
 import { ApiController, type ApiRequest, problem } from '../../src/index.ts';
 import { openApiDocument, type Serving } from '../../src/openapi/document.ts';
-import { startApplication, type TestApplication } from '../../src/testing.ts';
+import { startApplication, type TestApplication } from '../support/testing.ts';
 
 const Leaf = defineEntity({
   name: 'Leaf',

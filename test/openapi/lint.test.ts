@@ -27,7 +27,7 @@ function allOf(models: readonly { readonly meta?: { readonly embeddable?: boolea
     base_path: `/api/${index}`,
     actions: everything,
   }));
-  return { app_main: { apis, security }, models };
+  return { app_main: { apis, security }, models: models as never };
 }
 
 const applications: Readonly<Record<string, ApplicationOptions>> = {

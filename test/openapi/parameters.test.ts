@@ -9,8 +9,8 @@ import { accessMatrix } from '../../src/inspect/compare/matrix.ts';
 import { clientSource } from '../../src/openapi/client.ts';
 import { openApiDocument } from '../../src/openapi/document.ts';
 import { describeRecords } from '../../src/route/describe.ts';
-import { startApplication, type TestApplication } from '../../src/testing.ts';
 import { makeTemporary } from '../support/temporary.ts';
+import { startApplication, type TestApplication } from '../support/testing.ts';
 
 const Thing = defineEntity({
   name: 'Thing',

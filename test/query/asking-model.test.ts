@@ -2,9 +2,9 @@ import { defineEntity, type EntityManager, p } from '@mikro-orm/core';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ApiController, type ApiRequest, type ModelQuery } from '../../src/index.ts';
-import { startApplication, type TestApplication } from '../../src/testing.ts';
 import { type DatabaseKind, databases, freshDatabase } from '../support/databases.ts';
 import { replay } from '../support/random.ts';
+import { startApplication, type TestApplication } from '../support/testing.ts';
 import { type ColumnKind, kinds } from './random-model.ts';
 
 const runs = Number(process.env.FC_RUNS ?? 6);

@@ -1,8 +1,8 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { defineEntity, p, Type } from '@mikro-orm/core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startApplication, type TestApplication } from '../../src/testing.ts';
 import { type DatabaseKind, databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
+import { startApplication, type TestApplication } from '../support/testing.ts';
 
 class ShoutType extends Type<string, string> {
   override convertToJSValue(value: string): string {
@@ -132,7 +132,7 @@ function options(made: Case, url: string, compiledReads: boolean) {
       apis: { thing: { class: Thing as never, base_path: '/thing', actions } },
       database: { url, schema: compiledReads ? ('none' as const) : ('update' as const) },
     },
-    models: [Thing, Item],
+    models: [Thing, Item] as never,
     compiledReads,
     seed: (em: any) => {
       for (const id of [1, 2]) {

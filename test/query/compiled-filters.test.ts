@@ -1,7 +1,7 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import { describe, expect, test } from 'vitest';
-import { startApplication, type TestApplication } from '../../src/testing.ts';
 import { type DatabaseKind, databases, freshDatabase } from '../support/databases.ts';
+import { startApplication, type TestApplication } from '../support/testing.ts';
 
 const active = { active: { name: 'active', cond: { active: true }, default: true } };
 const Customer = defineEntity({

@@ -3,8 +3,8 @@ import { defineEntity, p, raw } from '@mikro-orm/core';
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ApiController, type ApiRequest } from '../../src/index.ts';
-import { startApplication, type TestApplication } from '../../src/testing.ts';
 import { type FreshDatabase, freshDatabase } from '../support/databases.ts';
+import { startApplication, type TestApplication } from '../support/testing.ts';
 
 const Thing = defineEntity({
   name: 'Thing',

@@ -2,8 +2,8 @@ import { inspect } from 'node:util';
 import { defineEntity, helper, p } from '@mikro-orm/core';
 import { describe, expect, test } from 'vitest';
 import { type Vote, Voter } from '../../src/access/voter.ts';
-import { startApplication } from '../../src/testing.ts';
 import { databases, freshDatabase } from '../support/databases.ts';
+import { startApplication } from '../support/testing.ts';
 
 const Place = defineEntity({
   name: 'Place',

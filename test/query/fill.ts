@@ -1,5 +1,5 @@
 import { type EntityManager, type EntityMetadata, helper } from '@mikro-orm/core';
-import type { TestApplication } from '../../src/testing.ts';
+import type { TestApplication } from '../support/testing.ts';
 import { className, type RowData, rowsOf, type Universe } from './random-model.ts';
 
 /** Writes the rows of a universe, and of the links between them those at both ends of which a row is wanted. */

@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { PostgresLink } from '../../src/dialect/postgresql/link.ts';
 import { ReaderThreads } from '../../src/dialect/sqlite/reader-threads.ts';
 import { ApiController, type ApiRequest } from '../../src/index.ts';
-import { startApplication, type TestApplication } from '../../src/testing.ts';
 import { type DatabaseKind, databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
+import { startApplication, type TestApplication } from '../support/testing.ts';
 
 const Counter = defineEntity({
   name: 'Counter',

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import { ApiController, type ApiRequest } from '../../src/index.ts';
-import { startApplication, type TestApplication } from '../../src/testing.ts';
 import { type DatabaseKind, databases, freshDatabase } from '../support/databases.ts';
 import { replay } from '../support/random.ts';
+import { startApplication, type TestApplication } from '../support/testing.ts';
 import { fill } from './fill.ts';
 import { className, modelsOf, type RowData, rowsOf, sortOf, type Universe, universe } from './random-model.ts';
 

@@ -1,7 +1,7 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startApplication, type TestApplication } from '../../src/testing.ts';
 import { type FreshDatabase, freshDatabase } from '../support/databases.ts';
+import { startApplication, type TestApplication } from '../support/testing.ts';
 
 const Box = defineEntity({ name: 'Box', properties: { id: p.integer().primary().groups('read') } });
 

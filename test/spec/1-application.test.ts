@@ -7,9 +7,9 @@ import Fastify from 'fastify';
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ApiController, type CodeOptions, DeclarationErrors, declarest, Voter } from '../../src/index.ts';
-import { startApplication } from '../../src/testing.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
 import { makeTemporary } from '../support/temporary.ts';
+import { startApplication } from '../support/testing.ts';
 import { call, serve, serveInVain, type ZooRequest, zooDirectory, zooInCode, zooSecret } from './fixtures/zoo.ts';
 
 const temporary = makeTemporary('spec-1');

@@ -5,9 +5,9 @@ import { defineEntity, p } from '@mikro-orm/core';
 import { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { ApiController, type ApiRequest, type CodeOptions } from '../../src/index.ts';
-import { startApplication, type TestApplication } from '../../src/testing.ts';
 import { type DatabaseKind, databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
 import { makeTemporary } from '../support/temporary.ts';
+import { startApplication, type TestApplication } from '../support/testing.ts';
 import { call, type Served, serve, zooDirectory, zooSecret } from './fixtures/zoo.ts';
 
 const temporary = makeTemporary('spec-10');

@@ -35,7 +35,7 @@ const get = { methods: { GET: true } } as const;
 
 const declared: CodeOptions = {
   ...library,
-  controllers: [...(library.controllers ?? []), WordController, NoController, UnderscoredController],
+  controllers: [...(library.controllers ?? []), WordController, NoController as never, UnderscoredController],
   app_main: {
     ...library.app_main,
     apis: {
@@ -466,7 +466,7 @@ describe('the APIs', () => {
 function load(declarations: unknown, voters: readonly unknown[] = []) {
   return loadApplication({
     ...declared,
-    voters,
+    voters: voters as never,
     app_main: { apis: declarations as NonNullable<CodeOptions['app_main']['apis']> },
     databaseUrl: 'sqlite::memory:',
   });

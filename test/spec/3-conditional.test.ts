@@ -2,8 +2,8 @@ import { type Collection, defineEntity, p } from '@mikro-orm/core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ApiRequest } from '../../src/access/user.ts';
 import { ApiController } from '../../src/actions/api-controller.ts';
-import { startApplication, type TestApplication } from '../../src/testing.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
+import { startApplication, type TestApplication } from '../support/testing.ts';
 
 const Tag = defineEntity({
   name: 'Tag',
@@ -96,7 +96,7 @@ class CourseController extends ApiController {
 }
 
 class HookedController extends ApiController {
-  override onPostFetchEntity() {
+  override afterFetch() {
     return undefined;
   }
 }

@@ -36,7 +36,7 @@ class ListVoter extends Voter {
 }
 
 class RefusingController extends ViewController {
-  override onAfterValidation() {
+  override afterValidation() {
     return this.json({ refused: true }, { status: 418 });
   }
 }

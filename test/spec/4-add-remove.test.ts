@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { ApiController, type ApiRequest, type ModelQuery, problem, Voter, violationsProblem } from '../../src/index.ts';
-import { startApplication } from '../../src/testing.ts';
 import { databases } from '../support/databases.ts';
+import { startApplication } from '../support/testing.ts';
 import { Appointment, clinicModels, Patient, Staff, seedClinic, ThirdParty, Visitor, Ward } from './fixtures/clinic.ts';
 import { everything, security, useApplication } from './fixtures/use-application.ts';
 
@@ -19,12 +19,12 @@ class AppointmentController extends ApiController<Appointment> {
   override customizeQuery(_action: string, _request: ApiRequest, query: ModelQuery<Appointment>) {
     query.andWhere({ title: { $ne: 'Hidden' } });
   }
-  override onAfterValidation(action: string, request: ApiRequest) {
-    calls.push(`onAfterValidation ${action}`);
+  override afterValidation(action: string, request: ApiRequest) {
+    calls.push(`afterValidation ${action}`);
     return request.headers['x-end'] ? this.json('ended', { status: 202 }) : undefined;
   }
-  override onAfterFlush(action: string) {
-    calls.push(`onAfterFlush ${action}`);
+  override afterCommit(action: string) {
+    calls.push(`afterCommit ${action}`);
   }
   attendeesApi(id: number, request: ApiRequest) {
     return this.addRemove('attendees', id, request, { property: 'attendees', type: Staff, groups: ['read'] });
@@ -363,7 +363,7 @@ describe.each(databases)('add and remove on %s', (kind) => {
       expect((await request('POST', '/appointments/1/guarded.json', { json: { id: 99 }, as: me })).status).toBe(400);
       calls.length = 0;
       expect((await request('POST', '/appointments/1/guarded.json', { json: { id: 2 }, as: me })).status).toBe(200);
-      expect(calls).toEqual(['vote on appointment 1', 'onAfterValidation guarded', 'onAfterFlush guarded']);
+      expect(calls).toEqual(['vote on appointment 1', 'afterValidation guarded', 'afterCommit guarded']);
       await request('DELETE', '/appointments/1/guarded.json', { json: { id: 2 }, as: me });
     });
     test.each(['attendees', 'declared', 'loaded'])('violations are 422 and nothing is persisted by %s', async (action) => {

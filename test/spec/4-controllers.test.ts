@@ -1,8 +1,8 @@
 import { helper, Utils } from '@mikro-orm/core';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { ApiController, type ApiRequest, type ModelQuery, type Violation, Voter } from '../../src/index.ts';
-import { startApplication } from '../../src/testing.ts';
 import { databases } from '../support/databases.ts';
+import { startApplication } from '../support/testing.ts';
 import { clinicModels, Doctor, Nurse, Patient, Staff, seedClinic, Visitor, Ward } from './fixtures/clinic.ts';
 import { everything, security, useApplication } from './fixtures/use-application.ts';
 
@@ -24,25 +24,25 @@ class WardController extends ApiController<Ward> {
     calls.push(['customizeQuery', action]);
     if (request.headers['x-see'] !== 'all') query.andWhere({ secret: false });
   }
-  override onPostFetchEntity(action: string, request: ApiRequest, fetched: unknown) {
-    return this.#record('onPostFetchEntity', action, request, fetched);
+  override afterFetch(action: string, request: ApiRequest, fetched: unknown) {
+    return this.#record('afterFetch', action, request, fetched);
   }
-  override onPostCheckAccess(action: string, request: ApiRequest, subject: unknown) {
-    return this.#record('onPostCheckAccess', action, request, subject);
+  override afterAccessCheck(action: string, request: ApiRequest, subject: unknown) {
+    return this.#record('afterAccessCheck', action, request, subject);
   }
   override validate(entity: object): Violation[] | Promise<Violation[]> {
     calls.push(['validate', name(entity)]);
     return super.validate(entity);
   }
-  override onAfterValidation(action: string, request: ApiRequest, entity: unknown) {
-    return this.#record('onAfterValidation', action, request, entity);
+  override afterValidation(action: string, request: ApiRequest, entity: unknown) {
+    return this.#record('afterValidation', action, request, entity);
   }
-  override onAfterFlush(action: string, request: ApiRequest, entity: unknown) {
-    return this.#record('onAfterFlush', action, request, entity);
+  override afterCommit(action: string, request: ApiRequest, entity: unknown) {
+    return this.#record('afterCommit', action, request, entity);
   }
-  override async onBeforeSerialize(action: string, request: ApiRequest, value: unknown) {
+  override async beforeSerialize(action: string, request: ApiRequest, value: unknown) {
     await Promise.resolve();
-    return this.#record('onBeforeSerialize', action, request, value);
+    return this.#record('beforeSerialize', action, request, value);
   }
   #record(hook: string, action: string, request: ApiRequest, value: unknown) {
     // a handler may return what was not loaded
@@ -447,7 +447,7 @@ describe.each(databases)('a controller on %s', (kind) => {
       expect(asked).toEqual([['WARD_NEVER', 'ward 1']]);
       expect(calls).toEqual([
         ['customizeQuery', 'silentOne'],
-        ['onPostFetchEntity', 'silentOne', 'ward North'],
+        ['afterFetch', 'silentOne', 'ward North'],
       ]);
     });
     test('of a single action on what is out of sight: nobody is asked, the answer is 404', async () => {
@@ -467,10 +467,10 @@ describe.each(databases)('a controller on %s', (kind) => {
     test('on a list', async () => {
       await request('GET', '/wards.json');
       expect(calls).toEqual([
-        ['onPostCheckAccess', '_index', null],
+        ['afterAccessCheck', '_index', null],
         ['customizeQuery', '_index'],
-        ['onPostFetchEntity', '_index', 'list'],
-        ['onBeforeSerialize', '_index', 'Object'],
+        ['afterFetch', '_index', 'list'],
+        ['beforeSerialize', '_index', 'Object'],
         ...looks,
       ]);
     });
@@ -478,9 +478,9 @@ describe.each(databases)('a controller on %s', (kind) => {
       await request('GET', '/wards/1.json');
       expect(calls).toEqual([
         ['customizeQuery', '_entity'],
-        ['onPostFetchEntity', '_entity', 'ward North'],
-        ['onPostCheckAccess', '_entity', 'ward North'],
-        ['onBeforeSerialize', '_entity', 'ward North'],
+        ['afterFetch', '_entity', 'ward North'],
+        ['afterAccessCheck', '_entity', 'ward North'],
+        ['beforeSerialize', '_entity', 'ward North'],
         // its own was made for the entity
         ...looks.slice(1),
       ]);
@@ -489,32 +489,32 @@ describe.each(databases)('a controller on %s', (kind) => {
       await request('PATCH', '/wards/2.json', { json: { open: false } });
       expect(order()).toEqual([
         'customizeQuery _entity',
-        'onPostFetchEntity _entity',
-        'onPostCheckAccess _entity',
+        'afterFetch _entity',
+        'afterAccessCheck _entity',
         'validate',
-        'onAfterValidation _entity',
-        'onAfterFlush _entity',
-        'onBeforeSerialize _entity',
+        'afterValidation _entity',
+        'afterCommit _entity',
+        'beforeSerialize _entity',
         ...looks.slice(1).map((look) => look.join(' ')),
       ]);
     });
     test('on a creation and a removal', async () => {
       const { json } = await request('POST', '/wards.json', { json: { name: 'Brief' } });
       expect(order()).toEqual([
-        'onPostCheckAccess _index',
+        'afterAccessCheck _index',
         'validate',
-        'onAfterValidation _index',
-        'onAfterFlush _index',
-        'onBeforeSerialize _index',
+        'afterValidation _index',
+        'afterCommit _index',
+        'beforeSerialize _index',
       ]);
       calls.length = 0;
       await request('DELETE', `/wards/${json.id}.json`);
       expect(order()).toEqual([
         'customizeQuery _entity',
-        'onPostFetchEntity _entity',
-        'onPostCheckAccess _entity',
-        'onAfterFlush _entity',
-        'onBeforeSerialize _entity',
+        'afterFetch _entity',
+        'afterAccessCheck _entity',
+        'afterCommit _entity',
+        'beforeSerialize _entity',
       ]);
     });
     test('on custom actions', async () => {
@@ -522,25 +522,25 @@ describe.each(databases)('a controller on %s', (kind) => {
       await request('GET', '/wards/collective.json');
       expect(order()).toEqual([
         'customizeQuery single',
-        'onPostFetchEntity single',
-        'onPostCheckAccess single',
+        'afterFetch single',
+        'afterAccessCheck single',
         'handler',
-        'onBeforeSerialize single',
-        'onPostCheckAccess collective',
+        'beforeSerialize single',
+        'afterAccessCheck collective',
         'handler',
-        'onBeforeSerialize collective',
+        'beforeSerialize collective',
       ]);
     });
 
     test.each([
-      ['GET', '/wards.json', undefined, ['onPostCheckAccess', 'onPostFetchEntity', 'onBeforeSerialize']],
-      ['GET', '/wards/1.json', undefined, ['onPostFetchEntity', 'onPostCheckAccess', 'onBeforeSerialize']],
-      ['GET', '/wards/1/single.json', undefined, ['onPostFetchEntity', 'onPostCheckAccess', 'onBeforeSerialize']],
-      ['GET', '/wards/collective.json', undefined, ['onPostCheckAccess', 'onBeforeSerialize']],
-      ['PATCH', '/wards/2.json', { name: 'Ended' }, ['onPostFetchEntity', 'onPostCheckAccess', 'onAfterValidation']],
-      ['PUT', '/wards/2.json', { name: 'Ended' }, ['onPostFetchEntity', 'onPostCheckAccess', 'onAfterValidation']],
-      ['POST', '/wards.json', { name: 'Ended' }, ['onPostCheckAccess', 'onAfterValidation']],
-      ['DELETE', '/wards/2.json', undefined, ['onPostFetchEntity', 'onPostCheckAccess']],
+      ['GET', '/wards.json', undefined, ['afterAccessCheck', 'afterFetch', 'beforeSerialize']],
+      ['GET', '/wards/1.json', undefined, ['afterFetch', 'afterAccessCheck', 'beforeSerialize']],
+      ['GET', '/wards/1/single.json', undefined, ['afterFetch', 'afterAccessCheck', 'beforeSerialize']],
+      ['GET', '/wards/collective.json', undefined, ['afterAccessCheck', 'beforeSerialize']],
+      ['PATCH', '/wards/2.json', { name: 'Ended' }, ['afterFetch', 'afterAccessCheck', 'afterValidation']],
+      ['PUT', '/wards/2.json', { name: 'Ended' }, ['afterFetch', 'afterAccessCheck', 'afterValidation']],
+      ['POST', '/wards.json', { name: 'Ended' }, ['afterAccessCheck', 'afterValidation']],
+      ['DELETE', '/wards/2.json', undefined, ['afterFetch', 'afterAccessCheck']],
     ] as const)('and each ends %s %s with its reply, before anything is written', async (method, path, json, hooks) => {
       for (const hook of hooks) {
         calls.length = 0;
@@ -553,7 +553,7 @@ describe.each(databases)('a controller on %s', (kind) => {
       ]);
       expect(await rows('select name from ward where id = 2')).toEqual([{ name: 'South' }]);
     });
-    test.each(['onAfterFlush', 'onBeforeSerialize'])('and %s ends a change when it is committed already', async (hook) => {
+    test.each(['afterCommit', 'beforeSerialize'])('and %s ends a change when it is committed already', async (hook) => {
       const headers = { 'x-end': hook };
       const response = await request('POST', '/wards.json', { json: { name: hook }, headers });
       expect([response.status, response.json]).toEqual([202, { endedBy: hook }]);
@@ -563,8 +563,8 @@ describe.each(databases)('a controller on %s', (kind) => {
     test('and validation that fails calls none of those after it', async () => {
       const { status } = await request('PATCH', '/wards/2.json', { json: { name: 'x'.repeat(21) } });
       expect(status).toBe(422);
-      expect(order()).not.toContain('onAfterValidation _entity');
-      expect(order()).not.toContain('onAfterFlush _entity');
+      expect(order()).not.toContain('afterValidation _entity');
+      expect(order()).not.toContain('afterCommit _entity');
     });
   });
 
@@ -577,7 +577,7 @@ describe('a controller that is wrong is a start error:', () => {
   const start = (api: object, controllers: unknown[] = []) =>
     startApplication({
       models: clinicModels,
-      controllers,
+      controllers: controllers as never,
       databaseUrl: 'sqlite::memory:',
       app_main: { apis: { ward: { class: Ward, base_path: '/wards', ...api } as never } },
     });

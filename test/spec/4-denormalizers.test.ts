@@ -2,8 +2,8 @@ import { defineEntity, p } from '@mikro-orm/core';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { ApiController, type ApiRequest, type DenormalizationContext, Denormalizer, type ModelClass } from '../../src/index.ts';
 import { openApiDocument } from '../../src/openapi/document.ts';
-import { startApplication, type TestApplication } from '../../src/testing.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
+import { startApplication, type TestApplication } from '../support/testing.ts';
 
 const named = { id: p.integer().primary().groups('read'), name: p.string().groups('read') };
 const Alpha = defineEntity({ name: 'Alpha', properties: named });

@@ -14,10 +14,10 @@ import {
   type ModelClass,
   Voter,
 } from '../../src/index.ts';
-import { startApplication } from '../../src/testing.ts';
 import { blocksOf } from '../docs/markdown.ts';
 import { databases, freshDatabase } from '../support/databases.ts';
 import { makeTemporary } from '../support/temporary.ts';
+import { startApplication } from '../support/testing.ts';
 
 const Shelf = defineEntity({
   name: 'Shelf',

@@ -2,8 +2,8 @@ import { defineEntity, p } from '@mikro-orm/core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type DenormalizationContext, Denormalizer } from '../../src/index.ts';
 import { openApiDocument } from '../../src/openapi/document.ts';
-import { startApplication, type TestApplication } from '../../src/testing.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
+import { startApplication, type TestApplication } from '../support/testing.ts';
 
 const Vehicle = defineEntity({
   name: 'Vehicle',

@@ -9,8 +9,8 @@ import {
   Normalizer,
 } from '../../src/index.ts';
 import { openApiDocument } from '../../src/openapi/document.ts';
-import { accessSuite, startApplication } from '../../src/testing.ts';
 import { databases } from '../support/databases.ts';
+import { accessSuite, startApplication } from '../support/testing.ts';
 import { everything, useApplication } from './fixtures/use-application.ts';
 
 const Money = defineEntity({

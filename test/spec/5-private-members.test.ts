@@ -1,8 +1,8 @@
 import { Collection, defineEntity, p } from '@mikro-orm/core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ApiController, type ApiRequest, Voter } from '../../src/index.ts';
-import { startApplication, type TestApplication } from '../../src/testing.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
+import { startApplication, type TestApplication } from '../support/testing.ts';
 import { security } from './fixtures/use-application.ts';
 
 const SizeSchema = defineEntity({
@@ -148,7 +148,7 @@ class LetterVoter extends Voter {
 }
 class HookedController extends ApiController<Vault> {
   readonly #seen = new WeakSet<object>();
-  override onAfterValidation(_action: string, _request: ApiRequest, vault: Vault) {
+  override afterValidation(_action: string, _request: ApiRequest, vault: Vault) {
     this.#seen.add(vault);
     return vault.code === 'v-ended' ? this.json('ended', { status: 202 }) : undefined;
   }

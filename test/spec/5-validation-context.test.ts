@@ -59,7 +59,7 @@ class Note extends note.class {
 note.setClass(Note);
 
 class ArticleController extends ApiController<Article> {
-  override onBeforeValidation(action: string, request: ApiRequest, entity: Article) {
+  override beforeValidation(action: string, request: ApiRequest, entity: Article) {
     seen.push(`before ${action} ${request.method}`);
     if (request.headers['x-stop']) return this.json({ stopped: true }, { status: 202 });
     if (request.headers['x-short']) entity.title = 'x';
@@ -169,7 +169,7 @@ describe.each(databases.flatMap((kind) => [true, false].map((compiledReads) => (
       expect(seen).toEqual([]);
     });
 
-    test('validates and writes what onBeforeValidation sets', async () => {
+    test('validates and writes what beforeValidation sets', async () => {
       await running.rows(`insert into team (id, name) values (1, 'north') on conflict do nothing`);
       const made = await send('POST', '/hooked.json', { title: 'first' }, { 'x-author': 'eve', 'x-team': '1' });
       expect([made.status, made.json]).toMatchObject([201, { author: 'eve', team: { id: 1, name: 'north' } }]);
@@ -183,7 +183,7 @@ describe.each(databases.flatMap((kind) => [true, false].map((compiledReads) => (
       expect((await send('GET', '/plain.json')).json.count).toBe(count);
     });
 
-    test('reports what the body got wrong if onBeforeValidation cannot go on', async () => {
+    test('reports what the body got wrong if beforeValidation cannot go on', async () => {
       const wrong = await send('POST', '/hooked.json', { title: 3 });
       expect([wrong.status, wrong.json.violations.map(({ propertyPath }: Violation) => propertyPath)]).toEqual([422, ['title']]);
     });

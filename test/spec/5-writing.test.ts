@@ -7,8 +7,8 @@ import {
   type ModelQuery,
   TypeDenormalizer,
 } from '../../src/index.ts';
-import { startApplication } from '../../src/testing.ts';
 import { databases } from '../support/databases.ts';
+import { startApplication } from '../support/testing.ts';
 import {
   Appointment,
   Badge,
@@ -629,7 +629,7 @@ describe('a denormalizer that is wrong is a start error:', () => {
   const start = (...denormalizers: unknown[]) =>
     startApplication({
       models: clinicModels,
-      denormalizers,
+      denormalizers: denormalizers as never,
       databaseUrl: 'sqlite::memory:',
       app_main: { apis: { patient: { class: Patient, base_path: '/patients', actions: everything } } },
     });

@@ -2,8 +2,8 @@ import { defineEntity, p } from '@mikro-orm/core';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ApiController, type ApiRequest, type ModelQuery } from '../../src/index.ts';
-import { startApplication, type TestApplication } from '../../src/testing.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
+import { startApplication, type TestApplication } from '../support/testing.ts';
 
 const Team = defineEntity({
   name: 'Team',
@@ -66,13 +66,13 @@ class JoiningController extends ApiController {
 }
 
 class MaskingController extends ApiController {
-  override onBeforeSerialize(_action: string, _request: ApiRequest, value: unknown): void {
+  override beforeSerialize(_action: string, _request: ApiRequest, value: unknown): void {
     for (const item of (value as { results: { name: string }[] }).results) item.name = 'hidden';
   }
 }
 
 class FetchedController extends ApiController {
-  override onPostFetchEntity(): void {}
+  override afterFetch(): void {}
 }
 
 class SearchController extends ApiController {

@@ -1,6 +1,6 @@
 import { afterAll, describe, test } from 'vitest';
-import { accessSuite } from '../../src/testing.ts';
 import { databases, freshDatabase } from '../support/databases.ts';
+import { accessSuite } from '../support/testing.ts';
 import { library } from './fixtures/library.ts';
 import { zooInCode } from './fixtures/zoo.ts';
 

@@ -15,8 +15,8 @@ import {
   type Vote,
   Voter,
 } from '../../src/index.ts';
-import { startApplication, type TestApplication, type TestRequest } from '../../src/testing.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
+import { startApplication, type TestApplication, type TestRequest } from '../support/testing.ts';
 
 const secret = 'a-secret-of-more-than-thirty-two-characters';
 const issuer = 'https://issuer.test';
@@ -771,7 +771,7 @@ describe('at start', () => {
         return 'grant';
       }
     }
-    const message = await refusal({ apis: { report: { ...api, base_role: 'REPORT_SEE' } } }, { voters: [Imposter] });
+    const message = await refusal({ apis: { report: { ...api, base_role: 'REPORT_SEE' } } }, { voters: [Imposter as never] });
     expect(message).toMatch(/no voter judges the role "REPORT_SEE"|Imposter/);
   });
 });

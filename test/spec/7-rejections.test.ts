@@ -2,8 +2,8 @@ import { join } from 'node:path';
 import { defineEntity, type EntityManager, p } from '@mikro-orm/core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ApiController, type ApiRequest, type ModelQuery, Voter } from '../../src/index.ts';
-import { startApplication, type TestApplication } from '../../src/testing.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
+import { startApplication, type TestApplication } from '../support/testing.ts';
 import { everything, security, useApplication } from './fixtures/use-application.ts';
 
 type Any = any;

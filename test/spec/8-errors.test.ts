@@ -15,8 +15,8 @@ import {
   type Vote,
   Voter,
 } from '../../src/index.ts';
-import { startApplication, type TestApplication, type TestRequest, type TestResponse } from '../../src/testing.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
+import { startApplication, type TestApplication, type TestRequest, type TestResponse } from '../support/testing.ts';
 import { closeGate, thingOptions, until, withThings, gate as workGate } from '../traffic/things.ts';
 
 // Tables and columns have names that no property has, so that one that leaks into an answer is seen.
@@ -885,7 +885,7 @@ describe('a disk that is full', () => {
 
 /** A list whose export is not over before it is let go. */
 class HeldController extends ApiController {
-  override async onPostFetchEntity(): Promise<void> {
+  override async afterFetch(): Promise<void> {
     workGate.asked++;
     await workGate.opened;
   }

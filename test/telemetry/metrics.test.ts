@@ -4,8 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { loadApplication } from '../../src/application.ts';
 import type { CodeOptions } from '../../src/index.ts';
-import type { TestApplication } from '../../src/testing.ts';
 import { databases } from '../support/databases.ts';
+import type { TestApplication } from '../support/testing.ts';
 import { type AppMain, closeGate, gate, thingOptions, until, withThings } from '../traffic/things.ts';
 import { parseExposition, total } from './parse-exposition.ts';
 

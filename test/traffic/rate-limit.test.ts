@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { LruCache } from '../../src/database/lru-cache.ts';
-import { startApplication } from '../../src/testing.ts';
 import { networkOf } from '../../src/traffic/caller.ts';
 import { countHit } from '../../src/traffic/rate-limiter.ts';
 import { databases, freshDatabase } from '../support/databases.ts';
+import { startApplication } from '../support/testing.ts';
 import { type AppMain, thingOptions, withThings } from './things.ts';
 
 const secret = 'a secret of more than 32 characters';

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { defineEntity, p } from '@mikro-orm/core';
 import { ApiController, type ApiRequest, type CodeOptions } from '../../src/index.ts';
-import { startApplication, type TestApplication } from '../../src/testing.ts';
 import { type DatabaseKind, freshDatabase } from '../support/databases.ts';
+import { startApplication, type TestApplication } from '../support/testing.ts';
 
 export const Thing = defineEntity({
   name: 'Thing',

@@ -10,10 +10,17 @@ import { handlerName } from '../../route/record.ts';
 import { type Denormalizer, isDenormalizerClass } from '../../serialization/denormalizer.ts';
 import { isNormalizerClass } from '../../serialization/normalizer.ts';
 import { ApiController } from '../api-controller.ts';
-import { type ControllerClass, isControllerClass, isDefaultHandler, isOverridden } from '../controller-class.ts';
+import {
+  adoptRetiredHooks,
+  type ControllerClass,
+  isControllerClass,
+  isDefaultHandler,
+  isOverridden,
+} from '../controller-class.ts';
 
 interface Findings {
   add(path: Path, message: string): void;
+  warn(path: Path, message: string): void;
   /** Whether something at the path was reported before. */
   touches(path: Path): boolean;
 }
@@ -26,6 +33,7 @@ export function checkControllers(apis: readonly ApiDeclaration[], mapper: Mapper
       findings.add([...api.path, 'controller'], `${api.controller.name} must extend ApiController`);
       continue;
     }
+    adoptHooks(api, findings);
     checkOverrides(api, findings);
     const meta = metaOf(mapper, api);
     checkHandlerNames(api, findings);
@@ -35,6 +43,13 @@ export function checkControllers(apis: readonly ApiDeclaration[], mapper: Mapper
       if (meta && action.association && !inAssociation) checkAssociation(meta, action, mapper, findings);
     }
   }
+}
+
+/** Warns of hooks that are called by another name now. */
+function adoptHooks({ controller, path }: ApiDeclaration, findings: Findings): void {
+  if (!controller) return;
+  for (const { from, to } of adoptRetiredHooks(controller.value as ControllerClass))
+    findings.warn([...path, 'controller'], `${controller.name}.${from} is called ${to} now: rename it`);
 }
 
 /** Reports an override that default actions would not call. */

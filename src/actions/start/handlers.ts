@@ -349,7 +349,7 @@ function planRead(
 ): RowStore | string {
   const { api, entities, framework, meta, overrides } = runtime;
   const own = observer ? overriddenHooks(runtime.controller(), ApiController.prototype) : overrides;
-  const judged = !isIndex && (runtime.guardOf('_entity', method).readsSubject || own.has('onPostCheckAccess'));
+  const judged = !isIndex && (runtime.guardOf('_entity', method).readsSubject || own.has('afterAccessCheck'));
   const hook = hookWith(own, 'rows');
   if (hook) return `the controller has ${hook}, which takes entities`;
   const sort = isIndex ? runtime.listOf('_index').plan.sort : api.defaultSort;

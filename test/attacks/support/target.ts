@@ -3,8 +3,8 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect } from 'vitest';
 import type { ApplicationOptions } from '../../../src/application.ts';
-import { startApplication, type TestApplication, type TestResponse, type TestUser } from '../../../src/testing.ts';
 import { type DatabaseKind, type FreshDatabase, freshDatabase } from '../../support/databases.ts';
+import { startApplication, type TestApplication, type TestResponse, type TestUser } from '../../support/testing.ts';
 
 /** What an attacker sends. Nothing of it is put right on its way. */
 export interface Sent {

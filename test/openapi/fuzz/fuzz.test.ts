@@ -2,9 +2,9 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openApiDocument } from '../../../src/openapi/document.ts';
-import { startApplication, type TestApplication } from '../../../src/testing.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../../support/databases.ts';
 import { takeObjections } from '../../support/documents/watch-answers.ts';
+import { startApplication, type TestApplication } from '../../support/testing.ts';
 import { type FuzzAnswer, type FuzzRequest, Requests } from './requests.ts';
 
 const directory = join(import.meta.dirname, '../../../examples/courses');
