@@ -447,17 +447,32 @@ describe.each(databases)('an action, served on %s,', (kind) => {
     ]);
   });
 
+  /** The status of a request that `fetch` would not send. */
+  async function statusOf(options: { method?: string; path: string; headers: Record<string, string | number> }, body = '') {
+    const sent = send({ ...options, port: new URL(app.url).port }).end(body);
+    const [response] = (await once(sent, 'response')) as [IncomingMessage];
+    response.resume();
+    return response.statusCode;
+  }
+
   test.each(['127.0.0.1', 'localhost:1', 'other.example', '[::1]:8080', 'xn--bcher-kva.example'])(
     'responds whatever the host and the scheme: %s',
     async (host) => {
       for (const target of ['', `http://${host}`, `https://${host}`]) {
         const path = `${target}/api/defaults/1.json`;
-        const sent = send({ port: new URL(app.url).port, path, headers: { host, 'x-forwarded-proto': 'https' } }).end();
-        const [{ statusCode }] = (await once(sent, 'response').then(([answer]) => [answer.resume()])) as [IncomingMessage];
-        expect([target, statusCode]).toEqual([target, 200]);
+        expect([target, await statusOf({ path, headers: { host, 'x-forwarded-proto': 'https' } })]).toEqual([target, 200]);
       }
     },
   );
+
+  test.each(['GET', 'HEAD'])('reads no payload of %s', async (method) => {
+    for (const path of ['/api/defaults.json', '/api/defaults/1.json']) {
+      for (const body of ['', '{"id":2}', '{"broken']) {
+        const headers = { 'content-type': 'application/json', 'content-length': body.length };
+        expect([path, body, await statusOf({ method, path, headers }, body)]).toEqual([path, body, 200]);
+      }
+    }
+  });
 });
 
 describe('the APIs', () => {
