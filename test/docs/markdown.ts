@@ -1,5 +1,5 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { dirname, join, posix } from 'node:path';
 
 export const root = join(import.meta.dirname, '..', '..');
 
@@ -72,6 +72,15 @@ export function anchorOf(heading: string): string {
 /** The targets of the links of a page. */
 export function linksOf(page: string): string[] {
   return [...prose(page).matchAll(/\]\(([^)\s]+)\)/g)].map((match) => match[1] as string);
+}
+
+/** Whether a link within the repository leads to a file, and to a heading of it if it names one. */
+export function leadsSomewhere(page: string, link: string): boolean {
+  const [path = '', anchor] = link.split('#');
+  const target = path === '' ? page : posix.join(dirname(page), path);
+  if (!existsSync(join(root, target))) return false;
+  if (anchor === undefined) return true;
+  return !statSync(join(root, target)).isDirectory() && headingsOf(target).map(anchorOf).includes(anchor);
 }
 
 /** The rows of the first table below a heading, each a list of cells without their backquotes at both ends. */

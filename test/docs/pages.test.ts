@@ -1,21 +1,13 @@
-import { existsSync, readFileSync, statSync } from 'node:fs';
-import { dirname, join, posix } from 'node:path';
+import { existsSync, readFileSync } from 'node:fs';
+import { join, posix } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { checkYaml } from './check-yaml.ts';
-import { anchorOf, blocksOf, headingsOf, linksOf, pages, readPage, root } from './markdown.ts';
+import { blocksOf, headingsOf, leadsSomewhere, linksOf, pages, readPage, root } from './markdown.ts';
 
 describe.each(pages)('%s', (page) => {
   test('links to files and headings that exist', () => {
-    const broken = linksOf(page)
-      .filter((link) => !/^[a-z]+:/.test(link))
-      .filter((link) => {
-        const [path = '', anchor] = link.split('#');
-        const target = path === '' ? page : posix.join(dirname(page), path);
-        if (!existsSync(join(root, target))) return true;
-        if (anchor === undefined) return false;
-        return statSync(join(root, target)).isDirectory() || !headingsOf(target).map(anchorOf).includes(anchor);
-      });
+    const broken = linksOf(page).filter((link) => !/^[a-z]+:/.test(link) && !leadsSomewhere(page, link));
     expect(broken).toEqual([]);
   });
 

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { type IncomingMessage, request as send } from 'node:http';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { loadApplication } from '../../src/application.ts';
 import { ApiController, type ApiRequest, type CodeOptions, Voter } from '../../src/index.ts';
@@ -331,6 +333,145 @@ describe.each(databases)('a declaration, served on %s,', (kind) => {
       expect((await app.request('GET', `/api/cards/${uuid}.json`)).json.holder).toBe('Ada');
       expect((await app.request('GET', '/api/loans/1.json')).json.member).toBe('Member 0');
     });
+  });
+});
+
+const six = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
+
+class EchoController extends ApiController {
+  echoApi(_id: number, { method }: ApiRequest): object {
+    return { method };
+  }
+  allApi({ method }: ApiRequest, format: string): object {
+    return { method, format };
+  }
+}
+
+const nothing = { roles: { GET: null }, controller_action: null, path: null } as const;
+
+const echoes: CodeOptions = {
+  ...library,
+  controllers: [EchoController],
+  app_main: {
+    ...library.app_main,
+    apis: {
+      ...Object.fromEntries(
+        six.map((only) => {
+          const methods = Object.fromEntries(six.map((method) => [method, method === only]));
+          const actions = {
+            _index: { methods },
+            _entity: { methods },
+            echo: { methods },
+            all: { methods, 'single-collection': 'collection' as const },
+          };
+          return [only, { class: Author, base_path: `/api/${only.toLowerCase()}`, controller: EchoController, actions }];
+        }),
+      ),
+      defaults: {
+        class: Author,
+        base_path: '/api/defaults',
+        controller: EchoController,
+        base_role: null,
+        actions: {
+          _index: { ...nothing, requirements: {}, 'single-collection': 'collection' },
+          _entity: { ...nothing, requirements: {}, 'single-collection': 'single' },
+          echo: { ...nothing, ...get, requirements: {}, 'single-collection': 'single' },
+          all: { ...nothing, ...get, requirements: [], 'single-collection': 'collection' },
+        },
+      },
+      listed: { class: Author, base_path: '/api/listed', controller: EchoController, actions: { _index: null } },
+      moved: {
+        class: Author,
+        base_path: '/api/moved',
+        controller: EchoController,
+        actions: { echo: { ...get, path: 'said' } },
+      },
+    },
+  },
+};
+
+describe.each(databases)('an action, served on %s,', (kind) => {
+  let app: RunningLibrary;
+  beforeAll(async () => {
+    app = await openLibrary(kind, echoes);
+  });
+  afterAll(() => app?.close());
+
+  const routesOf = (api: string) => app.application.records.filter((record) => record.api?.name === api);
+
+  test.each(six)('has %s alone where that alone is true and every other method is false', async (only) => {
+    expect(routesOf(only).map(({ methods }) => methods)).toEqual(Array(4).fill([only]));
+    for (const rest of ['', only === 'DELETE' ? '/7' : '/6', '/6/echo', '/all']) {
+      for (const method of six) {
+        const json = method === 'GET' || method === 'HEAD' ? undefined : {};
+        const { status, headers } = await app.request(method, `/api/${only.toLowerCase()}${rest}.json`, { json });
+        if (method !== only) expect([rest, method, status, headers.get('allow')]).toEqual([rest, method, 405, only]);
+        else expect([404, 405]).not.toContain(status);
+      }
+    }
+    const answers = ['6/echo', 'all'].map((rest) => app.request(only, `/api/${only.toLowerCase()}/${rest}.json`));
+    for (const { status, json } of await Promise.all(answers)) {
+      expect(status).toBe(200);
+      if (only !== 'HEAD') expect(json.method).toBe(only);
+    }
+  });
+
+  test('has its defaults where its fields are null or empty', async () => {
+    expect(
+      routesOf('defaults').map(({ path, handler, requirements, roles }) => ({ path, handler, requirements, roles })),
+    ).toEqual([
+      { path: '/api/defaults.{_format}', handler: 'indexApi', requirements: {}, roles: { GET: [], HEAD: [] } },
+      { path: '/api/defaults/{id}.{_format}', handler: 'entityApi', requirements: { id: '\\d+' }, roles: { GET: [], HEAD: [] } },
+      { path: '/api/defaults/{id}/echo.{_format}', handler: 'echoApi', requirements: { id: '\\d+' }, roles: { GET: [] } },
+      { path: '/api/defaults/all.{_format}', handler: 'allApi', requirements: {}, roles: { GET: [] } },
+    ]);
+    expect((await app.request('GET', '/api/defaults.json')).json.count).toBeGreaterThan(0);
+    expect((await app.request('GET', '/api/defaults/1.json')).json.id).toBe(1);
+    expect((await app.request('GET', '/api/defaults/1/echo.json')).json).toEqual({ method: 'GET' });
+    expect((await app.request('GET', '/api/defaults/x/echo.json')).json.code).toBe('not_found');
+    expect((await app.request('GET', '/api/defaults/all.json')).json).toEqual({ method: 'GET', format: 'json' });
+  });
+
+  test('has a route below the base path where it is declared, and none where it is not', async () => {
+    expect(routesOf('listed').map(({ path }) => path)).toEqual(['/api/listed.{_format}']);
+    expect((await app.request('GET', '/api/listed.json')).status).toBe(200);
+    for (const path of ['/api/listed/1.json', '/api/listed/1/echo.json', '/api/listed/all.json']) {
+      expect([path, (await app.request('GET', path)).json.code]).toEqual([path, 'not_found']);
+    }
+    for (const { api, path } of app.application.records) expect(path.startsWith(`${api?.basePath}`)).toBe(true);
+  });
+
+  test('has its own name in the name of its route, whatever its path', async () => {
+    expect(routesOf('moved').map(({ name, path }) => [name, path])).toEqual([
+      ['app_api_single_moved_echo', '/api/moved/{id}/said.{_format}'],
+    ]);
+  });
+
+  /** The status of a request that `fetch` would not send. */
+  async function statusOf(options: { method?: string; path: string; headers: Record<string, string | number> }, body = '') {
+    const sent = send({ ...options, port: new URL(app.url).port }).end(body);
+    const [response] = (await once(sent, 'response')) as [IncomingMessage];
+    response.resume();
+    return response.statusCode;
+  }
+
+  test.each(['127.0.0.1', 'localhost:1', 'other.example', '[::1]:8080', 'xn--bcher-kva.example'])(
+    'responds whatever the host and the scheme: %s',
+    async (host) => {
+      for (const target of ['', `http://${host}`, `https://${host}`]) {
+        const path = `${target}/api/defaults/1.json`;
+        expect([target, await statusOf({ path, headers: { host, 'x-forwarded-proto': 'https' } })]).toEqual([target, 200]);
+      }
+    },
+  );
+
+  test.each(['GET', 'HEAD'])('reads no payload of %s', async (method) => {
+    for (const path of ['/api/defaults.json', '/api/defaults/1.json']) {
+      for (const body of ['', '{"id":2}', '{"broken']) {
+        const headers = { 'content-type': 'application/json', 'content-length': body.length };
+        expect([path, body, await statusOf({ method, path, headers }, body)]).toEqual([path, body, 200]);
+      }
+    }
   });
 });
 

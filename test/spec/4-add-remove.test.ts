@@ -42,6 +42,15 @@ class AppointmentController extends ApiController<Appointment> {
   loadedApi(id: number, request: ApiRequest) {
     return this.#participate('loaded', id, request, true);
   }
+  /** Returns the violations themselves, after it has written. */
+  async listedApi(id: number, request: ApiRequest) {
+    const appointment = await this.getEntity('listed', id, request);
+    await this.em.populate(appointment, ['attendees']);
+    appointment.addAttendee(await this.deserialize(request, Staff));
+    const violations = await this.validate(appointment);
+    await this.em.flush();
+    return violations.length > 0 ? violations : this.json(appointment, { groups: ['read'] });
+  }
   /** SPEC 4.5, step by step. */
   async #participate(action: string, id: number, request: ApiRequest, load: boolean) {
     const appointment = await this.getEntity(action, id, request);
@@ -58,6 +67,12 @@ class AppointmentController extends ApiController<Appointment> {
   }
 }
 
+class WardController extends ApiController<Ward> {
+  briefApi(id: number, request: ApiRequest) {
+    return this.addRemove('brief', id, request, { property: 'visitors', type: Visitor, groups: ['short'] });
+  }
+}
+
 class VisitorController extends ApiController {
   override customizeQuery(action: string, request: ApiRequest, query: ModelQuery<object>) {
     if (action === '_entity' && !request.headers['x-see']) query.andWhere({ hidden: false } as never);
@@ -69,7 +84,7 @@ const addRemove = { POST: true, DELETE: true };
 
 const application = {
   models: clinicModels,
-  controllers: [AppointmentController, VisitorController],
+  controllers: [AppointmentController, WardController, VisitorController],
   voters: [TeamVoter],
   seed: seedClinic,
   app_main: {
@@ -86,6 +101,8 @@ const application = {
           companions: { methods: addRemove },
           participation: { methods: { ...addRemove, PUT: true }, roles: { POST: 'TEAM' } },
           loaded: { methods: addRemove, roles: { POST: 'TEAM' } },
+          listed: { methods: { POST: true } },
+          judged: { association: { property: 'attendees' }, roles: { POST: 'TEAM', DELETE: 'TEAM' } },
           declared: { methods: all, association: { property: 'attendees' } },
           firms: { methods: addRemove, association: { property: 'firms' } },
         },
@@ -102,6 +119,12 @@ const application = {
           beds: { methods: addRemove, association: { property: 'beds' } },
         },
       },
+      brief_ward: {
+        class: Ward,
+        base_path: '/brief',
+        controller: WardController,
+        actions: { brief: { methods: { ...addRemove, GET: false, HEAD: false, PUT: false, PATCH: false } } },
+      },
       party: {
         class: Appointment,
         base_path: '/parties',
@@ -112,6 +135,7 @@ const application = {
       },
       visitor: { class: Visitor, base_path: '/visitors', controller: VisitorController, actions: everything },
       patient: { class: Patient, base_path: '/patients', actions: everything },
+      staff: { class: Staff, base_path: '/staff', actions: { _entity: null } },
     },
   },
 };
@@ -135,6 +159,32 @@ describe.each(databases)('add and remove on %s', (kind) => {
     expect(removed.status).toBe(200);
     expect(removed.json).toMatchObject({ id: 2, type: 'nurse', name: 'Ada' });
     expect(await attendees()).toEqual([1]);
+  });
+
+  test.each([
+    ['attendees', '/appointments/1.json'],
+    ['declared', '/appointments/1.json'],
+    ['participation', '/staff/2.json'],
+    ['loaded', '/staff/2.json'],
+  ])('POST adds the item of type and id, and DELETE removes it: %s', async (action, result) => {
+    const path = `/appointments/1/${action}.json`;
+    const body = { json: { type: 'nurse', id: 2 }, as: { id: 'me' } };
+    const stored = async () =>
+      (await rows('select staff_id as id from appointment_attendees where appointment_id = 1 order by 1')).map(({ id }) => id);
+    const added = await request('POST', path, body);
+    expect([added.status, added.json]).toEqual([200, (await request('GET', result)).json]);
+    expect(await stored()).toEqual([1, 2]);
+    const removed = await request('DELETE', path, body);
+    expect([removed.status, removed.json]).toEqual([200, (await request('GET', '/staff/2.json')).json]);
+    expect(await stored()).toEqual([1]);
+  });
+
+  test('both answer in the groups that the handler gives', async () => {
+    const added = await request('POST', '/brief/2/brief.json', { json: { type: 'visitor', id: 1 } });
+    expect([added.status, added.json]).toEqual([200, { id: 2, name: 'South' }]);
+    const removed = await request('DELETE', '/brief/2/brief.json', { json: { type: 'visitor', id: 1 } });
+    expect([removed.status, removed.json], 'no field of a visitor is in the group').toEqual([200, {}]);
+    expect(await number('select count(*) from ward_visitors where ward_id = 2')).toBe(0);
   });
 
   test('both are idempotent', async () => {
@@ -347,6 +397,19 @@ describe.each(databases)('add and remove on %s', (kind) => {
       const response = await request('PUT', '/appointments/1/participation.json', { json: { id: 2 } });
       expect([response.status, response.json.detail]).toEqual([400, 'this method is not supported']);
     });
+    test('is a bad request for HEAD, without a body', async () => {
+      for (const action of ['attendees', 'declared']) {
+        const { status, text } = await request('HEAD', `/appointments/1/${action}.json`);
+        expect([status, text]).toEqual([400, '']);
+      }
+    });
+    test.each(['GET', 'HEAD', 'PUT', 'PATCH'])('is 405 where only POST and DELETE are enabled: %s', async (method) => {
+      const json = method === 'GET' || method === 'HEAD' ? undefined : { id: 1 };
+      for (const path of ['/appointments/1/guarded', '/appointments/1/judged', '/appointments/1/loaded', '/brief/1/brief']) {
+        const response = await request(method, `${path}.json`, { json, as: { id: 'me' } });
+        expect([path, response.status, response.headers.get('allow')]).toEqual([path, 405, 'POST, DELETE']);
+      }
+    });
     test('is 405 where it is not enabled', async () => {
       const response = await request('PUT', '/appointments/1/guarded.json', { json: { id: 2 } });
       expect([response.status, response.headers.get('allow')]).toEqual([405, 'POST, DELETE']);
@@ -366,6 +429,19 @@ describe.each(databases)('add and remove on %s', (kind) => {
       expect(calls).toEqual(['vote on appointment 1', 'afterValidation guarded', 'afterCommit guarded']);
       await request('DELETE', '/appointments/1/guarded.json', { json: { id: 2 }, as: me });
     });
+    test.each(['guarded', 'judged', 'participation', 'loaded'])(
+      '%s loads the entity, asks for the role with it, and looks at the body after that',
+      async (action) => {
+        const post = (id: number, as?: { id: string }) =>
+          request('POST', `/appointments/${id}/${action}.json`, { json: { id: 99 }, ...(as && { as }) });
+        expect((await post(99)).status).toBe(404);
+        expect(calls).toEqual([]);
+        expect((await post(1)).status).toBe(401);
+        expect(calls).toEqual(['vote on appointment 1']);
+        const unresolved = await post(1, { id: 'me' });
+        expect([unresolved.status, unresolved.json.detail]).toEqual([400, 'staff id not found']);
+      },
+    );
     test.each(['attendees', 'declared', 'loaded'])('violations are 422 and nothing is persisted by %s', async (action) => {
       const before = await attendees();
       const path = `/appointments/1/${action}.json`;
@@ -405,6 +481,13 @@ describe.each(databases)('add and remove on %s', (kind) => {
       expect(await attendees()).toEqual([1, 2]);
       expect((await request('DELETE', path, { json: { id: 2 }, as })).status).toBe(200);
       expect(await attendees()).toEqual([1]);
+    });
+    test('may return the violations themselves: 422 with the list as JSON, and nothing is persisted', async () => {
+      const before = await attendees();
+      const { status, headers, json } = await request('POST', '/appointments/1/listed.json', { json: { id: 3 } });
+      expect([status, headers.get('content-type')]).toEqual([422, 'application/json; charset=utf-8']);
+      expect(json).toMatchObject([{ propertyPath: 'attendees', title: 'must not include who is banned' }]);
+      expect(await attendees()).toEqual(before);
     });
   });
 });

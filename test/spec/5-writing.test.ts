@@ -634,7 +634,7 @@ describe('a denormalizer that is wrong is a start error:', () => {
       app_main: { apis: { patient: { class: Patient, base_path: '/patients', actions: everything } } },
     });
   test('it serves nothing', async () => {
-    await expect(start(Unserving)).rejects.toThrow(/Unserving must say which associations it serves/);
+    await expect(start(Unserving)).rejects.toThrow(/Unserving must say what it serves/);
   });
   test('what it serves is no association', async () => {
     const error = String(await start(Lost).catch((e: Error) => e));

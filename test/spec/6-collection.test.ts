@@ -228,6 +228,20 @@ describe.each(databases)('a listing on %s', (kind) => {
       }
     });
 
+    test('of a handler that pages through a query of its own, all the way and back', async () => {
+      const path = '/api/branches/north/books/search.json?items_per_page=15';
+      const walked = await walk(path);
+      expect(walked).toHaveLength((await list(path)).count);
+      const back: number[] = [];
+      for (let previous: string | null = `${path}&page=3`; previous !== null; ) {
+        const { results, pagination } = await list(previous);
+        back.unshift(...ids(results));
+        previous = pagination.previous;
+        expect(previous === null).toBe(pagination.first === 0);
+      }
+      expect(back).toEqual(walked);
+    });
+
     test('relative, even where a proxy sent the whole address', async () => {
       const answer = await send(app.url, 'GET http://elsewhere.example/api/books.json?items_per_page=2&page=2 HTTP/1.1');
       expect(answer).toMatch(/^HTTP\/1.1 200/);
