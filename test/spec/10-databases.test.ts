@@ -254,6 +254,40 @@ describe('the schema', () => {
     }
   });
 
+  test.each(databases)('never renames a column: what a hidden one held does not become public, on %s', async (kind) => {
+    const database = await freshDatabase(kind);
+    const at = { url: database.url, schema: 'update' };
+    const hidden = defineEntity({
+      name: 'Item',
+      tableName: 'item',
+      properties: { id: idOf(), name: p.string().groups('read', 'write'), secret: p.string().nullable() },
+    });
+    const shown = defineEntity({
+      name: 'Item',
+      tableName: 'item',
+      properties: { id: idOf(), name: p.string().groups('read', 'write'), nickname: p.string().nullable().groups('read') },
+    });
+    try {
+      const before = await startApplication({
+        app_main: app_main([['item', hidden]], at),
+        models: [hidden],
+        seed: (em) => {
+          em.create(hidden, { name: 'chair', secret: 'under the seat' });
+          return em.flush();
+        },
+      });
+      await before.close();
+      const after = await startApplication({ app_main: app_main([['item', shown]], at), models: [shown] });
+      expect((await after.request('GET', '/item.json')).json.results).toEqual([{ id: 1, name: 'chair', nickname: null }]);
+      await after.close();
+      expect(await rows(kind, database.url, 'select secret, nickname from item')).toEqual([
+        { secret: 'under the seat', nickname: null },
+      ]);
+    } finally {
+      await database.drop();
+    }
+  });
+
   test.each(databases)('is not narrowed over data that would be cut, on %s', async (kind) => {
     const database = await freshDatabase(kind);
     const at = { url: database.url, schema: 'update' };

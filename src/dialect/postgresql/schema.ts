@@ -1,4 +1,5 @@
 import type { Mapper, RequestEntityManager } from '../../database/mapper.ts';
+import { additionsTo } from '../../database/schema-additions.ts';
 import type { DatabaseDeclaration } from '../../declaration/types.ts';
 import type { SchemaTools, Seed } from '../dialect.ts';
 
@@ -22,7 +23,7 @@ async function collation(em: RequestEntityManager): Promise<string> {
 }
 
 async function prepare(mapper: Mapper, seed: Seed, extensions: readonly string[]): Promise<void> {
-  const sql = await withoutLoss(await mapper.schema.getUpdateSchemaSQL({ safe: true, wrap: false }), mapper);
+  const sql = await withoutLoss(await additionsTo(mapper), mapper);
   await mapper.em.fork().transactional(async (em) => {
     const tables = await em.execute('select 1 from information_schema.tables where table_schema = current_schema() limit 1');
     for (const extension of extensions) await em.execute(`create extension if not exists ${extension}`);

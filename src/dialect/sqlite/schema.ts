@@ -1,4 +1,5 @@
 import type { Mapper, RequestEntityManager } from '../../database/mapper.ts';
+import { additionsTo } from '../../database/schema-additions.ts';
 import { statementsOf } from '../../database/statements-of.ts';
 import type { SchemaTools, Seed } from '../dialect.ts';
 
@@ -16,7 +17,7 @@ async function prepare(mapper: Mapper, seed: Seed): Promise<void> {
   const versionIn = async (em: RequestEntityManager) => (await em.execute('pragma schema_version'))[0]?.schema_version;
   for (let done = false; !done; ) {
     const version = await versionIn(mapper.em.fork());
-    const statements = statementsOf(await mapper.schema.getUpdateSchemaSQL({ safe: true, wrap: false }));
+    const statements = statementsOf(await additionsTo(mapper));
     done = await mapper.em.fork().transactional(async (em) => {
       if ((await versionIn(em)) !== version) return false;
       const tables = await em.execute("select 1 from sqlite_master where type = 'table' and name not like 'sqlite_%' limit 1");
