@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { Utils } from '@mikro-orm/core';
+import { helper, Utils } from '@mikro-orm/core';
 import type { Guard } from '../access/guard.ts';
 import type { ApiRequest } from '../access/user.ts';
 import type { HttpMethod } from '../declaration/types.ts';
@@ -71,6 +71,7 @@ export async function admitLoaded(
   if (entity === null || entity === undefined) throw missing(api, request);
   if (!Utils.isEntity(entity) || !isKindOf(metaOfEntity(framework.mapper, entity), meta))
     throw new Error(`getEntity of the controller of "${api.api.name}" must return an entity of ${meta.className}, or throw`);
+  state.loadedKey = helper(entity).getPrimaryKey() as Identifier;
   const { found, restriction } =
     state.loaded?.found?.entity === entity
       ? (state.loaded as { found: Found; restriction: Restriction })

@@ -107,7 +107,7 @@ async function lockedFirst<Result>(
   run: () => Promise<Result>,
 ): Promise<Result> {
   const state = stateOf(request, framework.mapper);
-  const key = state.locksFirst ? parseId((request.params as { id?: string }).id) : undefined;
+  const key = state.locksFirst ? (state.loadedKey ?? parseId((request.params as { id?: string }).id)) : undefined;
   if (key === undefined) return run();
   const { em } = state;
   return untilCommit(state, () =>

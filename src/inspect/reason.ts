@@ -90,20 +90,23 @@ async function absence(
   const meta = metaOf(mapper, api.class.value);
   const name = `${meta.className} ${id}`;
   const key = identifierParser(meta, mapper.driver.getPlatform(), 'path')(id);
+  const loadsItself = isOverridden(api, 'getEntity');
+  const none = { message: `${controller}.getEntity gave no ${meta.className} for "${id}"`, remedy: null };
+  if (key === undefined && loadsItself) return none;
   if (key === undefined)
     return { message: `no ${meta.className} can have the id "${id}": its column cannot hold it`, remedy: null };
   const em = mapper.em.fork();
   const where = { [keyOf(meta).name]: key } as never;
   const isThere = async (options: object) => (await em.count(meta.class, where, options)) > 0;
   if (!(await isThere({ filters: false }))) {
+    if (loadsItself) return none;
     const other = meta.root !== meta && (await em.count(meta.root.class, where, { filters: false })) > 0;
     return { message: other ? `the row ${id} is no ${meta.className}` : `there is no row ${name}`, remedy: null };
   }
   const filters = defaultFilters(meta);
   if (filters.length > 0 && !(await isThere({})))
     return { message: `${name} is hidden by the filter ${filters.join(' or ')} of the model`, remedy: null };
-  if (isOverridden(api, 'getEntity'))
-    return { message: `${name} is there; ${controller}.getEntity did not give it`, remedy: null };
+  if (loadsItself) return { message: `${name} is there; ${controller}.getEntity did not give it`, remedy: null };
   if (!isOverridden(api, 'customizeQuery')) return { message: `${name} was not found, and is there now`, remedy: null };
   return {
     message: `${name} is hidden by ${controller}.customizeQuery`,

@@ -1,5 +1,5 @@
 import type { EntityMetadata } from '@mikro-orm/core';
-import { hasHooks } from '../actions/controller-class.ts';
+import { hasHooks, isOverridden } from '../actions/controller-class.ts';
 import type { ActionDeclaration, ApiDeclaration, HttpMethod } from '../declaration/types.ts';
 import { inGroups, writeGroups } from '../model/groups.ts';
 import { metaOf } from '../model/hierarchy.ts';
@@ -55,7 +55,9 @@ function operationOf({ declaration, mapper, records }: Described, record: RouteR
 }
 
 function locationIn(records: readonly RouteRecord[], record: RouteRecord, meta: EntityMetadata): 'always' | 'maybe' | null {
-  const location = EntityLocation.of(records, record.api as ApiDeclaration);
+  const api = record.api as ApiDeclaration;
+  const loadsItself = api.controller !== null && isOverridden(api.controller.value as never, 'getEntity');
+  const location = loadsItself ? null : EntityLocation.of(records, api);
   if (!location) return null;
   const key = keyOf(meta);
   // an id of the caller's own may be negative

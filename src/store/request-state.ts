@@ -3,6 +3,7 @@ import { type EventSubscriber, FlushMode } from '@mikro-orm/core';
 import type { ApiRequest } from '../access/user.ts';
 import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
 import type { FieldChoice } from '../model/field-choice.ts';
+import type { Identifier } from '../model/identifier.ts';
 import type { RequestVisibility } from '../query/visibility/visibility.ts';
 import type { Admission, Restriction } from './port.ts';
 
@@ -19,6 +20,9 @@ export class RequestState {
 
   /** The row that `getEntity` of the base controller found last: a controller that loads rows itself may have called it. */
   loaded: Pick<Admission, 'found' | 'restriction'> | null = null;
+
+  /** The key of the row that the controller loaded itself, in this attempt or the one before: the path may hold something else. */
+  loadedKey: Identifier | undefined;
 
   /** The custom action of the request; null for other actions. */
   action: string | null = null;
@@ -86,7 +90,10 @@ export function stateOf(request: ApiRequest, mapper: Mapper): RequestState {
 
 /** Begins the state of another attempt at a request. */
 export function renewState(request: ApiRequest, mapper: Mapper, locksFirst: boolean): void {
-  (request as { [stateKey]?: RequestState })[stateKey] = new RequestState(request, mapper, locksFirst);
+  const holder = request as { [stateKey]?: RequestState };
+  const state = new RequestState(request, mapper, locksFirst);
+  state.loadedKey = holder[stateKey]?.loadedKey;
+  holder[stateKey] = state;
 }
 
 const committing: EventSubscriber = {

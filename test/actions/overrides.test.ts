@@ -1,6 +1,7 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { ApiController, type ApiRequest, problem, Voter } from '../../src/index.ts';
+import { openApiDocument } from '../../src/openapi/document.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
 import { startApplication, type TestApplication } from '../support/testing.ts';
 
@@ -15,6 +16,7 @@ const Crate = defineEntity({
   properties: {
     id: p.integer().primary().groups('read'),
     slug: p.string().groups('read', 'write'),
+    note: p.string().default('').groups('read', 'write'),
     isLocked: p.boolean().default(false).groups('read'),
     tags: () => p.manyToMany(Tag).groups('read'),
   },
@@ -239,6 +241,20 @@ describe.each(databases.flatMap((database) => [true, false].map((compiled) => [d
           expect(await rows()).toEqual(before);
         },
       );
+
+      test('is called again where a change is retried', async () => {
+        const sent = [...'abcdefghij'].map((note) => app.request('PATCH', `/${api}/one.json`, { json: { note } }));
+        expect((await Promise.all(sent)).map(({ status }) => status)).toEqual(sent.map(() => 200));
+        const added = [1, 2, 3].map(() => app.request('POST', `/${api}/one/tags.json`, { json: { id: 2 } }));
+        expect((await Promise.all(added)).map(({ status }) => status)).toEqual([200, 200, 200]);
+      });
+
+      test('leaves out Location, which it may not answer', async () => {
+        const { headers, status } = await app.request('POST', `/${api}.json`, { json: { slug: 'new' } });
+        expect([status, headers.get('location')]).toEqual([201, null]);
+        const document: Any = openApiDocument((app as Any).application, { title: 'x', version: '1' });
+        expect(document.paths[`/${api}.json`].post.responses[201].headers).not.toHaveProperty('Location');
+      });
     });
   },
 );

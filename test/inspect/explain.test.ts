@@ -361,7 +361,14 @@ test('the explanation of a request names overrides that refuse', async () => {
   const fresh = await freshDatabase('sqlite');
   const app = await startApplication({
     app_main: {
-      apis: { crate: { class: Crate, base_path: '/crate', controller: CrateController, actions: { _entity: null } } },
+      apis: {
+        crate: {
+          class: Crate,
+          base_path: '/crate',
+          controller: CrateController,
+          actions: { _entity: { requirements: { id: '[a-z0-9]+' } } },
+        },
+      },
       database: { url: fresh.url },
     },
     models: [Crate],
@@ -381,6 +388,11 @@ test('the explanation of a request names overrides that refuse', async () => {
       status: 404,
       reason: { message: 'Crate 3 is there; CrateController.getEntity did not give it' },
     });
+    for (const id of ['4', 'four'])
+      expect(await app.explain('GET', `/crate/${id}.json`)).toMatchObject({
+        status: 404,
+        reason: { message: `CrateController.getEntity gave no Crate for "${id}"` },
+      });
   } finally {
     await app.close();
     await fresh.drop();

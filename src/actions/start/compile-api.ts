@@ -81,7 +81,8 @@ export function compileApi(
     overrides,
     restricts: restrictsQueries(type),
     checks,
-    location: EntityLocation.of(all, api),
+    // what the controller loads may have another id than the key
+    location: isOverridden(type, 'getEntity') ? null : EntityLocation.of(all, api),
     entities,
     entityWrites: new WriteStore(mapper, meta, entities, null),
     entityLinks: new LinkStore(mapper, entities, framework.associations, null),

@@ -112,7 +112,8 @@ export function compileHandlers(
     }
     const { controller, runtime } = controllers.get(api) as { controller: ApiController; runtime: ApiRuntime };
     const loads = single && isOverridden(classOf(controller), 'getEntity');
-    const isDefault = isDefaultHandler(classOf(controller), handler) && !loads;
+    const isSupplied = isDefaultHandler(classOf(controller), handler);
+    const isDefault = isSupplied && !loads;
     const reads = method === 'GET' || method === 'HEAD';
     if (isDefault && reads && action.kind !== 'custom')
       return readingHandler(record, method, format as Format, { ...compilers, runtime, compiledReads });
@@ -123,13 +124,14 @@ export function compileHandlers(
       api: runtime,
       action: action.name,
       format: format as Format,
-      isRepeatable: action.repeatable ?? isDefault,
+      isRepeatable: action.repeatable ?? isSupplied,
       idempotencyStore,
     };
     // whoever watches is told of a check once, and nothing may be written
     const planning = compiledReads && !observer && action.repeatable !== false ? compilers : null;
     const planned = (reason: string | null) => compilers.onPlanned?.(record, method, reason);
-    if (!isDefault) planned('a method of the controller handles it');
+    if (!isDefault)
+      planned(isSupplied ? 'the controller has getEntity, which takes entities' : 'a method of the controller handles it');
     const parts = isDefault
       ? defaultParts(runtime, action, method, format, planning, planned)
       : customParts(runtime, controller, record, format);
