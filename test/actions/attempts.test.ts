@@ -148,9 +148,9 @@ describe.each(stores)('a row that changes while access to it is checked, through
   test('a hook after the commit waits for the response that is kept, and can replace it', async () => {
     const headers = { 'idempotency-key': randomUUID() };
     app.reply = 'afterCommit';
-    const first = await send('PATCH', '/with-onafterflush/1.json', { num: 7 }, headers);
+    const first = await send('PATCH', '/with-aftercommit/1.json', { num: 7 }, headers);
     expect([first.status, first.json, app.calls]).toEqual([202, { by: 'afterCommit' }, ['afterCommit _entity Item 1']]);
-    const again = await send('PATCH', '/with-onafterflush/1.json', { num: 7 }, headers);
+    const again = await send('PATCH', '/with-aftercommit/1.json', { num: 7 }, headers);
     expect([again.status, again.text, app.calls.length]).toEqual([202, first.text, 1]);
     expect((await running.rows())[0].num).toBe(7);
   });

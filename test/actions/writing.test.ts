@@ -7,7 +7,7 @@ describe.each(stores)('writes through $store', ({ compiledReads }) => {
   const send: typeof running.send = (...args) => running.send(...args);
   const links = async () =>
     (await running.execute('select tag_id from item_tags where item_id = 1 order by 1')).map(({ tag_id }: any) => tag_id);
-  const bases = ['/plain', '/restricted', '/judged', '/with-validate', '/with-onafterflush', '/revised'];
+  const bases = ['/plain', '/restricted', '/judged', '/with-validate', '/with-aftercommit', '/revised'];
 
   describe.each(bases)('%s', (base) => {
     const table = base === '/revised' ? 'revised' : 'item';
@@ -101,15 +101,15 @@ describe.each(stores)('writes through $store', ({ compiledReads }) => {
 
   test('calls neither rules nor hooks for an item that is there already', async () => {
     await send('POST', '/with-validate/1/tags.json', { id: 1 });
-    await send('DELETE', '/with-onafterflush/1/tags.json', { id: 2 });
-    await send('POST', '/with-onaftervalidation/1/tags.json', { id: 1 });
+    await send('DELETE', '/with-aftercommit/1/tags.json', { id: 2 });
+    await send('POST', '/with-aftervalidation/1/tags.json', { id: 1 });
     expect(app.calls).toEqual([]);
   });
 
   test('calls the hook after the write with what is stored', async () => {
-    await send('POST', '/with-onafterflush.json', { name: 'n', code: 'N' });
-    await send('PATCH', '/with-onafterflush/1.json', { num: 9 });
-    await send('PATCH', '/with-onafterflush/1.json', { code: 'B' });
+    await send('POST', '/with-aftercommit.json', { name: 'n', code: 'N' });
+    await send('PATCH', '/with-aftercommit/1.json', { num: 9 });
+    await send('PATCH', '/with-aftercommit/1.json', { code: 'B' });
     expect(app.calls).toEqual(['afterCommit _index Item 4', 'afterCommit _entity Item 1']);
   });
 
