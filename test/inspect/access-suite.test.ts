@@ -242,6 +242,28 @@ describe.each(databases)('the access suite on %s', (kind) => {
     expect(Object.values(failures).join()).toContain('200');
   });
 
+  test('asks for rows by what getEntity takes', async () => {
+    class NamedController extends ReportController {
+      override async getEntity(action: string, id: unknown, request: ApiRequest): Promise<Report> {
+        return super.getEntity(action, /^no-(\d+)$/.exec(String(id))?.[1], request);
+      }
+    }
+    const { report, author } = (application.app_main?.apis ?? {}) as Record<string, any>;
+    const actions = { _entity: { ...report.actions._entity, requirements: { id: '[a-z0-9-]+' } } };
+    const optionsFor = (controller: unknown) => ({
+      database,
+      app_main: { ...application.app_main, apis: { report: { ...report, controller, actions }, author } },
+      controllers: [controller],
+    });
+    expect((await run(optionsFor(NamedController) as never)).failures[coverage]).toContain(
+      'NamedController.getEntity gave none of the rows; if it takes no keys, say what it takes: ids: { report: (row) => … }',
+    );
+    const named = { ...optionsFor(NamedController), ids: { report: ({ id }: Report) => `no-${id}` } } as never;
+    expect((await run(named)).failures).toEqual((await run(optionsFor(ReportController) as never)).failures);
+    faults.guard = (guard) => ({ ...guard, check: () => undefined });
+    expect(Object.values((await run(named, ['GET /report/{id}.'])).failures).join()).toContain('200');
+  });
+
   test('finds a voter that reads what was not loaded', async () => {
     class ReadingVoter extends ReportVoter {
       override async vote(role: string, report: Report | null, user: User | null): Promise<Vote> {

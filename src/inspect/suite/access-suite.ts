@@ -14,7 +14,7 @@ import type { RouteRecord } from '../../route/record.ts';
 import { type AccessMatrix, accessMatrix, type RouteAccess } from '../compare/matrix.ts';
 import { suiteCoverage } from './suite-coverage.ts';
 import { leaksOf, type Shape, shapeOfPaths, shapeOfRoute, shapesOfModels } from './suite-fields.ts';
-import type { Judgement } from './suite-judge.ts';
+import type { Judgement, RowIds } from './suite-judge.ts';
 import { type SuiteDatabase, type SuiteServer, suiteServer } from './suite-server.ts';
 import { type TestRequest, type TestResponse, type TestUser, tokenFor } from './test-client.ts';
 
@@ -38,6 +38,8 @@ export type AccessSuiteOptions = (Omit<DirectoryOptions, 'databaseUrl'> | Omit<C
   readonly prepare?: (em: EntityManager) => unknown;
   /** The values of placeholders in paths, except the `id` of a row, and of required query parameters. */
   readonly parameters?: Readonly<Record<string, string>>;
+  /** What paths hold in place of keys if a controller's `getEntity` takes something else, by API: `boat: (boat: Boat) => boat.slug`. */
+  readonly ids?: RowIds;
   /** Request bodies, by method and route: `'POST app_api_single_note__index': { title: 'Milk' }`. Default: an empty object. */
   readonly bodies?: Readonly<Record<string, unknown>>;
   /** Keys that a custom handler may respond with besides the fields of models, by route: `app_status: ['status', 'by.name']`. */
@@ -59,7 +61,7 @@ export type AccessSuiteOptions = (Omit<DirectoryOptions, 'databaseUrl'> | Omit<C
 export async function accessSuite(options: AccessSuiteOptions): Promise<void> {
   const application = await loadOn('sqlite::memory:', options);
   const matrix = accessMatrix(application);
-  const server = suiteServer((url, onStatement) => loadOn(url, { ...options, onStatement }), options.database);
+  const server = suiteServer((url, onStatement) => loadOn(url, { ...options, onStatement }), options.database, options.ids);
   const actors = actorsOf(matrix, options.actors ?? {}, options.userId ?? 0);
   const coverage = suiteCoverage(actors.length, options);
   const suite = { application, coverage, options, server, models: shapesOfModels(application.mapper) };
@@ -137,7 +139,7 @@ async function probe(
 ): Promise<readonly Judgement[]> {
   const { judge } = await suite.server.running();
   const key = keys?.[0] ?? null;
-  const path = pathOf(suite, record, key);
+  const path = pathOf(suite, record, key === null ? null : judge.idOf(record, key));
   const who = `${route.method} ${path} as ${actor.title}`;
   let judged: readonly Judgement[] = [];
   let count: number | null = null;
@@ -203,7 +205,9 @@ function disabledMethods(records: readonly RouteRecord[]) {
 async function checkDisabled(suite: Suite, actors: readonly Actor[], method: HttpMethod, record: RouteRecord): Promise<void> {
   const keys = await keysOf(suite, record, record.methods[0] as HttpMethod);
   if (keys?.length === 0) return;
-  const path = pathOf(suite, record, keys?.[0] ?? null);
+  const { judge } = await suite.server.running();
+  const [key = null] = keys ?? [];
+  const path = pathOf(suite, record, key === null ? null : judge.idOf(record, key));
   // another route may match the same path
   if (explainMatch(suite.application.records, method, path).match) return;
   for (const actor of actors) {
@@ -216,11 +220,11 @@ async function checkDisabled(suite: Suite, actors: readonly Actor[], method: Htt
 async function keysOf(suite: Suite, record: RouteRecord, method: HttpMethod): Promise<readonly Identifier[] | null> {
   const { judge } = await suite.server.running();
   const leadsHere = (key: Identifier) =>
-    explainMatch(suite.application.records, method, pathOf(suite, record, key)).match?.record === record;
+    explainMatch(suite.application.records, method, pathOf(suite, record, judge.idOf(record, key))).match?.record === record;
   return (await judge.rowsOf(record))?.filter(leadsHere) ?? null;
 }
 
-function pathOf({ options }: Suite, { action, formats, name, path }: RouteRecord, key: Identifier | null): string {
+function pathOf({ options }: Suite, { action, formats, name, path }: RouteRecord, id: Identifier | null): string {
   const required = (action?.parameters ?? []).filter((parameter) => parameter.required);
   const query = required.map((parameter) => {
     const value = options.parameters?.[parameter.name];
@@ -230,7 +234,7 @@ function pathOf({ options }: Suite, { action, formats, name, path }: RouteRecord
   });
   const filled = path.replace(/\{(\w+)\}/g, (_, placeholder: string) => {
     if (placeholder === '_format') return formats.includes('json') ? 'json' : (formats[0] ?? '');
-    const value = placeholder === 'id' && key !== null ? String(key) : options.parameters?.[placeholder];
+    const value = placeholder === 'id' && id !== null ? String(id) : options.parameters?.[placeholder];
     if (value === undefined)
       throw new Error(`the path ${path} of ${name} has a placeholder: say parameters: { ${placeholder}: … }`);
     return encodeURIComponent(value);

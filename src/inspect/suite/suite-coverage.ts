@@ -25,6 +25,11 @@ export function suiteCoverage(actors: number, { sameForEveryRow = [], neverRefus
         if (verdicts.size === 0)
           return [`${title}: there is no row of ${route.model}; add one in the seed, or by prepare: (em) => …`];
         const roles = route.roles.map(({ role, voters }) => `${role} (${voters.join(', ')})`).join(' and ');
+        const loader = route.hooks.find(({ value }) => value.endsWith('.getEntity'));
+        if (loader && verdicts.has('hidden') && verdicts.size === 1)
+          return [
+            `${title}: ${loader.value} gave none of the rows; if it takes no keys, say what it takes: ids: { ${route.api}: (row) => … }`,
+          ];
         if (!verdicts.delete('granted'))
           return [`${title}: nobody was granted ${roles || 'it'}; give actors: { … } a user who is`];
         if (route.public || verdicts.size > 0 || neverRefused.includes(keyOf(route))) return [];

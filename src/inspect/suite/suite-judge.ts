@@ -31,12 +31,16 @@ export interface Judgement {
 
 const mostRows = 20;
 
+/** What paths hold in place of the key of a row, by the name of the API. */
+export type RowIds = Readonly<Record<string, (row: never) => string | number>>;
+
 /**
  * Predicts the result of a request from the declaration, the voters and `customizeQuery` alone, without the code that decides in the
  * application.
  */
-export function judgeOf({ create, declaration, mapper, voters }: Application) {
+export function judgeOf({ create, declaration, mapper, voters }: Application, ids: RowIds = {}) {
   const paths = new PathLoader(null);
+  const named = new Map<string, string | number>();
 
   /** The keys of the first rows that a route's path can name; null if the path names none. */
   async function rowsOf(record: RouteRecord): Promise<readonly Identifier[] | null> {
@@ -44,7 +48,17 @@ export function judgeOf({ create, declaration, mapper, voters }: Application) {
     const meta = metaOf(mapper, record.api.class.value);
     const orderBy = { [keyOf(meta).name]: 'asc' } as never;
     const rows = await mapper.em.fork().find(meta.class, {} as never, { limit: mostRows, orderBy });
+    const { name } = record.api;
+    for (const row of rows as object[]) {
+      const id = ids[name]?.(row as never);
+      if (id !== undefined) named.set(`${name} ${keyText(row)}`, id);
+    }
     return rows.map((row) => helper(row as object).getPrimaryKey() as Identifier);
+  }
+
+  /** What the path of a route holds for a row. */
+  function idOf({ api }: RouteRecord, key: Identifier): Identifier {
+    return named.get(`${api?.name} ${key}`) ?? key;
   }
 
   /** Judges a request for each of some rows, or for none. */
@@ -67,7 +81,7 @@ export function judgeOf({ create, declaration, mapper, voters }: Application) {
     const visible = query ? new Set(((await query.getResultList()) as object[]).map(keyText)) : rows;
     const judgements: Judgement[] = [];
     for (const key of keys) {
-      const row = (await isLoaded(record, key, request)) ? rows.get(String(key)) : undefined;
+      const row = (await isLoaded(record, idOf(record, key), request)) ? rows.get(String(key)) : undefined;
       const judged: Omit<Judgement, 'key'> = row ? await decided(row) : { verdict: 'hidden', missing: [], own: new Map() };
       judgements.push({ key, ...judged, ...(!visible.has(String(key)) && { verdict: 'hidden' }) });
     }
@@ -125,14 +139,14 @@ export function judgeOf({ create, declaration, mapper, voters }: Application) {
   }
 
   /** Whether the controller's own `getEntity` gives a row. */
-  async function isLoaded({ action, api }: RouteRecord, key: Identifier, request: ApiRequest): Promise<boolean> {
+  async function isLoaded({ action, api }: RouteRecord, id: Identifier, request: ApiRequest): Promise<boolean> {
     if (!api || !isOverridden(api, 'getEntity')) return true;
     return passes(
       api,
       request,
       async () => undefined,
       async (controller, asked) => {
-        if (!(await controller.getEntity(action?.name ?? '', key, asked))) throw problem('entity_not_found', { model: '' });
+        if (!(await controller.getEntity(action?.name ?? '', id, asked))) throw problem('entity_not_found', { model: '' });
       },
     );
   }
@@ -180,7 +194,7 @@ export function judgeOf({ create, declaration, mapper, voters }: Application) {
     return returned instanceof QueryBuilder ? (returned as AnyQueryBuilder) : query;
   }
 
-  return { rowsOf, judge, count };
+  return { rowsOf, idOf, judge, count };
 }
 
 function keyText(row: object): string {

@@ -4,7 +4,7 @@ import type { ApiRequest } from '../../access/user.ts';
 import type { Application } from '../../application.ts';
 import { Problem } from '../../errors.ts';
 import { serverOf } from '../../server.ts';
-import { judgeOf } from './suite-judge.ts';
+import { judgeOf, type RowIds } from './suite-judge.ts';
 import { sendRequest, type TestRequest, type TestResponse } from './test-client.ts';
 
 /** A new and empty database, with a function that removes it. */
@@ -28,6 +28,7 @@ export type SuiteServer = ReturnType<typeof suiteServer>;
 export function suiteServer(
   load: Load,
   createDatabase: () => SuiteDatabase | Promise<SuiteDatabase> = () => ({ url: 'sqlite::memory:' }),
+  ids: RowIds = {},
 ) {
   let current: ReturnType<typeof start> | null = null;
   let lookNow: Look | null = null;
@@ -54,7 +55,7 @@ export function suiteServer(
     written = false;
     return {
       application,
-      judge: judgeOf(application),
+      judge: judgeOf(application, ids),
       url: `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`,
       close: async () => {
         await app.close();
