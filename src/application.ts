@@ -7,6 +7,7 @@ import { checkHeadRoles, checkLoadedRoutes, checkPublic, checkRole, checkRoles }
 import { isVoterClass, type Voter } from './access/voter.ts';
 import { createVoterRegistry, type VoterRegistry } from './access/voter-registry.ts';
 import type { ApiController, Model } from './actions/api-controller.ts';
+import { type ControllerClass, isOverridden } from './actions/controller-class.ts';
 import { checkControllers, checkDenormalizers, checkNormalizers } from './actions/start/check-controllers.ts';
 import { checkLists } from './actions/start/check-lists.ts';
 import { checkLoads } from './actions/start/check-loads.ts';
@@ -124,8 +125,11 @@ export async function loadApplication(
   const declared: DatabaseDeclaration = url ? { ...read.database, url, schema: 'update' } : read.database;
   const database = Object.freeze(chooseDatabase(declared, directory));
   const declaration: Declaration = Object.freeze({ ...read, database });
+  const made = instancesOf(catalog.voters, isVoterClass, create, report);
+  const unmade = catalog.voters.filter(({ value }) => !made.some((voter) => voter.constructor === value));
   const voters = createVoterRegistry({
-    voters: instancesOf(catalog.voters, isVoterClass, create, report),
+    voters: made,
+    unmade: unmade.flatMap(({ value }) => (isVoterClass(value) ? value.roles : [])),
     strategy: declaration.security.strategy,
     roleHierarchy: declaration.security.roleHierarchy,
   });
@@ -141,7 +145,7 @@ export async function loadApplication(
   const mapper = await discover(declaration, catalog, directory, options.onStatement, report);
   if (mapper) {
     registerNormalizations(mapper, normalizationsOf(catalog.normalizers, create));
-    checkModels(declaration.apis, mapper, report);
+    checkModels(declaration.apis, mapper, report, (type) => isOverridden(type as ControllerClass, 'validate'));
     checkPrivateMembers(mapper, report);
     checkControllers(declaration.apis, mapper, report);
     checkLists(declaration.apis, mapper, report);

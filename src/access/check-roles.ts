@@ -20,7 +20,7 @@ export function checkRoles(apis: readonly ApiDeclaration[], registry: VoterRegis
 }
 
 export function checkRole(role: string | null | undefined, path: Path, registry: VoterRegistry, findings: Findings): void {
-  if (typeof role !== 'string' || registry.votersFor(role).length > 0) return;
+  if (typeof role !== 'string' || registry.isJudged(role)) return;
   const known = registry.knownRoles();
   findings.add(
     path,

@@ -7,6 +7,8 @@ export interface VoterRegistry {
   readonly strategy: Strategy;
   /** The voters of a role, in the order they are asked; none means that nobody can be granted it. */
   votersFor(role: string): readonly Voter[];
+  /** Whether a voter is for the role, also one that could not be made: then that is the mistake. */
+  isJudged(role: string): boolean;
   /** Every role name that is known to mean something: those of the voters, and those of the hierarchy. */
   knownRoles(): readonly string[];
 }
@@ -19,10 +21,13 @@ export function createVoterRegistry({
   voters,
   strategy,
   roleHierarchy,
+  unmade = [],
 }: {
   readonly voters: readonly Voter[];
   readonly strategy: Strategy;
   readonly roleHierarchy: Readonly<Record<string, readonly string[]>>;
+  /** The roles of voters that could not be made. */
+  readonly unmade?: readonly string[];
 }): VoterRegistry {
   if (!strategies.includes(strategy)) {
     throw new Error(`the strategy "${strategy}" is not known; use one of: ${strategies.join(', ')}`);
@@ -39,6 +44,7 @@ export function createVoterRegistry({
       const panel = (byRole.get(role) ?? []).map(({ voter }) => voter);
       return Object.freeze(role.startsWith(rolePrefix) ? [...panel, roleVoter] : panel);
     },
+    isJudged: (role: string) => byRole.has(role) || role.startsWith(rolePrefix) || unmade.includes(role),
     knownRoles: () => sorted,
   });
 }

@@ -9,7 +9,12 @@ import { concreteClasses } from './hierarchy.ts';
 import { unaddressableKey } from './identifier.ts';
 
 /** Reports APIs whose model cannot be served, and orders by what the model does not have. */
-export function checkModels(apis: readonly ApiDeclaration[], mapper: Mapper, findings: Findings): void {
+export function checkModels(
+  apis: readonly ApiDeclaration[],
+  mapper: Mapper,
+  findings: Findings,
+  validates: (controller: unknown) => boolean,
+): void {
   for (const api of apis) {
     const at = [...api.path, 'class'];
     // a class that is missing or not known was reported before
@@ -18,7 +23,7 @@ export function checkModels(apis: readonly ApiDeclaration[], mapper: Mapper, fin
     const trouble = modelTrouble(api.class.name, meta, mapper);
     if (trouble) findings.add(at, trouble);
     if (!meta || trouble) continue;
-    checkConstraints(api, meta, mapper, findings);
+    checkConstraints(api, meta, mapper, findings, validates);
     for (const { defaultSort, defaultSortPath } of listsOf(api)) {
       for (const [position, { property }] of defaultSort.entries()) {
         const wrong = sortTrouble(meta, property);
@@ -34,6 +39,7 @@ function checkConstraints(
   meta: EntityMetadata,
   mapper: Mapper,
   findings: Findings,
+  validates: (controller: unknown) => boolean,
 ): void {
   const classes = concreteClasses(mapper, meta);
   let known: Set<string>;
@@ -43,8 +49,12 @@ function checkConstraints(
     findings.add([...path, 'class'], (error as Error).message);
     return;
   }
-  // a method can ask for groups of its own
-  if (controller || classes.some(({ class: type }) => typeof type.prototype.validate === 'function')) return;
+  // a method is given the groups, and can know others
+  if (
+    (controller && validates(controller.value)) ||
+    classes.some(({ class: type }) => typeof type.prototype.validate === 'function')
+  )
+    return;
   for (const { path: at, validationGroups } of actions) {
     for (const [position, group] of validationGroups.entries()) {
       if (known.has(group)) continue;

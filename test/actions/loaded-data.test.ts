@@ -217,6 +217,10 @@ test('a voter that names an association which no model of its roles has does not
     await expect(startApplication({ app_main, models: [Person, Ship], voters: [LostVoter] } as Any)).rejects.toThrow(
       /LostVoter loads "captian", which no model has that its roles are asked for;.*did you mean "captain"/,
     );
+    (LostVoter as Any).loads = 'captain';
+    await expect(startApplication({ app_main, models: [Person, Ship], voters: [LostVoter] } as Any)).rejects.toThrow(
+      "LostVoter must list what it loads: static loads = ['captain']",
+    );
   } finally {
     await fresh.drop();
   }

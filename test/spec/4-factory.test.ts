@@ -194,6 +194,8 @@ describe('a factory', () => {
       throw new Error(`no ${type.name} here`);
     });
     expect(broken).toContain('JarVoter cannot be made: no JarVoter here');
+    // the role has a voter, which is what is broken
+    expect(broken).not.toContain('no voter judges');
   });
 
   test('that gives one controller to two APIs is refused', async () => {

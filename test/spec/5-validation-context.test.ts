@@ -198,9 +198,14 @@ describe.each(databases.flatMap((kind) => [true, false].map((compiledReads) => (
 );
 
 test('a group that no constraint has, and constraints that are none, are start errors', async () => {
-  const mistakes = async (model: unknown, actions: object): Promise<string[]> => {
-    const app_main = { apis: { one: { class: model, base_path: '/one', actions } } };
-    const error = await createServer({ app_main, models: [model], databaseUrl: 'sqlite::memory:' } as never).then(
+  const mistakes = async (model: unknown, actions: object, controller: unknown = null): Promise<string[]> => {
+    const app_main = { apis: { one: { class: model, base_path: '/one', controller, actions } } };
+    const error = await createServer({
+      app_main,
+      models: [model],
+      controllers: controller ? [controller] : [],
+      databaseUrl: 'sqlite::memory:',
+    } as never).then(
       async (app) => app.close().then(() => null),
       (thrown: DeclarationErrors) => thrown,
     );
@@ -209,6 +214,17 @@ test('a group that no constraint has, and constraints that are none, are start e
   expect(await mistakes(Note, { _index: { ..._index, validation_groups: ['lon'] } })).toEqual([
     'no constraint of Note has the group "lon"; did you mean "long"? groups: long',
   ]);
+  class HookedController extends ApiController {
+    override beforeValidation() {}
+  }
+  class ValidatingController extends ApiController {
+    override async validate() {
+      return [];
+    }
+  }
+  const wrong = { _index: { ..._index, validation_groups: ['lon'] } };
+  expect(await mistakes(Note, wrong, HookedController)).toHaveLength(1);
+  expect(await mistakes(Note, wrong, ValidatingController)).toEqual([]);
   const odd = defineEntity({ name: 'Odd', properties: { id: p.integer().primary() } });
   class Odd extends odd.class {
     static constraints = { id: { groups: [], schema: z.number() } };

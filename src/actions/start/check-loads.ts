@@ -16,6 +16,10 @@ export function checkLoads(
 ): void {
   for (const { name, qualifiedName, value } of catalog.voters) {
     if (!isVoterClass(value) || value.loads.length === 0) continue;
+    if (!Array.isArray(value.loads)) {
+      findings.add([qualifiedName], `${name} must list what it loads: static loads = ['${value.loads}']`);
+      continue;
+    }
     const asked = apis.filter((api) => rolesOf(api).some((role) => value.roles.includes(role)));
     const metas = asked.flatMap(
       (api) => (mapper.getMetadata().find(api.class.value as never) as EntityMetadata | undefined) ?? [],
