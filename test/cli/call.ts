@@ -41,7 +41,7 @@ export function testIo(world: { env?: NodeJS.ProcessEnv; cwd?: string; isTTY?: b
       new Promise((resolve, reject) => {
         const timer = setTimeout(() => {
           reject(new Error(`${expression} was not printed within 15 s, but:\n${printed.out}${printed.err}`));
-        }, 15_000);
+        }, 45_000);
         const look = () => {
           const found = expression.exec(printed.out) ?? expression.exec(printed.err);
           if (!found) return;

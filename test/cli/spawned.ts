@@ -51,7 +51,7 @@ export function start(argv: readonly string[], { env = {}, cwd }: { env?: NodeJS
           settle();
         };
         const fail = (why: string) => done(() => reject(new Error(`${expression} ${why}, but:\n${printed.out}${printed.err}`)));
-        const timer = setTimeout(() => fail('was not printed within 15 s'), 15_000);
+        const timer = setTimeout(() => fail('was not printed within 45 s'), 45_000);
         const look = () => {
           const found = expression.exec(printed.out.slice(from.out)) ?? expression.exec(printed.err.slice(from.err));
           if (found) done(() => resolve(found));
