@@ -6,11 +6,15 @@ import { startApplication, type TestApplication } from '../support/testing.ts';
 
 type Any = any;
 
+const Home = defineEntity({ name: 'Home', embeddable: true, properties: { city: p.string() } } as Any) as Any;
 const Person = defineEntity({
   name: 'Person',
   properties: {
     id: p.integer().primary().groups('read'),
     name: p.string().groups('read'),
+    code: p.string().nullable().length(20),
+    revision: p.integer().version(),
+    home: () => p.embedded(Home).nullable(),
     boss: () => p.manyToOne(Person as Any).nullable(),
   },
 } as Any) as Any;
@@ -91,7 +95,7 @@ describe.each(databases.flatMap((database) => [true, false].map((compiled) => [d
           },
           database: { url: fresh.url, schema: 'update' },
         },
-        models: [Person, Ship],
+        models: [Home, Person, Ship],
         controllers: [HookedController],
         voters: [ShipVoter, LoadingVoter],
         compiledReads,
@@ -188,6 +192,64 @@ describe.each(databases.flatMap((database) => [true, false].map((compiled) => [d
       for (const request of requests) expect((await send('/hooked', request)).status).toBe(200);
     });
 
+    test.each<[string, (this: Any, ship: Any) => unknown]>([
+      [
+        'writes a reference',
+        async function (this: Any, ship) {
+          ship.captain.name = 'person 2';
+          ship.captain.code = String(Math.random());
+          await this.em.flush();
+        },
+      ],
+      [
+        'writes in a transaction of its own',
+        function (this: Any) {
+          return this.em.transactional(async (em: Any) => {
+            em.getReference(Person, 3).code = String(Math.random());
+          });
+        },
+      ],
+      [
+        'assigns values to a reference',
+        function (this: Any, ship) {
+          this.em.assign(ship.captain, { name: 'person 2', home: null });
+        },
+      ],
+      [
+        'fills a reference',
+        async function (this: Any, ship) {
+          await this.em.refresh(ship.captain);
+          expect(ship.captain.name).toBe('person 2');
+        },
+      ],
+      [
+        'populates',
+        async function (this: Any, ship) {
+          await this.em.populate(ship, ['captain.boss', 'crew']);
+          expect(ship.captain.boss.name).toBe('person 1');
+        },
+      ],
+      [
+        'creates what refers to it',
+        function (this: Any, ship) {
+          this.em.create(Ship, { name: 'Calypso', captain: ship.captain }, { persist: false });
+        },
+      ],
+      ['makes JSON of it', (ship) => JSON.stringify([ship, ship.captain])],
+    ])('does not disturb MikroORM where a hook %s', async (_, work) => {
+      for (const name of hooks)
+        for (const request of requests) {
+          hook = name;
+          seen = undefined;
+          reading = async function (this: Any, ship) {
+            await work.call(this, ship);
+            return 'done';
+          };
+          const { status, text } = await send('/hooked', request);
+          expect([name, request[0], status, text.slice(0, status === 200 ? 0 : undefined)]).toEqual([name, request[0], 200, '']);
+        }
+    });
+
     test('throws where the rule of a model reads it', async () => {
       rule = (ship) => {
         seen = ship.captain.name;
@@ -214,7 +276,7 @@ test('a voter that names an association which no model of its roles has does not
       apis: { ship: { class: Ship, base_path: '/ship', base_role: 'SEE', actions: { _index: null } } },
       database: { url: fresh.url },
     };
-    await expect(startApplication({ app_main, models: [Person, Ship], voters: [LostVoter] } as Any)).rejects.toThrow(
+    await expect(startApplication({ app_main, models: [Home, Person, Ship], voters: [LostVoter] } as Any)).rejects.toThrow(
       /LostVoter loads "captian", which no model has that its roles are asked for;.*did you mean "captain"/,
     );
     (LostVoter as Any).loads = 'captain';
