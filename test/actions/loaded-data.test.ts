@@ -15,8 +15,10 @@ const Person = defineEntity({
     code: p.string().nullable().length(20),
     revision: p.integer().version(),
     home: () => p.embedded(Home).nullable(),
+    isGone: p.boolean().default(false),
     boss: () => p.manyToOne(Person as Any).nullable(),
   },
+  filters: { here: { name: 'here', cond: { isGone: false }, default: true } },
 } as Any) as Any;
 const shipSchema: Any = defineEntity({
   name: 'Ship',
@@ -103,6 +105,8 @@ describe.each(databases.flatMap((database) => [true, false].map((compiled) => [d
           for (const id of [1, 2, 3]) em.create(Person, { id, name: `person ${id}`, boss: id > 1 ? id - 1 : null });
           em.create(Ship, { id: 1, name: 'Argo', captain: 2, mate: 3, crew: [1, 3] });
           em.create(Ship, { id: 2, name: 'Bounty', captain: 3 });
+          em.create(Person, { id: 4, name: 'person 4', isGone: true });
+          em.create(Ship, { id: 3, name: 'Calypso', captain: 1, mate: 4, crew: [1, 4] });
         },
       } as Any);
     });
@@ -158,6 +162,15 @@ describe.each(databases.flatMap((database) => [true, false].map((compiled) => [d
       const other = [asked[0], asked[1].replace('1', '2'), asked[2]] as const;
       expect((await send('/loaded', other)).status).toBe(200);
       expect((seen as unknown[]).slice(0, 3)).toEqual(['person 3', 'person 2', null]);
+    });
+
+    test('stays hidden by filters of the model if the voter names it', async () => {
+      reading = (ship) => [ship.mate, ship.crew.getItems().map(({ name }: Any) => name)];
+      for (const [method, json] of [['GET'], ['PATCH', { name: 'Calypso' }]] as const) {
+        const answer = await app.request(method, '/loaded/3.json', json ? { json } : {});
+        expect([method, answer.status, answer.json.crew]).toEqual([method, 200, [{ id: 1, name: 'person 1' }]]);
+        expect(seen).toEqual([null, ['person 1']]);
+      }
     });
 
     test('is loaded by an asynchronous voter that asks for it', async () => {
