@@ -3,11 +3,14 @@ import {
   EntityAssigner,
   EntityComparator,
   EntityFactory,
+  EntityHelper,
+  EntityLoader,
   type EntityMetadata,
   type EntityProperty,
+  EntitySerializer,
+  EntityTransformer,
   helper,
   ObjectHydrator,
-  ReferenceKind,
   UnitOfWork,
 } from '@mikro-orm/core';
 import type { Mapper } from '../database/mapper.ts';
@@ -40,7 +43,12 @@ letRead(EntityComparator.prototype, 'prepareEntity');
 letRead(UnitOfWork.prototype, 'commit');
 letRead(UnitOfWork.prototype, 'computeChangeSets');
 letRead(UnitOfWork.prototype, 'lock');
+letRead(UnitOfWork.prototype as unknown as { cascade(): void }, 'cascade');
 letRead(EntityAssigner, 'assign');
+letRead(EntityHelper, 'propagate');
+letRead(EntityLoader.prototype, 'populate');
+letRead(EntityTransformer, 'toObject');
+letRead(EntitySerializer, 'serialize');
 letRead(EntityFactory.prototype, 'create');
 letRead(EntityFactory.prototype, 'assignDefaultValues');
 letRead(ObjectHydrator.prototype, 'hydrate');
@@ -57,9 +65,7 @@ export function guardUnloaded(mapper: Mapper): void {
   }
 }
 
-function guardProperty(meta: EntityMetadata, { kind, name }: EntityProperty): void {
-  // MikroORM follows associations from entity to entity on its own
-  if (kind !== ReferenceKind.SCALAR && kind !== ReferenceKind.EMBEDDED) return;
+function guardProperty(meta: EntityMetadata, { name }: EntityProperty): void {
   const descriptor = Object.getOwnPropertyDescriptor(meta.prototype, name);
   if (!descriptor?.set || descriptor.get || !descriptor.configurable) return;
   Object.defineProperty(meta.prototype, name, {
