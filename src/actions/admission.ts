@@ -81,10 +81,13 @@ export async function admitLoaded(
 }
 
 /** An entity that the controller loaded. For a change it must be what the row is once its version is known. */
-async function foundAs({ framework, meta }: ApiRuntime, request: ApiRequest, entity: object): Promise<FoundEntity> {
+async function foundAs({ api, framework, meta }: ApiRuntime, request: ApiRequest, entity: object): Promise<FoundEntity> {
   if (!writes(request.method)) return new FoundEntity(entity, meta, null);
   const { mapper } = framework;
-  const held = await holdEntity(mapper, stateOf(request, mapper).em, entity, false);
+  const { em } = stateOf(request, mapper);
+  if (em.getUnitOfWork().getById(meta.class, helper(entity).getPrimaryKey() as never) !== entity)
+    throw new Error(`getEntity of the controller of "${api.name}" must load with this.em what is to be changed`);
+  const held = await holdEntity(mapper, em, entity, false);
   if (!held || held.isChanged) throw new RowChanged();
   return new FoundEntity(entity, meta, held.version);
 }

@@ -158,7 +158,7 @@ export class ApiController<T extends object = any> implements ControllerHooks {
   /** Handles `_entity`. */
   async entityApi(id: unknown, request: ApiRequest, _format: string): Promise<unknown> {
     const api = this.#runtime;
-    const entity = await this.#entityOf('_entity', id, request);
+    const entity = this.#admitted('_entity', id, request) ?? (await this.getEntity('_entity', id, request));
     refuseUndeclared(request);
     if (!writes(request.method)) return entity;
     const admission = this.#admissionOf('_entity', id, request, entity);
@@ -177,8 +177,8 @@ export class ApiController<T extends object = any> implements ControllerHooks {
   /** Loads an entity as `customizeQuery` restricts it for the action, or throws 404. */
   async getEntity(action: string, id: unknown, request: ApiRequest): Promise<T> {
     const api = this.#runtime;
-    const { admitted } = stateOf(request, api.framework.mapper);
-    if (admitted && admitted.action === action && admitted.id === String(id)) return admitted.entity as T;
+    const admitted = this.#admitted(action, id, request) as T | null;
+    if (admitted) return admitted;
     const key = api.parseId(typeof id === 'bigint' ? String(id) : id);
     const restriction = key === undefined ? null : await restrictionOf(api, action, request);
     const found = key === undefined ? null : await api.entities.find(request, key, restriction, writes(request.method));
@@ -187,11 +187,10 @@ export class ApiController<T extends object = any> implements ControllerHooks {
     return found.entity as T;
   }
 
-  /** The entity that was loaded before the handler ran, or that which is loaded now. */
-  async #entityOf(action: string, id: unknown, request: ApiRequest): Promise<object> {
-    const { admitted } = stateOf(request, this.#runtime.framework.mapper);
-    const isAdmitted = admitted && admitted.action === action && admitted.id === String(id);
-    return isAdmitted ? admitted.entity : ((await this.getEntity(action, id, request)) as object);
+  /** The entity that was loaded before the handler ran, by the id of the path or by its key. */
+  #admitted(action: string, id: unknown, request: ApiRequest): object | null {
+    const { admission, admitted } = stateOf(request, this.#runtime.framework.mapper);
+    return admitted?.action === action && [admitted.id, String(admission?.key)].includes(String(id)) ? admitted.entity : null;
   }
 
   /** Passes if the base role and the method's role are granted for the subject, else throws 401 or 403. */
@@ -276,7 +275,7 @@ export class ApiController<T extends object = any> implements ControllerHooks {
     request: ApiRequest,
     { property, type, groups }: { property: string; type?: Model | readonly Model[]; groups?: readonly string[] },
   ): Promise<JsonReply> {
-    const entity = await this.#entityOf(action, id, request);
+    const entity = this.#admitted(action, id, request) ?? (await this.getEntity(action, id, request));
     const { admitted } = stateOf(request, this.#runtime.framework.mapper);
     if (admitted?.entity !== entity) await this.checkAccess(action, request, entity);
     const api = this.#runtime;

@@ -136,5 +136,5 @@ async function mayShowMissing(api: ApiRuntime, action: string, request: ApiReque
   const guard = api.guardOf(action, request.method as HttpMethod);
   if (guard.readsSubject) return body === null;
   await guard.check(null, userOf(request), request);
-  return body === null || !(api.restricts || canHideRows(api.meta));
+  return body === null || !(api.restricts || api.loads || canHideRows(api.meta));
 }

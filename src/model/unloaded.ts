@@ -1,5 +1,18 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { EntityComparator, type EntityMetadata, type EntityProperty, helper, ReferenceKind } from '@mikro-orm/core';
+import {
+  EntityAssigner,
+  EntityComparator,
+  EntityFactory,
+  EntityHelper,
+  EntityLoader,
+  type EntityMetadata,
+  type EntityProperty,
+  EntitySerializer,
+  EntityTransformer,
+  helper,
+  ObjectHydrator,
+  UnitOfWork,
+} from '@mikro-orm/core';
 import type { Mapper } from '../database/mapper.ts';
 
 /** Whether code of the application is running, for which missing data must not look like data. */
@@ -18,11 +31,28 @@ export function notLoaded(meta: EntityMetadata, name: string): Error {
   );
 }
 
-// MikroORM itself reads all values of every entity, to know what was changed
-const { prepareEntity } = EntityComparator.prototype;
-EntityComparator.prototype.prepareEntity = function (entity) {
-  return running.getStore() ? running.run(false, () => prepareEntity.call(this, entity)) : prepareEntity.call(this, entity);
-};
+/** Lets a method of MikroORM read values that were not loaded: to know what was changed, to write it, and to fill entities. */
+function letRead<Name extends string>(owner: Record<Name, (...args: never[]) => unknown>, name: Name): void {
+  const method = owner[name] as (...args: unknown[]) => unknown;
+  owner[name] = function (this: unknown, ...args: unknown[]) {
+    return running.getStore() ? running.run(false, () => method.apply(this, args)) : method.apply(this, args);
+  };
+}
+
+letRead(EntityComparator.prototype, 'prepareEntity');
+letRead(UnitOfWork.prototype, 'commit');
+letRead(UnitOfWork.prototype, 'computeChangeSets');
+letRead(UnitOfWork.prototype, 'lock');
+letRead(UnitOfWork.prototype as unknown as { cascade(): void }, 'cascade');
+letRead(EntityAssigner, 'assign');
+letRead(EntityHelper, 'propagate');
+letRead(EntityLoader.prototype, 'populate');
+letRead(EntityTransformer, 'toObject');
+letRead(EntitySerializer, 'serialize');
+letRead(EntityFactory.prototype, 'create');
+letRead(EntityFactory.prototype, 'assignDefaultValues');
+letRead(ObjectHydrator.prototype, 'hydrate');
+letRead(ObjectHydrator.prototype, 'hydrateReference');
 
 /**
  * Lets references of which only the key is known throw while code of the application runs. MikroORM puts a setter for every property on the
@@ -35,9 +65,7 @@ export function guardUnloaded(mapper: Mapper): void {
   }
 }
 
-function guardProperty(meta: EntityMetadata, { kind, name }: EntityProperty): void {
-  // MikroORM follows associations from entity to entity on its own
-  if (kind !== ReferenceKind.SCALAR && kind !== ReferenceKind.EMBEDDED) return;
+function guardProperty(meta: EntityMetadata, { name }: EntityProperty): void {
   const descriptor = Object.getOwnPropertyDescriptor(meta.prototype, name);
   if (!descriptor?.set || descriptor.get || !descriptor.configurable) return;
   Object.defineProperty(meta.prototype, name, {

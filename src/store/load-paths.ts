@@ -22,7 +22,7 @@ export class PathLoader {
     if (!meta) return;
     const known = paths.filter((path) => meta.properties[path.split('.')[0] as never]);
     if (!isInstance(subject)) {
-      if (known.length > 0) await em().populate([subject], known as never, { filters: false });
+      if (known.length > 0) await em().populate([subject], known as never);
       return;
     }
     const byFirst = Map.groupBy(known, (path) => path.split('.')[0] as string);
@@ -42,7 +42,7 @@ export class PathLoader {
     const value = instance[name];
     if (value instanceof Collection) {
       const items = (await value.init()).getItems() as object[];
-      if (rest.length > 0 && items.length > 0) await em().populate(items, rest as never, { filters: false });
+      if (rest.length > 0 && items.length > 0) await em().populate(items, rest as never);
       return;
     }
     const target = value === null || value === undefined ? null : (Reference.unwrapReference(value as object) as Loaded);
@@ -61,7 +61,7 @@ export class PathLoader {
     const rows = await this.#subjects?.rows(meta, [key], context);
     if (rows) return rows.get(String(key)) ?? null;
     const where = { [name]: key };
-    return (await context.em().findOne(meta.class, where as never, { filters: false } as never)) as object | null;
+    return (await context.em().findOne(meta.class, where as never)) as object | null;
   }
 }
 

@@ -6,13 +6,19 @@ import { startApplication, type TestApplication } from '../support/testing.ts';
 
 type Any = any;
 
+const Home = defineEntity({ name: 'Home', embeddable: true, properties: { city: p.string() } } as Any) as Any;
 const Person = defineEntity({
   name: 'Person',
   properties: {
     id: p.integer().primary().groups('read'),
     name: p.string().groups('read'),
+    code: p.string().nullable().length(20),
+    revision: p.integer().version(),
+    home: () => p.embedded(Home).nullable(),
+    isGone: p.boolean().default(false),
     boss: () => p.manyToOne(Person as Any).nullable(),
   },
+  filters: { here: { name: 'here', cond: { isGone: false }, default: true } },
 } as Any) as Any;
 const shipSchema: Any = defineEntity({
   name: 'Ship',
@@ -91,7 +97,7 @@ describe.each(databases.flatMap((database) => [true, false].map((compiled) => [d
           },
           database: { url: fresh.url, schema: 'update' },
         },
-        models: [Person, Ship],
+        models: [Home, Person, Ship],
         controllers: [HookedController],
         voters: [ShipVoter, LoadingVoter],
         compiledReads,
@@ -99,6 +105,8 @@ describe.each(databases.flatMap((database) => [true, false].map((compiled) => [d
           for (const id of [1, 2, 3]) em.create(Person, { id, name: `person ${id}`, boss: id > 1 ? id - 1 : null });
           em.create(Ship, { id: 1, name: 'Argo', captain: 2, mate: 3, crew: [1, 3] });
           em.create(Ship, { id: 2, name: 'Bounty', captain: 3 });
+          em.create(Person, { id: 4, name: 'person 4', isGone: true });
+          em.create(Ship, { id: 3, name: 'Calypso', captain: 1, mate: 4, crew: [1, 4] });
         },
       } as Any);
     });
@@ -125,6 +133,7 @@ describe.each(databases.flatMap((database) => [true, false].map((compiled) => [d
     test.each(requests)('throws where a voter reads it: %s %s', async (...asked) => {
       for (const read of [
         (ship: Any) => ship.captain.name,
+        (ship: Any) => ship.captain.boss?.id,
         (ship: Any) => ship.crew.getItems().length,
         (ship: Any) => ship.crew.length,
         (ship: Any) => ship.mate.unwrap().name,
@@ -154,6 +163,15 @@ describe.each(databases.flatMap((database) => [true, false].map((compiled) => [d
       const other = [asked[0], asked[1].replace('1', '2'), asked[2]] as const;
       expect((await send('/loaded', other)).status).toBe(200);
       expect((seen as unknown[]).slice(0, 3)).toEqual(['person 3', 'person 2', null]);
+    });
+
+    test('stays hidden by filters of the model if the voter names it', async () => {
+      reading = (ship) => [ship.mate, ship.crew.getItems().map(({ name }: Any) => name)];
+      for (const [method, json] of [['GET'], ['PATCH', { name: 'Calypso' }]] as const) {
+        const answer = await app.request(method, '/loaded/3.json', json ? { json } : {});
+        expect([method, answer.status, answer.json.crew]).toEqual([method, 200, [{ id: 1, name: 'person 1' }]]);
+        expect(seen).toEqual([null, ['person 1']]);
+      }
     });
 
     test('is loaded by an asynchronous voter that asks for it', async () => {
@@ -188,6 +206,64 @@ describe.each(databases.flatMap((database) => [true, false].map((compiled) => [d
       for (const request of requests) expect((await send('/hooked', request)).status).toBe(200);
     });
 
+    test.each<[string, (this: Any, ship: Any) => unknown]>([
+      [
+        'writes a reference',
+        async function (this: Any, ship) {
+          ship.captain.name = 'person 2';
+          ship.captain.code = String(Math.random()).slice(0, 12);
+          await this.em.flush();
+        },
+      ],
+      [
+        'writes in a transaction of its own',
+        function (this: Any) {
+          return this.em.transactional(async (em: Any) => {
+            em.getReference(Person, 3).code = String(Math.random()).slice(0, 12);
+          });
+        },
+      ],
+      [
+        'assigns values to a reference',
+        function (this: Any, ship) {
+          this.em.assign(ship.captain, { name: 'person 2', home: null });
+        },
+      ],
+      [
+        'fills a reference',
+        async function (this: Any, ship) {
+          await this.em.refresh(ship.captain);
+          expect(ship.captain.name).toBe('person 2');
+        },
+      ],
+      [
+        'populates',
+        async function (this: Any, ship) {
+          await this.em.populate(ship, ['captain.boss', 'crew']);
+          expect(ship.captain.boss.name).toBe('person 1');
+        },
+      ],
+      [
+        'creates what refers to it',
+        function (this: Any, ship) {
+          this.em.create(Ship, { name: 'Calypso', captain: ship.captain }, { persist: false });
+        },
+      ],
+      ['makes JSON of it', (ship) => JSON.stringify([ship, ship.captain])],
+    ])('does not disturb MikroORM where a hook %s', async (_, work) => {
+      for (const name of hooks)
+        for (const request of requests) {
+          hook = name;
+          seen = undefined;
+          reading = async function (this: Any, ship) {
+            await work.call(this, ship);
+            return 'done';
+          };
+          const { status, text } = await send('/hooked', request);
+          expect([name, request[0], status, text.slice(0, status === 200 ? 0 : undefined)]).toEqual([name, request[0], 200, '']);
+        }
+    });
+
     test('throws where the rule of a model reads it', async () => {
       rule = (ship) => {
         seen = ship.captain.name;
@@ -214,7 +290,7 @@ test('a voter that names an association which no model of its roles has does not
       apis: { ship: { class: Ship, base_path: '/ship', base_role: 'SEE', actions: { _index: null } } },
       database: { url: fresh.url },
     };
-    await expect(startApplication({ app_main, models: [Person, Ship], voters: [LostVoter] } as Any)).rejects.toThrow(
+    await expect(startApplication({ app_main, models: [Home, Person, Ship], voters: [LostVoter] } as Any)).rejects.toThrow(
       /LostVoter loads "captian", which no model has that its roles are asked for;.*did you mean "captain"/,
     );
     (LostVoter as Any).loads = 'captain';

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { defineEntity, p } from '@mikro-orm/core';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { ApiController, type ApiRequest, problem, Voter } from '../../src/index.ts';
@@ -28,7 +29,10 @@ const Shelf = defineEntity({
 
 const calls: string[] = [];
 /** What the controllers do with a check or a load. */
-let rule: 'pass' | 'refuse' | 'locked' = 'pass';
+let rule: 'pass' | 'refuse' | 'locked' | 'fork' = 'pass';
+/** Runs once a row was loaded, as somebody else. */
+let meanwhile: (() => Promise<unknown>) | null = null;
+const asSomebodyElse = AsyncLocalStorage.snapshot();
 
 const handlers = (Base: typeof ApiController<Any>) =>
   class extends Base {
@@ -65,7 +69,15 @@ class SlugController extends handlers(ApiController) {
     calls.push(`getEntity ${action} ${id}`);
     if (rule === 'refuse') return super.getEntity(action, 99, request);
     const crate: Any = await this.em.findOne(Crate as Any, { slug: String(id) } as Any);
-    return super.getEntity(action, crate?.id ?? 99, request);
+    const found = await super.getEntity(action, crate?.id ?? 99, request);
+    if (meanwhile) await asSomebodyElse(meanwhile);
+    return found;
+  }
+  override customizeQuery() {
+    calls.push('customizeQuery');
+  }
+  async ownApi(id: unknown, request: ApiRequest) {
+    return this.getEntity('own', id, request);
   }
 }
 
@@ -73,7 +85,10 @@ class OwnController extends handlers(ApiController) {
   override async getEntity(action: string, id: unknown): Promise<Any> {
     calls.push(`getEntity ${action} ${id}`);
     if (rule === 'refuse') return null;
-    return this.em.findOne(Crate as Any, { slug: String(id) } as Any);
+    const em = rule === 'fork' ? this.em.fork() : this.em;
+    const found = await em.findOne(Crate as Any, { slug: String(id) } as Any);
+    if (meanwhile) await asSomebodyElse(meanwhile);
+    return found;
   }
 }
 
@@ -115,7 +130,12 @@ function optionsFor(url: string, compiledReads: boolean): Any {
       apis: {
         checked: { class: Crate, base_path: '/checked', controller: CheckedController, actions: { ...actions, ...custom } },
         opened: { class: Crate, base_path: '/opened', base_role: 'NOBODY', controller: OpenedController, actions },
-        slug: { class: Crate, base_path: '/slug', controller: SlugController, actions: named },
+        slug: {
+          class: Crate,
+          base_path: '/slug',
+          controller: SlugController,
+          actions: { ...named, own: { methods: { GET: true, POST: true }, requirements } },
+        },
         own: { class: Crate, base_path: '/own', controller: OwnController, actions: named },
         shelf: { class: Shelf, base_path: '/shelf', actions: { _index: null, _entity: null } },
       },
@@ -164,6 +184,7 @@ describe.each(databases.flatMap((database) => [true, false].map((compiled) => [d
     });
     beforeEach(async () => {
       rule = 'pass';
+      meanwhile = null;
       const em: Any = (app as Any).application.mapper.em.fork();
       for (const model of [Shelf, Crate, Tag]) await em.nativeDelete(model, {});
       for (const id of [1, 2]) em.create(Tag, { id, name: `tag ${id}` });
@@ -255,6 +276,40 @@ describe.each(databases.flatMap((database) => [true, false].map((compiled) => [d
         const document: Any = openApiDocument((app as Any).application, { title: 'x', version: '1' });
         expect(document.paths[`/${api}.json`].post.responses[201].headers).not.toHaveProperty('Location');
       });
+
+      test.each([
+        ['PATCH', '/one.json', { isLocked: false }, 200],
+        ['POST', '/one/tags.json', { id: 2 }, 200],
+        ['DELETE', '/one.json', undefined, 204],
+      ] as const)('is called again if the row changes meanwhile: %s %s', async (...asked) => {
+        meanwhile = async () => {
+          meanwhile = null;
+          await (app as Any).application.mapper.em.fork().nativeUpdate(Crate, { id: 1 }, { isLocked: true });
+        };
+        const json = asked[0] === 'PATCH' ? {} : asked[2];
+        expect((await send(`/${api}`, [asked[0], asked[1], json, asked[3]])).status).toBe(asked[3]);
+        expect(calls.filter((call) => call.startsWith('getEntity'))).toHaveLength(2);
+      });
+
+      test('hides the kept response of a request with a key', async () => {
+        const asked = { headers: { 'idempotency-key': `"${api}"` }, json: { slug: 'one' } };
+        expect((await app.request('PATCH', `/${api}/one.json`, asked)).status).toBe(200);
+        expect((await app.request('PATCH', `/${api}/one.json`, asked)).status).toBe(200);
+        rule = 'refuse';
+        expect((await app.request('PATCH', `/${api}/one.json`, asked)).status).toBe(404);
+      });
+    });
+
+    test.each(['GET', 'POST'])('getEntity restricts the query once if a handler calls it too: %s', async (method) => {
+      expect((await app.request(method, '/slug/one/own.json')).json.id).toBe(1);
+      expect(calls.filter((call) => call === 'customizeQuery')).toHaveLength(1);
+    });
+
+    test('getEntity that loads with another entity manager cannot be changed', async () => {
+      rule = 'fork';
+      expect((await app.request('GET', '/own/one.json')).status).toBe(200);
+      for (const asked of requestsFor('one').filter(([method, path]) => /^.one/.test(path) && !/GET|HEAD/.test(method)))
+        expect([asked[0], (await send('/own', asked)).status]).toEqual([asked[0], 500]);
     });
   },
 );

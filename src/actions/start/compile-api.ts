@@ -80,6 +80,7 @@ export function compileApi(
     },
     overrides,
     restricts: restrictsQueries(type),
+    loads: isOverridden(type, 'getEntity'),
     checks,
     // what the controller loads may have another id than the key
     location: isOverridden(type, 'getEntity') ? null : EntityLocation.of(all, api),

@@ -27,7 +27,7 @@ import { admitCollection, admitLoaded, admitSingle, type RowReader } from '../ad
 import { untilCommit } from '../after-commit.ts';
 import { ApiController } from '../api-controller.ts';
 import { change, remove } from '../change.ts';
-import { classOf, isBaseHandler, isDefaultHandler, isOverridden } from '../controller-class.ts';
+import { classOf, isBaseHandler, isDefaultHandler } from '../controller-class.ts';
 import { create } from '../create.ts';
 import { type Acting, type Around, actionHandler, directly } from '../dispatch.ts';
 import { exportAction } from '../export.ts';
@@ -111,9 +111,8 @@ export function compileHandlers(
       return observer ? defined : guardedEarly(defined, guard, method);
     }
     const { controller, runtime } = controllers.get(api) as { controller: ApiController; runtime: ApiRuntime };
-    const loads = single && isOverridden(classOf(controller), 'getEntity');
     const isSupplied = isDefaultHandler(classOf(controller), handler);
-    const isDefault = isSupplied && !loads;
+    const isDefault = isSupplied && !(single && runtime.loads);
     const reads = method === 'GET' || method === 'HEAD';
     if (isDefault && reads && action.kind !== 'custom')
       return readingHandler(record, method, format as Format, { ...compilers, runtime, compiledReads });
@@ -268,7 +267,7 @@ function customParts(
     return api.parseId(id) ?? id;
   };
   const find: RowReader['find'] = (asked, key, restriction) => api.entities.find(asked, key, restriction, writes(asked.method));
-  const admit = isOverridden(classOf(controller), 'getEntity')
+  const admit = api.loads
     ? (request: ApiRequest) => admitLoaded(api, name, request, () => controller.getEntity(name, idOf(request), request))
     : (request: ApiRequest) => admitSingle(api, name, request, { find, isDeferred: false });
   return {

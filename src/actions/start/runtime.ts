@@ -147,6 +147,8 @@ export interface ApiRuntime {
   readonly overrides: ReadonlySet<HookName>;
   /** Whether the controller restricts queries at all. */
   readonly restricts: boolean;
+  /** Whether the controller loads the rows of actions with an id itself. */
+  readonly loads: boolean;
   /** Whether the controller decides about access itself. */
   readonly checks: boolean;
   /** Where its entities can be fetched; null: nowhere. */
