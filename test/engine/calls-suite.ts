@@ -205,7 +205,7 @@ const cases: Case[] = [
 function lacks(variant: Variant, step: string, path: string): boolean {
   if (embedded.includes(step)) return !variant.embeds && !/(tags|label)\.json$/.test(path);
   if (step === 'customizeQuery') return !variant.restricts;
-  if (step === 'controller.validate' || step.startsWith('on')) return !variant.hooks;
+  if (step === 'controller.validate' || /^(before|after)[A-Z]/.test(step)) return !variant.hooks;
   if (['addTag', 'removeTag', 'model.validate', 'constraint'].includes(step)) return !variant.rules;
   return false;
 }
