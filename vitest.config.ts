@@ -63,7 +63,7 @@ const apart = [
  */
 const uncounted = [
   'test/engine/**/*.test.ts',
-  'test/attacks/random.test.ts',
+  'test/attacks/**/*.test.ts',
   'test/query/asking-model.test.ts',
   'test/query/compiled-abilities.test.ts',
   'test/query/compiled-equality.test.ts',

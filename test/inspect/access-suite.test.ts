@@ -280,6 +280,9 @@ describe.each(databases)('the access suite on %s', (kind) => {
     expect((await run({ database, voters: [LoadingVoter] }, ['GET /report/{id}.'])).failures).toEqual({});
   });
 
+  // what it finds does not depend on the database
+  if (kind !== 'sqlite') return;
+
   test('finds that nothing is guarded', async () => {
     faults.guard = (guard) => ({ ...guard, check: () => undefined });
     const { failures } = await run({ database }, [...reads, 'DELETE /report/{id}.{_format} as Ben']);

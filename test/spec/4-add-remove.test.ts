@@ -451,7 +451,7 @@ describe.each(databases)('add and remove on %s', (kind) => {
         { propertyPath: 'attendees', title: 'must not include who is banned', code: 'model', parameters: {} },
       ]);
       expect(await attendees()).toEqual(before);
-      expect(calls.some((call) => call.startsWith('on'))).toBe(false);
+      expect(calls.some((call) => /^(before|after)[A-Z]/.test(call))).toBe(false);
     });
     test('a hook before the flush that ends the request keeps the item out', async () => {
       const before = await attendees();
