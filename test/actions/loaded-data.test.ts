@@ -1,6 +1,7 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { ApiController, type ApiRequest, Voter } from '../../src/index.ts';
+import { routeStores } from '../../src/inspect/stores.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
 import { startApplication, type TestApplication } from '../support/testing.ts';
 
@@ -15,10 +16,31 @@ const Person = defineEntity({
     code: p.string().nullable().length(20),
     revision: p.integer().version(),
     home: () => p.embedded(Home).nullable(),
-    isGone: p.boolean().default(false),
     boss: () => p.manyToOne(Person as Any).nullable(),
   },
+} as Any) as Any;
+/** Rows that a filter hides unless somebody asks otherwise. */
+const Ghost = defineEntity({
+  name: 'Ghost',
+  properties: { id: p.integer().primary().groups('read'), name: p.string().groups('read'), isGone: p.boolean().default(false) },
   filters: { here: { name: 'here', cond: { isGone: false }, default: true } },
+} as Any) as Any;
+const Pilot = defineEntity({
+  name: 'Pilot',
+  properties: { id: p.integer().primary(), name: p.string(), keeper: () => p.manyToOne(Ghost).nullable() },
+} as Any) as Any;
+const Wreck = defineEntity({
+  name: 'Wreck',
+  properties: {
+    id: p.integer().primary().groups('read'),
+    name: p.string().groups('read', 'write'),
+    mate: () => p.manyToOne(Ghost).ref().nullable(),
+    crew: () => p.manyToMany(Ghost).groups('read'),
+  },
+} as Any) as Any;
+const Barge = defineEntity({
+  name: 'Barge',
+  properties: { id: p.integer().primary().groups('read'), pilot: () => p.manyToOne(Pilot) },
 } as Any) as Any;
 const shipSchema: Any = defineEntity({
   name: 'Ship',
@@ -54,7 +76,7 @@ class ShipVoter extends Voter<Any> {
 
 class LoadingVoter extends Voter<Any> {
   static override roles = ['LOAD'];
-  static override loads = ['captain.boss', 'mate', 'crew'];
+  static override loads = ['captain.boss', 'mate', 'crew', 'pilot.keeper'];
   vote(_role: string, ship: Any): 'grant' {
     seen = ship && reading(ship);
     return 'grant';
@@ -93,11 +115,13 @@ describe.each(databases.flatMap((database) => [true, false].map((compiled) => [d
           apis: {
             voted: { class: Ship, base_path: '/voted', base_role: 'SEE', actions },
             loaded: { class: Ship, base_path: '/loaded', base_role: 'LOAD', actions },
+            wreck: { class: Wreck, base_path: '/wreck', base_role: 'LOAD', actions },
+            barge: { class: Barge, base_path: '/barge', base_role: 'LOAD', actions: { _entity: null } },
             hooked: { class: Ship, base_path: '/hooked', controller: HookedController, actions },
           },
           database: { url: fresh.url, schema: 'update' },
         },
-        models: [Home, Person, Ship],
+        models: [Home, Person, Ship, Ghost, Pilot, Wreck, Barge],
         controllers: [HookedController],
         voters: [ShipVoter, LoadingVoter],
         compiledReads,
@@ -105,8 +129,9 @@ describe.each(databases.flatMap((database) => [true, false].map((compiled) => [d
           for (const id of [1, 2, 3]) em.create(Person, { id, name: `person ${id}`, boss: id > 1 ? id - 1 : null });
           em.create(Ship, { id: 1, name: 'Argo', captain: 2, mate: 3, crew: [1, 3] });
           em.create(Ship, { id: 2, name: 'Bounty', captain: 3 });
-          em.create(Person, { id: 4, name: 'person 4', isGone: true });
-          em.create(Ship, { id: 3, name: 'Calypso', captain: 1, mate: 4, crew: [1, 4] });
+          for (const id of [1, 2]) em.create(Ghost, { id, name: `ghost ${id}`, isGone: id === 2 });
+          em.create(Wreck, { id: 1, name: 'Calypso', mate: 2, crew: [1, 2] });
+          for (const id of [1, 2]) em.create(Barge, { id, pilot: em.create(Pilot, { id, name: `pilot ${id}`, keeper: id }) });
         },
       } as Any);
     });
@@ -168,10 +193,24 @@ describe.each(databases.flatMap((database) => [true, false].map((compiled) => [d
     test('stays hidden by filters of the model if the voter names it', async () => {
       reading = (ship) => [ship.mate, ship.crew.getItems().map(({ name }: Any) => name)];
       for (const [method, json] of [['GET'], ['PATCH', { name: 'Calypso' }]] as const) {
-        const answer = await app.request(method, '/loaded/3.json', json ? { json } : {});
-        expect([method, answer.status, answer.json.crew]).toEqual([method, 200, [{ id: 1, name: 'person 1' }]]);
-        expect(seen).toEqual([null, ['person 1']]);
+        const answer = await app.request(method, '/wreck/1.json', json ? { json } : {});
+        expect([method, answer.status, answer.json.crew]).toEqual([method, 200, [{ id: 1, name: 'ghost 1' }]]);
+        expect(seen).toEqual([null, ['ghost 1']]);
       }
+      reading = (barge) => [barge.pilot.name, barge.pilot.keeper.name];
+      expect((await app.request('GET', '/barge/1.json')).status).toBe(200);
+      expect(seen).toEqual(['pilot 1', 'ghost 1']);
+      seen = undefined;
+      expect((await app.request('GET', '/barge/2.json')).status).toBe(500);
+      expect(seen).toBeUndefined();
+    });
+
+    test('is read by compiled statements, if these are on', async () => {
+      const stores = await routeStores(app.application);
+      const reasons = ['/voted', '/loaded', '/barge'].map(
+        (base) => stores.find(({ method, record }) => record.path.startsWith(`${base}/{id}.`) && method === 'GET')?.reason,
+      );
+      expect(reasons).toEqual([null, null, null]);
     });
 
     test('is loaded by an asynchronous voter that asks for it', async () => {
