@@ -89,6 +89,12 @@ export const catalogue = {
   },
   url_too_long: { status: 414, title: 'URL too long', detail: 'the URL must not be longer than {limit} characters' },
   body_too_large: { status: 413, title: 'Body too large', detail: 'the body must not be larger than {limit} bytes' },
+  response_too_large: {
+    status: 413,
+    title: 'Response too large',
+    detail:
+      'the response would have more than {limit} bytes; ask for fewer items (items_per_page), for fewer fields (fields), or for an export',
+  },
   invalid_idempotency_key: {
     status: 400,
     title: 'Invalid idempotency key',

@@ -87,7 +87,7 @@ export async function mountApplication(
   }
   countLinks(mapper);
   const watch = { ...statements, sent: application.onStatement };
-  const executor = createExecutor(mapper, watch);
+  const executor = createExecutor(mapper, watch, { bytes: declaration.server.responseLimit });
   const cursors = createCursors(mapper, watch);
   const writer = createWriter(mapper, watch);
   const { connections } = dialectOf(mapper);

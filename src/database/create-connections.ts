@@ -1,13 +1,13 @@
 import { dialectOf } from '../dialect/dialect.ts';
 import type { Cursors } from './cursor.ts';
-import type { Executor } from './executor.ts';
+import type { Executor, ReadLimits } from './executor.ts';
 import type { Mapper } from './mapper.ts';
 import { awaited, type StatementWatch } from './statement-watch.ts';
 import type { Writer } from './writer.ts';
 
 /** Sends the compiled reads of an application. */
-export function createExecutor(mapper: Mapper, watch: StatementWatch): Executor {
-  const executor = dialectOf(mapper).connections.executor(watch);
+export function createExecutor(mapper: Mapper, watch: StatementWatch, limits: ReadLimits): Executor {
+  const executor = dialectOf(mapper).connections.executor(watch, limits);
   if (!watch.sent && !watch.waits) return executor;
   return {
     ...executor,

@@ -23,6 +23,12 @@ export interface Sender {
   close(): Promise<void>;
 }
 
+/** Limits of the reads of an executor. */
+export interface ReadLimits {
+  /** The most bytes that the rows of a statement may have; beyond them it fails with `TooLargeError`. */
+  readonly bytes: number;
+}
+
 /** Reads rows as arrays of columns. */
 export interface Executor extends Sender {
   /** `text`: every value is text, as the server writes it; `native`: as Node's SQLite gives it. */

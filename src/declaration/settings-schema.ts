@@ -188,6 +188,7 @@ export const server = object('server', {
   port: amount(3000, 'The port to listen on; 0 means any free one.', { min: 0, max: 65_535 }),
   base_url: optional(baseUrl, '', 'Put before every link and Location.'),
   body_limit: amount(1_048_576, 'The most bytes of a request body.'),
+  response_limit: amount(16_777_216, 'The most bytes of a response; exports have no limit.', { min: 1024 }),
   json_depth: amount(64, 'How deep lists and objects may be nested in a request body.', { max: 10_000 }),
   url_limit: amount(8192, 'The most characters of a URL.', { max: 65_536 }),
   header_limit: amount(16_384, 'The most bytes of the headers of a request.', { min: 1024, max: 1_048_576 }),

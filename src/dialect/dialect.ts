@@ -1,6 +1,6 @@
 import type { EntityManager, Options, Platform } from '@mikro-orm/core';
 import type { Cursors } from '../database/cursor.ts';
-import type { ConnectionCounts, Executor } from '../database/executor.ts';
+import type { ConnectionCounts, Executor, ReadLimits } from '../database/executor.ts';
 import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
 import type { StatementWatch } from '../database/statement-watch.ts';
 import type { Writer } from '../database/writer.ts';
@@ -138,7 +138,7 @@ export interface Connections {
   readonly inProcess: boolean;
   /** How to get a database that can be opened. */
   readonly remedy: string;
-  executor(watch: StatementWatch): Executor;
+  executor(watch: StatementWatch, limits: ReadLimits): Executor;
   writer(watch: StatementWatch): Writer;
   cursors(watch: StatementWatch): Cursors;
   /** Watches from now on what is sent over the connections of the mapper. */

@@ -1,4 +1,5 @@
 import { ConnectionException, DeadlockException, DriverException, LockWaitTimeoutException } from '@mikro-orm/core';
+import { TooLargeError } from '../database/too-large.ts';
 import { databaseErrors } from '../dialect/errors.ts';
 import { Problem, problem } from '../errors.ts';
 import { targetOf } from './request-target.ts';
@@ -57,6 +58,8 @@ export function toProblem(error: unknown, bodyLimit: number): Problem {
   if ((error as Error | null)?.message === 'aborted') {
     return problem('invalid_body', { reason: 'it ended before its announced length' }, { cause: error });
   }
+  const tooLarge = causesOf(error).find((cause) => cause instanceof TooLargeError);
+  if (tooLarge) return problem('response_too_large', { limit: tooLarge.limit }, { cause: error });
   if (isFull(error)) return problem('database_full', {}, { headers: retryLater, cause: error });
   if (isUnavailable(error)) return problem('database_unavailable', {}, { headers: retryLater, cause: error });
   const { statusCode, code, message } = (error ?? {}) as { statusCode?: unknown; code?: unknown; message?: unknown };

@@ -169,7 +169,7 @@ export class Stores {
     await prepareDatabase(mapper, declaration.database, null, []);
     countLinks(mapper);
     const compilers: Compilers = {
-      executor: createExecutor(mapper, {}),
+      executor: createExecutor(mapper, {}, { bytes: Number.POSITIVE_INFINITY }),
       cursors: createCursors(mapper, {}),
       writer: createWriter(mapper, {}),
       filters: await rootFiltersOf(mapper, declaration.apis),

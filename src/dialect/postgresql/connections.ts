@@ -20,8 +20,8 @@ export function postgresConnections(database: DatabaseDeclaration): {
   const connections = Object.freeze<Connections>({
     inProcess: false,
     remedy: 'start the server, or check app_main.database.url',
-    executor(watch) {
-      const executor = postgresExecutor(database, watch);
+    executor(watch, limits) {
+      const executor = postgresExecutor(database, watch, limits);
       return { ...executor, rows: coalesced(executor.rows) };
     },
     writer: (watch) => postgresWriter(database, watch),

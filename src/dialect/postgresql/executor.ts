@@ -1,6 +1,7 @@
-import type { Executor, Statement } from '../../database/executor.ts';
+import type { Executor, ReadLimits, Statement } from '../../database/executor.ts';
 import { StatementCosts } from '../../database/statement-costs.ts';
 import type { StatementWatch } from '../../database/statement-watch.ts';
+import { TooLargeError } from '../../database/too-large.ts';
 import { closedError } from '../../database/unavailable.ts';
 import type { DatabaseDeclaration } from '../../declaration/types.ts';
 import { type Answered, isStale, PostgresLink } from './link.ts';
@@ -19,10 +20,16 @@ const longest = 20;
 const timedOut = '57014';
 
 /** Sends prepared statements over a few connections apart from the mapper's pool. */
-export function postgresExecutor(database: DatabaseDeclaration, watch: StatementWatch = {}): Executor {
+export function postgresExecutor(
+  database: DatabaseDeclaration,
+  watch: StatementWatch = {},
+  { bytes }: ReadLimits = { bytes: Number.POSITIVE_INFINITY },
+): Executor {
   const costs = new StatementCosts();
   const answered: Answered = (took, error, statement, parameters) => {
-    if (!error || (error as { code?: string }).code === timedOut) costs.note(statement, parameters, took);
+    // the rest of rows that are too many holds up everybody behind them
+    if (error instanceof TooLargeError) costs.note(statement, parameters, Number.POSITIVE_INFINITY);
+    else if (!error || (error as { code?: string }).code === timedOut) costs.note(statement, parameters, took);
     watch.answered?.(took, error !== null);
   };
   const pool = new LinkPool(database, { answered, most: longLinks, timeout: database.statementTimeout });
@@ -55,18 +62,18 @@ export function postgresExecutor(database: DatabaseDeclaration, watch: Statement
   function sendShared(statement: Statement, parameters: readonly unknown[]): Promise<unknown[][]> {
     const position = leastUsed();
     const link = links[position] ?? open(position);
-    return link.send(statement, parameters).catch((error: unknown) => {
+    return link.send(statement, parameters, bytes).catch((error: unknown) => {
       if (!isStale(error)) throw error;
       if (links[position] === link) {
         links[position] = undefined;
         link.end().catch(() => undefined);
       }
-      return (links[position] ?? open(position)).send(statement, parameters);
+      return (links[position] ?? open(position)).send(statement, parameters, bytes);
     });
   }
 
   function sendAlone(statement: Statement, parameters: readonly unknown[]): Promise<unknown[][]> {
-    const send = () => pool.use((link) => link.send(statement, parameters), statement.name);
+    const send = () => pool.use((link) => link.send(statement, parameters, bytes), statement.name);
     return send().catch((error: unknown) => {
       if (!isStale(error)) throw error;
       return send();

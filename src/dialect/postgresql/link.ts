@@ -2,6 +2,7 @@ import { connect } from 'node:net';
 import pg from 'pg';
 import type { Statement } from '../../database/executor.ts';
 import type { StatementWatch } from '../../database/statement-watch.ts';
+import { TooLargeError } from '../../database/too-large.ts';
 import { closedError, lostError } from '../../database/unavailable.ts';
 import type { DatabaseDeclaration } from '../../declaration/types.ts';
 import { RowsQuery } from './rows-query.ts';
@@ -59,10 +60,11 @@ export class PostgresLink {
     return !this.#isBroken && this.pending === 0 && this.#client.getTransactionStatus() === 'I';
   }
 
-  send(statement: Statement, parameters: readonly unknown[]): Promise<unknown[][]> {
+  /** @param mostBytes Beyond them the statement fails with `TooLargeError`, while the rest of its rows is still on its way. */
+  send(statement: Statement, parameters: readonly unknown[], mostBytes = Number.POSITIVE_INFINITY): Promise<unknown[][]> {
     this.pending++;
     return new Promise((resolve, reject) => {
-      const query = () => this.#query(statement, parameters, resolve, reject);
+      const query = () => this.#query(statement, parameters, mostBytes, resolve, reject);
       if (this.#isOpen) query();
       else
         this.#connected.then(query, (error: Error) => {
@@ -88,6 +90,7 @@ export class PostgresLink {
   #query(
     statement: Statement,
     parameters: readonly unknown[],
+    mostBytes: number,
     resolve: (rows: unknown[][]) => void,
     reject: (error: Error) => void,
   ): void {
@@ -99,13 +102,21 @@ export class PostgresLink {
     }
     if (this.pending === 1) this.#watchSilence(this.#client);
     const sentAt = performance.now();
+    // without the time that it waited for earlier statements
+    const sinceSent = (now: number) => now - Math.max(sentAt, this.#answeredAt);
+    let isTooLarge = false;
+    const tooLarge = () => {
+      isTooLarge = true;
+      const error = new TooLargeError(mostBytes);
+      this.#answered(sinceSent(performance.now()), error, statement, parameters);
+      reject(error);
+    };
     const settle = (error: Error | null, rows: unknown[][]) => {
       const now = performance.now();
-      // without the time that it waited for earlier statements
-      const took = now - Math.max(sentAt, this.#answeredAt);
+      const took = sinceSent(now);
       this.#answeredAt = now;
       this.pending--;
-      this.#answered(took, error, statement, parameters);
+      if (!isTooLarge) this.#answered(took, error, statement, parameters);
       if (!error) {
         resolve(rows);
         return;
@@ -115,7 +126,7 @@ export class PostgresLink {
     };
     const isKept = name !== '' && this.#keepsStatements && (this.#prepared.has(name) || this.#prepared.size < keptStatements);
     if (isKept) this.#prepared.add(name);
-    this.#client.query(new RowsQuery(isKept ? name : '', text, parameters, settle));
+    this.#client.query(new RowsQuery(isKept ? name : '', text, parameters, { settle, tooLarge, mostBytes }));
   }
 }
 

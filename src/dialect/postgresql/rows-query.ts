@@ -9,6 +9,14 @@ type PreparedConnection = Connection & {
 };
 const { prepareValue } = (pg as unknown as { readonly utils: { prepareValue(value: unknown): unknown } }).utils;
 
+/** Called with what became of a statement. */
+export interface RowsOutcome {
+  settle(error: Error | null, rows: unknown[][]): void;
+  /** Called once if the rows have more bytes than `mostBytes`. The rows are dropped, and so is the rest of them as it arrives. */
+  tooLarge(): void;
+  readonly mostBytes: number;
+}
+
 /**
  * A statement on its way through a connection of `pg`, whose rows are arrays of text. The columns are known from the
  * statement, so the server is not asked to describe them each time (decision 26).
@@ -18,14 +26,16 @@ export class RowsQuery implements Submittable {
   readonly name: string;
   readonly text: string;
   readonly #values: readonly unknown[];
-  readonly #settle: (error: Error | null, rows: unknown[][]) => void;
+  readonly #outcome: RowsOutcome;
   readonly #rows: unknown[][] = [];
+  #bytesLeft: number;
 
-  constructor(name: string, text: string, values: readonly unknown[], settle: (error: Error | null, rows: unknown[][]) => void) {
+  constructor(name: string, text: string, values: readonly unknown[], outcome: RowsOutcome) {
     this.name = name;
     this.text = text;
     this.#values = values;
-    this.#settle = settle;
+    this.#outcome = outcome;
+    this.#bytesLeft = outcome.mostBytes;
   }
 
   submit(given: Connection): void {
@@ -45,16 +55,22 @@ export class RowsQuery implements Submittable {
     connection.sync();
   }
 
-  handleDataRow({ fields }: { readonly fields: unknown[] }): void {
-    this.#rows.push(fields);
+  handleDataRow({ fields, length }: { readonly fields: unknown[]; readonly length: number }): void {
+    if (this.#bytesLeft < 0) return;
+    this.#bytesLeft -= length;
+    if (this.#bytesLeft >= 0) this.#rows.push(fields);
+    else {
+      this.#rows.length = 0;
+      this.#outcome.tooLarge();
+    }
   }
 
   handleReadyForQuery(): void {
-    this.#settle(null, this.#rows);
+    this.#outcome.settle(null, this.#rows);
   }
 
   handleError(error: Error): void {
-    this.#settle(error, []);
+    this.#outcome.settle(error, []);
   }
 
   handleRowDescription(): void {}

@@ -1,4 +1,5 @@
 import type { Executor, Statement } from '../../database/executor.ts';
+import { TooLargeError } from '../../database/too-large.ts';
 
 interface WantedPage {
   readonly offset: number;
@@ -56,13 +57,23 @@ export class SharedWalk {
     this.#isUnderWay = false;
   }
 
+  async #answerAlone({ limit, offset, resolve, reject }: WantedPage): Promise<void> {
+    await this.#executor.rows(this.#one, [limit, offset]).then(resolve, reject);
+  }
+
   async #answer(asked: WantedPage[], size: number): Promise<void> {
     const [only] = asked;
-    if (only && asked.length === 1) return only.resolve(await this.#executor.rows(this.#one, [only.limit, only.offset]));
+    if (only && asked.length === 1) return this.#answerAlone(only);
     asked.sort((a, b) => a.offset - b.offset);
     const offsets = asked.map(({ offset }) => offset);
     const pages: unknown[][][] = asked.map(() => []);
-    for (const row of await this.#executor.rows(this.#several(size), [offsets])) pages[Number(row.at(-1)) - 1]?.push(row);
+    const found = await this.#executor.rows(this.#several(size), [offsets]).catch((error: unknown) => {
+      if (error instanceof TooLargeError) return null;
+      throw error;
+    });
+    // too large together, and perhaps not each of them
+    if (!found) return void (await Promise.all(asked.map((one) => this.#answerAlone(one))));
+    for (const row of found) pages[Number(row.at(-1)) - 1]?.push(row);
     for (const [i, { limit, resolve }] of asked.entries()) resolve((pages[i] as unknown[][]).slice(0, limit));
   }
 }
