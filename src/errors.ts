@@ -92,8 +92,7 @@ export const catalogue = {
   response_too_large: {
     status: 413,
     title: 'Response too large',
-    detail:
-      'the response would have more than {limit} bytes; ask for fewer items (items_per_page), for fewer fields (fields), or for an export',
+    detail: 'the response would have more than {limit} bytes; ask for fewer items (items_per_page) or for an export',
   },
   invalid_idempotency_key: {
     status: 400,

@@ -24,7 +24,14 @@ export function fetchAction(api: ApiRuntime, store: Pick<ReadStore, 'find'>, met
 
   const written = (found: Found, json: string, request: ApiRequest, reply: FastifyReply): string | undefined => {
     const body = format === 'json' ? json : rewriteJson(format, json, columns);
-    return taggedAnswer(request.headers, reply, tags.of(body, markOf(tags, meta, found)), contentTypes[format], body);
+    return taggedAnswer(
+      framework.responses,
+      request,
+      reply,
+      tags.of(body, markOf(tags, meta, found)),
+      contentTypes[format],
+      body,
+    );
   };
 
   return leavable(api, format, async (incoming: FastifyRequest, reply) => {

@@ -80,6 +80,6 @@ export function listAction(api: ApiRuntime, store: Pages, method: HttpMethod, fo
     const results = typeof items === 'string' ? items : await items;
     const json = `{"count":${number},"results":[${results}],"pagination":${JSON.stringify(pagination)}}`;
     const body = rewriteJson(format, json, null);
-    return taggedAnswer(incoming.headers, reply, framework.tags.of(body, null), contentTypes[format], body);
+    return taggedAnswer(framework.responses, incoming, reply, framework.tags.of(body, null), contentTypes[format], body);
   });
 }

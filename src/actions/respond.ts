@@ -50,10 +50,16 @@ export async function respond(
   if (given instanceof ExportReply) return sendExport(framework, request, reply, given.options);
   const answer = await answerOf(framework, request, given, format, responding);
   if (!writes(request.method) && 'etag' in answer.headers) defaultCaching(reply);
-  return send(reply, answer);
+  return send(framework, request, reply, answer);
 }
 
-export function send(reply: FastifyReply, { body, headers, status }: Answer): FastifyReply {
+export function send(
+  { responses }: Framework,
+  request: ApiRequest,
+  reply: FastifyReply,
+  { body, headers, status }: Answer,
+): FastifyReply {
+  if (body !== null) responses.admit(request, reply, body);
   return reply
     .code(status)
     .headers(headers)

@@ -1,7 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { FastifyReply } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { problem } from '../errors.ts';
 import { namesStrongly, namesWeakly, readTags } from '../response/entity-tag.ts';
+import type { ResponseBuffer } from '../response/response-buffer.ts';
 
 /** What is kept is asked about again each time, and by nobody else: what an answer shows depends on who asks. */
 const caching = 'private, no-cache';
@@ -21,13 +22,15 @@ export function isKnown({ 'if-match': match, 'if-none-match': noneMatch }: Incom
  * To send it at once makes everything around it slower: each answer then finds the caches full of what sending took.
  */
 export function taggedAnswer(
-  headers: IncomingHttpHeaders,
+  responses: ResponseBuffer,
+  request: FastifyRequest,
   reply: FastifyReply,
   tag: string,
   type: string,
   body: string,
 ): string | undefined {
-  const known = isKnown(headers, tag);
+  const known = isKnown(request.headers, tag);
+  if (!known) responses.admit(request, reply, body);
   reply.header('etag', tag);
   defaultCaching(reply);
   if (known) {

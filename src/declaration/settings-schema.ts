@@ -189,6 +189,15 @@ export const server = object('server', {
   base_url: optional(baseUrl, '', 'Put before every link and Location.'),
   body_limit: amount(1_048_576, 'The most bytes of a request body.'),
   response_limit: amount(16_777_216, 'The most bytes of a response; exports have no limit.', { min: 1024 }),
+  response_buffer: amount(
+    67_108_864,
+    'The most bytes of responses that clients have not read yet; without room for a large response, its request gets 503.',
+  ),
+  stall_timeout: amount(
+    30_000,
+    'Milliseconds after which a connection is closed if the client reads nothing of a large response; 0 means no limit.',
+    orNoLimit,
+  ),
   json_depth: amount(64, 'How deep lists and objects may be nested in a request body.', { max: 10_000 }),
   url_limit: amount(8192, 'The most characters of a URL.', { max: 65_536 }),
   header_limit: amount(16_384, 'The most bytes of the headers of a request.', { min: 1024, max: 1_048_576 }),

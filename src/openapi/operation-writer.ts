@@ -203,8 +203,8 @@ export function operationWriter(described: Described, operations: readonly Opera
       [404, single && api !== null],
       [409, !reads],
       [412, isTagged || (api !== null && !reads && (single || action?.kind === 'index'))],
-      // also for a body that the action does not expect
-      [413, !reads],
+      // for the body of a write, also one that the action does not expect, or for the response to a read
+      [413, true],
       [414, true],
       [415, !reads],
       // custom handlers report violations in their own way

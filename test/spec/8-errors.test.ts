@@ -893,12 +893,15 @@ class HeldController extends ApiController {
 
 describe.each(databases)('what a list cannot be asked on %s', (database) => {
   test('has a code of its own', async () => {
-    const asking = thingOptions(undefined, {
-      formats: ['json', 'csv'],
-      exports: { at_once: 1 },
-      database: { connect_timeout: 1000 },
-      pagination: { max_or_groups: 1 },
-    });
+    const asking = thingOptions(
+      { response_limit: 2048 },
+      {
+        formats: ['json', 'csv'],
+        exports: { at_once: 1 },
+        database: { connect_timeout: 1000 },
+        pagination: { max_or_groups: 1 },
+      },
+    );
     const list = { class: 'Thing', base_path: '/asked', filters: { name: ['eq'] }, sort: ['name'], actions: { _index: null } };
     Object.assign(asking.app_main.apis as object, {
       asked: list,
@@ -914,6 +917,8 @@ describe.each(databases)('what a list cannot be asked on %s', (database) => {
       expect(await asked('/asked.json?sort=data')).toEqual([400, 'sort_not_allowed']);
       expect(await asked('/asked.json?fields=secret')).toEqual([400, 'field_not_readable']);
       expect(await asked('/asked.json?or[0][name]=a&or[1][name]=b')).toEqual([400, 'too_many_groups']);
+      await sendTo(app, 'POST', '/thing.json', { json: { name: 'large', data: 'x'.repeat(2048) } });
+      expect(await asked('/asked.json')).toEqual([413, 'response_too_large']);
       const open = closeGate();
       const held = app.request('GET', '/held.csv');
       await until(() => workGate.asked === 1);

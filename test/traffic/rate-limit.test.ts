@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
+import { networkOf } from '../../src/access/caller.ts';
 import { LruCache } from '../../src/database/lru-cache.ts';
-import { networkOf } from '../../src/traffic/caller.ts';
 import { countHit } from '../../src/traffic/rate-limiter.ts';
 import { databases, freshDatabase } from '../support/databases.ts';
 import { startApplication } from '../support/testing.ts';

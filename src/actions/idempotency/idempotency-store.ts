@@ -65,7 +65,7 @@ export class IdempotencyStore {
     if (!turn) throw inProgress();
     try {
       if (!(await this.#table.isThere())) throw problem('idempotency_unavailable');
-      return send(exchange.reply, await this.#answer(keyed, exchange));
+      return send(this.#framework, exchange.request, exchange.reply, await this.#answer(keyed, exchange));
     } finally {
       turn();
     }

@@ -21,6 +21,7 @@ import { SubjectReads } from '../../query/visibility/subject-reads.ts';
 import { RequestVisibility, type Visibility, type VisibilityRule } from '../../query/visibility/visibility.ts';
 import { EntityTags } from '../../response/entity-tag.ts';
 import { type PageRequest, type PageToken, refusedToken } from '../../response/page-request.ts';
+import { ResponseBuffer } from '../../response/response-buffer.ts';
 import type { EntityLocation } from '../../route/location.ts';
 import type { PathRules } from '../../route/request-path.ts';
 import { type CsvColumn, csvColumns } from '../../serialization/csv.ts';
@@ -52,6 +53,8 @@ export class Framework {
   readonly associations: AssociationReader;
   readonly validator: Validator;
   readonly tags: EntityTags;
+  /** Where responses wait for their clients. */
+  readonly responses: ResponseBuffer;
   /** Where exports take turns. */
   readonly places: ExportPlaces;
   readonly #serializers = new Map<string, Serializer>();
@@ -88,6 +91,7 @@ export class Framework {
     noteCommits(mapper);
     guardUnloaded(mapper);
     this.tags = new EntityTags(secretsOf(declaration));
+    this.responses = new ResponseBuffer(declaration.server);
     this.places = new ExportPlaces(declaration.exports.atOnce, declaration.database.connectTimeout);
   }
 
