@@ -16,6 +16,14 @@ export const Thing = defineEntity({
     tags: () => p.manyToMany(Tag).groups('read', 'write'),
   },
 });
+/** What expensive requests are made of. */
+const id = p.integer().primary().groups('read');
+export const Text = defineEntity({ name: 'Text', properties: { id, note: p.text().groups('read') } });
+export const Large = defineEntity({ name: 'Large', properties: { id, note: p.text().groups('read') } });
+export const Read = defineEntity({
+  name: 'Read',
+  properties: { id, name: p.string().groups('read'), tags: () => p.manyToMany(Tag).groups('read') },
+});
 /** The same with a version. */
 export const Note = defineEntity({
   name: 'Note',
@@ -54,6 +62,15 @@ export class FragileController extends ApiController {
   afterCommit(action, request) {
     die(request, 'after the commit');
   }
+}
+`,
+  'src/controllers/read-controller.ts': `import { ApiController } from 'declarest';
+/** Restricts its list by a to-many association, so that entities are read. */
+export class ReadController extends ApiController {
+  customizeQuery(action, request, query) {
+    query.andWhere({ tags: { id: { $gt: 0 } } });
+  }
+  afterFetch() {}
 }
 `,
   'src/controllers/thing-controller.ts': `import { ApiController } from 'declarest';
@@ -100,6 +117,15 @@ export function writeApplication(root: string, databaseUrl: string, server: obje
             _entity: { methods: { GET: true, PATCH: true } },
             tag: { path: 'tags', association: { property: 'tags' } },
           },
+        },
+        text: { class: 'Text', base_path: '/text', filters: { note: ['contains'] }, actions: { _index: null } },
+        large: { class: 'Large', base_path: '/large', actions: { _index: null } },
+        read: {
+          class: 'Read',
+          controller: 'ReadController',
+          base_path: '/read',
+          formats: ['json', 'ndjson'],
+          actions: { _index: null },
         },
         guarded: { class: 'Thing', base_path: '/guarded', base_role: 'ROLE_USER', actions: { _index: null } },
       },

@@ -1,9 +1,17 @@
 import type { Row } from './row.ts';
 import { concurrencyRows } from './rows/concurrency.ts';
 import { durabilityRows } from './rows/durability.ts';
+import { expenseRows } from './rows/expense.ts';
 import { idempotencyRows } from './rows/idempotency.ts';
 import { lifecycleRows } from './rows/lifecycle.ts';
 import { loadRows } from './rows/load.ts';
 
 /** What the application is put through, in this order. */
-export const rows: readonly Row[] = [...lifecycleRows, ...loadRows, ...durabilityRows, ...concurrencyRows, ...idempotencyRows];
+export const rows: readonly Row[] = [
+  ...lifecycleRows,
+  ...loadRows,
+  ...expenseRows,
+  ...durabilityRows,
+  ...concurrencyRows,
+  ...idempotencyRows,
+];

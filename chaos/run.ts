@@ -7,7 +7,8 @@ import { startPostgres } from '../bench/postgres-server.ts';
 import type { Kind, Seen } from './row.ts';
 import { rows } from './rows.ts';
 
-const { values } = parseArgs({
+const { positionals, values } = parseArgs({
+  allowPositionals: true,
   options: { quick: { type: 'boolean', default: false }, only: { type: 'string', multiple: true, default: [] } },
 });
 
@@ -16,8 +17,10 @@ chmodSync(root, 0o755);
 process.on('exit', () => rmSync(root, { recursive: true, force: true }));
 const postgres = await startPostgres(root);
 
+/** Parts of the names of rows. */
+const asked = [...values.only, ...positionals];
 const isAsked = (name: string, kind: Kind) =>
-  values.only.length === 0 || values.only.some((text) => `${name} ${kind}`.toLowerCase().includes(text.toLowerCase()));
+  asked.length === 0 || asked.some((text) => `${name} ${kind}`.toLowerCase().includes(text.toLowerCase()));
 
 if (values.quick) console.log('The short form does not judge speed, and memory with more room than is promised.\n');
 console.log('| test | database | must show | seen | |\n| --- | --- | --- | --- | --- |');

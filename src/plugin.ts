@@ -5,6 +5,7 @@ import { ApiKeyAuthenticator } from './access/api-keys.ts';
 import { type Authenticator, authenticateWith, challengeOf, isAuthenticatorClass } from './access/authenticator.ts';
 import { compileGuard, type Guard } from './access/guard.ts';
 import type { ApiRequest, User } from './access/user.ts';
+import { exportPlaces } from './actions/export-places.ts';
 import { parametersOf } from './actions/parameters.ts';
 import { isBound } from './actions/precondition.ts';
 import type { BodyCheck } from './actions/start/body-check.ts';
@@ -61,6 +62,8 @@ export interface Mounted {
   guardFor(roles: readonly string[]): Guard;
   /** Statements that wait, for the database or to be sent to it. */
   statementsUnderWay(): number;
+  /** Rejects exports that wait for others to end. */
+  refuseWaiting(): void;
   /** By their purpose; empty if the database needs no connections. */
   connections(): ReadonlyMap<string, ConnectionCounts>;
 }
@@ -120,7 +123,9 @@ export async function mountApplication(
     pathRules: app.initialConfig.routerOptions ?? {},
   };
   const bodies = await bodyChecksOf(application);
-  const compilers = { access, asked, bodies, cursors, executor, filters, observer, writer };
+  const places = exportPlaces(declaration);
+  app.addHook('preClose', async () => places.close());
+  const compilers = { access, asked, bodies, cursors, executor, filters, observer, places, writer };
   mountRoutes(app, records, compileHandlers(compiled, compilers), {
     alone,
     route: { bodyLimit: declaration.server.bodyLimit },
@@ -139,6 +144,7 @@ export async function mountApplication(
       const { used = 0, waiting = 0 } = connections.pool() ?? {};
       return executor.underWay() + writer.underWay() + used + waiting;
     },
+    refuseWaiting: () => places.close(),
     connections: () => {
       const counts = { mapper: connections.pool(), reads: executor.connections?.(), writes: writer.connections?.() };
       return new Map(Object.entries(counts).flatMap(([name, count]) => (count ? [[name, count] as const] : [])));

@@ -88,6 +88,7 @@ export async function serverOf(
       ids,
       formatOf,
       watch: watching.watch,
+      onDrain: () => mounted?.refuseWaiting(),
       statementsUnderWay: () => mounted?.statementsUnderWay() ?? 0,
     });
     await app.register(async (scope) => {

@@ -5,15 +5,17 @@ import { rowsOf } from '../query/entities/fetch.ts';
 import { type KeySteps, stepThroughKeys } from '../query/entities/key-steps.ts';
 import { populatePlan } from '../query/entities/populate.ts';
 import { EntityVisibility, serializeVisible } from '../query/visibility/entity-visibility.ts';
+import { ChunkSize } from '../response/chunk-size.ts';
 import { type CollectionModel, collectionOf } from '../response/collection.ts';
 import type { ExportSource } from '../response/export-stream.ts';
+import { exportTurn } from '../response/export-turn.ts';
 import type { ListRequest, Restriction } from '../store/port.ts';
 import { type RequestState, stateOf, withState } from '../store/request-state.ts';
 import { runHook } from './hooks.ts';
 import type { ApiRuntime } from './start/runtime.ts';
 
-/** Entities that are in memory at a time. */
-const chunkSize = 200;
+/** Entities that are in memory at a time, and the characters that they are written in, about. */
+const chunkLimits = { first: 20, most: 200, length: 512 * 1024 };
 
 /** Writes an entity, as it stands in JSON, as a line. */
 export type WriteLine = (value: unknown) => string;
@@ -26,6 +28,7 @@ export class EntityExport implements ExportSource {
   readonly #list: Omit<ListRequest, 'window'>;
   readonly #state: RequestState;
   readonly #write: WriteLine;
+  readonly #size = new ChunkSize(chunkLimits);
   #keys: KeySteps | null = null;
   #count = 0;
   #given = 0;
@@ -94,18 +97,22 @@ export class EntityExport implements ExportSource {
   async #chunk(): Promise<string | null> {
     const { framework, hooks, meta, overrides } = this.#runtime;
     const { em } = this.#state;
-    const keys = await (this.#keys as KeySteps).next(chunkSize);
+    this.#size.begin();
+    const keys = await (this.#keys as KeySteps).next(this.#size.rows);
     if (keys.length === 0) return null;
     const rows = await rowsOf(em, meta, keys);
+    await exportTurn();
     const serializer = framework.serializer();
     if (overrides.has('afterFetch')) await runHook(hooks.afterFetch('_index', this.#request, rows));
     await populatePlan(em, rows, serializer.planFor(meta));
+    await exportTurn();
     const chunk = this.#collection(rows);
     if (overrides.has('beforeSerialize')) await runHook(hooks.beforeSerialize('_index', this.#request, chunk));
     const sight = new EntityVisibility(framework.mapper, em, framework.visibilityOf(this.#request));
     const shown = (await serializeVisible(serializer, chunk.results, sight)) as unknown[];
     const text = shown.map((row) => this.#write(row)).join('');
     em.clear();
+    this.#size.end(keys.length, text.length);
     this.#given += rows.length;
     return text;
   }

@@ -1,54 +1,157 @@
+import type { Declaration } from '../declaration/types.ts';
 import { problem } from '../errors.ts';
 
 /** Seconds after which a caller may try again. */
 const retryAfter = '5';
 
-/** Lets only so many exports run at once; others wait for a while. */
+/** Milliseconds after which an export whose client reads nothing is ended in favour of a caller who has fewer. */
+const stalled = 3000;
+
+/** Milliseconds between two checks while somebody waits. */
+const beat = 250;
+
+/** What a running export holds. */
+export interface ExportPlace {
+  /** Since when the client has not read what it was sent; null while the next lines are made. */
+  unreadSince: number | null;
+  /** Ends the export; null if it has not begun to send. */
+  end: (() => void) | null;
+  release(): void;
+}
+
+interface Waiting {
+  readonly caller: string;
+  enter(): void;
+  refuse(): void;
+}
+
+/**
+ * Lets only so many exports run at once; others wait for a while. A caller alone gets all places but one; while others have or want
+ * places, half of them. The next place goes to who has the fewest.
+ */
 export class ExportPlaces {
   readonly #limit: number;
   readonly #patience: number;
-  readonly #waiting = new Set<() => void>();
+  readonly #waiting = new Set<Waiting>();
+  readonly #held = new Map<string, Set<ExportPlace>>();
   #taken = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #isClosing = false;
 
-  /** `patience`: milliseconds after which those who wait are turned away. */
+  /** `patience`: milliseconds after which those who wait are rejected. */
   constructor(limit: number, patience: number) {
     this.#limit = limit;
     this.#patience = patience;
   }
 
-  /** Waits for a place, and gives what gives it back. Whoever goes away meanwhile waits no longer. */
-  async take(gone: AbortSignal): Promise<() => void> {
-    if (this.#taken >= this.#limit) await this.#wait(gone);
-    else this.#taken++;
-    let isHeld = true;
-    return () => {
-      if (!isHeld) return;
-      isHeld = false;
-      const [next] = this.#waiting;
-      if (next) next();
-      else this.#taken--;
-    };
+  /** Waits for a place. Whoever goes away meanwhile waits no longer. */
+  async take(caller: string, gone: AbortSignal): Promise<ExportPlace> {
+    if (this.#mayEnter(caller)) return this.#occupy(caller);
+    return this.#wait(caller, gone);
   }
 
-  #wait(gone: AbortSignal): Promise<void> {
+  /** Rejects those who wait, and from now on everybody who would have to. */
+  close(): void {
+    this.#isClosing = true;
+    for (const { refuse } of [...this.#waiting]) refuse();
+  }
+
+  #countOf(caller: string): number {
+    return this.#held.get(caller)?.size ?? 0;
+  }
+
+  #mayEnter(caller: string): boolean {
+    return this.#taken < this.#limit && this.#countOf(caller) < this.#shareOf(caller);
+  }
+
+  #shareOf(caller: string): number {
+    const isAlone = [...this.#held.keys(), ...Array.from(this.#waiting, (other) => other.caller)].every((one) => one === caller);
+    if (isAlone) return this.#limit > 2 ? this.#limit - 1 : this.#limit;
+    return Math.max(Math.floor(this.#limit / 2), 1);
+  }
+
+  #occupy(caller: string): ExportPlace {
+    const places = this.#held.get(caller) ?? new Set();
+    this.#held.set(caller, places);
+    const place: ExportPlace = {
+      unreadSince: null,
+      end: null,
+      release: () => {
+        if (!places.delete(place)) return;
+        if (places.size === 0 && this.#held.get(caller) === places) this.#held.delete(caller);
+        this.#taken--;
+        this.#admit();
+      },
+    };
+    places.add(place);
+    this.#taken++;
+    return place;
+  }
+
+  /** Lets those in for whom there is a place now, who has the fewest first. */
+  #admit(): void {
+    for (;;) {
+      const next = this.#fewest([...this.#waiting].filter(({ caller }) => this.#mayEnter(caller)));
+      if (!next) return;
+      next.enter();
+    }
+  }
+
+  #fewest(waiting: readonly Waiting[]): Waiting | undefined {
+    return waiting.reduce<Waiting | undefined>(
+      (best, one) => (best && this.#countOf(best.caller) <= this.#countOf(one.caller) ? best : one),
+      undefined,
+    );
+  }
+
+  #wait(caller: string, gone: AbortSignal): Promise<ExportPlace> {
     return new Promise((resolve, reject) => {
       const leave = (): void => {
         clearTimeout(timer);
-        gone.removeEventListener('abort', refuse);
-        this.#waiting.delete(enter);
+        gone.removeEventListener('abort', waiting.refuse);
+        this.#waiting.delete(waiting);
+        if (this.#waiting.size > 0) return;
+        clearInterval(this.#timer);
+        this.#timer = undefined;
       };
-      // the place of whoever leaves passes on as it is
-      const enter = (): void => {
-        leave();
-        resolve();
+      const waiting: Waiting = {
+        caller,
+        enter: () => {
+          leave();
+          resolve(this.#occupy(caller));
+        },
+        refuse: () => {
+          leave();
+          reject(problem('too_many_exports', { limit: this.#limit }, { headers: { 'retry-after': retryAfter } }));
+          // a caller who is alone again may have more
+          this.#admit();
+        },
       };
-      const refuse = (): void => {
-        leave();
-        reject(problem('too_many_exports', { limit: this.#limit }, { headers: { 'retry-after': retryAfter } }));
-      };
-      const timer = setTimeout(refuse, this.#patience);
-      gone.addEventListener('abort', refuse, { once: true });
-      this.#waiting.add(enter);
+      const timer = setTimeout(waiting.refuse, this.#patience);
+      if (gone.aborted || this.#isClosing) return waiting.refuse();
+      gone.addEventListener('abort', waiting.refuse, { once: true });
+      this.#waiting.add(waiting);
+      this.#timer ??= setInterval(() => this.#endStalled(), beat).unref();
     });
   }
+
+  /** Ends one export that its client does not read, if somebody waits who has fewer than its caller. */
+  #endStalled(): void {
+    const next = this.#fewest([...this.#waiting]);
+    if (!next) return;
+    const limit = performance.now() - stalled;
+    const callers = [...this.#held].sort(([, one], [, other]) => other.size - one.size);
+    for (const [, places] of callers) {
+      if (places.size <= this.#countOf(next.caller)) return;
+      const found = [...places].find(({ end, unreadSince }) => end && unreadSince !== null && unreadSince <= limit);
+      if (found) {
+        found.end?.();
+        return;
+      }
+    }
+  }
+}
+
+export function exportPlaces({ database, exports }: Declaration): ExportPlaces {
+  return new ExportPlaces(exports.atOnce, database.connectTimeout);
 }

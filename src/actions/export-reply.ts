@@ -1,4 +1,5 @@
 import type { FastifyReply } from 'fastify';
+import { callerName } from '../access/caller.ts';
 import type { ApiRequest } from '../access/user.ts';
 import { type ExportSource, ExportStream, leaveToOwnPace, StalledExport } from '../response/export-stream.ts';
 import { loggableError } from '../response/loggable-error.ts';
@@ -48,7 +49,7 @@ export async function sendExport(
   if (request.method === 'HEAD') return announce().send();
   const gone = new AbortController();
   reply.raw.once('close', () => gone.abort());
-  const release = await places.take(gone.signal);
+  const place = await places.take(callerName(request), gone.signal);
   let source: ExportSource | null = null;
   let start: string;
   try {
@@ -60,12 +61,20 @@ export async function sendExport(
     gone.signal.throwIfAborted();
   } catch (error) {
     await source?.close().catch(() => undefined);
-    release();
+    place.release();
     if (!gone.signal.aborted) throw error;
     // nobody is there to be told anything
     return reply.hijack();
   }
-  const stream = new ExportStream(source, { start, stallTimeout: declaration.exports.stallTimeout, onFreed: release });
+  const stream = new ExportStream(source, {
+    start,
+    stallTimeout: declaration.exports.stallTimeout,
+    onFreed: () => place.release(),
+    onUnread: (since) => {
+      place.unreadSince = since;
+    },
+  });
+  place.end = () => stream.destroy(new StalledExport('while other callers waited for a place'));
   stream.on('error', (err) => {
     if (err instanceof StalledExport) request.log.warn({ err: loggableError(err) }, err.message);
     else if (!gone.signal.aborted) request.log.error({ err: loggableError(err) }, 'an export broke off');

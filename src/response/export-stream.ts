@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream';
+import { exportTurn } from './export-turn.ts';
 
 /** Answers that take as long as they take, as long as they are taken. */
 const ownPace = new WeakSet<object>();
@@ -26,6 +27,8 @@ interface ExportStreamOptions {
   readonly stallTimeout: number;
   /** Called when everything has been given back. */
   readonly onFreed: () => void;
+  /** Called with the time at which the client was sent lines, and with null when it wants more. */
+  readonly onUnread: (since: number | null) => void;
 }
 
 /** An export as a stream: a piece is read when the one before it has been taken. */
@@ -33,20 +36,23 @@ export class ExportStream extends Readable {
   readonly #source: ExportSource;
   readonly #stallTimeout: number;
   readonly #onFreed: () => void;
+  readonly #onUnread: (since: number | null) => void;
   #start: string | null;
   #timer: NodeJS.Timeout | undefined;
   #isFreed = false;
 
-  constructor(source: ExportSource, { start, stallTimeout, onFreed }: ExportStreamOptions) {
+  constructor(source: ExportSource, { start, stallTimeout, onFreed, onUnread }: ExportStreamOptions) {
     super({ highWaterMark: 1 });
     this.#source = source;
     this.#start = start;
     this.#stallTimeout = stallTimeout;
     this.#onFreed = onFreed;
+    this.#onUnread = onUnread;
   }
 
   override _read(): void {
     clearTimeout(this.#timer);
+    this.#onUnread(null);
     const start = this.#start;
     this.#start = null;
     if (start !== null && start !== '') this.#give(start);
@@ -70,9 +76,14 @@ export class ExportStream extends Readable {
   }
 
   async #proceed(): Promise<void> {
-    let piece = await this.#source.next();
-    // an empty piece is no end
-    while (piece === '') piece = await this.#source.next();
+    let piece: string | null;
+    do {
+      // A client that reads fast asks for more before anybody else is served.
+      await exportTurn();
+      if (this.destroyed) return;
+      piece = await this.#source.next();
+      // an empty piece is no end
+    } while (piece === '');
     if (this.destroyed) return;
     if (piece === null) {
       this.#free();
@@ -81,8 +92,9 @@ export class ExportStream extends Readable {
   }
 
   #give(piece: string): void {
+    this.#onUnread(performance.now());
     if (this.#stallTimeout > 0) {
-      this.#timer = setTimeout(() => this.destroy(new StalledExport(this.#stallTimeout)), this.#stallTimeout);
+      this.#timer = setTimeout(() => this.destroy(new StalledExport(`for ${this.#stallTimeout} ms`)), this.#stallTimeout);
     }
     this.push(piece);
   }
@@ -90,7 +102,7 @@ export class ExportStream extends Readable {
 
 /** Whoever asked for an export has stopped to take it. */
 export class StalledExport extends Error {
-  constructor(timeout: number) {
-    super(`the client took nothing of an export for ${timeout} ms`);
+  constructor(when: string) {
+    super(`the client took nothing of an export ${when}`);
   }
 }

@@ -45,6 +45,8 @@ export interface GateOptions {
   readonly isExempt: (path: string) => boolean;
   /** Statements that wait for the database, or to be sent to it. */
   readonly statementsUnderWay: () => number;
+  /** Called when the server begins to shut down. */
+  readonly onDrain?: (() => void) | undefined;
   readonly onShed: (count: number, inFlight: number) => void;
   /** Null if responses have no request id. */
   readonly ids: RequestIds | null;
@@ -124,6 +126,7 @@ export class Gate {
   /** Closes every connection after its next response. */
   drain(): void {
     this.#isDraining = true;
+    this.#options.onDrain?.();
     for (const response of this.#inFlight.keys()) if (!response.headersSent) response.setHeader('Connection', 'close');
   }
 

@@ -127,9 +127,9 @@ describe.each(databases)('exports on %s', (kind) => {
     return results;
   }
 
-  async function open(path: string, url = app.url): Promise<IncomingMessage> {
+  async function open(path: string, url = app.url, headers = {}): Promise<IncomingMessage> {
     const response = await new Promise<IncomingMessage>((resolve, reject) =>
-      get(url + path, { agent: false }, resolve).on('error', reject),
+      get(url + path, { agent: false, headers }, resolve).on('error', reject),
     );
     expect(response.statusCode).toBe(200);
     return response;
@@ -226,7 +226,9 @@ describe.each(databases)('exports on %s', (kind) => {
   test('show hooks one chunk after the other, and let them answer instead', async () => {
     chunks.length = 0;
     const { text } = await app.request('GET', '/hooked.ndjson');
-    expect(chunks).toEqual([200, 200, 200, 200, 200]);
+    expect(chunks[0]).toBe(20);
+    expect(Math.max(...chunks)).toBeLessThanOrEqual(200);
+    expect(chunks.reduce((sum, rows) => sum + rows, 0)).toBe(1000);
     expect(text.split('\n').filter((line) => line.includes('"name":"masked of 1000"'))).toHaveLength(1000);
     const instead = await app.request('GET', '/hooked.csv', { headers: { 'x-instead': '1' } });
     expect([instead.status, instead.json]).toEqual([202, { instead: 1000 }]);
@@ -305,6 +307,24 @@ describe.each(databases)('exports on %s', (kind) => {
       await impatient.close();
     }
   }, 30_000);
+
+  test('of one caller leave a place to others', async () => {
+    const { app_main, ...rest } = options();
+    const api_keys = { a: { key: 'the-key-of-caller-a' }, b: { key: 'the-key-of-caller-b' } };
+    const fair = await startApplication({ ...rest, app_main: { ...app_main, exports: { at_once: 3 }, security: { api_keys } } });
+    try {
+      const headers = { 'x-api-key': 'the-key-of-caller-a' };
+      const held = [await open('/wide.ndjson', fair.url, headers), await open('/wide.ndjson', fair.url, headers)];
+      const third = fair.request('GET', '/nothing.csv', { headers });
+      expect(
+        (await fair.request('GET', '/row.csv?place[lt]=9', { headers: { 'x-api-key': 'the-key-of-caller-b' } })).status,
+      ).toBe(200);
+      expect((await third).json).toMatchObject({ status: 503, code: 'too_many_exports' });
+      for (const response of held) response.destroy();
+    } finally {
+      await fair.close();
+    }
+  });
 
   test('wait for one another, and not for ever', async () => {
     const held = await Promise.all([open('/wide.ndjson'), open('/wide.ndjson')]);

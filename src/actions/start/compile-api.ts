@@ -20,6 +20,7 @@ import { LinkStore } from '../../store/link-store.ts';
 import { WriteStore } from '../../store/write-store.ts';
 import { ApiController, constructController } from '../api-controller.ts';
 import { isOverridden, restrictsQueries } from '../controller-class.ts';
+import type { ExportPlaces } from '../export-places.ts';
 import { type ControllerHooks, type HookName, hookNames, hookWith, overriddenHooks } from '../hooks.ts';
 import type { BodyCheck } from './body-check.ts';
 import { ListRuntime } from './list-runtime.ts';
@@ -32,6 +33,8 @@ export interface Compilers {
   readonly cursors: Cursors;
   readonly executor: Executor;
   readonly writer: Writer;
+  /** Where exports take turns; absent if nothing is exported. */
+  readonly places?: ExportPlaces | undefined;
   readonly filters: ReadonlyMap<EntityMetadata, RootFilter>;
   readonly asked: Pick<ListQueryModel, 'isHiding' | 'matching'>;
   readonly observer: Observer | undefined;

@@ -71,7 +71,7 @@ export function compileHandlers(
   { challenge, compiledReads, create, declaration, denormalizers, mapper, pathRules = {}, prefix, records, voters }: Compiled,
   compilers: Compilers,
 ): HandlerFor {
-  const { access, executor, observer } = compilers;
+  const { access, executor, observer, places } = compilers;
   const guardFor: GuardFor = (roles) => {
     const made = compileGuard(roles, voters, challenge);
     const guard = access ? watchedGuard(made, access) : made;
@@ -86,6 +86,7 @@ export function compileHandlers(
     prefix,
     pathRules,
     executor: compiledReads ? executor : null,
+    places,
   });
   const controllers = new Map<ApiDeclaration, { controller: ApiController; runtime: ApiRuntime }>();
   for (const api of declaration.apis) {

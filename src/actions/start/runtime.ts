@@ -31,7 +31,7 @@ import type { LinkStore } from '../../store/link-store.ts';
 import { PathLoader } from '../../store/load-paths.ts';
 import { noteCommits, stateOf, withState } from '../../store/request-state.ts';
 import type { WriteStore } from '../../store/write-store.ts';
-import { ExportPlaces } from '../export-places.ts';
+import { type ExportPlaces, exportPlaces } from '../export-places.ts';
 import type { ControllerHooks, HookName } from '../hooks.ts';
 import type { ListRuntime } from './list-runtime.ts';
 
@@ -67,6 +67,7 @@ export class Framework {
       denormalizers,
       executor,
       pathRules = {},
+      places = exportPlaces(declaration),
       prefix,
       visibility,
     }: {
@@ -75,6 +76,7 @@ export class Framework {
       denormalizers: Denormalizers;
       prefix: string;
       pathRules?: PathRules;
+      places?: ExportPlaces | undefined;
     },
   ) {
     this.visibility = visibility;
@@ -92,7 +94,7 @@ export class Framework {
     guardUnloaded(mapper);
     this.tags = new EntityTags(secretsOf(declaration));
     this.responses = new ResponseBuffer(declaration.server);
-    this.places = new ExportPlaces(declaration.exports.atOnce, declaration.database.connectTimeout);
+    this.places = places;
   }
 
   /** What the mapper knows of an entity's class. */

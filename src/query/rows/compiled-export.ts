@@ -1,20 +1,17 @@
 import type { Cursor, Cursors } from '../../database/cursor.ts';
+import { ChunkSize } from '../../response/chunk-size.ts';
 import type { ExportSource } from '../../response/export-stream.ts';
 import type { BoundStatement } from './bound-statement.ts';
 import type { LineWriter } from './compiled-read.ts';
 
-/** Characters that are written at a time, about. */
-const pieceLength = 64 * 1024;
-
-/** Rows that are read at a time: few to begin with, as nothing is known of their size. */
-const firstRows = 50;
-const mostRows = 1000;
+/** Rows that are read at a time, and the characters that they are written in, about. */
+const chunkLimits = { first: 50, most: 1000, length: 64 * 1024 };
 
 /** Writes the rows of a compiled statement as lines, as they come out of a cursor. */
 export class CompiledExport implements ExportSource {
   readonly #cursor: Cursor;
   readonly #write: LineWriter;
-  #size = firstRows;
+  readonly #size = new ChunkSize(chunkLimits);
 
   private constructor(cursor: Cursor, write: LineWriter) {
     this.#cursor = cursor;
@@ -22,15 +19,15 @@ export class CompiledExport implements ExportSource {
   }
 
   static async open(cursors: Cursors, { statement, parameters }: BoundStatement, write: LineWriter): Promise<CompiledExport> {
-    return new CompiledExport(await cursors.open(statement, parameters, firstRows), write);
+    return new CompiledExport(await cursors.open(statement, parameters, chunkLimits.first), write);
   }
 
   async next(): Promise<string | null> {
-    const rows = await this.#cursor.next(this.#size);
+    const rows = await this.#cursor.next(this.#size.rows);
     if (rows.length === 0) return null;
+    this.#size.begin();
     const text = await this.#write(rows, this.#cursor);
-    const fitting = Math.floor((pieceLength * rows.length) / Math.max(text.length, 1));
-    this.#size = Math.min(Math.max(fitting, 1), mostRows);
+    this.#size.end(rows.length, text.length);
     return text;
   }
 
