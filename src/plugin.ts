@@ -28,7 +28,7 @@ import { Problem, problem } from './errors.ts';
 import { addSearchIndexes } from './query/list/search-index.ts';
 import { textMatching } from './query/list/text-matching.ts';
 import { rootFiltersOf } from './query/rows/root-filter.ts';
-import { problemFormats, toProblem } from './response/problem-document.ts';
+import { noSniffing, problemFormats, toProblem } from './response/problem-document.ts';
 import { sendProblem } from './response/send-problem.ts';
 import { mountRoutes } from './route/mount.ts';
 import { acceptJson } from './serialization/json-body.ts';
@@ -102,6 +102,7 @@ export async function mountApplication(
 
   if (!app.hasRequestDecorator('user')) app.decorateRequest('user', null);
   if (!app.hasRequestDecorator('parameters')) app.decorateRequest('parameters', { getter: requestParameters });
+  if (!alone) app.addHook('onRequest', sendNoSniffing);
   const authenticate: Find = (request) => authenticateWith(authenticators, request);
   const find = access ? watchedCall(authenticate, access) : authenticate;
   const limiter = await rateLimiterOf(application, writer);
@@ -151,6 +152,12 @@ export async function mountApplication(
     },
   };
 }
+
+/** A server of our own sends it with every response. */
+const sendNoSniffing: onRequestHookHandler = (_request, reply, done) => {
+  reply.header(noSniffing.name, noSniffing.value);
+  done();
+};
 
 function requestParameters(this: FastifyRequest) {
   return parametersOf(this);

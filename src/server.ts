@@ -1,13 +1,12 @@
 import type { IncomingMessage, Server } from 'node:http';
 import { createRequire } from 'node:module';
-import type { Socket } from 'node:net';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, type FastifyServerOptions } from 'fastify';
 import type { Observer } from './actions/start/observer.ts';
 import { type Application, type ApplicationOptions, loadApplication } from './application.ts';
 import type { HealthDeclaration, ServerDeclaration } from './declaration/types.ts';
 import { tellsOfItself } from './openapi/places.ts';
 import { type Mounted, mountApplication } from './plugin.ts';
-import { problemFormats, STATUS_CODES, toProblem, writtenProblem } from './response/problem-document.ts';
+import { noSniffing, problemFormats, toProblem } from './response/problem-document.ts';
 import { targetOf } from './response/request-target.ts';
 import { sendProblem } from './response/send-problem.ts';
 import { allowedMethods } from './route/match.ts';
@@ -15,6 +14,7 @@ import { safelyLogging } from './telemetry/logger.ts';
 import { type SharedMetrics, type Telemetry, tracingOf, watchServer } from './telemetry/telemetry.ts';
 import { Gate, type GateOptions, keepGate } from './traffic/gate.ts';
 import { mountHealth } from './traffic/health.ts';
+import { answerRejected, refuseConnection, strictHttp } from './traffic/protocol.ts';
 import { databaseProbe } from './traffic/readiness.ts';
 import { RequestIds } from './traffic/request-id.ts';
 
@@ -70,7 +70,7 @@ export async function serverOf(
     ...safelyLogging(fastify, application.declaration),
   });
   app.setErrorHandler(answer);
-  if (ids) sendIds(app, ids);
+  sendCommonHeaders(app, ids);
   prepare?.(app);
   try {
     let mounted: Mounted | undefined;
@@ -118,10 +118,12 @@ export async function serverOf(
   return app;
 }
 
-/** Sends the id of the request with every response. */
-function sendIds(app: FastifyInstance, { header }: RequestIds): void {
+/** Sends the headers that every response has. */
+function sendCommonHeaders(app: FastifyInstance, ids: RequestIds | null): void {
+  const { name, value } = noSniffing;
   app.addHook('onRequest', (request, reply, done) => {
-    reply.header(header, request.id);
+    reply.header(name, value);
+    if (ids) reply.header(ids.header, request.id);
     done();
   });
 }
@@ -134,6 +136,7 @@ function timeLimits({ headerLimit, headerTimeout, keepAliveTimeout, requestTimeo
     requestTimeout: whole,
     keepAliveTimeout,
     http: {
+      ...strictHttp,
       maxHeaderSize: headerLimit,
       headersTimeout: headerTimeout,
       requestTimeout: whole,
@@ -149,9 +152,14 @@ function gateBefore(app: FastifyInstance, server: ServerDeclaration, options: Om
     onShed: (shed, inFlight) => app.log.warn({ shed, inFlight }, 'overloaded: requests were turned away'),
   });
   keepGate(app, gate);
+  const { ids } = options;
   gate.guard(app.server as Server);
+  answerRejected(app.server as Server, ids, { hasHandler: true });
   app.addHook('onListen', async () => {
-    for (const server of furtherServers(app)) gate.guard(server);
+    for (const server of furtherServers(app)) {
+      gate.guard(server);
+      answerRejected(server, ids);
+    }
   });
   app.addHook('onClose', async () => gate.close());
   return gate;
@@ -186,27 +194,4 @@ function compilersOnDemand() {
     buildValidator: (...given: unknown[]) => fromFastify('@fastify/ajv-compiler')()(...given),
     buildSerializer: (...given: unknown[]) => fromFastify('@fastify/fast-json-stringify-compiler')()(...given),
   };
-}
-
-/** Responds to bytes that are not a valid request, for which there is neither a request nor a reply. */
-function refuseConnection({ code }: { code?: unknown }, socket: Socket, ids: RequestIds | null): void {
-  if (code === 'ECONNRESET' || !socket.writable) {
-    socket.destroy();
-    return;
-  }
-  const [status, reason] =
-    code === 'HPE_HEADER_OVERFLOW'
-      ? [431, 'the headers of the request are too large']
-      : code === 'ERR_HTTP_REQUEST_TIMEOUT'
-        ? [408, 'the request took too long to arrive']
-        : [400, 'the request is no valid HTTP'];
-  const { body, type } = writtenProblem(toProblem({ statusCode: status, message: reason }, 0), '/', 'json');
-  const head = [
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
-    `Content-Type: ${type}`,
-    `Content-Length: ${Buffer.byteLength(body)}`,
-    ...(ids ? [`${ids.header}: ${ids.next()}`] : []),
-    'Connection: close',
-  ];
-  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
 }

@@ -5,6 +5,7 @@ import { problem } from '../errors.ts';
 import { retryLater } from '../response/problem-document.ts';
 import { targetOf } from '../response/request-target.ts';
 import { sendHealth } from '../traffic/health.ts';
+import { answerRejected, framingTrouble, strictHttp } from '../traffic/protocol.ts';
 import { answerProblem } from '../traffic/raw-answer.ts';
 import { RequestIds } from '../traffic/request-id.ts';
 
@@ -17,15 +18,16 @@ export async function startWaiting(
 ) {
   const away = problem('database_unavailable', {}, { headers: retryLater });
   const ids = requestIdHeader === null ? null : new RequestIds(requestIdHeader);
-  const server = createServer((request, response) => {
+  const server = createServer(strictHttp, (request, response) => {
     const { path } = targetOf(request.url ?? '/');
     // whoever asks again is to find the application there
     response.setHeader('Connection', 'close');
     if (ids) response.setHeader(ids.header, ids.of(request));
     if (path === health.live) sendHealth(response, true);
     else if (path === health.ready) sendHealth(response, false);
-    else answerProblem(away, request, response, ids);
+    else answerProblem(framingTrouble(request) ?? away, request, response, ids);
   });
+  answerRejected(server, ids);
   server.listen(port, host);
   await once(server, 'listening');
   return {

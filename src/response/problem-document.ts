@@ -8,6 +8,9 @@ import { xmlProblem } from './xml.ts';
 // Imported as a module it would give out all that it has, for which Node loads a whole HTTP client of its own.
 export const { STATUS_CODES } = process.getBuiltinModule('node:http');
 
+/** Sent with every response: a browser must not guess another type than the one it is told. */
+export const noSniffing = Object.freeze({ name: 'x-content-type-options', value: 'nosniff' });
+
 /** How problem documents are written. */
 export type ProblemFormat = 'json' | 'xml';
 

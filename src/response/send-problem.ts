@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Problem } from '../errors.ts';
 import { loggableError } from './loggable-error.ts';
-import { type ProblemFormatOf, retryLater, writtenProblem } from './problem-document.ts';
+import { noSniffing, type ProblemFormatOf, retryLater, writtenProblem } from './problem-document.ts';
 import { targetOf } from './request-target.ts';
 
 /** Sends a problem; what is the server's own fault is logged with its cause, which nobody is told. */
@@ -17,5 +17,6 @@ export function sendProblem(
   const { body, type } = writtenProblem(found, path, formatOf(path, pattern));
   // code of the application may refuse so too, and need not think of it
   if (found.status === 503 || found.status === 507) reply.headers(retryLater);
+  reply.header(noSniffing.name, noSniffing.value);
   return reply.code(found.status).headers(found.headers).type(type).send(body);
 }

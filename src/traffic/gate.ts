@@ -4,6 +4,7 @@ import { type Problem, problem } from '../errors.ts';
 import { hasOwnPace } from '../response/export-stream.ts';
 import { type ProblemFormatOf, retryLater } from '../response/problem-document.ts';
 import { createLoadMonitor, type LoadMonitor } from './load-monitor.ts';
+import { framingTrouble } from './protocol.ts';
 import { answerProblem } from './raw-answer.ts';
 import type { RequestIds } from './request-id.ts';
 import { type TargetLimits, targetTrouble } from './target-limits.ts';
@@ -142,7 +143,7 @@ export class Gate {
       this.#refuse(overloaded, request, response, this.#isBusy ? 'busy_concurrent' : 'max_concurrent');
       return false;
     }
-    const trouble = targetTrouble(request.url as string, this.#limits);
+    const trouble = framingTrouble(request) ?? targetTrouble(request.url as string, this.#limits);
     if (trouble !== null) {
       this.#refuse(trouble, request, response, null);
       return false;

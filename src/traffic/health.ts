@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { HealthDeclaration } from '../declaration/types.ts';
+import { noSniffing } from '../response/problem-document.ts';
 
 /** Says only whether it is well: anybody may ask. */
 function healthResponse(isWell: boolean) {
@@ -9,6 +10,7 @@ function healthResponse(isWell: boolean) {
     headers: {
       'content-type': 'application/json; charset=utf-8',
       'cache-control': 'no-store',
+      [noSniffing.name]: noSniffing.value,
       ...(!isWell && { 'retry-after': '1' }),
     },
     body: isWell ? '{"status":"ok"}' : '{"status":"unavailable"}',
