@@ -97,7 +97,6 @@ export class EntityExport implements ExportSource {
   async #chunk(): Promise<string | null> {
     const { framework, hooks, meta, overrides } = this.#runtime;
     const { em } = this.#state;
-    this.#size.begin();
     const keys = await (this.#keys as KeySteps).next(this.#size.rows);
     if (keys.length === 0) return null;
     const rows = await rowsOf(em, meta, keys);
@@ -106,6 +105,7 @@ export class EntityExport implements ExportSource {
     if (overrides.has('afterFetch')) await runHook(hooks.afterFetch('_index', this.#request, rows));
     await populatePlan(em, rows, serializer.planFor(meta));
     await exportTurn();
+    this.#size.begin();
     const chunk = this.#collection(rows);
     if (overrides.has('beforeSerialize')) await runHook(hooks.beforeSerialize('_index', this.#request, chunk));
     const sight = new EntityVisibility(framework.mapper, em, framework.visibilityOf(this.#request));

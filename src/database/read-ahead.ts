@@ -5,6 +5,8 @@ import { closedError } from './unavailable.ts';
 /** What a cursor reads from. Questions are answered in their order. */
 export interface RowSource {
   fetch(size: number): Promise<unknown[][]>;
+  /** Whether the rows that were fetched last are fewer than asked for because of their size, and not because there are no more. */
+  wasCut?(): boolean;
   rows(statement: Statement, parameters: readonly unknown[]): Promise<unknown[][]>;
   /** @param isOver Whether all rows were fetched. */
   close(isOver: boolean): Promise<void>;
@@ -40,7 +42,7 @@ export class ReadAheadCursor implements Cursor {
     if (this.#isClosed) throw closedError();
     const expected = this.#expected;
     const rows = await this.#ahead;
-    if (rows.length < expected) this.#isOver = true;
+    if (rows.length < expected && !this.#source.wasCut?.()) this.#isOver = true;
     else if (!this.#isClosed) this.#fetch(size);
     return rows;
   }

@@ -1,4 +1,4 @@
-import type { Cursors } from '../../database/cursor.ts';
+import { type Cursors, chunkBytes } from '../../database/cursor.ts';
 import { ReadAheadCursor, type RowSource } from '../../database/read-ahead.ts';
 import type { StatementWatch } from '../../database/statement-watch.ts';
 import type { DatabaseDeclaration } from '../../declaration/types.ts';
@@ -14,8 +14,24 @@ export function postgresCursors(database: DatabaseDeclaration, watch: StatementW
     async open(statement, parameters, size) {
       const link = pool.take();
       const send = (text: string, values: readonly unknown[] = []) => link.send({ name: '', text, wide: false }, values);
+      const declare = () => send(`declare ${name} no scroll cursor for ${statement.text}`, parameters);
+      let fetched = 0;
+      let isCut = false;
+      // A cursor does not go back. The statement is in the order of its key, so that another one in the same snapshot has the same rows.
+      const goBack = () => Promise.all([send(`close ${name}`), declare(), send(`move forward ${fetched} from ${name}`)]);
       const source: RowSource = {
-        fetch: (count) => send(`fetch forward ${count} from ${name}`),
+        async fetch(count) {
+          const text = `fetch forward ${count} from ${name}`;
+          const back = isCut ? goBack() : null;
+          isCut = false;
+          const rows = link.send({ name: '', text, wide: false }, [], chunkBytes, () => {
+            isCut = true;
+          });
+          const [found] = await Promise.all([rows, back]);
+          fetched += found.length;
+          return found;
+        },
+        wasCut: () => isCut,
         rows: (wanted, values) => link.send(wanted, values),
         async close(isOver) {
           if (isOver) await send('commit').catch(() => undefined);
@@ -27,7 +43,7 @@ export function postgresCursors(database: DatabaseDeclaration, watch: StatementW
         send('begin isolation level repeatable read read only'),
         // the rows are wanted all, and not some of them soon
         send('set local cursor_tuple_fraction = 1'),
-        send(`declare ${name} no scroll cursor for ${statement.text}`, parameters),
+        declare(),
       ]);
       return ReadAheadCursor.open(source, declared, size);
     },

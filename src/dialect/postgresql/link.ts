@@ -60,11 +60,19 @@ export class PostgresLink {
     return !this.#isBroken && this.pending === 0 && this.#client.getTransactionStatus() === 'I';
   }
 
-  /** @param mostBytes Beyond them the statement fails with `TooLargeError`, while the rest of its rows is still on its way. */
-  send(statement: Statement, parameters: readonly unknown[], mostBytes = Number.POSITIVE_INFINITY): Promise<unknown[][]> {
+  /**
+   * @param mostBytes Beyond them the statement fails with `TooLargeError`, while the rest of its rows is still on its way.
+   * @param onCut If given, it is called instead, and the rows up to there are returned, at least one.
+   */
+  send(
+    statement: Statement,
+    parameters: readonly unknown[],
+    mostBytes = Number.POSITIVE_INFINITY,
+    onCut?: () => void,
+  ): Promise<unknown[][]> {
     this.pending++;
     return new Promise((resolve, reject) => {
-      const query = () => this.#query(statement, parameters, mostBytes, resolve, reject);
+      const query = () => this.#query(statement, parameters, { mostBytes, onCut }, resolve, reject);
       if (this.#isOpen) query();
       else
         this.#connected.then(query, (error: Error) => {
@@ -90,7 +98,7 @@ export class PostgresLink {
   #query(
     statement: Statement,
     parameters: readonly unknown[],
-    mostBytes: number,
+    { mostBytes, onCut }: { readonly mostBytes: number; readonly onCut: (() => void) | undefined },
     resolve: (rows: unknown[][]) => void,
     reject: (error: Error) => void,
   ): void {
@@ -106,6 +114,7 @@ export class PostgresLink {
     const sinceSent = (now: number) => now - Math.max(sentAt, this.#answeredAt);
     let isTooLarge = false;
     const tooLarge = () => {
+      if (onCut) return onCut();
       isTooLarge = true;
       const error = new TooLargeError(mostBytes);
       this.#answered(sinceSent(performance.now()), error, statement, parameters);
@@ -126,7 +135,9 @@ export class PostgresLink {
     };
     const isKept = name !== '' && this.#keepsStatements && (this.#prepared.has(name) || this.#prepared.size < keptStatements);
     if (isKept) this.#prepared.add(name);
-    this.#client.query(new RowsQuery(isKept ? name : '', text, parameters, { settle, tooLarge, mostBytes }));
+    this.#client.query(
+      new RowsQuery(isKept ? name : '', text, parameters, { settle, tooLarge, mostBytes, keepsFirst: onCut !== undefined }),
+    );
   }
 }
 

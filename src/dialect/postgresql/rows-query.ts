@@ -12,8 +12,10 @@ const { prepareValue } = (pg as unknown as { readonly utils: { prepareValue(valu
 /** Called with what became of a statement. */
 export interface RowsOutcome {
   settle(error: Error | null, rows: unknown[][]): void;
-  /** Called once if the rows have more bytes than `mostBytes`. The rows are dropped, and so is the rest of them as it arrives. */
+  /** Called once if the rows have more bytes than `mostBytes`. The rest of them is dropped as it arrives. */
   tooLarge(): void;
+  /** Whether the rows up to there are kept, at least one. */
+  readonly keepsFirst: boolean;
   readonly mostBytes: number;
 }
 
@@ -29,6 +31,7 @@ export class RowsQuery implements Submittable {
   readonly #outcome: RowsOutcome;
   readonly #rows: unknown[][] = [];
   #bytesLeft: number;
+  #isTooLarge = false;
 
   constructor(name: string, text: string, values: readonly unknown[], outcome: RowsOutcome) {
     this.name = name;
@@ -56,11 +59,13 @@ export class RowsQuery implements Submittable {
   }
 
   handleDataRow({ fields, length }: { readonly fields: unknown[]; readonly length: number }): void {
-    if (this.#bytesLeft < 0) return;
+    if (this.#isTooLarge) return;
     this.#bytesLeft -= length;
-    if (this.#bytesLeft >= 0) this.#rows.push(fields);
+    const { keepsFirst } = this.#outcome;
+    if (this.#bytesLeft >= 0 || (keepsFirst && this.#rows.length === 0)) this.#rows.push(fields);
     else {
-      this.#rows.length = 0;
+      this.#isTooLarge = true;
+      if (!keepsFirst) this.#rows.length = 0;
       this.#outcome.tooLarge();
     }
   }
