@@ -1,4 +1,4 @@
-import type { Executor, ReadLimits, Statement } from '../../database/executor.ts';
+import type { ConnectionCounts, Executor, ReadLimits, Statement } from '../../database/executor.ts';
 import { StatementCosts } from '../../database/statement-costs.ts';
 import type { StatementWatch } from '../../database/statement-watch.ts';
 import { TooLargeError } from '../../database/too-large.ts';
@@ -16,6 +16,12 @@ const longLinks = 2;
 /** Milliseconds that others may wait for a statement. */
 const longest = 20;
 
+/** Milliseconds beyond which statements have connections apart from those that take less: a short one may take long once, on a busy machine. */
+const veryLong = 250;
+
+/** How many times as long a statement may count as before: one that takes long once may have waited for this process, or for a processor. */
+const rise = 10;
+
 /** The code of a statement that was ended for taking too long. */
 const timedOut = '57014';
 
@@ -29,13 +35,20 @@ export function postgresExecutor(
   const answered: Answered = (took, error, statement, parameters) => {
     // the rest of rows that are too many holds up everybody behind them
     if (error instanceof TooLargeError) costs.note(statement, parameters, Number.POSITIVE_INFINITY);
-    else if (!error || (error as { code?: string }).code === timedOut) costs.note(statement, parameters, took);
+    else if ((error as { code?: string } | null)?.code === timedOut) costs.note(statement, parameters, took);
+    else if (!error) costs.note(statement, parameters, took > longest ? raised(statement, parameters, took) : took);
     watch.answered?.(took, error !== null);
   };
-  const pool = new LinkPool(database, { answered, most: longLinks, timeout: database.statementTimeout });
+  const pools = [0, 1].map(() => new LinkPool(database, { answered, most: longLinks, timeout: database.statementTimeout }));
+  const [longPool, veryLongPool] = pools as [LinkPool, LinkPool];
   const links: (PostgresLink | undefined)[] = Array(sharedLinks).fill(undefined);
   let next = 0;
   let closed = false;
+
+  function raised(statement: Statement, parameters: readonly unknown[], took: number): number {
+    const known = costs.of(statement, parameters);
+    return known === undefined ? took : Math.min(took, Math.max(known, 1) * rise);
+  }
 
   function open(position: number): PostgresLink {
     const link = new PostgresLink(database, () => forget(position, link), answered);
@@ -72,7 +85,7 @@ export function postgresExecutor(
     });
   }
 
-  function sendAlone(statement: Statement, parameters: readonly unknown[]): Promise<unknown[][]> {
+  function sendAlone(pool: LinkPool, statement: Statement, parameters: readonly unknown[]): Promise<unknown[][]> {
     const send = () => pool.use((link) => link.send(statement, parameters, bytes), statement.name);
     return send().catch((error: unknown) => {
       if (!isStale(error)) throw error;
@@ -80,31 +93,42 @@ export function postgresExecutor(
     });
   }
 
-  function isLong(statement: Statement, parameters: readonly unknown[]): boolean {
+  /** The connections for a long statement; null for others. */
+  function poolFor(statement: Statement, parameters: readonly unknown[]): LinkPool | null {
     const cost = costs.of(statement, parameters);
-    return cost === undefined ? mayBeLong(statement) : cost > longest;
+    if (cost === undefined) return mayBeLong(statement) ? veryLongPool : null;
+    return cost > veryLong ? veryLongPool : cost > longest ? longPool : null;
+  }
+
+  function poolCounts(): ConnectionCounts {
+    const sum = (of: (counts: ConnectionCounts) => number) => pools.reduce((total, { counts }) => total + of(counts), 0);
+    return { open: sum(({ open }) => open), used: sum(({ used }) => used), waiting: sum(({ waiting }) => waiting) };
   }
 
   return {
     format: 'text',
     rows(statement, parameters) {
       if (closed) return Promise.reject(closedError());
-      return isLong(statement, parameters) ? sendAlone(statement, parameters) : sendShared(statement, parameters);
+      const pool = poolFor(statement, parameters);
+      return pool ? sendAlone(pool, statement, parameters) : sendShared(statement, parameters);
     },
-    underWay: () => links.reduce((sum, link) => sum + (link?.pending ?? 0), pool.counts.used + pool.counts.waiting),
+    underWay: () => {
+      const { used, waiting } = poolCounts();
+      return links.reduce((sum, link) => sum + (link?.pending ?? 0), used + waiting);
+    },
     connections: () => {
       const shared = links.filter((link) => link !== undefined);
-      const { open, used, waiting } = pool.counts;
+      const { open, used, waiting } = poolCounts();
       return { open: shared.length + open, used: shared.filter(({ pending }) => pending > 0).length + used, waiting };
     },
     async close() {
       closed = true;
-      await Promise.allSettled([pool.close(), ...links.map((link) => link?.end())]);
+      await Promise.allSettled([...pools.map((pool) => pool.close()), ...links.map((link) => link?.end())]);
     },
   };
 }
 
-/** A count reads every row that it counts. Its cost is known after the first time. */
+/** A count reads every row that it counts, and a search for a part of a text every row up to those that have it. The cost is known after the first time. */
 function mayBeLong({ text }: Statement): boolean {
-  return /\bcount\(/i.test(text);
+  return /\bcount\(|\blike\b|\bilike\b/i.test(text);
 }

@@ -160,6 +160,19 @@ describe('the PostgreSQL executor', () => {
     await executor.close();
   });
 
+  test('does not keep a long statement behind very long ones', async () => {
+    const executor = open();
+    const long = statement('select pg_sleep(0.1)');
+    const veryLong = statement('select pg_sleep(1.0)');
+    await Promise.all([executor.rows(long, []), executor.rows(veryLong, [])]);
+    const answered: string[] = [];
+    const busy = [0, 1].map(() => executor.rows(veryLong, []).then(() => answered.push('very long')));
+    await executor.rows(long, []).then(() => answered.push('long'));
+    await Promise.all(busy);
+    expect(answered).toEqual(['long', 'very long', 'very long']);
+    await executor.close();
+  });
+
   test('does not begin what waits for a connection after it was closed', async () => {
     const executor = open();
     const long = statement('select pg_sleep(0.1)');
