@@ -47,14 +47,12 @@ export const expenseRows: readonly Row[] = [
         const { code, took } = await ending;
         const slowest = percentile(checked, 0.99);
         const statuses = Object.keys(tally(served));
+        const isFast = surroundings.quick || (slowest < 100 && statuses.includes('200'));
         const isWell =
-          checked.every(({ status }) => status === 200) &&
-          slowest < allowed(100, surroundings) &&
-          statuses.includes('200') &&
-          statuses.every((status) => status === '200' || status === '503');
+          checked.every(({ status }) => status === 200) && statuses.every((status) => status === '200' || status === '503');
         return {
           seen: `health p99 ${slowest.toFixed(1)} ms (${checked.length}, at most ${percentile(checked, 1).toFixed(0)} ms); GET ${shown(tally(served))}, p99 ${percentile(served, 0.99).toFixed(1)} ms; + ${grown.toFixed(0)} MiB; SIGTERM ${Math.round(took)} ms, exit ${code}; ${shown(counts)}`,
-          pass: isWell && grown <= 512 && code === 0 && took < allowed(10_000, surroundings),
+          pass: isWell && isFast && grown <= 512 && code === 0 && took < allowed(10_000, surroundings),
         };
       }),
   },

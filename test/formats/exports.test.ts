@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { defineEntity, p } from '@mikro-orm/core';
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { prepareClose } from '../../src/cli/close-server.ts';
 import { ApiController, type ApiRequest, type CollectionModel, type ModelQuery } from '../../src/index.ts';
 import { parseCsv, withoutMark } from '../support/csv.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
@@ -307,6 +308,25 @@ describe.each(databases)('exports on %s', (kind) => {
       await impatient.close();
     }
   }, 30_000);
+
+  test('that wait are rejected when the server shuts down, and those that run end in time', async () => {
+    const { app_main, ...rest } = options();
+    const ending = await startApplication({ ...rest, app_main: { ...app_main, database: { connect_timeout: 60_000 } } });
+    const close = prepareClose(ending.app, 1500);
+    const held = await Promise.all([open('/wide.ndjson', ending.url), open('/wide.ndjson', ending.url)]);
+    const lost = held.map((response) => new Promise((resolve) => response.on('error', () => {}).once('close', resolve)));
+    const waiting = ending.request('GET', '/row.csv');
+    await sleep(300);
+    const start = performance.now();
+    const closed = close();
+    expect((await waiting).json).toMatchObject({ status: 503, code: 'too_many_exports' });
+    await closed;
+    expect(performance.now() - start).toBeLessThan(10_000);
+    for (const response of held) response.resume();
+    await Promise.all(lost);
+    expect(held.map(({ complete }) => complete)).toEqual([false, false]);
+    await ending.close();
+  });
 
   test('of one caller leave a place to others', async () => {
     const { app_main, ...rest } = options();
