@@ -18,6 +18,7 @@ import type { OnStatement } from './database/statements-of.ts';
 import type { AppMain, Routes } from './declaration/define-apis.ts';
 import { catalogFromCode, isClass, loadCatalog, loadConfigModules, loadContainer } from './declaration/modules.ts';
 import { type Creatable, type Create, checkedCreate } from './declaration/names/create.ts';
+import { modeOf } from './declaration/read/mode.ts';
 import { readDeclaration } from './declaration/read/read-declaration.ts';
 import { Report } from './declaration/report.ts';
 import { crudLoader } from './declaration/schema.ts';
@@ -113,7 +114,7 @@ export async function loadApplication(
   chooseDatabase: ChooseDatabase = (declared) => declared,
 ): Promise<Application> {
   const env = options.env ?? process.env;
-  const production = env.NODE_ENV === 'production';
+  const production = modeOf(env) === 'production';
   const directory = resolve(options.directory ?? '.');
   const { source, catalog, container, faults, seed } =
     'app_main' in options ? writtenInCode(options) : await writtenOnDisk(directory, env);

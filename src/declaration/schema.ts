@@ -263,7 +263,7 @@ const over = (when: string) => optional(block, {}, `Put over everything else ${w
 /** The root of a configuration file; in config/routes.yaml there are route entries beside these keys. */
 export const root = object('root', {
   app_main: optional(appMain, {}, 'The declaration.'),
-  'when@dev': over('unless NODE_ENV says otherwise'),
+  'when@dev': over('when NODE_ENV=development, and if it is not set'),
   'when@test': over('when NODE_ENV=test'),
   'when@prod': over('when NODE_ENV=production'),
 });

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { type ConfigModule, writtenModule } from './config-module.ts';
 import { merge } from './merge.ts';
 import { resolvePlaceholders, unreadable } from './placeholders.ts';
+import { type Mode, modeOf } from './read/mode.ts';
 import { block as blockShape, root as rootShape, routes as routesShape } from './schema.ts';
 import { type ObjectShape, optional } from './shape.ts';
 import type { ReportedError, Source } from './source.ts';
@@ -20,7 +21,7 @@ export function readYamlSource(
   const files = readFiles(dir, errors);
   const routesKnown = files !== null && !files.some(({ file, root }) => root === unreadable && isRoutesFile(file));
   const roots = [...(files ?? []), ...modules.map((module) => ({ file: module.file, root: writtenModule(module, errors) }))];
-  const active = `when@${environmentName(env)}`;
+  const active = blocks[modeOf(env)];
   const layers: WrittenMapping[] = [];
   const activeLayers: WrittenMapping[] = [];
   for (const { file, root } of roots.sort((a, b) => (a.file < b.file ? -1 : 1))) {
@@ -49,6 +50,8 @@ export function readYamlSource(
   };
 }
 
+/** The block that is put over everything else in a mode. */
+const blocks: Readonly<Record<Mode, string>> = { development: 'when@dev', test: 'when@test', production: 'when@prod' };
 const routesPlace: Place = { file: 'config/routes.yaml', line: 1, column: 1 };
 const nothing: Written = { place: routesPlace, entries: new Map() };
 const mergedShape: ObjectShape = {
@@ -58,10 +61,6 @@ const mergedShape: ObjectShape = {
 
 function isRoutesFile(file: string): boolean {
   return /^config\/routes\.ya?ml$/.test(file);
-}
-
-function environmentName(env: NodeJS.ProcessEnv): string {
-  return env.NODE_ENV === 'production' ? 'prod' : env.NODE_ENV === 'test' ? 'test' : 'dev';
 }
 
 /** The contents of the files by their names; null if there is no directory. */

@@ -48,6 +48,7 @@ describe('a served application', () => {
         'created the database sqlite:var/app.db and filled it from src/seed',
         'PUBLIC  GET,POST /api/person.{_format}  app_api_single_person__index',
         'PUBLIC  GET,HEAD /api/person/{id}.{_format}  app_api_single_person__entity',
+        'development mode (NODE_ENV is not set)',
         `docs on ${url}/docs`,
         '',
       ].join('\n'),

@@ -124,7 +124,7 @@ describe('when@ blocks', () => {
     ['production', 2],
     ['test', 3],
     ['development', 4],
-    ['anything', 4],
+    ['', 4],
     [undefined, 4],
   ])('of the environment NODE_ENV=%s come after all files', (NODE_ENV, port) => {
     const source = yamlSource(files, NODE_ENV === undefined ? {} : { NODE_ENV });

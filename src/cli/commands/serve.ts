@@ -1,6 +1,7 @@
 import type { AddressInfo } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import type { Application } from '../../application.ts';
+import { modeOf } from '../../declaration/read/mode.ts';
 import { didYouMean, listed } from '../../declaration/suggest.ts';
 import { type LogLevel, logLevels } from '../../declaration/types.ts';
 import { dialectOf } from '../../dialect/dialect.ts';
@@ -14,7 +15,7 @@ import { applicationDirectory, openApplication } from '../open-application.ts';
 export default {
   details: [
     'Prints "listening on http://127.0.0.1:N" on stdout once it is ready. Before that, routes that anybody may call are listed as',
-    'PUBLIC on stderr, and so is where the docs page is. Logs go to stderr as JSON, one object a line, and without secrets:',
+    'PUBLIC on stderr, with the mode (NODE_ENV) and where the docs page is. Logs go to stderr as JSON, one object a line, and without secrets:',
     'LOG_LEVEL=info logs every request; the default is app_main.server.log.level, which is warn unless declared.',
     'SIGTERM and SIGINT let requests under way end, for app_main.server.shutdown_timeout at most; a second signal stops at once.',
     '--workers N runs N processes, and starts another where one ends; a signal to this process ends them all.',
@@ -172,10 +173,11 @@ async function announceAccess({ declaration, records, warnings }: Application, {
   if (lines.length > 0) say(stderr, lines.join('\n'));
 }
 
-async function announceListening(application: Application, address: string, { stderr, stdout }: Io): Promise<void> {
+async function announceListening(application: Application, address: string, { env, stderr, stdout }: Io): Promise<void> {
   const { placesOf, tellsOfItself } = await import('../../openapi/places.ts');
   const docs = tellsOfItself(application) ? placesOf(application.declaration, application.records).docs : null;
-  if (docs !== null) say(stderr, `docs on ${address}${docs}`);
+  const mode = `${modeOf(env)} mode${env.NODE_ENV ? '' : ' (NODE_ENV is not set)'}`;
+  say(stderr, docs === null ? mode : `${mode}\ndocs on ${address}${docs}`);
   say(stdout, `listening on ${address}`);
 }
 
