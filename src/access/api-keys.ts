@@ -1,7 +1,7 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import type { ApiKeyDeclaration } from '../declaration/types.ts';
-import { Authenticator } from './authenticator.ts';
+import { Authenticator, kindOfUsers } from './authenticator.ts';
 import { invalidCredentials, singleHeader } from './credentials.ts';
 import type { User } from './user.ts';
 
@@ -25,6 +25,10 @@ export class ApiKeyAuthenticator extends Authenticator {
 
   override challenge(): string {
     return apiKeyChallenge;
+  }
+
+  override get [kindOfUsers](): string {
+    return 'api key';
   }
 
   override authenticate(request: FastifyRequest): User | null {

@@ -1,7 +1,11 @@
 import type { FastifyRequest } from 'fastify';
 import { isPromiseLike } from '../database/promise-like.ts';
 import { bearerChallenge, invalidCredentials, singleHeader } from './credentials.ts';
+import { noteKind } from './identity.ts';
 import type { User } from './user.ts';
+
+/** Not a name, so that it is none that a class of the application could have. */
+export const kindOfUsers = Symbol('kind of users');
 
 /**
  * Finds out who is calling.
@@ -22,6 +26,11 @@ export abstract class Authenticator {
   /** What `WWW-Authenticate` says to somebody who has to authenticate this way. */
   challenge(): string {
     return bearerChallenge;
+  }
+
+  /** Tells its users from those of other authenticators; the same in every process. */
+  get [kindOfUsers](): string {
+    return `class ${this.constructor.name}`;
   }
 }
 
@@ -75,7 +84,7 @@ function toUser(answer: unknown, authenticator: Authenticator): User | null {
         'an id that is a string or a number, and roles that are a list of strings',
     );
   }
-  return freezeUser(answer);
+  return noteKind(freezeUser(answer), authenticator[kindOfUsers]);
 }
 
 /** Whether a value is a user: an id that is a string or a number, and roles that are a list of strings. */

@@ -1,10 +1,11 @@
 import type { FastifyRequest } from 'fastify';
+import { identityOf } from './identity.ts';
 import type { User } from './user.ts';
 
 /** What requests of the same caller have in common: the user, or without one the network. */
 export function callerName(request: FastifyRequest, by: 'user' | 'address' = 'user'): string {
   const { user } = request as { user?: User | null };
-  return by === 'user' && user ? `user ${typeof user.id} ${user.id}` : `address ${networkOf(request.ip)}`;
+  return by === 'user' && user ? identityOf(user) : `address ${networkOf(request.ip)}`;
 }
 
 /** The part of an address that is counted: in IPv6 the network, since its owner has all of its addresses. */

@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import { errors, type JWTPayload, type JWTVerifyGetKey, type JWTVerifyOptions, jwtVerify } from 'jose';
 import { deepFreeze } from '../declaration/plain-object.ts';
 import type { JwtDeclaration } from '../declaration/types.ts';
-import { Authenticator } from './authenticator.ts';
+import { Authenticator, kindOfUsers } from './authenticator.ts';
 import { bearerChallenge, invalidCredentials, singleHeader } from './credentials.ts';
 import type { JwtKeys } from './jwt-keys.ts';
 import { TokenMemory } from './token-memory.ts';
@@ -34,6 +34,10 @@ export class JwtAuthenticator extends Authenticator {
       ...(issuer === null ? {} : { issuer }),
       ...(audience === null ? {} : { audience }),
     };
+  }
+
+  override get [kindOfUsers](): string {
+    return 'token';
   }
 
   override authenticate(request: FastifyRequest): User | null | Promise<User> {

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { identityOf } from '../../access/identity.ts';
 import type { ApiRequest, User } from '../../access/user.ts';
 import { problem } from '../../errors.ts';
 import { targetOf } from '../../response/request-target.ts';
@@ -14,7 +15,7 @@ export interface KeyedRequest {
  * share theirs, and so come by an answer only with the key and the very request that it was the answer to.
  */
 export function keyedRequest(request: ApiRequest, user: User | null): KeyedRequest {
-  const caller = user ? `user ${typeof user.id} ${user.id}` : 'anyone';
+  const caller = user ? identityOf(user) : 'anyone';
   const { path, query } = targetOf(request.url);
   return {
     id: hash([caller, readKey(request)]),
