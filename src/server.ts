@@ -1,6 +1,7 @@
 import type { IncomingMessage, Server } from 'node:http';
 import { createRequire } from 'node:module';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, type FastifyServerOptions } from 'fastify';
+import { trustedProxies } from './access/trusted-proxies.ts';
 import type { Observer } from './actions/start/observer.ts';
 import { type Application, type ApplicationOptions, loadApplication } from './application.ts';
 import type { HealthDeclaration, ServerDeclaration } from './declaration/types.ts';
@@ -47,6 +48,7 @@ export async function serverOf(
   const { bodyLimit } = server;
   const ids = server.requestIdHeader === null ? null : new RequestIds(server.requestIdHeader);
   const formatOf = problemFormats(application.records);
+  const proxies = server.trustProxy.length > 0 ? trustedProxies(server.trustProxy) : null;
   let onProblem: Telemetry['onProblem'];
   const answer = (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
     // a malformed address has passed no hook
@@ -65,7 +67,7 @@ export async function serverOf(
     ...(ids && { genReqId: (request: IncomingMessage) => ids.of(request) }),
     schemaController: { compilersFactory: compilersOnDemand() },
     ...timeLimits(server),
-    ...(server.trustProxy.length > 0 && { trustProxy: [...server.trustProxy] }),
+    ...(proxies && { trustProxy: proxies.trusts }),
     ...fastify,
     ...safelyLogging(fastify, application.declaration),
   });
@@ -87,6 +89,7 @@ export async function serverOf(
       isExempt: isQuiet,
       ids,
       formatOf,
+      onRequest: proxies?.clientOf,
       watch: watching.watch,
       onDrain: () => mounted?.refuseWaiting(),
       statementsUnderWay: () => mounted?.statementsUnderWay() ?? 0,

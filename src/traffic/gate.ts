@@ -46,6 +46,8 @@ export interface GateOptions {
   readonly isExempt: (path: string) => boolean;
   /** Statements that wait for the database, or to be sent to it. */
   readonly statementsUnderWay: () => number;
+  /** Called first of all. */
+  readonly onRequest?: ((request: IncomingMessage) => unknown) | undefined;
   /** Called when the server begins to shut down. */
   readonly onDrain?: (() => void) | undefined;
   readonly onShed: (count: number, inFlight: number) => void;
@@ -117,6 +119,7 @@ export class Gate {
       for (const listener of listeners) listener(request, response);
     };
     server.on('request', (request, response) => {
+      this.#options.onRequest?.(request);
       const isFree = !(this.#isBusy || this.#isFull()) || this.#options.isExempt(request.url as string);
       if (!this.#admits(request, response, isFree)) return;
       if (this.#isBusy && !isFree) this.#enqueue(request, response, serve);
