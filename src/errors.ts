@@ -129,6 +129,12 @@ export const catalogue = {
     title: 'Too many requests',
     detail: 'no more than {limit} requests in {window} seconds; try again in {seconds} seconds',
   },
+  too_many_wrong_credentials: {
+    status: 429,
+    title: 'Too many requests',
+    detail:
+      'there were {limit} wrong credentials from this address within {window} seconds; none is checked for {seconds} seconds',
+  },
   // the data
   validation_failed: { status: 422, title: 'Validation failed', detail: '{summary}' },
   conflict_unique: { status: 409, title: 'Conflict', detail: 'another {model} has the same value for: {properties}' },

@@ -4,7 +4,7 @@ import { watchedCall } from './access/access-watch.ts';
 import { ApiKeyAuthenticator } from './access/api-keys.ts';
 import { type Authenticator, authenticateWith, challengeOf, isAuthenticatorClass } from './access/authenticator.ts';
 import { compileGuard, type Guard } from './access/guard.ts';
-import type { ApiRequest, User } from './access/user.ts';
+import type { ApiRequest } from './access/user.ts';
 import { exportPlaces } from './actions/export-places.ts';
 import { parametersOf } from './actions/parameters.ts';
 import { isBound } from './actions/precondition.ts';
@@ -20,7 +20,6 @@ import { createCursors, createExecutor, createWriter } from './database/create-c
 import type { ConnectionCounts, Executor } from './database/executor.ts';
 import type { Mapper } from './database/mapper.ts';
 import { prepareDatabase } from './database/prepare-database.ts';
-import { isPromiseLike } from './database/promise-like.ts';
 import type { Writer } from './database/writer.ts';
 import type { ActionDeclaration, RateLimitDeclaration } from './declaration/types.ts';
 import { dialectOf } from './dialect/dialect.ts';
@@ -33,6 +32,7 @@ import { sendProblem } from './response/send-problem.ts';
 import { mountRoutes } from './route/mount.ts';
 import { acceptJson } from './serialization/json-body.ts';
 import { type Telemetry, tracingOf } from './telemetry/telemetry.ts';
+import { authentication } from './traffic/authentication.ts';
 import type { RateLimiter } from './traffic/rate-limiter.ts';
 
 /**
@@ -106,8 +106,8 @@ export async function mountApplication(
   const authenticate: Find = (request) => authenticateWith(authenticators, request);
   const find = access ? watchedCall(authenticate, access) : authenticate;
   const limiter = await rateLimiterOf(application, writer);
-  const onWrong = limiter && wrongCredentials(limiter, declaration.server.rateLimit);
-  app.addHook('onRequest', authentication(observer?.authentication(find) ?? find, onWrong));
+  const wrong = await credentialLimitOf(declaration.server.rateLimit, authenticators);
+  app.addHook('onRequest', authentication(observer?.authentication(find) ?? find, wrong));
   acceptJson(app, declaration.server);
   const challenge = challengeOf(authenticators);
   answerErrors(app, application, challenge, observer, onProblem);
@@ -163,37 +163,6 @@ function requestParameters(this: FastifyRequest) {
   return parametersOf(this);
 }
 
-/**
- * The hook that authenticates callers. If the authenticators return at once, the request does not wait. Errors reach Fastify as
- * rejections: a callback without an error would admit the caller.
- */
-function authentication(
-  find: Find,
-  onWrong: ((request: FastifyRequest, error: unknown) => unknown) | null,
-): onRequestHookHandler {
-  const accept = (request: FastifyRequest, user: User | null) => {
-    (request as { user?: unknown }).user = user;
-  };
-  const fail = (request: FastifyRequest, error: unknown) => Promise.reject(onWrong ? onWrong(request, error) : error);
-  return (request, _reply, done) => {
-    let found: User | null | Promise<User | null>;
-    try {
-      found = find(request as ApiRequest);
-    } catch (error) {
-      return fail(request, error);
-    }
-    if (isPromiseLike(found)) {
-      return found.then(
-        (user) => accept(request, user),
-        (error: unknown) => fail(request, error),
-      );
-    }
-    accept(request, found);
-    done();
-    return undefined;
-  };
-}
-
 /** Loads the rate limiter if a limit is declared. */
 async function rateLimiterOf({ declaration, mapper }: Application, writer: Writer): Promise<RateLimiter | null> {
   const { apis, server } = declaration;
@@ -204,11 +173,11 @@ async function rateLimiterOf({ declaration, mapper }: Application, writer: Write
   return new RateLimiter(createRateTable(mapper, writer));
 }
 
-/** Wrong credentials are rejected like too many requests. */
-function wrongCredentials(limiter: RateLimiter, limit: RateLimitDeclaration | null) {
+/** Loads the limit of wrong credentials if requests are limited. */
+async function credentialLimitOf(limit: RateLimitDeclaration | null, authenticators: readonly Authenticator[]) {
   if (limit === null) return null;
-  return (request: FastifyRequest, error: unknown) =>
-    error instanceof Problem && error.status === 401 ? limiter.failed(request, limit, error) : error;
+  const { CredentialLimit } = await import('./traffic/credential-limit.ts');
+  return new CredentialLimit(limit, authenticators);
 }
 
 async function authenticatorsOf({

@@ -36,6 +36,11 @@ export abstract class Authenticator {
 
 export type AuthenticatorClass = new () => Authenticator;
 
+/** Whether an authenticator is code of the application. */
+export function isOfApplication(authenticator: Authenticator): boolean {
+  return authenticator[kindOfUsers].startsWith('class ');
+}
+
 /** Whether a module's export is an authenticator class (and not {@link Authenticator} itself). */
 export function isAuthenticatorClass(value: unknown): value is AuthenticatorClass {
   return typeof value === 'function' && value.prototype instanceof Authenticator;

@@ -13,11 +13,17 @@ export interface Hits {
 /** The table in which several processes count requests. */
 const rateTable = 'declarest_rate_limit';
 
+/** The most rows that are removed at once, to keep locks short. */
+const batch = 200;
+
+/** No window is longer. A row that ends later was made while a clock was wrong. */
+const longestWindow = 86_400_000;
+
 /** Counts requests in the database of the application, one statement each, so that processes do not conflict. Times are milliseconds. */
 export interface RateTable {
   hit(caller: string, window: number, now: number): Promise<Hits>;
-  /** Removes callers whose window is over. */
-  clean(now: number): Promise<void>;
+  /** Removes some callers whose window is over; true if there may be more of them. */
+  clean(now: number): Promise<boolean>;
 }
 
 export function createRateTable(mapper: Mapper, writer: Pick<Writer, 'change'>): RateTable {
@@ -30,17 +36,28 @@ export function createRateTable(mapper: Mapper, writer: Pick<Writer, 'change'>):
   const isOver = `${rateTable}.resets_at <= ${now}`;
   const count: Statement = {
     name: 'declarest_rate_count',
+    // after a clock was set back, what is left of a window is at most a whole one
     text:
       `insert into ${rateTable} (caller, hits, resets_at) values (${caller}, 1, ${resetsAt}) on conflict (caller) do update set ` +
       `hits = case when ${isOver} then 1 else ${rateTable}.hits + 1 end, ` +
-      `resets_at = case when ${isOver} then excluded.resets_at else ${rateTable}.resets_at end returning hits, resets_at`,
+      `resets_at = case when ${isOver} or ${rateTable}.resets_at > excluded.resets_at then excluded.resets_at ` +
+      `else ${rateTable}.resets_at end returning hits, resets_at`,
     wide: false,
   };
+  const [past, future] = [sql.typedParameter(1, 'bigint'), sql.typedParameter(2, 'bigint')];
+  const some = `select caller from ${rateTable} where resets_at <= ${past} or resets_at > ${future} limit ${batch}${sql.skipLocked}`;
   const clean: Statement = {
     name: 'declarest_rate_clean',
-    text: `delete from ${rateTable} where resets_at <= ${sql.typedParameter(1, 'bigint')} returning 1`,
+    text: `delete from ${rateTable} where caller in (${some}) returning 1`,
     wide: false,
   };
+  let indexed: Promise<unknown> | null = null;
+  /** Apart from the table, which may be there without it. A user that may not make it does without. */
+  const addIndex = () =>
+    mapper.em
+      .fork({ freshEventManager: true })
+      .execute(`create index if not exists ${rateTable}_resets_at on ${rateTable} (resets_at)`)
+      .catch(() => undefined);
   return {
     async hit(who, window, time) {
       await exists();
@@ -48,7 +65,11 @@ export function createRateTable(mapper: Mapper, writer: Pick<Writer, 'change'>):
       return { hits: Number(row?.[0]), resetsAt: Number(row?.[1]) };
     },
     async clean(time) {
-      await writer.change([{ statement: clean, parameters: [time] }]);
+      await exists();
+      indexed ??= addIndex();
+      await indexed;
+      const removed = await writer.change([{ statement: clean, parameters: [time, time + longestWindow] }]);
+      return removed.length === batch;
     },
   };
 }

@@ -74,7 +74,6 @@ export function operationWriter(described: Described, operations: readonly Opera
 
   /** The headers of responses with an error status, for all operations. */
   function refusalHeaders(status: ProblemStatus, maybe: readonly ResponseHeader[]): HeadersOf {
-    const counted: readonly ResponseHeader[] = ['RetryAfter', ...limitHeaders];
     switch (status) {
       case 401:
         return { always: ['WWWAuthenticate'], maybe };
@@ -82,7 +81,9 @@ export function operationWriter(described: Described, operations: readonly Opera
         // if the first request with a key is still running
         return { maybe: operations.some(({ takesKey }) => takesKey) ? ['RetryAfter', ...maybe] : maybe };
       case 429:
-        return operations.some(({ hasOwnCode }) => hasOwnCode) ? { maybe: counted } : { always: counted };
+        return operations.some(({ hasOwnCode }) => hasOwnCode)
+          ? { maybe: ['RetryAfter', ...limitHeaders] }
+          : { always: ['RetryAfter'], maybe: limitHeaders };
       case 503:
       case 507:
         return { always: ['RetryAfter'], maybe };
@@ -210,7 +211,8 @@ export function operationWriter(described: Described, operations: readonly Opera
       // custom handlers report violations in their own way
       [422, (hasBody || takesKey) && action !== null && (isSupplied || action.association !== null)],
       [428, ifMatch === 'IfMatchRequired'],
-      [429, isLimited],
+      // by the server, if the address sent too many wrong credentials
+      [429, isLimited || declaration.server.rateLimit !== null],
       [500, true],
       [501, takesKey && declaration.database.schema === 'none'],
       [503, true],

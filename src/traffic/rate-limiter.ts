@@ -1,6 +1,6 @@
-import type { FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
+import type { FastifyReply, onRequestHookHandler } from 'fastify';
 import { LruCache } from '../database/lru-cache.ts';
-import type { Hits, RateTable } from '../database/rate-table.ts';
+import type { RateTable } from '../database/rate-table.ts';
 import type { RateLimitDeclaration } from '../declaration/types.ts';
 import { type Problem, problem } from '../errors.ts';
 import { callerOf } from './caller.ts';
@@ -8,16 +8,23 @@ import { callerOf } from './caller.ts';
 /** Callers that a process remembers. */
 const mostCallers = 100_000;
 
-/** Milliseconds between two cleanings of the table. */
+/** Milliseconds between two cleanings of the table, and between the steps of one. */
 const cleaning = 60_000;
+const cleaningStep = 50;
+
+/** The counted requests of a caller, and when counting starts again by the clock of `performance.now()`, which no clock jump moves. */
+export interface CallerHits {
+  readonly hits: number;
+  readonly resetsAt: number;
+}
 
 /** Counts the requests of each caller, and rejects those beyond the limit before their bodies are read. */
 export class RateLimiter {
   readonly #counted: CountedHits = new LruCache(mostCallers);
   readonly #table: RateTable | null;
   /** Rejected callers, which need not be counted until their window is over. */
-  readonly #refused = new LruCache<Hits>(10_000);
-  #cleanedAt = Date.now();
+  readonly #refused = new LruCache<CallerHits>(10_000);
+  #cleansAt = 0;
 
   /** @param table Counts for several processes; null if each process counts by itself. */
   constructor(table: RateTable | null) {
@@ -39,59 +46,60 @@ export class RateLimiter {
     };
   }
 
-  /** Counts a wrong credential, by address and in this process: it must not wait for the database. */
-  failed(request: FastifyRequest, limit: RateLimitDeclaration, reason: unknown): unknown {
-    const caller = callerOf(request, { ...limit, by: 'address', name: `${limit.name} wrong credentials` });
-    const now = Date.now();
-    const hits = countHit(this.#counted, caller, limit.window * 1000, now);
-    return hits.hits > limit.limit ? refusal(hits, limit, now) : reason;
-  }
-
-  #count(caller: string, { limit, window }: RateLimitDeclaration): Hits | Promise<Hits> {
-    const now = Date.now();
-    if (!this.#table) return countHit(this.#counted, caller, window * 1000, now);
+  #count(caller: string, { limit, window }: RateLimitDeclaration): CallerHits | Promise<CallerHits> {
+    const now = performance.now();
+    const length = window * 1000;
+    if (!this.#table) return countHit(this.#counted, caller, length, now);
     const refused = this.#refused.get(caller);
     if (refused && refused.resetsAt > now) return refused;
     this.#clean(this.#table, now);
-    return this.#table.hit(caller, window * 1000, now).then((hits) => {
-      if (hits.hits > limit) this.#refused.set(caller, hits);
-      return hits;
+    // processes have only the time of day in common
+    const time = Date.now();
+    return this.#table.hit(caller, length, time).then(({ hits, resetsAt }) => {
+      const counted = { hits, resetsAt: now + Math.min(Math.max(resetsAt - time, 0), length) };
+      if (hits > limit) this.#refused.set(caller, counted);
+      return counted;
     });
   }
 
   #clean(table: RateTable, now: number): void {
-    if (now - this.#cleanedAt < cleaning) return;
-    this.#cleanedAt = now;
-    // what could not be removed now is removed the next time
-    table.clean(now).catch(() => undefined);
+    if (now < this.#cleansAt) return;
+    this.#cleansAt = Number.POSITIVE_INFINITY;
+    table
+      .clean(Date.now())
+      // what could not be removed now is removed the next time
+      .catch(() => false)
+      .then((isMore) => {
+        this.#cleansAt = performance.now() + (isMore ? cleaningStep : cleaning);
+      });
   }
 }
 
-type CountedHits = LruCache<{ hits: number; readonly resetsAt: number }>;
+export type CountedHits = LruCache<{ hits: number; readonly resetsAt: number }>;
 
 /** Counts a request in this process. */
-export function countHit(counted: CountedHits, caller: string, window: number, now: number): Hits {
+export function countHit(counted: CountedHits, caller: string, window: number, now: number): CallerHits {
   const known = counted.get(caller);
   if (!known || known.resetsAt <= now) return counted.set(caller, { hits: 1, resetsAt: now + window });
   known.hits++;
   return known;
 }
 
-function passOrThrow(counted: Hits, limit: RateLimitDeclaration, reply: FastifyReply): void {
-  const now = Date.now();
+function passOrThrow(counted: CallerHits, limit: RateLimitDeclaration, reply: FastifyReply): void {
+  const now = performance.now();
   reply.headers(rateHeaders(counted, limit, now));
   if (counted.hits > limit.limit) throw refusal(counted, limit, now);
 }
 
 /** As in the draft of the IETF, "RateLimit header fields for HTTP". */
-function rateHeaders({ hits, resetsAt }: Hits, { limit, name, window }: RateLimitDeclaration, now: number) {
+function rateHeaders({ hits, resetsAt }: CallerHits, { limit, name, window }: RateLimitDeclaration, now: number) {
   return {
     'ratelimit-policy': `"${name}";q=${limit};w=${window}`,
     ratelimit: `"${name}";r=${Math.max(limit - hits, 0)};t=${secondsUntil(resetsAt, now)}`,
   };
 }
 
-function refusal(counted: Hits, limit: RateLimitDeclaration, now: number): Problem {
+function refusal(counted: CallerHits, limit: RateLimitDeclaration, now: number): Problem {
   const seconds = secondsUntil(counted.resetsAt, now);
   return problem(
     'rate_limited',
@@ -100,6 +108,6 @@ function refusal(counted: Hits, limit: RateLimitDeclaration, now: number): Probl
   );
 }
 
-function secondsUntil(time: number, now: number): number {
+export function secondsUntil(time: number, now: number): number {
   return Math.max(Math.ceil((time - now) / 1000), 1);
 }

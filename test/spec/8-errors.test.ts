@@ -796,6 +796,9 @@ describe.each(databases)('a limit on %s', (database) => {
       open();
       for (const outcome of [200, 200, 429]) expect((await asked('GET', '/counted.json'))[0]).toBe(outcome);
       expect(await asked('GET', '/counted.json')).toEqual([429, 'rate_limited']);
+      const wrong = { headers: { authorization: 'Bearer wrong' } };
+      for (let n = 0; n < 2; n++) expect((await asked('GET', '/thing.json', wrong))[0]).toBe(401);
+      expect(await asked('GET', '/thing.json', wrong)).toEqual([429, 'too_many_wrong_credentials']);
     });
   });
 });
