@@ -80,7 +80,7 @@ export async function mountApplication(
   { access, alone = false, observer, onProblem, statements }: MountingOptions = {},
 ): Promise<Mounted> {
   const { catalog, declaration, mapper, records, seed } = application;
-  const authenticators = await authenticatorsOf(application);
+  const authenticators = await authenticatorsOf(application, (message) => app.log.warn(message));
   try {
     await prepareDatabase(mapper, declaration.database, seed, addSearchIndexes(mapper, declaration.apis));
   } catch (error) {
@@ -180,19 +180,16 @@ async function credentialLimitOf(limit: RateLimitDeclaration | null, authenticat
   return new CredentialLimit(limit, authenticators);
 }
 
-async function authenticatorsOf({
-  catalog,
-  create,
-  declaration: { security },
-  directory,
-  production,
-}: Application): Promise<Authenticator[]> {
+async function authenticatorsOf(
+  { catalog, create, declaration: { security }, directory, production }: Application,
+  warn: (message: string) => void,
+): Promise<Authenticator[]> {
   const found: Authenticator[] = [];
   if (security.jwt) {
     // loaded only if tokens are accepted
     const { JwtAuthenticator } = await import('./access/jwt.ts');
     const { loadJwtKeys } = await import('./access/jwt-keys.ts');
-    found.push(new JwtAuthenticator(security.jwt, await loadJwtKeys(security.jwt, { directory, production })));
+    found.push(new JwtAuthenticator(security.jwt, await loadJwtKeys(security.jwt, { directory, production, warn })));
   }
   if (security.apiKeys.length > 0) found.push(new ApiKeyAuthenticator(security.apiKeys));
   const own = security.authenticator ? [security.authenticator] : catalog.authenticators;

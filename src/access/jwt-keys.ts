@@ -1,10 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { type CryptoKey, createLocalJWKSet, createRemoteJWKSet, errors, importJWK, type JWK, type JWTVerifyGetKey } from 'jose';
+import { type CryptoKey, createLocalJWKSet, errors, importJWK, type JWK, type JWTVerifyGetKey } from 'jose';
+import { plainAddress } from '../declaration/read/read-security.ts';
 import { asymmetric, symmetric } from '../declaration/settings-schema.ts';
 import type { JwtDeclaration } from '../declaration/types.ts';
-import { problem } from '../errors.ts';
 import { developmentKey } from './development-key.ts';
+import { remoteKeys } from './remote-keys.ts';
 
 /** What signatures are checked with: one secret, or a function that picks the public key a token names. */
 export type JwtKeys = CryptoKey | JWTVerifyGetKey;
@@ -12,6 +13,8 @@ export type JwtKeys = CryptoKey | JWTVerifyGetKey;
 export interface Surroundings {
   readonly directory: string;
   readonly production: boolean;
+  /** Is told of a key set that cannot be fetched. */
+  readonly warn?: ((message: string) => void) | undefined;
 }
 
 const keySetAlgorithms = [...asymmetric, 'Ed25519'];
@@ -32,7 +35,11 @@ export async function loadJwtKeys(declaration: JwtDeclaration, surroundings: Sur
     );
   }
   if (typeof jwks !== 'string') return localKeys(jwks, algorithm, 'security.jwt.jwks');
-  if (/^https?:/i.test(jwks)) return remoteKeys(new URL(jwks));
+  if (/^https?:/i.test(jwks)) {
+    const address = new URL(jwks);
+    if (surroundings.production && address.protocol !== 'https:') throw new Error(`security.jwt.jwks: ${plainAddress}`);
+    return strongKeys(remoteKeys(address, { maxStale: declaration.jwksMaxStale, warn: surroundings.warn }));
+  }
   return localKeys(await readKeySet(resolve(surroundings.directory, jwks)), algorithm, jwks);
 }
 
@@ -122,19 +129,11 @@ function fits({ kty, crv, alg, use }: JWK, algorithm: string): boolean {
   return kty === 'OKP' && crv === 'Ed25519';
 }
 
-/** Keys at an address: fetched when first needed, again after ten minutes, and for an unknown key at most twice a minute. */
-function remoteKeys(address: URL): JWTVerifyGetKey {
-  const pick = createRemoteJWKSet(address, { timeoutDuration: 5000, cooldownDuration: 30_000, cacheMaxAge: 600_000 });
+/** Keys at an address. A weak one is as if it were not in the set. */
+function strongKeys(pick: ReturnType<typeof remoteKeys>): JWTVerifyGetKey {
   return async (header, token) => {
-    try {
-      const key = await pick(header, token);
-      // as if it were not in the set
-      if (bitsOf(key) < leastBits) throw new errors.JWKSNoMatchingKey();
-      return key;
-    } catch (cause) {
-      if (cause instanceof errors.JWKSNoMatchingKey || cause instanceof errors.JWKSMultipleMatchingKeys) throw cause;
-      // Not the caller's fault: the address does not answer, or with something that is no key set.
-      throw problem('authentication_unavailable', {}, { headers: { 'Retry-After': '5' }, cause });
-    }
+    const key = await pick(header, token);
+    if (bitsOf(key) < leastBits) throw new errors.JWKSNoMatchingKey();
+    return key;
   };
 }

@@ -96,6 +96,10 @@ const jwt = object('jwt', {
   issuer: orNull(someText, null, 'The required `iss`; null means that it is not checked.'),
   audience: orNull(someText, null, 'What `aud` must contain; null means that it is not checked.'),
   jwks: orNull(jwks, null, 'Public keys for an asymmetric algorithm: an address, a file, or the key set itself.'),
+  jwks_max_stale: amount(86_400, 'Seconds for which the keys of an address are used while it cannot be fetched.', {
+    min: 0,
+    max: 2_592_000,
+  }),
 });
 
 const key = text({

@@ -24,6 +24,7 @@ const declare = (part: Partial<JwtDeclaration>): JwtDeclaration => ({
   issuer: null,
   audience: null,
   jwks: null,
+  jwksMaxStale: 86_400,
   ...part,
 });
 const load = (part: Partial<JwtDeclaration>, production = true) => loadJwtKeys(declare(part), { directory, production });
@@ -45,7 +46,7 @@ const tokenBy = (alg: Algorithm, kid = 'k') =>
   new SignJWT({ sub: 'ann' }).setProtectedHeader({ alg, kid }).setExpirationTime('1h').sign(pairs[alg].privateKey);
 
 async function authenticate(declaration: Partial<JwtDeclaration>, token: string) {
-  const authenticator = new JwtAuthenticator(declare(declaration), await load(declaration));
+  const authenticator = new JwtAuthenticator(declare(declaration), await load(declaration, false));
   return authenticator.authenticate(fakeRequest({ authorization: `Bearer ${token}` }));
 }
 
@@ -208,7 +209,7 @@ describe('a key set at an address', () => {
     answer = keySet(jwk('ES256', { kid: 'k' }));
     const declaration = declare({ algorithm: 'ES256', jwks: address });
     fetches = 0;
-    const authenticator = new JwtAuthenticator(declaration, await load(declaration));
+    const authenticator = new JwtAuthenticator(declaration, await load(declaration, false));
     expect(fetches).toBe(0);
     for (let round = 0; round < 3; round++) {
       const authorization = `Bearer ${await tokenBy('ES256')}`;
@@ -227,7 +228,7 @@ describe('a key set at an address', () => {
   test('is not fetched again and again for unknown keys', async () => {
     answer = keySet(jwk('ES256', { kid: 'k' }));
     const declaration = declare({ algorithm: 'ES256', jwks: address });
-    const authenticator = new JwtAuthenticator(declaration, await load(declaration));
+    const authenticator = new JwtAuthenticator(declaration, await load(declaration, false));
     fetches = 0;
     for (const kid of ['x', 'y', 'z']) {
       const authorization = `Bearer ${await tokenBy('ES256', kid)}`;

@@ -10,7 +10,7 @@ import type { JwtDeclaration } from '../../src/declaration/types.ts';
 import { fakeRequest, thrownBy } from './fake-request.ts';
 
 const secret = 'a secret of thirty-two characters, or more';
-const plain: JwtDeclaration = { secret, algorithm: 'HS256', issuer: null, audience: null, jwks: null };
+const plain: JwtDeclaration = { secret, algorithm: 'HS256', issuer: null, audience: null, jwks: null, jwksMaxStale: 86_400 };
 const surroundings = { directory: '/nowhere', production: true };
 
 const now = () => Math.floor(Date.now() / 1000);

@@ -26,7 +26,7 @@ describe('nothing declared', () => {
         requireRole: false,
         strategy: 'affirmative',
         roleHierarchy: {},
-        jwt: { secret: null, algorithm: 'HS256', issuer: null, audience: null, jwks: null },
+        jwt: { secret: null, algorithm: 'HS256', issuer: null, audience: null, jwks: null, jwksMaxStale: 86_400 },
         apiKeys: [],
         authenticator: null,
       },
@@ -161,7 +161,7 @@ describe('the base url', () => {
 
 describe('tokens', () => {
   const jwt = (value: unknown, options: Parameters<typeof fromCode>[1] = {}) => fromCode({ security: { jwt: value } }, options);
-  const development = { secret: null, algorithm: 'HS256', issuer: null, audience: null, jwks: null };
+  const development = { secret: null, algorithm: 'HS256', issuer: null, audience: null, jwks: null, jwksMaxStale: 86_400 };
 
   test('are signed with the development key only where nothing else authenticates, outside production', () => {
     expect(fromCode({}).declaration.security.jwt).toEqual(development);
@@ -175,7 +175,9 @@ describe('tokens', () => {
   test('keep what is configured', () => {
     expect(jwt({ secret, algorithm: 'HS512', issuer: 'me', audience: 'you' }, { production: true })).toMatchObject({
       lines: [],
-      declaration: { security: { jwt: { secret, algorithm: 'HS512', issuer: 'me', audience: 'you', jwks: null } } },
+      declaration: {
+        security: { jwt: { secret, algorithm: 'HS512', issuer: 'me', audience: 'you', jwks: null, jwksMaxStale: 86_400 } },
+      },
     });
     expect(jwt({ algorithm: 'RS256', jwks: 'config/keys.json' }).declaration.security.jwt?.jwks).toBe('config/keys.json');
   });

@@ -30,8 +30,18 @@ export function readSecurity(
   };
 }
 
+/** Whoever is between could give out keys of their own. */
+export const plainAddress = 'in production the address of a key set must begin with "https:"';
+
 /** Tokens signed with the application's development key. */
-const developmentJwt: JwtDeclaration = { secret: null, algorithm: 'HS256', issuer: null, audience: null, jwks: null };
+const developmentJwt: JwtDeclaration = {
+  secret: null,
+  algorithm: 'HS256',
+  issuer: null,
+  audience: null,
+  jwks: null,
+  jwksMaxStale: 86_400,
+};
 
 function checkJwt({ algorithm, jwks, secret }: NonNullable<WrittenSecurity['jwt']>, report: Report, production: boolean): void {
   const path: Path = ['app_main', 'security', 'jwt'];
@@ -45,6 +55,8 @@ function checkJwt({ algorithm, jwks, secret }: NonNullable<WrittenSecurity['jwt'
     report.add([...path, 'algorithm'], `"jwks" needs an asymmetric algorithm such as RS256, not ${algorithm}`);
   } else if (!isSymmetric && jwks === null) {
     report.add([...path, 'algorithm'], `the algorithm ${algorithm} needs "jwks" with the public keys`);
+  } else if (production && typeof jwks === 'string' && /^http:/i.test(jwks)) {
+    report.add([...path, 'jwks'], plainAddress);
   } else if (isSymmetric && secret === null && production) {
     report.add(path, `in production the algorithm ${algorithm} needs "secret", for example "secret: '%env(JWT_SECRET)%'"`);
   }
@@ -53,8 +65,8 @@ function checkJwt({ algorithm, jwks, secret }: NonNullable<WrittenSecurity['jwt'
 /** Copies a key set that was given in code, so that the application's own object is not changed. */
 function readJwt(jwt: Exclude<WrittenSecurity['jwt'], undefined>): JwtDeclaration | null {
   if (jwt === null) return null;
-  const { jwks } = jwt;
-  return { ...jwt, jwks: typeof jwks === 'object' ? jwks && { keys: structuredClone(jwks.keys ?? []) } : jwks };
+  const { jwks, jwks_max_stale: jwksMaxStale, ...others } = jwt;
+  return { ...others, jwks: typeof jwks === 'object' ? jwks && { keys: structuredClone(jwks.keys ?? []) } : jwks, jwksMaxStale };
 }
 
 function readApiKeys(written: WrittenSecurity['api_keys'], report: Report): readonly ApiKeyDeclaration[] {
