@@ -76,20 +76,20 @@ export async function serverOf(
   prepare?.(app);
   try {
     let mounted: Mounted | undefined;
-    const isQuiet = exempt(server);
+    const isHealth = healthPaths(server);
     const { metrics, ...watching } = await watchServer(app, server, {
       ids,
-      isQuiet,
+      isQuiet: (url) => isHealth(url) || targetOf(url).path === server.metrics?.path,
       shared: sharedMetrics,
       timing: (timing ?? server.timing) && !application.production,
       tracing: await tracingOf(application.directory, application.declaration.database.url),
     });
     onProblem = watching.onProblem;
     const gate = gateBefore(app, server, {
-      isExempt: isQuiet,
+      isExempt: isHealth,
       ids,
       formatOf,
-      onRequest: proxies?.clientOf,
+      clientOf: proxies?.clientOf,
       watch: watching.watch,
       onDrain: () => mounted?.refuseWaiting(),
       statementsUnderWay: () => mounted?.statementsUnderWay() ?? 0,
@@ -168,11 +168,11 @@ function gateBefore(app: FastifyInstance, server: ServerDeclaration, options: Om
   return gate;
 }
 
-/** Paths that are served under any load, and polled: health checks and metrics. */
-function exempt({ health: { live, ready }, metrics }: ServerDeclaration): (url: string) => boolean {
+/** Paths that are served under any load: they need neither credentials nor much work. */
+function healthPaths({ health: { live, ready } }: ServerDeclaration): (url: string) => boolean {
   return (url) => {
     const { path } = targetOf(url);
-    return path === live || path === ready || path === metrics?.path;
+    return path === live || path === ready;
   };
 }
 

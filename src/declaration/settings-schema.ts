@@ -211,7 +211,7 @@ export const server = object('server', {
   request_timeout: amount(30_000, 'Milliseconds in which a whole request must arrive.'),
   handler_timeout: amount(60_000, 'Milliseconds after which a request without a response gets 503; 0 means no limit.', orNoLimit),
   keep_alive_timeout: amount(72_000, 'Milliseconds for which an idle connection is kept.'),
-  max_concurrent: amount(1000, 'The most requests at once; any more get 503.'),
+  max_concurrent: amount(1000, 'The most requests at once; any more get 503, except for callers with less than their share.'),
   busy_concurrent: amount(100, 'The most requests at once while the process or the database is overloaded.'),
   shutdown_timeout: amount(10_000, 'Milliseconds that a shutdown may take.'),
   trust_proxy: optional(list(proxy), [], 'Proxies whose X-Forwarded-For is believed; empty means none.'),

@@ -3,6 +3,7 @@ import type { ApiRequest, User } from '../access/user.ts';
 import type { Find } from '../actions/start/observer.ts';
 import { isPromiseLike } from '../database/promise-like.ts';
 import type { CredentialLimit } from './credential-limit.ts';
+import { noteVerified } from './fair-shares.ts';
 
 /**
  * The hook that authenticates callers. If the authenticators return at once, the request does not wait. Errors reach Fastify as
@@ -11,7 +12,10 @@ import type { CredentialLimit } from './credential-limit.ts';
 export function authentication(find: Find, limit: CredentialLimit | null): onRequestHookHandler {
   const accept = (request: FastifyRequest, user: User | null): Error | null => {
     (request as { user?: unknown }).user = user;
-    return user === null ? null : (limit?.accepted(request) ?? null);
+    if (user === null) return null;
+    const refused = limit?.accepted(request) ?? null;
+    if (!refused) noteVerified(request.raw);
+    return refused;
   };
   const fail = (request: FastifyRequest, error: unknown) => Promise.reject(limit ? limit.failed(request, error) : error);
   return (request, _reply, done) => {

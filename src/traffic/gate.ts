@@ -3,6 +3,7 @@ import type { ServerDeclaration } from '../declaration/types.ts';
 import { type Problem, problem } from '../errors.ts';
 import { hasOwnPace } from '../response/export-stream.ts';
 import { type ProblemFormatOf, retryLater } from '../response/problem-document.ts';
+import { FairShares } from './fair-shares.ts';
 import { createLoadMonitor, type LoadMonitor } from './load-monitor.ts';
 import { framingTrouble } from './protocol.ts';
 import { answerProblem } from './raw-answer.ts';
@@ -46,8 +47,8 @@ export interface GateOptions {
   readonly isExempt: (path: string) => boolean;
   /** Statements that wait for the database, or to be sent to it. */
   readonly statementsUnderWay: () => number;
-  /** Called first of all. */
-  readonly onRequest?: ((request: IncomingMessage) => unknown) | undefined;
+  /** The address of the client, if there are proxies. Called first of all. */
+  readonly clientOf?: ((request: IncomingMessage) => string | null) | undefined;
   /** Called when the server begins to shut down. */
   readonly onDrain?: (() => void) | undefined;
   readonly onShed: (count: number, inFlight: number) => void;
@@ -68,6 +69,7 @@ export class Gate {
   readonly #load: LoadMonitor;
   /** Admitted requests whose response was not sent yet, oldest first, with their time of arrival. */
   readonly #inFlight = new Map<ServerResponse, number>();
+  readonly #shares: FairShares;
   readonly #onClose: (this: ServerResponse) => void;
   /** The most requests at once under the current load. */
   #room: number;
@@ -94,7 +96,8 @@ export class Gate {
     this.#options = options;
     this.#room = limits.maxConcurrent;
     this.#load = createLoadMonitor(options.statementsUnderWay);
-    this.#onClose = onClose(this.#inFlight, options.watch);
+    this.#shares = new FairShares(this.#inFlight, options.clientOf);
+    this.#onClose = onClose(this.#inFlight, this.#shares, options.watch);
   }
 
   get inFlight(): number {
@@ -119,7 +122,7 @@ export class Gate {
       for (const listener of listeners) listener(request, response);
     };
     server.on('request', (request, response) => {
-      this.#options.onRequest?.(request);
+      this.#options.clientOf?.(request);
       const isFree = !(this.#isBusy || this.#isFull()) || this.#options.isExempt(request.url as string);
       if (!this.#admits(request, response, isFree)) return;
       if (this.#isBusy && !isFree) this.#enqueue(request, response, serve);
@@ -141,7 +144,7 @@ export class Gate {
 
   #admits(request: IncomingMessage, response: ServerResponse, isFree: boolean): boolean {
     if (this.#isDraining) response.setHeader('Connection', 'close');
-    if (!isFree && this.#isFull()) {
+    if (!isFree && this.#isFull() && !this.#hasShare(response)) {
       this.#shed++;
       this.#refuse(overloaded, request, response, this.#isBusy ? 'busy_concurrent' : 'max_concurrent');
       return false;
@@ -162,12 +165,20 @@ export class Gate {
     this.#options.watch?.refused?.(request, found, reason);
   }
 
-  /** Requests with an incomplete body do not count, up to `maxConcurrent` of them. */
   #isFull(): boolean {
-    if (this.#inFlight.size < this.#room) return false;
+    return this.#inFlight.size >= this.#room && this.#places() >= this.#room;
+  }
+
+  /** A full server goes on admitting callers with less than their share, up to twice as many requests. */
+  #hasShare(response: ServerResponse): boolean {
+    return this.#places() < 2 * this.#room && this.#shares.take(response, this.#room);
+  }
+
+  /** Places that are taken. Requests with an incomplete body do not count, up to `maxConcurrent` of them. */
+  #places(): number {
     const now = performance.now();
     if (now - this.#countedAt >= countAge) this.#countArriving(now);
-    return this.#inFlight.size - Math.min(this.#arriving, this.#limits.maxConcurrent) >= this.#room;
+    return this.#inFlight.size - Math.min(this.#arriving, this.#limits.maxConcurrent);
   }
 
   #countArriving(now: number): void {
@@ -235,14 +246,20 @@ export class Gate {
 }
 
 /** Forgets a response that has ended. Only a watch needs exact times. */
-function onClose(inFlight: Map<ServerResponse, number>, watch: TrafficWatch | undefined): (this: ServerResponse) => void {
+function onClose(
+  inFlight: Map<ServerResponse, number>,
+  shares: FairShares,
+  watch: TrafficWatch | undefined,
+): (this: ServerResponse) => void {
   if (!watch)
     return function closed() {
       inFlight.delete(this);
+      shares.ended(this);
     };
   return function closed() {
     const since = inFlight.get(this) as number;
     inFlight.delete(this);
+    shares.ended(this);
     watch.closed(this, since);
   };
 }

@@ -4,7 +4,7 @@ import { databases } from '../support/databases.ts';
 import { closeGate, gate, rawConnection, thingOptions, until, withThings } from './things.ts';
 
 describe.each(databases)('more requests at once than can be served on %s', (database) => {
-  test('are turned away at once, whoever sends them, while health is told and the others are served', async () => {
+  test('are turned away at once, whatever they ask for, while health is told and the others are served', async () => {
     await withThings(database, thingOptions({ max_concurrent: 2 }), async ({ request, app }) => {
       const open = closeGate();
       const accepted = [request('GET', '/slow/work.json'), request('GET', '/slow/work.json')];
@@ -14,8 +14,7 @@ describe.each(databases)('more requests at once than can be served on %s', (data
         ['POST', '/thing.json', 'no JSON'],
         ['POST', '/thing.json', 'x'.repeat(200_000)],
       ] as const) {
-        const headers = { authorization: 'Bearer wrong' };
-        const shed = await request(method, path, body === undefined ? { headers } : { body, headers });
+        const shed = await request(method, path, body === undefined ? {} : { body });
         expect([shed.status, shed.json.code, shed.headers.get('retry-after')]).toEqual([503, 'overloaded', '1']);
       }
       expect((await request('GET', '/health/live')).status).toBe(200);
