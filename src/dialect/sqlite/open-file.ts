@@ -1,9 +1,18 @@
+import { closeSync, openSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { lowered, lowerFunction } from './lower-case.ts';
 import { busyTimeout } from './write-lock.ts';
 
+export const inMemory = ':memory:';
+
+/** Creates a file that nobody else can read, unless it is there. SQLite gives the files that it puts beside it the same mode. */
+export function createPrivate(file: string): void {
+  closeSync(openSync(file, 'a', 0o600));
+}
+
 /** Opens a connection that reads and writes. */
 export function openToWrite(file: string, timeout = busyTimeout): DatabaseSync {
+  if (file !== inMemory) createPrivate(file);
   const db = new DatabaseSync(file, { timeout: busyTimeout });
   db.exec('pragma journal_mode = wal; pragma synchronous = full; pragma foreign_keys = on;');
   addFunctions(db);

@@ -17,17 +17,24 @@ interface Prepared {
   isWide: boolean;
 }
 
+interface PreparedReadsOptions {
+  readonly watch?: StatementWatch;
+  readonly beforePrepare?: (() => void) | undefined;
+}
+
 /** Statements prepared on one SQLite connection. */
 export class PreparedReads {
   readonly db: DatabaseSync;
   readonly #form: RowForm;
   readonly #prepared = new LruCache<Prepared>(keptStatements);
   readonly #watch: StatementWatch;
+  readonly #beforePrepare: (() => void) | undefined;
 
-  constructor(db: DatabaseSync, form: RowForm = 'arrays', watch: StatementWatch = {}) {
+  constructor(db: DatabaseSync, form: RowForm = 'arrays', { beforePrepare, watch = {} }: PreparedReadsOptions = {}) {
     this.db = db;
     this.#form = form;
     this.#watch = watch;
+    this.#beforePrepare = beforePrepare;
   }
 
   /** The rows of a statement, in the form of these reads. */
@@ -43,6 +50,7 @@ export class PreparedReads {
   }
 
   #prepare({ text, wide }: Statement): Prepared {
+    this.#beforePrepare?.();
     const statement = this.db.prepare(text);
     if (this.#form === 'arrays') statement.setReturnArrays(true);
     if (wide) statement.setReadBigInts(true);

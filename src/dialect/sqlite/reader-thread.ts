@@ -1,6 +1,7 @@
 // Runs in a thread of its own: reads a SQLite file for the thread that started it, one question after the other.
 import { parentPort, workerData } from 'node:worker_threads';
 import { type Question, Reader } from './reader.ts';
+import { Stopped } from './stoppable-connection.ts';
 
 /** Rows, and the milliseconds that they took. */
 export interface Answer {
@@ -8,8 +9,12 @@ export interface Answer {
   readonly took: number;
 }
 
-/** `opened` is sent first, when the file is open. */
-export type ThreadMessage = 'opened' | Answer | { readonly error: { readonly message: string; readonly properties: object } };
+/** `opened` is sent first, when the file is open; `stopped` in place of rows, if they took longer than the question allows. */
+export type ThreadMessage =
+  | 'opened'
+  | 'stopped'
+  | Answer
+  | { readonly error: { readonly message: string; readonly properties: object } };
 
 const port = parentPort as NonNullable<typeof parentPort>;
 const reader = new Reader(workerData as string);
@@ -30,6 +35,7 @@ function answerTo(question: Question): ThreadMessage {
   try {
     return { rows: reader.rows(question), took: performance.now() - start };
   } catch (error) {
+    if (error instanceof Stopped) return 'stopped';
     // an error that is sent to another thread keeps nothing but its message
     const { message, code, errcode, errstr } = error as Error & Record<string, unknown>;
     return { error: { message, properties: { code, errcode, errstr } } };

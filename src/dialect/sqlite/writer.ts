@@ -10,7 +10,7 @@ export function sqliteWriter(dialect: Pick<SqliteFileDialect, 'write' | 'writesU
     change: (steps: readonly Step[]) =>
       dialect.write((db) => {
         // statements belong to the connection that they were prepared on
-        if (prepared?.db !== db) prepared = new PreparedReads(db, 'arrays', watch);
+        if (prepared?.db !== db) prepared = new PreparedReads(db, 'arrays', { watch });
         let rows: unknown[][] = [];
         for (const { statement, parameters, mayBeEmpty } of steps) {
           rows = prepared.rows(statement, typeof parameters === 'function' ? parameters(rows) : parameters);
