@@ -64,6 +64,10 @@ export class SqliteFileDialect extends SqliteDialect implements Driver, SharedPa
     return this.#readOnly ? 'begin' : 'begin immediate';
   }
 
+  get isReadOnly(): boolean {
+    return this.#readOnly;
+  }
+
   /** Writers under way, those that wait for their turn included. */
   get writesUnderWay(): number {
     return this.turn.waiting;

@@ -17,26 +17,27 @@ export function planRead(text: string, plain: DatabaseSync, stoppable: Stoppable
   const codes = plain.prepare(`explain ${text}`).all();
   const steps = stepsOf(plain, text);
   const shape = steps.join('; ');
-  if (!codes.some(goesOn)) return { kind: codes.some(({ opcode }) => opcode === 'Count') ? 'count' : 'lookup', shape };
+  const isLoop = codes.some(({ opcode }) => nextRow.has(String(opcode))) || steps.some((step) => isRecursive.test(step));
+  if (!isLoop) return { kind: codes.some(({ opcode }) => opcode === 'Count') ? 'count' : 'lookup', shape };
   return { kind: canStop(text, steps, stoppable) ? 'stoppable' : 'any', shape };
 }
 
+/** Instructions that go on to another row. */
 const nextRow = new Set(['Next', 'Prev', 'VNext', 'SorterNext', 'SorterSort', 'Sort']);
 
-/** Whether an instruction goes on to another row, or back. The last one of a program goes back to its beginning, which is no loop. */
-function goesOn({ addr, opcode, p2 }: Record<string, unknown>): boolean {
-  return nextRow.has(String(opcode)) || (opcode === 'Goto' && Number(p2) > 1 && Number(p2) < Number(addr));
-}
-
-/** Steps that go through rows of no table: those that the statement makes itself, or of a virtual table, but not the values of a list. */
+const isRecursive = /^RECURSIVE STEP/;
+/** Steps that go through rows of no table, other than the values of a list. */
 const isUnseen = /^RECURSIVE STEP|VIRTUAL TABLE(?! INDEX 1:$)/;
+/** Steps that go through rows once more, or make an index of them. */
+const isExtra = /^MATERIALIZE|^CO-ROUTINE|AUTOMATIC/;
 
 function canStop(text: string, steps: readonly string[], stoppable: StoppableConnection): boolean {
   if (steps.some((step) => isUnseen.test(step))) return false;
+  const extrasIn = (all: readonly string[]) => all.filter((step) => isExtra.test(step)).length;
   try {
     stoppable.hideTables();
-    // a view that cannot be merged into the statement is a step of its own, and costs more than it is worth
-    return stepsOf(stoppable.db, text).length === steps.length;
+    // a view that cannot be merged into the statement costs more than it is worth
+    return extrasIn(stepsOf(stoppable.db, text)) === extrasIn(steps);
   } catch {
     // such as one that names the column "rowid", which a view has not
     return false;
@@ -48,4 +49,12 @@ function stepsOf(db: DatabaseSync, text: string): string[] {
     .prepare(`explain query plan ${text}`)
     .all()
     .map(({ detail }) => String(detail));
+}
+
+/** Whether a change makes further ones, such as of all rows that refer to it: it takes as long as there are such rows. */
+export function hasConsequences(text: string, db: DatabaseSync): boolean {
+  return db
+    .prepare(`explain ${text}`)
+    .all()
+    .some(({ opcode }) => opcode === 'Program');
 }

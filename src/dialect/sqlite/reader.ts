@@ -1,6 +1,6 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import type { Statement } from '../../database/executor.ts';
-import { openToRead } from './open-file.ts';
+import { openToRead, openToWrite } from './open-file.ts';
 import { isOutOfRange, PreparedReads, type Row, type RowForm, withPlainNumbers } from './prepared-reads.ts';
 import { StoppableConnection } from './stoppable-connection.ts';
 
@@ -11,7 +11,7 @@ export interface Sent {
   readonly as: RowForm;
 }
 
-/** What can be asked of a connection that only reads. All that is read from `begin` to `end` is of one snapshot, and one cursor can be open in it. */
+/** What can be asked of a thread. All that is read from `begin` to `end` is of one snapshot, and one cursor can be open in it. */
 export type Question =
   /** `limit`: milliseconds after which the statement is stopped. Not for a statement in a snapshot. */
   | (Sent & { readonly limit?: number })
@@ -19,14 +19,17 @@ export type Question =
   | { readonly open: Sent }
   /** The next rows of the cursor, at most so many. */
   | { readonly next: number }
-  | { readonly end: true };
+  | { readonly end: true }
+  /** Changes rows, on a connection of its own. */
+  | { readonly write: Sent | 'begin immediate' | 'commit' | 'rollback' };
 
-/** Reads a SQLite file on connections of its own. */
+/** Reads a SQLite file, and seldom changes it, on connections of its own. */
 export class Reader {
   readonly #file: string;
   readonly #db: DatabaseSync;
   readonly #reads: Reads;
   #stoppable: { readonly connection: StoppableConnection; readonly reads: Reads } | null = null;
+  #writer: PreparedReads | null = null;
   #cursor: Generator<unknown, void> | null = null;
 
   constructor(file: string) {
@@ -37,6 +40,7 @@ export class Reader {
 
   rows(question: Question): unknown[] {
     if ('statement' in question) return this.#read(question);
+    if ('write' in question) return this.#write(question.write);
     if ('next' in question) return this.#cursor ? nextRows(this.#cursor, question.next) : [];
     // a snapshot is of the time of its first read
     if ('begin' in question) this.#db.exec('begin; select 1 from sqlite_master limit 1');
@@ -55,7 +59,17 @@ export class Reader {
     return connection.within(limit, () => reads[as].rows(statement, parameters));
   }
 
+  #write(asked: Sent | string): unknown[] {
+    this.#writer ??= new PreparedReads(openToWrite(this.#file));
+    if (typeof asked === 'object') return this.#writer.rows(asked.statement, asked.parameters);
+    const { db } = this.#writer;
+    // some errors end the transaction by themselves
+    if (asked !== 'rollback' || db.isTransaction) db.exec(asked);
+    return [];
+  }
+
   close(): void {
+    this.#writer?.db.close();
     this.#end();
     this.#db.close();
     this.#stoppable?.connection.close();
