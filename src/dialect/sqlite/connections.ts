@@ -14,8 +14,8 @@ export function sqliteConnections(kysely: SqliteFileDialect): Connections {
   return Object.freeze<Connections>({
     inProcess: true,
     remedy: 'check app_main.database.url, and that its directory can be written',
-    executor(watch) {
-      const executor = sqliteExecutor(kysely, watch);
+    executor(watch, limits) {
+      const executor = sqliteExecutor(kysely, watch, limits);
       // a database in memory has one connection, and SQLite does not report its own commits to it
       return kysely.file === null ? executor : keepingCounts(executor, kysely);
     },

@@ -1,4 +1,4 @@
-import type { Executor } from '../../database/executor.ts';
+import type { Executor, ReadLimits } from '../../database/executor.ts';
 import type { StatementWatch } from '../../database/statement-watch.ts';
 import type { SqliteFileDialect } from './kysely-dialect.ts';
 import { PreparedReads } from './prepared-reads.ts';
@@ -8,7 +8,9 @@ import { RoutedReads } from './routed-reads.ts';
 export function sqliteExecutor(
   dialect: Pick<SqliteFileDialect, 'read' | 'readers' | 'threads'>,
   watch: StatementWatch = {},
+  limits?: ReadLimits,
 ): Executor {
+  const options = { watch, ...(limits && { mostBytes: limits.bytes }) };
   let reads: PreparedReads | RoutedReads | null = null;
   return {
     format: 'native',
@@ -18,7 +20,9 @@ export function sqliteExecutor(
         if (reads?.db !== db) {
           const { readers, threads } = dialect;
           reads =
-            readers && threads ? new RoutedReads(readers, threads, 'arrays', watch) : new PreparedReads(db, 'arrays', { watch });
+            readers && threads
+              ? new RoutedReads(readers, threads, 'arrays', options)
+              : new PreparedReads(db, 'arrays', { watch });
         }
         return reads.rows(statement, parameters) as unknown[][] | Promise<unknown[][]>;
       }),

@@ -1,5 +1,6 @@
 // Runs in a thread of its own: reads a SQLite file for the thread that started it, one question after the other.
 import { parentPort, workerData } from 'node:worker_threads';
+import { TooLargeError } from '../../database/too-large.ts';
 import { type Question, Reader } from './reader.ts';
 import { Stopped } from './stoppable-connection.ts';
 
@@ -9,10 +10,11 @@ export interface Answer {
   readonly took: number;
 }
 
-/** `opened` is sent first, when the file is open; `stopped` in place of rows, if they took longer than the question allows. */
+/** `opened` is sent first, when the file is open; `stopped` and `too large` in place of rows, if they exceed a limit of the question. */
 export type ThreadMessage =
   | 'opened'
   | 'stopped'
+  | 'too large'
   | Answer
   | { readonly error: { readonly message: string; readonly properties: object } };
 
@@ -36,6 +38,7 @@ function answerTo(question: Question): ThreadMessage {
     return { rows: reader.rows(question), took: performance.now() - start };
   } catch (error) {
     if (error instanceof Stopped) return 'stopped';
+    if (error instanceof TooLargeError) return 'too large';
     // an error that is sent to another thread keeps nothing but its message
     const { message, code, errcode, errstr } = error as Error & Record<string, unknown>;
     return { error: { message, properties: { code, errcode, errstr } } };

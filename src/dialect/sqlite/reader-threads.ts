@@ -1,6 +1,7 @@
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { takeNext } from '../../database/next-task.ts';
+import { TooLargeError } from '../../database/too-large.ts';
 import { closedError, lateError, lostError, tooLongError } from '../../database/unavailable.ts';
 import type { Question, Sent } from './reader.ts';
 import type { Answer, ThreadMessage } from './reader-thread.ts';
@@ -166,7 +167,7 @@ export class ReaderThreads {
     this.#running.add(task);
     const thread = this.take();
     task.thread = thread;
-    let answer: Answer | 'stopped' | null = null;
+    let answer: Reply | null = null;
     try {
       answer = await thread.ask(this.#questionOf(task));
     } catch (error) {
@@ -181,6 +182,7 @@ export class ReaderThreads {
     } else {
       clearTimeout(task.timer);
       if (answer === 'stopped') task.reject(tooLongError());
+      else if (answer === 'too large') task.reject(new TooLargeError(task.sent.mostBytes as number));
       else if (answer) task.resolve(answer);
     }
     this.#proceed();
@@ -207,13 +209,15 @@ export class ReaderThreads {
   }
 }
 
+type Reply = Answer | 'stopped' | 'too large';
+
 /** One thread, which handles questions in their order. */
 export class ReaderThread {
   /** Whether it could open the file. */
   hasOpened = false;
   readonly #worker: Worker;
   readonly #ended: Promise<unknown>;
-  readonly #asked: PromiseWithResolvers<Answer | 'stopped'>[] = [];
+  readonly #asked: PromiseWithResolvers<Reply>[] = [];
   #lost: Error | null = null;
 
   constructor(file: string, onEnd: () => void) {
@@ -238,12 +242,12 @@ export class ReaderThread {
     this.#worker = worker;
   }
 
-  async ask(question: Question): Promise<Answer | 'stopped'> {
+  async ask(question: Question): Promise<Reply> {
     if (this.#lost) throw this.#lost;
     this.#worker.postMessage(question);
     // a thread that has nothing to do does not keep the process alive
     this.#worker.ref();
-    const asked = Promise.withResolvers<Answer | 'stopped'>();
+    const asked = Promise.withResolvers<Reply>();
     this.#asked.push(asked);
     return asked.promise;
   }

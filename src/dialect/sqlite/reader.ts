@@ -9,6 +9,8 @@ export interface Sent {
   readonly statement: Statement;
   readonly parameters: readonly unknown[];
   readonly as: RowForm;
+  /** Bytes that the rows may have at most. */
+  readonly mostBytes?: number;
 }
 
 /** What can be asked of a thread. All that is read from `begin` to `end` is of one snapshot, and one cursor can be open in it. */
@@ -49,14 +51,14 @@ export class Reader {
     return [];
   }
 
-  #read({ as, limit, parameters, statement }: Sent & { readonly limit?: number }): unknown[] {
-    if (limit === undefined) return this.#reads[as].rows(statement, parameters);
+  #read({ as, limit, mostBytes, parameters, statement }: Sent & { readonly limit?: number }): unknown[] {
+    if (limit === undefined) return this.#reads[as].rows(statement, parameters, mostBytes);
     if (!this.#stoppable) {
       const connection = new StoppableConnection(this.#file);
       this.#stoppable = { connection, reads: readsOn(connection.db, () => connection.hideTables()) };
     }
     const { connection, reads } = this.#stoppable;
-    return connection.within(limit, () => reads[as].rows(statement, parameters));
+    return connection.within(limit, () => reads[as].rows(statement, parameters, mostBytes));
   }
 
   #write(asked: Sent | string): unknown[] {

@@ -22,6 +22,12 @@ export interface ReadConnections {
   readonly stoppable: StoppableConnection;
 }
 
+interface RoutedReadsOptions {
+  readonly watch?: StatementWatch;
+  /** Bytes that the rows of a statement in a thread may have. Here, ten milliseconds are the limit. */
+  readonly mostBytes?: number;
+}
+
 /** Reads on connections of this thread, or in another thread if the statement takes long. */
 export class RoutedReads {
   readonly db: DatabaseSync;
@@ -33,13 +39,19 @@ export class RoutedReads {
   readonly #form: RowForm;
   readonly #threads: ReaderThreads;
   readonly #watch: StatementWatch;
+  readonly #mostBytes: number | undefined;
   readonly #size: StatementSync;
   readonly #plans = new LruCache<ReadPlan>(keptPlans);
   readonly #costs = new StatementCosts();
   readonly #shapes = new StatementCosts();
   readonly #inThread: (statement: Statement, parameters: readonly unknown[], kind: Statement) => Promise<unknown[]>;
 
-  constructor({ plain, stoppable }: ReadConnections, threads: ReaderThreads, form: RowForm, watch: StatementWatch = {}) {
+  constructor(
+    { plain, stoppable }: ReadConnections,
+    threads: ReaderThreads,
+    form: RowForm,
+    { mostBytes, watch = {} }: RoutedReadsOptions = {},
+  ) {
     this.db = plain;
     this.#stoppable = stoppable;
     this.#lookups = new PreparedReads(plain, form, { watch });
@@ -48,6 +60,7 @@ export class RoutedReads {
     this.#form = form;
     this.#threads = threads;
     this.#watch = watch;
+    this.#mostBytes = mostBytes;
     this.#size = plain.prepare('select page_count * page_size as bytes from pragma_page_count, pragma_page_size');
     const read = this.#elsewhere.bind(this);
     // the mapper may change the objects that it gets
@@ -104,7 +117,8 @@ export class RoutedReads {
     const read: Read = { statement, parameters, kind, plan };
     const start = performance.now();
     try {
-      const sent = { statement, parameters, as: this.#form };
+      const limits = this.#mostBytes === undefined ? {} : { mostBytes: this.#mostBytes };
+      const sent = { statement, parameters, as: this.#form, ...limits };
       const isStoppable = plan.kind === 'stoppable';
       const { rows, took } = await this.#threads.rows(sent, { isStoppable, expected: this.#expected(read) });
       this.#note(read, took);
