@@ -17,8 +17,15 @@ export function sqliteCursors(dialect: SnapshotSource & Pick<SqliteFileDialect, 
       if (dialect.file === null) return inMemory(dialect, statement, parameters);
       const snapshot = await beginSnapshot(dialect);
       const ask = (question: Question) => timed(watch, () => snapshot.ask(question)) as Promise<unknown[][]>;
+      let fetched = 0;
       const source: RowSource = {
-        fetch: (count) => ask({ next: count }),
+        async fetch(count) {
+          const rows = await ask({ next: count });
+          fetched = rows.length;
+          return rows;
+        },
+        // fewer than asked for may be as many as fit into a chunk: only none are the end
+        wasCut: () => fetched > 0,
         rows: (wanted, values) => ask({ statement: wanted, parameters: values, as: 'arrays' }),
         // what was asked for ahead is a few rows, and comes before this
         close: () => snapshot.close(),

@@ -83,18 +83,21 @@ function rowsUpTo(most: number, rows: Iterable<Row>): Row[] {
   const taken: Row[] = [];
   let bytes = 0;
   for (const row of rows) {
-    // a list in the form of arrays
-    for (const value of Object.values(row)) bytes += sizeOf(value);
+    bytes += sizeOfRow(row);
     if (bytes > most) throw new TooLargeError(most);
     taken.push(row);
   }
   return taken;
 }
 
-/** About as many bytes as a value takes in a response. */
-function sizeOf(value: unknown): number {
-  if (typeof value === 'string') return value.length;
-  return ArrayBuffer.isView(value) ? value.byteLength : 8;
+/** About as many bytes as a row, in either form, takes in a response. */
+export function sizeOfRow(row: object): number {
+  let bytes = 0;
+  for (const value of Object.values(row)) {
+    if (typeof value === 'string') bytes += value.length;
+    else bytes += ArrayBuffer.isView(value) ? value.byteLength : 8;
+  }
+  return bytes;
 }
 
 /** Whether a column that was not expected to holds an integer beyond 2^53. */

@@ -1,7 +1,8 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
+import { chunkBytes } from '../../database/cursor.ts';
 import type { Statement } from '../../database/executor.ts';
 import { openToRead, openToWrite } from './open-file.ts';
-import { isOutOfRange, PreparedReads, type Row, type RowForm, withPlainNumbers } from './prepared-reads.ts';
+import { isOutOfRange, PreparedReads, type Row, type RowForm, sizeOfRow, withPlainNumbers } from './prepared-reads.ts';
 import { StoppableConnection } from './stoppable-connection.ts';
 
 /** A statement and what it is sent with. */
@@ -19,7 +20,7 @@ export type Question =
   | (Sent & { readonly limit?: number })
   | { readonly begin: true }
   | { readonly open: Sent }
-  /** The next rows of the cursor, at most so many. */
+  /** The next rows of the cursor, at most so many, and fewer if they have more than {@link chunkBytes}. */
   | { readonly next: number }
   | { readonly end: true }
   /** Changes rows, on a connection of its own. */
@@ -125,12 +126,13 @@ function* rowsOf(rows: Iterator<unknown> & Iterable<unknown>, withBigInts: () =>
   }
 }
 
-/** The next rows, at most so many; none at the end. */
-function nextRows<Row>(rows: Iterator<Row>, size: number): Row[] {
-  const taken: Row[] = [];
-  while (taken.length < size) {
+/** The next rows, at most so many, and no more than fit into a chunk; none at the end. */
+function nextRows(rows: Iterator<unknown>, size: number): unknown[] {
+  const taken: unknown[] = [];
+  for (let bytes = 0; taken.length < size && bytes < chunkBytes; ) {
     const { done, value } = rows.next();
     if (done) break;
+    bytes += sizeOfRow(value as object);
     taken.push(value);
   }
   return taken;
