@@ -1,6 +1,7 @@
 import type { AddressInfo } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import type { Application } from '../../application.ts';
+import { SchemaErrors } from '../../database/schema/schema-errors.ts';
 import { didYouMean, listed } from '../../declaration/suggest.ts';
 import { type LogLevel, logLevels } from '../../declaration/types.ts';
 import { dialectOf } from '../../dialect/dialect.ts';
@@ -115,12 +116,16 @@ async function serveBy(several: Several, count: number, given: Given, io: Io): P
   return 0;
 }
 
-/** Updates the schema of the database, and seeds a new one. */
+/** Updates or checks the schema of the database, and seeds a new one. */
 async function prepareOnce(application: Application, io: Io): Promise<void> {
   const { prepareDatabase } = await import('../../database/prepare-database.ts');
   const { withDatabaseNews } = await import('../database-start.ts');
-  const { declaration, mapper, seed } = withDatabaseNews(application, (line) => say(io.stderr, line));
-  await orClose(application, () => prepareDatabase(mapper, declaration.database, seed));
+  const { addSearchIndexes } = await import('../../query/list/search-index.ts');
+  const { declaration, mapper, onSchemaChange, seed } = withDatabaseNews(application, (line) => say(io.stderr, line));
+  const extensions = addSearchIndexes(mapper, declaration.apis);
+  await orClose(application, () =>
+    prepareDatabase(mapper, declaration.database, { seed, extensions, onStatement: onSchemaChange }),
+  );
 }
 
 /** Runs a part of the start, and closes the database if it fails. */
@@ -129,7 +134,9 @@ async function orClose<Result>({ mapper }: Application, work: () => Promise<Resu
     return await work();
   } catch (error) {
     await mapper.close(true);
-    throw error instanceof Failure ? error : new ApplicationFailure(`cannot start: ${messageOf(error)}`, error);
+    throw error instanceof Failure || error instanceof SchemaErrors
+      ? error
+      : new ApplicationFailure(`cannot start: ${messageOf(error)}`, error);
   }
 }
 

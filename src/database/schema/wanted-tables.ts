@@ -1,0 +1,102 @@
+import { type EntityMetadata, type EntityProperty, ReferenceKind } from '@mikro-orm/core';
+import type { AbstractSqlPlatform, SqlSchemaGenerator } from '@mikro-orm/sql';
+import type { Mapper } from '../mapper.ts';
+import type { WantedColumn, WantedTable } from './catalogue.ts';
+
+/** The tables and views that the models of an application need. */
+export function wantedTables(mapper: Mapper): readonly WantedTable[] {
+  const generator = mapper.schema as unknown as SqlSchemaGenerator;
+  const target = generator.getTargetSchema();
+  const all = [...mapper.getMetadata().getAll().values()] as EntityMetadata[];
+  const platform = mapper.driver.getPlatform() as AbstractSqlPlatform;
+  const standard = platform.getDefaultSchemaName();
+  const wanted: WantedTable[] = [];
+  for (const table of target.getTables()) {
+    const metas = all.filter(
+      (meta) => !meta.embeddable && meta.collection === table.name && (meta.schema ?? standard) === (table.schema ?? standard),
+    );
+    const [root] = metas;
+    if (!root) continue;
+    const columns = table.getColumns().map((column) => ({ ...column, property: propertyOf(column.name, metas, all) }));
+    const schema = root.schema ?? null;
+    wanted.push({
+      schema,
+      name: table.name,
+      model: modelOf(root, all),
+      isWritten: !root.readonly,
+      isView: false,
+      columns: columns as readonly WantedColumn[],
+    });
+  }
+  for (const meta of all.filter(({ view }) => view)) wanted.push(wantedView(meta));
+  return wanted;
+}
+
+function wantedView(meta: EntityMetadata): WantedTable {
+  const columns = meta.props.filter(hasColumn).flatMap(({ columnTypes, fieldNames, name }) =>
+    fieldNames.map((column, position) => ({
+      name: column,
+      type: columnTypes[position] as string,
+      nullable: true,
+      property: `${meta.className}.${name}`,
+    })),
+  );
+  return {
+    schema: meta.schema ?? null,
+    name: meta.collection,
+    model: meta.className,
+    isWritten: false,
+    isView: true,
+    columns: columns as readonly WantedColumn[],
+  };
+}
+
+const columnKinds: readonly ReferenceKind[] = [ReferenceKind.SCALAR, ReferenceKind.MANY_TO_ONE, ReferenceKind.ONE_TO_ONE];
+
+/** Whether a property is stored in columns of the table of its model. */
+export function hasColumn({
+  columnTypes,
+  embedded,
+  fieldNames,
+  formula,
+  kind,
+  mappedBy,
+  object,
+  persist,
+}: EntityProperty): boolean {
+  if (persist === false || formula || !columnTypes?.length || !fieldNames?.length) return false;
+  if (kind === ReferenceKind.EMBEDDED) return object === true;
+  return columnKinds.includes(kind) && !mappedBy && !(embedded && object);
+}
+
+/** `Person.vip`; of an embedded value `Person.address.city`, of a pivot table the association. */
+function propertyOf(column: string, metas: readonly EntityMetadata[], all: readonly EntityMetadata[]): string {
+  // of several classes in one table, the first that has the property itself
+  for (const meta of metas) {
+    const property = meta.props.find(({ fieldNames, persist }) => persist !== false && fieldNames?.includes(column));
+    if (property) return meta.pivotTable ? modelOf(meta, all) : `${ownerOf(meta, property, metas)}.${pathOf(property, meta)}`;
+  }
+  return (metas[0] as EntityMetadata).className;
+}
+
+function ownerOf(meta: EntityMetadata, { name }: EntityProperty, metas: readonly EntityMetadata[]): string {
+  if (meta.root !== meta || meta.inheritanceType !== 'sti') return meta.className;
+  // the root has the properties of all classes in its table
+  const own = metas.find(({ definedProperties }) => definedProperties && Object.hasOwn(definedProperties, name));
+  return own?.className ?? meta.className;
+}
+
+function pathOf({ embedded, name }: EntityProperty, meta: EntityMetadata): string {
+  if (!embedded) return name;
+  const parent = meta.properties[embedded[0] as never] as EntityProperty | undefined;
+  return parent ? `${pathOf(parent, meta)}.${embedded[1]}` : name;
+}
+
+function modelOf(meta: EntityMetadata, all: readonly EntityMetadata[]): string {
+  if (!meta.pivotTable) return meta.className;
+  for (const { className, relations } of all) {
+    const association = relations.find(({ owner, pivotTable }) => owner && pivotTable === meta.collection);
+    if (association) return `${className}.${association.name}`;
+  }
+  return meta.className;
+}
