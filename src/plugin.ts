@@ -21,6 +21,7 @@ import type { Mapper } from './database/mapper.ts';
 import { prepareDatabase } from './database/prepare-database.ts';
 import { isPromiseLike } from './database/promise-like.ts';
 import { schemaComparison } from './database/schema/compare.ts';
+import type { Difference } from './database/schema/differences.ts';
 import { lineOf } from './database/schema/schema-errors.ts';
 import { mayBeSchemaFault, readBy, SchemaMonitor } from './database/schema/schema-monitor.ts';
 import type { Writer } from './database/writer.ts';
@@ -253,6 +254,14 @@ function monitorSchema(
       else app.log.error({ differences: differences.map(lineOf) }, 'the database does not fit the models');
     },
   });
+  if (database.schema === 'none') {
+    app.addHook('onListen', async () => {
+      const warn = (differences: readonly Difference[]) =>
+        app.log.warn({ differences: differences.map(lineOf) }, 'the database does not fit the models');
+      // a database that is out of reach is noticed by requests
+      monitor.glance(warn).catch(() => undefined);
+    });
+  }
   return monitor;
 }
 

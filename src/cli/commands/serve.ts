@@ -1,4 +1,5 @@
 import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import type { Application } from '../../application.ts';
 import { SchemaErrors } from '../../database/schema/schema-errors.ts';
@@ -70,6 +71,10 @@ async function serveHere(
     ...(isGiven(given, 'timing') && { timing: true }),
     ...(several && shared && { sharedMetrics: shared.workerMetrics(several.workerName()) }),
   };
+  if (io.env.DECLAREST_DEV) {
+    const fits = await orClose(application, () => untilItFits(application, stopped, io));
+    if (!fits) return 0;
+  }
   const app = await start(application, level, parts, io);
   const { prepareClose } = await import('../close-server.ts');
   const { boundHeap } = await import('../bound-heap.ts');
@@ -103,7 +108,7 @@ async function serveBy(several: Several, count: number, given: Given, io: Io): P
   }
   const { reachDatabase } = await import('../database-start.ts');
   // if it is unreachable, the workers prepare it; they wait for each other
-  if ((await reachDatabase(application)) === null) await prepareOnce(application, io);
+  if ((await reachDatabase(application)) === null) await orClose(application, () => prepareOnce(application, io));
   await application.mapper.close(true);
   await announceAccess(application, io);
   const options = Object.entries(given.options).flatMap(([name, values]) =>
@@ -116,6 +121,25 @@ async function serveBy(several: Several, count: number, given: Given, io: Io): P
   return 0;
 }
 
+/** Under "declarest dev": prepares the database, or shows what is wrong and waits until it fits. False: the process was stopped first. */
+async function untilItFits(application: Application, stopped: Promise<void>, io: Io): Promise<boolean> {
+  const isStopped = stopped.then(() => true);
+  for (let told = ''; ; ) {
+    try {
+      await prepareOnce(application, io);
+      return true;
+    } catch (error) {
+      if (!(error instanceof SchemaErrors)) throw error;
+      if (error.message !== told) say(io.stderr, `${error.message}\nwaiting for a change of the database, or in config/ or src/`);
+      told = error.message;
+    }
+    if (await Promise.race([isStopped, sleep(1000, false)])) {
+      await application.mapper.close(true);
+      return false;
+    }
+  }
+}
+
 /** Updates or checks the schema of the database, and seeds a new one. */
 async function prepareOnce(application: Application, io: Io): Promise<void> {
   const { prepareDatabase } = await import('../../database/prepare-database.ts');
@@ -123,9 +147,7 @@ async function prepareOnce(application: Application, io: Io): Promise<void> {
   const { addSearchIndexes } = await import('../../query/list/search-index.ts');
   const { declaration, mapper, onSchemaChange, seed } = withDatabaseNews(application, (line) => say(io.stderr, line));
   const extensions = addSearchIndexes(mapper, declaration.apis);
-  await orClose(application, () =>
-    prepareDatabase(mapper, declaration.database, { seed, extensions, onStatement: onSchemaChange }),
-  );
+  await prepareDatabase(mapper, declaration.database, { seed, extensions, onStatement: onSchemaChange });
 }
 
 /** Runs a part of the start, and closes the database if it fails. */

@@ -49,6 +49,12 @@ export class SchemaMonitor {
     return differences.length === 0;
   }
 
+  /** Compares once, for a warning: readiness stays as it is. */
+  async glance(onDifferences: (differences: readonly Difference[]) => void): Promise<void> {
+    const differences = await this.#options.compare();
+    if (differences.length > 0) onDifferences(differences);
+  }
+
   /** The result of a comparison that began no earlier than `since`, or a moment ago if it found differences. One runs at a time. */
   async #compare(since: number): Promise<readonly Difference[]> {
     for (;;) {
