@@ -112,10 +112,13 @@ function refusedItems({ enumItems }: WantedColumn, { checks, labels }: FoundColu
   return enumItems.filter((item) => lists.some((list) => !list.includes(String(item))));
 }
 
-/** The texts that a check allows, if that is all it does: `state in ('a', 'b')`, `state = ANY (ARRAY['a'::text])`. */
+/** The texts that a check allows, if that is all it does: `state in ('a', 'b')`, `state = ANY (ARRAY['a'::text])`, `state = 'a'`. */
 function listIn(check: string): [readonly string[]] | null {
-  if (!/^\W*(?:check\W+)?[\w"`]+[)\s]*(?:::\w[\w ]*[)\s]*)?(?:in|=\s*any)\b/i.test(check)) return null;
-  return [Array.from(check.matchAll(/'((?:[^']|'')*)'/g), ([, text = '']) => text.replaceAll("''", "'"))];
+  const literal = /'((?:[^']|'')*)'/g;
+  const rest = check.replaceAll(literal, "''");
+  const isList = /^\W*(?:check\W+)?[\w"`]+[)\s]*(?:::\w[\w ]*[)\s]*)?(?:in\b|=\s*(?:any\b|''))/i.test(rest);
+  if (!isList || /\b(?:or|and|not|like)\b|[<>~!]/i.test(rest)) return null;
+  return [Array.from(check.matchAll(literal), ([, text = '']) => text.replaceAll("''", "'"))];
 }
 
 export function hasDefault(column: WantedColumn): boolean {

@@ -44,11 +44,12 @@ const unlimited = Number.POSITIVE_INFINITY;
 
 /** What a column must be to hold a property; null if the column in the database can. */
 export function postgresMisfit(wanted: WantedColumn, found: FoundColumn): string | null {
-  if (found.labels) return wanted.enumItems ? null : wanted.type;
-  // a type that lists its values is written like the text that it allows
-  const items = wanted.enumItems;
-  if (items) return longestOf(items) <= lengthOf(typeOf(found.base)) ? null : `text of ${longestOf(items)} characters`;
   const [needed, is] = [typeOf(wanted.type), typeOf(found.base)];
+  const items = wanted.enumItems;
+  const isOwnType = items && lengthOf(needed) < 0;
+  // statements cast values to the type of the property, and a type that lists its values takes no others
+  if (found.labels || isOwnType) return needed.family === is.family ? null : wanted.type;
+  if (items) return longestOf(items) <= lengthOf(is) ? null : `text of ${longestOf(items)} characters`;
   return needed.isList === is.isList && holds(needed, is) ? null : wanted.type;
 }
 
@@ -84,10 +85,10 @@ function holds(wanted: ColumnType, found: ColumnType): boolean {
       return have === 'uuid' || lengthOf(found) >= 36;
     case 'timestamp with time zone':
     case 'timestamp without time zone':
-      return have.startsWith('timestamp ') && digitsOf(wanted) <= digitsOf(found);
+      return have.startsWith('timestamp ') && fitsDigits(wanted, found);
     case 'time with time zone':
     case 'time without time zone':
-      return have.startsWith('time ') && digitsOf(wanted) <= digitsOf(found);
+      return have.startsWith('time ') && fitsDigits(wanted, found);
     default:
       return want === have;
   }
@@ -101,9 +102,9 @@ function lengthOf({ family, isList, sizes }: ColumnType): number {
   return family === 'character' ? (sizes[0] ?? 1) : -1;
 }
 
-/** Digits of a second. */
-function digitsOf({ sizes }: ColumnType): number {
-  return sizes[0] ?? 6;
+/** Whether a column keeps the digits of a second that a value can have: a `Date` has three. */
+function fitsDigits({ sizes: [wanted = 6] }: ColumnType, { sizes: [found = 6] }: ColumnType): boolean {
+  return Math.min(wanted, 3) <= found;
 }
 
 function isAsWide([precision, scale = 0]: readonly number[], [most, digits = 0]: readonly number[]): boolean {
