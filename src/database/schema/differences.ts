@@ -72,13 +72,14 @@ function misfit(
     remedy,
   });
   const change = 'change the column by a migration';
+  // its types follow from its tables, and nothing is written to it
+  if (isView || table.isView) return null;
   const needed = dialectOf(mapper).schema.misfit(column, found);
   if (needed !== null)
     return difference(`is ${found.type}; needed: ${needed}`, `${change}, or declare the property as the column is`);
   const refused = refusedItems(column, found);
   if (refused.length > 0)
     return difference(`refuses the value ${refused.join(', ')}`, `${change}, or remove the value from the model`);
-  if (isView || table.isView) return null;
   if (found.isGenerated && !column.generated)
     return difference('is generated; needed: a column that can be written', `${change}, or declare the property as generated`);
   if (column.generated && !found.isGenerated) return difference(`is not generated; needed: ${column.generated}`, change);

@@ -58,7 +58,7 @@ async function trial(em: RequestEntityManager, sql: string): Promise<string[]> {
     return [];
   } catch (error) {
     await em.execute('rollback to savepoint addition');
-    const cause = ((error as { previous?: Error }).previous ?? (error as Error)).message;
+    const cause = ((error as { previous?: Error }).previous ?? (error as Error)).message.replace(/\s*\n\s*/g, ' ');
     return [
       `${sql} failed: ${cause}; change the rows or the table first, or run "declarest migrate create" and complete the migration`,
     ];

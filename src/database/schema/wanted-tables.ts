@@ -79,11 +79,15 @@ function propertyOf(column: string, metas: readonly EntityMetadata[], all: reado
   return (metas[0] as EntityMetadata).className;
 }
 
+/** The root of several classes in one table has the properties of all of them: the class that declared one is told by those without it. */
 function ownerOf(meta: EntityMetadata, { name }: EntityProperty, metas: readonly EntityMetadata[]): string {
-  if (meta.root !== meta || meta.inheritanceType !== 'sti') return meta.className;
-  // the root has the properties of all classes in its table
-  const own = metas.find(({ definedProperties }) => definedProperties && Object.hasOwn(definedProperties, name));
-  return own?.className ?? meta.className;
+  const others = metas.filter((one) => one !== meta);
+  const owners = others.filter(({ properties }) => Object.hasOwn(properties, name));
+  if (owners.length === others.length) return meta.className;
+  const general = owners.find(({ class: type }) =>
+    owners.every((one) => one.class === type || one.class.prototype instanceof type),
+  );
+  return (general ?? owners[0] ?? meta).className;
 }
 
 function pathOf({ embedded, name }: EntityProperty, meta: EntityMetadata): string {
@@ -95,7 +99,7 @@ function pathOf({ embedded, name }: EntityProperty, meta: EntityMetadata): strin
 function modelOf(meta: EntityMetadata, all: readonly EntityMetadata[]): string {
   if (!meta.pivotTable) return meta.className;
   for (const { className, relations } of all) {
-    const association = relations.find(({ owner, pivotTable }) => owner && pivotTable === meta.collection);
+    const association = relations.find(({ owner, pivotTable }) => owner && pivotTable === meta.className);
     if (association) return `${className}.${association.name}`;
   }
   return meta.className;

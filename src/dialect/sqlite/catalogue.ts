@@ -37,7 +37,7 @@ export function sqliteTables(text: string): readonly FoundTable[] {
       const { default: value, hidden, isRequired, key, type } = column;
       return {
         name: column.name,
-        type: type || 'without a type',
+        type: type.toLowerCase() || 'without a type',
         base: type,
         isRequired: isRequired === 1,
         hasDefault: value !== null,
