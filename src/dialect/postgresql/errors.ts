@@ -40,6 +40,7 @@ export const postgresErrors: ErrorReader = Object.freeze<ErrorReader>({
   isReadOnly: ({ code }) => code === '25006',
   isMisfit: ({ code }) => startsWith(code, '22'),
   isSchemaFault: ({ code }) => schemaFaults.has(code),
+  isForbidden: ({ code }) => code === '42501',
   isTranslatable: ({ code }) => typeof code === 'string' && /^23\w{3}$/.test(code),
   isReferenceConflict: ({ code }) => code === restricted,
   brokenConstraint({ code, column, constraint, detail = '', table }) {
