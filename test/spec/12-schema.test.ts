@@ -169,6 +169,16 @@ describe.each(databases)('on %s', (kind) => {
     expect((await app.request('POST', '/person.json', { json: { name: 'x' } })).status).toBe(201);
   });
 
+  test('check finds a table as statements find it', async () => {
+    const other = kind === 'sqlite' ? 'create table ITEM' : 'create schema own; create table own.item';
+    await sql(create.replace('create table item', other).concat(')'));
+    const url = kind === 'sqlite' ? database.url : `${database.url}?options=-c%20search_path%3Down`;
+    const app = await start(url, [Item({ name: name() })], 'check');
+    running.push(app);
+    expect((await app.request('POST', '/person.json', { json: { name: 'x' } })).status).toBe(201);
+    expect((await app.request('GET', '/health/ready')).status).toBe(200);
+  });
+
   test('check lists what makes writes fail: required columns, columns without a default, null that is refused', async () => {
     await sql(
       `${create}, code text not null, note text not null, state ${kind === 'sqlite' ? 'text' : 'varchar(255)'} not null)`,

@@ -5,13 +5,14 @@ export function sqliteCatalogue(tables: readonly TableName[]): string {
   const bySchema = Map.groupBy(tables, ({ schema }) => schema);
   const parts = Array.from(bySchema, ([schema, some]) => {
     const master = schema === null ? 'sqlite_master' : `\`${schema}\`.sqlite_master`;
-    const names = some.map(({ name }) => quoted(name)).join(', ');
+    const names = some.map(({ name }) => `(${quoted(name)})`).join(', ');
     const column = `json_object('name', p.name, 'type', p.type, 'isRequired', p."notnull", 'default', p.dflt_value, 'hidden', p.hidden, 'key', p.pk)`;
     const table = `m.name${schema === null ? '' : `, ${quoted(schema)}`}`;
     return (
-      `select json_object('schema', ${schema === null ? 'null' : quoted(schema)}, 'name', m.name, 'isView', m.type = 'view', 'sql', m.sql, ` +
+      `select json_object('schema', ${schema === null ? 'null' : quoted(schema)}, 'name', w.column1, 'isView', m.type = 'view', 'sql', m.sql, ` +
       `'columns', (select json_group_array(${column}) from pragma_table_xinfo(${table}) p)) as one ` +
-      `from ${master} m where m.type in ('table', 'view') and m.name in (${names})`
+      // names of tables are found in any case
+      `from (values ${names}) w join ${master} m on m.name = w.column1 collate nocase and m.type in ('table', 'view')`
     );
   });
   if (parts.length === 0) return `select '[]' as catalogue`;
