@@ -57,6 +57,20 @@ describe.each(databases)('declarest serve on %s', (kind) => {
     }
   });
 
+  test('with the schema none logs the differences and serves', async () => {
+    const { directory } = await prepared('none');
+    const server = start(['serve', directory, '--port', '0']);
+    const [line] = await server.until(/^\{.*does not fit the models.*\}$/m);
+    expect(JSON.parse(line).differences).toEqual([`Person: the table person does not exist; ${remedy}`]);
+    const url = await addressOf(server);
+    const statusOf = async (path: string) => (await fetch(url + path)).status;
+    expect(await statusOf('/health/ready')).toBe(200);
+    expect(await statusOf('/api/person.json')).toBe(503);
+    expect(await statusOf('/health/ready')).toBe(503);
+    server.child.kill('SIGTERM');
+    await server.ended;
+  });
+
   test('under declarest dev shows the differences, and starts when the database has changed', async () => {
     const { database, directory } = await prepared('check');
     const dev = start(['dev', directory, '--port', '0']);

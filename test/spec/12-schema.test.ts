@@ -179,14 +179,14 @@ describe.each(databases)('on %s', (kind) => {
     expect((await app.request('GET', '/health/ready')).status).toBe(200);
   });
 
-  test('check lists what makes writes fail: required columns, columns without a default, null that is refused', async () => {
-    await sql(
-      `${create}, code text not null, note text not null, state ${kind === 'sqlite' ? 'text' : 'varchar(255)'} not null)`,
-    );
-    const lines = await refusal([Item({ name: name(), note: p.text().nullable(), state: p.string().default('new') })], 'check');
+  test('check lists what makes writes fail: required columns, versions without a default, null that is refused', async () => {
+    const state = `state ${kind === 'sqlite' ? 'text' : 'varchar(255)'} not null`;
+    await sql(`${create}, code text not null, note text not null, ${state}, version integer not null)`);
+    const properties = { note: p.text().nullable(), state: p.string().default('new'), version: p.integer().version() };
+    const lines = await refusal([Item({ name: name(), ...properties })], 'check');
     expect(lines).toEqual([
       expect.stringMatching(/^Item\.note: the column item\.note refuses null; needed: a column that accepts it; /),
-      expect.stringMatching(/^Item\.state: the column item\.state has no default; needed: default 'new'; /),
+      expect.stringMatching(/^Item\.version: the column item\.version has no default; needed: default 1; /),
       expect.stringMatching(
         /^Item: the column item\.code \(text\) requires a value and no property has it: no row can be inserted; /,
       ),

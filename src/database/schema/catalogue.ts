@@ -37,6 +37,8 @@ export interface WantedColumn
   extends Pick<Column, 'name' | 'type' | 'nullable' | 'default' | 'autoincrement' | 'enumItems' | 'generated'> {
   /** The property, as messages name it: `Person.vip`. */
   readonly property: string;
+  /** Whether its default, if it has one, must be that of the column. */
+  readonly needsDefault: boolean;
 }
 
 /** A table that models need. */

@@ -87,7 +87,7 @@ function misfit(
     return difference('does not number new rows; needed: a column that does', change);
   if (column.nullable && found.isRequired && !found.isNumbered)
     return difference('refuses null; needed: a column that accepts it', `${change}, or declare the property as not nullable`);
-  if (hasDefault(column) && !column.nullable && !found.hasDefault && !found.isNumbered)
+  if (hasDefault(column) && column.needsDefault && !column.nullable && !found.hasDefault && !found.isNumbered)
     return difference(`has no default; needed: default ${column.default}`, change);
   return null;
 }

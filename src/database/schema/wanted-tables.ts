@@ -17,7 +17,7 @@ export function wantedTables(mapper: Mapper): readonly WantedTable[] {
     );
     const [root] = metas;
     if (!root) continue;
-    const columns = table.getColumns().map((column) => ({ ...column, property: propertyOf(column.name, metas, all) }));
+    const columns = table.getColumns().map((column) => ({ ...column, ...propertyOf(column.name, metas, all) }));
     const schema = root.schema ?? null;
     wanted.push({
       schema,
@@ -39,6 +39,7 @@ function wantedView(meta: EntityMetadata): WantedTable {
       type: columnTypes[position] as string,
       nullable: true,
       property: `${meta.className}.${name}`,
+      needsDefault: false,
     })),
   );
   return {
@@ -69,14 +70,20 @@ export function hasColumn({
   return columnKinds.includes(kind) && !mappedBy && !(embedded && object);
 }
 
-/** `Person.vip`; of an embedded value `Person.address.city`, of a pivot table the association. */
-function propertyOf(column: string, metas: readonly EntityMetadata[], all: readonly EntityMetadata[]): string {
-  // of several classes in one table, the first that has the property itself
+/** The property of a column, `Person.vip`; of an embedded value `Person.address.city`, of a pivot table the association. */
+function propertyOf(
+  column: string,
+  metas: readonly EntityMetadata[],
+  all: readonly EntityMetadata[],
+): Pick<WantedColumn, 'property' | 'needsDefault'> {
   for (const meta of metas) {
-    const property = meta.props.find(({ fieldNames, persist }) => persist !== false && fieldNames?.includes(column));
-    if (property) return meta.pivotTable ? modelOf(meta, all) : `${ownerOf(meta, property, metas)}.${pathOf(property, meta)}`;
+    const found = meta.props.find(({ fieldNames, persist }) => persist !== false && fieldNames?.includes(column));
+    if (!found) continue;
+    const property = meta.pivotTable ? modelOf(meta, all) : `${ownerOf(meta, found, metas)}.${pathOf(found, meta)}`;
+    // the mapper inserts a default that is a value, and leaves an expression or the first version to the database
+    return { property, needsDefault: found.version === true || (found.default ?? null) === null };
   }
-  return (metas[0] as EntityMetadata).className;
+  return { property: (metas[0] as EntityMetadata).className, needsDefault: false };
 }
 
 /** The root of several classes in one table has the properties of all of them: the class that declared one is told by those without it. */
