@@ -95,6 +95,8 @@ export interface Application {
   readonly warnings: readonly string[];
   readonly seed: ((em: EntityManager) => unknown) | null;
   readonly compiledReads: boolean;
+  /** Sees every statement that changes the schema at startup. Default: they are logged. */
+  readonly onSchemaChange?: (sql: string) => void;
   readonly onStatement: OnStatement | undefined;
 }
 

@@ -105,7 +105,8 @@ export async function serverOf(
     });
     const answers = databaseProbe({ rows: (...given) => (mounted as Mounted).executor.rows(...given) });
     const health = ownHealth(application);
-    mountHealth(app, health, async () => gate.isOpen && (await answers()) && gate.isOpen);
+    const isFit = () => (mounted as Mounted).schemaFits();
+    mountHealth(app, health, async () => gate.isOpen && (await answers()) && (await isFit()) && gate.isOpen);
     if (tellsOfItself(application)) {
       const { mountDescription } = await import('./openapi/mount.ts');
       mountDescription(app, application, health);

@@ -212,7 +212,7 @@ export function operationWriter(described: Described, operations: readonly Opera
       [428, ifMatch === 'IfMatchRequired'],
       [429, isLimited],
       [500, true],
-      [501, takesKey && declaration.database.schema === 'none'],
+      [501, takesKey && declaration.database.schema !== 'update'],
       [503, true],
       [507, !reads],
     ];

@@ -29,7 +29,8 @@ function sourcesIn(loaded: readonly string[]): string[] {
 describe('an application that is served loads nothing that it does not use', () => {
   test('on SQLite without tokens: no PostgreSQL, no signatures, no schema compilers, no other command', async () => {
     // elsewhere than in production, tokens signed with the development key are taken
-    const loaded = await loadedBy(smallApplication(), { NODE_ENV: 'production' });
+    const config = { 'config/database.yaml': 'app_main: { database: { schema: update } }' };
+    const loaded = await loadedBy(smallApplication(config), { NODE_ENV: 'production' });
     const packages = packagesIn(loaded);
     expect(packages).toEqual(expect.arrayContaining(['@mikro-orm/core', '@mikro-orm/sql', 'fastify', 'yaml']));
     const needless = /^(pg|pg-.*|@mikro-orm\/postgresql|jose|ajv|@fastify\/.*compiler|light-my-request)$/;

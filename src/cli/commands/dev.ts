@@ -10,6 +10,7 @@ import { watchApplication } from '../watch-application.ts';
 export default {
   details: [
     'Watches config/ and src/. Where a change breaks the declaration, its errors are shown and the next change is waited for.',
+    'If the database does not have what the models need, the differences are shown and the server starts once they are gone.',
     'Answers tell in Server-Timing what their time was spent on.',
     'Everything else is as with "declarest serve".',
   ],
@@ -59,7 +60,7 @@ function startChild(args: readonly string[], io: Io, onOutput: (text: string) =>
   const child = spawn(process.execPath, [join(packageRoot, 'bin', 'declarest.js'), 'serve', ...args], {
     cwd: io.cwd,
     // With this variable, the child ends when its channel to this process closes, so it is never left behind.
-    env: { ...io.env, DECLAREST_STARTED_BY: String(process.pid) },
+    env: { ...io.env, DECLAREST_STARTED_BY: String(process.pid), DECLAREST_DEV: '1' },
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     // Otherwise a terminal would interrupt the child in addition to us.
     detached: process.platform !== 'win32',
