@@ -48,8 +48,8 @@ const postgresql: Readonly<Record<string, Case>> = {
   datetime: {
     make: () => shown(p.datetime()),
     value: '2026-11-15T10:11:12.000Z',
-    fits: ['timestamptz', 'timestamptz(3)', 'timestamp', 'timestamp(3)'],
-    misfits: ['timestamptz(0)', 'date', 'time', 'text', 'bigint'],
+    fits: ['timestamptz', 'timestamptz(3)', 'timestamptz(0)', 'timestamp', 'timestamp(3)', 'timestamp(0)'],
+    misfits: ['date', 'time', 'text', 'bigint'],
   },
   date: { make: () => shown(p.date()), value: '2026-11-15', fits: ['date'], misfits: ['timestamptz', 'text', 'integer'] },
   json: { make: () => shown(p.json()), value: { a: [1] }, fits: ['jsonb', 'json'], misfits: ['integer', 'text[]'] },

@@ -85,10 +85,11 @@ function holds(wanted: ColumnType, found: ColumnType): boolean {
       return have === 'uuid' || lengthOf(found) >= 36;
     case 'timestamp with time zone':
     case 'timestamp without time zone':
-      return have.startsWith('timestamp ') && fitsDigits(wanted, found);
+      // fewer digits of a second are what older schemas have
+      return have.startsWith('timestamp ');
     case 'time with time zone':
     case 'time without time zone':
-      return have.startsWith('time ') && fitsDigits(wanted, found);
+      return have.startsWith('time ');
     default:
       return want === have;
   }
@@ -100,11 +101,6 @@ function lengthOf({ family, isList, sizes }: ColumnType): number {
   if (family === 'text') return unlimited;
   if (family === 'character varying') return sizes[0] ?? unlimited;
   return family === 'character' ? (sizes[0] ?? 1) : -1;
-}
-
-/** Whether a column keeps the digits of a second that a value can have: a `Date` has three. */
-function fitsDigits({ sizes: [wanted = 6] }: ColumnType, { sizes: [found = 6] }: ColumnType): boolean {
-  return Math.min(wanted, 3) <= found;
 }
 
 function isAsWide([precision, scale = 0]: readonly number[], [most, digits = 0]: readonly number[]): boolean {
