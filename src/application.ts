@@ -107,7 +107,7 @@ interface Written extends Pick<Application, 'source' | 'catalog' | 'seed'> {
 }
 
 /** Puts another database in place of the one that an application declares. */
-type ChooseDatabase = (declared: DatabaseDeclaration, directory: string) => DatabaseDeclaration;
+export type ChooseDatabase = (declared: DatabaseDeclaration, directory: string) => DatabaseDeclaration;
 
 /** Reads an application and checks all of it; throws every error of its declaration at once. */
 export async function loadApplication(
