@@ -4,6 +4,14 @@ import { durabilityRows } from './rows/durability.ts';
 import { idempotencyRows } from './rows/idempotency.ts';
 import { lifecycleRows } from './rows/lifecycle.ts';
 import { loadRows } from './rows/load.ts';
+import { migrationRows } from './rows/migrations.ts';
 
 /** What the application is put through, in this order. */
-export const rows: readonly Row[] = [...lifecycleRows, ...loadRows, ...durabilityRows, ...concurrencyRows, ...idempotencyRows];
+export const rows: readonly Row[] = [
+  ...lifecycleRows,
+  ...loadRows,
+  ...durabilityRows,
+  ...migrationRows,
+  ...concurrencyRows,
+  ...idempotencyRows,
+];

@@ -97,6 +97,8 @@ export interface Application {
   readonly compiledReads: boolean;
   /** Sees every statement that changes the schema at startup. Default: they are logged. */
   readonly onSchemaChange?: (sql: string) => void;
+  /** Sees what happened to migrations at startup, one line each. Default: it is logged. */
+  readonly onMigration?: (line: string) => void;
   readonly onStatement: OnStatement | undefined;
 }
 

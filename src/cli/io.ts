@@ -14,7 +14,7 @@ export interface Io {
   /** Resolves once the program is asked to stop. */
   untilStopped(): Promise<void>;
   /** Asks the person at the terminal, and returns the line that was entered; undefined without a terminal. */
-  readonly ask?: ((question: string) => Promise<string>) | undefined;
+  readonly ask?: ((question: string, signal?: AbortSignal) => Promise<string>) | undefined;
 }
 
 export function processIo(): Io {
@@ -28,7 +28,7 @@ export function processIo(): Io {
   return { stdout: process.stdout, stderr: process.stderr, env: process.env, cwd: process.cwd(), untilStopped, ask };
 }
 
-async function askTerminal(question: string): Promise<string> {
+async function askTerminal(question: string, signal?: AbortSignal): Promise<string> {
   const { createInterface } = await import('node:readline/promises');
   const terminal = createInterface({ input: process.stdin, output: process.stdout });
   // the end of the input is no answer
@@ -36,7 +36,7 @@ async function askTerminal(question: string): Promise<string> {
     terminal.once('close', () => reject(new Error('nothing was entered; nothing was written')));
   });
   try {
-    return await Promise.race([terminal.question(question), ended]);
+    return await Promise.race([terminal.question(question, signal ? { signal } : {}), ended]);
   } finally {
     terminal.close();
   }

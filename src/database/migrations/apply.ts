@@ -2,7 +2,7 @@ import type { DatabaseDeclaration } from '../../declaration/types.ts';
 import { dialectOf, type Seed } from '../../dialect/dialect.ts';
 import { type MigrationTools, migrationTable } from '../../dialect/migration-tools.ts';
 import type { Mapper, RequestEntityManager } from '../mapper.ts';
-import { refuseExisting, tablesOf } from './baseline.ts';
+import { refuseDifferent, refuseExisting, tablesOf } from './baseline.ts';
 import type { MigrationFile } from './folder.ts';
 import { readFolder } from './folder.ts';
 import { MigrationHistory, type MigrationStatus, statusOf } from './history.ts';
@@ -18,7 +18,7 @@ export interface ApplyOptions {
   /** Records the first migration without running it, because the database has its tables already. */
   readonly baseline?: boolean;
   /** Gets a line for each migration, and one if another process is waited for. */
-  readonly onNews?: (line: string) => void;
+  readonly onNews?: ((line: string) => void) | undefined;
 }
 
 interface Run {
@@ -76,10 +76,9 @@ async function inTransaction<Result>(
 }
 
 function failure({ cause, file, message, statement }: FailedMigration, before: readonly string[]): MigrationError {
-  const kept =
-    before.length > 0 ? `${before.join(', ')} stay applied, nothing else was` : 'nothing was applied, the database is as before';
+  const kept = before.length > 0 ? `${before.join(', ')} stay applied, nothing else was changed` : 'nothing was changed';
   const where = statement === null ? '' : `\nstatement: ${statement}`;
-  return new MigrationError(`${message}${where}\n${kept}; correct ${file.shown} and apply it again`, { cause });
+  return new MigrationError(`${message}${where}\n${kept}; correct ${file.shown} and try again`, { cause });
 }
 
 async function pendingOnes(
@@ -102,6 +101,8 @@ async function pendingOnes(
   for (const file of status.pending) {
     if (baseline && file === first) {
       await tablesOf(mapper, file, em, tables);
+      // without further migrations the models must be what the database has
+      if (status.pending.length === 1) await refuseDifferent(mapper);
       await history.add(file.name);
       emit(`recorded ${file.name} as applied, without running it`);
       continue;

@@ -1,4 +1,6 @@
 import type { Mapper, RequestEntityManager } from '../mapper.ts';
+import { schemaComparison } from '../schema/compare.ts';
+import { lineOf } from '../schema/schema-errors.ts';
 import type { MigrationFile } from './folder.ts';
 import { MigrationError } from './migration-error.ts';
 import { openMigration, statementsIn } from './run-migration.ts';
@@ -41,5 +43,18 @@ export async function tablesOf(
   if (missing.length === 0) return;
   throw new MigrationError(
     `${file.name} cannot be recorded as applied: the database has no table ${missing.join(', ')}. Nothing was changed`,
+  );
+}
+
+/** Refuses a database that does not have what the models need. */
+export async function refuseDifferent(mapper: Mapper): Promise<void> {
+  const differences = await schemaComparison(mapper)();
+  if (differences.length === 0) return;
+  throw new MigrationError(
+    [
+      'the database differs from the models, so that no migration can be recorded:',
+      ...differences.map(lineOf),
+      'nothing was changed',
+    ].join('\n'),
   );
 }

@@ -16,10 +16,11 @@ export interface Gone {
 /** Tables and columns that would be dropped. */
 export function goneIn({ changedTables, newTables, removedTables }: SchemaDifference): Gone[] {
   const tables = Object.keys(removedTables).map(plainName);
-  const columns = Object.values(changedTables).flatMap(({ addedColumns, name, removedColumns }) => {
+  const columns = Object.values(changedTables).flatMap(({ addedColumns, name, removedColumns, toTable }) => {
     // a column that is generated otherwise is dropped and added again
     const gone = Object.keys(removedColumns).filter((column) => !(column in addedColumns));
-    const candidates = Object.keys(addedColumns).filter((column) => !(column in removedColumns));
+    const isNew = (column: string) => column in addedColumns && !(column in removedColumns);
+    const candidates = toTable.getColumns().flatMap((column) => (isNew(column.name) ? [column.name] : []));
     return gone.map((column) => ({ label: `${plainName(name)}.${column}`, candidates }));
   });
   return [...tables.map((label) => ({ label, candidates: Object.keys(newTables).map(plainName) })), ...columns];

@@ -1,5 +1,6 @@
 import type { Transaction } from 'kysely';
 import type { Mapper, RequestEntityManager } from '../../database/mapper.ts';
+import { MigrationError } from '../../database/migrations/migration-error.ts';
 import { databaseErrors } from '../errors.ts';
 import { type MigrationTools, migrationTable } from '../migration-tools.ts';
 import { alterTable } from './alter-table.ts';
@@ -41,7 +42,8 @@ async function transaction<Result>(
       const before = await brokenReferences(em);
       const result = await work(em);
       const broken = await brokenReferences(em);
-      if (broken.length > before.length) throw new Error(`rows reference rows that do not exist: ${listed(broken)}`);
+      if (broken.length > before.length)
+        throw new MigrationError(`rows would reference rows that do not exist: ${listed(broken)}; nothing was changed`);
       return result;
     });
   } finally {
