@@ -33,7 +33,7 @@ export const migrationRows: readonly Row[] = [
     must: 'the database is as before or after the migrations, and the next run completes',
     kinds: both,
     async run(surroundings) {
-      const times = surroundings.quick ? 3 : 100;
+      const times = surroundings.quick ? 2 : 50;
       const database = await freshDatabase(surroundings);
       const directory = writeApplication(surroundings.root, database.url, {}, { schema: 'migrate' });
       const migrate = (...args: string[]) =>

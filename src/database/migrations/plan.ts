@@ -107,7 +107,7 @@ function stepsBetween(
   const between = (one: SchemaSource, other: SchemaSource): Step[] =>
     statementsFor(mapper, tools, compareSchemas(mapper, one(), other()), valuesOf).map((sql) => ({ sql }));
   if (fills.length === 0 || tools.alterTable) return between(from, to);
-  const middle = () => relaxed(to(), fills);
+  const middle = () => relaxed(to(), from(), fills);
   const quote = (name: string) => mapper.driver.getPlatform().quoteIdentifier(name).toString();
   const values = fills.map(({ required: { column, table }, value }) => ({
     sql: `update ${quote(plainName(table))} set ${quote(column.name)} = ${value} where ${quote(column.name)} is null;`,

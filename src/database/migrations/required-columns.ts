@@ -92,11 +92,19 @@ function refusal(missing: readonly RequiredColumn[]): string {
   ].join('\n');
 }
 
-/** The same schema, in which the columns may be null until they have a value. */
-export function relaxed(schema: DatabaseSchema, fills: readonly Fill[]): DatabaseSchema {
+/** A schema in which the columns may be null until they have a value, and columns that are gone can still be read for it. */
+export function relaxed(schema: DatabaseSchema, before: DatabaseSchema, fills: readonly Fill[]): DatabaseSchema {
   for (const { required } of fills) {
-    const column = schema.getTable(required.table)?.getColumn(required.column.name);
-    if (column) column.nullable = true;
+    const table = schema.getTable(required.table);
+    const column = table?.getColumn(required.column.name);
+    if (!table || !column) continue;
+    column.nullable = true;
+    const gone =
+      before
+        .getTable(required.table)
+        ?.getColumns()
+        .filter(({ name }) => !table.hasColumn(name)) ?? [];
+    for (const old of gone) table.addColumn(old);
   }
   return schema;
 }
