@@ -8,16 +8,15 @@ import { freshDatabase } from '../database.ts';
 import { both, type Row } from '../row.ts';
 
 const binary = join(import.meta.dirname, '..', '..', 'bin', 'declarest.js');
-const rowsEach = 400;
 
 /** A migration with many statements, which says when it begins. */
-function longMigration(name: string, statements: readonly string[]): string {
+function longMigration(name: string, statements: readonly string[], inserts: number): string {
   return `import { Migration } from '@mikro-orm/migrations';
 export class ${name} extends Migration {
   async up() {
     console.log('begun');
     for (const sql of ${JSON.stringify(statements)}) this.addSql(sql);
-    for (let i = 0; i < ${rowsEach}; i++) this.addSql(\`insert into step (name) values ('${name}')\`);
+    for (let i = 0; i < ${inserts}; i++) this.addSql(\`insert into step (name) values ('${name}')\`);
   }
   async down() {
     this.addSql(\`delete from step where name = '${name}'\`);
@@ -34,6 +33,8 @@ export const migrationRows: readonly Row[] = [
     kinds: both,
     async run(surroundings) {
       const times = surroundings.quick ? 2 : 50;
+      // about as long on either database
+      const rowsEach = surroundings.kind === 'sqlite' ? 4000 : 500;
       const database = await freshDatabase(surroundings);
       const directory = writeApplication(surroundings.root, database.url, {}, { schema: 'migrate' });
       const migrate = (...args: string[]) =>
@@ -42,7 +43,7 @@ export const migrationRows: readonly Row[] = [
       const created = migrate('up');
       const names = ['Migration29990101000000_first', 'Migration29990101000001_second'] as const;
       const files = names.map((name, index) =>
-        longMigration(name, index === 0 ? ['create table step (id integer, name varchar(100))'] : []),
+        longMigration(name, index === 0 ? ['create table step (id integer, name varchar(100))'] : [], rowsEach),
       );
       for (const [index, name] of names.entries())
         writeFileSync(join(directory, 'migrations', `${name}.ts`), files[index] as string);
@@ -58,7 +59,7 @@ export const migrationRows: readonly Row[] = [
         const child = spawn(process.execPath, [binary, 'migrate', 'up', directory], { stdio: ['ignore', 'pipe', 'ignore'] });
         const ended = once(child, 'exit');
         await Promise.race([once(child.stdout, 'data'), ended]);
-        await sleep(Math.random() * 250);
+        await sleep(Math.random() * 200);
         child.kill('SIGKILL');
         await ended;
         const [count, found] = [await applied(), await rows()];

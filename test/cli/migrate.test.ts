@@ -301,6 +301,29 @@ describe.each(databases)('declarest migrate on %s', (kind) => {
     expect(await query(database.url, 'select name from person')).toEqual([{ name: 'Ada' }]);
   });
 
+  test('runs a migration outside of a transaction if it asks for that', async () => {
+    const directory = await started();
+    const index = 'Migration29990101000000_index';
+    const concurrently = kind === 'sqlite' ? '' : 'concurrently ';
+    const text = migrationText(
+      index,
+      [`create index ${concurrently}person_names on person (name)`],
+      [`drop index ${concurrently}person_names`],
+    );
+    write(directory, `migrations/${index}.ts`, text.replace('async up', 'isTransactional() { return false; }\n  async up'));
+    const later = 'Migration29990101000001_later';
+    write(
+      directory,
+      `migrations/${later}.ts`,
+      migrationText(later, [`insert into person (name) values ('{"a":1}')`, 'select 1; select 2']),
+    );
+    const { out } = await migrate('up', directory);
+    expect(out).toMatch(new RegExp(`^applied ${index}[ ,].*\napplied ${later} .*\napplied 2 migrations to `));
+    expect((await migrate('down', directory)).out).toBe(`reverted ${later}\n`);
+    expect((await migrate('down', directory)).out).toBe(`reverted ${index}\n`);
+    expect((await migrate('status', directory)).out).toMatch(/: 1 applied, 2 pending\n$/);
+  });
+
   test('writes a migration without statements for a change of data', async () => {
     const directory = await started();
     const { out } = await migrate('create', directory, '--empty', '--name', 'greet');

@@ -1,3 +1,4 @@
+import type { ChooseDatabase } from '../../application.ts';
 import { didYouMean, listed } from '../../declaration/suggest.ts';
 import { type Command, directoryPositional, type Given, isGiven, optionValue } from '../command.ts';
 import { ApplicationFailure, CallFailure, type ExitCode } from '../failure.ts';
@@ -116,11 +117,14 @@ async function create(given: Given, io: Io): Promise<ExitCode> {
   return 0;
 }
 
+/** A migration may take as long as it needs, and a missing database is created. */
+const migrating: ChooseDatabase = (declared) => ({ ...declared, schema: 'migrate', statementTimeout: 0 });
+
 async function up(given: Given, io: Io): Promise<ExitCode> {
   const { withDatabaseNews } = await import('../database-start.ts');
   const { applyMigrations } = await import('../../database/migrations/apply.ts');
   const { databaseLabel } = await import('../../database/database-label.ts');
-  const application = await openMigrated(given, io, (declared) => ({ ...declared, schema: 'migrate' }));
+  const application = await openMigrated(given, io, migrating);
   const { declaration, directory, mapper } = application;
   const news: string[] = [];
   const { seed } = withDatabaseNews(application, (line) => news.push(line));
@@ -140,7 +144,7 @@ async function up(given: Given, io: Io): Promise<ExitCode> {
 async function down(given: Given, io: Io): Promise<ExitCode> {
   const { revertMigration } = await import('../../database/migrations/apply.ts');
   const { databaseLabel } = await import('../../database/database-label.ts');
-  const application = await openMigrated(given, io);
+  const application = await openMigrated(given, io, migrating);
   const { declaration, directory, mapper } = application;
   const onNews = (line: string) => say(io.stderr, line);
   const reverted = await withDatabase(application, () =>

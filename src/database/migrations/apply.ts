@@ -137,27 +137,27 @@ function warningsOf({ folder, late, missing }: MigrationStatus): string[] {
   ];
 }
 
-/** Runs one migration without a transaction; null if another process has applied it meanwhile. */
+/** Runs one migration without a transaction; null if another process has done so meanwhile. */
 async function runOutside(
   { directory, mapper }: ApplyOptions,
   tools: MigrationTools,
   file: MigrationFile,
+  how: 'up' | 'down' = 'up',
 ): Promise<string | null> {
   const em = mapper.em.fork();
   const history = new MigrationHistory(em, tools);
   const { pending } = statusOf(mapper, directory, await history.open([migrationTable]));
-  if (!pending.some(({ name }) => name === file.name)) return null;
+  const isPending = pending.some(({ name }) => name === file.name);
+  if (isPending !== (how === 'up')) return null;
   try {
-    await runMigration(await openMigration(mapper, file), file, 'up', em, tools);
+    await runMigration(await openMigration(mapper, file), file, how, em, tools);
   } catch (error) {
     if (!(error instanceof FailedMigration)) throw error;
-    const { cause, message, statement } = error;
-    throw new MigrationError(
-      `${message}${statement === null ? '' : `\nstatement: ${statement}`}\n${file.name} is not transactional: what it did before this statement stays`,
-      { cause },
-    );
+    const where = error.statement === null ? '' : `\nstatement: ${error.statement}`;
+    const kept = `${file.name} is not transactional: what it did before this statement stays`;
+    throw new MigrationError(`${error.message}${where}\n${kept}`, { cause: error.cause });
   }
-  await history.add(file.name);
+  await (how === 'up' ? history.add(file.name) : history.remove(file.name));
   return file.name;
 }
 
@@ -165,16 +165,20 @@ async function runOutside(
 export async function revertMigration(options: ApplyOptions): Promise<string | null> {
   const { directory, mapper } = options;
   const tools = await dialectOf(mapper).migrations();
-  return inTransaction(options, tools, [], async (em) => {
+  const { name, outside } = await inTransaction(options, tools, [], async (em) => {
     const history = new MigrationHistory(em, tools);
     const { applied, folder } = statusOf(mapper, directory, await history.open(await tools.tables(em)));
     const last = applied.at(-1);
-    if (!last) return null;
-    const file = readFolder(directory, systemOf(mapper)).files.find(({ name }) => name === last.name);
+    if (!last) return { name: null, outside: null };
+    const file = readFolder(directory, systemOf(mapper)).files.find((each) => each.name === last.name);
     if (!file)
       throw new MigrationError(`${last.name} was applied last, but it is not in ${folder}; restore its file to revert it`);
-    await runMigration(await openMigration(mapper, file), file, 'down', em, tools);
+    const migration = await openMigration(mapper, file);
+    if (!migration.isTransactional() && tools.alone) return { name: null, outside: file };
+    await runMigration(migration, file, 'down', em, tools);
     await history.remove(file.name);
-    return file.name;
+    return { name: file.name, outside: null };
   });
+  if (!outside || !tools.alone) return name;
+  return tools.alone(options.database, () => runOutside(options, tools, outside, 'down'));
 }

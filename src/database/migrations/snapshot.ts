@@ -155,9 +155,15 @@ function tableOf(platform: AbstractSqlPlatform, data: TableData, nativeEnums: ob
   if (data.policies) table.setPolicies(data.policies.map((policy) => ({ ...policy, roles: policy.roles ?? [] })) as never);
   table.rlsEnabled = data.rlsEnabled === true;
   table.rlsForced = data.rlsForced === true;
+  // as in the models: a key of several columns is one of the table
+  const isComposite = data.indexes?.some(({ columnNames, primary }) => primary && columnNames.length > 1) === true;
   for (const column of Object.values(data.columns)) {
     const kind = t[column.mappedType as keyof typeof t] ?? UnknownType;
-    table.addColumn({ ...column, mappedType: Type.getType(kind as never) } as unknown as Column);
+    table.addColumn({
+      ...column,
+      ...(isComposite && { primary: false }),
+      mappedType: Type.getType(kind as never),
+    } as unknown as Column);
   }
   return table;
 }

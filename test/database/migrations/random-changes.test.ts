@@ -1,14 +1,12 @@
 import { defineEntity, p } from '@mikro-orm/core';
-import { type AbstractSqlConnection, type AbstractSqlPlatform, DatabaseSchema } from '@mikro-orm/sql';
 import { afterAll, describe, expect, test } from 'vitest';
-import { createMapper } from '../../../src/database/create-mapper.ts';
 import type { Mapper } from '../../../src/database/mapper.ts';
 import { applyMigrations, revertMigration } from '../../../src/database/migrations/apply.ts';
 import { changesSince, createMigration } from '../../../src/database/migrations/create-migration.ts';
-import type { DatabaseDeclaration } from '../../../src/declaration/types.ts';
 import { databases, freshDatabase } from '../../support/databases.ts';
 import { seed as first } from '../../support/random.ts';
 import { makeTemporary } from '../../support/temporary.ts';
+import { createdSchema, declared, foundSchema, withMapper } from './migrated.ts';
 
 const temporary = makeTemporary('migrations');
 afterAll(temporary.remove);
@@ -224,42 +222,6 @@ function entitiesOf(models: Models) {
   return [...entities.values()];
 }
 
-function declared(url: string): DatabaseDeclaration {
-  return { url, schema: 'migrate', pool: 2, connectTimeout: 5000, statementTimeout: 0 } as DatabaseDeclaration;
-}
-
-async function withMapper<Result>(url: string, models: Models, work: (mapper: Mapper) => Promise<Result>): Promise<Result> {
-  const mapper = await createMapper(declared(url), { entities: entitiesOf(models), directory: temporary.directory });
-  try {
-    await mapper.connect();
-    return await work(mapper);
-  } finally {
-    await mapper.close(true);
-  }
-}
-
-/** The schema that a database has, as data that can be compared. */
-async function foundSchema(mapper: Mapper): Promise<unknown> {
-  const connection = mapper.driver.getConnection() as AbstractSqlConnection;
-  const platform = mapper.driver.getPlatform() as AbstractSqlPlatform;
-  const schema = await DatabaseSchema.create(connection, platform, mapper.config, undefined, undefined, undefined, [
-    'mikro_orm_migrations',
-  ]);
-  return JSON.parse(JSON.stringify(schema));
-}
-
-async function createdSchema(kind: (typeof databases)[number], models: Models): Promise<unknown> {
-  const fresh = await freshDatabase(kind);
-  try {
-    return await withMapper(fresh.url, models, async (mapper) => {
-      await mapper.schema.create();
-      return foundSchema(mapper);
-    });
-  } finally {
-    await fresh.drop();
-  }
-}
-
 async function insertRow(mapper: Mapper, models: Models, rows: Rows, pick: Choices): Promise<void> {
   const table = pick.of(Object.keys(models)) as string;
   const values = Object.fromEntries(
@@ -308,7 +270,7 @@ describe.each(databases)('migrations after random changes of the models on %s', 
         applied.push(how);
         models = change?.models ?? models;
         rows = change?.rows(rows) ?? rows;
-        const schema = await withMapper(fresh.url, models, async (mapper) => {
+        const schema = await withMapper(fresh.url, entitiesOf(models), async (mapper) => {
           const migrated = { mapper, directory, extensions: [] };
           const created = await createMigration(migrated, {
             renames: change?.renames ?? [],
@@ -324,18 +286,18 @@ describe.each(databases)('migrations after random changes of the models on %s', 
           for (let count = 0; count < 3; count++) await insertRow(mapper, models, rows, pick);
           return foundSchema(mapper);
         });
-        expect(schema, applied.join()).toEqual(await createdSchema(kind, models));
+        expect(schema, applied.join()).toEqual(await createdSchema(kind, entitiesOf(models)));
         states.push({ models, schema });
       }
       while (states.length > 0) {
         const state = states.at(-1) as (typeof states)[number];
-        await withMapper(fresh.url, state.models, async (mapper) => {
+        await withMapper(fresh.url, entitiesOf(state.models), async (mapper) => {
           expect(await foundSchema(mapper), `back from ${states.length} of ${applied.join()}`).toEqual(state.schema);
           await revertMigration({ mapper, directory, database: declared(fresh.url), seed: null });
         });
         states.pop();
       }
-      await withMapper(fresh.url, {}, async (mapper) => {
+      await withMapper(fresh.url, [], async (mapper) => {
         expect(await foundSchema(mapper)).toMatchObject({ tables: [] });
       });
       await fresh.drop();
