@@ -5,8 +5,8 @@ import { dialectOf, type Seed } from '../dialect/dialect.ts';
 import type { Mapper } from './mapper.ts';
 
 export interface PreparationOptions {
-  /** The application's directory, in which its migrations are. */
-  readonly directory: string;
+  /** The application's directory, in which its migrations are. Default: the working directory. */
+  readonly directory?: string;
   readonly seed: Seed;
   /** Extensions that indexes of a PostgreSQL database need. */
   readonly extensions?: readonly string[] | undefined;
@@ -25,7 +25,7 @@ export async function prepareDatabase(mapper: Mapper, database: DatabaseDeclarat
   if (database.schema === 'update') await updateDatabase(mapper, database, options);
   if (database.schema === 'migrate') {
     const { applyMigrations } = await import('./migrations/apply.ts');
-    await applyMigrations({ ...options, mapper, database });
+    await applyMigrations({ directory: '.', ...options, mapper, database });
   }
   const hint = await migrationHint(mapper, database, options);
   if (database.schema === 'check' || database.schema === 'migrate') await checkSchema(mapper, database, hint);
@@ -46,7 +46,7 @@ async function updateDatabase(
 async function migrationHint(
   mapper: Mapper,
   { schema }: DatabaseDeclaration,
-  { directory, extensions = [] }: PreparationOptions,
+  { directory = '.', extensions = [] }: PreparationOptions,
 ): Promise<string | null> {
   if (!existsSync(join(directory, 'migrations'))) return null;
   const { hintFor } = await import('./migrations/hint.ts');

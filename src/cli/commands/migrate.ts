@@ -129,7 +129,7 @@ async function up(given: Given, io: Io): Promise<ExitCode> {
   const news: string[] = [];
   const { seed } = withDatabaseNews(application, (line) => news.push(line));
   const baseline = isGiven(given, 'baseline');
-  const onNews = (line: string) => say(line.startsWith('w') ? io.stderr : io.stdout, line);
+  const onNews = (line: string) => say(/^(warning|waiting)\b/.test(line) ? io.stderr : io.stdout, line);
   const applied = await withDatabase(application, () =>
     applyMigrations({ mapper, directory, database: declaration.database, seed, baseline, onNews }),
   );
