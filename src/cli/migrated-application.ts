@@ -1,4 +1,5 @@
 import type { Application, ChooseDatabase } from '../application.ts';
+import { dialectOf } from '../dialect/dialect.ts';
 import type { Given } from './command.ts';
 import { ApplicationFailure } from './failure.ts';
 import type { Io } from './io.ts';
@@ -20,7 +21,7 @@ export async function withDatabase<Result>(application: Application, work: () =>
   const { reachDatabase } = await import('./database-start.ts');
   const away = await reachDatabase(application);
   try {
-    if (away !== null) throw new ApplicationFailure(away);
+    if (away !== null) throw new ApplicationFailure(`${away}; ${dialectOf(application.mapper).connections.remedy}`);
     return await work();
   } finally {
     await application.mapper.close(true);

@@ -8,7 +8,7 @@ import { readFolder } from './folder.ts';
 import { MigrationHistory, type MigrationStatus, statusOf } from './history.ts';
 import { MigrationError } from './migration-error.ts';
 import { FailedMigration, openMigration, runMigration } from './run-migration.ts';
-import { readSnapshot, systemOf } from './snapshot.ts';
+import { checkSystem, systemOf } from './snapshot.ts';
 
 export interface ApplyOptions {
   readonly mapper: Mapper;
@@ -36,8 +36,7 @@ const waiting = 'waiting for another process that changes the database';
 export async function applyMigrations(options: ApplyOptions): Promise<string[]> {
   const { directory, mapper } = options;
   const tools = await dialectOf(mapper).migrations();
-  // a folder of another database system is an error, whatever is pending
-  readSnapshot(readFolder(directory, systemOf(mapper)), systemOf(mapper));
+  checkSystem(readFolder(directory, systemOf(mapper)), systemOf(mapper));
   const news = options.onNews ?? (() => undefined);
   const applied: string[] = [];
   for (;;) {

@@ -66,13 +66,20 @@ const fileOf = (system: string) => `.snapshot-${system}.json`;
 
 const empty: Snapshot = { migrations: [], extensions: [], schema: { tables: [], namespaces: [] } };
 
+/** Refuses migrations that were written for another database system. */
+export function checkSystem({ path, shown }: MigrationFolder, system: string): void {
+  if (existsSync(join(path, fileOf(system)))) return;
+  const other = Object.entries(systems).find(([name]) => name !== system && existsSync(join(path, fileOf(name))));
+  if (other) throw new MigrationError(otherSystem(shown, system, other[1]));
+}
+
 /** Reads the snapshot beside the migrations, and checks that the two belong together. */
-export function readSnapshot({ files, path, shown }: MigrationFolder, system: string): Snapshot {
+export function readSnapshot(folder: MigrationFolder, system: string): Snapshot {
+  checkSystem(folder, system);
+  const { files, path, shown } = folder;
   const file = join(path, fileOf(system));
   const label = `${shown}${fileOf(system)}`;
   if (!existsSync(file)) {
-    const other = Object.entries(systems).find(([name]) => name !== system && existsSync(join(path, fileOf(name))));
-    if (other) throw new MigrationError(otherSystem(shown, system, other[1]));
     if (files.length === 0) return empty;
     throw new MigrationError(`${shown} has migrations, but ${label} is missing; restore it from version control`);
   }
