@@ -34,7 +34,7 @@ export const migrationRows: readonly Row[] = [
     async run(surroundings) {
       const times = surroundings.quick ? 2 : 50;
       // about as long on either database
-      const rowsEach = surroundings.kind === 'sqlite' ? 4000 : 500;
+      const rowsEach = surroundings.kind === 'sqlite' ? 4000 : 150;
       const database = await freshDatabase(surroundings);
       const directory = writeApplication(surroundings.root, database.url, {}, { schema: 'migrate' });
       const migrate = (...args: string[]) =>

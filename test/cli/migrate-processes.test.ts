@@ -1,5 +1,8 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Client } from 'pg';
 import { describe, expect, test } from 'vitest';
 import { databases, freshDatabase } from '../support/databases.ts';
 import { rowsOf } from '../support/sql.ts';
@@ -9,6 +12,19 @@ import { migratedApplication, migrationText, modelFiles, nextVersion } from './m
 import { addressOf, run, start } from './spawned.ts';
 
 const name = "name: p.string().groups('read', 'write')";
+
+/** Keeps everybody else from migrating; what is returned is the end of that. */
+async function holdLock(url: string, milliseconds: number): Promise<{ readonly ended: Promise<void> }> {
+  if (url.startsWith('sqlite:')) {
+    const db = new DatabaseSync(url.slice('sqlite:'.length));
+    db.exec('pragma journal_mode = wal; begin immediate');
+    return { ended: sleep(milliseconds).then(() => db.close()) };
+  }
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  await client.query("select pg_advisory_lock(hashtext('declarest'), hashtext(current_schema()))");
+  return { ended: sleep(milliseconds).then(() => client.end()) };
+}
 
 describe.each(databases)('schema: migrate on %s', (kind) => {
   test('ten processes that start together apply each migration once, and all of them serve', async () => {
@@ -69,6 +85,18 @@ describe.each(databases)('schema: migrate on %s', (kind) => {
     const server = start(['serve', none, '--port', '0']);
     await addressOf(server);
     expect(server.printed.err).toMatch(/^warning: pending migration: Migration\d+_age; apply with: declarest migrate up\n/);
+    await database.drop();
+  }, 60_000);
+
+  test('"migrate up" waits for another process that migrates, for as long as it takes', async () => {
+    const database = await freshDatabase(kind);
+    const directory = migratedApplication(name, database);
+    await call(['migrate', 'create', directory]);
+    // longer than any other statement waits on SQLite
+    const { ended } = await holdLock(database.url, kind === 'sqlite' ? 6000 : 500);
+    const { code, err } = await call(['migrate', 'up', directory]);
+    expect({ code, err }).toEqual({ code: 0, err: 'waiting for another process that changes the database\n' });
+    await ended;
     await database.drop();
   }, 60_000);
 
