@@ -62,6 +62,9 @@ export const migrationRows: readonly Row[] = [
         await sleep(Math.random() * 200);
         child.kill('SIGKILL');
         await ended;
+        // the server may still be busy with what the process had sent
+        if (surroundings.kind === 'postgresql')
+          await database.query("select pg_advisory_xact_lock(hashtext('declarest'), hashtext(current_schema()))");
         const [count, found] = [await applied(), await rows()];
         if (count === 0 && found === 0) seen.before++;
         else if (count === names.length && found === names.length * rowsEach) seen.after++;
