@@ -91,7 +91,9 @@ export async function mountApplication(
     const extensions = addSearchIndexes(mapper, declaration.apis);
     const onStatement =
       application.onSchemaChange ?? ((sql: string) => app.log.info({ sql }, 'changed the schema of the database'));
-    await prepareDatabase(mapper, declaration.database, { seed, extensions, onStatement });
+    const onNews = application.onMigration ?? ((line: string) => app.log.warn(line));
+    const { directory } = application;
+    await prepareDatabase(mapper, declaration.database, { directory, seed, extensions, onStatement, onNews });
   } catch (error) {
     // an application that does not start has no onClose hook
     await mapper.close().catch(() => undefined);

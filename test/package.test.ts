@@ -119,6 +119,21 @@ describe('the built package', () => {
     expect(own.filter((url) => !/\/(bin|bundle)\//.test(url))).toEqual([]);
   });
 
+  test('migrates an application from its bundle', () => {
+    const noted = noteLoaded(project);
+    const migrate = (action: string) =>
+      execFileSync(process.execPath, [join(installed, 'bin', 'declarest.js'), 'migrate', action, 'courses'], {
+        cwd: project,
+        encoding: 'utf8',
+        env: { ...process.env, ...noted.env, NODE_ENV: 'development', DATABASE_URL: 'sqlite:var/migrated.db' },
+      });
+    expect(migrate('create')).toMatch(/^created migrations\/Migration\d+_initial\.ts\n/);
+    expect(migrate('up')).toMatch(/\napplied 1 migration to sqlite:var\/migrated\.db\n$/);
+    expect(migrate('check')).toBe('ok: the migrations lead to the models\n');
+    expect(migrate('down')).toMatch(/^reverted /);
+    expect(packagesIn(noted.loaded()).filter((name) => name.startsWith('@mikro-orm/'))).toEqual([]);
+  });
+
   test('keeps the licenses of what it bundles', () => {
     const text = readFileSync(join(built, 'bundle', 'LICENSES.txt'), 'utf8');
     for (const name of ['@mikro-orm/core', '@mikro-orm/sql', '@mikro-orm/postgresql', 'kysely', 'yaml', 'jose'])

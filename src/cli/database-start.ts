@@ -55,6 +55,7 @@ export function withDatabaseNews(application: Application, onNews: (line: string
   return {
     ...application,
     onSchemaChange: (sql) => onNews(`schema: ${sql.replace(/\s*\n\s*/g, ' ')}`),
+    onMigration: onNews,
     // A seed is run for a new database only, so one that does nothing shows that it is new.
     seed: async (em) => {
       if (!seed) {

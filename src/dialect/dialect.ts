@@ -5,16 +5,18 @@ import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
 import type { FoundColumn, FoundTable, TableName, WantedColumn } from '../database/schema/catalogue.ts';
 import type { StatementWatch } from '../database/statement-watch.ts';
 import type { Writer } from '../database/writer.ts';
+import type { MigrationTools } from './migration-tools.ts';
 import type { ValueKind } from './value-kind.ts';
 
 /** Everything that differs between databases. A mapper has one of these, and no other code asks which database it runs on. */
 export interface Dialect {
-  /** The name of the database system in telemetry and page tokens. Nothing else may depend on it. */
+  /** The name of the database system in telemetry, page tokens and files of migrations. Nothing else may depend on it. */
   readonly name: string;
   readonly sql: SqlSyntax;
   readonly values: ColumnValues;
   readonly connections: Connections;
   readonly schema: SchemaTools;
+  migrations(): Promise<MigrationTools>;
 }
 
 /** Pieces of SQL: texts, or texts mixed with parts that become text later. */

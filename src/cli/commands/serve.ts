@@ -145,9 +145,10 @@ async function prepareOnce(application: Application, io: Io): Promise<void> {
   const { prepareDatabase } = await import('../../database/prepare-database.ts');
   const { withDatabaseNews } = await import('../database-start.ts');
   const { addSearchIndexes } = await import('../../query/list/search-index.ts');
-  const { declaration, mapper, onSchemaChange, seed } = withDatabaseNews(application, (line) => say(io.stderr, line));
+  const noted = withDatabaseNews(application, (line) => say(io.stderr, line));
+  const { declaration, directory, mapper, onMigration: onNews, onSchemaChange: onStatement, seed } = noted;
   const extensions = addSearchIndexes(mapper, declaration.apis);
-  await prepareDatabase(mapper, declaration.database, { seed, extensions, onStatement: onSchemaChange });
+  await prepareDatabase(mapper, declaration.database, { directory, seed, extensions, onStatement, onNews });
 }
 
 /** Runs a part of the start, and closes the database if it fails. */

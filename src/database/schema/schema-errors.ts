@@ -7,10 +7,11 @@ export class SchemaErrors extends Error {
   /** How many there are, and where. */
   readonly summary: string;
 
-  constructor(lines: readonly string[], url: string) {
+  /** @param hint What else to know, such as pending migrations. */
+  constructor(lines: readonly string[], url: string, hint: string | null = null) {
     const count = `${lines.length} ${lines.length === 1 ? 'difference' : 'differences'}`;
     const summary = `${count} between the models and the database ${databaseLabel(url)}; nothing was changed`;
-    super([...lines, summary].join('\n'));
+    super([...lines, summary, ...(hint === null ? [] : [hint])].join('\n'));
     this.name = 'SchemaErrors';
     this.lines = lines;
     this.summary = summary;

@@ -21,6 +21,7 @@ export function setUpSqlite({ readOnly, statementTimeout, url }: DatabaseDeclara
       values: sqliteValues,
       connections: sqliteConnections(kysely),
       schema: sqliteSchema,
+      migrations: async () => (await import('./migrations.ts')).sqliteMigrations,
     }),
     options: { driver: SqliteDriver, dbName: file, driverOptions: kysely } as unknown as Partial<Options>,
     adapt(platform) {
