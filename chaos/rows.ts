@@ -13,7 +13,6 @@ export const rows: readonly Row[] = [
   ...loadRows,
   ...expenseRows,
   ...durabilityRows,
-  ...durabilityRows,
   ...migrationRows,
   ...concurrencyRows,
   ...idempotencyRows,

@@ -5,7 +5,7 @@ import { parse } from 'pg-connection-string';
 import type { DatabaseDeclaration } from '../../declaration/types.ts';
 import type { DialectSetup } from '../dialect.ts';
 import { postgresConnections } from './connections.ts';
-import { postgresSchema } from './schema.ts';
+import { postgresSchema } from './schema/schema.ts';
 import { postgresSyntax } from './syntax.ts';
 import { postgresValues } from './values.ts';
 
@@ -19,7 +19,7 @@ export function setUpPostgres(database: DatabaseDeclaration): DialectSetup {
       values: postgresValues,
       connections,
       schema: postgresSchema(database),
-      migrations: async () => (await import('./migrations.ts')).postgresMigrations,
+      migrations: async () => (await import('./schema/migrations.ts')).postgresMigrations,
     }),
     options: mapperOptions(database, onPoolCreated),
     adapt(platform) {

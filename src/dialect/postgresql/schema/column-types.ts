@@ -1,4 +1,4 @@
-import type { FoundColumn, WantedColumn } from '../../database/schema/catalogue.ts';
+import type { FoundColumn, WantedColumn } from '../../../database/schema/catalogue.ts';
 
 /** A type of a column, taken apart: `numeric(10,2)[]`. */
 interface ColumnType {

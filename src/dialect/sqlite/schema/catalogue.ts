@@ -1,4 +1,4 @@
-import type { FoundColumn, FoundTable, TableName } from '../../database/schema/catalogue.ts';
+import type { FoundColumn, FoundTable, TableName } from '../../../database/schema/catalogue.ts';
 
 /** Selects the tables and their columns as one JSON text. */
 export function sqliteCatalogue(tables: readonly TableName[]): string {

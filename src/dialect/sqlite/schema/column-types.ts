@@ -1,4 +1,4 @@
-import type { FoundColumn, WantedColumn } from '../../database/schema/catalogue.ts';
+import type { FoundColumn, WantedColumn } from '../../../database/schema/catalogue.ts';
 
 type Affinity = 'integer' | 'text' | 'blob' | 'real' | 'numeric';
 

@@ -1,4 +1,4 @@
-import type { TableName } from '../../database/schema/catalogue.ts';
+import type { TableName } from '../../../database/schema/catalogue.ts';
 
 /** Selects the tables and their columns as one JSON text. Names without a schema are found as statements find them. */
 export function postgresCatalogue(tables: readonly TableName[]): string {

@@ -1,6 +1,6 @@
-import type { Mapper, RequestEntityManager } from '../../database/mapper.ts';
-import type { DatabaseDeclaration } from '../../declaration/types.ts';
-import { type MigrationTools, migrationTable } from '../migration-tools.ts';
+import type { Mapper, RequestEntityManager } from '../../../database/mapper.ts';
+import type { DatabaseDeclaration } from '../../../declaration/types.ts';
+import { type MigrationTools, migrationTable } from '../../migration-tools.ts';
 
 /** The same lock as at a start that updates the schema. */
 const lock = "hashtext('declarest'), hashtext(current_schema())";

@@ -1,6 +1,6 @@
 import type { AbstractSqlPlatform, Column, SchemaHelper, TableDifference } from '@mikro-orm/sql';
-import type { Mapper } from '../../database/mapper.ts';
-import { statementsOf } from '../../database/statements-of.ts';
+import type { Mapper } from '../../../database/mapper.ts';
+import { statementsOf } from '../../../database/statements-of.ts';
 
 /**
  * Statements that change a table. SQLite can add and drop simple columns; for all other changes the table is created anew and its rows are

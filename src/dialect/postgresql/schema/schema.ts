@@ -1,6 +1,6 @@
-import type { RequestEntityManager } from '../../database/mapper.ts';
-import type { DatabaseDeclaration } from '../../declaration/types.ts';
-import type { SchemaTools } from '../dialect.ts';
+import type { RequestEntityManager } from '../../../database/mapper.ts';
+import type { DatabaseDeclaration } from '../../../declaration/types.ts';
+import type { SchemaTools } from '../../dialect.ts';
 import { postgresCatalogue } from './catalogue.ts';
 import { postgresMisfit } from './column-types.ts';
 

@@ -1,6 +1,6 @@
-import type { Mapper, RequestEntityManager } from '../../database/mapper.ts';
-import { statementsOf } from '../../database/statements-of.ts';
-import type { SchemaTools } from '../dialect.ts';
+import type { Mapper, RequestEntityManager } from '../../../database/mapper.ts';
+import { statementsOf } from '../../../database/statements-of.ts';
+import type { SchemaTools } from '../../dialect.ts';
 import { sqliteCatalogue, sqliteTables } from './catalogue.ts';
 import { sqliteMisfit } from './column-types.ts';
 

@@ -1,10 +1,10 @@
 import type { Transaction } from 'kysely';
-import type { Mapper, RequestEntityManager } from '../../database/mapper.ts';
-import { MigrationError } from '../../database/migrations/migration-error.ts';
-import { databaseErrors } from '../errors.ts';
-import { type MigrationTools, migrationTable } from '../migration-tools.ts';
+import type { Mapper, RequestEntityManager } from '../../../database/mapper.ts';
+import { MigrationError } from '../../../database/migrations/migration-error.ts';
+import { databaseErrors } from '../../errors.ts';
+import { type MigrationTools, migrationTable } from '../../migration-tools.ts';
+import type { Connection } from '../kysely-connection.ts';
 import { alterTable } from './alter-table.ts';
-import type { Connection } from './kysely-connection.ts';
 
 export const sqliteMigrations: MigrationTools = Object.freeze<MigrationTools>({
   alterTable,
