@@ -64,6 +64,8 @@ export async function serverOf(
     clientErrorHandler: (error, socket) => refuseConnection(error, socket, ids),
     ...(ids && { genReqId: (request: IncomingMessage) => ids.of(request) }),
     schemaController: { compilersFactory: compilersOnDemand() },
+    // a start may wait for another process that migrates the database
+    pluginTimeout: 0,
     ...timeLimits(server),
     ...(server.trustProxy.length > 0 && { trustProxy: [...server.trustProxy] }),
     ...fastify,

@@ -5,9 +5,13 @@ import { busyTimeout } from './write-lock.ts';
 
 export const inMemory = ':memory:';
 
-/** Creates a file that nobody else can read, unless it is there. SQLite gives the files that it puts beside it the same mode. */
+/** Creates a file that nobody else can read, unless it exists. SQLite gives the files that it puts beside it the same mode. */
 export function createPrivate(file: string): void {
-  closeSync(openSync(file, 'a', 0o600));
+  try {
+    closeSync(openSync(file, 'ax', 0o600));
+  } catch {
+    // SQLite reports why a file cannot be opened
+  }
 }
 
 /** Opens a connection that reads and writes. */

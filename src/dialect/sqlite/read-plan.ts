@@ -17,6 +17,8 @@ export function planRead(text: string, plain: DatabaseSync, stoppable: Stoppable
   const codes = plain.prepare(`explain ${text}`).all();
   const steps = stepsOf(plain, text);
   const shape = steps.join('; ');
+  // the schema is small, and the views of the other connection would be part of it
+  if (steps.every((step) => isOfSchema.test(step))) return { kind: 'lookup', shape };
   const isLoop = codes.some(({ opcode }) => nextRow.has(String(opcode))) || steps.some((step) => isRecursive.test(step));
   if (!isLoop) return { kind: codes.some(({ opcode }) => opcode === 'Count') ? 'count' : 'lookup', shape };
   return { kind: canStop(text, steps, stoppable) ? 'stoppable' : 'any', shape };
@@ -24,6 +26,9 @@ export function planRead(text: string, plain: DatabaseSync, stoppable: Stoppable
 
 /** Instructions that go on to another row. */
 const nextRow = new Set(['Next', 'Prev', 'VNext', 'SorterNext', 'SorterSort', 'Sort']);
+
+/** Steps that read the schema, or no table at all. No table of an application has a name that begins with `sqlite_`. */
+const isOfSchema = /^(SCAN|SEARCH) (pragma_|sqlite_|\(subquery-|CONSTANT ROW$|\d+-ROW VALUES)|^(?!SCAN|SEARCH|RECURSIVE)/;
 
 const isRecursive = /^RECURSIVE STEP/;
 /** Steps that go through rows of no table, other than the values of a list. */

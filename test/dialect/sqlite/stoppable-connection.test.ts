@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { openToRead, openToWrite } from '../../../src/dialect/sqlite/open-file.ts';
 import { planRead } from '../../../src/dialect/sqlite/read-plan.ts';
+import { sqliteCatalogue } from '../../../src/dialect/sqlite/schema/catalogue.ts';
 import { StoppableConnection, Stopped } from '../../../src/dialect/sqlite/stoppable-connection.ts';
 import { replay } from '../../support/random.ts';
 import { makeTemporary } from '../../support/temporary.ts';
@@ -151,6 +152,14 @@ describe('the plan of a statement', () => {
     ['select p.*, c.name from person as p left join center as c on c.id = p.center_id where p.id = ?', 'lookup'],
     ["select 1 from part where course = 'c1' and person_id = 1", 'lookup'],
     ['select 1', 'lookup'],
+    ["select 1 from sqlite_master where name = 'person'", 'lookup'],
+    [
+      sqliteCatalogue([
+        { schema: null, name: 'person' },
+        { schema: null, name: 'center' },
+      ]),
+      'lookup',
+    ],
     ['select count(*) from person', 'count'],
     ['select * from person where center_id = ?', 'stoppable'],
     ['select * from person order by id limit 20', 'stoppable'],

@@ -6,13 +6,14 @@ export function sqliteCatalogue(tables: readonly TableName[]): string {
   const parts = Array.from(bySchema, ([schema, some]) => {
     const master = schema === null ? 'sqlite_master' : `\`${schema}\`.sqlite_master`;
     const names = some.map(({ name }) => `(${quoted(name)})`).join(', ');
-    const column = `json_object('name', p.name, 'type', p.type, 'isRequired', p."notnull", 'default', p.dflt_value, 'hidden', p.hidden, 'key', p.pk)`;
-    const table = `m.name${schema === null ? '' : `, ${quoted(schema)}`}`;
+    // its plan tells by these names that it reads nothing but the schema: see isOfSchema
+    const column = `json_object('name', pragma_column.name, 'type', pragma_column.type, 'isRequired', pragma_column."notnull", 'default', pragma_column.dflt_value, 'hidden', pragma_column.hidden, 'key', pragma_column.pk)`;
+    const table = `sqlite_table.name${schema === null ? '' : `, ${quoted(schema)}`}`;
     return (
-      `select json_object('schema', ${schema === null ? 'null' : quoted(schema)}, 'name', w.column1, 'isView', m.type = 'view', 'sql', m.sql, ` +
-      `'columns', (select json_group_array(${column}) from pragma_table_xinfo(${table}) p)) as one ` +
+      `select json_object('schema', ${schema === null ? 'null' : quoted(schema)}, 'name', pragma_wanted.column1, 'isView', sqlite_table.type = 'view', 'sql', sqlite_table.sql, ` +
+      `'columns', (select json_group_array(${column}) from pragma_table_xinfo(${table}) pragma_column)) as one ` +
       // names of tables are found in any case
-      `from (values ${names}) w join ${master} m on m.name = w.column1 collate nocase and m.type in ('table', 'view')`
+      `from (values ${names}) pragma_wanted join ${master} sqlite_table on sqlite_table.name = pragma_wanted.column1 collate nocase and sqlite_table.type in ('table', 'view')`
     );
   });
   if (parts.length === 0) return `select '[]' as catalogue`;
