@@ -101,7 +101,7 @@ describe('declarest dev', () => {
     const database = { url: 'sqlite:var/app.db', schema: 'migrate' };
     write(application, 'src/models/person.ts', modelFiles(properties, database)['src/models/person.ts'] as string);
     await io.until(/models and migrations differ; write a migration: declarest migrate create/);
-    await io.until(/changed: migrations\/Migration\d+\.ts; starting again\n(.*\n)*applied Migration\d+ /);
+    await io.until(/applied Migration\d+_initial (.*\n)*applied Migration\d+ /);
     await io.until(/listening on .*\n(.*\n)*listening on /);
     expect(asked).toEqual(['write the migration now? [y/N] ']);
     io.stop();

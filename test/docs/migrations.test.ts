@@ -59,11 +59,18 @@ describe.each(databases)('docs/migrations.md on %s', (kind) => {
     }
   }
 
-  test('every step of the guide does what it shows, in order', async () => {
-    const first = (file: string) => blocks.find(({ marks }) => marks.file === file)?.text ?? '';
-    const names = ['config/app_main.yaml', 'src/models/person.ts'];
-    await follow('contacts', Object.fromEntries(names.map((file) => [file, first(file)])));
-  }, 180_000);
+  // the page shows migrations for PostgreSQL; random changes are migrated on both databases by test/database
+  if (kind === 'postgresql') {
+    test.runIf(kind === 'postgresql')(
+      'every step of the guide does what it shows, in order',
+      async () => {
+        const first = (file: string) => blocks.find(({ marks }) => marks.file === file)?.text ?? '';
+        const names = ['config/app_main.yaml', 'src/models/person.ts'];
+        await follow('contacts', Object.fromEntries(names.map((file) => [file, first(file)])));
+      },
+      180_000,
+    );
+  }
 
   test('an existing database is taken over as shown', async () => {
     const last = (file: string) => blocks.findLast(({ marks }) => marks.file === file)?.text ?? '';
