@@ -54,8 +54,18 @@ export class PreparedReads {
       mostBytes === undefined
         ? () => prepared.statement.all(...values)
         : () => rowsUpTo(mostBytes, prepared.statement.iterate(...values));
-    const rows = inRange(prepared, read);
+    const rows = this.#kept(statement, () => inRange(prepared, read));
     return prepared.isWide && this.#form === 'named' ? rows.map(withPlainNumbers) : rows;
+  }
+
+  /** After an error, the next iteration of the same statement would throw it once more: SQLite reports it when the statement is reset. */
+  #kept(statement: Statement, read: () => Row[]): Row[] {
+    try {
+      return read();
+    } catch (error) {
+      this.#prepared.delete(statement.name);
+      throw error;
+    }
   }
 
   #prepare({ text, wide }: Statement): Prepared {

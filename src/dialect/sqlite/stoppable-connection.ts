@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { openToRead } from './open-file.ts';
 
 /** Called for each row that a statement looks at. */
-const rowFunction = 'declarest_row';
+export const rowFunction = 'declarest_row';
 
 /** A statement was stopped because it took longer than it was given. */
 export class Stopped extends Error {}
@@ -52,9 +52,6 @@ export class StoppableConnection {
     );
     for (const { name } of tables.all())
       yield `create temp view ${quoted(name)} as select * from main.${quoted(name)} where ${rowFunction}()`;
-    // a view of the application's is made once more beside them, so that it selects from what hides its tables
-    const views = this.db.prepare("select sql from main.sqlite_master where type = 'view'").all();
-    for (const { sql } of views) yield String(sql).replace(/^create view/i, 'create temp view');
   }
 
   close(): void {

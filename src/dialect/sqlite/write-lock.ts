@@ -7,7 +7,7 @@ import { lateError } from '../../database/unavailable.ts';
 export const busyTimeout = 5000;
 
 /** How long the first statement that meets one holds up this process for it, and how long those after it. */
-export const firstWait = 1000;
+export const firstWait = 20;
 const shortWait = 2;
 
 /** A transaction that takes longer than these milliseconds to begin had to wait. */

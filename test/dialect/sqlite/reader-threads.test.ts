@@ -93,6 +93,16 @@ describe('threads that read', () => {
     await threads.close();
   });
 
+  test('begin again with what was stopped because it is not short', async () => {
+    const threads = open();
+    fill(3000);
+    const slow = statement('select count(*) from thing as a, thing as b where a.name <> b.name');
+    const sent = { statement: slow, parameters: [], as: 'arrays', mostBytes: 1000 } as const;
+    for (let i = 0; i < 3; i++)
+      expect((await threads.rows(sent, { isStoppable: true, expected: undefined })).rows).toEqual([[3000 * 2999]]);
+    await threads.close();
+  });
+
   test('read no more bytes than they may, and go on', async () => {
     const threads = open();
     fill(1000);

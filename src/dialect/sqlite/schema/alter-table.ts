@@ -45,6 +45,17 @@ function canBeAdded({ autoincrement, default: value, generated, nullable, primar
   return value == null ? nullable === true : /^(-?[\d.]+|'(?:[^']|'')*'|true|false|null)$/i.test(value);
 }
 
+/** Tells the columns that are dropped on purpose from those that the models never had: see {@link rebuiltTable}. */
+function droppedColumns(columns: readonly Column[]): string {
+  return columns.length > 0 ? ` /* drops ${columns.map(({ name }) => name).join(', ')} */` : '';
+}
+
+/** The rebuilt table in a statement of a migration, and the columns that it drops on purpose. */
+export function rebuiltTable(sql: string): { readonly table: string; readonly drops: readonly string[] } | null {
+  const [, table, drops] = /^drop table `([^`]+)`(?: \/\* drops (.*) \*\/)?;?\s*$/.exec(sql.trim()) ?? [];
+  return table === undefined ? null : { table, drops: drops?.split(', ') ?? [] };
+}
+
 function rebuilt(
   platform: AbstractSqlPlatform,
   { fromTable, toTable }: TableDifference,
@@ -75,8 +86,11 @@ function rebuilt(
           `insert into sqlite_sequence (name, seq) select ${text(copyName)}, seq from sqlite_sequence where name = ${text(name)};`,
         ]
       : []),
-    `drop table ${table};`,
+    `drop table ${table}${droppedColumns(fromTable.getColumns().filter((column) => !toTable.hasColumn(column.name)))};`,
+    // otherwise SQLite refuses if a view selects from the table, which does not exist at this moment
+    'pragma legacy_alter_table = on;',
     `alter table ${copy} rename to ${table};`,
+    'pragma legacy_alter_table = off;',
     ...rest,
   ];
 }

@@ -4,7 +4,7 @@ import { MigrationError } from '../../../database/migrations/migration-error.ts'
 import { databaseErrors } from '../../errors.ts';
 import { type MigrationTools, migrationTable } from '../../migration-tools.ts';
 import type { Connection } from '../kysely-connection.ts';
-import { alterTable } from './alter-table.ts';
+import { alterTable, rebuiltTable } from './alter-table.ts';
 
 export const sqliteMigrations: MigrationTools = Object.freeze<MigrationTools>({
   alterTable,
@@ -12,6 +12,7 @@ export const sqliteMigrations: MigrationTools = Object.freeze<MigrationTools>({
   transaction,
   alone: null,
   async execute(em, sql) {
+    await keepColumns(em, sql);
     const context = em.getTransactionContext() as unknown as Transaction<unknown>;
     const connection = await context.getExecutor().provideConnection(async (provided) => provided);
     // unlike a prepared statement, this runs all statements of a text
@@ -26,6 +27,23 @@ export const sqliteMigrations: MigrationTools = Object.freeze<MigrationTools>({
     return (await em.execute<{ name: string }[]>(sql)).map(({ name }) => name);
   },
 });
+
+/** A rebuild copies the columns of the models. Throws if the table has others, whose data would be lost. */
+async function keepColumns(em: RequestEntityManager, sql: string): Promise<void> {
+  const rebuilt = rebuiltTable(sql);
+  if (!rebuilt) return;
+  const { drops, table } = rebuilt;
+  const columnsOf = async (name: string) =>
+    (await em.execute<{ name: string }[]>('select name from pragma_table_info(?)', [name])).map((column) => column.name);
+  const copied = await columnsOf(`${table}__new`);
+  if (copied.length === 0) return;
+  const lost = (await columnsOf(table)).filter((column) => !copied.includes(column) && !drops.includes(column));
+  if (lost.length === 0) return;
+  throw new MigrationError(
+    `this migration makes the table ${table} anew, and would drop ${lost.map((column) => `${table}.${column}`).join(', ')}, which no model ` +
+      'has, with all data in it; nothing was changed. Add properties for what is to stay, or drop it in a migration of its own',
+  );
+}
 
 /**
  * Foreign keys are off meanwhile, and are checked before the commit: otherwise to drop a table, as every rebuild of one does, would remove the
