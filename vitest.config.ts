@@ -11,7 +11,8 @@ import { notUnitTests, unitTests } from './test/support/unit-tests.ts';
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);
-    const isLong = ({ moduleId }: TestSpecification) => moduleId.includes('/test/chaos/');
+    const isLong = ({ moduleId }: TestSpecification) =>
+      /\/test\/(chaos\/|docs\/(migrations|examples)|cli\/(schema|migrate-processes|dev))/.test(moduleId);
     return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))];
   }
 }

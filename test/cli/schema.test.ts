@@ -71,26 +71,29 @@ describe.each(databases)('declarest serve on %s', (kind) => {
     await server.ended;
   });
 
-  test('under declarest dev shows the differences, and starts when the database has changed', async () => {
-    const { database, directory } = await prepared('check');
-    const dev = start(['dev', directory, '--port', '0']);
-    await dev.until(/waiting for a change of the database, or in config\/ or src\//);
-    expect(dev.printed.err.startsWith(missing)).toBe(true);
-    await rowsOf(
-      kind,
-      database.url,
-      `create table person (id ${kind === 'sqlite' ? 'integer' : 'serial'} primary key, name ${column} not null)`,
-    );
-    const url = await addressOf(dev);
-    expect((await fetch(`${url}/api/person.json`)).status).toBe(200);
+  // watching is the same on every database
+  if (kind === 'sqlite') {
+    test('under declarest dev shows the differences, and starts when the database has changed', async () => {
+      const { database, directory } = await prepared('check');
+      const dev = start(['dev', directory, '--port', '0']);
+      await dev.until(/waiting for a change of the database, or in config\/ or src\//);
+      expect(dev.printed.err.startsWith(missing)).toBe(true);
+      await rowsOf(
+        kind,
+        database.url,
+        `create table person (id ${kind === 'sqlite' ? 'integer' : 'serial'} primary key, name ${column} not null)`,
+      );
+      const url = await addressOf(dev);
+      expect((await fetch(`${url}/api/person.json`)).status).toBe(200);
 
-    const mark = dev.mark();
-    write(directory, 'src/models/person.ts', model('age: p.integer()'));
-    await dev.until(/waiting for a change of the database/, mark);
-    expect(dev.printed.err.slice(mark.err)).toContain('Person.age: the table person has no column age; needed: ');
-    write(directory, 'src/models/person.ts', model(''));
-    expect(await addressOf(dev, mark)).toBe(url);
-    dev.child.kill('SIGINT');
-    expect((await dev.ended).code).toBe(0);
-  });
+      const mark = dev.mark();
+      write(directory, 'src/models/person.ts', model('age: p.integer()'));
+      await dev.until(/waiting for a change of the database/, mark);
+      expect(dev.printed.err.slice(mark.err)).toContain('Person.age: the table person has no column age; needed: ');
+      write(directory, 'src/models/person.ts', model(''));
+      expect(await addressOf(dev, mark)).toBe(url);
+      dev.child.kill('SIGINT');
+      expect((await dev.ended).code).toBe(0);
+    });
+  }
 });

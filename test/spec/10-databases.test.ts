@@ -456,7 +456,8 @@ describe('SQLite', () => {
     };
     for (const [where, [mode, synchronous, foreignKeys, timeout]] of Object.entries(inUse)) {
       expect([where, mode, synchronous, foreignKeys]).toEqual([where, 'wal', 2, 1]);
-      expect(timeout).toBeGreaterThanOrEqual(1000);
+      // the connection that writes waits the rest of the five seconds without holding up the process
+      expect(timeout).toBeGreaterThan(0);
     }
     expect(existsSync(`${database.url.slice('sqlite:'.length)}-wal`)).toBe(true);
   });
