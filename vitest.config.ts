@@ -123,7 +123,7 @@ export default defineConfig({
     setupFiles: ['test/support/random.ts', 'test/support/documents/watch-answers.ts'],
     pool: 'forks',
     // the default leaves one core idle, which of two is half; and many tests wait for timers and processes
-    maxWorkers: Math.max(2, availableParallelism()) + 1,
+    maxWorkers: Math.max(2, availableParallelism()) + 2,
     sequence: { sequencer: LongestFirst },
     testTimeout: 20_000,
     hookTimeout: 30_000,
