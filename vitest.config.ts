@@ -125,8 +125,9 @@ export default defineConfig({
     // the default leaves one core idle, which of two is half; and many tests wait for timers and processes
     maxWorkers: Math.max(2, availableParallelism()) + 2,
     sequence: { sequencer: LongestFirst },
-    testTimeout: 20_000,
-    hookTimeout: 30_000,
+    // for what hangs; other checkouts may keep the machine busy
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
     coverage: {
       provider: 'v8',
       include: countsAll ? ['src/**/*.ts'] : ['src/access/**/*.ts', 'src/model/groups*.ts'],
