@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { builtPackage } from '../scripts/command.ts';
 import { noteLoaded, packagesIn } from './support/loaded-modules.ts';
 import { makeTemporary } from './support/temporary.ts';
 
@@ -11,14 +12,14 @@ const source = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 
 describe('the built package', () => {
   const temporary = makeTemporary('package');
-  const built = join(temporary.directory, 'dist');
+  const built = builtPackage ?? join(temporary.directory, 'dist');
   // A project of a user's: Node treats what is in node_modules differently, and so does TypeScript.
   const project = join(temporary.directory, 'project');
   const installed = join(project, 'node_modules', 'declarest');
   const run = (...args: string[]) => execFileSync(process.execPath, args, { cwd: project, encoding: 'utf8' });
 
   beforeAll(() => {
-    execFileSync(process.execPath, [join(root, 'scripts', 'build.ts'), built], { encoding: 'utf8' });
+    if (!builtPackage) execFileSync(process.execPath, [join(root, 'scripts', 'build.ts'), built], { encoding: 'utf8' });
     mkdirSync(join(project, 'node_modules', '@types'), { recursive: true });
     cpSync(built, installed, { recursive: true });
     for (const name of [...Object.keys(source.dependencies), '@types/node']) {

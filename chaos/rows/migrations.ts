@@ -3,11 +3,10 @@ import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { command } from '../../scripts/command.ts';
 import { writeApplication } from '../application.ts';
 import { freshDatabase } from '../database.ts';
 import { both, type Row } from '../row.ts';
-
-const binary = join(import.meta.dirname, '..', '..', 'bin', 'declarest.js');
 
 /** A migration with many statements, which says when it begins. */
 function longMigration(name: string, statements: readonly string[], inserts: number): string {
@@ -38,7 +37,7 @@ export const migrationRows: readonly Row[] = [
       const database = await freshDatabase(surroundings);
       const directory = writeApplication(surroundings.root, database.url, {}, { schema: 'migrate' });
       const migrate = (...args: string[]) =>
-        spawnSync(process.execPath, [binary, 'migrate', ...args, directory], { encoding: 'utf8' });
+        spawnSync(process.execPath, [command, 'migrate', ...args, directory], { encoding: 'utf8' });
       migrate('create');
       const created = migrate('up');
       const names = ['Migration29990101000000_first', 'Migration29990101000001_second'] as const;
@@ -56,7 +55,7 @@ export const migrationRows: readonly Row[] = [
         );
       const seen = { before: 0, after: 0, between: 0, stuck: 0 };
       for (let i = 0; i < times; i++) {
-        const child = spawn(process.execPath, [binary, 'migrate', 'up', directory], { stdio: ['ignore', 'pipe', 'ignore'] });
+        const child = spawn(process.execPath, [command, 'migrate', 'up', directory], { stdio: ['ignore', 'pipe', 'ignore'] });
         const ended = once(child, 'exit');
         await Promise.race([once(child.stdout, 'data'), ended]);
         await sleep(Math.random() * 200);

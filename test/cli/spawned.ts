@@ -1,9 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
+import { command } from '../../scripts/command.ts';
 import type { Outcome } from './call.ts';
-
-const binary = join(import.meta.dirname, '..', '..', 'bin', 'declarest.js');
 
 /** The command in a process of its own. */
 export interface Spawned {
@@ -19,7 +17,7 @@ export interface Spawned {
 /** Starts the command; it is killed at the end of the test where it still runs. */
 export function start(argv: readonly string[], { env = {}, cwd }: { env?: NodeJS.ProcessEnv; cwd?: string } = {}): Spawned {
   const { NO_COLOR, FORCE_COLOR, NODE_ENV, ...inherited } = process.env;
-  const child = spawn(process.execPath, [binary, ...argv], {
+  const child = spawn(process.execPath, [command, ...argv], {
     cwd,
     env: { ...inherited, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -1,6 +1,5 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { join } from 'node:path';
-import { root } from './markdown.ts';
+import { command } from '../../scripts/command.ts';
 
 /** One `$ command` of a console block, and the output that is shown below it. */
 export interface Step {
@@ -76,7 +75,7 @@ export class Console {
 
   #declarest(args: string[]): string {
     const { cwd, env } = this.#options;
-    const { stdout, stderr } = spawnSync(process.execPath, [join(root, 'bin', 'declarest.js'), ...args], {
+    const { stdout, stderr } = spawnSync(process.execPath, [command, ...args], {
       cwd,
       encoding: 'utf8',
       env: environment(env),
@@ -91,8 +90,7 @@ export class Console {
     await this.#stop(port);
     const others = at === -1 ? args : args.toSpliced(at, 2);
     const { cwd, env } = this.#options;
-    const command = [join(root, 'bin', 'declarest.js'), ...others, '--port', '0'];
-    const server = spawn(process.execPath, command, { cwd, env: environment(env) });
+    const server = spawn(process.execPath, [command, ...others, '--port', '0'], { cwd, env: environment(env) });
     this.#servers.set(port, server);
     const text = await outputUntil(server, /listening on (\S+)\n/);
     this.#urls.set(port, /listening on (\S+)/.exec(text)?.[1] ?? '');
