@@ -8,5 +8,8 @@ export const builtVariable = 'DECLAREST_BUILT_PACKAGE';
 /** The folder of the package that `npm test` has built; undefined elsewhere. */
 export const builtPackage: string | undefined = process.env[builtVariable];
 
-/** The file of the command: that of the built package, which starts in half the time, or the one that runs the source. */
-export const command = join(builtPackage ?? root, 'bin', 'declarest.js');
+/** The file of the command that runs the source. */
+export const sourceCommand = join(root, 'bin', 'declarest.js');
+
+/** The file of the command: that of the built package, which starts in half the time, or else the one that runs the source. */
+export const command = builtPackage ? join(builtPackage, 'bin', 'declarest.js') : sourceCommand;
