@@ -5,6 +5,7 @@ import { expenseRows } from './rows/expense.ts';
 import { idempotencyRows } from './rows/idempotency.ts';
 import { lifecycleRows } from './rows/lifecycle.ts';
 import { loadRows } from './rows/load.ts';
+import { migrationRows } from './rows/migrations.ts';
 
 /** What the application is put through, in this order. */
 export const rows: readonly Row[] = [
@@ -12,6 +13,7 @@ export const rows: readonly Row[] = [
   ...loadRows,
   ...expenseRows,
   ...durabilityRows,
+  ...migrationRows,
   ...concurrencyRows,
   ...idempotencyRows,
 ];

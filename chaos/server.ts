@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { command } from '../scripts/command.ts';
 
 /** `declarest serve` in a process of its own. */
 export interface ServedApplication {
@@ -23,8 +23,7 @@ export async function serve(
   options: readonly string[] = [],
   before: readonly string[] = [],
 ): Promise<ServedApplication> {
-  const binary = join(import.meta.dirname, '..', 'bin', 'declarest.js');
-  const [program, ...args] = [...before, process.execPath, binary, 'serve', directory, '--port', '0', ...options];
+  const [program, ...args] = [...before, process.execPath, command, 'serve', directory, '--port', '0', ...options];
   const child = spawn(program as string, args, {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, NODE_ENV: 'production' },

@@ -9,7 +9,7 @@ import { rolldown } from 'rolldown';
 const require = createRequire(import.meta.url);
 
 /** Packages whose classes an application shares with Declarest: whoever imports them must get what is in the bundle. */
-const shared = ['@mikro-orm/core', '@mikro-orm/sql', '@mikro-orm/postgresql'];
+const shared = ['@mikro-orm/core', '@mikro-orm/sql', '@mikro-orm/postgresql', '@mikro-orm/migrations'];
 
 /** Packages that stay outside: Fastify, what it brings along, and pg are loaded as they are, the others only where an application has them. */
 const outside = [/^node:/, /^fastify(\/|$)/, /^ajv(-formats)?(\/|$)/, /^pg(\/|$)/, 'dataloader', 'tinyglobby'];

@@ -96,6 +96,10 @@ export interface Application {
   readonly warnings: readonly string[];
   readonly seed: ((em: EntityManager) => unknown) | null;
   readonly compiledReads: boolean;
+  /** Sees every statement that changes the schema at startup. Default: they are logged. */
+  readonly onSchemaChange?: (sql: string) => void;
+  /** Sees what happened to migrations at startup, one line each. Default: it is logged. */
+  readonly onMigration?: (line: string) => void;
   readonly onStatement: OnStatement | undefined;
 }
 
@@ -106,7 +110,7 @@ interface Written extends Pick<Application, 'source' | 'catalog' | 'seed'> {
 }
 
 /** Puts another database in place of the one that an application declares. */
-type ChooseDatabase = (declared: DatabaseDeclaration, directory: string) => DatabaseDeclaration;
+export type ChooseDatabase = (declared: DatabaseDeclaration, directory: string) => DatabaseDeclaration;
 
 /** Reads an application and checks all of it; throws every error of its declaration at once. */
 export async function loadApplication(

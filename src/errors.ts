@@ -156,6 +156,11 @@ export const catalogue = {
     title: 'Service unavailable',
     detail: 'the database cannot be reached at the moment; try again shortly',
   },
+  schema_mismatch: {
+    status: 503,
+    title: 'Service unavailable',
+    detail: 'the database does not have what this request needs at the moment; try again later',
+  },
   database_full: {
     status: 507,
     title: 'Insufficient storage',

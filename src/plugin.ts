@@ -20,6 +20,10 @@ import { createCursors, createExecutor, createWriter } from './database/create-c
 import type { ConnectionCounts, Executor } from './database/executor.ts';
 import type { Mapper } from './database/mapper.ts';
 import { prepareDatabase } from './database/prepare-database.ts';
+import { schemaComparison } from './database/schema/compare.ts';
+import type { Difference } from './database/schema/differences.ts';
+import { lineOf } from './database/schema/schema-errors.ts';
+import { mayBeSchemaFault, readBy, SchemaMonitor } from './database/schema/schema-monitor.ts';
 import type { Writer } from './database/writer.ts';
 import type { ActionDeclaration, RateLimitDeclaration } from './declaration/types.ts';
 import { dialectOf } from './dialect/dialect.ts';
@@ -27,7 +31,7 @@ import { Problem, problem } from './errors.ts';
 import { addSearchIndexes } from './query/list/search-index.ts';
 import { textMatching } from './query/list/text-matching.ts';
 import { rootFiltersOf } from './query/rows/root-filter.ts';
-import { noSniffing, problemFormats, toProblem } from './response/problem-document.ts';
+import { noSniffing, problemFormats, retryLater, toProblem } from './response/problem-document.ts';
 import { sendProblem } from './response/send-problem.ts';
 import { mountRoutes } from './route/mount.ts';
 import { acceptJson } from './serialization/json-body.ts';
@@ -58,6 +62,8 @@ const mountings = channel('declarest.mounted');
 
 export interface Mounted {
   readonly executor: Executor;
+  /** Whether the database still has what the models need. */
+  schemaFits(): Promise<boolean>;
   /** Checks roles for further routes, such as the metrics. */
   guardFor(roles: readonly string[]): Guard;
   /** Statements that wait, for the database or to be sent to it. */
@@ -82,7 +88,12 @@ export async function mountApplication(
   const { catalog, declaration, mapper, records, seed } = application;
   const authenticators = await authenticatorsOf(application, (message) => app.log.warn(message));
   try {
-    await prepareDatabase(mapper, declaration.database, seed, addSearchIndexes(mapper, declaration.apis));
+    const extensions = addSearchIndexes(mapper, declaration.apis);
+    const onStatement =
+      application.onSchemaChange ?? ((sql: string) => app.log.info({ sql }, 'changed the schema of the database'));
+    const onNews = application.onMigration ?? ((line: string) => app.log.warn(line));
+    const { directory } = application;
+    await prepareDatabase(mapper, declaration.database, { directory, seed, extensions, onStatement, onNews });
   } catch (error) {
     // an application that does not start has no onClose hook
     await mapper.close().catch(() => undefined);
@@ -110,7 +121,8 @@ export async function mountApplication(
   app.addHook('onRequest', authentication(observer?.authentication(find) ?? find, wrong));
   acceptJson(app, declaration.server);
   const challenge = challengeOf(authenticators);
-  answerErrors(app, application, challenge, observer, onProblem);
+  const schema = monitorSchema(app, application, executor);
+  answerErrors(app, application, { challenge, observer, onProblem, schema });
   const filters = application.compiledReads ? await rootFiltersOf(mapper, declaration.apis) : new Map();
   const asked = {
     isHiding: hidingClasses(declaration.apis, mapper),
@@ -140,6 +152,7 @@ export async function mountApplication(
   if (!observer) mountings.publish({ app, application, alone });
   return {
     executor,
+    schemaFits: () => schema.fits(),
     guardFor: (roles) => compileGuard(roles, application.voters, challenge),
     statementsUnderWay: () => {
       const { used = 0, waiting = 0 } = connections.pool() ?? {};
@@ -203,25 +216,66 @@ async function bodyChecksOf(application: Application): Promise<ReadonlyMap<Actio
   return bodyChecks(application);
 }
 
+/** Compares the database with the models when a request fails by it, and for readiness. */
+function monitorSchema(
+  app: FastifyInstance,
+  { declaration: { database }, mapper }: Application,
+  executor: Executor,
+): SchemaMonitor {
+  let comparison: ReturnType<typeof schemaComparison> | undefined;
+  const isChecked = database.schema !== 'none' && !database.readOnly;
+  const monitor = new SchemaMonitor({
+    compare: () => {
+      comparison ??= schemaComparison(mapper);
+      return comparison(readBy(executor));
+    },
+    isStrict: isChecked,
+    onChange(differences) {
+      if (differences.length === 0) app.log.warn('the database fits the models again');
+      else app.log.error({ differences: differences.map(lineOf) }, 'the database does not fit the models');
+    },
+  });
+  if (database.schema === 'none') {
+    app.addHook('onListen', async () => {
+      const warn = (differences: readonly Difference[]) =>
+        app.log.warn({ differences: differences.map(lineOf) }, 'the database does not fit the models');
+      // a database that is out of reach is noticed by requests
+      monitor.glance(warn).catch(() => undefined);
+    });
+  }
+  return monitor;
+}
+
+interface Answering extends Pick<MountingOptions, 'onProblem'> {
+  readonly challenge: string;
+  readonly observer: Observer | undefined;
+  readonly schema: SchemaMonitor;
+}
+
 /** Turns every error into a problem document. Server errors are logged, and the response has no details of them. */
 function answerErrors(
   app: FastifyInstance,
   { mapper, declaration, records }: Application,
-  challenge: string,
-  observer: Observer | undefined,
-  onProblem: MountingOptions['onProblem'],
+  { challenge, observer, onProblem, schema }: Answering,
 ): void {
   const formatOf = problemFormats(records);
   app.setErrorHandler((error, request, reply) => {
     observer?.failed(error);
+    const answer = (found: Problem) => {
+      onProblem?.(found);
+      // a 401 needs a challenge, also if code of the application threw it without one
+      if (found.status === 401) reply.header('www-authenticate', challenge);
+      return sendProblem(found, request, reply, formatOf);
+    };
     const found =
       error instanceof Problem
         ? error
         : (conflictOf(error, request as ApiRequest, mapper) ?? toProblem(error, declaration.server.bodyLimit));
-    onProblem?.(found);
-    // a 401 needs a challenge, also if code of the application threw it without one
-    if (found.status === 401) reply.header('www-authenticate', challenge);
-    return sendProblem(found, request, reply, formatOf);
+    if (found.status !== 500 || !mayBeSchemaFault(error)) return answer(found);
+    return schema.isFault(error).then(
+      (isFault) => answer(isFault ? problem('schema_mismatch', {}, { headers: retryLater, cause: error }) : found),
+      () => answer(found),
+    );
   });
 }
 

@@ -66,6 +66,8 @@ export async function serverOf(
     clientErrorHandler: (error, socket) => refuseConnection(error, socket, ids),
     ...(ids && { genReqId: (request: IncomingMessage) => ids.of(request) }),
     schemaController: { compilersFactory: compilersOnDemand() },
+    // a start may wait for another process that migrates the database
+    pluginTimeout: 0,
     ...timeLimits(server),
     ...(proxies && { trustProxy: proxies.trusts }),
     ...fastify,
@@ -108,7 +110,8 @@ export async function serverOf(
     });
     const answers = databaseProbe({ rows: (...given) => (mounted as Mounted).executor.rows(...given) });
     const health = ownHealth(application);
-    mountHealth(app, health, async () => gate.isOpen && (await answers()) && gate.isOpen);
+    const isFit = () => (mounted as Mounted).schemaFits();
+    mountHealth(app, health, async () => gate.isOpen && (await answers()) && (await isFit()) && gate.isOpen);
     if (tellsOfItself(application)) {
       const { mountDescription } = await import('./openapi/mount.ts');
       mountDescription(app, application, health);

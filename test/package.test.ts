@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { builtPackage } from '../scripts/command.ts';
 import { noteLoaded, packagesIn } from './support/loaded-modules.ts';
 import { makeTemporary } from './support/temporary.ts';
 
@@ -11,14 +12,14 @@ const source = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 
 describe('the built package', () => {
   const temporary = makeTemporary('package');
-  const built = join(temporary.directory, 'dist');
+  const built = builtPackage ?? join(temporary.directory, 'dist');
   // A project of a user's: Node treats what is in node_modules differently, and so does TypeScript.
   const project = join(temporary.directory, 'project');
   const installed = join(project, 'node_modules', 'declarest');
   const run = (...args: string[]) => execFileSync(process.execPath, args, { cwd: project, encoding: 'utf8' });
 
   beforeAll(() => {
-    execFileSync(process.execPath, [join(root, 'scripts', 'build.ts'), built], { encoding: 'utf8' });
+    if (!builtPackage) execFileSync(process.execPath, [join(root, 'scripts', 'build.ts'), built], { encoding: 'utf8' });
     mkdirSync(join(project, 'node_modules', '@types'), { recursive: true });
     cpSync(built, installed, { recursive: true });
     for (const name of [...Object.keys(source.dependencies), '@types/node']) {
@@ -117,6 +118,21 @@ describe('the built package', () => {
     ).toEqual([]);
     const own = noted.loaded().filter((url) => url.includes('/node_modules/declarest/'));
     expect(own.filter((url) => !/\/(bin|bundle)\//.test(url))).toEqual([]);
+  });
+
+  test('migrates an application from its bundle', () => {
+    const noted = noteLoaded(project);
+    const migrate = (action: string) =>
+      execFileSync(process.execPath, [join(installed, 'bin', 'declarest.js'), 'migrate', action, 'courses'], {
+        cwd: project,
+        encoding: 'utf8',
+        env: { ...process.env, ...noted.env, NODE_ENV: 'development', DATABASE_URL: 'sqlite:var/migrated.db' },
+      });
+    expect(migrate('create')).toMatch(/^created migrations\/Migration\d+_initial\.ts\n/);
+    expect(migrate('up')).toMatch(/\napplied 1 migration to sqlite:var\/migrated\.db\n$/);
+    expect(migrate('check')).toBe('ok: the migrations lead to the models\n');
+    expect(migrate('down')).toMatch(/^reverted /);
+    expect(packagesIn(noted.loaded()).filter((name) => name.startsWith('@mikro-orm/'))).toEqual([]);
   });
 
   test('keeps the licenses of what it bundles', () => {

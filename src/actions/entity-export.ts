@@ -8,7 +8,7 @@ import { EntityVisibility, serializeVisible } from '../query/visibility/entity-v
 import { ChunkSize } from '../response/chunk-size.ts';
 import { type CollectionModel, collectionOf } from '../response/collection.ts';
 import type { ExportSource } from '../response/export-stream.ts';
-import { exportTurn } from '../response/export-turn.ts';
+import { nextTurn } from '../response/turn.ts';
 import type { ListRequest, Restriction } from '../store/port.ts';
 import { type RequestState, stateOf, withState } from '../store/request-state.ts';
 import { runHook } from './hooks.ts';
@@ -100,11 +100,11 @@ export class EntityExport implements ExportSource {
     const keys = await (this.#keys as KeySteps).next(this.#size.rows);
     if (keys.length === 0) return null;
     const rows = await rowsOf(em, meta, keys);
-    await exportTurn();
+    await nextTurn();
     const serializer = framework.serializer();
     if (overrides.has('afterFetch')) await runHook(hooks.afterFetch('_index', this.#request, rows));
     await populatePlan(em, rows, serializer.planFor(meta));
-    await exportTurn();
+    await nextTurn();
     this.#size.begin();
     const chunk = this.#collection(rows);
     if (overrides.has('beforeSerialize')) await runHook(hooks.beforeSerialize('_index', this.#request, chunk));

@@ -22,16 +22,11 @@ export function fetchAction(api: ApiRuntime, store: Pick<ReadStore, 'find'>, met
   const guard = api.guardOf('_entity', method);
   const declaresParameters = api.api.actions.some(({ kind, parameters }) => kind === 'entity' && parameters.length > 0);
 
-  const written = (found: Found, json: string, request: ApiRequest, reply: FastifyReply): string | undefined => {
+  const written = (found: Found, json: string, request: ApiRequest, reply: FastifyReply) => {
     const body = format === 'json' ? json : rewriteJson(format, json, columns);
-    return taggedAnswer(
-      framework.responses,
-      request,
-      reply,
-      tags.of(body, markOf(tags, meta, found)),
-      contentTypes[format],
-      body,
-    );
+    const tag = tags.ofAny(body, markOf(tags, meta, found));
+    const answer = (known: string) => taggedAnswer(framework.responses, request, reply, known, contentTypes[format], body);
+    return typeof tag === 'string' ? answer(tag) : tag.then(answer);
   };
 
   return leavable(api, format, async (incoming: FastifyRequest, reply) => {

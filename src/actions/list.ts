@@ -4,6 +4,7 @@ import type { Format, HttpMethod } from '../declaration/types.ts';
 import { populatePlan } from '../query/entities/populate.ts';
 import { type CollectionModel, collectionOf } from '../response/collection.ts';
 import { type PageRequest, readPageRequest, readPageToken } from '../response/page-request.ts';
+import type { Pace } from '../response/turn.ts';
 import type { RouteHandler } from '../route/mount.ts';
 import { contentTypes, rewriteJson } from '../serialization/formats.ts';
 import type { FoundPage, ReadStore } from '../store/port.ts';
@@ -25,7 +26,7 @@ interface Listed {
 }
 
 /** The page of a list that a request asks for, of the rows that the controller leaves of it. */
-async function pageOf(api: ApiRuntime, store: Pages, request: ApiRequest): Promise<Listed> {
+async function pageOf(api: ApiRuntime, store: Pages, request: ApiRequest, pace?: Pace): Promise<Listed> {
   const query = request.query as Record<string, unknown>;
   const list = api.listOf('_index');
   const asked = list.read(query, declaredNames(request));
@@ -33,7 +34,12 @@ async function pageOf(api: ApiRuntime, store: Pages, request: ApiRequest): Promi
   const plan = list.planOf(asked);
   const window = windowOf(plan, page, readPageToken(query));
   const restriction = await restrictionOf(api, '_index', request);
-  const found = await store.page(request, restriction, { asked: await seenBy(api, request, asked), plan, window });
+  const found = await store.page(request, restriction, {
+    asked: await seenBy(api, request, asked),
+    plan,
+    window,
+    ...(pace && { pace }),
+  });
   if (asked.choice) stateOf(request, api.framework.mapper).choice = asked.choice;
   return { page: found, asked: page };
 }
@@ -66,7 +72,8 @@ export function listAction(api: ApiRuntime, store: Pages, method: HttpMethod, fo
       if (pending !== undefined) await pending;
       parametersOf(request);
     }
-    const listed = await pageOf(api, store, request);
+    const pace: Pace = (length, part) => framework.responses.makeRoom(incoming, reply, length, part);
+    const listed = await pageOf(api, store, request, pace);
     const { asked, page } = listed;
     const items = page.json();
     if (items === null) {
@@ -80,6 +87,8 @@ export function listAction(api: ApiRuntime, store: Pages, method: HttpMethod, fo
     const results = typeof items === 'string' ? items : await items;
     const json = `{"count":${number},"results":[${results}],"pagination":${JSON.stringify(pagination)}}`;
     const body = rewriteJson(format, json, null);
-    return taggedAnswer(framework.responses, incoming, reply, framework.tags.of(body, null), contentTypes[format], body);
+    const tag = framework.tags.ofAny(body, null);
+    const answer = (known: string) => taggedAnswer(framework.responses, incoming, reply, known, contentTypes[format], body);
+    return typeof tag === 'string' ? answer(tag) : tag.then(answer);
   });
 }

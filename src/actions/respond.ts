@@ -11,6 +11,7 @@ import { byClass, populatePlan } from '../query/entities/populate.ts';
 import { EntityVisibility, serializeVisible } from '../query/visibility/entity-visibility.ts';
 import { JsonReply } from '../response/json-reply.ts';
 import { targetOf } from '../response/request-target.ts';
+import { type Pace, turnLength } from '../response/turn.ts';
 import { type CsvColumn, csvColumns } from '../serialization/csv.ts';
 import { contentTypes, hasColumns, itemsOf, rewriteJson } from '../serialization/formats.ts';
 import { isEntity, type Serializer } from '../serialization/serializer.ts';
@@ -28,6 +29,7 @@ interface Responding {
   readonly model?: EntityMetadata | null;
   /** Whether `_index` or `_entity` answers: what it gives after a change is what can be fetched. */
   readonly isDefault?: boolean;
+  readonly pace?: Pace;
 }
 
 /** An answer as it is sent. */
@@ -48,7 +50,8 @@ export async function respond(
   responding: Responding = {},
 ): Promise<FastifyReply> {
   if (given instanceof ExportReply) return sendExport(framework, request, reply, given.options);
-  const answer = await answerOf(framework, request, given, format, responding);
+  const pace: Pace = (length, part) => framework.responses.makeRoom(request, reply, length, part);
+  const answer = await answerOf(framework, request, given, format, { ...responding, ...(!writes(request.method) && { pace }) });
   if (!writes(request.method) && 'etag' in answer.headers) defaultCaching(reply);
   return send(framework, request, reply, answer);
 }
@@ -72,7 +75,7 @@ export async function answerOf(
   request: ApiRequest,
   given: unknown,
   format: Format,
-  { model = null, isDefault = false }: Responding,
+  { model = null, isDefault = false, pace }: Responding,
 ): Promise<Answer> {
   const { value, status: own, groups, headers } = given instanceof JsonReply ? given : new JsonReply(given);
   // nothing was written
@@ -94,12 +97,13 @@ export async function answerOf(
     await populatePlan(em, entities, plan);
   }
   const sight = new EntityVisibility(framework.mapper, em, framework.visibilityOf(request));
-  const json = JSON.stringify(chosen(await serializeVisible(serializer, value, sight), choice));
+  const shown = chosen(await serializeVisible(serializer, value, sight), choice);
+  const json = pace && isList(shown) ? await listJson(shown, pace) : JSON.stringify(shown);
   const body = written(json, format, () => columnsIn(framework, value, serializer, model, choice));
   const answer = { status, headers: { ...headers, 'content-type': contentTypes[format] }, body };
   const isRead = !writes(request.method);
   if (isRead ? status !== 200 : !isDefault || !isEntity(value) || (status !== 200 && status !== 201)) return answer;
-  const tag = ownTag(headers) ?? tagOf(framework, body, value, model);
+  const tag = ownTag(headers) ?? (await tagOf(framework, body, value, model));
   return isRead ? taggedAnswer(request, answer, tag) : writtenAnswer(framework, request, answer, tag);
 }
 
@@ -123,10 +127,10 @@ function ownTag(headers: Readonly<Record<string, string>>): string | null {
   return null;
 }
 
-function tagOf({ tags }: Framework, body: string, value: unknown, model: EntityMetadata | null): string {
-  if (!isEntity(value)) return tags.of(body, null);
+function tagOf({ tags }: Framework, body: string, value: unknown, model: EntityMetadata | null): string | Promise<string> {
+  if (!isEntity(value)) return tags.ofAny(body, null);
   const { meta, versioned } = versionedEntity(value as object, model);
-  return tags.of(body, markOf(tags, meta, versioned));
+  return tags.ofAny(body, markOf(tags, meta, versioned));
 }
 
 function written(json: string, format: Format, columns: () => readonly CsvColumn[] | null): string {
@@ -158,6 +162,39 @@ function columnsIn(
 function chosen(value: unknown, choice: FieldChoice | null): unknown {
   if (!choice || typeof value !== 'object' || value === null || !('results' in value)) return value;
   return { ...value, results: chosenOf(value.results, choice) };
+}
+
+interface List {
+  readonly results: readonly unknown[];
+}
+
+function isList(value: unknown): value is List {
+  return (
+    typeof value === 'object' && value !== null && 'results' in value && Array.isArray(value.results) && !('toJSON' in value)
+  );
+}
+
+/** The JSON of a list, as `JSON.stringify` returns it, written at a pace. */
+async function listJson(list: List, pace: Pace): Promise<string> {
+  const items = await itemsJson(list.results, pace);
+  const members: string[] = [];
+  for (const [name, value] of Object.entries(list)) {
+    const json = name === 'results' ? `[${items}]` : JSON.stringify(value);
+    if (json !== undefined) members.push(`${JSON.stringify(name)}:${json}`);
+  }
+  return `{${members.join(',')}}`;
+}
+
+async function itemsJson(items: readonly unknown[], pace: Pace): Promise<string> {
+  let json = '';
+  let paused = 0;
+  for (const [index, item] of items.entries()) {
+    json += `${index === 0 ? '' : ','}${JSON.stringify(item) ?? 'null'}`;
+    if (json.length - paused <= turnLength) continue;
+    paused = json.length;
+    await pace(json.length, (index + 1) / items.length);
+  }
+  return json;
 }
 
 /** A handler may give references to rows that nobody has read yet. */

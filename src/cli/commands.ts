@@ -16,6 +16,7 @@ export const commands: readonly CommandEntry[] = [
     () => import('./commands/access.ts'),
   ),
   entry('check', 'Report every error of the declaration.', () => import('./commands/check.ts')),
+  entry('migrate', 'Create, apply, revert and check migrations of the database.', () => import('./commands/migrate.ts')),
   entry('reference', 'Show every key of the configuration with its default.', () => import('./commands/reference.ts')),
   entry('openapi', 'Print the OpenAPI document of the application.', () => import('./commands/openapi.ts')),
   entry('client', 'Write a typed client of the application, in TypeScript.', () => import('./commands/client.ts')),

@@ -48,12 +48,14 @@ export async function untilReached(application: Application, stopped: Promise<vo
   }
 }
 
-/** The same application, which gives news of a database that was created and filled, and tells a failing seed from other faults. */
+/** The same application, which gives news of changes of the schema and of a database that was created and filled, and tells a failing seed from other faults. */
 export function withDatabaseNews(application: Application, onNews: (line: string) => void): Application {
   const { declaration, seed } = application;
   const label = databaseLabel(declaration.database.url);
   return {
     ...application,
+    onSchemaChange: (sql) => onNews(`schema: ${sql.replace(/\s*\n\s*/g, ' ')}`),
+    onMigration: onNews,
     // A seed is run for a new database only, so one that does nothing shows that it is new.
     seed: async (em) => {
       if (!seed) {

@@ -1,3 +1,4 @@
+import { SchemaErrors } from '../database/schema/schema-errors.ts';
 import { DeclarationErrors } from '../declaration/report.ts';
 import { type Io, say } from './io.ts';
 
@@ -34,6 +35,10 @@ export function tell(error: unknown, { stderr, env }: Io): ExitCode {
     const lines = error.message.split('\n');
     for (const line of lines) say(stderr, line);
     say(stderr, `${lines.length} ${lines.length === 1 ? 'error' : 'errors'}`);
+    return 1;
+  }
+  if (error instanceof SchemaErrors) {
+    say(stderr, error.message);
     return 1;
   }
   const expected = error instanceof Failure;

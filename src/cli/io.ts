@@ -13,6 +13,8 @@ export interface Io {
   readonly cwd: string;
   /** Resolves once the program is asked to stop. */
   untilStopped(): Promise<void>;
+  /** Asks the person at the terminal, and returns the line that was entered; undefined without a terminal. */
+  readonly ask?: ((question: string, signal?: AbortSignal) => Promise<string>) | undefined;
 }
 
 export function processIo(): Io {
@@ -22,7 +24,22 @@ export function processIo(): Io {
       if (error.code !== 'EPIPE') throw error;
     });
   }
-  return { stdout: process.stdout, stderr: process.stderr, env: process.env, cwd: process.cwd(), untilStopped };
+  const ask = process.stdin.isTTY && process.stdout.isTTY ? askTerminal : undefined;
+  return { stdout: process.stdout, stderr: process.stderr, env: process.env, cwd: process.cwd(), untilStopped, ask };
+}
+
+async function askTerminal(question: string, signal?: AbortSignal): Promise<string> {
+  const { createInterface } = await import('node:readline/promises');
+  const terminal = createInterface({ input: process.stdin, output: process.stdout });
+  // the end of the input is no answer
+  const ended = new Promise<never>((_, reject) => {
+    terminal.once('close', () => reject(new Error('nothing was entered; nothing was written')));
+  });
+  try {
+    return await Promise.race([terminal.question(question, signal ? { signal } : {}), ended]);
+  } finally {
+    terminal.close();
+  }
 }
 
 /** The first signal asks to stop; a second one finds no listener any more, and ends the process at once. */

@@ -1,6 +1,6 @@
 import { readdirSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
-import type { Application } from '../application.ts';
+import type { Application, ChooseDatabase } from '../application.ts';
 import type { OpenApiDocument } from '../openapi/document.ts';
 import { ApplicationFailure, CallFailure } from './failure.ts';
 import type { Io } from './io.ts';
@@ -33,10 +33,10 @@ function isDirectory(path: string): boolean {
 }
 
 /** Loads the application in a directory and checks all of it. No database is opened. */
-export async function openApplication(given: string | undefined, io: Io): Promise<Application> {
+export async function openApplication(given: string | undefined, io: Io, choose?: ChooseDatabase): Promise<Application> {
   const directory = applicationDirectory(given, io);
   const { loadApplication } = await import('../application.ts');
-  return loadApplication({ directory, env: io.env });
+  return loadApplication({ directory, env: io.env }, choose);
 }
 
 export async function describeApplication(given: string | undefined, io: Io): Promise<[Application, OpenApiDocument]> {

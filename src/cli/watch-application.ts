@@ -1,7 +1,7 @@
 import { type FSWatcher, lstatSync, readdirSync, statSync, watch } from 'node:fs';
 import { join } from 'node:path';
 
-const folders = ['config', 'src'];
+const folders = ['config', 'migrations', 'src'];
 
 /** Milliseconds without a change after which an edit is complete. */
 const quiet = 100;

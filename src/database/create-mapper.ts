@@ -3,6 +3,7 @@ import type { DatabaseDeclaration } from '../declaration/types.ts';
 import { chooseDialect } from '../dialect/choose.ts';
 import { setDialect } from '../dialect/dialect.ts';
 import type { Mapper } from './mapper.ts';
+import { checkColumns } from './schema/missing-column.ts';
 import type { OnStatement } from './statements-of.ts';
 import { joinSubclasses } from './subclass-joins.ts';
 
@@ -30,6 +31,7 @@ export async function createMapper(database: DatabaseDeclaration, options: Mappe
   const mapper = new MikroORM({ ...common, ...connecting } as Options) as unknown as Mapper;
   const platform = mapper.driver.getPlatform();
   adapt(platform);
+  checkColumns(mapper.driver);
   setDialect(platform, dialect);
   return mapper;
 }

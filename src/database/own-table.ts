@@ -1,5 +1,6 @@
 import { TableNotFoundException } from '@mikro-orm/core';
 import { dialectOf } from '../dialect/dialect.ts';
+import { databaseErrors } from '../dialect/errors.ts';
 import type { Mapper } from './mapper.ts';
 
 /**
@@ -30,10 +31,15 @@ async function findOrCreate(mapper: Mapper, name: string, statements: readonly s
     if (!(error instanceof TableNotFoundException)) throw error;
   }
   if (statements === null) return false;
-  // the request has committed nothing of its own yet, so its subscribers do not hear of this commit
-  await mapper.em.fork({ freshEventManager: true }).transactional(async (em) => {
-    await dialectOf(mapper).schema.lockTable(em, name);
-    for (const sql of statements) await em.execute(sql);
-  });
-  return true;
+  try {
+    // the request has committed nothing of its own yet, so its subscribers do not hear of this commit
+    await mapper.em.fork({ freshEventManager: true }).transactional(async (em) => {
+      await dialectOf(mapper).schema.lockTable(em, name);
+      for (const sql of statements) await em.execute(sql);
+    });
+    return true;
+  } catch (error) {
+    if (databaseErrors.isForbidden(error)) return false;
+    throw error;
+  }
 }

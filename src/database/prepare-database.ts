@@ -1,23 +1,63 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import type { DatabaseDeclaration } from '../declaration/types.ts';
 import { dialectOf, type Seed } from '../dialect/dialect.ts';
 import type { Mapper } from './mapper.ts';
 
-/**
- * Updates the schema if the declaration asks for it, and fills a new database with the application's seed.
- * The extensions are those that indexes of a PostgreSQL database need.
- * All of it is one transaction: a seed that fails, or a process that is killed, leaves the database as it was.
- */
-export async function prepareDatabase(
-  mapper: Mapper,
-  database: DatabaseDeclaration,
-  seed: Seed,
-  extensions: readonly string[] = [],
-): Promise<void> {
+export interface PreparationOptions {
+  /** The application's directory, in which its migrations are. Default: the working directory. */
+  readonly directory?: string;
+  readonly seed: Seed;
+  /** Extensions that indexes of a PostgreSQL database need. */
+  readonly extensions?: readonly string[] | undefined;
+  /** Called with each statement that changed the schema. */
+  readonly onStatement?: ((sql: string) => void) | undefined;
+  /** Called with what happened to migrations, one line each. */
+  readonly onNews?: ((line: string) => void) | undefined;
+}
+
+/** Does what `database.schema` says, and fills a new database with the application's seed. Throws if the database cannot be used. */
+export async function prepareDatabase(mapper: Mapper, database: DatabaseDeclaration, options: PreparationOptions): Promise<void> {
   await mapper.connect();
-  if (database.schema === 'none' || database.readOnly) {
-    // a missing database fails the start, not the first request
-    await mapper.em.fork().execute('select 1');
-    return;
+  // a missing database fails the start, not the first request
+  if (database.schema === 'none' || database.readOnly) await mapper.em.fork().execute('select 1');
+  if (database.readOnly) return;
+  if (database.schema === 'update') await updateDatabase(mapper, database, options);
+  if (database.schema === 'migrate') {
+    const { applyMigrations } = await import('./migrations/apply.ts');
+    await applyMigrations({ directory: '.', ...options, mapper, database });
   }
-  await dialectOf(mapper).schema.prepare(mapper, seed, extensions);
+  const hint = await migrationHint(mapper, database, options);
+  if (database.schema === 'check' || database.schema === 'migrate') await checkSchema(mapper, database, hint);
+  if (hint !== null) options.onNews?.(`warning: ${hint}`);
+}
+
+async function updateDatabase(
+  mapper: Mapper,
+  { url }: DatabaseDeclaration,
+  { extensions = [], onStatement = () => undefined, seed }: PreparationOptions,
+): Promise<void> {
+  if (await dialectOf(mapper).schema.isAsCreated(mapper)) return;
+  const { updateSchema } = await import('./schema/update.ts');
+  await updateSchema(mapper, { extensions, onStatement, seed, url });
+}
+
+/** What an application with migrations should be told of them; null if all is well. */
+async function migrationHint(
+  mapper: Mapper,
+  { schema }: DatabaseDeclaration,
+  { directory = '.', extensions = [] }: PreparationOptions,
+): Promise<string | null> {
+  if (!existsSync(join(directory, 'migrations'))) return null;
+  const { hintFor } = await import('./migrations/hint.ts');
+  return hintFor({ mapper, directory, extensions }, schema);
+}
+
+/** Throws everything that the models need and the database has not. */
+async function checkSchema(mapper: Mapper, { url }: DatabaseDeclaration, hint: string | null): Promise<void> {
+  const { schemaComparison } = await import('./schema/compare.ts');
+  const differences = await schemaComparison(mapper)();
+  if (differences.length === 0) return;
+  const { lineOf, SchemaErrors } = await import('./schema/schema-errors.ts');
+  throw new SchemaErrors(differences.map(lineOf), url, hint);
 }

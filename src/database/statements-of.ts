@@ -7,7 +7,8 @@ export function statementsOf(sql: string): string[] {
   let current = '';
   for (const line of sql.split('\n')) {
     current += `${line}\n`;
-    if (!/;\s*$/.test(line) || current.split("'").length % 2 === 0) continue;
+    if (!/;\s*$/.test(line) || current.split("'").length % 2 === 0 || (current.match(/\$\w*\$/g)?.length ?? 0) % 2 === 1)
+      continue;
     statements.push(current.trim());
     current = '';
   }

@@ -73,10 +73,10 @@ const databaseUrl = text({
 export const database = object('database', {
   url: optional(databaseUrl, 'sqlite:var/app.db', 'Where the data is: sqlite:<file>, sqlite::memory: or postgresql://…'),
   schema: dependent(
-    text({ values: ['update', 'none'] }),
+    text({ values: ['update', 'check', 'migrate', 'none'] }),
     'update',
-    'update on SQLite, none on PostgreSQL',
-    'Whether tables are brought up to date at start (safe changes only).',
+    'update on SQLite outside production, otherwise check',
+    'At start: add what is missing, compare the database with the models, apply migrations and compare, or nothing.',
   ),
   pool: amount(10, 'The most open connections.', { max: 10_000 }),
   connect_timeout: amount(5000, 'Milliseconds to wait for a connection, be it a new one or one in use.'),

@@ -161,8 +161,11 @@ export interface PaginationDeclaration extends Omit<Section<'pagination'>, 'coun
 /** What is declared under a key of `app_main`. Their meanings and units are those of the schema. */
 type Section<Name extends keyof WrittenAppMain> = CamelCased<WrittenAppMain[Name]>;
 
+/** What is done about the schema of the database at startup. */
+export type SchemaMode = NonNullable<Section<'database'>['schema']>;
+
 export interface DatabaseDeclaration extends Section<'database'> {
-  readonly schema: 'update' | 'none';
+  readonly schema: SchemaMode;
   /** The database itself refuses to change anything, its schema included. Not declared: tools that only look ask for it. */
   readonly readOnly?: boolean;
 }

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { isAbsolute, resolve } from 'node:path';
 
 /** The name of the dialect for a database URL. */
@@ -11,4 +12,10 @@ export function placeOf(url: string, directory: string): { readonly file: string
   const name = url.slice('sqlite:'.length);
   if (name === ':memory:') return 'memory';
   return { file: isAbsolute(name) ? name : resolve(directory, name) };
+}
+
+/** Whether a database is in a file that does not exist, or in memory. */
+export function isAbsent(url: string, directory: string): boolean {
+  const place = placeOf(url, directory);
+  return place === 'memory' || (place !== 'server' && !existsSync(place.file));
 }

@@ -2,18 +2,21 @@ import type { EntityManager, Options, Platform } from '@mikro-orm/core';
 import type { Cursors } from '../database/cursor.ts';
 import type { ConnectionCounts, Executor, ReadLimits } from '../database/executor.ts';
 import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
+import type { FoundColumn, FoundTable, TableName, WantedColumn } from '../database/schema/catalogue.ts';
 import type { StatementWatch } from '../database/statement-watch.ts';
 import type { Writer } from '../database/writer.ts';
+import type { MigrationTools } from './migration-tools.ts';
 import type { ValueKind } from './value-kind.ts';
 
 /** Everything that differs between databases. A mapper has one of these, and no other code asks which database it runs on. */
 export interface Dialect {
-  /** The name of the database system in telemetry and page tokens. Nothing else may depend on it. */
+  /** The name of the database system in telemetry, page tokens and files of migrations. Nothing else may depend on it. */
   readonly name: string;
   readonly sql: SqlSyntax;
   readonly values: ColumnValues;
   readonly connections: Connections;
   readonly schema: SchemaTools;
+  migrations(): Promise<MigrationTools>;
 }
 
 /** Pieces of SQL: texts, or texts mixed with parts that become text later. */
@@ -173,8 +176,25 @@ export type Seed = ((em: EntityManager) => unknown) | null;
 
 /** What is done to the database as a whole. */
 export interface SchemaTools {
-  /** Brings the tables to the models, in one transaction, and seeds a new database. Processes that start together wait for each other. */
-  prepare(mapper: Mapper, seed: Seed, extensions: readonly string[]): Promise<void>;
+  /**
+   * Changes the schema in one transaction. Processes that start together wait for each other; `plan` may be called again if another one has
+   * changed the schema meanwhile. `isNew`: the database has no table yet.
+   */
+  change<Plan>(
+    mapper: Mapper,
+    plan: () => Promise<Plan>,
+    apply: (em: RequestEntityManager, plan: Plan, isNew: boolean) => Promise<void>,
+  ): Promise<void>;
+  /** Whether the database is exactly as it was created for the models; false if that takes a comparison. */
+  isAsCreated(mapper: Mapper): Promise<boolean>;
+  /** The statements that create extensions, without those that are there. */
+  missingExtensions(em: RequestEntityManager, extensions: readonly string[]): Promise<readonly string[]>;
+  /** The statement that selects tables with their columns as one text. */
+  catalogue(tables: readonly TableName[]): string;
+  /** The tables in that text. */
+  tables(catalogue: string): readonly FoundTable[];
+  /** The type that a column must have to hold a property; null if it can as it is. */
+  misfit(wanted: WantedColumn, found: FoundColumn): string | null;
   /** Keeps others from creating the same table until the transaction ends. */
   lockTable(em: RequestEntityManager, table: string): Promise<void>;
   /** The collation in which upper and lower case of all letters are known, as it is put after a comparison; empty if none is needed. */

@@ -36,6 +36,10 @@ export interface ErrorReader {
   isReadOnly(error: DatabaseError): boolean;
   /** A value does not fit its column. */
   isMisfit(error: DatabaseError): boolean;
+  /** It names a table or column that does not exist or has another type, or a required column has no value. */
+  isSchemaFault(error: DatabaseError): boolean;
+  /** The user of the database may not do it. */
+  isForbidden(error: DatabaseError): boolean;
   /** A commit can throw this, and the mapper has an exception for it. */
   isTranslatable(error: DatabaseError): boolean;
   /** A foreign key refuses the change, and the mapper has no exception for it. */

@@ -214,7 +214,7 @@ export function operationWriter(described: Described, operations: readonly Opera
       // by the server, if the address sent too many wrong credentials
       [429, isLimited || declaration.server.rateLimit !== null],
       [500, true],
-      [501, takesKey && declaration.database.schema === 'none'],
+      [501, takesKey && declaration.database.schema !== 'update'],
       [503, true],
       [507, !reads],
     ];

@@ -1,4 +1,5 @@
-import { hash } from 'node:crypto';
+import { createHash, hash } from 'node:crypto';
+import { nextTurn, turnLength } from './turn.ts';
 
 interface EntityTag {
   readonly weak: boolean;
@@ -31,14 +32,39 @@ export class EntityTags {
 
   /** The tag of an answer; `mark` is that of its version, or null where there is none. */
   of(body: string, mark: string | null): string {
-    const end = digest(this.#bodies + body);
-    return mark === null ? `W/"${end}"` : `"${mark}.${end}"`;
+    return tagFrom(digest(this.#bodies + body), mark);
+  }
+
+  /** The same, without taking up the event loop for long if the body is long. */
+  ofAny(body: string, mark: string | null): string | Promise<string> {
+    return body.length > turnLength ? this.#ofLong(body, mark) : this.of(body, mark);
+  }
+
+  async #ofLong(body: string, mark: string | null): Promise<string> {
+    const digesting = createHash('sha256').update(this.#bodies);
+    for (let start = 0; start < body.length; ) {
+      await nextTurn();
+      let end = start + turnLength;
+      // the halves of a surrogate pair are encoded together
+      if (isHighSurrogate(body.charCodeAt(end - 1))) end++;
+      digesting.update(body.slice(start, end));
+      start = end;
+    }
+    return tagFrom(digesting.digest('hex').slice(0, hashDigits), mark);
   }
 
   /** What stands for the version of a row, and for that of no other row. */
   mark(table: string, key: unknown, version: string): string {
     return digest(`${this.#versions}${table}\n${key}\n${version}`);
   }
+}
+
+function tagFrom(end: string, mark: string | null): string {
+  return mark === null ? `W/"${end}"` : `"${mark}.${end}"`;
+}
+
+function isHighSurrogate(unit: number): boolean {
+  return (unit & 0xfc00) === 0xd800;
 }
 
 /** A part of the hash, from which it cannot be gone on to that of a longer text. */

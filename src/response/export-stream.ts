@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { exportTurn } from './export-turn.ts';
+import { nextTurn } from './turn.ts';
 
 /** Answers that take as long as they take, as long as they are taken. */
 const ownPace = new WeakSet<object>();
@@ -79,7 +79,7 @@ export class ExportStream extends Readable {
     let piece: string | null;
     do {
       // A client that reads fast asks for more before anybody else is served.
-      await exportTurn();
+      await nextTurn();
       if (this.destroyed) return;
       piece = await this.#source.next();
       // an empty piece is no end

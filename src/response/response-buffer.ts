@@ -4,6 +4,7 @@ import { callerName } from '../access/caller.ts';
 import type { ServerDeclaration } from '../declaration/types.ts';
 import { problem } from '../errors.ts';
 import { retryLater } from './problem-document.ts';
+import { nextTurn, type Pace } from './turn.ts';
 
 /** Bytes up to which a response is not counted. `max_concurrent` bounds the number of such responses. */
 const uncounted = 65_536;
@@ -12,8 +13,8 @@ const uncounted = 65_536;
 const bytesPerUnit = 3;
 
 /**
- * Bounds the bytes of responses that were sent and that their clients have not read yet. Without room for a response, its request is
- * rejected; one caller gets at most half of the room.
+ * Bounds the bytes of responses that are being written, or were sent and have not been read by their clients yet. Without room for a
+ * response, its request is rejected; one caller gets at most half of the room.
  */
 export class ResponseBuffer {
   readonly #limit: number;
@@ -22,6 +23,7 @@ export class ResponseBuffer {
   readonly #unchecked: number;
   #held = 0;
   readonly #heldBy = new Map<string, number>();
+  readonly #rooms = new WeakMap<ServerResponse, Room>();
 
   constructor({ responseBuffer, responseLimit, stallTimeout }: ServerDeclaration) {
     this.#limit = responseLimit;
@@ -32,40 +34,61 @@ export class ResponseBuffer {
 
   /** Throws 413 if the body is too large, and 503 if there is no room for it. Responses to writes are counted and never rejected. */
   admit(request: FastifyRequest, reply: FastifyReply, body: string): void {
-    if (body.length > this.#unchecked) this.#admit(request, reply.raw, Buffer.byteLength(body));
+    if (body.length <= this.#unchecked) return;
+    this.#admit(request, reply.raw, Buffer.byteLength(body));
+    if (this.#stallTimeout > 0) reply.raw.setTimeout(this.#stallTimeout, () => reply.raw.destroy());
+  }
+
+  /** Makes room for a body that is being written, before it and its rows take more memory. Then waits for the next turn: see {@link Pace}. */
+  makeRoom(request: FastifyRequest, reply: FastifyReply, ...[length, part]: Parameters<Pace>): Promise<void> {
+    if (length > this.#limit) throw problem('response_too_large', { limit: this.#limit });
+    this.#admit(request, reply.raw, Math.min(Math.ceil(length / part), this.#limit));
+    return nextTurn();
   }
 
   #admit(request: FastifyRequest, response: ServerResponse, bytes: number): void {
     const { method } = request;
     const isRead = method === 'GET' || method === 'HEAD';
     if (isRead && bytes > this.#limit) throw problem('response_too_large', { limit: this.#limit });
-    if (method === 'HEAD' || bytes <= uncounted) return;
-    const caller = callerName(request);
-    if (isRead && !this.#hasRoom(caller, bytes)) throw problem('overloaded', {}, { headers: retryLater });
-    this.#hold(caller, response, bytes);
-    if (this.#stallTimeout > 0) response.setTimeout(this.#stallTimeout, () => response.destroy());
+    if (bytes <= uncounted) return;
+    const room = this.#rooms.get(response) ?? this.#roomOf(callerName(request), response);
+    if (isRead && !this.#hasRoom(room, bytes)) throw problem('overloaded', {}, { headers: retryLater });
+    this.#resize(room, bytes);
   }
 
   /** A response alone always has room. */
-  #hasRoom(caller: string, bytes: number): boolean {
-    const own = this.#heldBy.get(caller) ?? 0;
-    return (this.#held === 0 || this.#held + bytes <= this.#room) && (own === 0 || own + bytes <= this.#room / 2);
+  #hasRoom({ bytes: held, caller }: Room, bytes: number): boolean {
+    const others = this.#held - held;
+    const own = (this.#heldBy.get(caller) ?? 0) - held;
+    return (others === 0 || others + bytes <= this.#room) && (own === 0 || own + bytes <= this.#room / 2);
   }
 
-  #hold(caller: string, response: ServerResponse, bytes: number): void {
-    this.#add(caller, bytes);
-    let isHeld = true;
-    const release = () => {
-      if (isHeld) this.#add(caller, -bytes);
-      isHeld = false;
+  /** The room of a response, empty as yet, which is given back at its end. */
+  #roomOf(caller: string, response: ServerResponse): Room {
+    const room: Room = { caller, bytes: 0, isOpen: !response.destroyed };
+    this.#rooms.set(response, room);
+    const giveBack = () => {
+      this.#resize(room, 0);
+      room.isOpen = false;
     };
-    response.once('finish', release).once('close', release);
+    response.once('finish', giveBack).once('close', giveBack);
+    return room;
   }
 
-  #add(caller: string, bytes: number): void {
-    this.#held += bytes;
-    const own = (this.#heldBy.get(caller) ?? 0) + bytes;
-    if (own > 0) this.#heldBy.set(caller, own);
-    else this.#heldBy.delete(caller);
+  #resize(room: Room, bytes: number): void {
+    if (!room.isOpen) return;
+    this.#held += bytes - room.bytes;
+    const own = (this.#heldBy.get(room.caller) ?? 0) + bytes - room.bytes;
+    if (own > 0) this.#heldBy.set(room.caller, own);
+    else this.#heldBy.delete(room.caller);
+    room.bytes = bytes;
   }
+}
+
+/** What a response takes up. */
+interface Room {
+  readonly caller: string;
+  bytes: number;
+  /** Whether the response has not ended. */
+  isOpen: boolean;
 }

@@ -80,7 +80,8 @@ const kindConversions: { readonly [Name in KindName]: KindConversions<KindOf<Nam
   integer: {
     parser: (kind) => (json) => parseInteger(json, kind),
     fromText: (text) => (/^(?:0|-?[1-9]\d{0,15})$/.test(text) ? Number(text) : undefined),
-    toJson: unchanged,
+    // a text if the column is wider than the property
+    toJson: () => (value) => (typeof value === 'string' ? Number(value) : value),
     expression: (value, _kind, isText, { any }) => (isText ? value : any(value)),
     schema: ({ max, min }, isWritten) => (isWritten ? { type: 'integer', minimum: min, maximum: max } : { type: 'integer' }),
   },

@@ -49,11 +49,14 @@ export class EntityStore {
   readonly #meta: EntityMetadata;
   /** Decides which rows a restriction to a number of rows lets through. */
   readonly #sort: readonly SortKey[];
+  readonly #mostBytes: number;
 
-  constructor(mapper: Mapper, meta: EntityMetadata, sort: readonly SortKey[]) {
+  /** `mostBytes`: those of the rows of a page. Beyond them, `page` throws `TooLargeError`. */
+  constructor(mapper: Mapper, meta: EntityMetadata, sort: readonly SortKey[], mostBytes = Number.POSITIVE_INFINITY) {
     this.#mapper = mapper;
     this.#meta = meta;
     this.#sort = sort;
+    this.#mostBytes = mostBytes;
   }
 
   async find(request: ApiRequest, key: Identifier, restriction: Restriction, forChange = false): Promise<FoundEntity | null> {
@@ -68,7 +71,7 @@ export class EntityStore {
 
   async page(request: ApiRequest, restriction: Restriction, { asked, plan, window }: ListRequest): Promise<FoundPage> {
     const { em } = stateOf(request, this.#mapper);
-    const { counted, edges, rows } = await fetchPage(em, this.#meta, window, restriction, plan, asked);
+    const { counted, edges, rows } = await fetchPage(em, this.#meta, window, restriction, plan, asked, this.#mostBytes);
     return { counted, edges, entities: rows, json: () => null };
   }
 

@@ -7,6 +7,7 @@ import type { RowVersion } from '../query/rows/row-version.ts';
 import type { Window } from '../query/rows/seek-plan.ts';
 import type { Counted, PageEdges } from '../response/collection.ts';
 import type { ExportSource } from '../response/export-stream.ts';
+import type { Pace } from '../response/turn.ts';
 import type { CsvColumn } from '../serialization/csv.ts';
 
 /** What `customizeQuery` and the model's filters left of a query on the model; null: nothing restricts it. */
@@ -40,6 +41,8 @@ export interface ListRequest {
   readonly asked: ListQuery;
   readonly plan: ListPlan;
   readonly window: Window;
+  /** How a long page is written; without it, in one go. */
+  readonly pace?: Pace;
 }
 
 /** How lines of an export are written: as CSV with columns, or as JSON. */

@@ -156,9 +156,9 @@ export class RowStore {
   }
 
   async page(request: ApiRequest, restriction: Restriction, list: ListRequest): Promise<FoundPage> {
-    const { asked, plan, window } = list;
+    const { asked, pace, plan, window } = list;
     const view = asked === emptyListQuery ? undefined : this.read.views.of(asked.sort && plan, asked.choice);
-    const reading: Reading = { ...(await this.readingWithSight(request)), ...(view && { view }) };
+    const reading: Reading = { ...(await this.readingWithSight(request)), ...(view && { view }), pace };
     const isOfCaller = asked.condition !== null && !isSameForAll(asked.condition);
     if (!restriction && !this.read.filtersPerRequest && !isOfCaller && view !== null) {
       const page = asked.condition ? this.read.pageAmong(asked.condition, window, reading) : this.read.page(window, reading);

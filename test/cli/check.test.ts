@@ -5,7 +5,11 @@ import { call } from './call.ts';
 import { run } from './spawned.ts';
 
 test('a sound application is counted', async () => {
-  expect(await run(['check', fullApplication()])).toEqual({ code: 0, out: 'ok: 2 APIs, 8 routes\n', err: '' });
+  expect(await run(['check', fullApplication()], { fromSource: true })).toEqual({
+    code: 0,
+    out: 'ok: 2 APIs, 8 routes\n',
+    err: '',
+  });
 });
 
 test('the application is that of the current directory where none is given', async () => {

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { main } from '../../src/cli/main.ts';
 import { personYaml, smallApplication, write, writeFiles } from './applications.ts';
 import { call, testIo } from './call.ts';
+import { migratedApplication, modelFiles } from './migrated-application.ts';
 import { addressOf, run, start } from './spawned.ts';
 
 const elsewhere = personYaml.replace('/api/person', '/api/people');
@@ -37,7 +38,7 @@ describe('declarest dev', () => {
 
     mark = dev.mark();
     write(application, 'config/app_main.yaml', elsewhere.replace('class: Person', 'class: Persn'));
-    await dev.until(/waiting for a change in config\/ or src\//, mark);
+    await dev.until(/waiting for a change in config\/, src\/ or migrations\//, mark);
     expect(dev.printed.err.slice(mark.err)).toMatch(/^config\/app_main\.yaml:4:14: .*"Persn".*\n1 error\n/m);
     expect(await isGone(url)).toBe(true);
 
@@ -84,6 +85,28 @@ describe('declarest dev', () => {
     expect(await ended).toBe(0);
     expect(await isGone(url as string)).toBe(true);
   });
+
+  test('offers to write a migration, and applies it', async () => {
+    const application = migratedApplication("name: p.string().groups('read')", { url: 'sqlite:var/app.db', schema: 'migrate' });
+    await call(['migrate', 'create', application]);
+    const asked: string[] = [];
+    const ask = async (question: string) => {
+      asked.push(question);
+      return 'y';
+    };
+    const io = testIo({ env: process.env });
+    const ended = main(['dev', application, '--port', '0'], { ...io, ask });
+    await io.until(/listening on (\S+)/);
+    const properties = "name: p.string().groups('read'), age: p.integer().nullable().groups('read')";
+    const database = { url: 'sqlite:var/app.db', schema: 'migrate' };
+    write(application, 'src/models/person.ts', modelFiles(properties, database)['src/models/person.ts'] as string);
+    await io.until(/models and migrations differ; write a migration: declarest migrate create/);
+    await io.until(/applied Migration\d+_initial (.*\n)*applied Migration\d+ /);
+    await io.until(/listening on .*\n(.*\n)*listening on /);
+    expect(asked).toEqual(['write the migration now? [y/N] ']);
+    io.stop();
+    expect(await ended).toBe(0);
+  }, 90_000);
 
   test('exits at once where the call is wrong', async () => {
     expect((await call(['dev', 'no-such'])).code).toBe(2);

@@ -41,7 +41,9 @@ const user = '{"id": 1, "roles": ["ROLE_USER"]}';
 describe('declarest explain', () => {
   test('says for people what becomes of a request, and why', async () => {
     const directory = application();
-    const { code, out, err } = await run(['explain', 'GET', '/api/person/2.json', directory, '--user', user]);
+    const { code, out, err } = await run(['explain', 'GET', '/api/person/2.json', directory, '--user', user], {
+      fromSource: true,
+    });
     expect({ code, err }).toEqual({ code: 1, err: '' });
     expect(out.trimEnd().split('\n')).toMatchInlineSnapshot(`
       [

@@ -13,7 +13,7 @@ const http = 'node:internal/deps/undici/undici';
 /** What is loaded until a server has answered a request and has been stopped. */
 async function loadedBy(directory: string, env: NodeJS.ProcessEnv = {}): Promise<readonly string[]> {
   const noted = noteLoaded(directory);
-  const server = start(['serve', directory, '--port', '0'], { env: { ...noted.env, ...env } });
+  const server = start(['serve', directory, '--port', '0'], { env: { ...noted.env, ...env }, fromSource: true });
   const response = await fetch(`${await addressOf(server)}/api/person.json`);
   expect(response.status).toBe(200);
   server.child.kill('SIGTERM');
@@ -29,7 +29,8 @@ function sourcesIn(loaded: readonly string[]): string[] {
 describe('an application that is served loads nothing that it does not use', () => {
   test('on SQLite without tokens: no PostgreSQL, no signatures, no schema compilers, no other command', async () => {
     // elsewhere than in production, tokens signed with the development key are taken
-    const loaded = await loadedBy(smallApplication(), { NODE_ENV: 'production' });
+    const config = { 'config/database.yaml': 'app_main: { database: { schema: update } }' };
+    const loaded = await loadedBy(smallApplication(config), { NODE_ENV: 'production' });
     const packages = packagesIn(loaded);
     expect(packages).toEqual(expect.arrayContaining(['@mikro-orm/core', '@mikro-orm/sql', 'fastify', 'yaml']));
     const needless = /^(pg|pg-.*|@mikro-orm\/postgresql|jose|ajv|@fastify\/.*compiler|light-my-request)$/;
@@ -55,7 +56,7 @@ test('a check of an application on PostgreSQL loads its driver, and neither SQLi
   const yaml = `${personYaml}  database: { url: 'postgresql://nobody@127.0.0.1:1/none' }\n`;
   const directory = smallApplication({ 'config/app_main.yaml': yaml });
   const noted = noteLoaded(directory);
-  expect(await run(['check', directory], { env: noted.env })).toMatchObject({ code: 0 });
+  expect(await run(['check', directory], { env: noted.env, fromSource: true })).toMatchObject({ code: 0 });
   expect(packagesIn(noted.loaded())).toContain('@mikro-orm/postgresql');
   expect(packagesIn(noted.loaded())).not.toContain('fastify');
   expect(noted.loaded()).not.toContain('node:sqlite');

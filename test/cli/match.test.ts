@@ -7,7 +7,7 @@ describe('declarest match', () => {
   const application = fullApplication();
 
   test('names the route that answers, and for each of the others why it does not', async () => {
-    const { code, out, err } = await run(['match', 'PATCH', '/api/de/course/5.json', application]);
+    const { code, out, err } = await run(['match', 'PATCH', '/api/de/course/5.json', application], { fromSource: true });
     expect({ code, err }).toEqual({ code: 0, err: '' });
     expect(out.trimEnd().split('\n')).toMatchInlineSnapshot(`
       [

@@ -26,7 +26,7 @@ test('the table has aligned columns, in matching order', async () => {
 });
 
 test('the JSON has every route in matching order, with all that the contract names', async () => {
-  const { code, out, err } = await run(['routes', fullApplication(), '--json']);
+  const { code, out, err } = await run(['routes', fullApplication(), '--json'], { fromSource: true });
   expect({ code, err }).toEqual({ code: 0, err: '' });
   const course = { controller: 'CourseController' };
   expect(JSON.parse(out)).toEqual([

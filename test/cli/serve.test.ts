@@ -46,6 +46,7 @@ describe('a served application', () => {
     expect(first.printed.err).toBe(
       [
         'created the database sqlite:var/app.db and filled it from src/seed',
+        'schema: create table `person` (`id` integer not null primary key autoincrement, `name` text not null);',
         'PUBLIC  GET,POST /api/person.{_format}  app_api_single_person__index',
         'PUBLIC  GET,HEAD /api/person/{id}.{_format}  app_api_single_person__entity',
         'development mode (NODE_ENV is not set)',

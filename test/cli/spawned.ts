@@ -1,9 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
+import { command, sourceCommand } from '../../scripts/command.ts';
 import type { Outcome } from './call.ts';
-
-const binary = join(import.meta.dirname, '..', '..', 'bin', 'declarest.js');
 
 /** The command in a process of its own. */
 export interface Spawned {
@@ -16,10 +14,17 @@ export interface Spawned {
   readonly ended: Promise<Outcome & { readonly signal: NodeJS.Signals | null }>;
 }
 
+interface StartOptions {
+  readonly env?: NodeJS.ProcessEnv;
+  readonly cwd?: string;
+  /** Whether the source is run even if there is a built package: for applications that import the source, and to look at its modules. */
+  readonly fromSource?: boolean;
+}
+
 /** Starts the command; it is killed at the end of the test where it still runs. */
-export function start(argv: readonly string[], { env = {}, cwd }: { env?: NodeJS.ProcessEnv; cwd?: string } = {}): Spawned {
+export function start(argv: readonly string[], { env = {}, cwd, fromSource = false }: StartOptions = {}): Spawned {
   const { NO_COLOR, FORCE_COLOR, NODE_ENV, ...inherited } = process.env;
-  const child = spawn(process.execPath, [binary, ...argv], {
+  const child = spawn(process.execPath, [fromSource ? sourceCommand : command, ...argv], {
     cwd,
     env: { ...inherited, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

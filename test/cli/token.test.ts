@@ -12,7 +12,9 @@ describe('declarest token', () => {
   const application = fullApplication();
 
   test('prints nothing but a token that is signed with the secret of the application', async () => {
-    const { code, out, err } = await run(['token', application, '--sub', '7', '--roles', 'ROLE_USER, ROLE_EDITOR']);
+    const { code, out, err } = await run(['token', application, '--sub', '7', '--roles', 'ROLE_USER, ROLE_EDITOR'], {
+      fromSource: true,
+    });
     expect({ code, err }).toEqual({ code: 0, err: '' });
     expect(out).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+\n$/);
     const options = { issuer: 'tests', audience: 'people', algorithms: ['HS256'] };

@@ -116,7 +116,7 @@ describe('app_main', () => {
     [{ formats: ['json', 'json'] }, 'app_main.formats.1: "formats[1]" repeats an earlier item'],
     [
       { database: { schema: 'updte' } },
-      'app_main.database.schema: "schema" must be one of: update, none (did you mean "update"?); given: "updte"',
+      'app_main.database.schema: "schema" must be one of: update, check, migrate, none (did you mean "update"?); given: "updte"',
     ],
     [{ database: { pool: 0 } }, 'app_main.database.pool: "pool" must be an integer from 1 to 10000; given: 0'],
   ])('with %j is refused', (app_main, line) => {
@@ -129,13 +129,17 @@ describe('app_main', () => {
 
 describe('the database', () => {
   test.each([
-    ['sqlite:var/app.db', 'update'],
-    ['sqlite::memory:', 'update'],
-    ['postgresql://host/db', 'none'],
-    ['postgres://host/db', 'none'],
-  ])('at %s has the schema %s by default', (url, schema) => {
+    ['sqlite:var/app.db', 'update', 'check'],
+    ['sqlite::memory:', 'update', 'update'],
+    ['postgresql://host/db', 'check', 'check'],
+    ['postgres://host/db', 'check', 'check'],
+  ])('at %s has the schema %s by default, and %s in production', (url, schema, inProduction) => {
     expect(fromCode({ database: { url } }).declaration.database).toMatchObject({ url, schema });
-    expect(fromCode({ database: { url, schema: 'none' } }).declaration.database.schema).toBe('none');
+    expect(fromCode({ database: { url } }, { production: true }).declaration.database.schema).toBe(inProduction);
+  });
+
+  test.each(['update', 'check', 'migrate', 'none'] as const)('accepts the schema %s', (schema) => {
+    expect(fromCode({ database: { url: 'postgres://host/db', schema } }).declaration.database.schema).toBe(schema);
   });
 
   test('has an address whose password is never shown', () => {

@@ -1,6 +1,5 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { join } from 'node:path';
-import { root } from './markdown.ts';
+import { command } from '../../scripts/command.ts';
 
 /** One `$ command` of a console block, and the output that is shown below it. */
 export interface Step {
@@ -28,12 +27,23 @@ export function matchesShown(shown: string, actual: string): boolean {
 export class Console {
   readonly #directory: string;
   readonly #variables: Record<string, string>;
-  readonly #servers: ChildProcess[] = [];
-  #url: string;
+  readonly #options: { readonly cwd: string | undefined; readonly env: Record<string, string> };
+  /** Servers that run, and their addresses, by the ports that the page has. */
+  readonly #servers = new Map<string, ChildProcess>();
+  readonly #urls = new Map<string, string>();
 
-  constructor(directory: string, { url = '', variables = {} }: { url?: string; variables?: Record<string, string> } = {}) {
+  constructor(
+    directory: string,
+    {
+      cwd,
+      env = {},
+      url = '',
+      variables = {},
+    }: { cwd?: string; env?: Record<string, string>; url?: string; variables?: Record<string, string> } = {},
+  ) {
     this.#directory = directory;
-    this.#url = url;
+    this.#options = { cwd, env };
+    if (url !== '') this.#urls.set('3000', url);
     this.#variables = { ...variables };
   }
 
@@ -45,38 +55,55 @@ export class Console {
       return '';
     }
     const [program, ...args] = wordsOf(command, this.#variables).map((word) => word.replaceAll('../notes', this.#directory));
-    if (program === 'curl') return laidOut(await curl(args.map((word) => word.replace('http://127.0.0.1:3000', this.#url))));
+    if (program === 'curl') return laidOut(await curl(args.map((word) => this.#atItsPlace(word))));
     if (program !== 'npx' || args[0] !== 'declarest') throw new Error(`the tests do not know how to run: ${command}`);
     return args[1] === 'serve' ? this.#serve(args.slice(1)) : this.#declarest(args.slice(1));
   }
 
   async close(): Promise<void> {
-    for (const server of this.#servers) {
-      const ended = new Promise((resolve) => server.once('exit', resolve));
-      server.kill('SIGTERM');
-      await ended;
-    }
+    for (const port of this.#servers.keys()) await this.#stop(port);
+  }
+
+  async #stop(port: string): Promise<void> {
+    const server = this.#servers.get(port);
+    if (!server) return;
+    this.#servers.delete(port);
+    const ended = new Promise((resolve) => server.once('exit', resolve));
+    server.kill('SIGTERM');
+    await ended;
   }
 
   #declarest(args: string[]): string {
-    const { stdout, stderr } = spawnSync(process.execPath, [join(root, 'bin', 'declarest.js'), ...args], {
+    const { cwd, env } = this.#options;
+    const { stdout, stderr } = spawnSync(process.execPath, [command, ...args], {
+      cwd,
       encoding: 'utf8',
-      env: environment(),
+      env: environment(env),
     });
     return this.#inWordsOfThePage(stdout + stderr);
   }
 
+  /** Starts a server; one that has its port already ends first. */
   async #serve(args: string[]): Promise<string> {
-    const server = spawn(process.execPath, [join(root, 'bin', 'declarest.js'), ...args, '--port', '0'], { env: environment() });
-    this.#servers.push(server);
+    const at = args.indexOf('--port');
+    const port = at === -1 ? '3000' : (args[at + 1] as string);
+    await this.#stop(port);
+    const others = at === -1 ? args : args.toSpliced(at, 2);
+    const { cwd, env } = this.#options;
+    const server = spawn(process.execPath, [command, ...others, '--port', '0'], { cwd, env: environment(env) });
+    this.#servers.set(port, server);
     const text = await outputUntil(server, /listening on (\S+)\n/);
-    this.#url = /listening on (\S+)/.exec(text)?.[1] ?? '';
+    this.#urls.set(port, /listening on (\S+)/.exec(text)?.[1] ?? '');
     return this.#inWordsOfThePage(text);
+  }
+
+  #atItsPlace(word: string): string {
+    return word.replace(/http:\/\/127\.0\.0\.1:(\d+)/, (all, port: string) => this.#urls.get(port) ?? all);
   }
 
   #inWordsOfThePage(text: string): string {
     const named = text.replaceAll(this.#directory, '../notes').trimEnd();
-    return this.#url === '' ? named : named.replaceAll(this.#url, 'http://127.0.0.1:3000');
+    return [...this.#urls].reduce((told, [port, url]) => told.replaceAll(url, `http://127.0.0.1:${port}`), named);
   }
 }
 

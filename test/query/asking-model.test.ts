@@ -7,7 +7,7 @@ import { replay } from '../support/random.ts';
 import { startApplication, type TestApplication } from '../support/testing.ts';
 import { type ColumnKind, kinds } from './random-model.ts';
 
-const runs = Number(process.env.FC_RUNS ?? 6);
+const runs = Number(process.env.FC_RUNS ?? 3);
 
 type Any = any;
 

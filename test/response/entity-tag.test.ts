@@ -1,6 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { EntityTags, markIn, namesStrongly, namesWeakly, readTags } from '../../src/response/entity-tag.ts';
+import { turnLength } from '../../src/response/turn.ts';
+import { replay } from '../support/random.ts';
 
 const opaque = fc.string({ unit: fc.constantFrom(...'!#$%&abcXYZ019.-,*/\\~ÿ') });
 const tag = fc.record({ weak: fc.boolean(), opaque });
@@ -82,5 +84,21 @@ describe('a tag', () => {
     );
     const long = 'x'.repeat(100_000);
     expect(tags.of(`${long}a`, null)).not.toBe(tags.of(`${long}b`, null));
+  });
+});
+
+describe('the tag of a long text', () => {
+  test('is the same whether it is made in one turn or in several', async () => {
+    const tags = new EntityTags('a secret');
+    const unit = fc.constantFrom('x', 'ü', '€', '😀');
+    const text = fc.tuple(fc.nat(3), unit, fc.integer({ min: -2, max: 2 }), unit, fc.boolean());
+    await fc.assert(
+      fc.asyncProperty(text, async ([before, filling, offset, following, isTwice]) => {
+        const length = turnLength * (isTwice ? 2 : 1) + offset;
+        const body = `${'x'.repeat(before)}${filling.repeat(length)}`.slice(0, length) + following.repeat(3);
+        expect(await tags.ofAny(body, null)).toBe(tags.of(body, null));
+      }),
+      { numRuns: 20, ...replay },
+    );
   });
 });

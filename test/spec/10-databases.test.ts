@@ -308,7 +308,7 @@ describe('the schema', () => {
     }
   });
 
-  test.each(databases)('is widened where the model has grown, on %s', async (kind) => {
+  test.each(databases)('never changes a type: a column that is too narrow is listed, on %s', async (kind) => {
     const database = await freshDatabase(kind);
     const at = { url: database.url, schema: 'update' };
     const wide = defineEntity({
@@ -320,7 +320,15 @@ describe('the schema', () => {
       const before = await startApplication({ app_main: app_main([['item', first]], at), models: [first] });
       expect((await before.request('POST', '/item.json', { json: { name: 'x'.repeat(51) } })).status).toBe(422);
       await before.close();
-      const after = await startApplication({ app_main: app_main([['item', wide]], at), models: [wide] });
+      const starting = startApplication({ app_main: app_main([['item', wide]], at), models: [wide] });
+      if (kind === 'postgresql') {
+        await expect(starting).rejects.toThrow(
+          /^Item\.name: the column item\.name is character varying\(50\); needed: varchar\(90\); .*\nItem\.colour: .*needed: text; .*\n2 differences/,
+        );
+        return;
+      }
+      // a text of SQLite has no limit
+      const after = await starting;
       expect((await after.request('POST', '/item.json', { json: { name: 'x'.repeat(90) } })).status).toBe(201);
       await after.close();
     } finally {
@@ -341,7 +349,7 @@ describe('the schema', () => {
       await before.request('POST', '/item.json', { json: { name: '12' } });
       await before.close();
       await expect(startApplication({ app_main: app_main([['item', other]], at), models: [other] })).rejects.toThrow(
-        /"item"\."name" .*character varying.*int.*may lose data.*schema to none/,
+        /^Item\.name: the column item\.name is character varying\(50\); needed: int; change the column by a migration/,
       );
       const columns = "select column_name from information_schema.columns where table_name = 'item' order by 1";
       expect((await rows('postgresql', database.url, columns)).map((row) => row.column_name)).toEqual(['colour', 'id', 'name']);
@@ -354,19 +362,18 @@ describe('the schema', () => {
   test.each([
     ['sqlite', 'none'],
     ['postgresql', 'none'],
-    ['postgresql', undefined],
   ] as const)('is left alone on %s with the setting %s, and no seed is run', async (kind, schema) => {
     const database = await freshDatabase(kind);
     let seeded = false;
     try {
       const app = await startApplication({
-        app_main: app_main([['item', first]], { url: database.url, ...(schema && { schema }) }),
+        app_main: app_main([['item', first]], { url: database.url, schema }),
         models: [first],
         seed: () => {
           seeded = true;
         },
       });
-      expect((await app.request('POST', '/item.json', { json: { name: 'x' } })).status).toBe(500);
+      expect((await app.request('POST', '/item.json', { json: { name: 'x' } })).status).toBe(503);
       await app.close();
       expect(seeded).toBe(false);
       const tables =
@@ -449,7 +456,8 @@ describe('SQLite', () => {
     };
     for (const [where, [mode, synchronous, foreignKeys, timeout]] of Object.entries(inUse)) {
       expect([where, mode, synchronous, foreignKeys]).toEqual([where, 'wal', 2, 1]);
-      expect(timeout).toBeGreaterThanOrEqual(1000);
+      // the connection that writes waits the rest of the five seconds without holding up the process
+      expect(timeout).toBeGreaterThan(0);
     }
     expect(existsSync(`${database.url.slice('sqlite:'.length)}-wal`)).toBe(true);
   });

@@ -847,6 +847,16 @@ describe.each(databases)('a request with an idempotency key on %s', (database) =
   });
 });
 
+describe.each(databases)('a table that disappears on %s', (database) => {
+  test('is 503 for what needs it', async () => {
+    await withThings(database, thingOptions(), async (app) => {
+      await app.application.mapper.em.fork().execute('drop table thing');
+      const { status, json, headers } = await sendTo(app, 'GET', '/thing.json');
+      expect([status, json.code, headers.get('retry-after')]).toEqual([503, 'schema_mismatch', '1']);
+    });
+  });
+});
+
 describe('a disk that is full', () => {
   test('is 507 on SQLite for what needs room, and over when there is some', async () => {
     await withThings('sqlite', thingOptions(), async (app) => {

@@ -166,7 +166,7 @@ export class Stores {
   static async open(kind: StoreKind, url: string): Promise<Stores> {
     const application = await loadApplication(optionsFor(url));
     const { declaration, mapper, records, voters } = application;
-    await prepareDatabase(mapper, declaration.database, null, []);
+    await prepareDatabase(mapper, declaration.database, { seed: null });
     countLinks(mapper);
     const compilers: Compilers = {
       executor: createExecutor(mapper, {}, { bytes: Number.POSITIVE_INFINITY }),

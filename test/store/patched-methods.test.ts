@@ -134,7 +134,7 @@ describe.each(databases)('on %s', (database) => {
       databaseUrl: fresh.url,
     } as Any);
     mapper = application.mapper;
-    await prepareDatabase(mapper, application.declaration.database, null, []);
+    await prepareDatabase(mapper, application.declaration.database, { seed: null });
     if (database === 'postgresql') await execute('alter sequence item_id_seq restart with 100');
   });
 

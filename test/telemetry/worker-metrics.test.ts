@@ -2,12 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { personYaml, smallApplication } from '../cli/applications.ts';
 import { addressOf, start } from '../cli/spawned.ts';
-import { databases, freshDatabase } from '../support/databases.ts';
+import { freshDatabase } from '../support/databases.ts';
 import { parseExposition, total } from './parse-exposition.ts';
 
-describe.each(databases)('the metrics of several processes on %s', (kind) => {
+describe('the metrics of several processes', () => {
   test('are told by whichever is asked, one series for each, also of one that was started again', async () => {
-    const database = await freshDatabase(kind);
+    const database = await freshDatabase('sqlite');
     const directory = smallApplication({
       'config/app_main.yaml': `${personYaml}  database: { url: '${database.url}', schema: update }\n  server: { metrics: { role: ~ } }\n`,
     });

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { networkOf, parseAddress } from '../../src/access/address.ts';
 import { LruCache } from '../../src/database/lru-cache.ts';
 import { countHit } from '../../src/traffic/rate-limiter.ts';
 import { databases, freshDatabase } from '../support/databases.ts';
@@ -128,39 +127,4 @@ test('what is remembered of callers is bounded, and those whose window is over g
   expect(countHit(counted, 'caller 0', 1000, 1000).hits).toBe(1);
   for (let i = 0; i < 10; i++) countHit(counted, `late ${i}`, 1000, 5000);
   expect(counted.size).toBeLessThanOrEqual(10);
-});
-
-test.each([
-  ['192.0.2.1', '192.0.2.1'],
-  ['::ffff:192.0.2.1', '192.0.2.1'],
-  ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2'],
-  ['2001:0db8:0001:0002::9', '2001:db8:1:2'],
-  ['2001:db8::1', '2001:db8:0:0'],
-  ['fe80::1%eth0', 'fe80:0:0:0'],
-  ['::1', '0:0:0:0'],
-  ['::1:2:3:4:192.0.2.1', '0:0:1:2'],
-  ['::ffff:c000:201', '192.0.2.1'],
-  ['0:0:0:0:0:FFFF:192.0.2.1', '192.0.2.1'],
-  ['192.0.2.1:4711', '192.0.2.1'],
-  ['[2001:db8::1]:4711', '2001:db8:0:0'],
-  ['[2001:db8::1]', '2001:db8:0:0'],
-  ['[::ffff:192.0.2.1]:80', '192.0.2.1'],
-  [' 192.0.2.1 ', '192.0.2.1'],
-])('the address %s is counted as %s', (address, network) => {
-  expect(networkOf(parseAddress(address) ?? '')).toBe(network);
-});
-
-test.each([
-  '',
-  'unknown',
-  '_hidden',
-  '192.0.2',
-  '192.0.2.01',
-  '192.0.2.1:',
-  '192.0.2.1:x',
-  '[192.0.2.1',
-  '1:2:3:4:5:6:7:8:9',
-  'a.example',
-])('%j is not an address', (text) => {
-  expect(parseAddress(text)).toBeNull();
 });

@@ -109,4 +109,28 @@ describe.each(databases)('responses on %s', (kind) => {
     expect(first.complete).toBe(false);
     other.destroy();
   });
+
+  test.each(['note', 'entity'])(
+    'that are long are rejected as soon as there is no room, and none stays counted: /%s',
+    async (path) => {
+      const page = `/${path}.json?size=2&items_per_page=3`;
+      const statuses = (await Promise.all(Array.from({ length: 12 }, () => asked(page)))).map(([status]) => status);
+      expect(statuses).toContain(200);
+      expect(statuses.filter((status) => status !== 200 && status !== 503)).toEqual([]);
+      for (const _ of [1, 2, 3]) expect(await asked(page)).toEqual([200, undefined]);
+    },
+  );
+
+  test('that are long have the same results whether they are read as entities or not, and tags that are known again', async () => {
+    const [one, other] = await Promise.all(
+      ['note', 'entity'].map((path) => app.request('GET', `/${path}.json?size=2&items_per_page=2&sort=id`)),
+    );
+    const results = (response: typeof one) => response?.text.slice(0, response.text.indexOf('"pagination"'));
+    // not by toBe, which would print megabytes
+    expect(results(one) === results(other)).toBe(true);
+    const again = await app.request('GET', '/note.json?size=2&items_per_page=2&sort=id', {
+      headers: { 'if-none-match': one?.headers.get('etag') as string },
+    });
+    expect(again.status).toBe(304);
+  });
 });

@@ -48,7 +48,7 @@ export class IdempotencyStore {
   constructor(framework: Framework) {
     const { database, server } = framework.declaration;
     this.#framework = framework;
-    this.#table = new AnswerTable(framework.mapper, database.schema === 'update');
+    this.#table = new AnswerTable(framework.mapper, database.schema !== 'none');
     this.#ttl = (server.idempotency?.ttl ?? 0) * 1000;
     this.#limit = server.idempotency?.answerLimit ?? 0;
     this.#turns = new TurnsByKey(database.statementTimeout);

@@ -46,6 +46,9 @@ export interface Compilers {
   readonly onPlanned?: ((record: RouteRecord, method: HttpMethod, reason: string | null) => void) | undefined;
 }
 
+/** How many times as large as a response the entities of its page may be: they have columns that nobody is shown. */
+const entityShare = 4;
+
 /** Everything that the actions of an API need, and the controller that they are methods of. */
 export function compileApi(
   api: ApiDeclaration,
@@ -68,7 +71,8 @@ export function compileApi(
     ? new Set(hookNames)
     : overriddenHooks(type.prototype, ApiController.prototype);
   const checks = isOverridden(type, 'checkAccess');
-  const entities = new EntityStore(mapper, meta, api.defaultSort);
+  const mostBytes = framework.declaration.server.responseLimit * entityShare;
+  const entities = new EntityStore(mapper, meta, api.defaultSort, mostBytes);
   let hooks: ControllerHooks;
   let lists: ReadonlyMap<string, ListRuntime> = new Map();
   const runtime: ApiRuntime = {

@@ -9,8 +9,10 @@ import { watchApplication } from '../watch-application.ts';
 
 export default {
   details: [
-    'Watches config/ and src/. Where a change breaks the declaration, its errors are shown and the next change is waited for.',
+    'Watches config/, src/ and migrations/. Where a change breaks the declaration, its errors are shown and the next change is waited for.',
+    'If the database does not have what the models need, the differences are shown and the server starts once they are gone.',
     'Answers tell in Server-Timing what their time was spent on.',
+    'Where models and migrations differ, a terminal is asked whether to write the migration.',
     'Everything else is as with "declarest serve".',
   ],
   options: listenOptions,
@@ -34,13 +36,19 @@ export default {
           ...(ownPort === undefined ? [] : [`--port=${ownPort}`]),
           ...(host === undefined ? [] : [`--host=${host}`]),
         ];
-        const child = startChild([directory, '--timing', ...options], io, keepPort);
+        const offer = migrationOffer(directory, io);
+        const child = startChild([directory, '--timing', ...options], io, (text) => {
+          keepPort(text);
+          offer.look(text);
+        });
         const changes = Promise.race([stopped, watcher.next()]);
         const ended = await Promise.race([changes.then(() => null), child.ended]);
         // A change of the application cannot fix the call.
         if (ended === 2) return 2;
-        if (ended !== null) say(io.stderr, `the server ended with exit code ${ended}; waiting for a change in config/ or src/`);
+        if (ended !== null)
+          say(io.stderr, `the server ended with exit code ${ended}; waiting for a change in config/, src/ or migrations/`);
         const next = await changes;
+        offer.end();
         await child.stop();
         if (next === 'stop') return 0;
         say(io.stderr, `changed: ${next.join(', ')}; starting again`);
@@ -59,7 +67,7 @@ function startChild(args: readonly string[], io: Io, onOutput: (text: string) =>
   const child = spawn(process.execPath, [join(packageRoot, 'bin', 'declarest.js'), 'serve', ...args], {
     cwd: io.cwd,
     // With this variable, the child ends when its channel to this process closes, so it is never left behind.
-    env: { ...io.env, DECLAREST_STARTED_BY: String(process.pid) },
+    env: { ...io.env, DECLAREST_STARTED_BY: String(process.pid), DECLAREST_DEV: '1' },
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     // Otherwise a terminal would interrupt the child in addition to us.
     detached: process.platform !== 'win32',
@@ -68,7 +76,10 @@ function startChild(args: readonly string[], io: Io, onOutput: (text: string) =>
     io.stdout.write(text);
     onOutput(text);
   });
-  child.stderr?.setEncoding('utf8').on('data', (text: string) => io.stderr.write(text));
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    io.stderr.write(text);
+    onOutput(text);
+  });
   const ended = new Promise<number>((resolve, reject) => {
     child.on('error', reject);
     child.on('close', (code) => resolve(code ?? 1));
@@ -81,5 +92,26 @@ function startChild(args: readonly string[], io: Io, onOutput: (text: string) =>
       await ended;
       clearTimeout(timer);
     },
+  };
+}
+
+/** Offers once to write a migration, if the server says that one is missing. A change of the application ends the question. */
+function migrationOffer(directory: string, io: Io) {
+  const end = new AbortController();
+  let isMade = false;
+  const ask = async (question: NonNullable<Io['ask']>) => {
+    const answer = await question('write the migration now? [y/N] ', end.signal).catch(() => '');
+    if (!/^y(es)?$/i.test(answer.trim()) || end.signal.aborted) return;
+    const args = [join(packageRoot, 'bin', 'declarest.js'), 'migrate', 'create', directory];
+    // it asks questions of its own
+    spawn(process.execPath, args, { cwd: io.cwd, env: io.env, stdio: 'inherit' }).on('error', () => undefined);
+  };
+  return {
+    look(text: string): void {
+      if (isMade || !io.ask || !text.includes('models and migrations differ')) return;
+      isMade = true;
+      void ask(io.ask);
+    },
+    end: () => end.abort(),
   };
 }

@@ -1,6 +1,8 @@
 import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import type { Application } from '../../application.ts';
+import { SchemaErrors } from '../../database/schema/schema-errors.ts';
 import { modeOf } from '../../declaration/read/mode.ts';
 import { didYouMean, listed } from '../../declaration/suggest.ts';
 import { type LogLevel, logLevels } from '../../declaration/types.ts';
@@ -70,6 +72,10 @@ async function serveHere(
     ...(isGiven(given, 'timing') && { timing: true }),
     ...(several && shared && { sharedMetrics: shared.workerMetrics(several.workerName()) }),
   };
+  if (io.env.DECLAREST_DEV) {
+    const fits = await orClose(application, () => untilItFits(application, stopped, io));
+    if (!fits) return 0;
+  }
   const app = await start(application, level, parts, io);
   const { prepareClose } = await import('../close-server.ts');
   const { boundHeap } = await import('../bound-heap.ts');
@@ -103,7 +109,7 @@ async function serveBy(several: Several, count: number, given: Given, io: Io): P
   }
   const { reachDatabase } = await import('../database-start.ts');
   // if it is unreachable, the workers prepare it; they wait for each other
-  if ((await reachDatabase(application)) === null) await prepareOnce(application, io);
+  if ((await reachDatabase(application)) === null) await orClose(application, () => prepareOnce(application, io));
   await application.mapper.close(true);
   await announceAccess(application, io);
   const options = Object.entries(given.options).flatMap(([name, values]) =>
@@ -116,12 +122,34 @@ async function serveBy(several: Several, count: number, given: Given, io: Io): P
   return 0;
 }
 
-/** Updates the schema of the database, and seeds a new one. */
+/** Under "declarest dev": prepares the database, or shows what is wrong and waits until it fits. False: the process was stopped first. */
+async function untilItFits(application: Application, stopped: Promise<void>, io: Io): Promise<boolean> {
+  const isStopped = stopped.then(() => true);
+  for (let told = ''; ; ) {
+    try {
+      await prepareOnce(application, io);
+      return true;
+    } catch (error) {
+      if (!(error instanceof SchemaErrors)) throw error;
+      if (error.message !== told) say(io.stderr, `${error.message}\nwaiting for a change of the database, or in config/ or src/`);
+      told = error.message;
+    }
+    if (await Promise.race([isStopped, sleep(1000, false)])) {
+      await application.mapper.close(true);
+      return false;
+    }
+  }
+}
+
+/** Updates or checks the schema of the database, and seeds a new one. */
 async function prepareOnce(application: Application, io: Io): Promise<void> {
   const { prepareDatabase } = await import('../../database/prepare-database.ts');
   const { withDatabaseNews } = await import('../database-start.ts');
-  const { declaration, mapper, seed } = withDatabaseNews(application, (line) => say(io.stderr, line));
-  await orClose(application, () => prepareDatabase(mapper, declaration.database, seed));
+  const { addSearchIndexes } = await import('../../query/list/search-index.ts');
+  const noted = withDatabaseNews(application, (line) => say(io.stderr, line));
+  const { declaration, directory, mapper, onMigration: onNews, onSchemaChange: onStatement, seed } = noted;
+  const extensions = addSearchIndexes(mapper, declaration.apis);
+  await prepareDatabase(mapper, declaration.database, { directory, seed, extensions, onStatement, onNews });
 }
 
 /** Runs a part of the start, and closes the database if it fails. */
@@ -130,7 +158,9 @@ async function orClose<Result>({ mapper }: Application, work: () => Promise<Resu
     return await work();
   } catch (error) {
     await mapper.close(true);
-    throw error instanceof Failure ? error : new ApplicationFailure(`cannot start: ${messageOf(error)}`, error);
+    throw error instanceof Failure || error instanceof SchemaErrors
+      ? error
+      : new ApplicationFailure(`cannot start: ${messageOf(error)}`, error);
   }
 }
 

@@ -5,7 +5,7 @@ import { deepFreeze } from '../plain-object.ts';
 import type { Report } from '../report.ts';
 import { appMain, crudLoader, routes, type WrittenAppMain } from '../schema.ts';
 import type { Source } from '../source.ts';
-import type { Catalog, Declaration, ServerDeclaration } from '../types.ts';
+import type { Catalog, Declaration, SchemaMode, ServerDeclaration } from '../types.ts';
 import { readApis, readRateLimit } from './read-apis.ts';
 import { readRoutes } from './read-routes.ts';
 import { readSecurity } from './read-security.ts';
@@ -23,13 +23,18 @@ export function readDeclaration(source: Source, catalog: Catalog, report: Report
   return deepFreeze({
     apis: readApis(written, report, routeEntries.find(({ service }) => service === crudLoader.service)?.prefix),
     routes: routeEntries,
-    database: { ...database, schema: database.schema ?? (database.url.startsWith('sqlite:') ? 'update' : 'none') },
+    database: { ...database, schema: database.schema ?? defaultSchema(database.url, options.production) },
     security: readSecurity(written.security, catalog, report, options),
     server: readServer(written.server),
     exports,
     openapi: { ...openapi, docs: openapi.path === null ? null : openapi.docs },
     formats,
   });
+}
+
+/** A database in memory is new with every start: there is nothing to compare. */
+function defaultSchema(url: string, production: boolean): SchemaMode {
+  return url === 'sqlite::memory:' || (url.startsWith('sqlite:') && !production) ? 'update' : 'check';
 }
 
 function checkAppMain(value: unknown, context: CheckContext): WrittenAppMain {

@@ -5,7 +5,7 @@ import { parse } from 'pg-connection-string';
 import type { DatabaseDeclaration } from '../../declaration/types.ts';
 import type { DialectSetup } from '../dialect.ts';
 import { postgresConnections } from './connections.ts';
-import { postgresSchema } from './schema.ts';
+import { postgresSchema } from './schema/schema.ts';
 import { postgresSyntax } from './syntax.ts';
 import { postgresValues } from './values.ts';
 
@@ -19,6 +19,7 @@ export function setUpPostgres(database: DatabaseDeclaration): DialectSetup {
       values: postgresValues,
       connections,
       schema: postgresSchema(database),
+      migrations: async () => (await import('./schema/migrations.ts')).postgresMigrations,
     }),
     options: mapperOptions(database, onPoolCreated),
     adapt(platform) {
@@ -37,7 +38,7 @@ function mapperOptions(database: DatabaseDeclaration, onPoolCreated: (pool: Pool
     driver: PostgreSqlDriver,
     clientUrl: database.url,
     // a database is created only if its schema is
-    ensureDatabase: database.schema === 'update' && !database.readOnly,
+    ensureDatabase: (database.schema === 'update' || database.schema === 'migrate') && !database.readOnly,
     pool: { min: 0, max: database.pool },
     driverOptions: {
       ...further,

@@ -18,6 +18,9 @@ const unavailable = new Set<unknown>([
 /** An unknown user, a wrong password, an unknown database. */
 const final = new Set<unknown>(['28000', '28P01', '3D000']);
 
+/** An undefined table, column, function, type or schema; a value of another type than its column; no value for a required column. */
+const schemaFaults = new Set<unknown>(['42P01', '42703', '42883', '42704', '3F000', '42804', '42846', '23502']);
+
 /** `pg` has no codes for these. */
 const lost =
   /timeout exceeded when trying to connect|Connection terminated|connection error and is not queryable|Query read timeout/;
@@ -36,6 +39,8 @@ export const postgresErrors: ErrorReader = Object.freeze<ErrorReader>({
   isFull: ({ code }) => code === '53100',
   isReadOnly: ({ code }) => code === '25006',
   isMisfit: ({ code }) => startsWith(code, '22'),
+  isSchemaFault: ({ code }) => schemaFaults.has(code),
+  isForbidden: ({ code }) => code === '42501',
   isTranslatable: ({ code }) => typeof code === 'string' && /^23\w{3}$/.test(code),
   isReferenceConflict: ({ code }) => code === restricted,
   brokenConstraint({ code, column, constraint, detail = '', table }) {

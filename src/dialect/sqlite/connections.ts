@@ -6,7 +6,7 @@ import { sqliteExecutor } from './executor.ts';
 import { keepingCounts } from './kept-counts.ts';
 import type { Connection } from './kysely-connection.ts';
 import type { SqliteFileDialect } from './kysely-dialect.ts';
-import { nextRows } from './reader.ts';
+import { createPrivate } from './open-file.ts';
 import { sqliteWriter } from './writer.ts';
 
 /** Connections to a SQLite database, which all belong to the Kysely dialect of the mapper. */
@@ -14,8 +14,8 @@ export function sqliteConnections(kysely: SqliteFileDialect): Connections {
   return Object.freeze<Connections>({
     inProcess: true,
     remedy: 'check app_main.database.url, and that its directory can be written',
-    executor(watch) {
-      const executor = sqliteExecutor(kysely, watch);
+    executor(watch, limits) {
+      const executor = sqliteExecutor(kysely, watch, limits);
       // a database in memory has one connection, and SQLite does not report its own commits to it
       return kysely.file === null ? executor : keepingCounts(executor, kysely);
     },
@@ -36,17 +36,14 @@ export function sqliteConnections(kysely: SqliteFileDialect): Connections {
 async function rowSteps(em: RequestEntityManager, sql: string, params: readonly unknown[]): Promise<RowSteps> {
   const context = em.getTransactionContext() as unknown as Transaction<unknown>;
   const connection = await context.getExecutor().provideConnection(async (provided) => provided);
-  const steps = (connection as Connection).steps(em.getPlatform().formatQuery(sql, params));
-  return {
-    next: async (size) => nextRows(steps, size),
-    close: () => void steps.return(),
-  };
+  return (connection as Connection).steps(em.getPlatform().formatQuery(sql, params));
 }
 
 function memoryOf(kysely: SqliteFileDialect): MemoryDatabase {
   return {
     changes: () => kysely.read((db) => db.prepare('select total_changes() as changes').get()?.changes),
     async copyTo(file) {
+      createPrivate(file);
       await kysely.read((db) => db.prepare('vacuum into ?').run(file));
       return `sqlite:${file}`;
     },

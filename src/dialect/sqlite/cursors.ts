@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Cursor, Cursors } from '../../database/cursor.ts';
 import type { Statement } from '../../database/executor.ts';
 import { ReadAheadCursor, type RowSource } from '../../database/read-ahead.ts';
@@ -6,66 +5,37 @@ import { type StatementWatch, timed } from '../../database/statement-watch.ts';
 import { closedError } from '../../database/unavailable.ts';
 import type { SqliteFileDialect } from './kysely-dialect.ts';
 import { PreparedReads } from './prepared-reads.ts';
-import { type Question, Reader } from './reader.ts';
-import { NoThreads, type ReaderThreads } from './reader-threads.ts';
+import type { Question } from './reader.ts';
+import { beginSnapshot, type SnapshotSource } from './snapshot.ts';
 
-type Ask = (question: Question) => Promise<unknown[]>;
-
-/** Opens cursors on a SQLite file, each on a connection of its own in a thread of its own. */
-export function sqliteCursors(
-  dialect: Pick<SqliteFileDialect, 'file' | 'read' | 'threads'>,
-  watch: StatementWatch = {},
-): Cursors {
+/** Opens cursors on a SQLite file, each in a snapshot of its own. */
+export function sqliteCursors(dialect: SnapshotSource & Pick<SqliteFileDialect, 'read'>, watch: StatementWatch = {}): Cursors {
   let closed = false;
   return {
     async open(statement, parameters, size) {
       if (closed) throw closedError();
-      const { file } = dialect;
-      if (file === null) return inMemory(dialect, statement, parameters);
-      // opens the file if it is not open yet
-      await dialect.read(() => undefined);
-      const open = { open: statement, parameters };
-      try {
-        return await inThread(dialect.threads as ReaderThreads, open, size, watch);
-      } catch (error) {
-        if (!(error instanceof NoThreads)) throw error;
-        return inSlices(file, open, size);
-      }
+      if (dialect.file === null) return inMemory(dialect, statement, parameters);
+      const snapshot = await beginSnapshot(dialect);
+      const ask = (question: Question) => timed(watch, () => snapshot.ask(question)) as Promise<unknown[][]>;
+      let fetched = 0;
+      const source: RowSource = {
+        async fetch(count) {
+          const rows = await ask({ next: count });
+          fetched = rows.length;
+          return rows;
+        },
+        // fewer than asked for may be as many as fit into a chunk: only none are the end
+        wasCut: () => fetched > 0,
+        rows: (wanted, values) => ask({ statement: wanted, parameters: values, as: 'arrays' }),
+        // what was asked for ahead is a few rows, and comes before this
+        close: () => snapshot.close(),
+      };
+      return ReadAheadCursor.open(source, ask({ open: { statement, parameters, as: 'arrays' } }), size);
     },
     async close() {
       closed = true;
     },
   };
-}
-
-async function inThread(threads: ReaderThreads, open: Question, size: number, watch: StatementWatch): Promise<Cursor> {
-  const thread = threads.take();
-  const ask: Ask = (question) => timed(watch, async () => (await thread.ask(question)).rows);
-  return opened(ask, open, size, () => threads.giveBack(thread));
-}
-
-/** The same in this thread, some rows at a time, if no other can be started. */
-function inSlices(file: string, open: Question, size: number): Promise<Cursor> {
-  const reader = new Reader(file);
-  const ask: Ask = async (question) => {
-    // others are served between any two slices
-    await nextTurn();
-    return reader.rows(question);
-  };
-  return opened(ask, open, size, () => reader.close());
-}
-
-async function opened(ask: Ask, open: Question, size: number, release: () => void): Promise<Cursor> {
-  const source: RowSource = {
-    fetch: (count) => ask({ next: count }) as Promise<unknown[][]>,
-    rows: (statement, parameters) => ask({ statement, parameters, as: 'arrays' }) as Promise<unknown[][]>,
-    async close() {
-      // what was asked for ahead is a few rows, and comes before this
-      await ask({ end: true }).catch(() => undefined);
-      release();
-    },
-  };
-  return ReadAheadCursor.open(source, ask(open), size);
 }
 
 /** A database in memory has one connection, which cannot be kept from the others: all rows are read when it is opened. */

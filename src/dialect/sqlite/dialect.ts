@@ -5,7 +5,7 @@ import { placeOf } from '../address.ts';
 import type { DialectSetup } from '../dialect.ts';
 import { sqliteConnections } from './connections.ts';
 import { SqliteFileDialect } from './kysely-dialect.ts';
-import { sqliteSchema } from './schema.ts';
+import { sqliteSchema } from './schema/schema.ts';
 import { sqliteSyntax } from './syntax.ts';
 import { sqliteValues } from './values.ts';
 
@@ -21,6 +21,7 @@ export function setUpSqlite({ readOnly, statementTimeout, url }: DatabaseDeclara
       values: sqliteValues,
       connections: sqliteConnections(kysely),
       schema: sqliteSchema,
+      migrations: async () => (await import('./schema/migrations.ts')).sqliteMigrations,
     }),
     options: { driver: SqliteDriver, dbName: file, driverOptions: kysely } as unknown as Partial<Options>,
     adapt(platform) {

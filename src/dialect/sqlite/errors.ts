@@ -11,12 +11,17 @@ const unavailable = new Set([5, 6, readOnly, 10, 14, 15]);
 /** Another connection wrote after this transaction had begun to read. */
 const busySnapshot = 517;
 
+/** SQLite has no codes for these. */
+const schemaFault =
+  /no such (?:column|table)|NOT NULL constraint failed|has no column named|cannot store \w+ value|cannot (?:INSERT into|UPDATE) generated column/;
+
 /** Without the questions that errors of SQLite do not answer. */
 export const sqliteErrors = Object.freeze({
   isTransient: ({ code, errcode }) => code === driverCode && errcode === busySnapshot,
   isUnavailable: (error) => unavailable.has(primaryCode(error)) || /database is locked/.test(error.message ?? ''),
   isFull: (error) => primaryCode(error) === full,
   isReadOnly: ({ errcode }) => (Number(errcode) & 0xff) === readOnly,
+  isSchemaFault: ({ code, message = '' }) => code === driverCode && schemaFault.test(message),
   isTranslatable: ({ code }) => code === driverCode,
   /** `UNIQUE constraint failed: person.email, person.year`, `CHECK constraint failed: age > 0` */
   brokenConstraint({ message = '' }: DatabaseError): BrokenConstraint {

@@ -1,11 +1,16 @@
-import type { Executor } from '../../database/executor.ts';
+import type { Executor, ReadLimits } from '../../database/executor.ts';
 import type { StatementWatch } from '../../database/statement-watch.ts';
 import type { SqliteFileDialect } from './kysely-dialect.ts';
 import { PreparedReads } from './prepared-reads.ts';
 import { RoutedReads } from './routed-reads.ts';
 
 /** Sends prepared statements on the connection that reads beside the writer, or in threads. */
-export function sqliteExecutor(dialect: Pick<SqliteFileDialect, 'read' | 'threads'>, watch: StatementWatch = {}): Executor {
+export function sqliteExecutor(
+  dialect: Pick<SqliteFileDialect, 'read' | 'readers' | 'threads'>,
+  watch: StatementWatch = {},
+  limits?: ReadLimits,
+): Executor {
+  const options = { watch, ...(limits && { mostBytes: limits.bytes }) };
   let reads: PreparedReads | RoutedReads | null = null;
   return {
     format: 'native',
@@ -13,8 +18,11 @@ export function sqliteExecutor(dialect: Pick<SqliteFileDialect, 'read' | 'thread
       dialect.read((db) => {
         // statements belong to the connection that they were prepared on
         if (reads?.db !== db) {
-          const { threads } = dialect;
-          reads = threads ? new RoutedReads(db, threads, 'arrays', watch) : new PreparedReads(db, 'arrays', watch);
+          const { readers, threads } = dialect;
+          reads =
+            readers && threads
+              ? new RoutedReads(readers, threads, 'arrays', options)
+              : new PreparedReads(db, 'arrays', { watch });
         }
         return reads.rows(statement, parameters) as unknown[][] | Promise<unknown[][]>;
       }),

@@ -2,9 +2,10 @@ import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import type { CompiledQuery, DatabaseConnection, QueryResult } from 'kysely';
 import type { Statement } from '../../database/executor.ts';
 import { awaited, type StatementWatch, timed } from '../../database/statement-watch.ts';
-import { openToRead } from './open-file.ts';
-import { PreparedReads, type Row, withPlainNumbers } from './prepared-reads.ts';
+import type { RowSteps } from '../dialect.ts';
+import { PreparedReads, withPlainNumbers } from './prepared-reads.ts';
 import type { RoutedReads } from './routed-reads.ts';
+import { beginSnapshot, type Snapshot, type SnapshotSource } from './snapshot.ts';
 import type { OtherProcesses, Turn } from './write-lock.ts';
 
 /** What all connections of a dialect share. */
@@ -24,23 +25,22 @@ export class Connection implements DatabaseConnection {
   readonly #shared: SharedParts;
   #inTransaction = false;
   /** Where a transaction that only reads takes place, which neither waits for others nor makes them wait. */
-  #snapshot: DatabaseSync | null = null;
+  #snapshot: Snapshot | null = null;
 
   constructor(shared: SharedParts) {
     this.#shared = shared;
   }
 
-  beginSnapshot(file: string): void {
-    this.#snapshot = openToRead(file);
-    // it begins with the first read, and that is now
-    this.#snapshot.exec('begin; select 1 from sqlite_master limit 1');
+  async beginSnapshot(source: SnapshotSource): Promise<void> {
+    this.#snapshot = await beginSnapshot(source);
   }
 
-  /** The rows of a statement in the snapshot, one after the other. */
-  *steps(sql: string): Generator<Row, void> {
-    const statement = (this.#snapshot as DatabaseSync).prepare(sql);
-    statement.setReadBigInts(true);
-    for (const row of statement.iterate()) yield withPlainNumbers(row);
+  /** The rows of a statement in the snapshot, some at a time. */
+  async steps(sql: string): Promise<RowSteps> {
+    const { ask } = this.#snapshot as Snapshot;
+    await ask({ open: { statement: statementOf(sql), parameters: [], as: 'named' } });
+    // the snapshot closes what is open
+    return { next: (size) => ask({ next: size }) as Promise<object[]>, close: () => undefined };
   }
 
   async begin(): Promise<void> {
@@ -55,11 +55,11 @@ export class Connection implements DatabaseConnection {
     }
   }
 
-  end(how: 'commit' | 'rollback'): void {
+  async end(how: 'commit' | 'rollback'): Promise<void> {
     if (this.#snapshot) {
-      this.#snapshot.close();
+      const snapshot = this.#snapshot;
       this.#snapshot = null;
-      return;
+      return snapshot.close();
     }
     if (!this.#inTransaction) return;
     const { turn, writer } = this.#shared;
@@ -70,7 +70,8 @@ export class Connection implements DatabaseConnection {
   }
 
   command(sql: string): void {
-    (this.#snapshot ?? this.#shared.writer).exec(sql);
+    // a snapshot has nothing to go back to
+    if (!this.#snapshot) this.#shared.writer.exec(sql);
   }
 
   executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
@@ -81,7 +82,8 @@ export class Connection implements DatabaseConnection {
 
   async #execute<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
     const { others, reads, turn, writer } = this.#shared;
-    if (this.#snapshot) return run<R>(this.#snapshot, sql, parameters);
+    if (this.#snapshot)
+      return { rows: (await this.#snapshot.ask({ statement: statementOf(sql), parameters, as: 'named' })) as R[] };
     if (this.#inTransaction) return run<R>(writer, sql, parameters);
     if (reads && onlyReads(sql)) return { rows: (await reads.rows(statementOf(sql), parameters, kindOf(sql))) as R[] };
     await turn.take();

@@ -4,12 +4,11 @@ import type { DatabaseSync } from 'node:sqlite';
 import { type Driver, SqliteAdapter, SqliteDialect, type TransactionSettings } from 'kysely';
 import type { StatementWatch } from '../../database/statement-watch.ts';
 import { Connection, type SharedParts } from './kysely-connection.ts';
-import { openToRead, openToTidy, openToWrite } from './open-file.ts';
+import { inMemory, openToRead, openToTidy, openToWrite } from './open-file.ts';
 import { ReaderThreads } from './reader-threads.ts';
-import { RoutedReads } from './routed-reads.ts';
+import { type ReadConnections, RoutedReads } from './routed-reads.ts';
+import { StoppableConnection } from './stoppable-connection.ts';
 import { firstWait, OtherProcesses, Turn } from './write-lock.ts';
-
-const inMemory = ':memory:';
 
 class ManyConnectionsAdapter extends SqliteAdapter {
   override get supportsMultipleConnections(): boolean {
@@ -26,13 +25,15 @@ class ManyConnectionsAdapter extends SqliteAdapter {
 export class SqliteFileDialect extends SqliteDialect implements Driver, SharedParts {
   /** Null for a database in memory, which has one connection only. */
   readonly file: string | null;
-  /** For long reads; null for a database in memory. */
+  /** For long reads and for snapshots; null for a database in memory. */
   threads: ReaderThreads | null = null;
+  /** For short reads; null for a database in memory. */
+  readers: ReadConnections | null = null;
   readonly #statementTimeout: number;
   #readOnly: boolean;
   /** Watches what the mapper sends. */
   watch: StatementWatch | null = null;
-  readonly turn = new Turn();
+  readonly turn: Turn;
   readonly others = new OtherProcesses();
   writer!: DatabaseSync;
   reads: RoutedReads | null = null;
@@ -46,6 +47,7 @@ export class SqliteFileDialect extends SqliteDialect implements Driver, SharedPa
     super({ database: () => Promise.reject(new Error('the database is opened by init()')) });
     this.file = file === inMemory ? null : file;
     this.#statementTimeout = statementTimeout;
+    this.turn = new Turn(statementTimeout);
     this.#readOnly = readOnly;
   }
 
@@ -60,6 +62,10 @@ export class SqliteFileDialect extends SqliteDialect implements Driver, SharedPa
   get begin(): string {
     // immediate: the write lock is taken now, so that a later statement cannot fail for being unable to upgrade
     return this.#readOnly ? 'begin' : 'begin immediate';
+  }
+
+  get isReadOnly(): boolean {
+    return this.#readOnly;
   }
 
   /** Writers under way, those that wait for their turn included. */
@@ -81,9 +87,10 @@ export class SqliteFileDialect extends SqliteDialect implements Driver, SharedPa
     const openFile = this.#readOnly ? openToRead : openToWrite;
     this.writer = openFile(file, firstWait);
     this.#reader = openFile(file);
+    this.readers = { plain: this.#reader, stoppable: new StoppableConnection(file) };
     this.#isOpen = true;
     this.threads = new ReaderThreads(file, this.#statementTimeout);
-    this.reads = new RoutedReads(this.#reader, this.threads, 'named');
+    this.reads = new RoutedReads(this.readers, this.threads, 'named');
   }
 
   /** Runs work that only reads, on the connection for reading; it sees what is committed. */
@@ -134,16 +141,16 @@ export class SqliteFileDialect extends SqliteDialect implements Driver, SharedPa
   }
 
   async beginTransaction(connection: Connection, { accessMode }: TransactionSettings = {}): Promise<void> {
-    if (accessMode === 'read only' && this.file !== null) connection.beginSnapshot(this.file);
+    if (accessMode === 'read only' && this.file !== null) await connection.beginSnapshot(this);
     else await connection.begin();
   }
 
   async commitTransaction(connection: Connection): Promise<void> {
-    connection.end('commit');
+    await connection.end('commit');
   }
 
   async rollbackTransaction(connection: Connection): Promise<void> {
-    connection.end('rollback');
+    await connection.end('rollback');
   }
 
   async savepoint(connection: Connection, name: string): Promise<void> {
@@ -165,6 +172,8 @@ export class SqliteFileDialect extends SqliteDialect implements Driver, SharedPa
     if (!this.#isOpen) return;
     this.#isOpen = false;
     if (this.#reader !== this.writer) this.#reader.close();
+    this.readers?.stoppable.close();
+    this.readers = null;
     this.writer.close();
     this.#tidier?.close();
     this.#tidier = null;

@@ -1,9 +1,22 @@
+import { closeSync, openSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { lowered, lowerFunction } from './lower-case.ts';
 import { busyTimeout } from './write-lock.ts';
 
+export const inMemory = ':memory:';
+
+/** Creates a file that nobody else can read, unless it exists. SQLite gives the files that it puts beside it the same mode. */
+export function createPrivate(file: string): void {
+  try {
+    closeSync(openSync(file, 'ax', 0o600));
+  } catch {
+    // SQLite reports why a file cannot be opened
+  }
+}
+
 /** Opens a connection that reads and writes. */
 export function openToWrite(file: string, timeout = busyTimeout): DatabaseSync {
+  if (file !== inMemory) createPrivate(file);
   const db = new DatabaseSync(file, { timeout: busyTimeout });
   db.exec('pragma journal_mode = wal; pragma synchronous = full; pragma foreign_keys = on;');
   addFunctions(db);

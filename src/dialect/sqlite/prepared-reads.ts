@@ -2,6 +2,7 @@ import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import type { Statement } from '../../database/executor.ts';
 import { LruCache } from '../../database/lru-cache.ts';
 import { type StatementWatch, timed } from '../../database/statement-watch.ts';
+import { TooLargeError } from '../../database/too-large.ts';
 
 const keptStatements = 500;
 
@@ -17,32 +18,58 @@ interface Prepared {
   isWide: boolean;
 }
 
+interface PreparedReadsOptions {
+  readonly watch?: StatementWatch;
+  readonly beforePrepare?: (() => void) | undefined;
+}
+
 /** Statements prepared on one SQLite connection. */
 export class PreparedReads {
   readonly db: DatabaseSync;
   readonly #form: RowForm;
   readonly #prepared = new LruCache<Prepared>(keptStatements);
   readonly #watch: StatementWatch;
+  readonly #beforePrepare: (() => void) | undefined;
 
-  constructor(db: DatabaseSync, form: RowForm = 'arrays', watch: StatementWatch = {}) {
+  constructor(db: DatabaseSync, form: RowForm = 'arrays', { beforePrepare, watch = {} }: PreparedReadsOptions = {}) {
     this.db = db;
     this.#form = form;
     this.#watch = watch;
+    this.#beforePrepare = beforePrepare;
   }
 
-  /** The rows of a statement, in the form of these reads. */
-  rows<Found = unknown[]>(statement: Statement, parameters: readonly unknown[]): Found[] {
-    if (this.#watch.answered) return timed(this.#watch, () => this.#rows(statement, parameters)) as Found[];
-    return this.#rows(statement, parameters) as Found[];
+  /**
+   * The rows of a statement, in the form of these reads.
+   * @param mostBytes Beyond them it throws {@link TooLargeError}, and reads no further.
+   */
+  rows<Found = unknown[]>(statement: Statement, parameters: readonly unknown[], mostBytes?: number): Found[] {
+    if (this.#watch.answered) return timed(this.#watch, () => this.#rows(statement, parameters, mostBytes)) as Found[];
+    return this.#rows(statement, parameters, mostBytes) as Found[];
   }
 
-  #rows(statement: Statement, parameters: readonly unknown[]): unknown[] {
+  #rows(statement: Statement, parameters: readonly unknown[], mostBytes?: number): unknown[] {
     const prepared = this.#prepared.get(statement.name, () => this.#prepare(statement));
-    const rows = allRows(prepared, parameters as SQLInputValue[]);
+    const values = parameters as SQLInputValue[];
+    const read =
+      mostBytes === undefined
+        ? () => prepared.statement.all(...values)
+        : () => rowsUpTo(mostBytes, prepared.statement.iterate(...values));
+    const rows = this.#kept(statement, () => inRange(prepared, read));
     return prepared.isWide && this.#form === 'named' ? rows.map(withPlainNumbers) : rows;
   }
 
+  /** After an error, the next iteration of the same statement would throw it once more: SQLite reports it when the statement is reset. */
+  #kept(statement: Statement, read: () => Row[]): Row[] {
+    try {
+      return read();
+    } catch (error) {
+      this.#prepared.delete(statement.name);
+      throw error;
+    }
+  }
+
   #prepare({ text, wide }: Statement): Prepared {
+    this.#beforePrepare?.();
     const statement = this.db.prepare(text);
     if (this.#form === 'arrays') statement.setReturnArrays(true);
     if (wide) statement.setReadBigInts(true);
@@ -50,17 +77,37 @@ export class PreparedReads {
   }
 }
 
-function allRows(prepared: Prepared, values: SQLInputValue[]): Row[] {
-  const { statement } = prepared;
+/** Reads again with BigInts if an integer does not fit a number. Asking for BigInts always would make every other read slower. */
+function inRange(prepared: Prepared, read: () => Row[]): Row[] {
   try {
-    return statement.all(...values);
+    return read();
   } catch (error) {
     if (!isOutOfRange(error)) throw error;
-    // asking for BigInts always would make every other read slower
-    statement.setReadBigInts(true);
+    prepared.statement.setReadBigInts(true);
     prepared.isWide = true;
-    return statement.all(...values);
+    return read();
   }
+}
+
+function rowsUpTo(most: number, rows: Iterable<Row>): Row[] {
+  const taken: Row[] = [];
+  let bytes = 0;
+  for (const row of rows) {
+    bytes += sizeOfRow(row);
+    if (bytes > most) throw new TooLargeError(most);
+    taken.push(row);
+  }
+  return taken;
+}
+
+/** About as many bytes as a row, in either form, takes in a response. */
+export function sizeOfRow(row: object): number {
+  let bytes = 0;
+  for (const value of Object.values(row)) {
+    if (typeof value === 'string') bytes += value.length;
+    else bytes += ArrayBuffer.isView(value) ? value.byteLength : 8;
+  }
+  return bytes;
 }
 
 /** Whether a column that was not expected to holds an integer beyond 2^53. */

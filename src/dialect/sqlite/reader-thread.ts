@@ -1,6 +1,8 @@
 // Runs in a thread of its own: reads a SQLite file for the thread that started it, one question after the other.
 import { parentPort, workerData } from 'node:worker_threads';
+import { TooLargeError } from '../../database/too-large.ts';
 import { type Question, Reader } from './reader.ts';
+import { Stopped } from './stoppable-connection.ts';
 
 /** Rows, and the milliseconds that they took. */
 export interface Answer {
@@ -8,8 +10,13 @@ export interface Answer {
   readonly took: number;
 }
 
-/** `opened` is sent first, when the file is open. */
-export type ThreadMessage = 'opened' | Answer | { readonly error: { readonly message: string; readonly properties: object } };
+/** `opened` is sent first, when the file is open; `stopped` and `too large` in place of rows, if they exceed a limit of the question. */
+export type ThreadMessage =
+  | 'opened'
+  | 'stopped'
+  | 'too large'
+  | Answer
+  | { readonly error: { readonly message: string; readonly properties: object } };
 
 const port = parentPort as NonNullable<typeof parentPort>;
 const reader = new Reader(workerData as string);
@@ -30,6 +37,8 @@ function answerTo(question: Question): ThreadMessage {
   try {
     return { rows: reader.rows(question), took: performance.now() - start };
   } catch (error) {
+    if (error instanceof Stopped) return 'stopped';
+    if (error instanceof TooLargeError) return 'too large';
     // an error that is sent to another thread keeps nothing but its message
     const { message, code, errcode, errstr } = error as Error & Record<string, unknown>;
     return { error: { message, properties: { code, errcode, errstr } } };

@@ -1,34 +1,67 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { coalesced, type Statement } from '../../database/executor.ts';
+import { LruCache } from '../../database/lru-cache.ts';
 import { StatementCosts } from '../../database/statement-costs.ts';
 import type { StatementWatch } from '../../database/statement-watch.ts';
 import { PreparedReads, type RowForm } from './prepared-reads.ts';
+import { planRead, type ReadPlan } from './read-plan.ts';
 import { NoThreads, type ReaderThreads } from './reader-threads.ts';
+import { type StoppableConnection, Stopped } from './stoppable-connection.ts';
 
 /** Milliseconds for which a read may hold up everything else; what takes longer is read in a thread. */
 const longest = 10;
 
-/** Bytes of a database that is read through in about that time. */
-const small = 16 * 1024 * 1024;
+/** Bytes of a database of which each table is counted in about that time. */
+const small = 64 * 1024 * 1024;
 
-/** Reads on a connection of this thread, or in another thread if the statement takes long. */
+const keptPlans = 2000;
+
+/** Two connections to one file, which read in this thread. */
+export interface ReadConnections {
+  readonly plain: DatabaseSync;
+  readonly stoppable: StoppableConnection;
+}
+
+interface RoutedReadsOptions {
+  readonly watch?: StatementWatch;
+  /** Bytes that the rows of a statement in a thread may have. Here, ten milliseconds are the limit. */
+  readonly mostBytes?: number;
+}
+
+/** Reads on connections of this thread, or in another thread if the statement takes long. */
 export class RoutedReads {
   readonly db: DatabaseSync;
-  readonly #reads: PreparedReads;
+  readonly #stoppable: StoppableConnection;
+  /** Reports to the watch by itself. */
+  readonly #lookups: PreparedReads;
+  readonly #plainReads: PreparedReads;
+  readonly #stoppableReads: PreparedReads;
   readonly #form: RowForm;
   readonly #threads: ReaderThreads;
   readonly #watch: StatementWatch;
+  readonly #mostBytes: number | undefined;
   readonly #size: StatementSync;
+  readonly #plans = new LruCache<ReadPlan>(keptPlans);
   readonly #costs = new StatementCosts();
+  readonly #shapes = new StatementCosts();
   readonly #inThread: (statement: Statement, parameters: readonly unknown[], kind: Statement) => Promise<unknown[]>;
 
-  constructor(db: DatabaseSync, threads: ReaderThreads, form: RowForm, watch: StatementWatch = {}) {
-    this.db = db;
-    this.#reads = new PreparedReads(db, form, watch);
+  constructor(
+    { plain, stoppable }: ReadConnections,
+    threads: ReaderThreads,
+    form: RowForm,
+    { mostBytes, watch = {} }: RoutedReadsOptions = {},
+  ) {
+    this.db = plain;
+    this.#stoppable = stoppable;
+    this.#lookups = new PreparedReads(plain, form, { watch });
+    this.#plainReads = new PreparedReads(plain, form);
+    this.#stoppableReads = new PreparedReads(stoppable.db, form, { beforePrepare: () => stoppable.hideTables() });
     this.#form = form;
     this.#threads = threads;
     this.#watch = watch;
-    this.#size = db.prepare('select page_count * page_size as bytes from pragma_page_count, pragma_page_size');
+    this.#mostBytes = mostBytes;
+    this.#size = plain.prepare('select page_count * page_size as bytes from pragma_page_count, pragma_page_size');
     const read = this.#elsewhere.bind(this);
     // the mapper may change the objects that it gets
     this.#inThread = form === 'arrays' ? coalesced((...asked) => read(...asked, asked[0]) as Promise<unknown[][]>) : read;
@@ -36,41 +69,72 @@ export class RoutedReads {
 
   /** @param kind Stands for all statements that cost about the same. */
   rows(statement: Statement, parameters: readonly unknown[], kind = statement): unknown[] | Promise<unknown[]> {
-    const cost = this.#costs.of(kind, parameters);
-    const isLong = cost === undefined ? this.#mayTakeLong(statement) : cost > longest;
-    return isLong ? this.#inThread(statement, parameters, kind) : this.#here(statement, parameters, kind);
+    const plan = this.#planOf(statement, kind);
+    if (plan.kind === 'lookup') return this.#lookups.rows(statement, parameters);
+    const read: Read = { statement, parameters, kind, plan };
+    if (this.#isLong(read)) return this.#inThread(statement, parameters, kind);
+    if (plan.kind !== 'stoppable') return this.#here(read);
+    try {
+      return this.#stoppable.within(longest, () => this.#here(read, this.#stoppableReads));
+    } catch (error) {
+      if (!(error instanceof Stopped)) throw error;
+      return this.#inThread(statement, parameters, kind);
+    }
   }
 
-  #here(statement: Statement, parameters: readonly unknown[], kind: Statement): unknown[] {
+  #planOf(statement: Statement, kind: Statement): ReadPlan {
+    return this.#plans.get(kind.name, () => planRead(statement.text, this.db, this.#stoppable));
+  }
+
+  #isLong(read: Read): boolean {
+    if (read.plan.kind === 'any') return true;
+    const cost = this.#expected(read);
+    if (cost !== undefined) return cost > longest;
+    return read.plan.kind === 'count' && Number(this.#size.get()?.bytes) >= small;
+  }
+
+  /** Milliseconds, or undefined if nothing like it was read yet. */
+  #expected({ kind, parameters, plan }: Read): number | undefined {
+    return this.#costs.of(kind, parameters) ?? this.#shapes.of({ ...kind, name: plan.shape }, parameters);
+  }
+
+  /** What statements of its shape cost is what they cost the first time: later each is known by itself. */
+  #note({ kind, parameters, plan }: Read, took: number): void {
+    if (this.#costs.of(kind, parameters) === undefined) this.#shapes.note({ ...kind, name: plan.shape }, parameters, took);
+    this.#costs.note(kind, parameters, took);
+    this.#watch.answered?.(took, false);
+  }
+
+  #here(read: Read, reads = this.#plainReads): unknown[] {
     const start = performance.now();
-    const rows = this.#reads.rows(statement, parameters);
-    this.#costs.note(kind, parameters, performance.now() - start);
+    const rows = reads.rows(read.statement, read.parameters);
+    this.#note(read, performance.now() - start);
     return rows;
   }
 
   async #elsewhere(statement: Statement, parameters: readonly unknown[], kind: Statement): Promise<unknown[]> {
+    const plan = this.#planOf(statement, kind);
+    const read: Read = { statement, parameters, kind, plan };
     const start = performance.now();
     try {
-      const { rows, took } = await this.#threads.rows(statement, parameters, this.#form);
-      this.#costs.note(kind, parameters, took);
-      this.#watch.answered?.(took, false);
+      const limits = this.#mostBytes === undefined ? {} : { mostBytes: this.#mostBytes };
+      const sent = { statement, parameters, as: this.#form, ...limits };
+      const isStoppable = plan.kind === 'stoppable';
+      const { rows, took } = await this.#threads.rows(sent, { isStoppable, expected: this.#expected(read) });
+      this.#note(read, took);
       return rows;
     } catch (error) {
-      if (error instanceof NoThreads) return this.#here(statement, parameters, kind);
+      if (error instanceof NoThreads) return this.#here(read);
       this.#watch.answered?.(performance.now() - start, true);
       throw error;
     }
   }
-
-  #mayTakeLong({ text }: Statement): boolean {
-    return Number(this.#size.get()?.bytes) >= small && !looksUp(this.db, text);
-  }
 }
 
-/** Whether every table of a statement is looked into by a unique key, and so for one row. */
-function looksUp(db: DatabaseSync, text: string): boolean {
-  const steps = db.prepare(`explain query plan ${text}`).all();
-  return steps.every(({ detail }) =>
-    /^SEARCH .* USING (INTEGER PRIMARY KEY \(rowid=|INDEX sqlite_autoindex_)/.test(String(detail)),
-  );
+/** A statement that is about to be read, with what is known of it. */
+interface Read {
+  readonly statement: Statement;
+  readonly parameters: readonly unknown[];
+  readonly kind: Statement;
+  readonly plan: ReadPlan;
 }

@@ -1,12 +1,13 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { patienceHere, waitsForItself } from '../../database/own-transaction.ts';
+import { lateError } from '../../database/unavailable.ts';
 
 /** How long a statement waits for another process's write to end, in milliseconds. */
 export const busyTimeout = 5000;
 
 /** How long the first statement that meets one holds up this process for it, and how long those after it. */
-export const firstWait = 1000;
+export const firstWait = 20;
 const shortWait = 2;
 
 /** A transaction that takes longer than these milliseconds to begin had to wait. */
@@ -62,8 +63,14 @@ function isBusy(error: unknown): boolean {
 
 /** Hands out the right to write, one at a time, in the order asked for. */
 export class Turn {
+  readonly #timeout: number;
   #taken = false;
   readonly #waiting: (() => void)[] = [];
+
+  /** @param timeout Milliseconds that anybody waits; 0 means no limit. */
+  constructor(timeout: number) {
+    this.#timeout = timeout;
+  }
 
   get waiting(): number {
     return this.#waiting.length + (this.#taken ? 1 : 0);
@@ -77,11 +84,12 @@ export class Turn {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     this.#waiting.push(resolve);
     const patience = patienceHere();
-    if (patience === null) return promise;
+    const limit = patience ?? this.#timeout;
+    if (limit === 0) return promise;
     const timer = setTimeout(() => {
       this.#waiting.splice(this.#waiting.indexOf(resolve), 1);
-      reject(waitsForItself());
-    }, patience);
+      reject(patience === null ? lateError() : waitsForItself());
+    }, limit);
     return promise.finally(() => clearTimeout(timer));
   }
 

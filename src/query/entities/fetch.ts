@@ -1,5 +1,6 @@
 import { type EntityMetadata, helper, raw } from '@mikro-orm/core';
 import type { RequestEntityManager } from '../../database/mapper.ts';
+import { TooLargeError } from '../../database/too-large.ts';
 import type { SortKey } from '../../declaration/types.ts';
 import { type Identifier, keyOf } from '../../model/identifier.ts';
 import { type Counted, noEdges, type PageEdges } from '../../response/collection.ts';
@@ -11,6 +12,9 @@ import { cutSought, sidesOf } from '../rows/seek-query.ts';
 import { type ListPlan, pageQueries } from './key-query.ts';
 import { countBy, keyOrder, keysSelected, orderOf, sentKeys } from './keys.ts';
 import { type AnyQueryBuilder, filteredQuery, unrestrictedQuery } from './restriction.ts';
+
+/** Rows of a page that are read before it is known how large they are. */
+const firstStep = 20;
 
 export interface FetchedPage {
   readonly counted: Counted;
@@ -42,9 +46,10 @@ export async function fetchPage(
   restriction: AnyQueryBuilder | null,
   list: ListPlan,
   asked: ListQuery = emptyListQuery,
+  mostBytes = Number.POSITIVE_INFINITY,
 ): Promise<FetchedPage> {
   const { limit, offset, seek } = window;
-  if (restriction || seek || list.count !== 'exact' || asked.condition) {
+  if (restriction || seek || list.count !== 'exact' || asked.condition || limit > firstStep) {
     const restricted = restriction ?? (await unrestrictedQuery(em, meta));
     return queriedPage(
       em,
@@ -52,6 +57,7 @@ export async function fetchPage(
       applyListQuery(() => em, meta, restricted, asked, list.ownSort),
       window,
       list,
+      mostBytes,
     );
   }
   const orderBy = [...list.sort.map(orderOf), keyOrder(meta)] as never;
@@ -83,6 +89,7 @@ async function queriedPage(
   query: AnyQueryBuilder,
   window: Window,
   plan: ListPlan,
+  mostBytes = Number.POSITIVE_INFINITY,
 ): Promise<FetchedPage> {
   const { count, seek: going, sort } = plan;
   const { limit, offset, seek } = window;
@@ -93,11 +100,11 @@ async function queriedPage(
   if (seek && going) {
     const follows = following !== null && (await sentKeys(em, meta, following)).length > 0;
     const { rows: page, beyond } = cutSought(found, seek, limit);
-    const rows = await rowsOf(em, meta, page, { query, sort });
+    const rows = await rowsOf(em, meta, page, { query, sort, mostBytes });
     const edges = rows.length > 0 ? await going.edgesOf(rows) : going.edgesOfNone(seek);
     return { rows, counted, edges: { ...edges, ...sidesOf(seek, beyond, follows) } };
   }
-  const rows = await rowsOf(em, meta, found.slice(0, limit), { query, sort });
+  const rows = await rowsOf(em, meta, found.slice(0, limit), { query, sort, mostBytes });
   const edges = going && inOrder ? await going.edgesOf(rows) : noEdges;
   if (count === 'exact') return { rows, counted, edges };
   const told = numberTold(found.length, window, count);
@@ -110,22 +117,56 @@ async function queriedPage(
   return { rows, counted: known, edges: { ...edges, more: found.length > limit } };
 }
 
+interface Among {
+  readonly query: AnyQueryBuilder;
+  readonly sort: readonly SortKey[];
+  /** Beyond them it throws {@link TooLargeError}. */
+  readonly mostBytes: number;
+}
+
 /** The rows of keys, in the order of these, as far as a query still selects them: a row may have moved out of it since. */
 export async function rowsOf(
   em: RequestEntityManager,
   meta: EntityMetadata,
   keys: readonly unknown[],
-  among: { readonly query: AnyQueryBuilder; readonly sort: readonly SortKey[] } | null = null,
+  among: Among | null = null,
 ): Promise<readonly object[]> {
   if (keys.length === 0) return [];
   const { name } = keyOf(meta);
   const selected = among && keysSelected(em, meta, among.query, among.sort);
-  const conditions = [
-    { [name]: { $in: keys } },
-    ...(selected ? [{ [name]: { $in: raw(selected.sql, [...selected.params]) } }] : []),
-  ];
-  const rows = (await em.find(meta.class, { $and: conditions } as never)) as object[];
+  const isSelected = selected ? [{ [name]: { $in: raw(selected.sql, [...selected.params]) } }] : [];
+  const read = (some: readonly unknown[]) => em.find(meta.class, { $and: [{ [name]: { $in: some } }, ...isSelected] } as never);
+  const rows = await (among ? readInSteps(keys, among.mostBytes, read) : read(keys));
   const position = new Map(keys.map((key, index) => [String(key), index]));
   const placeOf = (row: object) => position.get(String(helper(row).getPrimaryKey())) ?? 0;
   return rows.sort((a, b) => placeOf(a) - placeOf(b));
+}
+
+/** Reads rows, first some and then as many as these say there is room for. */
+async function readInSteps(
+  keys: readonly unknown[],
+  mostBytes: number,
+  read: (keys: readonly unknown[]) => Promise<object[]>,
+): Promise<object[]> {
+  const rows: object[] = [];
+  let bytes = 0;
+  for (let start = 0; start < keys.length; ) {
+    const size = start === 0 ? firstStep : Math.max(Math.floor(((mostBytes - bytes) * start) / (bytes + 1)), 1);
+    const found = await read(keys.slice(start, start + size));
+    for (const row of found) bytes += bytesOf(row);
+    if (bytes > mostBytes) throw new TooLargeError(mostBytes);
+    rows.push(...found);
+    start += size;
+  }
+  return rows;
+}
+
+/** The bytes of the columns that can be large, about. */
+function bytesOf(row: object): number {
+  let bytes = 0;
+  for (const value of Object.values(helper(row).__originalEntityData ?? {})) {
+    if (typeof value === 'string') bytes += value.length;
+    else if (value instanceof Uint8Array) bytes += value.byteLength;
+  }
+  return bytes;
 }

@@ -9,6 +9,7 @@ import type { FieldPlan } from '../../model/field-plan.ts';
 import { type Identifier, keyOf } from '../../model/identifier.ts';
 import { valueKindOf } from '../../model/value-kind.ts';
 import { type Counted, noEdges, type PageEdges } from '../../response/collection.ts';
+import { type Pace, turnLength } from '../../response/turn.ts';
 import type { CsvColumn } from '../../serialization/csv.ts';
 import { compileCsvRowWriter } from '../../serialization/csv-row-writer.ts';
 import type { RowWriter } from '../../serialization/row-writer.ts';
@@ -45,11 +46,12 @@ interface CompileOptions extends RowPlanOptions {
   readonly count?: CountMode;
 }
 
-/** How one request reads rows: what it sees of embedded ones, what instances of models need, and in which view. */
+/** How one request reads rows: what it sees of embedded ones, what instances of models need, in which view, and at which pace. */
 export interface Reading {
   readonly sight?: Sight | undefined;
   readonly context?: InstanceContext | undefined;
   readonly view?: ListView;
+  readonly pace?: Pace | undefined;
 }
 
 /** Writes rows as lines, each with an end of its own. */
@@ -346,17 +348,24 @@ export class CompiledRead {
 
   #written(
     rows: unknown[][],
-    { context, sight, view = this.views.whole }: Reading,
+    { context, pace, sight, view = this.views.whole }: Reading,
     writer: RowWriter,
     separator: string,
     send: Send,
   ): string | Promise<string> {
     const { isWanted, manyWriters } = view.shown;
     return this.#embedded.written(rows, isWanted, send, sight ?? null, ({ many, seen }) => {
-      let text = '';
-      for (let i = 0; i < rows.length; i++)
-        text += (i === 0 ? '' : separator) + writer(rows[i] as unknown[], many, manyWriters, seen, context);
-      return text;
+      const writeFrom = (start: number, before: string): string | Promise<string> => {
+        let text = before;
+        for (let i = start; i < rows.length; i++) {
+          text += (i === 0 ? '' : separator) + writer(rows[i] as unknown[], many, manyWriters, seen, context);
+          if (pace && text.length - before.length > turnLength) {
+            return pace(text.length, (i + 1) / rows.length).then(() => writeFrom(i + 1, text));
+          }
+        }
+        return text;
+      };
+      return writeFrom(0, '');
     });
   }
 

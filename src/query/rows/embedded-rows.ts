@@ -88,7 +88,7 @@ export class EmbeddedRows {
     isWanted: (source: number) => boolean,
     send: Send,
     sight: Sight | null,
-    write: (embedded: Embedded) => string,
+    write: (embedded: Embedded) => string | Promise<string>,
   ): string | Promise<string> {
     if (this.#isEmpty) return write(nothingEmbedded);
     if (this.#many.length > 0 || !sight || 'find' in sight) return this.#fetch(rows, isWanted, send, sight).then(write);

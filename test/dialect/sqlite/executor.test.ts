@@ -11,7 +11,7 @@ function open() {
   const db = new DatabaseSync(':memory:');
   db.exec("create table thing (id integer primary key, name text); insert into thing values (1, 'one'), (2, 'two')");
   const state = { db };
-  return { state, executor: sqliteExecutor({ read: async (work) => work(state.db), threads: null }) };
+  return { state, executor: sqliteExecutor({ read: async (work) => work(state.db), readers: null, threads: null }) };
 }
 
 describe('the SQLite executor', () => {

@@ -4,9 +4,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Statement } from '../../../src/database/executor.ts';
+import { TooLargeError } from '../../../src/database/too-large.ts';
 import { sqliteExecutor } from '../../../src/dialect/sqlite/executor.ts';
 import { SqliteFileDialect } from '../../../src/dialect/sqlite/kysely-dialect.ts';
 import { NoThreads, ReaderThreads } from '../../../src/dialect/sqlite/reader-threads.ts';
+import { StoppableConnection } from '../../../src/dialect/sqlite/stoppable-connection.ts';
 import { isUnavailable } from '../../../src/response/problem-document.ts';
 import { makeTemporary } from '../../support/temporary.ts';
 
@@ -30,6 +32,11 @@ function statement(text: string, wide = false): Statement {
   return { name: text, text, wide };
 }
 
+/** Asks for the rows of a statement of which nothing is known. */
+function ask(threads: ReaderThreads, statement: Statement, parameters: readonly unknown[], as: 'arrays' | 'named') {
+  return threads.rows({ statement, parameters, as }, { isStoppable: false, expected: undefined });
+}
+
 const short = statement('select 1');
 const counting =
   'with recursive n(i) as (select 1 union all select i + 1 from n where i < ?1) select count(*), (select count(*) from thing) from n';
@@ -37,9 +44,11 @@ const counting =
 const counts = statement(counting);
 const long = 2_000_000n;
 
-/** A database in which a statement may take long. */
-function fill(): void {
-  writer.exec('create table filler as select zeroblob(20000000) as content');
+/** Rows, so many that some statements take long. */
+function fill(rows: number): void {
+  writer.exec(
+    `with recursive n(i) as (select 1 union all select i + 1 from n where i < ${rows}) insert into thing select i, 'name ' || i from n`,
+  );
 }
 
 describe('threads that read', () => {
@@ -49,12 +58,12 @@ describe('threads that read', () => {
     const threads = open();
     const text = "select 1, 0.5, null, 'ä', x'00ff', 9007199254740993, ?1, ?2";
     const parameters = [2n ** 63n - 1n, new Uint8Array([1, 2])];
-    const { rows } = await threads.rows(statement(text), parameters, 'arrays');
+    const { rows } = await ask(threads, statement(text), parameters, 'arrays');
     expect(rows).toEqual([
       [1n, 0.5, null, 'ä', new Uint8Array([0, 255]), 9007199254740993n, 2n ** 63n - 1n, new Uint8Array([1, 2])],
     ]);
-    expect((await threads.rows(statement('select 1, 2.5', true), [], 'arrays')).rows).toEqual([[1n, 2.5]]);
-    expect((await threads.rows(statement('select id from thing'), [], 'arrays')).rows).toEqual([]);
+    expect((await ask(threads, statement('select 1, 2.5', true), [], 'arrays')).rows).toEqual([[1n, 2.5]]);
+    expect((await ask(threads, statement('select id from thing'), [], 'arrays')).rows).toEqual([]);
     await threads.close();
   });
 
@@ -62,7 +71,7 @@ describe('threads that read', () => {
     const threads = open();
     const text = "select 1 as a, 9007199254740993 as b, x'00ff' as c, null as d, 2 as a";
     for (let i = 0; i < 2; i++) {
-      const { rows } = await threads.rows(statement(text), [], 'named');
+      const { rows } = await ask(threads, statement(text), [], 'named');
       expect(rows).toEqual([{ a: 2, b: '9007199254740993', c: new Uint8Array([0, 255]), d: null }]);
     }
     await threads.close();
@@ -72,7 +81,7 @@ describe('threads that read', () => {
     const threads = open();
     const count = statement('select count(*) from thing');
     for (let i = 0; i < 50; i++) {
-      expect((await threads.rows(count, [], 'arrays')).rows).toEqual([[i]]);
+      expect((await ask(threads, count, [], 'arrays')).rows).toEqual([[i]]);
       writer.exec("insert into thing (name) values ('x')");
     }
     await threads.close();
@@ -80,14 +89,54 @@ describe('threads that read', () => {
 
   test('write nothing', async () => {
     const threads = open();
-    await expect(threads.rows(statement("insert into thing values (1, 'x')"), [], 'arrays')).rejects.toThrow('readonly');
+    await expect(ask(threads, statement("insert into thing values (1, 'x')"), [], 'arrays')).rejects.toThrow('readonly');
     await threads.close();
+  });
+
+  test('begin again with what was stopped because it is not short', async () => {
+    const threads = open();
+    fill(3000);
+    const slow = statement('select count(*) from thing as a, thing as b where a.name <> b.name');
+    const sent = { statement: slow, parameters: [], as: 'arrays', mostBytes: 1000 } as const;
+    for (let i = 0; i < 3; i++)
+      expect((await threads.rows(sent, { isStoppable: true, expected: undefined })).rows).toEqual([[3000 * 2999]]);
+    await threads.close();
+  });
+
+  test('read no more bytes than they may, and go on', async () => {
+    const threads = open();
+    fill(1000);
+    const all = statement('select id, name from thing');
+    const read = (mostBytes: number) =>
+      threads.rows({ statement: all, parameters: [], as: 'arrays', mostBytes }, { isStoppable: true, expected: undefined });
+    await expect(read(10_000)).rejects.toThrow(TooLargeError);
+    expect((await read(100_000)).rows).toHaveLength(1000);
+    await threads.close();
+  });
+
+  test('stop what takes longer than the timeout, and are free for others at once', async () => {
+    const threads = open(300);
+    fill(3000);
+    const endless = statement('select count(*) from thing as a, thing as b, thing as c where a.name || b.name = c.name');
+    const expectation = { isStoppable: true, expected: undefined };
+    // a thread takes its time to start
+    while (!(await ask(threads, short, [], 'arrays').catch(() => null)));
+    const posted = vi.spyOn(Worker.prototype, 'postMessage');
+    const ended = vi.spyOn(Worker.prototype, 'terminate');
+    const asked = Array.from({ length: 3 }, () =>
+      threads.rows({ statement: endless, parameters: [], as: 'arrays' }, expectation).catch((error: unknown) => error),
+    );
+    for (const error of await Promise.all(asked)) expect(isUnavailable(error)).toBe(true);
+    while (!(await ask(threads, short, [], 'arrays').catch(() => null)));
+    await threads.close();
+    expect(new Set(posted.mock.contexts).size).toBeLessThanOrEqual(3);
+    expect(ended).not.toHaveBeenCalled();
   });
 
   test('tell an error as the connection would, and go on', async () => {
     const threads = open();
     const failing = statement('select id from nowhere');
-    const told = await threads.rows(failing, [], 'arrays').catch((error: unknown) => error);
+    const told = await ask(threads, failing, [], 'arrays').catch((error: unknown) => error);
     let thrown: unknown;
     try {
       writer.prepare(failing.text);
@@ -96,15 +145,15 @@ describe('threads that read', () => {
     }
     expect(told).toBeInstanceOf(Error);
     expect(told).toMatchObject({ message: (thrown as Error).message, code: 'ERR_SQLITE_ERROR', errcode: 1 });
-    await expect(threads.rows(short, [Symbol('not to be sent')], 'arrays')).rejects.toThrow();
-    expect((await threads.rows(short, [], 'arrays')).rows).toEqual([[1]]);
+    await expect(ask(threads, short, [Symbol('not to be sent')], 'arrays')).rejects.toThrow();
+    expect((await ask(threads, short, [], 'arrays')).rows).toEqual([[1]]);
     await threads.close();
   });
 
   test('are no more than two, whatever is asked', async () => {
     const threads = open();
     const started = vi.spyOn(Worker.prototype, 'postMessage');
-    await Promise.all(Array.from({ length: 30 }, () => threads.rows(counts, [10_000n], 'arrays')));
+    await Promise.all(Array.from({ length: 30 }, () => ask(threads, counts, [10_000n], 'arrays')));
     expect(new Set(started.mock.contexts).size).toBe(2);
     await threads.close();
   });
@@ -112,9 +161,9 @@ describe('threads that read', () => {
   test('that end unexpectedly fail what they were doing as unavailable; others do what was waiting', async () => {
     const threads = open();
     const posted = vi.spyOn(Worker.prototype, 'postMessage');
-    await Promise.all([threads.rows(short, [], 'arrays'), threads.rows(short, [], 'arrays')]);
-    const busy = [threads.rows(counts, [500_000n], 'arrays'), threads.rows(counts, [500_000n], 'arrays')];
-    const waiting = [threads.rows(short, [], 'arrays'), threads.rows(short, [], 'arrays')];
+    await Promise.all([ask(threads, short, [], 'arrays'), ask(threads, short, [], 'arrays')]);
+    const busy = [ask(threads, counts, [500_000n], 'arrays'), ask(threads, counts, [500_000n], 'arrays')];
+    const waiting = [ask(threads, short, [], 'arrays'), ask(threads, short, [], 'arrays')];
     const settled = Promise.allSettled(busy);
     for (const worker of new Set(posted.mock.contexts as Worker[])) void worker.terminate();
     for (const result of await settled) expect(isUnavailable((result as PromiseRejectedResult).reason)).toBe(true);
@@ -124,9 +173,9 @@ describe('threads that read', () => {
 
   test('that cannot open the file say so, once and for all', async () => {
     const threads = new ReaderThreads(join(temporary.directory, 'none', 'such.db'), 0);
-    await expect(threads.rows(short, [], 'arrays')).rejects.toThrow(NoThreads);
+    await expect(ask(threads, short, [], 'arrays')).rejects.toThrow(NoThreads);
     const started = vi.spyOn(Worker.prototype, 'postMessage');
-    await expect(threads.rows(short, [], 'arrays')).rejects.toThrow(NoThreads);
+    await expect(ask(threads, short, [], 'arrays')).rejects.toThrow(NoThreads);
     expect(started).not.toHaveBeenCalled();
     await threads.close();
   });
@@ -134,27 +183,27 @@ describe('threads that read', () => {
   test('are waited for until the timeout, be it for a thread or for an answer', async () => {
     const threads = open(100);
     // a thread takes its time to start
-    while (!(await threads.rows(short, [], 'arrays').catch(() => null)));
-    const asked = Array.from({ length: 4 }, () => threads.rows(counts, [long], 'arrays'));
+    while (!(await ask(threads, short, [], 'arrays').catch(() => null)));
+    const asked = Array.from({ length: 4 }, () => ask(threads, counts, [long], 'arrays'));
     for (const result of await Promise.allSettled(asked))
       expect(isUnavailable((result as PromiseRejectedResult).reason)).toBe(true);
     // what was given up is not begun, and what had begun comes to its end
     const posted = vi.spyOn(Worker.prototype, 'postMessage');
     let answered: unknown;
-    while (!answered) answered = await threads.rows(short, [], 'arrays').catch(() => null);
-    expect(posted.mock.calls.every(([question]) => question.statement === short)).toBe(true);
+    while (!answered) answered = await ask(threads, short, [], 'arrays').catch(() => null);
+    expect(posted.mock.calls.every(([question]) => question === null || question.statement === short)).toBe(true);
     await threads.close();
   });
 
   test('answer what is under way before they end, and nothing after', async () => {
     const threads = open();
-    await Promise.all([threads.rows(short, [], 'arrays'), threads.rows(short, [], 'arrays')]);
-    const under = [threads.rows(counts, [500_000n], 'arrays'), threads.rows(counts, [500_000n], 'arrays')];
-    const waiting = threads.rows(short, [], 'arrays').catch((error: unknown) => error);
+    await Promise.all([ask(threads, short, [], 'arrays'), ask(threads, short, [], 'arrays')]);
+    const under = [ask(threads, counts, [500_000n], 'arrays'), ask(threads, counts, [500_000n], 'arrays')];
+    const waiting = ask(threads, short, [], 'arrays').catch((error: unknown) => error);
     await threads.close();
     for (const { rows } of await Promise.all(under)) expect(rows).toEqual([[500_000, 0]]);
     expect(isUnavailable(await waiting)).toBe(true);
-    expect(isUnavailable(await threads.rows(short, [], 'arrays').catch((error: unknown) => error))).toBe(true);
+    expect(isUnavailable(await ask(threads, short, [], 'arrays').catch((error: unknown) => error))).toBe(true);
     await threads.close();
   });
 });
@@ -165,6 +214,8 @@ describe('the executor of a SQLite file', () => {
     dialect = new SqliteFileDialect(file);
     return sqliteExecutor(dialect);
   };
+  /** Looks at each pair of rows. */
+  const pairs = statement('select count(*) from thing as a, thing as b where a.name like ?1');
   const posts = () => vi.spyOn(Worker.prototype, 'postMessage');
   afterEach(() => dialect.createDriver().destroy());
 
@@ -176,8 +227,7 @@ describe('the executor of a SQLite file', () => {
     expect(posted).not.toHaveBeenCalled();
   });
 
-  test('lets others be answered while a statement takes long, the first time already in a large database', async () => {
-    fill();
+  test('lets others be answered while a statement takes long, the first time already', async () => {
     const executor = open();
     const order: string[] = [];
     await executor.rows(short, []);
@@ -191,34 +241,49 @@ describe('the executor of a SQLite file', () => {
     await executor.close();
   });
 
-  test('sends what took long once to a thread from then on, until it is short again', async () => {
+  test('stops what takes long here and reads it in a thread, until it is short again', async () => {
     const executor = open();
     const posted = posts();
-    expect(await executor.rows(counts, [400_000n])).toEqual([[400_000, 0]]);
-    expect(posted).not.toHaveBeenCalled();
-    expect(await executor.rows(counts, [1n])).toEqual([[1, 0]]);
+    fill(3000);
+    expect(await executor.rows(pairs, ['%7%'])).toEqual([[3000 * 813]]);
+    expect(posted).toHaveBeenCalled();
+    writer.exec('delete from thing where id > 10');
+    posted.mockClear();
+    expect(await executor.rows(pairs, ['%7%'])).toEqual([[10]]);
     expect(posted).toHaveBeenCalledTimes(1);
-    for (let i = 0; i < 100; i++) await executor.rows(counts, [1n]);
+    for (let i = 0; i < 100; i++) await executor.rows(pairs, ['%7%']);
     const inThread = posted.mock.calls.length;
     expect(inThread).toBeLessThan(100);
-    expect(await executor.rows(counts, [1n])).toEqual([[1, 0]]);
+    expect(await executor.rows(pairs, ['%7%'])).toEqual([[10]]);
     expect(posted).toHaveBeenCalledTimes(inThread);
     await executor.close();
   });
 
-  test('looks up a row by its key without a thread, however large the database', async () => {
-    fill();
+  test('tries no other statement of the same shape here once one was stopped', async () => {
+    const executor = open();
+    fill(3000);
+    await executor.rows(pairs, ['%7%']);
+    const posted = posts();
+    const within = vi.spyOn(StoppableConnection.prototype, 'within');
+    await executor.rows(statement(`${pairs.text} and b.name <> 'x'`), ['%7%']);
+    expect(posted).toHaveBeenCalled();
+    expect(within).not.toHaveBeenCalled();
+    await executor.close();
+  });
+
+  test('looks up a row by its key without a thread, and without being able to be stopped', async () => {
+    fill(100_000);
     const executor = open();
     const posted = posts();
+    const within = vi.spyOn(StoppableConnection.prototype, 'within');
     await executor.rows(statement('select t.name from thing as t left join thing as u on u.id = t.id where t.id = ?1'), [1n]);
+    await executor.rows(statement('select count(*) from thing'), []);
     expect(posted).not.toHaveBeenCalled();
-    await executor.rows(statement('select name from thing where name = ?1'), ['x']);
-    expect(posted).toHaveBeenCalledTimes(1);
+    expect(within).not.toHaveBeenCalled();
     await executor.close();
   });
 
   test('shares in a thread only what was not begun when the later one asked', async () => {
-    fill();
     const executor = open();
     await executor.rows(short, []);
     const posted = posts();
@@ -233,7 +298,6 @@ describe('the executor of a SQLite file', () => {
   });
 
   test('does without threads where there can be none', async () => {
-    fill();
     const executor = open();
     await dialect.read(() => undefined);
     vi.spyOn(dialect.threads as ReaderThreads, 'rows').mockRejectedValue(new NoThreads());
@@ -244,8 +308,6 @@ describe('the executor of a SQLite file', () => {
 });
 
 describe('what the mapper reads from a SQLite file', () => {
-  const sum = (limit: number) =>
-    `with recursive n(i) as (select 1 union all select i + 1 from n where i < ${limit}) select max(i) as most from n where 'a ''b' <> '${limit}'`;
   let dialect: SqliteFileDialect;
   let ask: (sql: string) => Promise<unknown[]>;
 
@@ -259,31 +321,27 @@ describe('what the mapper reads from a SQLite file', () => {
   afterEach(() => dialect.createDriver().destroy());
 
   test('is read in a thread when something that differs in its values only took long', async () => {
+    fill(3000);
+    const matching = (text: string) => `select count(*) as "all" from thing as a, thing as b where a.name like '${text}'`;
     const posted = vi.spyOn(Worker.prototype, 'postMessage');
-    expect(await ask(sum(5))).toEqual([{ most: 5 }]);
-    expect(await ask(sum(400_000))).toEqual([{ most: 400_000 }]);
+    expect(await ask(matching('%7%'))).toEqual([{ all: 3000 * 813 }]);
+    expect(posted).toHaveBeenCalled();
+    const within = vi.spyOn(StoppableConnection.prototype, 'within');
+    expect(await ask(matching('%x%'))).toEqual([{ all: 0 }]);
+    expect(within).not.toHaveBeenCalled();
+    posted.mockClear();
+    expect(await ask('select name from thing where id = 1')).toEqual([{ name: 'name 1' }]);
     expect(posted).not.toHaveBeenCalled();
-    expect(await ask(sum(7))).toEqual([{ most: 7 }]);
-    expect(posted).toHaveBeenCalledTimes(1);
-    expect(await ask("select name from thing where name = 'x'")).toEqual([]);
-    expect(posted).toHaveBeenCalledTimes(1);
-  });
-
-  test('is read in a thread the first time already, where it counts in a large database', async () => {
-    const posted = vi.spyOn(Worker.prototype, 'postMessage');
-    expect(await ask('select count(*) as "all" from thing')).toEqual([{ all: 0 }]);
-    expect(posted).not.toHaveBeenCalled();
-    fill();
-    expect(await ask('select count(*) as "all" from thing where id > 7')).toEqual([{ all: 0 }]);
-    expect(posted).toHaveBeenCalledTimes(1);
   });
 
   test('is prepared once for the same text, and follows a table that changes', async () => {
     const prepare = vi.spyOn(DatabaseSync.prototype, 'prepare');
     writer.exec("insert into thing values (1, 'one')");
     const read = 'select * from thing';
+    expect(await ask(read)).toEqual([{ id: 1, name: 'one' }]);
+    prepare.mockClear();
     for (let i = 0; i < 3; i++) expect(await ask(read)).toEqual([{ id: 1, name: 'one' }]);
-    expect(prepare).toHaveBeenCalledTimes(1);
+    expect(prepare).not.toHaveBeenCalled();
     writer.exec('alter table thing add column age integer default 5; alter table thing rename column name to title');
     expect(await ask(read)).toEqual([{ id: 1, title: 'one', age: 5 }]);
     writer.exec('update thing set age = 9007199254740993');
@@ -291,7 +349,6 @@ describe('what the mapper reads from a SQLite file', () => {
   });
 
   test('comes from the connection where there can be no threads', async () => {
-    fill();
     vi.spyOn(dialect.threads as ReaderThreads, 'rows').mockRejectedValue(new NoThreads());
     expect(await ask('select count(*) as "all" from thing')).toEqual([{ all: 0 }]);
   });

@@ -1,10 +1,16 @@
-import type { Mapper, RequestEntityManager } from '../../database/mapper.ts';
-import { additionsTo } from '../../database/schema-additions.ts';
-import { statementsOf } from '../../database/statements-of.ts';
-import type { SchemaTools, Seed } from '../dialect.ts';
+import type { Mapper, RequestEntityManager } from '../../../database/mapper.ts';
+import { statementsOf } from '../../../database/statements-of.ts';
+import type { SchemaTools } from '../../dialect.ts';
+import { sqliteCatalogue, sqliteTables } from './catalogue.ts';
+import { sqliteMisfit } from './column-types.ts';
 
 export const sqliteSchema: SchemaTools = Object.freeze<SchemaTools>({
-  prepare,
+  change,
+  isAsCreated,
+  missingExtensions: async () => [],
+  catalogue: sqliteCatalogue,
+  tables: sqliteTables,
+  misfit: sqliteMisfit,
   // there is one writer at a time
   lockTable: async () => undefined,
   // our own function knows the case of all letters
@@ -12,17 +18,19 @@ export const sqliteSchema: SchemaTools = Object.freeze<SchemaTools>({
 });
 
 /** Another process may change the schema after it was looked at; then it is looked at once more. */
-async function prepare(mapper: Mapper, seed: Seed): Promise<void> {
-  if (await isAsCreated(mapper)) return;
+async function change<Plan>(
+  mapper: Mapper,
+  plan: () => Promise<Plan>,
+  apply: (em: RequestEntityManager, plan: Plan, isNew: boolean) => Promise<void>,
+): Promise<void> {
   const versionIn = async (em: RequestEntityManager) => (await em.execute('pragma schema_version'))[0]?.schema_version;
   for (let done = false; !done; ) {
     const version = await versionIn(mapper.em.fork());
-    const statements = statementsOf(await additionsTo(mapper));
+    const planned = await plan();
     done = await mapper.em.fork().transactional(async (em) => {
       if ((await versionIn(em)) !== version) return false;
       const tables = await em.execute("select 1 from sqlite_master where type = 'table' and name not like 'sqlite_%' limit 1");
-      for (const statement of statements) await em.execute(statement);
-      if (tables.length === 0) await seed?.(em);
+      await apply(em, planned, tables.length === 0);
       return true;
     });
   }

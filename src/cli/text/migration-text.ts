@@ -1,0 +1,21 @@
+import { databaseLabel } from '../../database/database-label.ts';
+import type { MigrationStatus } from '../../database/migrations/history.ts';
+import { aligned } from './layout.ts';
+
+/** Applied and pending migrations, each on a line, and what is wrong with them. */
+export function statusLines({ applied, folder, late, missing, pending }: MigrationStatus, url: string): string[] {
+  const rows = [
+    ...applied.map(({ appliedAt, name }) => ['applied', name, appliedAt]),
+    ...pending.map(({ name }) => ['pending', name, '']),
+  ];
+  return [
+    ...aligned(rows, '').map((line) => line.trimEnd()),
+    ...missing.map((name) => `missing: ${name} is applied, but it is not in ${folder}`),
+    ...late.map((name) => `out of order: ${name} is pending, and older than a migration that is applied`),
+    `${databaseLabel(url)}: ${applied.length} applied, ${pending.length} pending`,
+  ];
+}
+
+export function statusReport({ applied, late, missing, pending }: MigrationStatus) {
+  return { applied, pending: pending.map(({ name }) => name), missing, late };
+}

@@ -1,0 +1,114 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { databaseErrors } from '../../dialect/errors.ts';
+import type { Executor } from '../executor.ts';
+import type { ReadText } from './compare.ts';
+import type { Difference } from './differences.ts';
+import { isMissingColumn } from './missing-column.ts';
+
+/** Milliseconds for which a comparison is reused. */
+const fresh = 1000;
+
+/** Milliseconds that a readiness check waits for a comparison. */
+const patience = 1000;
+
+interface MonitorOptions {
+  readonly compare: () => Promise<readonly Difference[]>;
+  /** Whether readiness compares without a failed request before. */
+  readonly isStrict: boolean;
+  /** Called when the models and the database begin to differ in another way; with nothing when they fit again. */
+  readonly onChange: (differences: readonly Difference[]) => void;
+}
+
+interface Comparison {
+  readonly beganAt: number;
+  result: Promise<readonly Difference[]>;
+  isOver: boolean;
+}
+
+/** Knows whether the database still fits the models while an application runs. */
+export class SchemaMonitor {
+  readonly #options: MonitorOptions;
+  #differences: readonly Difference[] = [];
+  #latest: Comparison | null = null;
+  #known = '';
+
+  constructor(options: MonitorOptions) {
+    this.#options = options;
+  }
+
+  /** Whether an error is the fault of the schema: it can also come from SQL of the application. */
+  async isFault(error: unknown): Promise<boolean> {
+    const differences = await this.#compare(performance.now());
+    return differences.length > 0 || isMissingColumn(error);
+  }
+
+  /** Whether the database fits, for readiness. */
+  async fits(): Promise<boolean> {
+    const { isStrict } = this.#options;
+    if (!isStrict && this.#differences.length === 0) return true;
+    const compared = this.#compare(performance.now() - fresh).catch(() => this.#differences);
+    const differences = await Promise.race([compared, sleep(patience, this.#differences, { ref: false })]);
+    // what does not fit, and was not checked at startup, may be meant so
+    return !differences.some(({ kind }) => isStrict || kind === 'table' || kind === 'column');
+  }
+
+  /** Compares once, for a warning: readiness stays as it is. */
+  async glance(onDifferences: (differences: readonly Difference[]) => void): Promise<void> {
+    const differences = await this.#options.compare();
+    if (differences.length > 0) onDifferences(differences);
+  }
+
+  /** The result of a comparison that began no earlier than `since`, or a moment ago if it found differences. One runs at a time. */
+  async #compare(since: number): Promise<readonly Difference[]> {
+    for (;;) {
+      const isOld = !this.#latest || (this.#latest.isOver && !isRecent(this.#latest, since, this.#differences));
+      const comparison = isOld ? this.#begin() : (this.#latest as Comparison);
+      const differences = await comparison.result;
+      if (isRecent(comparison, since, differences)) return differences;
+    }
+  }
+
+  #begin(): Comparison {
+    const result = this.#options.compare();
+    const comparison: Comparison = { beganAt: performance.now(), result, isOver: false };
+    this.#latest = comparison;
+    comparison.result = result.then(
+      (differences) => {
+        comparison.isOver = true;
+        this.#note(differences);
+        return differences;
+      },
+      (error: unknown) => {
+        if (this.#latest === comparison) this.#latest = null;
+        throw error;
+      },
+    );
+    return comparison;
+  }
+
+  #note(differences: readonly Difference[]): void {
+    this.#differences = differences;
+    const known = differences.map(({ fault, subject }) => `${subject}: ${fault}`).join('\n');
+    if (known === this.#known) return;
+    this.#known = known;
+    this.#options.onChange(differences);
+  }
+}
+
+function isRecent({ beganAt }: Comparison, since: number, differences: readonly Difference[]): boolean {
+  return beganAt >= (differences.length > 0 ? Math.min(since, performance.now() - fresh) : since);
+}
+
+/** Whether the schema may be the cause of an error: it names a table or column that does not exist, or one of another type. */
+export function mayBeSchemaFault(error: unknown): boolean {
+  for (let cause = error, depth = 0; cause instanceof Error && depth < 8; depth++) {
+    if (isMissingColumn(cause) || databaseErrors.isSchemaFault(cause)) return true;
+    cause = cause.cause ?? (cause as { previous?: unknown }).previous;
+  }
+  return false;
+}
+
+/** Reads the catalogue by an executor, whose connections are not those of the application's own queries. */
+export function readBy(executor: Pick<Executor, 'rows'>): ReadText {
+  return async (statement) => String((await executor.rows(statement, []))[0]?.[0]);
+}

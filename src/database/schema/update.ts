@@ -1,0 +1,91 @@
+import { dialectOf, type Seed } from '../../dialect/dialect.ts';
+import type { Mapper, RequestEntityManager } from '../mapper.ts';
+import { additionsTo } from './additions.ts';
+import type { WantedColumn } from './catalogue.ts';
+import { schemaComparison } from './compare.ts';
+import { type Difference, hasDefault } from './differences.ts';
+import { lineOf, SchemaErrors } from './schema-errors.ts';
+
+export interface UpdateOptions {
+  readonly seed: Seed;
+  /** Extensions that indexes of a PostgreSQL database need. */
+  readonly extensions: readonly string[];
+  /** Called with each statement after all of them are committed. */
+  readonly onStatement: (sql: string) => void;
+  /** The address of the database, for messages. */
+  readonly url: string;
+}
+
+/** What an update would do, and what it cannot do. */
+interface Plan {
+  readonly statements: readonly string[];
+  readonly refusals: readonly string[];
+}
+
+/**
+ * Adds tables, columns and indexes that the models have and the database has not, and seeds a new database. If anything else is needed,
+ * or an addition fails, everything of that is thrown at once and nothing is changed.
+ */
+export async function updateSchema(mapper: Mapper, { extensions, onStatement, seed, url }: UpdateOptions): Promise<void> {
+  const { schema } = dialectOf(mapper);
+  const compare = schemaComparison(mapper);
+  const plan = async (): Promise<Plan> => {
+    const others: Difference[] = [];
+    for (const difference of await compare()) if (!(await isAddition(mapper, difference))) others.push(difference);
+    const excepted = others.flatMap(({ column, kind, table }) =>
+      column && kind === 'column' ? [{ table, column: column.name }] : [],
+    );
+    return { statements: await additionsTo(mapper, excepted), refusals: others.map(refusalOf) };
+  };
+  let ran: readonly string[] = [];
+  await schema.change(mapper, plan, async (em, { refusals, statements }, isNew) => {
+    const wanted = [...(await schema.missingExtensions(em, extensions)), ...statements];
+    const failures = [...refusals];
+    for (const sql of wanted) failures.push(...(await trial(em, sql)));
+    if (failures.length > 0) throw new SchemaErrors(failures, url);
+    if (isNew) await seed?.(em);
+    ran = wanted;
+  });
+  for (const sql of ran) onStatement(sql);
+}
+
+/** Runs a statement of a transaction, which goes on if it fails; what is wrong is returned. */
+async function trial(em: RequestEntityManager, sql: string): Promise<string[]> {
+  await em.execute('savepoint addition');
+  try {
+    await em.execute(sql);
+    await em.execute('release savepoint addition');
+    return [];
+  } catch (error) {
+    await em.execute('rollback to savepoint addition');
+    const cause = ((error as { previous?: Error }).previous ?? (error as Error)).message.replace(/\s*\n\s*/g, ' ');
+    return [
+      `${sql} failed: ${cause}; change the rows or the table first, or run "declarest migrate create" and complete the migration`,
+    ];
+  }
+}
+
+async function isAddition(mapper: Mapper, { column, kind, table }: Difference): Promise<boolean> {
+  if (kind === 'table') return true;
+  if (kind !== 'column' || table.isView || !column) return false;
+  return !needsRows(column) || !(await hasRows(mapper, table));
+}
+
+/** Whether existing rows would have no value in a new column. */
+function needsRows(column: WantedColumn): boolean {
+  return !column.nullable && !hasDefault(column) && !column.generated && !column.autoincrement;
+}
+
+async function hasRows(mapper: Mapper, { name, schema }: Difference['table']): Promise<boolean> {
+  const platform = mapper.driver.getPlatform();
+  const parts = schema === null ? [name] : [schema, name];
+  const table = parts.map((part) => platform.quoteIdentifier(part)).join('.');
+  return (await mapper.em.fork().execute(`select 1 from ${table} limit 1`)).length > 0;
+}
+
+function refusalOf(difference: Difference): string {
+  if (difference.kind !== 'column' || difference.table.isView) return lineOf(difference);
+  const remedy =
+    'rows exist and would have no value: make the property nullable or give it a default, or run "declarest migrate create" and complete the migration';
+  return lineOf({ ...difference, remedy });
+}

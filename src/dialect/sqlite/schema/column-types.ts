@@ -1,0 +1,26 @@
+import type { FoundColumn, WantedColumn } from '../../../database/schema/catalogue.ts';
+
+type Affinity = 'integer' | 'text' | 'blob' | 'real' | 'numeric';
+
+/** https://www.sqlite.org/datatype3.html#determination_of_column_affinity */
+function affinityOf(type: string): Affinity {
+  const name = type.toLowerCase();
+  if (name.includes('int')) return 'integer';
+  if (/char|clob|text/.test(name)) return 'text';
+  if (name === '' || name.includes('blob')) return 'blob';
+  return /real|floa|doub/.test(name) ? 'real' : 'numeric';
+}
+
+/** Types whose values are texts, or texts as well, whatever their affinity. */
+const textual = /^(?:json|date|time|interval)\b/i;
+
+/** What a column must be to hold a property; null if the column in the database can: SQLite converts values by the affinity of a column. */
+export function sqliteMisfit({ type }: WantedColumn, found: FoundColumn): string | null {
+  const [wanted, is] = [affinityOf(type), affinityOf(found.base)];
+  if (wanted === is || wanted === 'blob' || is === 'blob') return null;
+  if (textual.test(type) && (is === 'text' || is === 'numeric')) return null;
+  // numbers would become texts, or texts numbers
+  if (wanted === 'text' || is === 'text') return type;
+  // 64 bits are more than a floating-point number holds
+  return is === 'real' && /big/i.test(type) ? type : null;
+}

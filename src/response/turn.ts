@@ -1,0 +1,26 @@
+const waiting: (() => void)[] = [];
+
+function proceed(): void {
+  waiting.shift()?.();
+  if (waiting.length > 0) setImmediate(proceed);
+}
+
+/**
+ * Waits for a turn of the event loop. Each turn goes to one export or one long response, however many there are. Other requests are
+ * served in between and wait for one piece of work at most.
+ */
+export function nextTurn(): Promise<void> {
+  return new Promise((resolve) => {
+    waiting.push(resolve);
+    if (waiting.length === 1) setImmediate(proceed);
+  });
+}
+
+/** UTF-16 code units of a text that are written or hashed in one turn. */
+export const turnLength = 1024 * 1024;
+
+/**
+ * Called while a long response is written, with its length until now and the part of its rows that this is. Waits for the next turn;
+ * throws if there is no room for the response.
+ */
+export type Pace = (length: number, part: number) => Promise<void>;
