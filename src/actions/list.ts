@@ -6,7 +6,7 @@ import { type CollectionModel, collectionOf } from '../response/collection.ts';
 import { type PageRequest, readPageRequest, readPageToken } from '../response/page-request.ts';
 import type { Pace } from '../response/turn.ts';
 import type { RouteHandler } from '../route/mount.ts';
-import { contentTypes, rewriteJson } from '../serialization/formats.ts';
+import { contentTypes, rewritePage } from '../serialization/formats.ts';
 import type { FoundPage, ReadStore } from '../store/port.ts';
 import { stateOf } from '../store/request-state.ts';
 import { admitCollection } from './admission.ts';
@@ -86,7 +86,8 @@ export function listAction(api: ApiRuntime, store: Pages, method: HttpMethod, fo
     const number = counted.is === 'exact' ? String(counted.count) : `${counted.count},"count_is":"${counted.is}"`;
     const results = typeof items === 'string' ? items : await items;
     const json = `{"count":${number},"results":[${results}],"pagination":${JSON.stringify(pagination)}}`;
-    const body = rewriteJson(format, json, null);
+    const written = rewritePage(format, json);
+    const body = typeof written === 'string' ? written : await written;
     const tag = framework.tags.ofAny(body, null);
     const answer = (known: string) => taggedAnswer(framework.responses, incoming, reply, known, contentTypes[format], body);
     return typeof tag === 'string' ? answer(tag) : tag.then(answer);

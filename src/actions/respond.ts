@@ -13,7 +13,7 @@ import { JsonReply } from '../response/json-reply.ts';
 import { targetOf } from '../response/request-target.ts';
 import { type Pace, turnLength } from '../response/turn.ts';
 import { type CsvColumn, csvColumns } from '../serialization/csv.ts';
-import { contentTypes, hasColumns, itemsOf, rewriteJson } from '../serialization/formats.ts';
+import { contentTypes, hasColumns, itemsOf, rewriteJson, rewritePage } from '../serialization/formats.ts';
 import { isEntity, type Serializer } from '../serialization/serializer.ts';
 import { stateOf } from '../store/request-state.ts';
 import { FoundRow } from '../store/row-store.ts';
@@ -99,7 +99,8 @@ export async function answerOf(
   const sight = new EntityVisibility(framework.mapper, em, framework.visibilityOf(request));
   const shown = chosen(await serializeVisible(serializer, value, sight), choice);
   const json = pace && isList(shown) ? await listJson(shown, pace) : JSON.stringify(shown);
-  const body = written(json, format, () => columnsIn(framework, value, serializer, model, choice));
+  const columns = () => columnsIn(framework, value, serializer, model, choice);
+  const body = isList(shown) && !hasColumns(format) ? await rewritePage(format, json) : written(json, format, columns);
   const answer = { status, headers: { ...headers, 'content-type': contentTypes[format] }, body };
   const isRead = !writes(request.method);
   if (isRead ? status !== 200 : !isDefault || !isEntity(value) || (status !== 200 && status !== 201)) return answer;

@@ -1,6 +1,7 @@
 import type { Format } from '../declaration/types.ts';
 import { chosenOf, type FieldChoice } from '../model/field-choice.ts';
-import { xmlDocument } from '../response/xml.ts';
+import { nextTurn, turnLength } from '../response/turn.ts';
+import { xmlDocument, xmlPieces } from '../response/xml.ts';
 import { type CsvColumn, columnsOfValues, csvHeader, csvRowWriter } from './csv.ts';
 
 interface FormatTraits {
@@ -46,6 +47,24 @@ export function hasColumns(format: Format): boolean {
 export function rewriteJson(format: Format, json: string, columns: readonly CsvColumn[] | null): string {
   const { write }: FormatTraits = formats[format];
   return write ? write(JSON.parse(json), columns) : json;
+}
+
+/** The same. A long page is written in turns. */
+export function rewritePage(format: Format, json: string): string | Promise<string> {
+  return format === 'xml' && json.length > turnLength ? xmlInTurns(JSON.parse(json)) : rewriteJson(format, json, null);
+}
+
+async function xmlInTurns(page: Readonly<Record<string, unknown>>): Promise<string> {
+  await nextTurn();
+  let text = '';
+  let paused = 0;
+  for (const piece of xmlPieces(page)) {
+    text += piece;
+    if (text.length - paused <= turnLength) continue;
+    paused = text.length;
+    await nextTurn();
+  }
+  return text;
 }
 
 function ndjsonText(value: unknown): string {

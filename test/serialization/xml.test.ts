@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { xmlDocument, xmlPieces } from '../../src/response/xml.ts';
 import { rewriteJson } from '../../src/serialization/formats.ts';
 import { jsonNameOf, parseXml, type XmlElement } from '../support/xml.ts';
 
@@ -33,6 +34,14 @@ describe('XML', () => {
         compare(parseXml(xml(given)), JSON.parse(JSON.stringify(given)));
       }),
       { numRuns: 1000 },
+    );
+  });
+
+  test('is the same in pieces', () => {
+    fc.assert(
+      fc.property(fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 2 })), (value) => {
+        expect([...xmlPieces(value)].join('')).toBe(xmlDocument(value));
+      }),
     );
   });
 });

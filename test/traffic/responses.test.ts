@@ -78,6 +78,13 @@ describe.each(databases)('responses on %s', (kind) => {
     expect((await app.request('GET', `/${path}.csv?size=2`)).text.length).toBeGreaterThan(24_000_000);
   });
 
+  test.each(['note', 'entity'])('that are long are whole in XML: /%s', async (path) => {
+    const { status, text } = await app.request('GET', `/${path}.xml?size=2&items_per_page=3`);
+    expect(status).toBe(200);
+    expect(text.match(/<item><id>\d+<\/id><size>2<\/size><text>x{2000000}<\/text><\/item>/g)).toHaveLength(3);
+    expect(text.endsWith('</response>\n')).toBe(true);
+  });
+
   test.each(['note', 'entity'])('to a write are sent whatever their size: /%s', async (path) => {
     const answer = await app.request('PATCH', `/${path}/21.json`, { json: {} });
     expect(answer.status).toBe(200);
