@@ -1,8 +1,16 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Problem } from '../errors.ts';
+import type { ErrorCode, Problem } from '../errors.ts';
 import { loggableError } from './loggable-error.ts';
 import { noSniffing, type ProblemFormatOf, retryLater, writtenProblem } from './problem-document.ts';
 import { targetOf } from './request-target.ts';
+
+/** Problems that say no more than that there was too much to do. Their stack tells nothing, and there may be many of them. */
+const ofLoad: ReadonlySet<string> = new Set<ErrorCode>(['overloaded', 'too_many_exports']);
+
+function log(found: Problem, { log: logger }: FastifyRequest): void {
+  if (ofLoad.has(found.code) && found.cause === undefined) logger.warn({ code: found.code }, found.message);
+  else logger.error({ err: loggableError(found.cause ?? found) }, found.message);
+}
 
 /** Sends a problem; what is the server's own fault is logged with its cause, which nobody is told. */
 export function sendProblem(
@@ -11,7 +19,7 @@ export function sendProblem(
   reply: FastifyReply,
   formatOf: ProblemFormatOf,
 ): FastifyReply {
-  if (found.status >= 500) request.log.error({ err: loggableError(found.cause ?? found) }, found.message);
+  if (found.status >= 500) log(found, request);
   const { path } = targetOf(request.url);
   const { pattern } = (request.routeOptions?.config ?? {}) as { pattern?: string };
   const { body, type } = writtenProblem(found, path, formatOf(path, pattern));

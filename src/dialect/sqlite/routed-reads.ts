@@ -11,6 +11,9 @@ import { type StoppableConnection, Stopped } from './stoppable-connection.ts';
 /** Milliseconds for which a read may hold up everything else; what takes longer is read in a thread. */
 const longest = 10;
 
+/** Milliseconds of a read that is short however many others there are. */
+const short = 1;
+
 /** Bytes of a database of which each table is counted in about that time. */
 const small = 64 * 1024 * 1024;
 
@@ -44,6 +47,8 @@ export class RoutedReads {
   readonly #plans = new LruCache<ReadPlan>(keptPlans);
   readonly #costs = new StatementCosts();
   readonly #shapes = new StatementCosts();
+  /** Milliseconds of this turn of the event loop that went into reads which are not short. */
+  #spent = 0;
   readonly #inThread: (statement: Statement, parameters: readonly unknown[], kind: Statement) => Promise<unknown[]>;
 
   constructor(
@@ -89,6 +94,8 @@ export class RoutedReads {
   #isLong(read: Read): boolean {
     if (read.plan.kind === 'any') return true;
     const cost = this.#expected(read);
+    // many requests that arrive together shall not hold up everything else for ten milliseconds each
+    if (this.#spent >= longest && read.plan.kind === 'stoppable' && (cost === undefined || cost > short)) return true;
     if (cost !== undefined) return cost > longest;
     return read.plan.kind === 'count' && Number(this.#size.get()?.bytes) >= small;
   }
@@ -107,9 +114,20 @@ export class RoutedReads {
 
   #here(read: Read, reads = this.#plainReads): unknown[] {
     const start = performance.now();
-    const rows = reads.rows(read.statement, read.parameters);
-    this.#note(read, performance.now() - start);
-    return rows;
+    let took = longest;
+    try {
+      const rows = reads.rows(read.statement, read.parameters);
+      took = performance.now() - start;
+      this.#note(read, took);
+      return rows;
+    } finally {
+      if (took > short) this.#spend(took);
+    }
+  }
+
+  #spend(milliseconds: number): void {
+    if (this.#spent === 0) setImmediate(() => (this.#spent = 0));
+    this.#spent += milliseconds;
   }
 
   async #elsewhere(statement: Statement, parameters: readonly unknown[], kind: Statement): Promise<unknown[]> {

@@ -1,0 +1,44 @@
+import { join } from 'node:path';
+import { setImmediate as turn } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openToRead, openToWrite } from '../../../src/dialect/sqlite/open-file.ts';
+import type { ReaderThreads } from '../../../src/dialect/sqlite/reader-threads.ts';
+import { RoutedReads } from '../../../src/dialect/sqlite/routed-reads.ts';
+import { StoppableConnection } from '../../../src/dialect/sqlite/stoppable-connection.ts';
+import { makeTemporary } from '../../support/temporary.ts';
+
+const temporary = makeTemporary('routed');
+const file = join(temporary.directory, 'app.db');
+/** As if a statement had just been read in a thread. */
+const threads = { rows: async () => ({ rows: [], took: 2 }) } as unknown as ReaderThreads;
+let reads: RoutedReads;
+const opened: { close(): void }[] = [];
+
+beforeAll(() => {
+  const writer = openToWrite(file);
+  writer.exec(`create table note (id integer primary key, text text);
+    with recursive n(i) as (select 1 union all select i + 1 from n where i < 10000)
+      insert into note select i, 'note ' || i from n`);
+  const stoppable = new StoppableConnection(file);
+  const plain = openToRead(file);
+  opened.push(writer, stoppable, plain);
+  reads = new RoutedReads({ plain, stoppable }, threads, 'arrays');
+});
+
+afterAll(() => {
+  for (const each of opened) each.close();
+  temporary.remove();
+});
+
+const readsHere = (text: string) => Array.isArray(reads.rows({ name: text, text, wide: false }, []));
+
+test('reads that arrive together take ten milliseconds of a turn together, and not each', async () => {
+  // more than a millisecond each, whatever the machine: a call of a function for each of the rows, and a pattern
+  const scans = Array.from({ length: 40 }, (_, i) => `select id from note where text like '%${i}%x%' or text like '%y${i}'`);
+  const here = scans.filter(readsHere);
+  expect(here.length).toBeLessThanOrEqual(10);
+  // reads by key are never sent away
+  expect(readsHere('select text from note where id = 7')).toBe(true);
+  await turn();
+  expect(readsHere('select id from note where id < 3')).toBe(true);
+});
