@@ -4,14 +4,20 @@ import { loggableError } from './loggable-error.ts';
 import { noSniffing, type ProblemFormatOf, retryLater, writtenProblem } from './problem-document.ts';
 import { targetOf } from './request-target.ts';
 
+/** Logs a problem that is the server's own fault. */
+export type LogProblem = (request: FastifyRequest, found: Problem) => void;
+
+const withCause: LogProblem = ({ log }, found) => log.error({ err: loggableError(found.cause ?? found) }, found.message);
+
 /** Sends a problem; what is the server's own fault is logged with its cause, which nobody is told. */
 export function sendProblem(
   found: Problem,
   request: FastifyRequest,
   reply: FastifyReply,
   formatOf: ProblemFormatOf,
+  log: LogProblem = withCause,
 ): FastifyReply {
-  if (found.status >= 500) request.log.error({ err: loggableError(found.cause ?? found) }, found.message);
+  if (found.status >= 500) log(request, found);
   const { path } = targetOf(request.url);
   const { pattern } = (request.routeOptions?.config ?? {}) as { pattern?: string };
   const { body, type } = writtenProblem(found, path, formatOf(path, pattern));
