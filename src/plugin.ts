@@ -22,7 +22,7 @@ import type { Mapper } from './database/mapper.ts';
 import { prepareDatabase } from './database/prepare-database.ts';
 import { schemaComparison } from './database/schema/compare.ts';
 import type { Difference } from './database/schema/differences.ts';
-import { lineOf } from './database/schema/schema-errors.ts';
+import { faultOf, outOfDate } from './database/schema/schema-errors.ts';
 import { mayBeSchemaFault, readBy, SchemaMonitor } from './database/schema/schema-monitor.ts';
 import type { Writer } from './database/writer.ts';
 import type { ActionDeclaration, RateLimitDeclaration } from './declaration/types.ts';
@@ -31,8 +31,9 @@ import { Problem, problem } from './errors.ts';
 import { addSearchIndexes } from './query/list/search-index.ts';
 import { textMatching } from './query/list/text-matching.ts';
 import { rootFiltersOf } from './query/rows/root-filter.ts';
+import { rootMessage } from './response/loggable-error.ts';
 import { noSniffing, problemFormats, retryLater, toProblem } from './response/problem-document.ts';
-import { sendProblem } from './response/send-problem.ts';
+import { type LogProblem, sendProblem } from './response/send-problem.ts';
 import { mountRoutes } from './route/mount.ts';
 import { acceptJson } from './serialization/json-body.ts';
 import { type Telemetry, tracingOf } from './telemetry/telemetry.ts';
@@ -232,13 +233,12 @@ function monitorSchema(
     isStrict: isChecked,
     onChange(differences) {
       if (differences.length === 0) app.log.warn('the database fits the models again');
-      else app.log.error({ differences: differences.map(lineOf) }, 'the database does not fit the models');
+      else app.log.error({ differences: differences.map(faultOf) }, outOfDate);
     },
   });
   if (database.schema === 'none') {
     app.addHook('onListen', async () => {
-      const warn = (differences: readonly Difference[]) =>
-        app.log.warn({ differences: differences.map(lineOf) }, 'the database does not fit the models');
+      const warn = (differences: readonly Difference[]) => app.log.warn({ differences: differences.map(faultOf) }, outOfDate);
       // a database that is out of reach is noticed by requests
       monitor.glance(warn).catch(() => undefined);
     });
@@ -261,19 +261,25 @@ function answerErrors(
   const formatOf = problemFormats(records);
   app.setErrorHandler((error, request, reply) => {
     observer?.failed(error);
-    const answer = (found: Problem) => {
+    const answer = (found: Problem, log?: LogProblem) => {
       onProblem?.(found);
       // a 401 needs a challenge, also if code of the application threw it without one
       if (found.status === 401) reply.header('www-authenticate', challenge);
-      return sendProblem(found, request, reply, formatOf);
+      return sendProblem(found, request, reply, formatOf, log);
     };
     const found =
       error instanceof Problem
         ? error
         : (conflictOf(error, request as ApiRequest, mapper) ?? toProblem(error, declaration.server.bodyLimit));
     if (found.status !== 500 || !mayBeSchemaFault(error)) return answer(found);
-    return schema.isFault(error).then(
-      (isFault) => answer(isFault ? problem('schema_mismatch', {}, { headers: retryLater, cause: error }) : found),
+    return schema.blame(error).then(
+      (differences) => {
+        if (differences === null) return answer(found);
+        return answer(problem('schema_mismatch', {}, { headers: retryLater, cause: error }), ({ log }, { message }) => {
+          const cause = rootMessage(error);
+          if (schema.isNews(cause)) log.error({ cause, differences: differences.map(faultOf) }, message);
+        });
+      },
       () => answer(found),
     );
   });

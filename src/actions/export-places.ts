@@ -4,7 +4,7 @@ import { problem } from '../errors.ts';
 /** Seconds after which a caller may try again. */
 const retryAfter = '5';
 
-/** Milliseconds after which an export whose client reads nothing is ended in favour of a caller who has fewer. */
+/** Milliseconds after which an export whose client reads nothing ends, if a caller with fewer exports waits. */
 const stalled = 3000;
 
 /** Milliseconds between two checks while somebody waits. */
@@ -26,8 +26,8 @@ interface Waiting {
 }
 
 /**
- * Lets only so many exports run at once; others wait for a while. A caller alone gets all places but one; while others have or want
- * places, half of them. The next place goes to who has the fewest.
+ * Limits how many exports run at once; others wait for a while. A caller gets half of the places, or all but one while nobody else
+ * exports or waits. A free place goes to the waiting caller with the fewest running exports.
  */
 export class ExportPlaces {
   readonly #limit: number;
@@ -44,13 +44,13 @@ export class ExportPlaces {
     this.#patience = patience;
   }
 
-  /** Waits for a place. Whoever goes away meanwhile waits no longer. */
+  /** Waits for a place, until the client disconnects. */
   async take(caller: string, gone: AbortSignal): Promise<ExportPlace> {
     if (this.#mayEnter(caller)) return this.#occupy(caller);
     return this.#wait(caller, gone);
   }
 
-  /** Rejects those who wait, and from now on everybody who would have to. */
+  /** Rejects all waiting exports, and from now on those that would have to wait. */
   close(): void {
     this.#isClosing = true;
     for (const { refuse } of [...this.#waiting]) refuse();
@@ -88,7 +88,7 @@ export class ExportPlaces {
     return place;
   }
 
-  /** Lets those in for whom there is a place now, who has the fewest first. */
+  /** Gives free places to waiting callers, those with the fewest exports first. */
   #admit(): void {
     for (;;) {
       const next = this.#fewest([...this.#waiting].filter(({ caller }) => this.#mayEnter(caller)));
@@ -135,7 +135,7 @@ export class ExportPlaces {
     });
   }
 
-  /** Ends one export that its client does not read, if somebody waits who has fewer than its caller. */
+  /** Ends one export that its client does not read, if a caller with fewer exports waits. */
   #endStalled(): void {
     const next = this.#fewest([...this.#waiting]);
     if (!next) return;

@@ -31,7 +31,7 @@ export function processIo(): Io {
 async function askTerminal(question: string, signal?: AbortSignal): Promise<string> {
   const { createInterface } = await import('node:readline/promises');
   const terminal = createInterface({ input: process.stdin, output: process.stdout });
-  // the end of the input is no answer
+  // without this, the question would never resolve when the input ends
   const ended = new Promise<never>((_, reject) => {
     terminal.once('close', () => reject(new Error('nothing was entered; nothing was written')));
   });

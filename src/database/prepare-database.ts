@@ -27,8 +27,8 @@ export async function prepareDatabase(mapper: Mapper, database: DatabaseDeclarat
     const { applyMigrations } = await import('./migrations/apply.ts');
     await applyMigrations({ directory: '.', ...options, mapper, database });
   }
+  if (database.schema === 'check' || database.schema === 'migrate') await checkSchema(mapper, database, options);
   const hint = await migrationHint(mapper, database, options);
-  if (database.schema === 'check' || database.schema === 'migrate') await checkSchema(mapper, database, hint);
   if (hint !== null) options.onNews?.(`warning: ${hint}`);
 }
 
@@ -48,16 +48,29 @@ async function migrationHint(
   { schema }: DatabaseDeclaration,
   { directory = '.', extensions = [] }: PreparationOptions,
 ): Promise<string | null> {
-  if (!existsSync(join(directory, 'migrations'))) return null;
+  if (!hasMigrations(directory)) return null;
   const { hintFor } = await import('./migrations/hint.ts');
   return hintFor({ mapper, directory, extensions }, schema);
 }
 
-/** Throws everything that the models need and the database has not. */
-async function checkSchema(mapper: Mapper, { url }: DatabaseDeclaration, hint: string | null): Promise<void> {
+function hasMigrations(directory: string): boolean {
+  return existsSync(join(directory, 'migrations'));
+}
+
+/** Throws everything that the models need and the database has not, and what to do about it. */
+async function checkSchema(
+  mapper: Mapper,
+  { url }: DatabaseDeclaration,
+  { directory = '.', extensions = [] }: PreparationOptions,
+): Promise<void> {
   const { schemaComparison } = await import('./schema/compare.ts');
   const differences = await schemaComparison(mapper)();
   if (differences.length === 0) return;
-  const { lineOf, SchemaErrors } = await import('./schema/schema-errors.ts');
-  throw new SchemaErrors(differences.map(lineOf), url, hint);
+  const { faultOf, lineOf, SchemaErrors } = await import('./schema/schema-errors.ts');
+  if (hasMigrations(directory)) {
+    const { remedyFor } = await import('./migrations/hint.ts');
+    const remedy = await remedyFor({ mapper, directory, extensions });
+    if (remedy !== null) throw new SchemaErrors(differences.map(faultOf), url, remedy);
+  }
+  throw new SchemaErrors(differences.map(lineOf), url);
 }

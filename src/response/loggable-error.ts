@@ -55,6 +55,13 @@ export function loggableError(error: unknown, left = depth): LoggableError {
   return loggable;
 }
 
+/** The message of the error that caused the others, without values. */
+export function rootMessage(error: unknown): string {
+  let { cause, message } = loggableError(error);
+  for (; cause; { cause, message } = cause);
+  return message;
+}
+
 function telling(error: Record<string, unknown>, key: string): [string, unknown][] {
   const value = error[key];
   return typeof value === 'string' || typeof value === 'number' ? [[key, value]] : [];

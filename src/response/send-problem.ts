@@ -7,10 +7,13 @@ import { targetOf } from './request-target.ts';
 /** Problems that say no more than that there was too much to do. Their stack tells nothing, and there may be many of them. */
 const ofLoad: ReadonlySet<string> = new Set<ErrorCode>(['overloaded', 'too_many_exports']);
 
-function log(found: Problem, { log: logger }: FastifyRequest): void {
-  if (ofLoad.has(found.code) && found.cause === undefined) logger.warn({ code: found.code }, found.message);
-  else logger.error({ err: loggableError(found.cause ?? found) }, found.message);
-}
+/** Logs a problem that is the server's own fault. */
+export type LogProblem = (request: FastifyRequest, found: Problem) => void;
+
+const withCause: LogProblem = ({ log }, found) => {
+  if (ofLoad.has(found.code) && found.cause === undefined) log.warn({ code: found.code }, found.message);
+  else log.error({ err: loggableError(found.cause ?? found) }, found.message);
+};
 
 /** Sends a problem; what is the server's own fault is logged with its cause, which nobody is told. */
 export function sendProblem(
@@ -18,8 +21,9 @@ export function sendProblem(
   request: FastifyRequest,
   reply: FastifyReply,
   formatOf: ProblemFormatOf,
+  log: LogProblem = withCause,
 ): FastifyReply {
-  if (found.status >= 500) log(found, request);
+  if (found.status >= 500) log(request, found);
   const { path } = targetOf(request.url);
   const { pattern } = (request.routeOptions?.config ?? {}) as { pattern?: string };
   const { body, type } = writtenProblem(found, path, formatOf(path, pattern));

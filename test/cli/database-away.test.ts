@@ -71,6 +71,20 @@ test('a database that is away at start or later is waited for: alive, not ready,
   expect(await server.ended).toMatchObject({ code: 0, out: `listening on ${url}\n` });
 });
 
+test('a server that waited for its database ends with 1 if the database does not fit the models', async () => {
+  const database = await freshDatabase('postgresql');
+  onTestFinished(() => database.drop());
+  const { port, close } = await road(database.url);
+  close();
+  const config = `app_main: { database: { url: '${throughRoad(database.url, port)}', schema: check } }`;
+  const server = start(['serve', smallApplication({ 'config/database.yaml': config }), '--port', '0']);
+  await server.until(/waiting for it, and answering 503 on \S+ until then/);
+  await road(database.url, port);
+  const ended = await server.ended;
+  expect([ended.code, ended.out]).toEqual([1, '']);
+  expect(ended.err).toMatch(/\nPerson: the table person does not exist; .*\n1 difference between the models and the database /);
+});
+
 test('a server that is asked to stop while it waits for its database ends with 0', async () => {
   const config = "app_main: { database: { url: 'postgresql://ada:secret@127.0.0.1:1/app' } }";
   const server = start(['serve', smallApplication({ 'config/database.yaml': config }), '--port', '0']);

@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs';
+import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -74,17 +74,53 @@ describe.each(databases)('schema: migrate on %s', (kind) => {
     );
     const differs = await call(['serve', changed, '--port', '0']);
     expect(differs).toMatchObject({ code: 1, out: '' });
-    expect(differs.err).toMatch(/has no column age/);
-    expect(differs.err).toMatch(/\nmodels and migrations differ; write a migration: declarest migrate create\n$/);
+    expect(differs.err).toMatch(/^Person\.age: the table person has no column age; needed: \w+\n/);
+    expect(differs.err).toMatch(
+      /\nmodels and migrations differ; write a migration: declarest migrate create, then apply it: declarest migrate up\n$/,
+    );
     await call(['migrate', 'create', changed, '--name', 'age']);
     const checked = nextVersion(changed, modelFiles(`${name}, age: p.integer().nullable()`, { ...database, schema: 'check' }));
     expect((await call(['serve', checked, '--port', '0'])).err).toMatch(
-      /\npending migration: Migration\d+_age; apply with: declarest migrate up\n$/,
+      /has no column age; needed: \w+\n1 difference .*\npending migration: Migration\d+_age; apply with: declarest migrate up\n$/,
     );
     const none = nextVersion(changed, modelFiles(`${name}, age: p.integer().nullable()`, { ...database, schema: 'none' }));
     const server = start(['serve', none, '--port', '0']);
     await addressOf(server);
     expect(server.printed.err).toMatch(/^warning: pending migration: Migration\d+_age; apply with: declarest migrate up\n/);
+    await database.drop();
+  }, 60_000);
+
+  test('names the options if a database that has every migration was changed by hand', async () => {
+    const database = await freshDatabase(kind);
+    const directory = migratedApplication(`${name}, age: p.integer().nullable()`, database);
+    await call(['migrate', 'create', directory]);
+    await call(['migrate', 'up', directory]);
+    await rowsOf(kind, database.url, 'alter table person drop column age');
+    const { err } = await call(['serve', directory, '--port', '0']);
+    expect(err).toMatch(/^Person\.age: the table person has no column age; needed: \w+\n1 difference .*\n/);
+    expect(err).toContain(
+      '\nevery migration is applied, so the database was changed in another way. Undo that change by hand, ' +
+        'or write a migration that does: declarest migrate create --empty --name repair\n',
+    );
+    // what is deployed may lack the snapshot
+    rmSync(join(directory, `migrations/.snapshot-${kind}.json`));
+    expect((await call(['serve', directory, '--port', '0'])).err).toMatch(
+      /\nevery migration is applied, and there is no snapshot .*: declarest migrate check\n$/,
+    );
+    await database.drop();
+  }, 60_000);
+
+  test('says that an old version does not fit a database with newer migrations', async () => {
+    const database = await freshDatabase(kind);
+    const old = migratedApplication(`${name}, age: p.integer().nullable()`, database);
+    await call(['migrate', 'create', old]);
+    await call(['migrate', 'up', old]);
+    const next = nextVersion(old, modelFiles(name, database));
+    await call(['migrate', 'create', next, '--name', 'contract', '--allow-drop']);
+    await call(['migrate', 'up', next]);
+    expect((await call(['serve', old, '--port', '0'])).err).toMatch(
+      /^Person\.age: the table person has no column age; needed: \w+\n1 difference .*\nthe database has migrations that this version of the application does not: Migration\d+_contract; start the version that has them\n$/,
+    );
     await database.drop();
   }, 60_000);
 

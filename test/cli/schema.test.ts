@@ -61,7 +61,8 @@ describe.each(databases)('declarest serve on %s', (kind) => {
     const { directory } = await prepared('none');
     const server = start(['serve', directory, '--port', '0']);
     const [line] = await server.until(/^\{.*does not fit the models.*\}$/m);
-    expect(JSON.parse(line).differences).toEqual([`Person: the table person does not exist; ${remedy}`]);
+    expect(JSON.parse(line).differences).toEqual(['Person: the table person does not exist']);
+    expect(line).not.toMatch(/migrate|update/);
     const url = await addressOf(server);
     const statusOf = async (path: string) => (await fetch(url + path)).status;
     expect(await statusOf('/health/ready')).toBe(200);

@@ -84,14 +84,14 @@ const sqlite: Readonly<Record<string, Case>> = {
   string: {
     make: () => shown(p.string().length(10)),
     value: '007',
-    fits: ['text', 'varchar(5)', 'character(20)', 'clob', ''],
-    misfits: ['integer', 'real', 'numeric', 'boolean'],
+    fits: ['text', 'varchar(5)', 'character(20)', 'clob', '', 'text strict', 'any strict'],
+    misfits: ['integer', 'real', 'numeric', 'boolean', 'blob strict'],
   },
   integer: {
     make: () => shown(p.integer()),
     value: 7,
-    fits: ['integer', 'int', 'bigint', 'numeric', 'real', ''],
-    misfits: ['text', 'varchar(5)'],
+    fits: ['integer', 'int', 'bigint', 'numeric', 'real', '', 'integer strict', 'any strict'],
+    misfits: ['text', 'varchar(5)', 'text strict'],
   },
   bigint: {
     make: () => shown(p.bigint()),
@@ -105,16 +105,36 @@ const sqlite: Readonly<Record<string, Case>> = {
     fits: ['numeric(10,2)', 'decimal', 'numeric'],
     misfits: ['text'],
   },
-  double: { make: () => shown(p.double()), value: 0.5, fits: ['real', 'double', 'numeric', 'integer'], misfits: ['text'] },
-  boolean: { make: () => shown(p.boolean()), value: true, fits: ['integer', 'boolean', 'tinyint'], misfits: ['text'] },
+  double: {
+    make: () => shown(p.double()),
+    value: 0.5,
+    fits: ['real', 'double', 'numeric', 'integer', 'real strict'],
+    misfits: ['text', 'integer strict'],
+  },
+  boolean: {
+    make: () => shown(p.boolean()),
+    value: true,
+    fits: ['integer', 'boolean', 'tinyint', 'integer strict'],
+    misfits: ['text'],
+  },
   datetime: {
     make: () => shown(p.datetime()),
     value: '2026-11-15T10:11:12.000Z',
-    fits: ['datetime', 'timestamp', 'integer', 'numeric'],
+    fits: ['datetime', 'timestamp', 'integer', 'numeric', 'integer strict'],
     misfits: ['text'],
   },
-  date: { make: () => shown(p.date()), value: '2026-11-15', fits: ['date', 'text', 'numeric'], misfits: [] },
-  json: { make: () => shown(p.json()), value: { a: [1] }, fits: ['json', 'text', 'jsonb'], misfits: [] },
+  date: {
+    make: () => shown(p.date()),
+    value: '2026-11-15',
+    fits: ['date', 'text', 'numeric', 'text strict'],
+    misfits: ['integer strict'],
+  },
+  json: {
+    make: () => shown(p.json()),
+    value: { a: [1] },
+    fits: ['json', 'text', 'jsonb', 'text strict'],
+    misfits: ['integer strict', 'blob strict'],
+  },
   enum: {
     make: () => shown(p.enum(['sad', 'glad'])),
     value: 'glad',
@@ -154,7 +174,8 @@ async function makeThing(kind: DatabaseKind, url: string, column: string): Promi
     return;
   }
   await rowsOf(kind, url, 'drop table if exists thing');
-  await rowsOf(kind, url, `create table thing (id integer primary key, value ${column})`);
+  const [type = '', strict] = column.split(/ (?=strict$)/);
+  await rowsOf(kind, url, `create table thing (id integer primary key, value ${type}) ${strict ?? ''}`);
 }
 
 describe.each([
@@ -195,4 +216,14 @@ describe.each([
       await database.drop();
     }
   });
+});
+
+test('a key of a strict table without rowid does not number new rows on SQLite', async () => {
+  const database = await freshDatabase('sqlite');
+  await rowsOf('sqlite', database.url, 'create table thing (id integer primary key, value text) without rowid, strict');
+  const { declaration, mapper } = await loadApplication(optionsFor(database.url, shown(p.string()), true));
+  const starting = prepareDatabase(mapper, declaration.database, { seed: null });
+  await expect(starting).rejects.toThrow(/^Thing\.id: the column thing\.id does not number new rows/);
+  await mapper.close(true);
+  await database.drop();
 });

@@ -9,12 +9,6 @@ import { blocksOf } from './markdown.ts';
 const page = 'docs/migrations.md';
 const blocks = blocksOf(page);
 
-/** What the page takes for granted, from the README. */
-const given = {
-  'package.json': '{ "type": "module" }',
-  'config/routes.yaml': "app_cruds: { resource: 'app_main_crud_route_loader:load', type: service }\n",
-};
-
 describe.each(databases)('docs/migrations.md on %s', (kind) => {
   const temporary = makeTemporary('docs-migrations');
   afterAll(temporary.remove);
@@ -36,7 +30,7 @@ describe.each(databases)('docs/migrations.md on %s', (kind) => {
     const directory = join(temporary.directory, app);
     const database = await freshDatabase(kind);
     const terminal = new Console(directory, { cwd: directory, env: { DATABASE_URL: database.url } });
-    for (const [file, text] of Object.entries({ ...given, ...files })) write(directory, file, text);
+    for (const [file, text] of Object.entries(files)) write(directory, file, text);
     try {
       for (const { language, line, marks, text } of blocks) {
         const place = `${page}:${line}`;
@@ -65,7 +59,7 @@ describe.each(databases)('docs/migrations.md on %s', (kind) => {
       'every step of the guide does what it shows, in order',
       async () => {
         const first = (file: string) => blocks.find(({ marks }) => marks.file === file)?.text ?? '';
-        const names = ['config/app_main.yaml', 'src/models/person.ts'];
+        const names = ['package.json', 'config/routes.yaml', 'config/app_main.yaml', 'src/models/person.ts'];
         await follow('contacts', Object.fromEntries(names.map((file) => [file, first(file)])));
       },
       180_000,
@@ -74,7 +68,7 @@ describe.each(databases)('docs/migrations.md on %s', (kind) => {
 
   test('an existing database is taken over as shown', async () => {
     const last = (file: string) => blocks.findLast(({ marks }) => marks.file === file)?.text ?? '';
-    const names = ['src/models/person.ts', 'src/models/address.ts'];
+    const names = ['package.json', 'config/routes.yaml', 'src/models/person.ts', 'src/models/address.ts'];
     await follow('existing', Object.fromEntries(names.map((file) => [file, last(file)])));
   }, 60_000);
 });

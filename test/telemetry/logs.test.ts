@@ -52,6 +52,9 @@ class LeakController extends ApiController {
       case 'syntax':
         await this.em.execute(`select cast(? as integer) from nothing_of_the_kind`, [secrets.stored]);
         break;
+      case 'drop':
+        await this.em.execute('alter table thing drop column name');
+        return { done: true };
       case 'cast':
         await this.em.execute(`select cast(? as integer)`, [secrets.stored]);
         return { done: true };
@@ -141,6 +144,32 @@ describe.each(databases)('the log on %s', (database) => {
       expect(await lineOf('left')).toMatchObject({ route: '/slow/work.{_format}', aborted: true });
       open();
       expect(lines().some(({ request_id }) => request_id === 'health')).toBe(false);
+    });
+  });
+
+  test('names a difference between models and database once, without a stack, however many requests fail', async () => {
+    await withLog(database, options, {}, async ({ url, lines }) => {
+      const headers = { 'x-api-key': secrets.apiKey };
+      expect((await fetch(`${url}/leak/leak.json?how=drop`, { headers })).status).toBe(200);
+      for (let i = 0; i < 3; i++) expect((await fetch(`${url}/thing.json`, { headers })).status).toBe(503);
+      await sleep(20);
+      const errors = lines().filter(({ level }) => level === 50);
+      const differences = [
+        expect.stringMatching(/^Thing\.name: the table thing has no column name; needed: [\w()]+( not null)?$/),
+      ];
+      expect(errors).toMatchObject([
+        {
+          differences,
+          msg: 'the database does not fit the models of this process: one of them is out of date. Replace the process if a newer version has changed the database, otherwise change the database',
+        },
+        {
+          differences,
+          cause: expect.stringMatching(/name/),
+          request_id: expect.any(String),
+          msg: 'the database does not have what this request needs at the moment; try again later',
+        },
+      ]);
+      expect(JSON.stringify(errors)).not.toMatch(/"stack"|migrate/);
     });
   });
 

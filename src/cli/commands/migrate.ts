@@ -79,7 +79,10 @@ async function asFailures(work: () => Promise<ExitCode>): Promise<ExitCode> {
 async function status(given: Given, io: Io): Promise<ExitCode> {
   const { application, status: found } = await openStatus(given, io);
   if (isGiven(given, 'json')) say(io.stdout, JSON.stringify(statusReport(found), null, 2));
-  else for (const line of statusLines(found, application.declaration.database.url)) say(io.stdout, line);
+  else {
+    const create = `declarest migrate create${directoryArgument(given)}`;
+    for (const line of statusLines(found, application.declaration.database.url, create)) say(io.stdout, line);
+  }
   return 0;
 }
 

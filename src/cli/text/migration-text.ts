@@ -3,7 +3,7 @@ import type { MigrationStatus } from '../../database/migrations/history.ts';
 import { aligned } from './layout.ts';
 
 /** Applied and pending migrations, each on a line, and what is wrong with them. */
-export function statusLines({ applied, folder, late, missing, pending }: MigrationStatus, url: string): string[] {
+export function statusLines({ applied, folder, late, missing, pending }: MigrationStatus, url: string, create: string): string[] {
   const rows = [
     ...applied.map(({ appliedAt, name }) => ['applied', name, appliedAt]),
     ...pending.map(({ name }) => ['pending', name, '']),
@@ -13,6 +13,7 @@ export function statusLines({ applied, folder, late, missing, pending }: Migrati
     ...missing.map((name) => `missing: ${name} is applied, but it is not in ${folder}`),
     ...late.map((name) => `out of order: ${name} is pending, and older than a migration that is applied`),
     `${databaseLabel(url)}: ${applied.length} applied, ${pending.length} pending`,
+    ...(rows.length === 0 ? [`${folder} has no migration; write the first one: ${create}`] : []),
   ];
 }
 

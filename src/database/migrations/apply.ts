@@ -2,12 +2,12 @@ import type { DatabaseDeclaration } from '../../declaration/types.ts';
 import { dialectOf, type Seed } from '../../dialect/dialect.ts';
 import { type MigrationTools, migrationTable } from '../../dialect/migration-tools.ts';
 import type { Mapper, RequestEntityManager } from '../mapper.ts';
-import { refuseDifferent, refuseExisting, tablesOf } from './baseline.ts';
+import { refuseDifferent, refuseExisting, refuseMissing } from './baseline.ts';
 import type { MigrationFile } from './folder.ts';
 import { readFolder } from './folder.ts';
 import { MigrationHistory, type MigrationStatus, statusOf } from './history.ts';
 import { MigrationError } from './migration-error.ts';
-import { FailedMigration, openMigration, runMigration } from './run-migration.ts';
+import { FailedMigration, isEmptyMigration, openMigration, runMigration } from './run-migration.ts';
 import { checkSystem, systemOf } from './snapshot.ts';
 
 export interface ApplyOptions {
@@ -99,9 +99,9 @@ async function pendingOnes(
   let next: MigrationFile | null = null;
   for (const file of status.pending) {
     if (baseline && file === first) {
-      await tablesOf(mapper, file, em, tables);
+      await refuseMissing(mapper, file, em, tables);
       // without further migrations the models must be what the database has
-      if (status.pending.length === 1) await refuseDifferent(mapper);
+      if (status.pending.length === 1) await refuseDifferent(mapper, file);
       await history.add(file.name);
       emit(`recorded ${file.name} as applied, without running it`);
       continue;
@@ -115,6 +115,7 @@ async function pendingOnes(
     const count = await runMigration(migration, file, 'up', em, tools);
     await history.add(file.name);
     applied.push(file.name);
+    if (isEmptyMigration(migration)) emit(emptyWarning(file));
     emit(
       `applied ${file.name} (${count} ${count === 1 ? 'statement' : 'statements'}, ${Math.round(performance.now() - start)} ms)`,
     );
@@ -134,6 +135,10 @@ function warningsOf({ folder, late, missing }: MigrationStatus): string[] {
     ...missing.map((name) => `warning: ${name} is applied, but it is not in ${folder}`),
     ...late.map((name) => `warning: ${name} is older than a migration that is applied already`),
   ];
+}
+
+function emptyWarning({ name }: MigrationFile): string {
+  return `warning: ${name} has no statements, and is applied now. If some are to come: declarest migrate down, write them, declarest migrate up`;
 }
 
 /** Runs one migration without a transaction; null if another process has done so meanwhile. */

@@ -1,9 +1,11 @@
+import { dirname, join } from 'node:path';
 import type { Mapper, RequestEntityManager } from '../mapper.ts';
 import { schemaComparison } from '../schema/compare.ts';
-import { lineOf } from '../schema/schema-errors.ts';
+import { faultOf } from '../schema/schema-errors.ts';
 import type { MigrationFile } from './folder.ts';
 import { MigrationError } from './migration-error.ts';
 import { openMigration, statementsIn } from './run-migration.ts';
+import { snapshotFile, systemOf } from './snapshot.ts';
 
 const creation = /\bcreate table (?:if not exists )?((?:["`]?[^\s"`(.]+["`]?\.)?["`]?[^\s"`(]+["`]?)/gi;
 
@@ -32,8 +34,8 @@ export async function refuseExisting(
   );
 }
 
-/** Checks that a database has every table that a migration would create. */
-export async function tablesOf(
+/** Refuses to record a migration if the database lacks a table that it creates. */
+export async function refuseMissing(
   mapper: Mapper,
   file: MigrationFile,
   em: RequestEntityManager,
@@ -41,20 +43,28 @@ export async function tablesOf(
 ): Promise<void> {
   const missing = (await createdBy(mapper, file, em)).filter((name) => !tables.includes(name));
   if (missing.length === 0) return;
-  throw new MigrationError(
-    `${file.name} cannot be recorded as applied: the database has no table ${missing.join(', ')}. Nothing was changed`,
+  throw notAsRecorded(
+    file,
+    missing.map((name) => `the table ${name} does not exist`),
+    systemOf(mapper),
   );
 }
 
-/** Refuses a database that does not have what the models need. */
-export async function refuseDifferent(mapper: Mapper): Promise<void> {
+/** Refuses to record a migration that leads to the models if the database does not have what they need. */
+export async function refuseDifferent(mapper: Mapper, file: MigrationFile): Promise<void> {
   const differences = await schemaComparison(mapper)();
-  if (differences.length === 0) return;
-  throw new MigrationError(
+  if (differences.length > 0) throw notAsRecorded(file, differences.map(faultOf), systemOf(mapper));
+}
+
+function notAsRecorded({ name, shown }: MigrationFile, faults: readonly string[], system: string): MigrationError {
+  const snapshot = join(dirname(shown), snapshotFile(system));
+  return new MigrationError(
     [
-      'the database differs from the models, so that no migration can be recorded:',
-      ...differences.map(lineOf),
-      'nothing was changed',
+      `${name} cannot be recorded as applied, because the database does not have what it creates:`,
+      ...faults,
+      'Nothing was changed. Bring one to the other, then try again:',
+      '- the database to the models: change it by hand, or start once with app_main.database.schema set to update, which adds what is missing',
+      `- the models to the database: remove ${shown} and ${snapshot}, declare the models as the database is, and run "declarest migrate create"; change them in a second migration`,
     ].join('\n'),
   );
 }

@@ -1,6 +1,6 @@
 import type { SchemaMode } from '../../declaration/types.ts';
 import { changesSince, type Migrated } from './create-migration.ts';
-import { readFolder } from './folder.ts';
+import { type MigrationFile, readFolder } from './folder.ts';
 import { migrationStatus } from './history.ts';
 import { MigrationError } from './migration-error.ts';
 import { systemOf } from './snapshot.ts';
@@ -14,19 +14,41 @@ export async function hintFor(migrated: Migrated, schema: SchemaMode): Promise<s
     return `${shown} has migrations, and app_main.database.schema is update, which does not apply them; set it to migrate or check`;
   }
   const { pending } = await migrationStatus(mapper, directory);
-  if (pending.length > 0) {
-    const names = pending.map(({ name }) => name).join(', ');
-    return `pending ${pending.length === 1 ? 'migration' : 'migrations'}: ${names}; apply with: declarest migrate up`;
-  }
-  return (await differ(migrated)) ? 'models and migrations differ; write a migration: declarest migrate create' : null;
+  if (pending.length > 0) return applyPending(pending);
+  return (await differ(migrated)) ? ahead : null;
 }
 
-async function differ(migrated: Migrated): Promise<boolean> {
+const ahead = 'models and migrations differ; write a migration: declarest migrate create';
+
+function applyPending(pending: readonly MigrationFile[]): string {
+  const names = pending.map(({ name }) => name).join(', ');
+  return `pending ${pending.length === 1 ? 'migration' : 'migrations'}: ${names}; apply with: declarest migrate up`;
+}
+
+/** What to do about a database that does not fit the models of an application with migrations; null if it has none. */
+export async function remedyFor(migrated: Migrated): Promise<string | null> {
+  const { directory, mapper } = migrated;
+  const { files, shown } = readFolder(directory, systemOf(mapper));
+  if (files.length === 0) return null;
+  const { missing, pending } = await migrationStatus(mapper, directory);
+  if (pending.length > 0) return applyPending(pending);
+  // to write what a newer version has dropped would undo its migration
+  if (missing.length > 0)
+    return `the database has migrations that this version of the application does not: ${missing.join(', ')}; start the version that has them`;
+  const isAhead = await differ(migrated);
+  if (isAhead) return `${ahead}, then apply it: declarest migrate up`;
+  return isAhead === null
+    ? `every migration is applied, and there is no snapshot in ${shown}. See whether the models need another migration, where it was written: declarest migrate check`
+    : 'every migration is applied, so the database was changed in another way. Undo that change by hand, ' +
+        'or write a migration that does: declarest migrate create --empty --name repair';
+}
+
+/** Null if that cannot be told: without its snapshot an application can still be deployed. */
+async function differ(migrated: Migrated): Promise<boolean | null> {
   try {
     return (await changesSince(migrated)).length > 0;
   } catch (error) {
-    // without its snapshot an application can still be deployed
-    if (error instanceof MigrationError) return false;
+    if (error instanceof MigrationError) return null;
     throw error;
   }
 }

@@ -30,6 +30,12 @@ export async function openMigration(mapper: Mapper, file: MigrationFile): Promis
   return new MigrationClass(mapper.driver as never, mapper.config as never);
 }
 
+/** Whether a migration is as `create --empty` wrote it: code that runs statements by itself adds none. */
+export function isEmptyMigration({ up }: Migration): boolean {
+  const text = up.toString().replace(/\/\*[\s\S]*?\*\/|\/\/.*/g, '');
+  return /\)\s*\{\s*\}$/.test(text);
+}
+
 /** Runs the statements of a migration, and returns how many there were. */
 export async function runMigration(
   migration: Migration,

@@ -62,14 +62,14 @@ export interface Snapshot {
 /** Makes a schema anew with each call: MikroORM changes the schemas that it writes statements for. */
 export type SchemaSource = () => DatabaseSchema;
 
-const fileOf = (system: string) => `.snapshot-${system}.json`;
+export const snapshotFile = (system: string) => `.snapshot-${system}.json`;
 
 const empty: Snapshot = { migrations: [], extensions: [], schema: { tables: [], namespaces: [] } };
 
 /** Refuses migrations that were written for another database system. */
 export function checkSystem({ path, shown }: MigrationFolder, system: string): void {
-  if (existsSync(join(path, fileOf(system)))) return;
-  const other = Object.entries(systems).find(([name]) => name !== system && existsSync(join(path, fileOf(name))));
+  if (existsSync(join(path, snapshotFile(system)))) return;
+  const other = Object.entries(systems).find(([name]) => name !== system && existsSync(join(path, snapshotFile(name))));
   if (other) throw new MigrationError(otherSystem(shown, system, other[1]));
 }
 
@@ -77,8 +77,8 @@ export function checkSystem({ path, shown }: MigrationFolder, system: string): v
 export function readSnapshot(folder: MigrationFolder, system: string): Snapshot {
   checkSystem(folder, system);
   const { files, path, shown } = folder;
-  const file = join(path, fileOf(system));
-  const label = `${shown}${fileOf(system)}`;
+  const file = join(path, snapshotFile(system));
+  const label = `${shown}${snapshotFile(system)}`;
   if (!existsSync(file)) {
     if (files.length === 0) return empty;
     throw new MigrationError(`${shown} has migrations, but ${label} is missing; restore it from version control`);
@@ -87,7 +87,7 @@ export function readSnapshot(folder: MigrationFolder, system: string): Snapshot 
   const missing = snapshot.migrations.filter((name) => !files.some((found) => found.name === name));
   if (missing.length > 0) {
     throw new MigrationError(
-      `${label} includes ${missing.join(', ')}, and ${shown} does not have it; restore the migration, or an earlier ${fileOf(system)}, from version control`,
+      `${label} includes ${missing.join(', ')}, and ${shown} does not have it; restore the migration, or an earlier ${snapshotFile(system)}, from version control`,
     );
   }
   return snapshot;
@@ -116,7 +116,7 @@ export function writeSnapshot({ path }: MigrationFolder, system: string, { exten
   mkdirSync(path, { recursive: true });
   const { namespaces, ...rest } = schema;
   const text = JSON.stringify({ database: system, migrations, extensions, namespaces, ...rest }, withoutDefaults, 2);
-  const file = join(path, fileOf(system));
+  const file = join(path, snapshotFile(system));
   writeFileSync(`${file}.new`, `${text}\n`);
   renameSync(`${file}.new`, file);
 }

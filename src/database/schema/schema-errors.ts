@@ -1,23 +1,35 @@
 import { databaseLabel } from '../database-label.ts';
 import type { Difference } from './differences.ts';
 
+/**
+ * The message for a log. At run time there is no remedy for each difference: to add a column again that a newer version has dropped would
+ * undo its migration.
+ */
+export const outOfDate =
+  'the database does not fit the models of this process: one of them is out of date. Replace the process if a newer version has changed the database, otherwise change the database';
+
 /** Everything that keeps an application from using a database, one line each. */
 export class SchemaErrors extends Error {
   readonly lines: readonly string[];
   /** How many there are, and where. */
   readonly summary: string;
 
-  /** @param hint What else to know, such as pending migrations. */
-  constructor(lines: readonly string[], url: string, hint: string | null = null) {
+  /** @param remedy What to do, if that is the same for all of them. */
+  constructor(lines: readonly string[], url: string, remedy: string | null = null) {
     const count = `${lines.length} ${lines.length === 1 ? 'difference' : 'differences'}`;
     const summary = `${count} between the models and the database ${databaseLabel(url)}; nothing was changed`;
-    super([...lines, summary, ...(hint === null ? [] : [hint])].join('\n'));
+    super([...lines, summary, ...(remedy === null ? [] : [remedy])].join('\n'));
     this.name = 'SchemaErrors';
     this.lines = lines;
     this.summary = summary;
   }
 }
 
-export function lineOf({ fault, remedy, subject }: Pick<Difference, 'fault' | 'remedy' | 'subject'>): string {
-  return `${subject}: ${fault}; ${remedy}`;
+export function lineOf({ remedy, ...difference }: Pick<Difference, 'fault' | 'remedy' | 'subject'>): string {
+  return `${faultOf(difference)}; ${remedy}`;
+}
+
+/** A difference without a remedy. */
+export function faultOf({ fault, subject }: Pick<Difference, 'fault' | 'subject'>): string {
+  return `${subject}: ${fault}`;
 }

@@ -4,12 +4,19 @@ import type { Executor } from '../executor.ts';
 import type { ReadText } from './compare.ts';
 import type { Difference } from './differences.ts';
 import { isMissingColumn } from './missing-column.ts';
+import { faultOf } from './schema-errors.ts';
 
 /** Milliseconds for which a comparison is reused. */
 const fresh = 1000;
 
 /** Milliseconds that a readiness check waits for a comparison. */
 const patience = 1000;
+
+/** Milliseconds for which failures of requests with the same cause are logged once. */
+const quiet = 60_000;
+
+/** Causes of failures that are remembered. */
+const remembered = 200;
 
 interface MonitorOptions {
   readonly compare: () => Promise<readonly Difference[]>;
@@ -31,15 +38,26 @@ export class SchemaMonitor {
   #differences: readonly Difference[] = [];
   #latest: Comparison | null = null;
   #known = '';
+  /** When a failure of a request was logged, by its cause. */
+  readonly #logged = new Map<string, number>();
 
   constructor(options: MonitorOptions) {
     this.#options = options;
   }
 
-  /** Whether an error is the fault of the schema: it can also come from SQL of the application. */
-  async isFault(error: unknown): Promise<boolean> {
+  /** The differences that may have caused an error; null if the schema is not at fault: the error can also come from SQL of the application. */
+  async blame(error: unknown): Promise<readonly Difference[] | null> {
     const differences = await this.#compare(performance.now());
-    return differences.length > 0 || isMissingColumn(error);
+    return differences.length > 0 || isMissingColumn(error) ? differences : null;
+  }
+
+  /** Whether to log that a request failed: once a minute for each cause, as every request may fail. */
+  isNews(cause: string): boolean {
+    const now = performance.now();
+    if (now - (this.#logged.get(cause) ?? Number.NEGATIVE_INFINITY) < quiet) return false;
+    if (this.#logged.size >= remembered) this.#logged.clear();
+    this.#logged.set(cause, now);
+    return true;
   }
 
   /** Whether the database fits, for readiness. */
@@ -88,7 +106,7 @@ export class SchemaMonitor {
 
   #note(differences: readonly Difference[]): void {
     this.#differences = differences;
-    const known = differences.map(({ fault, subject }) => `${subject}: ${fault}`).join('\n');
+    const known = differences.map(faultOf).join('\n');
     if (known === this.#known) return;
     this.#known = known;
     this.#options.onChange(differences);

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { defineEntity, p } from '@mikro-orm/core';
 import { afterAll, expect, test } from 'vitest';
 import { applyMigrations } from '../../../src/database/migrations/apply.ts';
@@ -40,5 +41,43 @@ test('a table that is rebuilt on SQLite keeps columns that no model has, and vie
   await withMapper(fresh.url, [], async (mapper) => {
     expect(await mapper.em.fork().execute('select name from names')).toEqual([{ name: 'Ada' }]);
   });
+  await fresh.drop();
+});
+
+test('a table that is rebuilt on SQLite keeps indexes and triggers that no model has, unless they name a dropped column', async () => {
+  const fresh = await freshDatabase('sqlite');
+  const directory = join(temporary.directory, 'kept');
+  const run = (sql: string) => withMapper(fresh.url, [], async (mapper) => mapper.em.fork().execute(sql));
+  const up = (entity: unknown) =>
+    withMapper(fresh.url, [entity], async (mapper) => {
+      await createMigration({ mapper, directory, extensions: [] }, { ...options, allowDrop: true });
+      await applyMigrations({ mapper, directory, database: declared(fresh.url), seed: null });
+    });
+  const kept = async () => {
+    const rows = await run(
+      "select name from sqlite_schema where tbl_name = 'person' and type in ('index', 'trigger') order by name",
+    );
+    return (rows as unknown as { name: string }[]).map(({ name }) => name);
+  };
+  const known = { name: p.string().index('person_name'), code: p.string().nullable() };
+  await up(person({ ...known, city: p.string().index('person_city') }));
+  await run('create table log (text text)');
+  for (const sql of [
+    'create index own_name on person (lower(name)) where name is not null',
+    'create unique index own_city on person (name, city)',
+    "create trigger own_log after insert on person begin insert into log values ('new; ' || new.name); end",
+    'create trigger own_city_log after update of city on person begin insert into log values (new.city); end',
+  ])
+    await run(sql);
+  // a rebuild of all: a column is nullable now, one is dropped, an index of the models is gone
+  await up(person({ name: p.string().nullable().index('person_name'), code: p.string().nullable() }));
+  expect(await kept()).toEqual(['own_log', 'own_name', 'person_name']);
+  await up(person({ name: p.string().nullable(), code: p.string().nullable().default('x') }));
+  expect(await kept()).toEqual(['own_log', 'own_name']);
+  await run("insert into person (name) values ('Ada')");
+  expect(await run('select text from log')).toEqual([{ text: 'new; Ada' }]);
+  expect(await withMapper(fresh.url, [], (mapper) => mapper.em.fork().execute('pragma integrity_check'))).toEqual([
+    { integrity_check: 'ok' },
+  ]);
   await fresh.drop();
 });

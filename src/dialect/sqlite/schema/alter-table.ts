@@ -1,4 +1,4 @@
-import type { AbstractSqlPlatform, Column, SchemaHelper, TableDifference } from '@mikro-orm/sql';
+import type { AbstractSqlPlatform, Column, DatabaseTable, SchemaHelper, TableDifference } from '@mikro-orm/sql';
 import type { Mapper } from '../../../database/mapper.ts';
 import { statementsOf } from '../../../database/statements-of.ts';
 
@@ -50,10 +50,38 @@ function droppedColumns(columns: readonly Column[]): string {
   return columns.length > 0 ? ` /* drops ${columns.map(({ name }) => name).join(', ')} */` : '';
 }
 
-/** The rebuilt table in a statement of a migration, and the columns that it drops on purpose. */
-export function rebuiltTable(sql: string): { readonly table: string; readonly drops: readonly string[] } | null {
-  const [, table, drops] = /^drop table `([^`]+)`(?: \/\* drops (.*) \*\/)?;?\s*$/.exec(sql.trim()) ?? [];
-  return table === undefined ? null : { table, drops: drops?.split(', ') ?? [] };
+/** Tells the indexes and triggers that the migration creates or removes from those that the models never had. */
+function knownParts(...tables: readonly DatabaseTable[]): string {
+  const names = tables.flatMap((table) => [
+    ...table.getIndexes().flatMap(({ keyName, primary }) => (primary ? [] : [keyName])),
+    ...table.getTriggers().map(({ name }) => name),
+  ]);
+  return ` /* models have: ${[...new Set(names)].join(', ')} */`;
+}
+
+interface Rebuild {
+  readonly table: string;
+  /** Columns that are dropped on purpose. */
+  readonly drops: readonly string[];
+  /** Indexes and triggers of the models, before and after; null in a migration that does not name them. */
+  readonly known: readonly string[] | null;
+}
+
+/** The rebuilt table in a statement of a migration that drops the old one. */
+export function rebuiltTable(sql: string): Rebuild | null {
+  const form = /^drop table `([^`]+)`(?: \/\* drops (.*?) \*\/)?(?: \/\* models have: (.*?) \*\/)?;?\s*$/;
+  const [, table, drops, known] = form.exec(sql.trim()) ?? [];
+  return table === undefined ? null : { table, drops: drops?.split(', ') ?? [], known: known?.split(', ') ?? null };
+}
+
+/** The rebuilt table in a statement of a migration that gives it its name. */
+export function renamedTable(sql: string): string | null {
+  const [, copy, table] = /^alter table `([^`]+)` rename to `([^`]+)`;?\s*$/.exec(sql.trim()) ?? [];
+  return table !== undefined && copy === copyOf(table) ? table : null;
+}
+
+export function copyOf(table: string): string {
+  return `${table}__new`;
 }
 
 function rebuilt(
@@ -64,7 +92,7 @@ function rebuilt(
   const { name } = toTable;
   const quote = (identifier: string) => platform.quoteIdentifier(identifier).toString();
   const table = quote(name);
-  const copyName = `${name}__new`;
+  const copyName = copyOf(name);
   const copy = quote(copyName);
   const columns = toTable.getColumns().filter(({ generated }) => !generated);
   const hasSequence = columns.some(({ autoincrement }) => autoincrement);
@@ -86,7 +114,7 @@ function rebuilt(
           `insert into sqlite_sequence (name, seq) select ${text(copyName)}, seq from sqlite_sequence where name = ${text(name)};`,
         ]
       : []),
-    `drop table ${table}${droppedColumns(fromTable.getColumns().filter((column) => !toTable.hasColumn(column.name)))};`,
+    `drop table ${table}${droppedColumns(fromTable.getColumns().filter((column) => !toTable.hasColumn(column.name)))}${knownParts(fromTable, toTable)};`,
     // otherwise SQLite refuses if a view selects from the table, which does not exist at this moment
     'pragma legacy_alter_table = on;',
     `alter table ${copy} rename to ${table};`,

@@ -35,23 +35,31 @@ type StoredTable = TableName & { readonly isView: number; readonly sql: string; 
 export function sqliteTables(text: string): readonly FoundTable[] {
   return (JSON.parse(text) as readonly StoredTable[]).map(({ columns, isView, name, schema, sql }) => {
     const keys = columns.filter(({ key }) => key > 0).length;
+    // `) without rowid, strict`
+    const options = /\)([^)]*)$/.exec(sql)?.[1] ?? '';
+    const isStrict = /\bstrict\b/i.test(options);
     const found = columns.map((column): FoundColumn => {
       const { default: value, hidden, isRequired, key, type } = column;
       return {
         name: column.name,
         type: type.toLowerCase() || 'without a type',
-        base: type,
+        base: isStrict ? strictType(type) : type,
         isRequired: isRequired === 1,
         hasDefault: value !== null,
         isGenerated: hidden > 1,
         // such a column is the number of the row itself
-        isNumbered: key === 1 && keys === 1 && type.toLowerCase() === 'integer' && !/without\s+rowid\W*$/i.test(sql),
+        isNumbered: key === 1 && keys === 1 && type.toLowerCase() === 'integer' && !/\bwithout\s+rowid\b/i.test(options),
         labels: null,
         checks: checksOf(column.name, sql),
       };
     });
     return { schema, name, isView: isView === 1, columns: found };
   });
+}
+
+/** In a strict table, a column of the type `any` takes every value as it is, and others refuse what they cannot convert. */
+function strictType(type: string): string {
+  return /^any$/i.test(type) ? '' : `${type} strict`;
 }
 
 /** The lists of values in checks of a column: SQLite keeps only the statement that made the table. */

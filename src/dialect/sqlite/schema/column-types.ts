@@ -17,10 +17,17 @@ const textual = /^(?:json|date|time|interval)\b/i;
 /** What a column must be to hold a property; null if the column in the database can: SQLite converts values by the affinity of a column. */
 export function sqliteMisfit({ type }: WantedColumn, found: FoundColumn): string | null {
   const [wanted, is] = [affinityOf(type), affinityOf(found.base)];
+  if (/ strict$/.test(found.base) && isRefused(type, wanted, is)) return type;
   if (wanted === is || wanted === 'blob' || is === 'blob') return null;
   if (textual.test(type) && (is === 'text' || is === 'numeric')) return null;
   // numbers would become texts, or texts numbers
   if (wanted === 'text' || is === 'text') return type;
   // 64 bits are more than a floating-point number holds
   return is === 'real' && /big/i.test(type) ? type : null;
+}
+
+/** Whether a column of a strict table refuses values that it cannot convert; elsewhere SQLite stores them as they are. */
+function isRefused(type: string, wanted: Affinity, is: Affinity): boolean {
+  if ((wanted === 'blob') !== (is === 'blob')) return true;
+  return is === 'integer' && (wanted === 'real' || /^(?:numeric|decimal|json|date|time|interval)\b/i.test(type));
 }

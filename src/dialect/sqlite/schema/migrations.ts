@@ -4,7 +4,7 @@ import { MigrationError } from '../../../database/migrations/migration-error.ts'
 import { databaseErrors } from '../../errors.ts';
 import { type MigrationTools, migrationTable } from '../../migration-tools.ts';
 import type { Connection } from '../kysely-connection.ts';
-import { alterTable, rebuiltTable } from './alter-table.ts';
+import { alterTable, copyOf, rebuiltTable, renamedTable } from './alter-table.ts';
 
 export const sqliteMigrations: MigrationTools = Object.freeze<MigrationTools>({
   alterTable,
@@ -13,10 +13,11 @@ export const sqliteMigrations: MigrationTools = Object.freeze<MigrationTools>({
   alone: null,
   async execute(em, sql) {
     await keepColumns(em, sql);
+    await noteParts(em, sql);
     const context = em.getTransactionContext() as unknown as Transaction<unknown>;
     const connection = await context.getExecutor().provideConnection(async (provided) => provided);
     // unlike a prepared statement, this runs all statements of a text
-    (connection as Connection).command(sql);
+    for (const each of [sql, ...notedParts(em, sql)]) (connection as Connection).command(each);
   },
   createTable:
     `create table ${migrationTable} (id integer not null primary key autoincrement, name text not null unique, ` +
@@ -35,7 +36,7 @@ async function keepColumns(em: RequestEntityManager, sql: string): Promise<void>
   const { drops, table } = rebuilt;
   const columnsOf = async (name: string) =>
     (await em.execute<{ name: string }[]>('select name from pragma_table_info(?)', [name])).map((column) => column.name);
-  const copied = await columnsOf(`${table}__new`);
+  const copied = await columnsOf(copyOf(table));
   if (copied.length === 0) return;
   const lost = (await columnsOf(table)).filter((column) => !copied.includes(column) && !drops.includes(column));
   if (lost.length === 0) return;
@@ -43,6 +44,42 @@ async function keepColumns(em: RequestEntityManager, sql: string): Promise<void>
     `this migration makes the table ${table} anew, and would drop ${lost.map((column) => `${table}.${column}`).join(', ')}, which no model ` +
       'has, with all data in it; nothing was changed. Add properties for what is to stay, or drop it in a migration of its own',
   );
+}
+
+/** Statements that create indexes and triggers again, by the table that is being rebuilt. */
+const noted = new WeakMap<RequestEntityManager, Map<string, readonly string[]>>();
+
+/** Before a rebuild drops a table, notes its indexes and triggers that the models do not have, unless they name a dropped column. */
+async function noteParts(em: RequestEntityManager, sql: string): Promise<void> {
+  const rebuilt = rebuiltTable(sql);
+  if (!rebuilt?.known) return;
+  const { drops, known, table } = rebuilt;
+  const parts: { name: string; sql: string }[] = await em.execute(
+    "select name, sql from sqlite_master where tbl_name = ? collate nocase and type in ('index', 'trigger') and sql is not null",
+    [table],
+  );
+  const own = parts.filter((part) => !known.includes(part.name) && !drops.some((column) => names(part.sql, column)));
+  const tables = noted.get(em) ?? new Map<string, readonly string[]>();
+  noted.set(
+    em,
+    tables.set(
+      table,
+      own.map((part) => part.sql),
+    ),
+  );
+}
+
+function notedParts(em: RequestEntityManager, sql: string): readonly string[] {
+  const table = renamedTable(sql);
+  const parts = table === null ? undefined : noted.get(em)?.get(table);
+  if (table === null || !parts) return [];
+  noted.get(em)?.delete(table);
+  return parts;
+}
+
+function names(sql: string, column: string): boolean {
+  const word = '[\\p{L}\\p{N}_$]';
+  return new RegExp(`(?<!${word})${column.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}(?!${word})`, 'iu').test(sql);
 }
 
 /**
