@@ -28,7 +28,8 @@ function isProgram(file) {
 
 /** @param {readonly string[]} programs named like their packages */
 function ensure(programs) {
-  const path = process.env.PATH ?? '';
+  // Debian has servers such as nginx where only the administrator's path leads
+  const path = `${process.env.PATH ?? ''}${delimiter}/usr/sbin`;
   const missing = missingPrograms(programs, path);
   if (missing.length === 0) return 0;
   const command = `apt-get install -y --no-install-recommends ${missing.join(' ')}`;

@@ -2,7 +2,13 @@ import { channel } from 'node:diagnostics_channel';
 import type { FastifyInstance, FastifyPluginAsync, FastifyRequest, onRequestHookHandler } from 'fastify';
 import { watchedCall } from './access/access-watch.ts';
 import { ApiKeyAuthenticator } from './access/api-keys.ts';
-import { type Authenticator, authenticateWith, challengeOf, isAuthenticatorClass } from './access/authenticator.ts';
+import {
+  type Authenticator,
+  authenticateWith,
+  challengeOf,
+  credentialHeaders,
+  isAuthenticatorClass,
+} from './access/authenticator.ts';
 import { compileGuard, type Guard } from './access/guard.ts';
 import type { ApiRequest } from './access/user.ts';
 import { exportPlaces } from './actions/export-places.ts';
@@ -31,6 +37,7 @@ import { Problem, problem } from './errors.ts';
 import { addSearchIndexes } from './query/list/search-index.ts';
 import { textMatching } from './query/list/text-matching.ts';
 import { rootFiltersOf } from './query/rows/root-filter.ts';
+import { responseCaching } from './response/caching.ts';
 import { rootMessage } from './response/loggable-error.ts';
 import { noSniffing, problemFormats, retryLater, toProblem } from './response/problem-document.ts';
 import { type LogProblem, sendProblem } from './response/send-problem.ts';
@@ -115,6 +122,7 @@ export async function mountApplication(
   if (!app.hasRequestDecorator('user')) app.decorateRequest('user', null);
   if (!app.hasRequestDecorator('parameters')) app.decorateRequest('parameters', { getter: requestParameters });
   if (!alone) app.addHook('onRequest', sendNoSniffing);
+  app.addHook('onRequest', responseCaching(credentialHeaders(authenticators)));
   const authenticate: Find = (request) => authenticateWith(authenticators, request);
   const find = access ? watchedCall(authenticate, access) : authenticate;
   const limiter = await rateLimiterOf(application, writer);

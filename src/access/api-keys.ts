@@ -1,7 +1,7 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import type { ApiKeyDeclaration } from '../declaration/types.ts';
-import { Authenticator, kindOfUsers } from './authenticator.ts';
+import { Authenticator, kindOfUsers, readHeaders } from './authenticator.ts';
 import { invalidCredentials, singleHeader } from './credentials.ts';
 import type { User } from './user.ts';
 
@@ -29,6 +29,10 @@ export class ApiKeyAuthenticator extends Authenticator {
 
   override get [kindOfUsers](): string {
     return 'api key';
+  }
+
+  override get [readHeaders](): readonly string[] {
+    return ['X-Api-Key'];
   }
 
   override authenticate(request: FastifyRequest): User | null {

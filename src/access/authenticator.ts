@@ -6,6 +6,7 @@ import type { User } from './user.ts';
 
 /** Not a name, so that it is none that a class of the application could have. */
 export const kindOfUsers = Symbol('kind of users');
+export const readHeaders = Symbol('headers that are read');
 
 /**
  * Finds out who is calling.
@@ -26,6 +27,11 @@ export abstract class Authenticator {
   /** What `WWW-Authenticate` says to somebody who has to authenticate this way. */
   challenge(): string {
     return bearerChallenge;
+  }
+
+  /** The headers that it reads; those of an application's own are not known. */
+  get [readHeaders](): readonly string[] {
+    return [];
   }
 
   /** Tells its users from those of other authenticators; the same in every process. */
@@ -49,6 +55,13 @@ export function isAuthenticatorClass(value: unknown): value is AuthenticatorClas
 /** The `WWW-Authenticate` of an application: that of its first authenticator. */
 export function challengeOf(authenticators: readonly Authenticator[]): string {
   return authenticators[0]?.challenge() ?? bearerChallenge;
+}
+
+/** The headers on which it depends who is calling; none if nobody can be known. */
+export function credentialHeaders(authenticators: readonly Authenticator[]): readonly string[] {
+  // rejected if no authenticator knows it
+  const all = authenticators.length > 0 ? ['Authorization'] : [];
+  return [...all, ...authenticators.flatMap((authenticator) => authenticator[readHeaders])];
 }
 
 /**

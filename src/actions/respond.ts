@@ -21,7 +21,7 @@ import { ExportReply, sendExport } from './export-reply.ts';
 import { areViolations } from './failure.ts';
 import { markOf, versionedEntity } from './precondition.ts';
 import type { Framework } from './start/runtime.ts';
-import { defaultCaching, isKnown } from './tagged.ts';
+import { isKnown } from './tagged.ts';
 
 /** Whose answer it is. */
 interface Responding {
@@ -52,7 +52,6 @@ export async function respond(
   if (given instanceof ExportReply) return sendExport(framework, request, reply, given.options);
   const pace: Pace = (length, part) => framework.responses.makeRoom(request, reply, length, part);
   const answer = await answerOf(framework, request, given, format, { ...responding, ...(!writes(request.method) && { pace }) });
-  if (!writes(request.method) && 'etag' in answer.headers) defaultCaching(reply);
   return send(framework, request, reply, answer);
 }
 

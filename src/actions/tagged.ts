@@ -4,9 +4,6 @@ import { problem } from '../errors.ts';
 import { namesStrongly, namesWeakly, readTags } from '../response/entity-tag.ts';
 import type { ResponseBuffer } from '../response/response-buffer.ts';
 
-/** What is kept is asked about again each time, and by nobody else: what an answer shows depends on who asks. */
-const caching = 'private, no-cache';
-
 /** Whether who asks has the answer with this tag already (RFC 9110, 13.2.2). Throws 412 where another one was asked for. */
 export function isKnown({ 'if-match': match, 'if-none-match': noneMatch }: IncomingHttpHeaders, tag: string): boolean {
   if (match !== undefined && !namesStrongly(readTags(match) ?? [], tag)) {
@@ -32,16 +29,10 @@ export function taggedAnswer(
   const known = isKnown(request.headers, tag);
   if (!known) responses.admit(request, reply, body);
   reply.header('etag', tag);
-  defaultCaching(reply);
   if (known) {
     reply.code(304).send();
     return undefined;
   }
   reply.header('content-type', type);
   return body;
-}
-
-/** Says how an answer with a tag is kept, unless somebody has said so. */
-export function defaultCaching(reply: FastifyReply): void {
-  if (!reply.hasHeader('cache-control')) reply.header('cache-control', caching);
 }

@@ -11,6 +11,9 @@ export const { STATUS_CODES } = process.getBuiltinModule('node:http');
 /** Sent with every response: a browser must not guess another type than the one it is told. */
 export const noSniffing = Object.freeze({ name: 'x-content-type-options', value: 'nosniff' });
 
+/** Sent with every problem: it is about one caller and one moment, and of no use to a cache. */
+export const noStore = Object.freeze({ name: 'cache-control', value: 'no-store' });
+
 /** How problem documents are written. */
 export type ProblemFormat = 'json' | 'xml';
 

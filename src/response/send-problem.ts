@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ErrorCode, Problem } from '../errors.ts';
 import { loggableError } from './loggable-error.ts';
-import { noSniffing, type ProblemFormatOf, retryLater, writtenProblem } from './problem-document.ts';
+import { noSniffing, noStore, type ProblemFormatOf, retryLater, writtenProblem } from './problem-document.ts';
 import { targetOf } from './request-target.ts';
 
 /** Problems that say no more than that there was too much to do. Their stack tells nothing, and there may be many of them. */
@@ -30,5 +30,7 @@ export function sendProblem(
   // code of the application may refuse so too, and need not think of it
   if (found.status === 503 || found.status === 507) reply.headers(retryLater);
   reply.header(noSniffing.name, noSniffing.value);
+  // also if the handler had said that its response may be kept
+  reply.header(noStore.name, noStore.value);
   return reply.code(found.status).headers(found.headers).type(type).send(body);
 }

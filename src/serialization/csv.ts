@@ -101,8 +101,11 @@ export function csvCell(value: unknown): string {
 }
 
 const needsQuotes = /[",\r\n]/;
-/** What spreadsheets take for the beginning of a formula, behind any number of the marks that keep them from it. */
-const mayBeFormula = /^'*[=+\-@\t\r\n＝＋－＠]/;
+/**
+ * What spreadsheets take for the beginning of a formula, also behind what they strip or do not show, and behind any number of the marks
+ * that keep them from it. Controls and formatting characters are marked whatever follows: programs differ in which of them they strip.
+ */
+const mayBeFormula = /^(?:['\s\p{Z}\p{Cc}\p{Cf}\p{DI}]*[=+\-@＝＋－＠]|'*[\p{Cc}\p{Cf}\p{DI}])/u;
 const isNumber = /^[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
 /**
@@ -111,6 +114,9 @@ const isNumber = /^[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
  */
 export function csvText(text: string): string {
   if (text === '') return '""';
-  const harmless = mayBeFormula.test(text) && !isNumber.test(text) ? `'${text}` : text;
+  const first = text.charCodeAt(0);
+  // most texts begin with a letter or digit of ASCII
+  const isPlain = first >= 0x30 && first < 0x7f && first !== 0x3d && first !== 0x40;
+  const harmless = !isPlain && mayBeFormula.test(text) && !isNumber.test(text) ? `'${text}` : text;
   return needsQuotes.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless;
 }

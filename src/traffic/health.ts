@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { HealthDeclaration } from '../declaration/types.ts';
-import { noSniffing } from '../response/problem-document.ts';
+import { noSniffing, noStore } from '../response/problem-document.ts';
 
 /** Says only whether it is well: anybody may ask. */
 function healthResponse(isWell: boolean) {
@@ -9,7 +9,7 @@ function healthResponse(isWell: boolean) {
     status: isWell ? 200 : 503,
     headers: {
       'content-type': 'application/json; charset=utf-8',
-      'cache-control': 'no-store',
+      [noStore.name]: noStore.value,
       [noSniffing.name]: noSniffing.value,
       ...(!isWell && { 'retry-after': '1' }),
     },

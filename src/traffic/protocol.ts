@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Problem } from '../errors.ts';
-import { noSniffing, STATUS_CODES, toProblem, writtenProblem } from '../response/problem-document.ts';
+import { noSniffing, noStore, STATUS_CODES, toProblem, writtenProblem } from '../response/problem-document.ts';
 import { answerProblem } from './raw-answer.ts';
 import type { RequestIds } from './request-id.ts';
 
@@ -67,6 +67,7 @@ export function refuseConnection(error: Error, socket: Socket, ids: RequestIds |
     `Content-Type: ${type}`,
     `Content-Length: ${Buffer.byteLength(body)}`,
     `${noSniffing.name}: ${noSniffing.value}`,
+    `${noStore.name}: ${noStore.value}`,
     ...(ids ? [`${ids.header}: ${ids.next()}`] : []),
     'Connection: close',
   ];

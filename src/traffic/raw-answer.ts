@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Problem } from '../errors.ts';
-import { alwaysJson, noSniffing, type ProblemFormatOf, writtenProblem } from '../response/problem-document.ts';
+import { alwaysJson, noSniffing, noStore, type ProblemFormatOf, writtenProblem } from '../response/problem-document.ts';
 import { targetOf } from '../response/request-target.ts';
 import type { RequestIds } from './request-id.ts';
 
@@ -20,6 +20,7 @@ export function answerProblem(
   if (sendsMuch(request)) response.setHeader('Connection', 'close');
   if (ids) response.setHeader(ids.header, ids.of(request));
   response.setHeader(noSniffing.name, noSniffing.value);
+  response.setHeader(noStore.name, noStore.value);
   for (const [name, value] of Object.entries(found.headers)) response.setHeader(name, value);
   response.writeHead(found.status, { 'Content-Type': type, 'Content-Length': Buffer.byteLength(body) });
   response.end(request.method === 'HEAD' ? undefined : body);

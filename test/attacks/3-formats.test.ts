@@ -22,6 +22,12 @@ const hostile = [
   '\r=1',
   '\n=1',
   '＝1+1',
+  '\v=1',
+  '\f=1',
+  '\ufeff=1',
+  '\u200b=1',
+  '\u00a0@SUM(1)',
+  '\u200b',
   "'=1",
   "''=1",
   '"=1',
@@ -182,7 +188,8 @@ describe.each(databases)('API3:2023 formats, on %s', (kind) => {
         const { headers, text } = await target.send('GET', path, { as: ann });
         const { header, rows } = parseCsv(text);
         for (const cell of [...header, ...rows.flat()]) {
-          if (cell !== null && !/^-?\d+(?:\.\d+)?$/.test(cell)) expect(cell).not.toMatch(/^[=+\-@\t\r\n＝＋－＠]/);
+          if (cell !== null && !/^-?\d+(?:\.\d+)?$/.test(cell))
+            expect(cell).not.toMatch(/^[\s\p{Z}\p{Cc}\p{Cf}]*[=+\-@＝＋－＠]/u);
         }
         expect(rows.map((row) => withoutMark(row[header.indexOf('title')] ?? null))).toEqual(hostile);
         expect(headers['content-disposition']).toBe('attachment; filename="item.csv"');
@@ -194,7 +201,8 @@ describe.each(databases)('API3:2023 formats, on %s', (kind) => {
       expect(text).not.toMatch(/<!|<script|&xxe;/);
       expect(text.match(/<\?/g)).toHaveLength(1);
       const shown = child(parseXml(text), 'results').children.map((row) => read(child(row, 'title')));
-      const writable = (title: string) => (title === control ? '\ufffd'.repeat(3) : title);
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what XML cannot hold
+      const writable = (title: string) => title.replace(/[\u0001\v\f\ufffe]/g, '\ufffd');
       expect(shown).toEqual(hostile.map(writable));
     });
 

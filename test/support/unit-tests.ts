@@ -13,6 +13,7 @@ const places = [
   'test/docs/configuration.test.ts',
   'test/docs/controllers.test.ts',
   'test/docs/pages.test.ts',
+  'test/docs/security.test.ts',
   'test/docs/spec-map.test.ts',
   'test/house.test.ts',
   'test/inspect/compare.test.ts',

@@ -64,6 +64,8 @@ export function inspect(
   // what the attacker wrote may be repeated
   const own = withoutOwn(answer.whole, repeats);
   for (const inside of insides) expect(own).not.toMatch(inside);
+  // none is left to a cache to decide about
+  expect(answer.headers['cache-control'], answer.whole).toBeDefined();
   // a handler of the application's own may answer with a list of violations
   if (answer.status >= 400 && answer.text !== '' && !Array.isArray(answer.json)) {
     const isXml = answer.text.startsWith('<');
