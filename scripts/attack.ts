@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { seedVariable } from '../test/support/random.ts';
 import { databasesVariable } from '../test/support/selected-databases.ts';
+import { missingPrograms } from './ensure-programs.mjs';
 
 /** Files that depend on the seed: attacks, what callers can see, and concurrent requests. */
 const random = [
@@ -45,6 +46,20 @@ do {
   if (values.random) console.log(`round ${rounds} with the seed ${seed} passed`);
 } while (values.random && performance.now() < end);
 console.log(`${rounds} ${rounds === 1 ? 'round' : 'rounds'} passed`);
+if (!values.random) checkSpreadsheets();
+
+/** LibreOffice is too large to be installed by itself. */
+function checkSpreadsheets(): void {
+  if (missingPrograms(['soffice'], process.env.PATH ?? '').length > 0) {
+    console.log('left out: exports in LibreOffice. Debian: apt-get install --no-install-recommends libreoffice-calc-nogui');
+    return;
+  }
+  const { status } = spawnSync(process.execPath, [join(root, 'test', 'attacks', 'spreadsheet.ts')], {
+    cwd: root,
+    stdio: 'inherit',
+  });
+  if (status !== 0) process.exitCode = 1;
+}
 
 function run(filters: readonly string[], seed: string): boolean {
   const vitest = join(root, 'node_modules', 'vitest', 'vitest.mjs');
