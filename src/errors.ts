@@ -112,7 +112,7 @@ export const catalogue = {
   idempotency_answer_too_large: {
     status: 409,
     title: 'Answer not kept',
-    detail: 'the request with this Idempotency-Key was done, and its answer was too large to be kept; fetch what it changed',
+    detail: 'the request with this Idempotency-Key was done, and its response was not stored; fetch what it changed',
   },
   invalid_precondition: {
     status: 400,

@@ -11,8 +11,9 @@ import { untilCommit } from './after-commit.ts';
 import { ExportReply, isExport } from './export-reply.ts';
 import { EarlyReply, hookNeeds, runHook } from './hooks.ts';
 import type { Exchange, IdempotencyStore } from './idempotency/idempotency-store.ts';
+import type { StoredResponse } from './idempotency/replay.ts';
 import { withAttempts } from './repeat.ts';
-import { type Answer, answerOf, respond } from './respond.ts';
+import { answerOf, respond } from './respond.ts';
 import { type ApiRuntime, userOf } from './start/runtime.ts';
 
 /** Is called with what runs the action. */
@@ -46,6 +47,8 @@ export interface Acting {
   readonly format: Format;
   /** Whether it is retried after the database rolled it back because of another request. */
   readonly isRepeatable: boolean;
+  /** Whether no code of the application handles it. */
+  readonly isDefault: boolean;
   /** Gives what answers requests with an `Idempotency-Key`; null: such keys mean nothing. */
   readonly idempotencyStore: (() => Promise<IdempotencyStore>) | null;
   /** Finds the row and checks access; null for an action without an id. */
@@ -54,13 +57,24 @@ export interface Acting {
 }
 
 /** The handler of an action that may write, or that a method of the controller handles. */
-export function actionHandler({ act, action, admit, api, format, isRepeatable, idempotencyStore }: Acting): RouteHandler {
+export function actionHandler({
+  act,
+  action,
+  admit,
+  api,
+  format,
+  isDefault,
+  isRepeatable,
+  idempotencyStore,
+}: Acting): RouteHandler {
   const { framework, hooks, meta, overrides } = api;
   const { mapper } = framework;
   const responding = { model: meta, isDefault: action === '_index' || action === '_entity' };
   const perform = async (request: ApiRequest, admission: Admission | null) => {
     stateOf(request, mapper).runningAction = action;
-    const result = await act(request, admission);
+    return serializable(request, await act(request, admission));
+  };
+  const serializable = async (request: ApiRequest, result: unknown) => {
     // an export shows the hook each of its chunks
     if (!(result instanceof ExportReply) && overrides.has('beforeSerialize'))
       await runHook(hooks.beforeSerialize(action, request, result));
@@ -80,13 +94,22 @@ export function actionHandler({ act, action, admit, api, format, isRepeatable, i
     const keyed = answers.read(request);
     let admission: Admission | null = null;
     const exchange: Exchange = {
+      api,
       request,
       reply,
       admit: async () => {
         admission = await admit(request);
+        return admission;
       },
       act: () => perform(request, admission).catch(replyOfHook),
-      render: (given) => answerOf(framework, request, given, format, responding),
+      render: (given, shown) => answerOf(framework, request, given, format, { ...responding, shown }),
+      rerender: isDefault
+        ? async (given) => {
+            // the hook is shown what the action gives
+            await serializable(request, action === '_entity' ? given.value : given);
+            return answerOf(framework, request, given, format, responding);
+          }
+        : null,
       mayShowMissing: (kept) => mayShowMissing(api, action, request, kept),
     };
     return attempt(request, reply, () => withState(stateOf(request, mapper), () => answers.answer(keyed, exchange)));
@@ -132,7 +155,7 @@ function hasKey({ headers, method }: ApiRequest): boolean {
  * Whether a kept response is returned to a caller for whom the entity is not there any more. That the request was carried out can be
  * told. The body only if the caller alone decides who sees it, and not the entity.
  */
-async function mayShowMissing(api: ApiRuntime, action: string, request: ApiRequest, { body }: Answer): Promise<boolean> {
+async function mayShowMissing(api: ApiRuntime, action: string, request: ApiRequest, { body }: StoredResponse): Promise<boolean> {
   const guard = api.guardOf(action, request.method as HttpMethod);
   if (guard.readsSubject) return body === null;
   await guard.check(null, userOf(request), request);

@@ -30,6 +30,19 @@ interface Responding {
   /** Whether `_index` or `_entity` answers: what it gives after a change is what can be fetched. */
   readonly isDefault?: boolean;
   readonly pace?: Pace;
+  /** Is told of the rows that the response shows. */
+  readonly shown?: ShownRows | undefined;
+}
+
+/** A row in a response: its class, and its key as text. */
+export type ShownRow = readonly [className: string, key: string];
+
+/** The rows that a response shows. */
+export interface ShownRows {
+  /** Those that the action returned. */
+  readonly returned: ShownRow[];
+  /** Those that are embedded in others, as far as they can be hidden from a caller. */
+  readonly embedded: ShownRow[];
 }
 
 /** An answer as it is sent. */
@@ -74,13 +87,14 @@ export async function answerOf(
   request: ApiRequest,
   given: unknown,
   format: Format,
-  { model = null, isDefault = false, pace }: Responding,
+  { model = null, isDefault = false, pace, shown: rows }: Responding,
 ): Promise<Answer> {
   const { value, status: own, groups, headers } = given instanceof JsonReply ? given : new JsonReply(given);
   // nothing was written
   const status = own === 200 && writes(request.method) && areViolations(value) ? 422 : own;
   if (value === undefined) return { status: status === 200 ? 204 : status, headers, body: null };
   if (value instanceof FoundRow) {
+    rows?.returned.push([(model as EntityMetadata).className, String(value.key)]);
     const shown = written(await value.json(), format, () => csvColumns(framework.serializer().planFor(model as EntityMetadata)));
     const answer = { status, headers: { ...headers, 'content-type': contentTypes[format] }, body: shown };
     if (!isDefault) return answer;
@@ -90,6 +104,7 @@ export async function answerOf(
   const serializer = framework.serializer(groups ?? undefined);
   const { choice, em } = stateOf(request, framework.mapper);
   for (const [meta, entities] of byClass(em, entitiesIn(value))) {
+    if (rows) noteReturned(rows, meta, entities);
     const plan = serializer.planFor(meta);
     await loadRows(em, meta, entities);
     if (writes(request.method)) await readFormulas(em, meta, entities, plan);
@@ -97,6 +112,7 @@ export async function answerOf(
   }
   const sight = new EntityVisibility(framework.mapper, em, framework.visibilityOf(request));
   const shown = chosen(await serializeVisible(serializer, value, sight), choice);
+  if (rows) for (const [{ className }, key] of sight.shownRows()) rows.embedded.push([className, key]);
   const json = pace && isList(shown) ? await listJson(shown, pace) : JSON.stringify(shown);
   const columns = () => columnsIn(framework, value, serializer, model, choice);
   const body = isList(shown) && !hasColumns(format) ? await rewritePage(format, json) : written(json, format, columns);
@@ -105,6 +121,15 @@ export async function answerOf(
   if (isRead ? status !== 200 : !isDefault || !isEntity(value) || (status !== 200 && status !== 201)) return answer;
   const tag = ownTag(headers) ?? (await tagOf(framework, body, value, model));
   return isRead ? taggedAnswer(request, answer, tag) : writtenAnswer(framework, request, answer, tag);
+}
+
+/** An entity that was never written is not a row, and one with a key of several columns has no API that could hide it. */
+function noteReturned({ returned }: ShownRows, { className, compositePK }: EntityMetadata, entities: readonly object[]): void {
+  if (compositePK) return;
+  for (const entity of entities) {
+    const wrapped = helper(entity);
+    if (wrapped.hasPrimaryKey()) returned.push([className, String(wrapped.getPrimaryKey())]);
+  }
 }
 
 /** What is answered to GET and HEAD; 304 to who has it already. */

@@ -1,5 +1,6 @@
 import { dialectOf } from '../dialect/dialect.ts';
 import type { Statement } from './executor.ts';
+import { removalOf, removalStep } from './expired-rows.ts';
 import type { Mapper } from './mapper.ts';
 import { ownTable } from './own-table.ts';
 import type { Writer } from './writer.ts';
@@ -13,9 +14,6 @@ export interface Hits {
 /** The table in which several processes count requests. */
 const rateTable = 'declarest_rate_limit';
 
-/** The most rows that are removed at once, to keep locks short. */
-const batch = 200;
-
 /** No window is longer. A row that ends later was made while a clock was wrong. */
 const longestWindow = 86_400_000;
 
@@ -27,7 +25,8 @@ export interface RateTable {
 }
 
 export function createRateTable(mapper: Mapper, writer: Pick<Writer, 'change'>): RateTable {
-  const { sql } = dialectOf(mapper);
+  const dialect = dialectOf(mapper);
+  const { sql } = dialect;
   // its rows need not survive a crash
   const exists = ownTable(mapper, rateTable, [
     `create ${sql.scratchTable} if not exists ${rateTable} (caller varchar(64) primary key, hits integer not null, resets_at bigint not null)`,
@@ -44,13 +43,7 @@ export function createRateTable(mapper: Mapper, writer: Pick<Writer, 'change'>):
       `else ${rateTable}.resets_at end returning hits, resets_at`,
     wide: false,
   };
-  const [past, future] = [sql.typedParameter(1, 'bigint'), sql.typedParameter(2, 'bigint')];
-  const some = `select caller from ${rateTable} where resets_at <= ${past} or resets_at > ${future} limit ${batch}${sql.skipLocked}`;
-  const clean: Statement = {
-    name: 'declarest_rate_clean',
-    text: `delete from ${rateTable} where caller in (${some}) returning 1`,
-    wide: false,
-  };
+  const clean = removalOf(dialect, 'declarest_rate_clean', { table: rateTable, key: 'caller', time: 'resets_at' });
   let indexed: Promise<unknown> | null = null;
   /** Apart from the table, which may be there without it. A user that may not make it does without. */
   const addIndex = () =>
@@ -69,7 +62,7 @@ export function createRateTable(mapper: Mapper, writer: Pick<Writer, 'change'>):
       indexed ??= addIndex();
       await indexed;
       const removed = await writer.change([{ statement: clean, parameters: [time, time + longestWindow] }]);
-      return removed.length === batch;
+      return removed.length === removalStep;
     },
   };
 }

@@ -170,7 +170,11 @@ const log = object('log', {
 
 const idempotency = object('idempotency', {
   ttl: amount(86_400, 'Seconds for which a response is kept and returned again.', { max: 2_592_000 }),
-  answer_limit: amount(1_048_576, 'The most bytes of a response that is kept.', { min: 0 }),
+  answer_limit: amount(65_536, 'The most bytes of a stored response; a larger one is read again when it is repeated.', {
+    min: 0,
+  }),
+  caller_limit: amount(16_777_216, 'The most bytes of the stored responses of one caller.', { min: 0 }),
+  total_limit: amount(268_435_456, 'The most bytes of all stored responses.', { min: 0 }),
 });
 
 const metrics = object('metrics', {

@@ -53,8 +53,8 @@ const responseHeaders = {
   }),
   IdempotencyReplayed: header(
     'Idempotency-Replayed',
-    'There, and `true`, where the request was done before and this is what was answered then.',
-    { ...text, const: 'true' },
+    'Present if the request was carried out before: `true` with the response of then, `rebuilt` with the row as it is now.',
+    { ...text, enum: ['true', 'rebuilt'] },
   ),
   Location: header('Location', 'Where it is.', link),
   RateLimit: header(

@@ -201,7 +201,8 @@ export function operationWriter(described: Described, operations: readonly Opera
       [400, true],
       [401, guarded || Object.keys(securitySchemes).length > 0],
       [403, guarded],
-      [404, single && api !== null],
+      // without an id: a repeated request whose row the caller does not see any more
+      [404, (single || takesKey) && api !== null],
       [409, !reads],
       [412, isTagged || (api !== null && !reads && (single || action?.kind === 'index'))],
       // for the body of a write, also one that the action does not expect, or for the response to a read

@@ -1,4 +1,5 @@
 import type { FastifyReply, onRequestHookHandler } from 'fastify';
+import { removalPace } from '../database/expired-rows.ts';
 import { LruCache } from '../database/lru-cache.ts';
 import type { RateTable } from '../database/rate-table.ts';
 import type { RateLimitDeclaration } from '../declaration/types.ts';
@@ -7,10 +8,6 @@ import { callerOf } from './caller.ts';
 
 /** Callers that a process remembers. */
 const mostCallers = 100_000;
-
-/** Milliseconds between two cleanings of the table, and between the steps of one. */
-const cleaning = 60_000;
-const cleaningStep = 50;
 
 /** The counted requests of a caller, and when counting starts again by the clock of `performance.now()`, which no clock jump moves. */
 export interface CallerHits {
@@ -70,7 +67,7 @@ export class RateLimiter {
       // what could not be removed now is removed the next time
       .catch(() => false)
       .then((isMore) => {
-        this.#cleansAt = performance.now() + (isMore ? cleaningStep : cleaning);
+        this.#cleansAt = performance.now() + (isMore ? removalPace.pause : removalPace.interval);
       });
   }
 }

@@ -125,18 +125,14 @@ describe.each(stores)('a row that changes while access to it is checked, through
     }
   });
 
-  test('a response that was kept is returned for a row that is gone, if only the caller decides who sees it', async () => {
+  test('a stored response that shows a row is not returned once the row is gone, one without a body is', async () => {
     const editor = { 'x-user': 'anna,ROLE_EDITOR' };
-    for (const [base, seen] of [
-      ['/plain', true],
-      ['/editors', false],
-      ['/judged', false],
-    ] as const) {
+    for (const base of ['/plain', '/editors', '/judged']) {
       await running.restore();
       const headers = { 'idempotency-key': randomUUID(), ...editor };
       expect((await send('PATCH', `${base}/1.json`, { num: 7 }, headers)).status).toBe(200);
       await running.execute('delete from item where id = 1');
-      expect([base, (await send('PATCH', `${base}/1.json`, { num: 7 }, headers)).status]).toEqual([base, seen ? 200 : 404]);
+      expect([base, (await send('PATCH', `${base}/1.json`, { num: 7 }, headers)).status]).toEqual([base, 404]);
     }
     await running.restore();
     const headers = { 'idempotency-key': randomUUID(), ...editor };

@@ -54,7 +54,7 @@ describe('nothing declared', () => {
         trustProxy: [],
         rateLimit: null,
         rateLimitStore: 'memory',
-        idempotency: { ttl: 86_400, answerLimit: 1_048_576 },
+        idempotency: { ttl: 86_400, answerLimit: 65_536, callerLimit: 16_777_216, totalLimit: 268_435_456 },
         requireIfMatch: false,
         health: { live: '/health/live', ready: '/health/ready' },
         requestIdHeader: 'X-Request-Id',

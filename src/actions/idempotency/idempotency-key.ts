@@ -7,6 +7,8 @@ import { targetOf } from '../../response/request-target.ts';
 /** A request with an `Idempotency-Key`: under what its answer is kept, and what tells it from another request with the same key. */
 export interface KeyedRequest {
   readonly id: string;
+  /** Who sent it, as a hash. */
+  readonly caller: string;
   readonly fingerprint: string;
 }
 
@@ -19,6 +21,7 @@ export function keyedRequest(request: ApiRequest, user: User | null): KeyedReque
   const { path, query } = targetOf(request.url);
   return {
     id: hash([caller, readKey(request)]),
+    caller: hash([caller]),
     fingerprint: hash([request.method, path, query, sorted(request.body)]),
   };
 }

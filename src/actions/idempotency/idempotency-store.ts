@@ -1,31 +1,36 @@
 import type { FastifyReply } from 'fastify';
 import type { ApiRequest } from '../../access/user.ts';
-import { AnswerTable, type KeptResponse } from '../../database/answer-table.ts';
+import { AnswerTable } from '../../database/answer-table.ts';
+import type { RequestEntityManager } from '../../database/mapper.ts';
 import { withinTransaction } from '../../database/own-transaction.ts';
 import { isTransient } from '../../database/transient.ts';
 import { WholeTransaction } from '../../database/whole-transaction.ts';
 import { type Problem, problem } from '../../errors.ts';
+import { JsonReply } from '../../response/json-reply.ts';
 import { retryLater } from '../../response/problem-document.ts';
+import { isEntity } from '../../serialization/serializer.ts';
+import type { Admission } from '../../store/port.ts';
 import { type RequestState, stateOf } from '../../store/request-state.ts';
 import { isFailure } from '../failure.ts';
 import { EarlyReply, runHook } from '../hooks.ts';
-import { type Answer, send } from '../respond.ts';
+import { type Answer, type ShownRows, send } from '../respond.ts';
 import { type Framework, userOf } from '../start/runtime.ts';
+import { ByteBudget } from './byte-budget.ts';
 import { type KeyedRequest, keyedRequest } from './idempotency-key.ts';
+import { type Replaying, replay, type StoredResponse } from './replay.ts';
 import { TurnsByKey } from './turns-by-key.ts';
 
 /** What a request is answered with, in its parts. */
-export interface Exchange {
-  readonly request: ApiRequest;
+export interface Exchange extends Omit<Replaying, 'admission'> {
   readonly reply: FastifyReply;
-  /** Finds out whether the caller may do it, and throws where not. */
-  admit(): Promise<unknown>;
+  /** Finds out whether the caller may do it, and throws where not. Gives the row of the request, if it has one. */
+  admit(): Promise<Admission | null>;
   /** Does it, and gives what its action gave, or a hook in its place. */
   act(): Promise<unknown>;
-  /** The answer with what was given. */
-  render(given: unknown): Promise<Answer>;
+  /** The answer with what was given; `shown` is told of its rows. */
+  render(given: unknown, shown?: ShownRows): Promise<Answer>;
   /** Whether an answer may be given again to a caller for whom there is no entity any more; throws where the caller may not do it. */
-  mayShowMissing(answer: Answer): Promise<boolean>;
+  mayShowMissing(stored: StoredResponse): Promise<boolean>;
 }
 
 /** An answer that is not kept: nothing was changed. */
@@ -43,6 +48,8 @@ export class IdempotencyStore {
   readonly #framework: Framework;
   readonly #ttl: number;
   readonly #limit: number;
+  readonly #callers: ByteBudget;
+  readonly #total: ByteBudget;
   readonly #turns: TurnsByKey;
 
   constructor(framework: Framework) {
@@ -51,6 +58,8 @@ export class IdempotencyStore {
     this.#table = new AnswerTable(framework.mapper, database.schema !== 'none');
     this.#ttl = (server.idempotency?.ttl ?? 0) * 1000;
     this.#limit = server.idempotency?.answerLimit ?? 0;
+    this.#callers = new ByteBudget(server.idempotency?.callerLimit ?? 0);
+    this.#total = new ByteBudget(server.idempotency?.totalLimit ?? 0);
     this.#turns = new TurnsByKey(database.statementTimeout);
   }
 
@@ -72,50 +81,51 @@ export class IdempotencyStore {
   }
 
   async #answer(keyed: KeyedRequest, exchange: Exchange): Promise<Answer> {
+    let admission: Admission | null;
     try {
-      await exchange.admit();
+      admission = await exchange.admit();
     } catch (error) {
       if (error instanceof EarlyReply) return exchange.render(error.reply);
-      const kept = stateOf(exchange.request, this.#framework.mapper).isMissing ? await this.#find(keyed, exchange) : null;
-      if (kept && (await exchange.mayShowMissing(kept))) return kept;
+      const stored = stateOf(exchange.request, this.#framework.mapper).isMissing ? await this.#find(keyed, exchange) : null;
+      if (stored && (await exchange.mayShowMissing(stored))) return replayed(stored, exchange, null);
       throw error;
     }
-    const kept = await this.#find(keyed, exchange);
-    if (kept) return kept;
+    const stored = await this.#find(keyed, exchange);
+    if (stored) return replayed(stored, exchange, admission);
     const state = stateOf(exchange.request, this.#framework.mapper);
     const answer = await this.#do(keyed, exchange, state);
     if (answer === null) {
       const others = await this.#find(keyed, exchange);
-      if (others) return others;
+      if (others) return replayed(others, exchange, admission);
       throw inProgress();
     }
-    this.#table.clean(Date.now());
     return this.#afterCommit(keyed, exchange, state, answer);
   }
 
   /** The answer that was given before to the same request. */
-  async #find({ fingerprint, id }: KeyedRequest, { request }: Exchange): Promise<Answer | null> {
+  async #find({ fingerprint, id }: KeyedRequest, { request }: Exchange): Promise<StoredResponse | null> {
     const { em } = stateOf(request, this.#framework.mapper);
     const kept = await this.#table.find(em, id, Date.now());
     if (!kept) return null;
     if (kept.fingerprint !== fingerprint) throw problem('idempotency_key_reused');
-    return replayOf(kept);
+    return JSON.parse(kept.answer) as StoredResponse;
   }
 
   /** Does what is asked for and keeps its answer, in one transaction; null where somebody else has done it meanwhile. */
-  async #do({ fingerprint, id }: KeyedRequest, exchange: Exchange, state: RequestState): Promise<Answer | null> {
+  async #do(keyed: KeyedRequest, exchange: Exchange, state: RequestState): Promise<Answer | null> {
     const { em } = state;
     const transaction = await WholeTransaction.begin(em);
     const stop = givenUp(exchange.reply, () => transaction.rollback());
     try {
       const now = Date.now();
-      if (!(await claimed(this.#table.claim(em, id, fingerprint, now + this.#ttl, now)))) return null;
+      if (!(await claimed(this.#table.claim(em, keyed, now + this.#ttl, now)))) return null;
       return await withinTransaction(async () => {
         state.afterCommit = [];
         const given = await exchange.act();
-        const answer = await exchange.render(given);
+        const shown: ShownRows = { returned: [], embedded: [] };
+        const answer = await exchange.render(given, shown);
         if (isFailure(given) || answer.status >= 400) throw new Refusal(answer);
-        await this.#table.keep(em, id, this.#written(answer));
+        await this.#table.keep(em, keyed.id, await this.#written(em, keyed, { answer, given, shown }));
         await transaction.commit();
         return answer;
       });
@@ -130,7 +140,7 @@ export class IdempotencyStore {
   }
 
   /** Calls the hooks that waited for the commit. A reply of one of them is the answer from then on. */
-  async #afterCommit({ id }: KeyedRequest, exchange: Exchange, state: RequestState, answer: Answer): Promise<Answer> {
+  async #afterCommit(keyed: KeyedRequest, exchange: Exchange, state: RequestState, answer: Answer): Promise<Answer> {
     const hooks = state.afterCommit ?? [];
     state.afterCommit = null;
     try {
@@ -138,26 +148,68 @@ export class IdempotencyStore {
       return answer;
     } catch (error) {
       if (!(error instanceof EarlyReply)) throw error;
-      const other = await exchange.render(error.reply);
-      await this.#table.keep(state.em, id, this.#written(other));
-      return other;
+      const shown: ShownRows = { returned: [], embedded: [] };
+      const answer = await exchange.render(error.reply, shown);
+      const written = await this.#written(state.em, keyed, { answer, given: error.reply, shown });
+      await this.#table.keep(state.em, keyed.id, written);
+      return answer;
     }
   }
 
-  #written({ body, headers, status }: Answer): string {
+  /** What is stored of a response. Without its body, if that is too large or there is no room for it. */
+  async #written(em: RequestEntityManager, { caller }: KeyedRequest, { answer, given, shown }: Rendered): Promise<string> {
+    const { body, headers, status } = answer;
     const { 'set-cookie': _, ...kept } = Object.fromEntries(
       Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]),
     );
-    const isKept = body === null || Buffer.byteLength(body) <= this.#limit;
-    return JSON.stringify({ status, headers: kept, ...(isKept ? { body } : {}) });
+    const { embedded, returned } = shown;
+    const isRow = returned.length === 1 && isOneRow(given);
+    const rows = {
+      ...(returned.length > 0 && { returned }),
+      ...(embedded.length > 0 && { embedded }),
+      ...(isRow && { isRow }),
+    };
+    const whole: StoredResponse = { status, headers: kept, body, ...rows };
+    const isSmall = (body === null || body.length <= this.#limit) && returned.length + embedded.length <= mostRows;
+    const text = isSmall ? JSON.stringify(whole) : '';
+    if (isSmall && (body === null || Buffer.byteLength(body) <= this.#limit) && (await this.#hasRoom(em, caller, text)))
+      return text;
+    return JSON.stringify({ status, headers: kept, ...(isRow && { returned, isRow }) } satisfies StoredResponse);
+  }
+
+  async #hasRoom(em: RequestEntityManager, caller: string, text: string): Promise<boolean> {
+    const bytes = Buffer.byteLength(text);
+    return (
+      (await this.#callers.take(caller, bytes, () => this.#table.bytes(em, caller))) &&
+      (await this.#total.take('', bytes, () => this.#table.bytes(em, null)))
+    );
   }
 }
 
-/** An answer as it was kept, which says that it is not the first. */
-function replayOf({ answer }: KeptResponse): Answer {
-  const { body, headers, status } = JSON.parse(answer) as Answer;
-  if (body === undefined) throw problem('idempotency_answer_too_large');
-  return { status, body, headers: { ...headers, 'idempotency-replayed': 'true' } };
+/** The most rows of a stored response: each is looked at when the request is repeated. */
+const mostRows = 100;
+
+/** A response, and what it was made of. */
+interface Rendered {
+  readonly answer: Answer;
+  readonly given: unknown;
+  readonly shown: ShownRows;
+}
+
+/** Whether what an action gave is one entity in the groups of the action. */
+function isOneRow(given: unknown): boolean {
+  const { groups, value } = given instanceof JsonReply ? given : new JsonReply(given);
+  return groups === null && isEntity(value);
+}
+
+/** The response to a request that was carried out before, or that of a hook which has something against it. */
+async function replayed(stored: StoredResponse, exchange: Exchange, admission: Admission | null): Promise<Answer> {
+  try {
+    return await replay(stored, { ...exchange, admission });
+  } catch (error) {
+    if (!(error instanceof EarlyReply)) throw error;
+    return exchange.render(error.reply);
+  }
 }
 
 /** Whether a key was claimed; somebody who waits too long for its first request is told to come back. */

@@ -126,6 +126,7 @@ export function compileHandlers(
       format: format as Format,
       isRepeatable: action.repeatable ?? isSupplied,
       idempotencyStore,
+      isDefault,
     };
     // whoever watches is told of a check once, and nothing may be written
     const planning = compiledReads && !observer && action.repeatable !== false ? compilers : null;

@@ -68,6 +68,11 @@ export class EntityVisibility<Request> implements VisibleRows {
     return true;
   }
 
+  /** The rows that were shown and could have been hidden, by the table's class and the text of the key in it. */
+  *shownRows(): Iterable<readonly [EntityMetadata, string]> {
+    for (const [root, keys] of this.#known) for (const [key, isShown] of keys) if (isShown) yield [root, key];
+  }
+
   /** From now on, rows that were not looked at are hidden. */
   close(): void {
     this.#isClosed = true;
