@@ -3,6 +3,7 @@ import { coalesced, type Statement } from '../../database/executor.ts';
 import { LruCache } from '../../database/lru-cache.ts';
 import { StatementCosts } from '../../database/statement-costs.ts';
 import type { StatementWatch } from '../../database/statement-watch.ts';
+import { TooLargeError } from '../../database/too-large.ts';
 import { PreparedReads, type RowForm } from './prepared-reads.ts';
 import { planRead, type ReadPlan } from './read-plan.ts';
 import { NoThreads, type ReaderThreads } from './reader-threads.ts';
@@ -83,6 +84,8 @@ export class RoutedReads {
       return this.#stoppable.within(longest, () => this.#here(read, this.#stoppableReads));
     } catch (error) {
       if (!(error instanceof Stopped)) throw error;
+      // others that ask the same meanwhile need not try it here
+      this.#costs.note(kind, parameters, 2 * longest);
       return this.#inThread(statement, parameters, kind);
     }
   }
@@ -143,6 +146,7 @@ export class RoutedReads {
       return rows;
     } catch (error) {
       if (error instanceof NoThreads) return this.#here(read);
+      if (error instanceof TooLargeError) this.#costs.note(kind, parameters, 2 * longest);
       this.#watch.answered?.(performance.now() - start, true);
       throw error;
     }
