@@ -85,7 +85,7 @@ export class RoutedReads {
     } catch (error) {
       if (!(error instanceof Stopped)) throw error;
       // others that ask the same meanwhile need not try it here
-      this.#costs.note(kind, parameters, 2 * longest);
+      this.#remember(read, 2 * longest);
       return this.#inThread(statement, parameters, kind);
     }
   }
@@ -108,11 +108,15 @@ export class RoutedReads {
     return this.#costs.of(kind, parameters) ?? this.#shapes.of({ ...kind, name: plan.shape }, parameters);
   }
 
+  #note(read: Read, took: number): void {
+    this.#remember(read, took);
+    this.#watch.answered?.(took, false);
+  }
+
   /** What statements of its shape cost is what they cost the first time: later each is known by itself. */
-  #note({ kind, parameters, plan }: Read, took: number): void {
+  #remember({ kind, parameters, plan }: Read, took: number): void {
     if (this.#costs.of(kind, parameters) === undefined) this.#shapes.note({ ...kind, name: plan.shape }, parameters, took);
     this.#costs.note(kind, parameters, took);
-    this.#watch.answered?.(took, false);
   }
 
   #here(read: Read, reads = this.#plainReads): unknown[] {
@@ -146,7 +150,7 @@ export class RoutedReads {
       return rows;
     } catch (error) {
       if (error instanceof NoThreads) return this.#here(read);
-      if (error instanceof TooLargeError) this.#costs.note(kind, parameters, 2 * longest);
+      if (error instanceof TooLargeError) this.#remember(read, 2 * longest);
       this.#watch.answered?.(performance.now() - start, true);
       throw error;
     }
