@@ -70,7 +70,8 @@ export async function readVersion(
   const locking = lock ? dialectOf(mapper).sql.rowLock('e') : '';
   const from = `${tableOf(mapper, meta.root)} as e`;
   const column = `e.${columnOf(mapper, key)}`;
-  const where = among ? `${column} in (${among.sql})` : `${column} = ?`;
+  // not `in`: PostgreSQL would make a join of it that looks for the row first, and is done sooner with a missing one than with a hidden one
+  const where = among ? `${column} = (${among.sql})` : `${column} = ?`;
   const sql = `select ${columns.join(', ')} from ${from} where ${where}${locking}`;
   const value = key.customType ? key.customType.convertToDatabaseValue(id, platform, { mode: 'query' }) : id;
   const [row] = await em.execute(sql, among ? [...among.params] : [value]);
