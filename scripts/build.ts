@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { bundle } from './bundle.ts';
+import { sbomOf } from './sbom.ts';
 
 const root = join(import.meta.dirname, '..');
 const target = resolve(process.argv[2] ?? join(root, 'dist'));
@@ -33,6 +34,7 @@ const {
 } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 const built = builtExports(exports);
 writeFileSync(join(target, 'package.json'), `${JSON.stringify({ ...manifest, exports: built }, null, 2)}\n`);
+writeFileSync(join(target, 'sbom.json'), `${JSON.stringify(sbomOf(root), null, 2)}\n`);
 await bundle(
   target,
   Object.fromEntries(

@@ -141,13 +141,25 @@ describe('the built package', () => {
       expect(text).toMatch(new RegExp(`^${name} \\d+\\.\\d+\\.\\d+$`, 'm'));
   });
 
+  test('lists what it consists of, the bundled and the copied packages included', () => {
+    const sbom = JSON.parse(readFileSync(join(built, 'sbom.json'), 'utf8'));
+    const names = sbom.components.map((component: { name: string; version: string }) => `${component.name} ${component.version}`);
+    const bundled = readFileSync(join(built, 'bundle', 'LICENSES.txt'), 'utf8').match(/^\S+ \d+\.\d+\.\d+$/gm) ?? [];
+    const direct = Object.entries(source.dependencies).map(([name, version]) => `${name} ${version}`);
+    expect(bundled.length).toBeGreaterThan(5);
+    expect(names).toEqual(expect.arrayContaining([...bundled, ...direct]));
+    expect(names).toContainEqual(expect.stringMatching(/^swagger-ui-dist /));
+  });
+
   test('is packed with the files that people look for, and without the sources', () => {
     const npm = process.env.npm_execpath;
     const args = ['pack', '--dry-run', '--json', '--loglevel=error', built];
     const output = npm ? run(npm, ...args) : execFileSync('npm', args, { cwd: project, encoding: 'utf8' });
     const [{ files }] = JSON.parse(output);
     const paths = files.map((file: { path: string }) => file.path);
-    expect(paths).toEqual(expect.arrayContaining(['README.md', 'LICENSE', 'CHANGELOG.md', 'index.js', 'index.d.ts']));
+    expect(paths).toEqual(
+      expect.arrayContaining(['README.md', 'LICENSE', 'CHANGELOG.md', 'sbom.json', 'index.js', 'index.d.ts']),
+    );
     // the runtime of generated clients goes out as it is
     const sources = paths.filter((path: string) => path.endsWith('.ts') && !path.endsWith('.d.ts'));
     expect(sources).toEqual(['assets/client-runtime.ts']);

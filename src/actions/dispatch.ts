@@ -135,7 +135,7 @@ async function lockedFirst<Result>(
   const { em } = state;
   return untilCommit(state, () =>
     inTransaction(em, async () => {
-      await readVersion(framework.mapper, em, meta, key, true);
+      await readVersion(framework.mapper, em, meta, key, { lock: true });
       return run();
     }),
   );

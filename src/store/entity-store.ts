@@ -8,7 +8,8 @@ import { metaOfEntity } from '../model/hierarchy.ts';
 import { type Identifier, keyOf } from '../model/identifier.ts';
 import { versionOf, versionText } from '../model/version.ts';
 import { fetchOne, fetchPage } from '../query/entities/fetch.ts';
-import { countOf, orderedKeys } from '../query/entities/keys.ts';
+import { canHideRows } from '../query/entities/filters.ts';
+import { countOf, keysAmong, orderedKeys } from '../query/entities/keys.ts';
 import { unrestrictedQuery } from '../query/entities/restriction.ts';
 import { applyListQuery } from '../query/list/apply-list-query.ts';
 import { isSameVersion, RowChanged, type RowVersion, readVersion } from '../query/rows/row-version.ts';
@@ -62,7 +63,7 @@ export class EntityStore {
   async find(request: ApiRequest, key: Identifier, restriction: Restriction, forChange = false): Promise<FoundEntity | null> {
     const { em } = stateOf(request, this.#mapper);
     // read before the entity: what is changed after it is found out later
-    const version = forChange ? await readVersion(this.#mapper, em, this.#meta, key) : null;
+    const version = forChange ? await this.#versionIn(em, key, restriction) : null;
     if (forChange && !version) return null;
     const entity = await fetchOne(em, this.#meta, key, restriction, this.#sort);
     if (entity) countLinksOf(entity);
@@ -130,9 +131,23 @@ export class EntityStore {
     }
   }
 
+  /** The version of a row that nothing hides: to read that of a hidden row would take longer than to find that a row is missing. */
+  async #versionIn(
+    em: RequestEntityManager,
+    key: Identifier,
+    restriction: Restriction,
+    lock = false,
+  ): Promise<RowVersion | null> {
+    const query = restriction ?? (canHideRows(this.#meta) ? await unrestrictedQuery(em, this.#meta) : null);
+    const among = query && keysAmong(em, this.#meta, query, [key], this.#sort);
+    return readVersion(this.#mapper, em, this.#meta, key, { among, lock });
+  }
+
   /** Locks the row of an admission until the transaction ends, and gives its entity; null if there is none any more. */
   async #hold(request: ApiRequest, em: RequestEntityManager, { found, key, restriction }: Admission): Promise<object | null> {
-    const version = await readVersion(this.#mapper, em, this.#meta, key, true);
+    const version = found
+      ? await readVersion(this.#mapper, em, this.#meta, key, { lock: true })
+      : await this.#versionIn(em, key, restriction, true);
     if (!version) return null;
     if (found?.version && !isSameVersion(found.version, version)) throw new RowChanged();
     if (found instanceof FoundEntity) {

@@ -46,7 +46,7 @@ export async function inHandlerTransaction(
   const { em } = state;
   const hold = async () => {
     const { found, key } = admission;
-    const version = await readVersion(mapper, em, meta, key, true);
+    const version = await readVersion(mapper, em, meta, key, { lock: true });
     if (!version) throw problem('entity_not_found', { model: modelName(meta) });
     // a handler that reads the row anew under the lock decides itself
     if (found?.version && !state.rereads && !isSameVersion(found.version, version)) throw new RowChanged();

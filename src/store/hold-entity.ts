@@ -20,7 +20,7 @@ export async function holdEntity(
 ): Promise<HeldEntity | null> {
   const meta = metaOfEntity(mapper, entity);
   const wrapped = helper(entity);
-  const version = await readVersion(mapper, em, meta, wrapped.getPrimaryKey() as Identifier, lock);
+  const version = await readVersion(mapper, em, meta, wrapped.getPrimaryKey() as Identifier, { lock });
   if (!version) return null;
   const before = valuesOf(wrapped.__originalEntityData);
   // MikroORM's own refresh makes JSON of the row on the way, which not every type survives

@@ -8,6 +8,7 @@ export const pages: readonly string[] = [
   'README.md',
   'CHANGELOG.md',
   'CONTRIBUTING.md',
+  'THREATS.md',
   'src/README.md',
   ...readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.md'))

@@ -53,3 +53,10 @@ test.each([
   const text = readPage(page);
   expect(present.filter((folder) => !text.includes(`\`${prefix}${folder}\``))).toEqual([]);
 });
+
+test('the threat model names a test file for each threat', () => {
+  const [, threats = ''] = readPage('THREATS.md').split(/^## (?:Threats and mechanisms|Left to the operator)$/m);
+  const rows = threats.split('\n').filter((line) => /^\| (?!threat |---)/.test(line));
+  expect(rows.length).toBeGreaterThan(20);
+  expect(rows.filter((row) => !/\]\(test\/[^)]+\.test\.ts\) *\|$|\]\(test\/[^)]+\.test\.ts\), /.test(row))).toEqual([]);
+});

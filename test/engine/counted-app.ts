@@ -437,9 +437,12 @@ export interface CountedApplication extends TestApplication {
 export const ids = { item: 1001, other: 1002, hidden: 1003, missing: 9999 };
 
 /** Starts a new application; what it learnt about the models in other applications is not shared. */
-export async function startCounted(url: string): Promise<CountedApplication> {
+export async function startCounted(
+  url: string,
+  internal: { readonly compiledReads?: boolean } = {},
+): Promise<CountedApplication> {
   const calls = new Calls();
-  const app = await startApplication(countedOptions(url, calls));
+  const app = await startApplication({ ...countedOptions(url, calls), ...internal });
   const execute = (sql: string): Promise<Any> => app.application.mapper.em.fork().execute(sql);
   for (const sql of [
     "insert into category (id, name, open) values (1001, 'north', true), (1002, 'closed', false), (1003, 'south', true)",

@@ -10,7 +10,7 @@ import { countedFrom, countedPastEnd, numberTold } from '../rows/count.ts';
 import type { Window } from '../rows/seek-plan.ts';
 import { cutSought, sidesOf } from '../rows/seek-query.ts';
 import { type ListPlan, pageQueries } from './key-query.ts';
-import { countBy, keyOrder, keysSelected, orderOf, sentKeys } from './keys.ts';
+import { countBy, keyOrder, keysAmong, keysSelected, orderOf, sentKeys } from './keys.ts';
 import { type AnyQueryBuilder, filteredQuery, unrestrictedQuery } from './restriction.ts';
 
 /** Rows of a page that are read before it is known how large they are. */
@@ -32,10 +32,10 @@ export async function fetchOne(
 ): Promise<object | null> {
   const { name } = keyOf(meta);
   if (!restriction) return em.findOne(meta.class, { [name]: id } as never);
-  // one statement: a row that moves out of the restriction meanwhile is not shown
-  const { params, sql } = keysSelected(em, meta, restriction, sort);
-  const where = { $and: [{ [name]: id }, { [name]: { $in: raw(sql, [...params]) } }] };
-  return em.findOne(meta.class, where as never);
+  // One statement: a row that moves out of the restriction meanwhile is not shown. The key is named within the restriction alone: outside
+  // of it, a missing row would be known before the restriction is looked at, and so sooner than a hidden one.
+  const { params, sql } = keysAmong(em, meta, restriction, [id], sort);
+  return em.findOne(meta.class, { [name]: { $in: raw(sql, [...params]) } } as never);
 }
 
 /** Fetches a window of the model's rows, totally ordered, and the number of all of them. */

@@ -64,6 +64,9 @@ export class ReferenceResolver<Request> {
 
   /** The row with this key; null if there is none, or the caller cannot see it. */
   async find(em: RequestEntityManager, request: Request, meta: EntityMetadata, id: Identifier): Promise<object | null> {
+    const visibility = this.#visibilityOf(request);
+    const isSeen = visibility.isLimited(meta) ? await visibility.lookFor(concreteClasses(this.#mapper, meta), id) : seesAll;
+    if (!isSeen) return null;
     const known = em.getUnitOfWork().getById(meta.class as never, id as never);
     const entity = (await em.findOne(meta.class, { [keyOf(meta).name]: id } as never)) as object | null;
     if (!entity) return null;
@@ -72,7 +75,7 @@ export class ReferenceResolver<Request> {
     const own = helper(entity).__meta;
     // a row that was loaded before is given whatever class was asked for
     if (!isKindOf(own, meta)) return null;
-    return (await this.#visibilityOf(request).sees(own, id, entity)) ? entity : null;
+    return (await isSeen(own, entity)) ? entity : null;
   }
 
   #choose(metas: readonly EntityMetadata[], type: unknown): Target | undefined {
@@ -90,6 +93,8 @@ export class ReferenceResolver<Request> {
     return target;
   }
 }
+
+const seesAll = () => true;
 
 /** `id` and `type` always do; so do the names that the model itself gives to its key and its discriminator. */
 function keysOf(metas: readonly EntityMetadata[]): { id: Set<string>; type: Set<string> } {

@@ -6,6 +6,7 @@ import { type Identifier, keyOf } from '../../model/identifier.ts';
 import { valueKindOf } from '../../model/value-kind.ts';
 import { versionOf, versionText } from '../../model/version.ts';
 import { dateOf } from '../../serialization/to-json.ts';
+import type { QueryText } from './bound-statement.ts';
 import { columnOf, quoted, tableOf } from './table-name.ts';
 
 /** Values that differ once a row was changed: PostgreSQL's `xmin`, on SQLite the columns of the row. */
@@ -51,13 +52,16 @@ function columnsOf(meta: EntityMetadata): string[] {
   return [...new Set(own.flatMap(({ fieldNames }) => fieldNames))];
 }
 
-/** The version of a row; null if there is none with this key. With a lock, nobody else changes the row until the transaction ends. */
+/**
+ * The version of a row; null if there is none with this key. `among` selects this key and no other, if the caller can see the row. With
+ * a lock, nobody else changes the row until the transaction ends.
+ */
 export async function readVersion(
   mapper: Mapper,
   em: RequestEntityManager,
   meta: EntityMetadata,
   id: Identifier,
-  lock = false,
+  { among = null, lock = false }: { readonly lock?: boolean; readonly among?: QueryText | null } = {},
 ): Promise<RowVersion | null> {
   const platform = mapper.driver.getPlatform();
   const key = keyOf(meta.root);
@@ -65,9 +69,12 @@ export async function readVersion(
   // whoever only refers to the row is not kept from it
   const locking = lock ? dialectOf(mapper).sql.rowLock('e') : '';
   const from = `${tableOf(mapper, meta.root)} as e`;
-  const sql = `select ${columns.join(', ')} from ${from} where e.${columnOf(mapper, key)} = ?${locking}`;
+  const column = `e.${columnOf(mapper, key)}`;
+  // not `in`: PostgreSQL would make a join of it that looks for the row first, and is done sooner with a missing one than with a hidden one
+  const where = among ? `${column} = (${among.sql})` : `${column} = ?`;
+  const sql = `select ${columns.join(', ')} from ${from} where ${where}${locking}`;
   const value = key.customType ? key.customType.convertToDatabaseValue(id, platform, { mode: 'query' }) : id;
-  const [row] = await em.execute(sql, [value]);
+  const [row] = await em.execute(sql, among ? [...among.params] : [value]);
   return row ? Object.values(row as object) : null;
 }
 

@@ -182,20 +182,51 @@ export class RequestVisibility<Request> {
     load: LoadSubjects = this.#load,
   ): Promise<ReadonlySet<string>> {
     if (await this.isOpen(own)) return new Set(keys.keys());
-    const known = this.#known.get(own) ?? new Map<string, boolean>();
-    this.#known.set(own, known);
-    // an export goes through any number of rows
-    if (known.size > keptKeys) known.clear();
+    const known = this.#knownOf(own);
     const unknown = new Map([...keys].filter(([text]) => !known.has(text)));
     if (unknown.size > 0) for (const [text, isSeen] of await this.#decide(own, unknown, load)) known.set(text, isSeen);
     return new Set([...keys.keys()].filter((text) => known.get(text) === true));
   }
 
+  #knownOf(own: EntityMetadata): Map<string, boolean> {
+    const known = this.#known.get(own) ?? new Map<string, boolean>();
+    this.#known.set(own, known);
+    // an export goes through any number of rows
+    if (known.size > keptKeys) known.clear();
+    return known;
+  }
+
   /** Whether the caller sees the row with a key. */
-  async sees(own: EntityMetadata, id: Identifier, entity: object | null = null): Promise<boolean> {
+  async sees(own: EntityMetadata, id: Identifier): Promise<boolean> {
     const text = String(id);
-    const load = entity ? async () => new Map([[text, entity]]) : this.#load;
-    return (await this.seen(own, new Map([[text, id]]), load)).has(text);
+    return (await this.seen(own, new Map([[text, id]]))).has(text);
+  }
+
+  /**
+   * Looks for a row that can be of any of these classes, before anything has read it: a hidden row takes the same statements as a
+   * missing one, and so the same time. Null: the caller sees no such row. Otherwise the result decides about the row once it is read.
+   */
+  async lookFor(
+    classes: readonly EntityMetadata[],
+    id: Identifier,
+  ): Promise<((own: EntityMetadata, entity: object) => Promise<boolean>) | null> {
+    const text = String(id);
+    const keys = new Map([[text, id]]);
+    const shown = new Map<VisibilityRule<Request>, boolean>();
+    const seen = new Map<EntityMetadata, boolean>();
+    for (const own of classes) {
+      const isOpen = await this.isOpen(own);
+      const limits = isOpen ? [] : this.#options.visibility.limitsOf(own);
+      for (const rule of limits) if (!shown.has(rule)) shown.set(rule, (await this.#shownBy(rule, keys)).length > 0);
+      seen.set(own, isOpen || limits.some((rule) => shown.get(rule) === true));
+    }
+    if (!classes.some((own) => seen.get(own) || this.#judgesOf(own).length > 0)) return null;
+    return async (own, entity) => {
+      const known = this.#knownOf(own);
+      const isSeen = known.get(text) ?? (seen.get(own) || (await this.#isAdmitted(own, entity)));
+      known.set(text, isSeen);
+      return isSeen;
+    };
   }
 
   async #decide(own: EntityMetadata, keys: ReadonlyMap<string, unknown>, load: LoadSubjects): Promise<Map<string, boolean>> {
@@ -212,12 +243,15 @@ export class RequestVisibility<Request> {
     );
     for (const [text] of hidden) {
       const subject = subjects.get(text);
-      for (const rule of judges) {
-        if (!subject || decided.get(text) || !(await rule.admits(this.#options.request, subject))) continue;
-        decided.set(text, true);
-      }
+      if (subject) decided.set(text, await this.#isAdmitted(own, subject));
     }
     return decided;
+  }
+
+  /** Whether a voter that reads a row lets the caller see it. */
+  async #isAdmitted(own: EntityMetadata, subject: object): Promise<boolean> {
+    for (const rule of this.#judgesOf(own)) if (await rule.admits(this.#options.request, subject)) return true;
+    return false;
   }
 
   readonly #load: LoadSubjects = async (meta, keys) => {

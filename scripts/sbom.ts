@@ -1,0 +1,79 @@
+// The bill of materials of the package, in CycloneDX 1.5. It is made from the lock file alone: the same file gives the same bytes, unlike
+// `npm sbom`, which adds the time and a random number.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { isRuntime, type LockedPackage, lockedPackages, nameOf } from './dependencies.ts';
+
+/** Copied into the package by the build, although no user installs it: the viewer of the docs page. */
+const copied = ['node_modules/swagger-ui-dist'];
+
+/** Every package that is installed with Declarest or is a part of it. */
+export function sbomOf(root: string): object {
+  const { description, license, name, version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  const locked = lockedPackages(root);
+  const shipped = [...locked].filter(([folder, entry]) => isRuntime(folder, entry) || copied.includes(folder));
+  const own = { 'bom-ref': `${name}@${version}`, type: 'library', name, version, description, ...licensed(license) };
+  const direct = [...Object.keys(locked.get('')?.dependencies ?? {}).map((each) => `node_modules/${each}`), ...copied];
+  return {
+    $schema: 'http://cyclonedx.org/schema/bom-1.5.schema.json',
+    bomFormat: 'CycloneDX',
+    specVersion: '1.5',
+    version: 1,
+    metadata: { component: { ...own, purl: purlOf(name, version) } },
+    components: shipped.map(([folder, entry]) => componentOf(folder, entry)),
+    dependencies: [
+      { ref: own['bom-ref'], dependsOn: refsOf(locked, direct) },
+      ...shipped.map(([folder, entry]) => ({
+        ref: refOf(folder, entry),
+        // the copied files need nothing else
+        dependsOn: copied.includes(folder) ? [] : refsOf(locked, neededBy(locked, folder, entry)),
+      })),
+    ],
+  };
+}
+
+function componentOf(folder: string, entry: LockedPackage): object {
+  const [alg, hash] = (entry.integrity ?? '').split('-', 2);
+  const content = Buffer.from(hash ?? '', 'base64').toString('hex');
+  return {
+    'bom-ref': refOf(folder, entry),
+    type: 'library',
+    name: nameOf(folder),
+    version: entry.version,
+    purl: purlOf(nameOf(folder), entry.version),
+    ...(alg === 'sha512' && { hashes: [{ alg: 'SHA-512', content }] }),
+    ...licensed(entry.license),
+  };
+}
+
+function licensed(license: string | undefined): object {
+  return license === undefined ? {} : { licenses: [{ license: { id: license } }] };
+}
+
+function purlOf(name: string, version: string): string {
+  return `pkg:npm/${name.replace('@', '%40')}@${version}`;
+}
+
+/** The same version can be installed in two folders. */
+function refOf(folder: string, { version }: LockedPackage): string {
+  const isNested = folder.lastIndexOf('node_modules/') > 0;
+  return `${nameOf(folder)}@${version}${isNested ? `|${folder}` : ''}`;
+}
+
+/** The folders of what a package depends on, found as Node finds them: in the nearest `node_modules`. */
+function neededBy(locked: ReadonlyMap<string, LockedPackage>, folder: string, entry: LockedPackage): string[] {
+  const names = Object.keys({ ...entry.dependencies, ...entry.optionalDependencies, ...entry.peerDependencies });
+  return names.flatMap((name) => {
+    for (let place = folder; ; place = place.slice(0, Math.max(place.lastIndexOf('/node_modules/'), 0))) {
+      const found = join(place, 'node_modules', name);
+      const nearest = locked.get(found);
+      // an optional peer can be there for development alone
+      if (nearest) return isRuntime(found, nearest) ? [found] : [];
+      if (place === '') return [];
+    }
+  });
+}
+
+function refsOf(locked: ReadonlyMap<string, LockedPackage>, folders: readonly string[]): string[] {
+  return folders.map((folder) => refOf(folder, locked.get(folder) as LockedPackage)).sort();
+}
