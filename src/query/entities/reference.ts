@@ -1,7 +1,7 @@
-import { type EntityMetadata, helper } from '@mikro-orm/core';
+import type { EntityMetadata } from '@mikro-orm/core';
 import type { Mapper, RequestEntityManager } from '../../database/mapper.ts';
 import { discriminatorKey, jsonName } from '../../model/field-plan.ts';
-import { concreteClasses, isKindOf, modelName, typeOf } from '../../model/hierarchy.ts';
+import { concreteClasses, isKindOf, metaOfEntity, modelName, typeOf } from '../../model/hierarchy.ts';
 import { type Identifier, type IdentifierParser, identifierParser, keyOf } from '../../model/identifier.ts';
 import type { RequestVisibility } from '../visibility/visibility.ts';
 import { takeAsRead } from './hold-row.ts';
@@ -72,7 +72,7 @@ export class ReferenceResolver<Request> {
     if (!entity) return null;
     // a link never alters what it points to
     if (!known) takeAsRead(em, [entity]);
-    const own = helper(entity).__meta;
+    const own = metaOfEntity(this.#mapper, entity);
     // a row that was loaded before is given whatever class was asked for
     if (!isKindOf(own, meta)) return null;
     return (await isSeen(own, entity)) ? entity : null;
