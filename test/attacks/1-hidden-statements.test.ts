@@ -92,7 +92,9 @@ describe.each(stores)(
       };
     }
 
-    test.each(setups)('send the same statements and call the same code: $variant, $form', async ({ form, variant }) => {
+    // which statements are sent depends little on the database
+    const tried = setups.filter(({ form }, index) => kind === 'sqlite' || form === 'where' || index % 3 === 0);
+    test.each(tried)('send the same statements and call the same code: $variant, $form', async ({ form, variant }) => {
       const { embeds, restricts } = variants[variant];
       await app.restore(variant);
       const ofHidden: Record<string, unknown> = {};
