@@ -13,7 +13,10 @@ import { type StoppableConnection, Stopped } from './stoppable-connection.ts';
 const longest = 10;
 
 /** Milliseconds of a read that is short however many others there are. */
-const short = 1;
+const short = 2;
+
+/** Milliseconds of one turn of the event loop that reads which are not short may take together. */
+const longestTurn = 25;
 
 /** Bytes of a database of which each table is counted in about that time. */
 const small = 64 * 1024 * 1024;
@@ -98,7 +101,7 @@ export class RoutedReads {
     if (read.plan.kind === 'any') return true;
     const cost = this.#expected(read);
     // many requests that arrive together shall not hold up everything else for ten milliseconds each
-    if (this.#spent >= longest && read.plan.kind === 'stoppable' && (cost === undefined || cost > short)) return true;
+    if (this.#spent >= longestTurn && read.plan.kind === 'stoppable' && (cost === undefined || cost > short)) return true;
     if (cost !== undefined) return cost > longest;
     return read.plan.kind === 'count' && Number(this.#size.get()?.bytes) >= small;
   }

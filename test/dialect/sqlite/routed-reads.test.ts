@@ -17,7 +17,7 @@ const opened: { close(): void }[] = [];
 beforeAll(() => {
   const writer = openToWrite(file);
   writer.exec(`create table note (id integer primary key, text text);
-    with recursive n(i) as (select 1 union all select i + 1 from n where i < 10000)
+    with recursive n(i) as (select 1 union all select i + 1 from n where i < 20000)
       insert into note select i, 'note ' || i from n`);
   const stoppable = new StoppableConnection(file);
   const plain = openToRead(file);
@@ -30,13 +30,14 @@ afterAll(() => {
   temporary.remove();
 });
 
+const patterns = (i: number) => Array.from({ length: 6 }, (_, n) => `text like '%${n}%${i}%x%'`).join(' or ');
 const readsHere = (text: string) => Array.isArray(reads.rows({ name: text, text, wide: false }, []));
 
-test('reads that arrive together take ten milliseconds of a turn together, and not each', async () => {
-  // more than a millisecond each, whatever the machine: a call of a function for each of the rows, and a pattern
-  const scans = Array.from({ length: 40 }, (_, i) => `select id from note where text like '%${i}%x%' or text like '%y${i}'`);
+test('reads that arrive together take 25 milliseconds of a turn together, and not ten each', async () => {
+  // more than two milliseconds each, whatever the machine: several patterns for each of the rows
+  const scans = Array.from({ length: 40 }, (_, i) => `select id from note where ${patterns(i)}`);
   const here = scans.filter(readsHere);
-  expect(here.length).toBeLessThanOrEqual(10);
+  expect(here.length).toBeLessThanOrEqual(13);
   // reads by key are never sent away
   expect(readsHere('select text from note where id = 7')).toBe(true);
   await turn();
