@@ -87,8 +87,8 @@ export class RoutedReads {
       return this.#stoppable.within(longest, () => this.#here(read, this.#stoppableReads));
     } catch (error) {
       if (!(error instanceof Stopped)) throw error;
-      // others that ask the same meanwhile need not try it here
-      this.#remember(read, 2 * longest);
+      // Others that ask the same meanwhile need not try it here. If only the machine was busy, it is soon forgotten.
+      this.#remember(read, 1.1 * longest);
       return this.#inThread(statement, parameters, kind);
     }
   }
