@@ -324,7 +324,11 @@ export function describeCalls(database: DatabaseKind): void {
   }
 
   describe.each(Object.keys(variants) as VariantName[])('application code of the variant "%s"', (name) => {
-    const tried = cases.filter(({ of }) => !of || of(variants[name]));
+    const place = Object.keys(variants).indexOf(name);
+    const tried = cases
+      .filter(({ of }) => !of || of(variants[name]))
+      // calls do not depend on the database
+      .filter((sent) => database === 'sqlite' || (cases.indexOf(sent) + place) % 2 === 0);
 
     test.each(tried)('runs once: $title', async (sent) => {
       expect(await faultsByForm(name, sent, false)).toEqual({});
