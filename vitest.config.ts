@@ -7,6 +7,8 @@ import { seed, seedVariable } from './test/support/random.ts';
 import { selectedDatabases } from './test/support/selected-databases.ts';
 import { notUnitTests, unitTests } from './test/support/unit-tests.ts';
 
+const cores = Math.max(2, availableParallelism());
+
 /** What waits most comes first, so that the last file is not waited for alone. By themselves files are ordered by their size. */
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
@@ -64,12 +66,29 @@ const apart = [
  */
 const counted = [
   'test/access/**/*.test.ts',
-  'test/attacks/{2-identities,4-callers,10-key-sets}.test.ts',
+  'test/attacks/{2-identities,10-key-sets}.test.ts',
   'test/model/**/*.test.ts',
   'test/spec/7-*.test.ts',
   'test/telemetry/**/*.test.ts',
 ];
 const countsAll = process.env.DECLAREST_COVERAGE === 'all';
+
+/**
+ * Files about time: timeouts, fair shares, several processes, browsers. They run after the others, no more of them at once than there are
+ * cores, and a test that fails is repeated twice, because another tenant of the machine can take the processor away for seconds.
+ */
+const timed = [
+  'test/attacks/{2-guessing,4-callers,4-fairness,4-rate-table,4-resources,8-caching,10-consumption}.test.ts',
+  'test/browser/**/*.test.ts',
+  'test/chaos/**/*.test.ts',
+  'test/cli/{database-away,dev,lean-start,migrate-processes,schema,serve,workers}.test.ts',
+  'test/dialect/sqlite/{reader-threads,routed-reads,stoppable-connection}.test.ts',
+  'test/docs/{examples,migrations}.test.ts',
+  'test/formats/**/*.test.ts',
+  'test/query/long-reads.test.ts',
+  'test/telemetry/{tracing,worker-metrics}.test.ts',
+  'test/traffic/**/*.test.ts',
+];
 
 /** Files that share a process, although their folder does not. */
 const mixed = ['test/engine/**/*.test.ts', 'examples/*/test/**/*.test.ts'];
@@ -78,14 +97,14 @@ const mixed = ['test/engine/**/*.test.ts', 'examples/*/test/**/*.test.ts'];
 const projects = [
   {
     extends: true as const,
-    test: { name: 'counted', include: counted, exclude: [...configDefaults.exclude, ...apart], isolate: false },
+    test: { name: 'counted', include: counted, exclude: [...configDefaults.exclude, ...apart, ...timed], isolate: false },
   },
   {
     extends: true as const,
     test: {
       name: 'together',
       include: [...sharing, ...mixed],
-      exclude: [...configDefaults.exclude, ...apart, ...counted],
+      exclude: [...configDefaults.exclude, ...apart, ...counted, ...timed],
       isolate: false,
     },
   },
@@ -94,10 +113,21 @@ const projects = [
     test: {
       name: 'alone',
       include: ['test/**/*.test.ts'],
-      exclude: [...configDefaults.exclude, ...sharing, ...mixed],
+      exclude: [...configDefaults.exclude, ...sharing, ...mixed, ...timed],
     },
   },
-  { extends: true as const, test: { name: 'apart', include: apart.filter((file) => !file.startsWith('test/access/')) } },
+  {
+    extends: true as const,
+    test: {
+      name: 'apart',
+      include: apart.filter((file) => !file.startsWith('test/access/')),
+      exclude: [...configDefaults.exclude, ...timed],
+    },
+  },
+  {
+    extends: true as const,
+    test: { name: 'timed', include: timed, retry: 2, maxWorkers: cores, sequence: { groupOrder: 1 } },
+  },
   { extends: true as const, test: { name: 'counted apart', include: apart.filter((file) => file.startsWith('test/access/')) } },
 ];
 
@@ -129,11 +159,11 @@ export default defineConfig({
     setupFiles: ['test/support/random.ts', 'test/support/documents/watch-answers.ts'],
     pool: 'forks',
     // the default leaves one core idle, which of two is half; and many tests wait for timers and processes
-    maxWorkers: Math.max(2, availableParallelism()) + 2,
+    maxWorkers: cores + 2,
     sequence: { sequencer: LongestFirst },
     // for what hangs; other checkouts may keep the machine busy
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
     coverage: {
       provider: 'v8',
       include: countsAll ? ['src/**/*.ts'] : ['src/access/**/*.ts', 'src/model/groups*.ts'],

@@ -27,7 +27,7 @@ describe('the built package', () => {
       symlinkSync(join(root, 'node_modules', name), join(project, 'node_modules', name));
     }
     writeFileSync(join(project, 'package.json'), '{ "type": "module" }');
-  }, 180_000);
+  });
   afterAll(temporary.remove);
 
   test('has a manifest without what only the repository needs', () => {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect } from 'vitest';
 import { databases } from '../support/databases.ts';
+import { test } from '../support/halves.ts';
 import { calls, judgedOptions, paperOptions } from './support/papers.ts';
 import { type Sent, type Target, useTarget } from './support/target.ts';
 

@@ -1,5 +1,6 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
 import { databases } from '../support/databases.ts';
+import { test } from '../support/halves.ts';
 import { example, useTarget } from './support/target.ts';
 import { admin, ann, bob, marker, takenName, vault } from './support/vault.ts';
 

@@ -1,5 +1,6 @@
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, vi } from 'vitest';
 import { databases, freshDatabase } from '../support/databases.ts';
+import { test } from '../support/halves.ts';
 import { startApplication } from '../support/testing.ts';
 import { thingOptions, until, withThings } from '../traffic/things.ts';
 

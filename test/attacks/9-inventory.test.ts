@@ -1,5 +1,6 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
 import { databases } from '../support/databases.ts';
+import { test } from '../support/halves.ts';
 import { example, useTarget } from './support/target.ts';
 
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;

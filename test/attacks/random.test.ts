@@ -1,8 +1,9 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
 import { ApiController, type ApiRequest, type ModelQuery } from '../../src/index.ts';
 import { type DatabaseKind, databases, freshDatabase } from '../support/databases.ts';
+import { test } from '../support/halves.ts';
 import { seed } from '../support/random.ts';
 import { startApplication, type TestApplication } from '../support/testing.ts';
 import { answerOf, inspect } from './support/target.ts';

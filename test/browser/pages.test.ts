@@ -7,7 +7,7 @@ import { startApplication, type TestApplication } from '../support/testing.ts';
 const directory = join(import.meta.dirname, '../../examples/courses');
 const list = '#operations-person-app_api_single_person__index_get';
 
-describe('the pages of the example, in a browser', { timeout: 60_000 }, () => {
+describe('the pages of the example, in a browser', () => {
   let app: TestApplication;
   let browser: Browser;
   /** Whatever a page asked for, and whatever it complained of. */
@@ -17,7 +17,7 @@ describe('the pages of the example, in a browser', { timeout: 60_000 }, () => {
   beforeAll(async () => {
     app = await startApplication({ directory, databaseUrl: 'sqlite::memory:' });
     browser = await openBrowser();
-  }, 60_000);
+  });
   afterAll(async () => {
     await browser?.close();
     await app?.close();
@@ -27,7 +27,7 @@ describe('the pages of the example, in a browser', { timeout: 60_000 }, () => {
     asked = [];
     complaints = [];
     const page = await browser.newPage({ viewport: { width: 1280, height: 900 }, ...options });
-    page.setDefaultTimeout(20_000);
+    page.setDefaultTimeout(60_000);
     page.on('request', (request) => asked.push(request.url()));
     page.on('console', (message) => {
       if (message.type() === 'error') complaints.push(message.text());

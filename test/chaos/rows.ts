@@ -18,14 +18,14 @@ export function testRows(kind: Kind): void {
       // the server runs as a user of its own
       chmodSync(temporary.directory, 0o755);
       if (kind === 'postgresql') postgres = await startPostgres(temporary.directory);
-    }, 60_000);
+    });
     afterAll(async () => {
       await postgres?.stop();
       temporary.remove();
     });
 
     const cases = rows.filter(({ kinds }, index) => kinds[index % kinds.length] === kind).map((row) => [row.name, row] as const);
-    test.each(cases)('%s', { timeout: 180_000 }, async (_name, row) => {
+    test.each(cases)('%s', async (_name, row) => {
       const { pass, seen } = await row.run({ root: temporary.directory, kind, postgres, quick: true });
       expect(pass, seen).toBe(true);
     });

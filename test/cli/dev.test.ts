@@ -106,7 +106,7 @@ describe('declarest dev', () => {
     expect(asked).toEqual(['write the migration now? [y/N] ']);
     io.stop();
     expect(await ended).toBe(0);
-  }, 90_000);
+  });
 
   test('exits at once where the call is wrong', async () => {
     expect((await call(['dev', 'no-such'])).code).toBe(2);

@@ -61,7 +61,7 @@ describe.each(databases)('schema: migrate on %s', (kind) => {
     expect(lines).toHaveLength(3);
     expect(outcomes.filter(({ err }) => err.includes('filled it from src/seed'))).toHaveLength(1);
     await database.drop();
-  }, 120_000);
+  });
 
   test('does not start with models that no migration leads to, and names what is missing', async () => {
     const database = await freshDatabase(kind);
@@ -88,7 +88,7 @@ describe.each(databases)('schema: migrate on %s', (kind) => {
     await addressOf(server);
     expect(server.printed.err).toMatch(/^warning: pending migration: Migration\d+_age; apply with: declarest migrate up\n/);
     await database.drop();
-  }, 60_000);
+  });
 
   test('names the options if a database that has every migration was changed by hand', async () => {
     const database = await freshDatabase(kind);
@@ -108,7 +108,7 @@ describe.each(databases)('schema: migrate on %s', (kind) => {
       /\nevery migration is applied, and there is no snapshot .*: declarest migrate check\n$/,
     );
     await database.drop();
-  }, 60_000);
+  });
 
   test('says that an old version does not fit a database with newer migrations', async () => {
     const database = await freshDatabase(kind);
@@ -122,7 +122,7 @@ describe.each(databases)('schema: migrate on %s', (kind) => {
       /^Person\.age: the table person has no column age; needed: \w+\n1 difference .*\nthe database has migrations that this version of the application does not: Migration\d+_contract; start the version that has them\n$/,
     );
     await database.drop();
-  }, 60_000);
+  });
 
   test('"migrate up" waits for another process that migrates, for as long as it takes', async () => {
     const database = await freshDatabase(kind);
@@ -134,7 +134,7 @@ describe.each(databases)('schema: migrate on %s', (kind) => {
     expect({ code, err }).toEqual({ code: 0, err: 'waiting for another process that changes the database\n' });
     await ended;
     await database.drop();
-  }, 60_000);
+  });
 
   test('a failing migration keeps the server from starting, and changes nothing', async () => {
     const database = await freshDatabase(kind);
@@ -147,5 +147,5 @@ describe.each(databases)('schema: migrate on %s', (kind) => {
     expect(err).toMatch(new RegExp(`${bad} failed: .*nonsense.* statement: select nonsense nothing was changed; correct`));
     await expect(rowsOf(kind, database.url, 'select 1 from person')).rejects.toThrow(/person/);
     await database.drop();
-  }, 60_000);
+  });
 });

@@ -48,7 +48,7 @@ describe('what compilers say of mistakes in declarations', () => {
     for (const [, line, message] of all.matchAll(/^mistakes\.ts\((\d+),\d+\): error TS\d+: (.+\n(?: .+\n)*)/gm)) {
       said.set(Number(line), `${said.get(Number(line)) ?? ''}${message}`);
     }
-  }, 60_000);
+  });
   afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
   test.each(expected)('$message', ({ line, message }) => {

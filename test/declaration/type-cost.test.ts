@@ -24,14 +24,14 @@ describe('what types cost the compiler', () => {
     return sampleOf(models, part, checkTypes(application, part));
   };
 
-  test('of declarations, stays within its bounds, and grows with the number of models only', { timeout: 60_000 }, () => {
+  test('of declarations, stays within its bounds, and grows with the number of models only', () => {
     const samples = [1, 7, 13].map((models) => measure('declarations', models));
     expect(excesses('declarations', samples)).toEqual([]);
     // a figure that is too small would mean that nothing was looked at
     expect(samples.at(-1)?.costs.declarations.instantiations).toBeGreaterThan(13 * 1_000);
   });
 
-  test('of the client, stays within its bounds', { timeout: 60_000 }, () => {
+  test('of the client, stays within its bounds', () => {
     expect(excesses('client', [measure('client', 1), measure('client', 7)])).toEqual([]);
   });
 });

@@ -40,14 +40,14 @@ describe.each(['README.md', 'docs/commands.md'])('the application of the README 
   test('answers every command and request as shown', async () => {
     writeFiles('README.md', directory);
     await expectShown(terminal, stepsFor(page, 'notes'));
-  }, 120_000);
+  });
 
   test('reports its mistakes as shown', async () => {
     const broken = `${directory}-broken`;
     cpSync(directory, broken, { recursive: true, filter: (name) => !name.endsWith('/var') });
     for (const { marks, text } of blocksOf('README.md')) if (marks.broken) writeFileSync(join(broken, marks.broken), text);
     await expectShown(new Console(broken), stepsFor(page, 'broken'));
-  }, 60_000);
+  });
 });
 
 describe('the application of the README in docs/access-review.md', () => {
@@ -67,7 +67,7 @@ describe('the application of the README in docs/access-review.md', () => {
     const opened = blocksOf(page).filter(({ marks }) => marks.opened);
     for (const { marks, text } of opened) writeFileSync(join(directory, marks.opened as string), text);
     await expectShown(new Console(directory), stepsFor(page, 'opened'));
-  }, 60_000);
+  });
 });
 
 describe('npm start', () => {
@@ -80,7 +80,7 @@ describe('npm start', () => {
       env: environment({ PORT: '0', DATABASE_URL: 'sqlite::memory:' }),
     });
     output = await outputUntil(server, /Routes: /);
-  }, 60_000);
+  });
   afterAll(async () => {
     const ended = new Promise((resolve) => server.once('exit', resolve));
     server.kill('SIGTERM');
@@ -99,13 +99,13 @@ describe('npm start', () => {
     const steps = stepsFor('README.md', 'courses');
     expect(printed).toEqual(steps.map(({ command }) => command));
     await expectShown(new Console('', { url, variables: { TOKEN: token } }), steps);
-  }, 60_000);
+  });
 
   test('answers what docs/lists.md asks as shown', async () => {
     const url = /listening on (\S+)/.exec(output)?.[1] ?? '';
     const token = /Bearer ([\w.-]+)/.exec(output)?.[1] ?? '';
     await expectShown(new Console('', { url, variables: { TOKEN: token } }), stepsFor('docs/lists.md', 'courses'));
-  }, 60_000);
+  });
 });
 
 describe('examples that run inside of the repository, where "declarest" is this package', () => {
@@ -125,7 +125,7 @@ describe('examples that run inside of the repository, where "declarest" is this 
     } finally {
       server.kill('SIGKILL');
     }
-  }, 30_000);
+  });
 
   test('the tests of docs/testing.md pass', () => {
     for (const [name, passed] of [
@@ -142,5 +142,5 @@ describe('examples that run inside of the repository, where "declarest" is this 
       expect(status, stdout + stderr).toBe(0);
       expect(stdout).toMatch(new RegExp(`^# pass ${passed}$`, 'm'));
     }
-  }, 60_000);
+  });
 });

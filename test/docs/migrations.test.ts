@@ -70,5 +70,5 @@ describe.each(databases)('docs/migrations.md on %s', (kind) => {
     const last = (file: string) => blocks.findLast(({ marks }) => marks.file === file)?.text ?? '';
     const names = ['package.json', 'config/routes.yaml', 'src/models/person.ts', 'src/models/address.ts'];
     await follow('existing', Object.fromEntries(names.map((file) => [file, last(file)])));
-  }, 60_000);
+  });
 });

@@ -48,5 +48,5 @@ describe('the TypeScript in the documentation', () => {
       .map((text) => text.replace(/^[^(]+/, (file) => places.get(file) ?? file));
     expect(snippets.length).toBeGreaterThan(10);
     expect(faults).toEqual([]);
-  }, 120_000);
+  });
 });

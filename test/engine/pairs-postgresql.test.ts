@@ -8,9 +8,9 @@ describe('PostgreSQL with two processes', () => {
 
   beforeAll(async () => {
     deployment = await Deployment.start('postgresql', 2);
-  }, 60_000);
+  });
 
-  afterAll(() => deployment?.close(), 30_000);
+  afterAll(() => deployment?.close());
 
   describeRaces(() => deployment);
   describeRandom(() => deployment);

@@ -8,9 +8,9 @@ describe('SQLite with two processes', () => {
 
   beforeAll(async () => {
     deployment = await Deployment.start('sqlite', 2);
-  }, 60_000);
+  });
 
-  afterAll(() => deployment?.close(), 30_000);
+  afterAll(() => deployment?.close());
 
   describeRaces(() => deployment);
   describeRandom(() => deployment);

@@ -8,9 +8,9 @@ describe('SQLite with one process', () => {
 
   beforeAll(async () => {
     deployment = await Deployment.start('sqlite', 1);
-  }, 60_000);
+  });
 
-  afterAll(() => deployment?.close(), 30_000);
+  afterAll(() => deployment?.close());
 
   describeRaces(() => deployment);
   describeRandom(() => deployment);

@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
+import { test } from '../support/halves.ts';
 
 const total = 100_000;
 const bound = 64 * 1024 * 1024;
@@ -32,7 +33,7 @@ describe.each(databases)(`an export of ${total} rows on %s`, (kind) => {
       await client.query(`insert into "row" (id, name, note) ${select} from generate_series(1, ${total}) as n(i)`);
       await client.end();
     }
-  }, 60_000);
+  });
   afterAll(async () => {
     const gone = once(server, 'exit');
     server.send('end');

@@ -1,5 +1,5 @@
 import { defineEntity, p } from '@mikro-orm/core';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, vi } from 'vitest';
 import type { Guard } from '../../src/access/guard.ts';
 import {
   ApiController,
@@ -13,10 +13,10 @@ import {
 } from '../../src/index.ts';
 import { databases, freshDatabase } from '../support/databases.ts';
 import { takeObjections } from '../support/documents/watch-answers.ts';
+import { test } from '../support/halves.ts';
 import { type AccessSuiteOptions, accessSuite } from '../support/testing.ts';
 
 // a suite starts the application anew after every write
-vi.setConfig({ testTimeout: 60_000 });
 
 /** What is wrong with the framework in a test: the suite of an application has to find it. */
 const faults = vi.hoisted(() => ({

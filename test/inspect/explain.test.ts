@@ -1,8 +1,9 @@
 import { defineEntity, p } from '@mikro-orm/core';
-import { beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect } from 'vitest';
 import { ApiController, type ApiRequest, problem } from '../../src/index.ts';
 import { useApplication } from '../spec/fixtures/use-application.ts';
 import { databases, freshDatabase } from '../support/databases.ts';
+import { test } from '../support/halves.ts';
 import { type CheckStep, type Explanation, type StatementStep, startApplication } from '../support/testing.ts';
 import { apiKey, calls, notebook } from './notebook.ts';
 

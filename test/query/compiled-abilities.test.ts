@@ -1,7 +1,8 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { defineEntity, p, Type } from '@mikro-orm/core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { type DatabaseKind, databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
+import { test } from '../support/halves.ts';
 import { startApplication, type TestApplication } from '../support/testing.ts';
 
 class ShoutType extends Type<string, string> {

@@ -1,6 +1,7 @@
 import { defineEntity, p } from '@mikro-orm/core';
-import { describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
 import { type DatabaseKind, databases, freshDatabase } from '../support/databases.ts';
+import { test } from '../support/halves.ts';
 import { startApplication, type TestApplication } from '../support/testing.ts';
 
 const active = { active: { name: 'active', cond: { active: true }, default: true } };

@@ -1,7 +1,8 @@
 import { defineEntity, p, raw } from '@mikro-orm/core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { ApiController, type ApiRequest } from '../../src/index.ts';
 import { type DatabaseKind, databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
+import { test } from '../support/halves.ts';
 import { startApplication, type TestApplication } from '../support/testing.ts';
 
 type Query = any;

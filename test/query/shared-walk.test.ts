@@ -65,7 +65,7 @@ test('pages that are found together are those that are found alone', async () =>
   expect(walks.length).toBeLessThan(20);
 });
 
-test('nobody is shown what was there before they asked', { timeout: 60_000 }, async () => {
+test('nobody is shown what was there before they asked', async () => {
   const em = app.application.mapper.em.fork();
   let isOver = false;
   const load = async (start: number) => {

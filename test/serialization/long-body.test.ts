@@ -1,7 +1,8 @@
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
 import { longJson, parseBody } from '../../src/serialization/long-body.ts';
 import { databases } from '../support/databases.ts';
+import { test } from '../support/halves.ts';
 import { thingOptions, withThings } from '../traffic/things.ts';
 
 /** What parsing comes to, or that it is no JSON. */

@@ -1,9 +1,10 @@
 import { defineEntity, p } from '@mikro-orm/core';
-import { describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
 import { ApiController, type ApiRequest, createServer, type DeclarationErrors, defineApis } from '../../src/index.ts';
 import { openApiDocument } from '../../src/openapi/document.ts';
 import { describeRecords } from '../../src/route/describe.ts';
 import { databases } from '../support/databases.ts';
+import { test } from '../support/halves.ts';
 import { everything, useApplication } from './fixtures/use-application.ts';
 
 const Parcel = defineEntity({

@@ -1,8 +1,9 @@
 import { defineEntity, p } from '@mikro-orm/core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { type DenormalizationContext, Denormalizer } from '../../src/index.ts';
 import { openApiDocument } from '../../src/openapi/document.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
+import { test } from '../support/halves.ts';
 import { startApplication, type TestApplication } from '../support/testing.ts';
 
 const Vehicle = defineEntity({

@@ -1,6 +1,7 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
 import { ApiController, type ApiRequest } from '../../src/index.ts';
 import { databases } from '../support/databases.ts';
+import { test } from '../support/halves.ts';
 import {
   Appointment,
   Badge,

@@ -1,9 +1,10 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
 import { z } from 'zod';
 import { ApiController, type StandardSchema, type Violation } from '../../src/index.ts';
 import { databases } from '../support/databases.ts';
+import { test } from '../support/halves.ts';
 import { Appointment, clinicModels, Patient, Staff, seedClinic, Ward } from './fixtures/clinic.ts';
 import { Chart, chartModels, StrictChart } from './fixtures/clinic-chart.ts';
 import { everything, useApplication } from './fixtures/use-application.ts';
@@ -507,7 +508,7 @@ describe.each(databases)('validation on %s', (kind) => {
         Object.fromEntries(names.filter((name) => Object.hasOwn(full, name)).map((name) => [name, full[name]])),
       );
 
-    test('are never an error of ours, and what was accepted is what the next GET shows', { timeout: 60_000 }, async () => {
+    test('are never an error of ours, and what was accepted is what the next GET shows', async () => {
       let accepted = 0;
       await fc.assert(
         fc.asyncProperty(fewFields, fewFields, async (first, second) => {
@@ -529,7 +530,7 @@ describe.each(databases)('validation on %s', (kind) => {
       );
       expect(accepted).toBeGreaterThan(10);
     });
-    test('of any shape are never an error of ours', { timeout: 60_000 }, async () => {
+    test('of any shape are never an error of ours', async () => {
       await fc.assert(
         fc.asyncProperty(
           fc.oneof(fc.jsonValue(), fc.dictionary(fc.constantFrom(...Object.keys(likely), 'id', 'type'), unlikely)),

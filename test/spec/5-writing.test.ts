@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
 import {
   ApiController,
   type ApiRequest,
@@ -8,6 +8,7 @@ import {
   TypeDenormalizer,
 } from '../../src/index.ts';
 import { databases } from '../support/databases.ts';
+import { test } from '../support/halves.ts';
 import { startApplication } from '../support/testing.ts';
 import {
   Appointment,

@@ -1,8 +1,9 @@
 import { defineEntity, p, Type } from '@mikro-orm/core';
-import { describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
 import { loadApplication } from '../../src/application.ts';
 import { ApiController, type ApiRequest, type ModelQuery } from '../../src/index.ts';
 import { databases } from '../support/databases.ts';
+import { test } from '../support/halves.ts';
 
 type Any = any;
 

@@ -1,7 +1,8 @@
 import { defineEntity, type EntityManager, p } from '@mikro-orm/core';
-import { beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect } from 'vitest';
 import { ApiController, type ApiRequest, type ModelQuery, problem } from '../../src/index.ts';
 import { databases } from '../support/databases.ts';
+import { test } from '../support/halves.ts';
 import { everything, security, useApplication } from './fixtures/use-application.ts';
 
 type Any = any;

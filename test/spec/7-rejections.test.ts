@@ -1,8 +1,9 @@
 import { join } from 'node:path';
 import { defineEntity, type EntityManager, p } from '@mikro-orm/core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { ApiController, type ApiRequest, type ModelQuery, Voter } from '../../src/index.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
+import { test } from '../support/halves.ts';
 import { startApplication, type TestApplication } from '../support/testing.ts';
 import { everything, security, useApplication } from './fixtures/use-application.ts';
 

@@ -1,6 +1,7 @@
 import { defineEntity, type EntityManager, p } from '@mikro-orm/core';
-import { describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
 import { databases } from '../support/databases.ts';
+import { test } from '../support/halves.ts';
 import { everything, useApplication } from './fixtures/use-application.ts';
 
 type Any = any;

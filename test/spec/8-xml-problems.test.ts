@@ -1,8 +1,9 @@
 import { defineEntity, p } from '@mikro-orm/core';
-import { describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
 import { ApiController, problem } from '../../src/index.ts';
 import { openApiDocument } from '../../src/openapi/document.ts';
 import { databases } from '../support/databases.ts';
+import { test } from '../support/halves.ts';
 import { parseXml } from '../support/xml.ts';
 import { everything, useApplication } from './fixtures/use-application.ts';
 

@@ -1,6 +1,6 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import { QueryBuilder, SqlEntityManager } from '@mikro-orm/sql';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect } from 'vitest';
 import type { ApiRequest } from '../../src/access/user.ts';
 import { loadApplication } from '../../src/application.ts';
 import type { Mapper } from '../../src/database/mapper.ts';
@@ -12,6 +12,7 @@ import { EntityStore } from '../../src/store/entity-store.ts';
 import { inHandlerTransaction, writingMethods } from '../../src/store/handler-transaction.ts';
 import { stateOf } from '../../src/store/request-state.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
+import { test } from '../support/halves.ts';
 
 // Declarest replaces methods of the entity manager of a request: those that write, so that a handler is one transaction on the row that
 // was checked, and those that begin and end transactions, so that they are parts of a larger one. These tests fail if MikroORM gets

@@ -1,6 +1,7 @@
 import { type Collection, defineEntity, p, wrap } from '@mikro-orm/core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
+import { test } from '../support/halves.ts';
 import { startApplication, type TestApplication } from '../support/testing.ts';
 
 const Owner = defineEntity({

@@ -1,5 +1,6 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
 import { databases } from '../support/databases.ts';
+import { test } from '../support/halves.ts';
 import { type AppMain, thingOptions, withThings } from '../traffic/things.ts';
 
 const key = 'key-of-somebody-0001';

@@ -80,5 +80,5 @@ describe.each(databases)('a migration of every kind of column on %s', (kind) => 
       expect(await foundSchema(mapper)).toEqual(created);
     });
     await fresh.drop();
-  }, 60_000);
+  });
 });

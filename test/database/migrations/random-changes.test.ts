@@ -1,9 +1,10 @@
 import { defineEntity, p } from '@mikro-orm/core';
-import { afterAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect } from 'vitest';
 import type { Mapper } from '../../../src/database/mapper.ts';
 import { applyMigrations, revertMigration } from '../../../src/database/migrations/apply.ts';
 import { changesSince, createMigration } from '../../../src/database/migrations/create-migration.ts';
 import { databases, freshDatabase } from '../../support/databases.ts';
+import { test } from '../../support/halves.ts';
 import { seed as first } from '../../support/random.ts';
 import { makeTemporary } from '../../support/temporary.ts';
 import { createdSchema, declared, foundSchema, withMapper } from './migrated.ts';
