@@ -1,5 +1,5 @@
 /**
- * Every error a person can cause, in one place. `docs/errors.md` lists the same codes; a test holds the two together.
+ * Every error a person can cause, in one place. `docs/reference/errors.md` lists the same codes; a test holds the two together.
  * `{name}` in a template is filled from the parameters given to {@link problem}.
  */
 export const catalogue = {

@@ -26,7 +26,7 @@ const unknownExpectation = rejection(417, 'the only supported Expect is 100-cont
 
 /**
  * Finds headers by which this server and a proxy before it could disagree about where a request ends or whom it is for. Node's parser
- * rejects the rest of them: see docs/security.md.
+ * rejects the rest of them: see docs/about/security.md.
  */
 export function framingTrouble({ headers, httpVersion }: IncomingMessage): Problem | null {
   const { host, 'transfer-encoding': coding } = headers;

@@ -13,7 +13,7 @@ const properties = {
 };
 /** Unique among all tenants. */
 const Account: Any = defineEntity({ name: 'Account', properties: { ...properties, email: properties.email.unique() } });
-/** Unique within a tenant, as docs/access.md recommends. */
+/** Unique within a tenant, as docs/reference/access.md recommends. */
 const Member: Any = defineEntity({ name: 'Member', properties, uniques: [{ properties: ['tenant', 'email'] }] as never });
 
 /** Has no API, so that nobody sees it. */

@@ -443,7 +443,7 @@ describe.each(databases)('requests with an Idempotency-Key on %s', (kind) => {
       expect([refused.status, refused.json.code]).toEqual([501, 'idempotency_unavailable']);
       expect((await send(null, 'POST', '/plain.json', { json: { name: 'a' } }, alone)).status).toBe(201);
       // as the documentation says
-      const page = readFileSync(join(import.meta.dirname, '../../docs/writes.md'), 'utf8');
+      const page = readFileSync(join(import.meta.dirname, '../../docs/reference/writes.md'), 'utf8');
       const statements = /```sql\n([^`]+)```/.exec(page)?.[1]?.trim().split('\n') ?? [];
       for (const sql of statements) await alone.application.mapper.em.fork().execute(sql);
       expect((await send(randomUUID(), 'POST', '/plain.json', { json: { name: 'a' } }, alone)).status).toBe(201);

@@ -9,7 +9,7 @@ const directory = join(root, 'var', `mistakes-${process.pid}`);
 const source = readFileSync(join(import.meta.dirname, 'mistakes.ts'), 'utf8');
 
 /** A mistake that the documentation makes, and what it says of it. */
-const documented = blocksOf('docs/declarations.md');
+const documented = blocksOf('docs/reference/declarations.md');
 const example = documented.findIndex(({ text }) => text.includes("sort: ['nam']"));
 
 /** What is expected of the line after a comment. */

@@ -3,9 +3,9 @@ import { optionsOf } from '../../src/cli/arguments.ts';
 import { commands } from '../../src/cli/commands.ts';
 import { headingsOf, readPage } from './markdown.ts';
 
-const page = 'docs/commands.md';
+const page = 'docs/reference/cli.md';
 
-describe('docs/commands.md', () => {
+describe('docs/reference/cli.md', () => {
   test('has every command in the order of the help, and no others', () => {
     expect(headingsOf(page).slice(1)).toEqual(commands.map(({ name }) => name));
   });

@@ -2,11 +2,11 @@ import { describe, expect, test } from 'vitest';
 import { headingsOf, tableBelow } from './markdown.ts';
 import { defaultText, sections } from './schema-keys.ts';
 
-const page = 'docs/configuration.md';
+const page = 'docs/reference/configuration.md';
 const all = sections();
 const headings = headingsOf(page).map((heading) => heading.replaceAll('`', ''));
 
-describe('docs/configuration.md', () => {
+describe('docs/reference/configuration.md', () => {
   test('knows the mappings of the schema, and no others', () => {
     const documented = headings.slice(headings.indexOf('Every key') + 1);
     expect(documented.toSorted()).toEqual(all.map(({ name }) => name).toSorted());

@@ -4,12 +4,12 @@ import { describe, expect, test } from 'vitest';
 import { ApiController } from '../../src/actions/api-controller.ts';
 import { headingsOf, readPage, root, tableBelow } from './markdown.ts';
 
-const page = 'docs/controllers.md';
+const page = 'docs/reference/controllers.md';
 const nameIn = (cell: string | undefined) => /^`?(\w+)/.exec(cell ?? '')?.[1];
 const methods = Object.getOwnPropertyNames(ApiController.prototype).filter((name) => name !== 'constructor');
 const hooks = tableBelow(page, 'Hooks').map(([cell]) => nameIn(cell) as string);
 
-describe('docs/controllers.md', () => {
+describe('docs/reference/controllers.md', () => {
   test('has the hooks in calling order, and no others', () => {
     const source = readFileSync(join(root, 'src', 'actions', 'hooks.ts'), 'utf8');
     const body = /interface ControllerHooks \{\n([\s\S]*?)\n\}/.exec(source)?.[1] ?? '';

@@ -2,11 +2,11 @@ import { describe, expect, test } from 'vitest';
 import { catalogue, violationCodes } from '../../src/errors.ts';
 import { tableBelow } from './markdown.ts';
 
-const page = 'docs/errors.md';
+const page = 'docs/reference/errors.md';
 const groups = ['The request', 'The caller', 'The data', 'The server'];
 const rows = groups.flatMap((group) => tableBelow(page, group));
 
-describe('docs/errors.md', () => {
+describe('docs/reference/errors.md', () => {
   test('has the codes of the catalogue with their status, in its order, and no others', () => {
     const documented = rows.map(([code, status]) => [code, Number(status)]);
     expect(documented).toEqual(Object.entries(catalogue).map(([code, { status }]) => [code, status]));

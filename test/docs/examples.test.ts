@@ -32,7 +32,7 @@ async function expectShown(console: Console, steps: ReturnType<typeof stepsFor>)
   }
 }
 
-describe.each(['README.md', 'docs/commands.md'])('the application of the README in %s', (page) => {
+describe.each(['README.md', 'docs/reference/cli.md'])('the application of the README in %s', (page) => {
   const directory = join(temporary.directory, page.replaceAll(/\W/g, '-'), 'notes');
   const terminal = new Console(directory);
   afterAll(() => terminal.close());
@@ -50,8 +50,8 @@ describe.each(['README.md', 'docs/commands.md'])('the application of the README 
   });
 });
 
-describe('the application of the README in docs/access-review.md', () => {
-  const page = 'docs/access-review.md';
+describe('the application of the README in docs/how-to/review-access.md', () => {
+  const page = 'docs/how-to/review-access.md';
   const directory = join(temporary.directory, 'access-review', 'notes');
 
   test('is compared with its baseline as shown', async () => {
@@ -101,10 +101,13 @@ describe('npm start', () => {
     await expectShown(new Console('', { url, variables: { TOKEN: token } }), steps);
   });
 
-  test('answers what docs/lists.md asks as shown', async () => {
+  test('answers what docs/reference/query-syntax.md asks as shown', async () => {
     const url = /listening on (\S+)/.exec(output)?.[1] ?? '';
     const token = /Bearer ([\w.-]+)/.exec(output)?.[1] ?? '';
-    await expectShown(new Console('', { url, variables: { TOKEN: token } }), stepsFor('docs/lists.md', 'courses'));
+    await expectShown(
+      new Console('', { url, variables: { TOKEN: token } }),
+      stepsFor('docs/reference/query-syntax.md', 'courses'),
+    );
   });
 });
 
@@ -112,7 +115,7 @@ describe('examples that run inside of the repository, where "declarest" is this 
   const directory = join(root, 'var', `docs-examples-${process.pid}`);
   beforeAll(() => {
     writeFiles('README.md', directory, ['package.json']);
-    writeFiles('docs/testing.md', directory);
+    writeFiles('docs/reference/testing.md', directory);
   });
   afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
@@ -127,7 +130,7 @@ describe('examples that run inside of the repository, where "declarest" is this 
     }
   });
 
-  test('the tests of docs/testing.md pass', () => {
+  test('the tests of docs/reference/testing.md pass', () => {
     for (const [name, passed] of [
       ['note', 3],
       ['explain', 1],

@@ -29,18 +29,18 @@ const types: Readonly<Record<Filtering, RegExp>> = {
   none: /^association, /,
 };
 
-test.each(Object.entries(types))('docs/lists.md has the operators of fields that are %s', (filtering, type) => {
-  const row = rowsOf('docs/lists.md').find(([cell]) => type.test(cell ?? ''));
+test.each(Object.entries(types))('docs/reference/query-syntax.md has the operators of fields that are %s', (filtering, type) => {
+  const row = rowsOf('docs/reference/query-syntax.md').find(([cell]) => type.test(cell ?? ''));
   expect(codesIn(row?.[1])).toEqual(operatorsSuiting(filtering as Filtering));
 });
 
-test('docs/lists.md explains every operator', () => {
-  const explained = rowsOf('docs/lists.md').flatMap(([cell]) => codesIn(cell));
+test('docs/reference/query-syntax.md explains every operator', () => {
+  const explained = rowsOf('docs/reference/query-syntax.md').flatMap(([cell]) => codesIn(cell));
   expect(explained).toEqual(expect.arrayContaining([...filterOperators]));
 });
 
-test('docs/formats.md has every format with its content type', () => {
-  const rows = rowsOf('docs/formats.md').filter((cells) => cells.length === 4 && cells[0]?.startsWith('`'));
+test('docs/reference/formats.md has every format with its content type', () => {
+  const rows = rowsOf('docs/reference/formats.md').filter((cells) => cells.length === 4 && cells[0]?.startsWith('`'));
   const documented = rows.map((cells) => [codesIn(cells[0])[0], codesIn(cells[3])[0]]);
   expect(Object.fromEntries(documented)).toEqual(Object.fromEntries(knownFormats.map((name) => [name, contentTypes[name]])));
 });

@@ -6,10 +6,10 @@ import { makeTemporary } from '../support/temporary.ts';
 import { Console, matchesShown, stepsOf } from './console.ts';
 import { blocksOf } from './markdown.ts';
 
-const page = 'docs/migrations.md';
+const page = 'docs/reference/migrations.md';
 const blocks = blocksOf(page);
 
-describe.each(databases)('docs/migrations.md on %s', (kind) => {
+describe.each(databases)('docs/reference/migrations.md on %s', (kind) => {
   const temporary = makeTemporary('docs-migrations');
   afterAll(temporary.remove);
 

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { ApiController } from '../../src/actions/api-controller.ts';
 import { readPage, root, tableBelow } from './markdown.ts';
 
-const page = 'docs/public-api.md';
+const page = 'docs/reference/public-api.md';
 const namesBelow = (heading: string) => tableBelow(page, heading).map(([cell]) => /^`?(\w+)/.exec(cell ?? '')?.[1] as string);
 const source = (file: string) => readFileSync(join(root, 'src', file), 'utf8');
 
@@ -24,7 +24,7 @@ function optionsOf(file: string, name: string): string[] {
   return [...body.matchAll(/^ {2}readonly (\w+)\??:/gm)].map((match) => match[1] as string);
 }
 
-describe('docs/public-api.md', () => {
+describe('docs/reference/public-api.md', () => {
   test.each([
     ['`declarest`', 'index.ts'],
     ['`declarest/testing`', 'testing.ts'],

@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { leadsSomewhere, readPage } from './markdown.ts';
 
-const page = 'docs/security.md';
+const page = 'docs/about/security.md';
 
 /** The bullets, with the lines that they go on in, and the rows of tables below their heads. */
 function claimsOf(text: string): string[] {
@@ -17,7 +17,7 @@ describe('the page about security', () => {
     const claims = claimsOf(readPage(page));
     expect(claims.length).toBeGreaterThan(25);
     const unproven = claims.filter((claim) => {
-      const links = [...claim.matchAll(/\]\((\.\.\/test\/[^)\s]+\.ts)\)/g)].map((match) => match[1] as string);
+      const links = [...claim.matchAll(/\]\(((?:\.\.\/)+test\/[^)\s]+\.ts)\)/g)].map((match) => match[1] as string);
       return links.length === 0 || !links.every((link) => leadsSomewhere(page, link));
     });
     expect(unproven).toEqual([]);
@@ -29,6 +29,6 @@ describe('the page about security', () => {
 
   test('names every file of attacks', () => {
     const files = readdirSync(new URL('../attacks', import.meta.url)).filter((name) => name.endsWith('.ts'));
-    expect(files.filter((name) => !readPage(page).includes(`(../test/attacks/${name})`))).toEqual([]);
+    expect(files.filter((name) => !readPage(page).includes(`(../../test/attacks/${name})`))).toEqual([]);
   });
 });

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { headingsOf, leadsSomewhere, root, tableBelow } from './markdown.ts';
 
-const page = 'docs/spec-map.md';
+const page = 'docs/about/spec-map.md';
 
 /** How many claims each section of the specification makes. */
 const sections: readonly (readonly [section: string, claims: number])[] = [
@@ -28,7 +28,7 @@ const sections: readonly (readonly [section: string, claims: number])[] = [
 /** Sections that make no claim: their one line says so. */
 const empty = ['3.1', '6.1', '9.1'];
 
-const proof = /^\[[\w-]+\]\(\.\.\/(test\/[\w/-]+\.test\.ts)\) (`[^`]+`(?:, `[^`]+`)*)$/;
+const proof = /^\[[\w-]+\]\((?:\.\.\/)+(test\/[\w/-]+\.test\.ts)\) (`[^`]+`(?:, `[^`]+`)*)$/;
 const link = /\[[^\]]+\]\(([^)\s]+)\)/g;
 
 /** The titles of the tests and blocks of a file as they are written, those of `each` included. */
@@ -39,7 +39,7 @@ function titlesIn(file: string): Set<string> {
   return new Set([...titles].map(([, , title]) => (title as string).replace(/\\(.)/g, '$1')));
 }
 
-describe('docs/spec-map.md', () => {
+describe('docs/about/spec-map.md', () => {
   const headings = headingsOf(page).slice(1, -1);
   const rows = headings.flatMap((heading) => tableBelow(page, heading));
   const claims = rows.filter(([id = '']) => !empty.includes(id));

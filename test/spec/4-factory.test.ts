@@ -229,7 +229,9 @@ describe('src/container of an application on disk', () => {
     return directory;
   };
   const shown = Object.fromEntries(
-    blocksOf('docs/controllers.md').flatMap(({ marks, text }) => (marks.file?.startsWith('src/') ? [[marks.file, text]] : [])),
+    blocksOf('docs/reference/controllers.md').flatMap(({ marks, text }) =>
+      marks.file?.startsWith('src/') ? [[marks.file, text]] : [],
+    ),
   );
 
   test('makes controllers as the documentation shows it', async () => {

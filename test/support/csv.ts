@@ -42,7 +42,7 @@ function quoted(text: string, start: number): { cell: string; end: number } {
   }
 }
 
-/** Takes off what keeps a spreadsheet from running a cell, as docs/formats.md says it. */
+/** Takes off what keeps a spreadsheet from running a cell, as docs/reference/formats.md says it. */
 export function withoutMark(cell: string | null): string | null {
   return cell === null ? null : cell.replace(/^'(?=['\s\p{Z}\p{Cc}\p{Cf}\p{DI}]*[=+\-@＝＋－＠]|'*[\p{Cc}\p{Cf}\p{DI}])/u, '');
 }

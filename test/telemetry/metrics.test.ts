@@ -176,7 +176,7 @@ test('only who has the role may read them, unless they are declared to be for ev
 });
 
 test('the documentation names every metric, and shows some as they are', async () => {
-  const operations = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'operations.md'), 'utf8');
+  const operations = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'reference', 'operations.md'), 'utf8');
   const page = operations.split(/^### /m).find((part) => part.startsWith('Metrics')) as string;
   const rows = page.split('\n').filter((line) => line.startsWith('| `'));
   const named = rows.flatMap((row) => [...(row.split('|')[1] as string).matchAll(/`(\w+)`/g)].map(([, name]) => name as string));

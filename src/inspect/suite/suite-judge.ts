@@ -205,7 +205,7 @@ function isPlain({ state }: AnyQueryBuilder): boolean {
   return state.limit === undefined && state.offset === undefined && !state.unionQuery && !state.finalized;
 }
 
-/** Combines votes as docs/access.md describes. */
+/** Combines votes as docs/reference/access.md describes. */
 export function decides(strategy: SecurityDeclaration['strategy'], votes: readonly Vote[]): boolean {
   const grants = votes.filter((vote) => vote === 'grant').length;
   const denies = votes.filter((vote) => vote === 'deny').length;
