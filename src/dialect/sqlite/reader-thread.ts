@@ -3,11 +3,13 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { TooLargeError } from '../../database/too-large.ts';
 import { type Question, Reader } from './reader.ts';
 import { Stopped } from './stoppable-connection.ts';
+import { Stopwatch } from './stopwatch.ts';
 
-/** Rows, and the milliseconds that they took. */
+/** Rows, the milliseconds that they took by the clock, and those that they cost. */
 export interface Answer {
   readonly rows: unknown[];
   readonly took: number;
+  readonly cost: number;
 }
 
 /** `opened` is sent first, when the file is open; `stopped` and `too large` in place of rows, if they exceed a limit of the question. */
@@ -33,9 +35,9 @@ port.on('message', (question: Question | null) => {
 });
 
 function answerTo(question: Question): ThreadMessage {
-  const start = performance.now();
+  const stopwatch = new Stopwatch();
   try {
-    return { rows: reader.rows(question), took: performance.now() - start };
+    return { rows: reader.rows(question), took: stopwatch.elapsed(), cost: stopwatch.cost() };
   } catch (error) {
     if (error instanceof Stopped) return 'stopped';
     if (error instanceof TooLargeError) return 'too large';

@@ -8,6 +8,7 @@ import { PreparedReads, type RowForm } from './prepared-reads.ts';
 import { planRead, type ReadPlan } from './read-plan.ts';
 import { NoThreads, type ReaderThreads } from './reader-threads.ts';
 import { type StoppableConnection, Stopped } from './stoppable-connection.ts';
+import { Stopwatch } from './stopwatch.ts';
 
 /** Milliseconds for which a read may hold up everything else; what takes longer is read in a thread. */
 const longest = 10;
@@ -84,10 +85,11 @@ export class RoutedReads {
     if (this.#isLong(read)) return this.#inThread(statement, parameters, kind);
     if (plan.kind !== 'stoppable') return this.#here(read);
     try {
-      return this.#stoppable.within(longest, () => this.#here(read, this.#stoppableReads));
+      const stopwatch = new Stopwatch();
+      return this.#stoppable.within(longest, () => this.#here(read, this.#stoppableReads, stopwatch), stopwatch);
     } catch (error) {
       if (!(error instanceof Stopped)) throw error;
-      // Others that ask the same meanwhile need not try it here. If only the machine was busy, it is soon forgotten.
+      // others that ask the same meanwhile need not try it here
       this.#remember(read, 1.1 * longest);
       return this.#inThread(statement, parameters, kind);
     }
@@ -111,27 +113,22 @@ export class RoutedReads {
     return this.#costs.of(kind, parameters) ?? this.#shapes.of({ ...kind, name: plan.shape }, parameters);
   }
 
-  #note(read: Read, took: number): void {
-    this.#remember(read, took);
-    this.#watch.answered?.(took, false);
-  }
-
   /** What statements of its shape cost is what they cost the first time: later each is known by itself. */
-  #remember({ kind, parameters, plan }: Read, took: number): void {
-    if (this.#costs.of(kind, parameters) === undefined) this.#shapes.note({ ...kind, name: plan.shape }, parameters, took);
-    this.#costs.note(kind, parameters, took);
+  #remember({ kind, parameters, plan }: Read, cost: number): void {
+    if (this.#costs.of(kind, parameters) === undefined) this.#shapes.note({ ...kind, name: plan.shape }, parameters, cost);
+    this.#costs.note(kind, parameters, cost);
   }
 
-  #here(read: Read, reads = this.#plainReads): unknown[] {
-    const start = performance.now();
-    let took = longest;
+  #here(read: Read, reads = this.#plainReads, stopwatch = new Stopwatch()): unknown[] {
+    let cost = longest;
     try {
       const rows = reads.rows(read.statement, read.parameters);
-      took = performance.now() - start;
-      this.#note(read, took);
+      cost = stopwatch.cost();
+      this.#remember(read, cost);
+      this.#watch.answered?.(stopwatch.elapsed(), false);
       return rows;
     } finally {
-      if (took > short) this.#spend(took);
+      if (cost > short) this.#spend(cost);
     }
   }
 
@@ -148,8 +145,9 @@ export class RoutedReads {
       const limits = this.#mostBytes === undefined ? {} : { mostBytes: this.#mostBytes };
       const sent = { statement, parameters, as: this.#form, ...limits };
       const isStoppable = plan.kind === 'stoppable';
-      const { rows, took } = await this.#threads.rows(sent, { isStoppable, expected: this.#expected(read) });
-      this.#note(read, took);
+      const { rows, took, cost } = await this.#threads.rows(sent, { isStoppable, expected: this.#expected(read) });
+      this.#remember(read, cost);
+      this.#watch.answered?.(took, false);
       return rows;
     } catch (error) {
       if (error instanceof NoThreads) return this.#here(read);

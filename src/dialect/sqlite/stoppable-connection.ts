@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { openToRead } from './open-file.ts';
+import type { Stopwatch } from './stopwatch.ts';
 
 /** Called for the rows that a statement looks at. */
 export const rowFunction = 'declarest_row';
@@ -25,25 +26,34 @@ export const isSkipped = '((_rowid_ & 31) and ((_rowid_ & 65535) * 40503 >> 12 &
 export class StoppableConnection {
   readonly db: DatabaseSync;
   #until = Number.POSITIVE_INFINITY;
+  #limit = Number.POSITIVE_INFINITY;
+  #stopwatch: Stopwatch | undefined;
   #version: unknown;
 
   constructor(file: string) {
     this.db = openToRead(file);
     // not deterministic, or SQLite would call it once
     this.db.function(rowFunction, () => {
-      if (performance.now() > this.#until) throw new Stopped('the statement was stopped');
+      if (performance.now() > this.#until) this.#stopIfCostly();
       return 1;
     });
   }
 
-  /** Runs statements that end after so many milliseconds at the latest. */
-  within<Result>(limit: number, run: () => Result): Result {
+  /** Runs statements that end after so many milliseconds, or, with a stopwatch, when they have cost so many. */
+  within<Result>(limit: number, run: () => Result, stopwatch?: Stopwatch): Result {
+    this.#stopwatch = stopwatch;
+    this.#limit = limit;
     this.#until = performance.now() + limit;
     try {
       return run();
     } finally {
       this.#until = Number.POSITIVE_INFINITY;
     }
+  }
+
+  #stopIfCostly(): void {
+    if (!this.#stopwatch || this.#stopwatch.cost() > this.#limit) throw new Stopped('the statement was stopped');
+    this.#until = performance.now() + 1;
   }
 
   /** Hides the tables that there are now. Called before a statement is prepared. */

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { openToRead, openToWrite } from '../../../src/dialect/sqlite/open-file.ts';
 import type { ReaderThreads } from '../../../src/dialect/sqlite/reader-threads.ts';
 import { RoutedReads } from '../../../src/dialect/sqlite/routed-reads.ts';
@@ -10,7 +10,7 @@ import { makeTemporary } from '../../support/temporary.ts';
 const temporary = makeTemporary('routed');
 const file = join(temporary.directory, 'app.db');
 /** As if a statement had just been read in a thread. */
-const threads = { rows: async () => ({ rows: [], took: 2 }) } as unknown as ReaderThreads;
+const threads = { rows: async () => ({ rows: [], took: 2, cost: 2 }) } as unknown as ReaderThreads;
 let reads: RoutedReads;
 const opened: { close(): void }[] = [];
 
@@ -42,4 +42,19 @@ test('reads that arrive together take 25 milliseconds of a turn together, and no
   expect(readsHere('select text from note where id = 7')).toBe(true);
   await turn();
   expect(readsHere('select id from note where id < 3')).toBe(true);
+});
+
+test.runIf(process.threadCpuUsage)('a read that took long only because the processor was away stays in this thread', () => {
+  const scan = 'select id from note where length(text) > 5 limit 300';
+  const clock = performance.now.bind(performance);
+  let calls = 0;
+  // the processor is away for 35 milliseconds after the read has begun
+  const now = vi.spyOn(performance, 'now').mockImplementation(() => clock() + (++calls > 4 ? 35 : 0));
+  try {
+    expect(readsHere(scan)).toBe(true);
+    expect(calls).toBeGreaterThan(5);
+  } finally {
+    now.mockRestore();
+  }
+  expect(readsHere(scan)).toBe(true);
 });
