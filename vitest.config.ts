@@ -85,6 +85,7 @@ const timed = [
   'test/dialect/sqlite/{reader-threads,routed-reads,stoppable-connection}.test.ts',
   'test/docs/{examples,migrations}.test.ts',
   'test/formats/**/*.test.ts',
+  'test/inspect/access-suite.test.ts',
   'test/query/long-reads.test.ts',
   'test/telemetry/{tracing,worker-metrics}.test.ts',
   'test/traffic/**/*.test.ts',
@@ -163,6 +164,8 @@ export default defineConfig({
     sequence: { sequencer: LongestFirst },
     // for what hangs; other checkouts may keep the machine busy
     testTimeout: 300_000,
+    // a connection to the database may time out while the machine stands still
+    retry: 1,
     hookTimeout: 300_000,
     coverage: {
       provider: 'v8',

@@ -1,9 +1,8 @@
 import { defineEntity, p } from '@mikro-orm/core';
-import { afterAll, beforeAll, beforeEach, describe, expect } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { ApiController, type ApiRequest, Voter } from '../../src/index.ts';
 import { routeStores } from '../../src/inspect/stores.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
-import { test } from '../support/halves.ts';
 import { startApplication, type TestApplication } from '../support/testing.ts';
 
 type Any = any;
