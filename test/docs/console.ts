@@ -185,6 +185,8 @@ async function curl(args: readonly string[]): Promise<string> {
     } else if (word.startsWith('-') && word !== '-g') throw new Error(`the tests do not know curl ${word}`);
     else if (word !== '-g') url = word;
   }
+  // Node sends no length for DELETE by itself
+  if (body !== undefined) headers['Content-Length'] = String(Buffer.byteLength(body));
   const sent = request(url, { method: method ?? (body === undefined ? 'GET' : 'POST'), headers });
   sent.end(body);
   const [response] = (await once(sent, 'response')) as [IncomingMessage];
@@ -195,6 +197,7 @@ async function curl(args: readonly string[]): Promise<string> {
   return [`HTTP/1.1 ${statusCode} ${statusMessage}`, ...lines, '', received].join('\n').trimEnd();
 }
 
+/** JSON with line breaks; NDJSON has its own. */
 function laidOut(text: string): string {
-  return /^[{[]/.test(text) ? JSON.stringify(JSON.parse(text), null, 2) : text.replaceAll('\r\n', '\n').trimEnd();
+  return /^[{[].*$/.test(text) ? JSON.stringify(JSON.parse(text), null, 2) : text.replaceAll('\r\n', '\n').trimEnd();
 }

@@ -29,7 +29,9 @@ describe('the TypeScript in the documentation', () => {
     cpSync(join(root, 'examples', 'courses', 'client.ts'), join(directory, 'courses', 'src', 'controllers', 'client.ts'));
     const places = new Map<string, string>();
     for (const { page, marks, text, line } of snippets) {
-      const file = marks.file ? `${folderOf(page)}/${marks.file}` : `courses/src/controllers/${page.replaceAll(/\W/g, '-')}-${line}.ts`;
+      const file = marks.file
+        ? `${folderOf(page)}/${marks.file}`
+        : `courses/src/controllers/${page.replaceAll(/\W/g, '-')}-${line}.ts`;
       places.set(file, `${page}:${line}`);
       mkdirSync(dirname(join(directory, file)), { recursive: true });
       writeFileSync(join(directory, file), text);
