@@ -14,7 +14,7 @@ class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);
     const isLong = ({ moduleId }: TestSpecification) =>
-      /\/test\/(chaos\/|docs\/(migrations|examples)|cli\/(schema|migrate-processes|dev))/.test(moduleId);
+      /\/test\/(chaos\/|docs\/(migrations|examples|how-to)|cli\/(schema|migrate-processes|dev))/.test(moduleId);
     return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))];
   }
 }
@@ -83,7 +83,7 @@ const timed = [
   'test/chaos/**/*.test.ts',
   'test/cli/{database-away,dev,lean-start,migrate-processes,schema,serve,workers}.test.ts',
   'test/dialect/sqlite/{reader-threads,routed-reads,stoppable-connection}.test.ts',
-  'test/docs/{examples,migrations}.test.ts',
+  'test/docs/{examples,how-to,migrations}.test.ts',
   'test/formats/**/*.test.ts',
   'test/inspect/access-suite.test.ts',
   'test/query/long-reads.test.ts',

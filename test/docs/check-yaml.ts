@@ -10,19 +10,19 @@ const secret = 'a secret of thirty-two characters or more';
 const environment = { JWT_SECRET: secret, REPORTING_KEY: secret, METRICS_KEY: secret };
 
 const known = (...names: string[]): Exported[] =>
-  names.map((name) => ({ name, qualifiedName: `src/x#${name}`, value: class {} }));
+  [...new Set(names)].map((name) => ({ name, qualifiedName: `src/x#${name}`, value: class {} }));
 
-/** What is wrong with a documented piece of configuration, its classes taken on trust. */
-export function checkYaml(value: unknown): string[] {
+/** What is wrong with a documented piece of configuration, its classes taken on trust: some that pages share, and those that are given. */
+export function checkYaml(value: unknown, classes: readonly string[] = []): string[] {
   if (value === null) return [];
   const report = new Report(codeSource({}));
   const catalog = {
-    models: known('Person', 'Course', 'Center', 'Tag', 'Document', 'Note'),
-    controllers: known('PersonController', 'CourseController', 'NamedController'),
+    models: known('Person', 'Course', 'Center', 'Tag', 'Document', 'Note', ...classes),
+    controllers: known('PersonController', 'CourseController', 'NamedController', ...classes),
     voters: [],
     denormalizers: [],
     normalizers: [],
-    authenticators: known('SessionAuthenticator'),
+    authenticators: known('SessionAuthenticator', ...classes),
     services: [],
   };
   const shape: Shape = isRoutes(value) ? routes : root;

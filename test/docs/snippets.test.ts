@@ -14,6 +14,12 @@ const snippets = pages
       .map((block) => ({ page, ...block })),
   );
 
+/** The tutorial builds one application, a how-to page has its own, and other pages add to the application of the README. */
+function folderOf(page: string): string {
+  if (page.startsWith('docs/tutorial/')) return 'tutorial';
+  return page.startsWith('docs/how-to/') ? page.replaceAll(/\W/g, '-') : 'notes';
+}
+
 describe('the TypeScript in the documentation', () => {
   afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
@@ -23,7 +29,9 @@ describe('the TypeScript in the documentation', () => {
     cpSync(join(root, 'examples', 'courses', 'client.ts'), join(directory, 'courses', 'src', 'controllers', 'client.ts'));
     const places = new Map<string, string>();
     for (const { page, marks, text, line } of snippets) {
-      const file = marks.file ? `notes/${marks.file}` : `courses/src/controllers/${page.replaceAll(/\W/g, '-')}-${line}.ts`;
+      const file = marks.file
+        ? `${folderOf(page)}/${marks.file}`
+        : `courses/src/controllers/${page.replaceAll(/\W/g, '-')}-${line}.ts`;
       places.set(file, `${page}:${line}`);
       mkdirSync(dirname(join(directory, file)), { recursive: true });
       writeFileSync(join(directory, file), text);
@@ -31,7 +39,7 @@ describe('the TypeScript in the documentation', () => {
     const config = {
       extends: join(root, 'tsconfig.json'),
       compilerOptions: { rootDir: root, typeRoots: [join(root, 'node_modules', '@types')] },
-      include: ['courses/src/controllers', 'notes'],
+      include: ['courses/src/controllers', ...new Set(snippets.map(({ page }) => folderOf(page)))],
       exclude: [],
     };
     writeFileSync(join(directory, 'tsconfig.json'), JSON.stringify(config));
