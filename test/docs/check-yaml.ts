@@ -17,8 +17,8 @@ export function checkYaml(value: unknown): string[] {
   if (value === null) return [];
   const report = new Report(codeSource({}));
   const catalog = {
-    models: known('Person', 'Course', 'Center', 'Tag', 'Document', 'Note'),
-    controllers: known('PersonController', 'CourseController', 'NamedController'),
+    models: known('Person', 'Course', 'Center', 'Tag', 'Document', 'Note', 'Account', 'Invoice'),
+    controllers: known('PersonController', 'CourseController', 'NamedController', 'AccountController'),
     voters: [],
     denormalizers: [],
     normalizers: [],
