@@ -17,7 +17,7 @@ export function checkYaml(value: unknown): string[] {
   if (value === null) return [];
   const report = new Report(codeSource({}));
   const catalog = {
-    models: known('Person', 'Course', 'Center', 'Tag', 'Document', 'Note', 'Account', 'Invoice'),
+    models: known('Person', 'Course', 'Center', 'Tag', 'Document', 'Note', 'Account', 'Invoice', 'Customer', 'Order'),
     controllers: known('PersonController', 'CourseController', 'NamedController', 'AccountController'),
     voters: [],
     denormalizers: [],
