@@ -1,5 +1,5 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { Console, environment, matchesShown, outputUntil, stepsOf } from './console.ts';
@@ -70,5 +70,25 @@ describe('docs/how-to/call-from-a-browser.md', () => {
 
     const foreign = await fetch(`${url}/api/center.json`, { headers: { origin: 'https://evil.example' } });
     expect(foreign.headers.get('access-control-allow-origin')).toBeNull();
+  });
+});
+
+describe('docs/how-to/test-access.md', () => {
+  const blocks = blocksOf('docs/how-to/test-access.md');
+
+  test('shows the test file of the example application', () => {
+    const block = blocks.find(({ marks }) => marks.example);
+    expect(block?.text).toBe(readFileSync(join(root, block?.marks.example ?? ''), 'utf8'));
+  });
+
+  test('shows tests that pass', () => {
+    const block = blocks.find(({ marks }) => marks.run);
+    const file = join(directory, block?.marks.run ?? '');
+    mkdirSync(directory, { recursive: true });
+    writeFileSync(file, block?.text ?? '');
+    const options = { encoding: 'utf8', env: environment(), cwd: root } as const;
+    const { status, stdout, stderr } = spawnSync(process.execPath, ['--test', '--test-reporter=tap', file], options);
+    expect(status, stdout + stderr).toBe(0);
+    expect(stdout).toMatch(/^# pass 3$/m);
   });
 });
