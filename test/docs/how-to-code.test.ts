@@ -6,7 +6,7 @@ import { Console, environment, matchesShown, outputUntil, stepsOf } from './cons
 import { blocksOf, root } from './markdown.ts';
 
 // Inside of the repository, so that "declarest" means this package; var/ is not under version control.
-const directory = join(root, 'var', `docs-embedding-${process.pid}`);
+const directory = join(root, 'var', `docs-how-to-code-${process.pid}`);
 let server: ChildProcess | undefined;
 
 function writeFiles(page: string): void {
