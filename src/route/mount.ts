@@ -191,7 +191,7 @@ function missProblem(records: readonly RouteRecord[], { method, url }: FastifyRe
     return problem('method_not_allowed', { method, allowed }, { headers: { Allow: allowed } });
   }
   if (miss.kind === 'format') {
-    const given = miss.format === '' ? 'no format' : `the unknown format "${shorten(miss.format)}"`;
+    const given = miss.format === '' ? 'no format' : `an unknown format "${shorten(miss.format)}"`;
     return problem('unknown_format', { given, allowed: miss.known.map((format) => `.${format}`).join(', ') });
   }
   return problem('not_found', { path: shorten(withoutQuery(url)) });

@@ -155,7 +155,7 @@ describe('poll', () => {
 
   test('takes a String object for no vote', async () => {
     expect((await thrownBy(() => poll('affirmative', saying(Object('grant')), question))).message).toBe(
-      "the voter ScriptedVoter answered a value of type object for the role \"PERSON_SEE\"; vote() must return 'grant', 'deny' or 'abstain'",
+      "the voter ScriptedVoter returned a value of type object for the role \"PERSON_SEE\"; vote() must return 'grant', 'deny' or 'abstain'",
     );
   });
 

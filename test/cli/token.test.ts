@@ -62,7 +62,7 @@ describe('declarest token', () => {
       'a key set',
       '{ jwt: { algorithm: RS256, jwks: "https://example.org/keys" } }',
       {},
-      /^declarest: security\.jwt\.jwks holds public keys only/,
+      /^declarest: security\.jwt\.jwks has public keys only/,
     ],
   ])('refuses %s', async (_, text, env, message) => {
     const small = smallApplication(security(text));

@@ -191,7 +191,7 @@ describe.each(databases)('the explanation of a request on %s', (kind) => {
     ['/note/2.json', 'Note 2 is hidden by NoteController.customizeQuery'],
     ['/note/3.json', 'Note 3 is hidden by the filter alive of the model'],
     ['/note/99999999999999999999.json', 'no Note can have the id "99999999999999999999": its column cannot hold it'],
-    ['/note/1/gone.json', 'there is no page with this id: NoteController.goneApi threw it'],
+    ['/note/1/gone.json', 'no page has this id: NoteController.goneApi threw it'],
   ])('of the 404 of %s says that %s', async (path, message) => {
     const explained = await explain('GET', path, { user: ada });
     expect(explained).toMatchObject({ outcome: 'refused', status: 404, reason: { code: 'entity_not_found', message } });

@@ -268,8 +268,8 @@ describe.each(databases)('a declaration, served on %s,', (kind) => {
       ]) {
         const missing = await app.request('GET', path as string);
         expect([path, missing.status, missing.json.code]).toEqual([path, 404, 'unknown_format']);
-        const given = format === '' ? 'no format' : `the unknown format "${format}"`;
-        expect(missing.json.detail).toBe(`the path ends in ${given}; end it in one of: .json`);
+        const given = format === '' ? 'no format' : `an unknown format "${format}"`;
+        expect(missing.json.detail).toBe(`the path has ${given}; end it in one of: .json`);
       }
     });
   });

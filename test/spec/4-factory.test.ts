@@ -194,7 +194,7 @@ describe('a factory', () => {
     const broken = await failure((type: any) => {
       throw new Error(`no ${type.name} here`);
     });
-    expect(broken).toContain('JarVoter cannot be made: no JarVoter here');
+    expect(broken).toContain('JarVoter cannot be created: no JarVoter here');
     // the role has a voter, which is what is broken
     expect(broken).not.toContain('no voter judges');
   });
