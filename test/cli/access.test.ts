@@ -136,12 +136,12 @@ describe('declarest access --save and --diff', () => {
     const missing = await call(['access', directory, '--diff']);
     expect(missing).toMatchObject({ code: 2, out: '' });
     expect(missing.err).toContain(
-      `there is no baseline ${join(directory, 'access.baseline')}; make one with: declarest access ${directory} --save`,
+      `the baseline ${join(directory, 'access.baseline')} does not exist; create it with: declarest access ${directory} --save`,
     );
     writeFileSync(join(directory, 'access.baseline'), 'something else\n');
     const broken = await call(['access', directory, '--diff']);
     expect(broken.code).toBe(2);
-    expect(broken.err).toContain('is no baseline: line 1');
+    expect(broken.err).toContain('is not a valid baseline: line 1');
   });
 
   test('say so where one was saved in production and the other is not', async () => {

@@ -131,7 +131,7 @@ describe.each(databases)('schema: migrate on %s', (kind) => {
     // longer than any other statement waits on SQLite
     const { ended } = await holdLock(database.url, kind === 'sqlite' ? 6000 : 500);
     const { code, err } = await call(['migrate', 'up', directory]);
-    expect({ code, err }).toEqual({ code: 0, err: 'waiting for another process that changes the database\n' });
+    expect({ code, err }).toEqual({ code: 0, err: 'waiting for another process that is changing the database\n' });
     await ended;
     await database.drop();
   });

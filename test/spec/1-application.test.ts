@@ -454,7 +454,7 @@ describe('an application in code', () => {
   });
 
   test.each([
-    ['a service that does not exist', 'stone_loder:load', /no service "stone_loder".*did you mean "stone_loader"/],
+    ['a service that does not exist', 'stone_loder:load', /unknown service "stone_loder".*did you mean "stone_loader"/],
     ['a method that the service does not have', 'stone_loader:lod', /"stone_loader" has no method "lod"/],
     ['a method that gives no routes', 'stone_loader:nonsense', /must return a list of/],
     [

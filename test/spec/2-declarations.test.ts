@@ -491,11 +491,11 @@ describe('the APIs', () => {
   });
 
   test.each<[string, unknown, RegExp]>([
-    ['a list without a name', [{ ...author, base_path: '/w' }], /"name" is missing: in a list every API needs one/],
+    ['a list without a name', [{ ...author, base_path: '/w' }], /"name" is missing: every API in a list needs one/],
     [
       'two of one name',
       { one: { ...author, name: 'same', base_path: '/a' }, two: { ...author, name: 'same', base_path: '/b' } },
-      /the name "same" is used twice/,
+      /the name "same" is already used/,
     ],
     [
       'two routes of one name',
@@ -514,7 +514,7 @@ describe('the APIs', () => {
     [
       'two routes for one path and method',
       { one: { ...author, base_path: '/same' }, two: { ...author, base_path: '/same' } },
-      /GET, HEAD \/same\.\{_format\} of the route "app_api_single_two__index" is already answered by the route "app_api_single_one__index"/,
+      /GET, HEAD \/same\.\{_format\} of the route "app_api_single_two__index" is already handled by the route "app_api_single_one__index"/,
     ],
     [
       'an action with no method',

@@ -171,7 +171,7 @@ describe.each(databases)('what a list declares on %s', (database) => {
     expect(found).toHaveLength(3);
     expect(found.join('\n')).toMatch(/actions\._index\.filters\.salary: "salary" is nothing/);
     expect(found.join('\n')).toMatch(/actions\._index\.default_sort\.0: Person has no column for "nothing"/);
-    expect(found.join('\n')).toMatch(/actions\._entity\.sort: "sort" belongs to an action that gives a list/);
+    expect(found.join('\n')).toMatch(/actions\._entity\.sort: "sort" is allowed for actions that return a list/);
   });
 
   test('is told once, however many actions have it from their API', async () => {

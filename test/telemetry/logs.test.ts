@@ -160,7 +160,7 @@ describe.each(databases)('the log on %s', (database) => {
       expect(errors).toMatchObject([
         {
           differences,
-          msg: 'the database does not fit the models of this process: one of them is out of date. Replace the process if a newer version has changed the database, otherwise change the database',
+          msg: 'the database does not match the models of this process. If a newer version has migrated the database, replace this process; otherwise migrate the database',
         },
         {
           differences,
