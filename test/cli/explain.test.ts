@@ -138,7 +138,7 @@ describe('declarest explain', () => {
       path: '/api/person/9.json',
       outcome: 'refused',
       status: 404,
-      reason: { code: 'entity_not_found', message: 'there is no row Person 9', remedy: null },
+      reason: { code: 'entity_not_found', message: 'the row Person 9 does not exist', remedy: null },
       database: { address: 'sqlite:var/app.db', is: 'fresh' },
     });
   });

@@ -219,11 +219,11 @@ test.each([
   ],
   [
     { plain: { 'single-collection': 'collection', methods: { POST: true }, body: { type: 'objekt' } } },
-    '"body" is no JSON Schema that can be used',
+    '"body" is not a usable JSON Schema',
   ],
   [
     { plain: { 'single-collection': 'collection', methods: { POST: true }, body: { $ref: '#/nowhere' } } },
-    '"body" is no JSON Schema that can be used',
+    '"body" is not a usable JSON Schema',
   ],
 ])('%j is refused at start', async (actions, message) => {
   const attempt = startApplication({ ...given(appMain(actions)), databaseUrl: 'sqlite::memory:' });

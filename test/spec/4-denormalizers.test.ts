@@ -163,7 +163,7 @@ describe.each(databases)('denormalizers on %s', (kind) => {
   test('make the body of a declared association anything in the OpenAPI document', () => {
     const { paths } = openApiDocument(app.application, { title: 'shelves', version: '1' }) as { paths: Record<string, object> };
     expect(paths['/shelves/{id}/put.json']).toMatchObject({
-      post: { requestBody: { content: { 'application/json': { schema: { description: 'Read by the application itself.' } } } } },
+      post: { requestBody: { content: { 'application/json': { schema: { description: 'Read by code of the application.' } } } } },
     });
   });
 

@@ -176,7 +176,7 @@ describe('a factory', () => {
 
   test('that is async is refused', async () => {
     const asynchronous = await failure(async (type: any) => new type(clock));
-    expect(asynchronous).toContain('must return an instance of JarVoter at once, and returned a promise');
+    expect(asynchronous).toContain('must return an instance of JarVoter, not a promise');
     const later = async (type: any) => {
       await Promise.resolve();
       return new type(clock);

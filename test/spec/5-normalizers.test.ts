@@ -302,7 +302,7 @@ describe('a normalizer', () => {
 
   test('keeps a list from being filtered by what the database holds in its place', async () => {
     const [message] = await mistakes([TitleNormalizer], { filters: { title: ['eq'] } });
-    expect(message).toContain('is not shown as the database holds it');
+    expect(message).toContain('is not returned as the database stores it');
     expect(await mistakes([], { filters: { title: ['eq'] } })).toEqual([]);
   });
 
