@@ -160,7 +160,7 @@ describe('poll', () => {
   });
 
   test('shows a wrong word and null as they are', async () => {
-    expect((await thrownBy(() => poll('affirmative', saying('yes'), question))).message).toContain('answered "yes" for');
-    expect((await thrownBy(() => poll('affirmative', saying(null), question))).message).toContain('answered null for');
+    expect((await thrownBy(() => poll('affirmative', saying('yes'), question))).message).toContain('returned "yes" for');
+    expect((await thrownBy(() => poll('affirmative', saying(null), question))).message).toContain('returned null for');
   });
 });

@@ -134,8 +134,8 @@ describe('an invalid expression', () => {
   test.each([
     ['(', 'not closed'],
     ['(a', 'not closed'],
-    [')', 'closes nothing'],
-    ['a)b', 'closes nothing'],
+    [')', 'has a ")" without "("'],
+    ['a)b', 'has a ")" without "("'],
     ['[a', 'not closed'],
     ['[a-', 'not closed'],
     ['[\\', 'lone "\\"'],

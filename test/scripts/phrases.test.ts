@@ -34,7 +34,7 @@ describe('the phrases of a source file', () => {
     const source = [
       '// there is none, whoever asks',
       "const turnedAway = 'turned away';",
-      'const template = `"${name}" is no model`;',
+      'const template = `"$' + '{name}" is no model`;',
       'const plain = `who may not`;',
     ].join('\n');
     expect(shown(phrasesInLiterals(source))).toEqual(['2: turned away', '3: is no', '4: who may not']);

@@ -435,7 +435,7 @@ describe('an application in code', () => {
       ),
     );
     expect(message.split('\n').sort()).toEqual([
-      expect.stringMatching(/^app_main\.apis\.pebble\.actions\._index: .*already answered/),
+      expect.stringMatching(/^app_main\.apis\.pebble\.actions\._index: .*already handled/),
       expect.stringMatching(/^app_main\.apis\.pebble\.class: .*"Peble".*Stone/),
       expect.stringMatching(/^app_main\.apis\.stone\.actions\.polish.*polishApi/),
       expect.stringMatching(/^app_main\.apis\.stone\.base_role: .*"STONE_SEE"/),
