@@ -252,7 +252,7 @@ describe.each(databases)('the explanation of a request on %s', (kind) => {
       const explained = await explain(method, path, { user: ada });
       expect(explained).toMatchObject({ outcome: 'stopped', status, reason: null, fields: { write, sent: null } });
       expect(checks(explained)).toMatchObject([{ subject: path.startsWith('/note/1') ? 'Note 1' : null, granted: true }]);
-      expect(explained.next.at(-1)).toContain(`answer ${status}`);
+      expect(explained.next.at(-1)).toContain(`return ${status}`);
       expect(explained.next.includes('NoteController.afterValidation')).toBe(status !== 204);
       expect(await rows()).toEqual(before);
       expect(calls).toEqual([]);
