@@ -6,16 +6,16 @@ interface Problem {
 }
 
 export interface ClientOptions {
-  /** Where the API is: `http://127.0.0.1:3000`. */
+  /** The address of the API: `http://127.0.0.1:3000`. */
   readonly baseUrl: string;
-  /** Who is calling: a token, or what gives one. */
+  /** The token of the caller, or a function that returns one. */
   readonly token?: string | (() => string | Promise<string>);
   readonly headers?: Readonly<Record<string, string>>;
-  /** In place of the `fetch` of the platform. */
+  /** Replaces the `fetch` of the platform. */
   readonly fetch?: typeof fetch;
 }
 
-/** A request was refused: `problem` says why. */
+/** The error of a rejected request, with its problem document. */
 export class ApiError extends Error {
   readonly problem: Problem;
   readonly response: Response;
@@ -28,24 +28,24 @@ export class ApiError extends Error {
   }
 }
 
-/** What must hold for a change to be made. */
+/** Conditions of a change. */
 export interface Condition {
-  /** The tag that the entity must still have: see `tagOf`. */
+  /** The `ETag` that the entity must still have: see `tagOf`. */
   readonly ifMatch?: string;
 }
 
-/** What lets a request be sent again without being done again. */
+/** Makes a request safe to retry. */
 export interface Once {
-  /** A UUID, say. The same request with the same key is done once, and gets the same answer. */
+  /** For example a UUID. Requests with the same key run once and get the same response. */
   readonly idempotencyKey?: string;
 }
 
 const tags = new WeakMap<object, string>();
 
-/** The tag that an answer came with, by which a later change can be bound to what was read. */
+/** The `ETag` of a response: pass it as `ifMatch`, and a later change fails if the entity has changed. */
 export function tagOf(answer: object): string {
   const tag = tags.get(answer);
-  if (tag === undefined) throw new Error('only a whole answer has a tag: get the entity by itself');
+  if (tag === undefined) throw new Error('only a complete response has an ETag: get the single entity first');
   return tag;
 }
 
@@ -56,7 +56,7 @@ interface Sent extends Condition, Once {
 
 type Send = <Result>(method: string, path: string, sent?: Sent) => Promise<Result>;
 
-/** What the server puts before the links that it gives. */
+/** The prefix of links from the server. */
 const base = '';
 
 function sender({ baseUrl, token, headers, fetch: send = fetch }: ClientOptions): Send {

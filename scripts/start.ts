@@ -37,16 +37,16 @@ function whatToTry(url: string): string {
   return `
 What to try next: open ${url} in a browser, or in another terminal:
 
-  # the centers, which everybody may read
+  # the centers, which are public
   curl ${url}/api/center.json
 
-  # people, without saying who you are: 401, and why
+  # people, without a token: 401 with the reason
   curl -i ${url}/api/person.json
 
   # the courses of centers 1 and 2, two a page, as user 1
   curl '${url}/api/course.json?items_per_page=2' -H 'Authorization: Bearer ${token}'
 
-  # everybody called Ada in center 1, for a spreadsheet
+  # people called Ada in center 1, for a spreadsheet
   curl '${url}/api/person.csv?q=ada&center.id=1&sort=birthdate&fields=id,fullName,birthdate' -H 'Authorization: Bearer ${token}'
 
 Routes: npx declarest routes ${example}    Edit examples/courses/config/apis.yaml and start again to change them.

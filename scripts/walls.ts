@@ -78,7 +78,7 @@ export function breaches(graph: ImportGraph): string[] {
     const from = layerOf(file);
     if (from === -1) return [`src/${file} belongs to no layer: move it, or add its folder to the layers in scripts/walls.ts`];
     return targets.flatMap((target) => {
-      if (!graph.has(target)) return [`src/${file} imports ${posix.join('src', target)}, which is no TypeScript file of src`];
+      if (!graph.has(target)) return [`src/${file} imports ${posix.join('src', target)}, which is not a TypeScript file of src`];
       const to = layerOf(target);
       if (to === -1 || to >= from) return [];
       return [`src/${file} imports src/${target}: ${layers[from]} is below ${layers[to]}, so pass in what it needs instead`];
@@ -112,6 +112,8 @@ if (import.meta.main) {
   const graph = readGraph(join(import.meta.dirname, '..', 'src'));
   const faults = [...breaches(graph), ...circles(graph).map((way) => `circle of imports: ${way}`)];
   for (const fault of faults) console.error(fault);
-  console.log(faults.length === 0 ? `walls: ${graph.size} files, no import goes up or around` : `walls: ${faults.length} faults`);
+  console.log(
+    faults.length === 0 ? `walls: ${graph.size} files, no upward or circular imports` : `walls: ${faults.length} faults`,
+  );
   process.exitCode = faults.length === 0 ? 0 : 1;
 }

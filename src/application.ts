@@ -199,7 +199,7 @@ function checkMetrics(
     report.add([...at, 'role'], 'security.require_role is on, and the metrics are public; name a role');
   const others = [health.live, health.ready, openapi.path, openapi.docs];
   const taken = allowedMethods(records, metrics.path).length > 0 || others.includes(metrics.path);
-  if (taken) report.add([...at, 'path'], `something else answers at ${metrics.path}; choose another path`);
+  if (taken) report.add([...at, 'path'], `another route already uses ${metrics.path}; choose another path`);
 }
 
 export function declaresBodies({ apis }: Pick<Declaration, 'apis'>): boolean {
@@ -308,7 +308,7 @@ async function loadDefinitions(
     report.add([...path, 'resource'], message);
     return [];
   };
-  const expected = `${controller}:${method} must give a list of { name, path, methods, handler }`;
+  const expected = `${controller}:${method} must return a list of { name, path, methods, handler }`;
   try {
     const service = instanceOf(create, catalog.services.findLast(({ name }) => name === controller)?.value);
     const load = service?.[method];
@@ -375,7 +375,7 @@ export function instancesOf<Instance extends object>(
       return [create(value)];
     } catch (error) {
       if (!report) throw error;
-      report.add([qualifiedName], `${name} cannot be made: ${(error as Error)?.message ?? error}`);
+      report.add([qualifiedName], `${name} cannot be created: ${(error as Error)?.message ?? error}`);
       return [];
     }
   });

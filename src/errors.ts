@@ -4,12 +4,12 @@
  */
 export const catalogue = {
   // the request
-  not_found: { status: 404, title: 'Not found', detail: 'there is nothing at {path}' },
-  entity_not_found: { status: 404, title: 'Not found', detail: 'there is no {model} with this id' },
+  not_found: { status: 404, title: 'Not found', detail: 'no route matches {path}' },
+  entity_not_found: { status: 404, title: 'Not found', detail: 'no {model} has this id' },
   unknown_format: {
     status: 404,
     title: 'Unknown format',
-    detail: 'the path ends in {given}; end it in one of: {allowed}',
+    detail: 'the path has {given}; end it in one of: {allowed}',
   },
   method_not_allowed: {
     status: 405,
@@ -20,13 +20,13 @@ export const catalogue = {
   unknown_parameter: {
     status: 400,
     title: 'Unknown query parameter',
-    detail: 'the query parameter "{name}" is not known here; allowed: {allowed}',
+    detail: 'unknown query parameter "{name}"; allowed: {allowed}',
   },
   invalid_parameter: { status: 400, title: 'Invalid query parameter', detail: 'the query parameter "{name}" {expected}' },
   operator_not_allowed: {
     status: 400,
     title: 'Operator not allowed',
-    detail: 'the query parameter "{name}" has an operator that is not allowed there; allowed: {allowed}',
+    detail: 'the query parameter "{name}" uses an operator that is not allowed; allowed: {allowed}',
   },
   sort_not_allowed: {
     status: 400,
@@ -36,7 +36,7 @@ export const catalogue = {
   field_not_readable: {
     status: 400,
     title: 'Field not readable',
-    detail: 'the query parameter "fields" cannot show "{given}"; allowed: {allowed}',
+    detail: 'the query parameter "fields" cannot select "{given}"; allowed: {allowed}',
   },
   too_many_groups: {
     status: 400,
@@ -47,12 +47,12 @@ export const catalogue = {
   unknown_field: {
     status: 400,
     title: 'Unknown field',
-    detail: 'the field "{field}" does not exist; writable here: {allowed}',
+    detail: 'unknown field "{field}"; writable fields: {allowed}',
   },
   field_not_writable: {
     status: 400,
     title: 'Field not writable',
-    detail: 'the field "{field}" cannot be written; writable here: {allowed}',
+    detail: 'the field "{field}" is not writable; writable fields: {allowed}',
   },
   identity_mismatch: {
     status: 400,
@@ -70,12 +70,12 @@ export const catalogue = {
   body_too_deep: {
     status: 400,
     title: 'Body too deep',
-    detail: 'the lists and objects of the body must not be nested deeper than {limit}',
+    detail: 'lists and objects in the body must not be nested more than {limit} levels deep',
   },
   too_many_parameters: {
     status: 400,
     title: 'Too many query parameters',
-    detail: 'there must not be more than {limit} query parameters',
+    detail: 'a request must not have more than {limit} query parameters',
   },
   parameter_too_long: {
     status: 400,
@@ -85,14 +85,14 @@ export const catalogue = {
   offset_too_large: {
     status: 400,
     title: 'Page too far',
-    detail: 'a page by its number must not begin after more than {limit} items; follow links to go on',
+    detail: 'a page number must not skip more than {limit} items; follow the "next" links instead',
   },
   url_too_long: { status: 414, title: 'URL too long', detail: 'the URL must not be longer than {limit} characters' },
   body_too_large: { status: 413, title: 'Body too large', detail: 'the body must not be larger than {limit} bytes' },
   response_too_large: {
     status: 413,
     title: 'Response too large',
-    detail: 'the response would have more than {limit} bytes; ask for fewer items (items_per_page) or for an export',
+    detail: 'the response would exceed {limit} bytes; request fewer items (items_per_page) or an export',
   },
   invalid_idempotency_key: {
     status: 400,
@@ -102,22 +102,22 @@ export const catalogue = {
   idempotency_key_reused: {
     status: 422,
     title: 'Idempotency key reused',
-    detail: 'another request was made with this Idempotency-Key; use a new key for a new request',
+    detail: 'this Idempotency-Key was used for a different request; use a new key for each request',
   },
   idempotency_in_progress: {
     status: 409,
     title: 'Request in progress',
-    detail: 'a request with this Idempotency-Key is still under way; try again shortly',
+    detail: 'a request with this Idempotency-Key is still in progress; retry shortly',
   },
   idempotency_answer_too_large: {
     status: 409,
-    title: 'Answer not kept',
-    detail: 'the request with this Idempotency-Key was done, and its response was not stored; fetch what it changed',
+    title: 'Response not stored',
+    detail: 'the request with this Idempotency-Key was completed, but its response was not stored; fetch the changed data',
   },
   invalid_precondition: {
     status: 400,
     title: 'Invalid precondition',
-    detail: 'the header {header} must be * or entity tags such as "a1b2", "c3d4", as ETag has them',
+    detail: 'the header {header} must be * or a list of entity tags such as "a1b2", "c3d4"',
   },
   bad_request: { status: 400, title: 'Bad request', detail: '{reason}' },
   // the caller
@@ -127,13 +127,12 @@ export const catalogue = {
   rate_limited: {
     status: 429,
     title: 'Too many requests',
-    detail: 'no more than {limit} requests in {window} seconds; try again in {seconds} seconds',
+    detail: 'the limit is {limit} requests in {window} seconds; retry in {seconds} seconds',
   },
   too_many_wrong_credentials: {
     status: 429,
     title: 'Too many requests',
-    detail:
-      'there were {limit} wrong credentials from this address within {window} seconds; none is checked for {seconds} seconds',
+    detail: 'too many invalid credentials from this address ({limit} in {window} seconds); retry in {seconds} seconds',
   },
   // the data
   validation_failed: { status: 422, title: 'Validation failed', detail: '{summary}' },
@@ -142,56 +141,56 @@ export const catalogue = {
   conflict_version: {
     status: 409,
     title: 'Conflict',
-    detail: 'the {model} was changed by someone else in the meantime; fetch it again and repeat the change',
+    detail: 'another request has changed the {model}; fetch it again and repeat the change',
   },
   precondition_failed: { status: 412, title: 'Precondition failed', detail: '{reason}' },
   precondition_required: {
     status: 428,
     title: 'Precondition required',
-    detail: 'send If-Match with the ETag that the {model} had when it was fetched',
+    detail: 'the header If-Match is required; send the ETag of the {model} as you fetched it',
   },
   // the server
   database_unavailable: {
     status: 503,
     title: 'Service unavailable',
-    detail: 'the database cannot be reached at the moment; try again shortly',
+    detail: 'the database is not available; retry shortly',
   },
   schema_mismatch: {
     status: 503,
     title: 'Service unavailable',
-    detail: 'the database does not have what this request needs at the moment; try again later',
+    detail: 'the database schema does not match the models; retry later',
   },
   database_full: {
     status: 507,
     title: 'Insufficient storage',
-    detail: 'the database has no room for this change; nothing was changed',
+    detail: 'the database has no space left for this change; nothing was changed',
   },
   overloaded: {
     status: 503,
     title: 'Service unavailable',
-    detail: 'the server has more to do than it can at the moment; try again shortly',
+    detail: 'the server is overloaded; retry shortly',
   },
   handler_timeout: {
     status: 503,
     title: 'Service unavailable',
-    detail: 'the request took longer than {limit} milliseconds and was given up; what it changed may be there',
+    detail: 'the request timed out after {limit} milliseconds; its changes may have been saved',
   },
   too_many_exports: {
     status: 503,
     title: 'Service unavailable',
-    detail: 'there are {limit} exports under way, and no more may be at once; try again shortly',
+    detail: '{limit} exports are running, which is the maximum; retry shortly',
   },
   authentication_unavailable: {
     status: 503,
     title: 'Service unavailable',
-    detail: 'credentials cannot be checked at the moment; try again shortly',
+    detail: 'credentials cannot be verified at the moment; retry shortly',
   },
   idempotency_unavailable: {
     status: 501,
     title: 'Not implemented',
-    detail: 'requests with an Idempotency-Key cannot be taken: the database has no table for their answers',
+    detail: 'requests with an Idempotency-Key are not supported: the database has no table for stored responses',
   },
-  internal_error: { status: 500, title: 'Internal server error', detail: 'something went wrong on our side; it has been logged' },
+  internal_error: { status: 500, title: 'Internal server error', detail: 'an internal error occurred; it has been logged' },
 } as const satisfies Record<string, { status: number; title: string; detail: string }>;
 
 /** A code of the catalogue. */

@@ -243,7 +243,7 @@ function monitorSchema(
     },
     isStrict: isChecked,
     onChange(differences) {
-      if (differences.length === 0) app.log.warn('the database fits the models again');
+      if (differences.length === 0) app.log.warn('the database matches the models again');
       else app.log.error({ differences: differences.map(faultOf) }, outOfDate);
     },
   });

@@ -155,7 +155,7 @@ function timeLimits({ headerLimit, headerTimeout, keepAliveTimeout, requestTimeo
 function gateBefore(app: FastifyInstance, server: ServerDeclaration, options: Omit<GateOptions, 'onShed'>): Gate {
   const gate = new Gate(server, {
     ...options,
-    onShed: (shed, inFlight) => app.log.warn({ shed, inFlight }, 'overloaded: requests were turned away'),
+    onShed: (shed, inFlight) => app.log.warn({ shed, inFlight }, 'overloaded: requests were rejected'),
   });
   keepGate(app, gate);
   const { ids } = options;

@@ -86,7 +86,7 @@ describe('the walls', () => {
 
   test('refuse an import of what is not in src', () => {
     expect(breaches(new Map([['cli/main.ts', ['../test/a.ts']]]))).toEqual([
-      'src/cli/main.ts imports test/a.ts, which is no TypeScript file of src',
+      'src/cli/main.ts imports test/a.ts, which is not a TypeScript file of src',
     ]);
   });
 

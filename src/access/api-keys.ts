@@ -43,7 +43,7 @@ export class ApiKeyAuthenticator extends Authenticator {
     const key = own ?? other;
     if (key === undefined) return null;
     const user = this.#find(key);
-    if (user === null) throw invalidCredentials('the API key is not known', apiKeyChallenge);
+    if (user === null) throw invalidCredentials('unknown API key', apiKeyChallenge);
     return user;
   }
 
@@ -66,7 +66,7 @@ function digestOf({ name, key }: ApiKeyDeclaration): Buffer {
   }
   if (!/^[\x21-\x7e]+$/.test(key)) {
     throw new Error(
-      `the API key "${name}" must be of printable ASCII characters without spaces, as a header cannot carry others`,
+      `the API key "${name}" must contain only printable ASCII characters without spaces, because it is sent in a header`,
     );
   }
   return hash('sha256', key, 'buffer');

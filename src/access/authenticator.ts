@@ -89,7 +89,7 @@ export function authenticateWith(
     found ??= user;
   }
   if (found === null && singleHeader(request, 'authorization', challengeOf(authenticators)) !== undefined) {
-    throw invalidCredentials('the Authorization header is of a kind that is not accepted here', challengeOf(authenticators));
+    throw invalidCredentials('the scheme of the Authorization header is not supported', challengeOf(authenticators));
   }
   return found;
 }
@@ -99,7 +99,7 @@ function toUser(answer: unknown, authenticator: Authenticator): User | null {
   if (!isUser(answer)) {
     throw new Error(
       `the authenticator ${authenticator.constructor.name} must return null or a user { id, roles }: ` +
-        'an id that is a string or a number, and roles that are a list of strings',
+        'id is a string or a number, roles is a list of strings',
     );
   }
   return noteKind(freezeUser(answer), authenticator[kindOfUsers]);

@@ -84,6 +84,6 @@ function toVote(answer: unknown, voter: Voter, role: string): Vote {
   const shown =
     typeof answer === 'string' ? JSON.stringify(answer) : answer === null ? 'null' : `a value of type ${typeof answer}`;
   throw new Error(
-    `the voter ${voter.constructor.name} answered ${shown} for the role "${role}"; vote() must return 'grant', 'deny' or 'abstain'`,
+    `the voter ${voter.constructor.name} returned ${shown} for the role "${role}"; vote() must return 'grant', 'deny' or 'abstain'`,
   );
 }

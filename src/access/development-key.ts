@@ -23,7 +23,7 @@ async function readKey(file: string): Promise<string | null> {
   });
   if (text === null) return null;
   const key = text.trim();
-  if (key.length < 32) throw new Error(`the development key ${file} is damaged; delete it and a new one is made`);
+  if (key.length < 32) throw new Error(`the development key ${file} is damaged; delete it, and Declarest creates a new one`);
   return key;
 }
 

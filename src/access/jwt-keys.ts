@@ -26,12 +26,12 @@ export async function loadJwtKeys(declaration: JwtDeclaration, surroundings: Sur
   const { algorithm, jwks } = declaration;
   if (jwks === null) return importSecret(await jwtSecret(declaration, surroundings), algorithm);
   if (declaration.secret !== null) {
-    throw new Error('security.jwt has both a secret and a jwks, and only one of them can check tokens; remove the other');
+    throw new Error('security.jwt has both "secret" and "jwks"; remove one of them');
   }
   // A public key must never serve as a secret: whoever can read it could sign.
   if (!keySetAlgorithms.includes(algorithm)) {
     throw new Error(
-      `security.jwt.algorithm is "${algorithm}", which a key set cannot serve; set it to the one its keys are for: ${keySetAlgorithms.join(', ')}`,
+      `security.jwt.algorithm is "${algorithm}", which does not work with "jwks"; set it to the algorithm of the keys: ${keySetAlgorithms.join(', ')}`,
     );
   }
   if (typeof jwks !== 'string') return localKeys(jwks, algorithm, 'security.jwt.jwks');
@@ -48,7 +48,7 @@ export async function jwtSecret(declaration: JwtDeclaration, { directory, produc
   const { algorithm, jwks, secret } = declaration;
   if (jwks !== null) {
     throw new Error(
-      'security.jwt.jwks holds public keys only; tokens for this application are signed by whoever has the private ones',
+      'security.jwt.jwks has public keys only, which cannot sign tokens; get a token from the issuer that has the private keys',
     );
   }
   if (!symmetric.includes(algorithm)) {
@@ -74,7 +74,9 @@ function importSecret(secret: string, algorithm: string): Promise<CryptoKey> {
 
 async function readKeySet(file: string): Promise<unknown> {
   const text = await readFile(file, 'utf8').catch((cause: unknown) => {
-    throw new Error(`the key set ${file} of security.jwt.jwks cannot be read; a path is relative to the application`, { cause });
+    throw new Error(`the key set ${file} of security.jwt.jwks cannot be read; write a path relative to the application`, {
+      cause,
+    });
   });
   try {
     return JSON.parse(text);
@@ -87,14 +89,14 @@ async function readKeySet(file: string): Promise<unknown> {
 async function localKeys(keySet: unknown, algorithm: string, place: string): Promise<JWTVerifyGetKey> {
   const keys = (keySet as { readonly keys?: unknown } | null)?.keys;
   if (!Array.isArray(keys) || keys.length === 0) {
-    throw new Error(`${place} must be a key set with a key in it: { "keys": [ … ] }`);
+    throw new Error(`${place} must be a key set with at least one key: { "keys": [ … ] }`);
   }
   const pick = createLocalJWKSet({ keys: keys.map((key: unknown, index) => publicKey(key, `${place}, keys[${index}],`)) });
   let usable = 0;
   for (const [index, key] of (keys as JWK[]).entries()) {
     if (!fits(key, algorithm)) continue;
     const imported = await importJWK(key, algorithm).catch((cause: unknown) => {
-      throw new Error(`${place}, keys[${index}], is no valid key for ${algorithm}`, { cause });
+      throw new Error(`${place}, keys[${index}], is not a valid key for ${algorithm}`, { cause });
     });
     const bits = bitsOf(imported as CryptoKey);
     if (bits < leastBits) {
@@ -102,7 +104,7 @@ async function localKeys(keySet: unknown, algorithm: string, place: string): Pro
     }
     usable++;
   }
-  if (usable === 0) throw new Error(`${place} has no key for ${algorithm}, which security.jwt.algorithm asks for`);
+  if (usable === 0) throw new Error(`${place} has no key for ${algorithm}, the algorithm in security.jwt.algorithm`);
   return pick;
 }
 

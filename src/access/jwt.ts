@@ -104,8 +104,8 @@ function reasonOf(error: errors.JOSEError): string {
     return `the claim "${error.claim}" is ${error.reason === 'missing' ? 'missing' : 'not accepted'}`;
   }
   if (error instanceof errors.JOSEAlgNotAllowed) return 'the token is signed with an algorithm that is not accepted';
-  if (error instanceof errors.JWSSignatureVerificationFailed) return 'the signature is wrong';
-  if (error instanceof errors.JWKSNoMatchingKey) return 'the token is signed with a key that is not known';
-  if (error instanceof errors.JWKSMultipleMatchingKeys) return 'the token does not say which key it is signed with (kid)';
+  if (error instanceof errors.JWSSignatureVerificationFailed) return 'the signature is invalid';
+  if (error instanceof errors.JWKSNoMatchingKey) return 'the token is signed with an unknown key';
+  if (error instanceof errors.JWKSMultipleMatchingKeys) return 'the token has no key id (kid), so its key is ambiguous';
   return 'the token is malformed';
 }

@@ -88,7 +88,7 @@ class RemoteKeys {
   }
 
   async #wait(fetching: Promise<void>): Promise<void> {
-    if (!this.#mayWait()) throw unavailable('too many requests wait for the key set');
+    if (!this.#mayWait()) throw unavailable('too many requests are waiting for the key set');
     this.#waiting++;
     try {
       await fetching;
@@ -114,7 +114,7 @@ class RemoteKeys {
       this.#failure = null;
     } catch (cause) {
       this.#failure = { cause };
-      const known = this.#pick ? 'the keys of the last fetch are used' : 'no token can be checked';
+      const known = this.#pick ? 'Declarest uses the keys of the last fetch' : 'no token can be verified';
       this.#warn?.(`the key set of security.jwt.jwks cannot be fetched, and ${known}: ${reasonOf(cause)}`);
     }
   }
@@ -136,7 +136,7 @@ async function fetchKeySet(address: URL): Promise<JSONWebKeySet> {
     signal: AbortSignal.timeout(timeout),
   });
   const set = JSON.parse(await textOf(response)) as JSONWebKeySet;
-  if (Array.isArray(set?.keys) && set.keys.length > mostKeys) throw new Error(`there are more than ${mostKeys} keys`);
+  if (Array.isArray(set?.keys) && set.keys.length > mostKeys) throw new Error(`it has more than ${mostKeys} keys`);
   return set;
 }
 
@@ -145,10 +145,10 @@ async function textOf(response: Response): Promise<string> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   try {
-    if (response.status !== 200) throw new Error(`the status is ${response.status}`);
+    if (response.status !== 200) throw new Error(`it returned status ${response.status}`);
     for await (const chunk of response.body ?? []) {
       bytes += chunk.length;
-      if (bytes > mostBytes) throw new Error(`there are more than ${mostBytes} bytes`);
+      if (bytes > mostBytes) throw new Error(`it has more than ${mostBytes} bytes`);
       chunks.push(chunk);
     }
   } catch (error) {

@@ -20,8 +20,8 @@ export async function signToken({
   readonly expiresIn?: number;
   readonly claims?: Readonly<Record<string, unknown>>;
 }): Promise<string> {
-  if (sub === '') throw new Error('a token needs a subject that is not empty: the id of the user it is for');
-  if (!(Number.isFinite(expiresIn) && expiresIn > 0)) throw new Error('a token must be valid for a number of seconds above 0');
+  if (sub === '') throw new Error('the subject of a token must not be empty: give the id of the user');
+  if (!(Number.isFinite(expiresIn) && expiresIn > 0)) throw new Error('the lifetime of a token must be more than 0 seconds');
   const { algorithm, issuer, audience } = declaration;
   const now = Math.floor(Date.now() / 1000);
   const payload = {

@@ -30,7 +30,7 @@ export function createVoterRegistry({
   readonly unmade?: readonly string[];
 }): VoterRegistry {
   if (!strategies.includes(strategy)) {
-    throw new Error(`the strategy "${strategy}" is not known; use one of: ${strategies.join(', ')}`);
+    throw new Error(`unknown strategy "${strategy}"; use one of: ${strategies.join(', ')}`);
   }
   const judged = voters.flatMap((voter) => [...new Set(rolesOf(voter))].map((role) => ({ role, voter })));
   const byRole = Map.groupBy(judged, ({ role }) => role);
@@ -52,7 +52,7 @@ export function createVoterRegistry({
 function rolesOf(voter: Voter): readonly string[] {
   const { roles, name } = voter.constructor as unknown as VoterClass;
   if (!Array.isArray(roles) || !roles.every((role) => typeof role === 'string' && role !== '')) {
-    throw new Error(`the voter ${name} must list the roles it judges: static roles = ['PERSON_SEE']`);
+    throw new Error(`the voter ${name} must list its roles: static roles = ['PERSON_SEE']`);
   }
   return roles;
 }

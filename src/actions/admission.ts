@@ -86,7 +86,9 @@ async function foundAs({ api, framework, meta }: ApiRuntime, request: ApiRequest
   const { mapper } = framework;
   const { em } = stateOf(request, mapper);
   if (em.getUnitOfWork().getById(meta.class, helper(entity).getPrimaryKey() as never) !== entity)
-    throw new Error(`getEntity of the controller of "${api.name}" must load with this.em what is to be changed`);
+    throw new Error(
+      `getEntity of the controller of "${api.name}" must load the entity with this.em, because this action changes it`,
+    );
   const held = await holdEntity(mapper, em, entity, false);
   if (!held || held.isChanged) throw new RowChanged();
   return new FoundEntity(entity, meta, held.version);

@@ -97,7 +97,8 @@ export class ApiController<T extends object = any> implements ControllerHooks {
   }
 
   constructor() {
-    if (!underConstruction) throw new Error('controllers are made by the framework: name the class in the declaration of an API');
+    if (!underConstruction)
+      throw new Error('Declarest creates controllers itself: name the class under "controller" in the declaration of an API');
     this.#runtime = underConstruction;
   }
 
@@ -300,7 +301,7 @@ export class ApiController<T extends object = any> implements ControllerHooks {
     refuseUndeclared(request);
     const { admitted } = stateOf(request, this.#runtime.framework.mapper);
     const action = this.#runtime.api.actions.find(({ name }) => name === admitted?.action);
-    if (!action?.association) throw new Error('addRemoveApi handles actions that are declared with an association');
+    if (!action?.association) throw new Error('addRemoveApi handles only actions that declare "association"');
     const { property, types } = action.association;
     const type = types.map(({ value }) => value as Model);
     return this.addRemove(action.name, id, request, type.length > 0 ? { property, type } : { property });

@@ -77,7 +77,7 @@ export function validationGroups({ api }: ApiRuntime, action: string): readonly 
 /** The body as an object, or the 400 that asks for one. */
 export function bodyOf(request: ApiRequest): Record<string, unknown> {
   if (isObject(request.body)) return request.body;
-  throw problem('invalid_body', { reason: request.body === undefined ? 'there is none' : 'it is something else' });
+  throw problem('invalid_body', { reason: request.body === undefined ? 'it is missing' : 'it is not an object' });
 }
 
 /** The body as whatever JSON it is, for code of the application to read. */

@@ -30,7 +30,7 @@ export class ExportReply {
   /** Code that was written for pages and hides something of their items must not be passed over in silence. */
   get results(): never {
     throw new Error(
-      'an export has no results to look at before it is sent: hide what is to be hidden in afterFetch or beforeSerialize',
+      'the results of an export cannot be read before it is sent: hide rows or fields in afterFetch or beforeSerialize',
     );
   }
 }
@@ -74,10 +74,10 @@ export async function sendExport(
       place.unreadSince = since;
     },
   });
-  place.end = () => stream.destroy(new StalledExport('while other callers waited for a place'));
+  place.end = () => stream.destroy(new StalledExport('while other exports were waiting'));
   stream.on('error', (err) => {
     if (err instanceof StalledExport) request.log.warn({ err: loggableError(err) }, err.message);
-    else if (!gone.signal.aborted) request.log.error({ err: loggableError(err) }, 'an export broke off');
+    else if (!gone.signal.aborted) request.log.error({ err: loggableError(err) }, 'an export failed before its end');
   });
   leaveToOwnPace(reply.raw);
   return announce().send(stream);

@@ -20,7 +20,7 @@ export function checkPrecondition({ framework, meta }: ApiRuntime, request: ApiR
   if (noneMatch === undefined) return;
   const excluded = named('If-None-Match', noneMatch);
   if (excluded === '*' || mark === null || matches(excluded, mark)) {
-    const reason = `the ${modelName(meta)} is there, or may be what If-None-Match excludes`;
+    const reason = `the ${modelName(meta)} exists, or may match the ETag in If-None-Match`;
     throw problem('precondition_failed', { reason });
   }
 }
@@ -40,7 +40,7 @@ export function requirePrecondition({ api, meta }: ApiRuntime, request: ApiReque
 export function refusePrecondition({ meta }: ApiRuntime, request: ApiRequest): void {
   const match = request.headers['if-match'];
   if (match === undefined || named('If-Match', match) === '*') return;
-  const reason = `a ${modelName(meta)} that is not there yet has no tag; leave out If-Match`;
+  const reason = `a new ${modelName(meta)} has no ETag yet; leave out If-Match`;
   throw problem('precondition_failed', { reason });
 }
 
@@ -85,17 +85,17 @@ function matches(tags: NamedTags, mark: string | null): boolean {
 function failed(meta: EntityMetadata, tags: NamedTags, mark: string | null): Problem {
   const model = modelName(meta);
   if (mark === null) {
-    const reason = `the ${model} has no version, so that its tags are weak and never match; leave out If-Match, or give the model a version property`;
+    const reason = `the ${model} has no version, so its ETags are weak and never match; leave out If-Match, or add a version property to the model`;
     return problem('precondition_failed', { reason });
   }
   const isWeak = tags !== '*' && tags.every(({ weak }) => weak);
   if (!isWeak) return stale(meta);
   const reason =
-    'a weak tag (W/"…") never matches; send the strong one, as the server made it: proxies that compress can weaken it';
+    'a weak ETag (W/"…") never matches; send the strong one that the server returned (a compressing proxy may have weakened it)';
   return problem('precondition_failed', { reason });
 }
 
 function stale(meta: EntityMetadata): Problem {
-  const reason = `the ${modelName(meta)} was changed since it had this tag; fetch it again and repeat the change`;
+  const reason = `the ${modelName(meta)} has changed since it had this ETag; fetch it again and repeat the change`;
   return problem('precondition_failed', { reason });
 }

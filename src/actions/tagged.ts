@@ -7,7 +7,7 @@ import type { ResponseBuffer } from '../response/response-buffer.ts';
 /** Whether who asks has the answer with this tag already (RFC 9110, 13.2.2). Throws 412 where another one was asked for. */
 export function isKnown({ 'if-match': match, 'if-none-match': noneMatch }: IncomingHttpHeaders, tag: string): boolean {
   if (match !== undefined && !namesStrongly(readTags(match) ?? [], tag)) {
-    throw problem('precondition_failed', { reason: `it has the tag ${tag} now` });
+    throw problem('precondition_failed', { reason: `the response has the ETag ${tag} now` });
   }
   return noneMatch !== undefined && namesWeakly(noneMatch, tag);
 }

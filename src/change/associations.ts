@@ -143,7 +143,7 @@ export class AssociationReader {
     const allowed = targets.flatMap((meta) => concreteClasses(this.#mapper, meta));
     if (!allowed.some((meta) => entity instanceof meta.class)) {
       throw new TypeError(
-        `${denormalizer.constructor.name} returned something that is none of ${allowed.map((meta) => meta.className).join(', ')}`,
+        `${denormalizer.constructor.name} returned something other than ${allowed.map((meta) => meta.className).join(', ')}`,
       );
     }
     return { entity };
@@ -153,7 +153,7 @@ export class AssociationReader {
   refusal(resolution: Resolution, targets: readonly EntityMetadata[], path: string): Problem {
     if ('noObject' in resolution) return problem('invalid_reference', { field: path, reason: 'must be an object with an id' });
     if ('unknownKey' in resolution) {
-      const reason = `must hold nothing but id and type: "${resolution.unknownKey}" would change the linked ${this.#resolver.nameOf(targets)}`;
+      const reason = `must contain only id and type: "${resolution.unknownKey}" would change the linked ${this.#resolver.nameOf(targets)}`;
       return problem('invalid_reference', { field: path, reason });
     }
     const types = this.#resolver.typesOf(targets);

@@ -79,13 +79,13 @@ function checkIdentity(plan: WritePlan, body: Values, entity: object | null): vo
     if (read !== undefined && String(read) === String(id)) continue;
     throw problem('identity_mismatch', {
       field: key,
-      expected: entity ? 'be the id of the path, or be left out' : 'be left out: the server gives a new entity its id',
+      expected: entity ? 'be the id in the path, or be left out' : 'be left out: the server generates it',
     });
   }
   for (const key of new Set([plan.typeKey, 'type'])) {
     if (!Object.hasOwn(body, key) || plan.fields.has(key)) continue;
     const type = typeOf(plan.meta);
-    const named = plan.showsType ? `"${type}"` : 'that of the entity';
+    const named = plan.showsType ? `"${type}"` : 'the type of the entity';
     if (body[key] !== type) throw problem('identity_mismatch', { field: key, expected: `be ${named}, or be left out` });
   }
 }

@@ -65,7 +65,7 @@ function orphanProblem(error: ValidationError, mapper: Mapper): Problem | null {
   const meta = entitiesOf(mapper).find(({ className }) => className === model);
   const property = meta?.properties[name as never] as EntityProperty | undefined;
   if (!property) return null;
-  return violationsProblem([violationOf(jsonName(property), 'must keep its items: they cannot be without it', 'orphan')]);
+  return violationsProblem([violationOf(jsonName(property), 'must keep its items: they cannot exist without it', 'orphan')]);
 }
 
 /** What a commit throws is the driver's own error: the mapper translates those of statements only. */
@@ -88,7 +88,7 @@ export async function flush(em: RequestEntityManager): Promise<void> {
  */
 export function valueProblem(error: unknown): Problem | null {
   if (!databaseErrors.isMisfit(error)) return null;
-  return violationsProblem([violationOf('', 'a value is none that its column takes', 'value')]);
+  return violationsProblem([violationOf('', 'a value is not valid for its column', 'value')]);
 }
 
 /** Why a row cannot be removed, for a database that does not say (SQLite): the first association that still points to it. */
@@ -119,7 +119,7 @@ function referenceReason({ constraint, isStillReferenced, table }: BrokenConstra
     return key ? referencedBy(key) : 'it is still referenced by another entity';
   }
   return key?.holder
-    ? `what ${key.holder} refers to does not exist any more`
+    ? `the entity that ${key.holder} refers to no longer exists`
     : 'an associated entity does not exist, or is still referenced';
 }
 

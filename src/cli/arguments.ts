@@ -51,16 +51,14 @@ function unknownOption(command: string, given: string, known: readonly string[])
 
 function checkValue(name: string, option: Option, value: string | undefined, inline: boolean): void {
   if (!option.value) {
-    if (value !== undefined) throw new CallFailure(`--${name} takes no value; write just --${name}`);
+    if (value !== undefined) throw new CallFailure(`--${name} does not accept a value; write just --${name}`);
     return;
   }
   if (value === undefined && option.optional) return;
   if (value === undefined) throw new CallFailure(`--${name} needs a value: --${name} ${option.value}`);
   // A value that looks like an option was probably meant as one: "--sub --roles A".
   if (!inline && value.length > 1 && value.startsWith('-')) {
-    throw new CallFailure(
-      `--${name} needs a value: --${name} ${option.value}, or where it begins with a dash --${name}=${value}`,
-    );
+    throw new CallFailure(`--${name} needs a value: --${name} ${option.value}, or --${name}=${value} if it begins with a dash`);
   }
 }
 
@@ -89,7 +87,8 @@ export const listenOptions: Readonly<Record<'port' | 'host', Option>> = {
 export function listenOn(given: Given): { readonly port?: number; readonly host?: string } {
   const port = optionValue(given, 'port');
   const host = optionValue(given, 'host');
-  if (host?.trim() === '') throw new CallFailure('--host must be an address, such as 127.0.0.1, or 0.0.0.0 for every one');
+  if (host?.trim() === '')
+    throw new CallFailure('--host must be an address, for example 127.0.0.1, or 0.0.0.0 for all addresses');
   return {
     ...(port !== undefined && { port: integerOption('port', port, { min: 0, max: 65_535 }) }),
     ...(host !== undefined && { host }),

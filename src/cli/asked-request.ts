@@ -1,4 +1,5 @@
 import { didYouMean } from '../declaration/suggest.ts';
+import { httpMethods } from '../declaration/vocabulary.ts';
 import { directoryPositional, type Given, type Positional } from './command.ts';
 import { CallFailure } from './failure.ts';
 
@@ -13,9 +14,11 @@ export function askedRequest({ positionals }: Given): { readonly method: string;
   const method = METHOD.toUpperCase();
   const { METHODS } = process.getBuiltinModule('node:http');
   if (!METHODS.includes(method)) {
-    throw new CallFailure(`"${method}" is no HTTP method;${didYouMean(method, METHODS)} such as GET, POST or PATCH`);
+    throw new CallFailure(
+      `unknown HTTP method "${method}";${didYouMean(method, httpMethods)} use GET, HEAD, POST, PUT, PATCH or DELETE`,
+    );
   }
   if (!/^(\/|https?:\/\/)/i.test(path))
-    throw new CallFailure(`the path "${path}" must begin with a slash, as in /api/person/1.json`);
+    throw new CallFailure(`the path "${path}" must begin with a slash, for example /api/person/1.json`);
   return { method, path };
 }

@@ -66,7 +66,10 @@ export function withDatabaseNews(application: Application, onNews: (line: string
         await seed(em);
         await em.flush();
       } catch (error) {
-        throw new ApplicationFailure(`src/seed failed: ${messageOf(error)}; correct it and start again, nothing was kept`, error);
+        throw new ApplicationFailure(
+          `src/seed failed: ${messageOf(error)}; fix it and start again (the new database was discarded)`,
+          error,
+        );
       }
       onNews(`created the database ${label} and filled it from src/seed`);
     },

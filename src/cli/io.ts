@@ -33,7 +33,7 @@ async function askTerminal(question: string, signal?: AbortSignal): Promise<stri
   const terminal = createInterface({ input: process.stdin, output: process.stdout });
   // without this, the question would never resolve when the input ends
   const ended = new Promise<never>((_, reject) => {
-    terminal.once('close', () => reject(new Error('nothing was entered; nothing was written')));
+    terminal.once('close', () => reject(new Error('no answer was entered; nothing was written')));
   });
   try {
     return await Promise.race([terminal.question(question, signal ? { signal } : {}), ended]);

@@ -21,10 +21,11 @@ const smallest = `An application needs at least these files:
 /** The absolute directory of an application; throws a failure if it has no configuration. */
 export function applicationDirectory(given: string | undefined, { cwd }: Io): string {
   const directory = resolve(cwd, given ?? '.');
-  if (!isDirectory(directory)) throw new CallFailure(`there is no directory ${given}; give the directory of an application`);
+  if (!isDirectory(directory))
+    throw new CallFailure(`the directory ${given} does not exist; give the directory of an application`);
   const config = resolve(directory, 'config');
   if (!isDirectory(config) || !readdirSync(config).some((name) => /\.ya?ml$/.test(name)))
-    throw new ApplicationFailure(`there is no configuration in ${config}. ${smallest}`);
+    throw new ApplicationFailure(`${config} has no configuration. ${smallest}`);
   return directory;
 }
 

@@ -68,7 +68,7 @@ export function relayMetrics(): (name: string, worker: Worker) => void {
     });
     collecting.delete(id);
     const registry = new Registry();
-    const help = '1 where the process told its metrics.';
+    const help = '1 if the process reported its metrics.';
     const up = new Gauge({ name: 'worker_up', help, labelNames: ['worker'], registers: [registry] });
     for (const worker of workers.keys()) up.set({ worker }, given.has(worker) ? 1 : 0);
     const sorted = [...given].sort(([one], [other]) => Number(one) - Number(other));

@@ -29,7 +29,7 @@ export function patienceHere(): number | null {
 
 export function waitsForItself(): Error {
   return new Error(
-    'this waits for the transaction that it is part of: a request with an Idempotency-Key is one transaction, so write with ' +
+    'this code waits for its own transaction and would never end: a request with an Idempotency-Key is one transaction, so write with ' +
       'the entity manager of the request, or with a fork of it that has { keepTransactionContext: true }',
   );
 }

@@ -3,7 +3,7 @@ export class TooLargeError extends Error {
   readonly limit: number;
 
   constructor(limit: number) {
-    super(`the rows have more than ${limit} bytes`);
+    super(`the rows exceed ${limit} bytes`);
     this.limit = limit;
   }
 }

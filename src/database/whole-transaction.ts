@@ -32,7 +32,7 @@ export class WholeTransaction {
 
   /** Commits what was written; what was changed and not flushed stays unwritten. */
   async commit(): Promise<void> {
-    if (this.#isOver || this.#ending) throw new Error('the transaction is over already');
+    if (this.#isOver || this.#ending) throw new Error('the transaction has already ended');
     await this.#end('commit');
   }
 
@@ -69,12 +69,12 @@ function joinTransactions(em: RequestEntityManager): void {
   Object.assign(em, {
     begin: enter,
     async commit() {
-      if (outer.length === 0) throw new Error('there is no transaction to commit: none was begun');
+      if (outer.length === 0) throw new Error('cannot commit: no transaction was begun');
       await commit.call(em);
       leave();
     },
     async rollback() {
-      if (outer.length === 0) throw new Error('there is no transaction to undo: none was begun');
+      if (outer.length === 0) throw new Error('cannot roll back: no transaction was begun');
       try {
         await rollback.call(em);
       } finally {

@@ -151,7 +151,11 @@ function checkObject(shape: ObjectShape, value: Mapping, path: Path, context: Ch
       meant.add(nearest(key, allowed) ?? '');
       context.report.add([...path, key], `unknown key "${key}";${didYouMean(key, allowed)} allowed: ${listed(allowed)}`, 'key');
     } else if (written.has(canonical)) {
-      context.report.add([...path, key], `the key "${key}" is written twice; the other is "${written.get(canonical)}"`, 'key');
+      context.report.add(
+        [...path, key],
+        `the key "${key}" is duplicated; it is also written as "${written.get(canonical)}"`,
+        'key',
+      );
     } else {
       written.set(canonical, key);
     }

@@ -28,5 +28,5 @@ type CheckedAction<Model, Controller, Action, Key extends string> = Action exten
 
 /** What a literal is that is not generic: compilers let no key pass that its type does not have. */
 type CheckedKeys<Written, Known extends string> = {
-  readonly [Key in Exclude<keyof Written, Known>]: Mistake<`there is no key '${Key & string}'; keys: ${Listed<Known>}`>;
+  readonly [Key in Exclude<keyof Written, Known>]: Mistake<`unknown key '${Key & string}'; keys: ${Listed<Known>}`>;
 };

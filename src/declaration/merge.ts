@@ -21,7 +21,7 @@ export function merge(earlier: Written, later: Written, path: Path, shape: Shape
   if (earlier.items && later.items) return { ...earlier, items: [...earlier.items, ...later.items] };
   const [here, there] = [later, earlier].map(({ entries, items }) => (entries ? 'mapping' : items ? 'list' : null));
   if (!here || !there) return later;
-  const message = `"apis" is a ${here} here and a ${there} in ${earlier.place.file}:${earlier.place.line}; write the same in both`;
+  const message = `"apis" is a ${here} here and a ${there} in ${earlier.place.file}:${earlier.place.line}; write a list or a mapping in both`;
   errors.push({ place: later.place, path, message });
   return earlier;
 }

@@ -31,11 +31,11 @@ const fieldPattern = /^[^\s.,[\]&=?#%-][^\s.,[\]&=?#%]*(?:\.[^\s.,[\]&=?#%]+)*$/
 const field = text({ expected: 'a field such as "name" or "center.name"', pattern: fieldPattern });
 
 const filters = map(list(text({ values: filterOperators }), { min: 1 }), {
-  example: { name: 'lastName', value: '[eq, contains]', note: 'A field as JSON has it, and how it may be compared.' },
+  example: { name: 'lastName', value: '[eq, contains]', note: 'A field by its name in JSON, with the allowed operators.' },
   names: fieldPattern,
   namesExpected: 'a filter is named by a field such as "name" or "center.name"',
 });
-const searchDoc = 'What PostgreSQL searches with; trigram and fulltext have an index, made together with the tables.';
+const searchDoc = 'How PostgreSQL searches; trigram and fulltext use an index, which is created together with the tables.';
 const search = either(
   list(field),
   object('search', {
@@ -85,7 +85,7 @@ const association = object('association', {
 });
 
 const formats = list(text({ values: knownFormats }), { min: 1 });
-const hiddenDoc = 'Whether it is left out of the OpenAPI document, and of all that is made from it.';
+const hiddenDoc = 'Whether it is hidden from the OpenAPI document and everything generated from it.';
 
 const segments = text({
   expected: 'one or more URL segments such as "history" or "history/recent"',
@@ -169,7 +169,7 @@ export const action = object('action', {
   body: orNull(
     described('reference'),
     null,
-    'What a handler takes, which is validated: a model (as POST on its list does), { reference: <model> }, a JSON Schema, or in code a Standard Schema.',
+    'The request body of a handler, which Declarest validates: a model (as for POST on its list), { reference: <model> }, a JSON Schema, or in code a Standard Schema.',
   ),
   result: orNull(
     described('list', 'collection'),
@@ -235,10 +235,10 @@ export const appMain = object('app_main', {
   ),
   database: optional(database, {}, 'The database.'),
   security: optional(security, {}, 'Authentication and access.'),
-  pagination: optional(pagination, {}, 'Paging of all APIs that do not say otherwise.'),
+  pagination: optional(pagination, {}, 'Paging of all APIs, unless an API overrides it.'),
   server: optional(server, {}, 'The HTTP server.'),
   formats: optional(formats, ['json'], 'The formats of responses.'),
-  exports: optional(exports, {}, 'Lists as CSV and NDJSON, which are sent whole.'),
+  exports: optional(exports, {}, 'Exports: complete lists as CSV or NDJSON.'),
   openapi: optional(openapi, {}, 'The OpenAPI document and its pages.'),
 });
 
@@ -248,7 +248,7 @@ const resource = text({
 });
 
 const routeEntry = object('route', {
-  resource: required(resource, `${crudLoader.service}:${crudLoader.method}`, 'The service that makes routes, and its method.'),
+  resource: required(resource, `${crudLoader.service}:${crudLoader.method}`, 'The service that creates routes, and its method.'),
   type: required(text({ values: ['service'] }), 'service', 'Always service.'),
   prefix: orNull(basePath, null, 'What the paths of all its routes begin with, before base_path; may contain {placeholders}.'),
 });
@@ -257,8 +257,8 @@ const routeEntry = object('route', {
 export const routes = map(routeEntry, { example: { name: crudLoader.entry, note: 'Required: loads the routes of all APIs.' } });
 
 /** What a `when@…` block holds, beside route entries. */
-export const block = object('when', { app_main: optional(appMain, {}, 'Put over app_main in this environment.') });
-const over = (when: string) => optional(block, {}, `Put over everything else ${when}.`);
+export const block = object('when', { app_main: optional(appMain, {}, 'Overrides app_main in this environment.') });
+const over = (when: string) => optional(block, {}, `Overrides everything else ${when}.`);
 
 /** The root of a configuration file; in config/routes.yaml there are route entries beside these keys. */
 export const root = object('root', {
@@ -278,7 +278,7 @@ export type WrittenRoutes = MadeBy<typeof routes>;
 
 function explainBasePath(value: string): string | null {
   if (!value.startsWith('/')) return 'begin it with a slash';
-  if (/[?#]/.test(value)) return 'a query or fragment does not belong in it';
+  if (/[?#]/.test(value)) return 'remove the query or fragment';
   if (value.endsWith('/')) return 'leave out the slash at the end';
   if (value.includes('//')) return 'it has an empty segment';
   const reserved = /\{(id|_format)\}/.exec(value);

@@ -37,21 +37,25 @@ const count = either(
 );
 
 export const pagination = object('pagination', {
-  items_per_page: amount(50, 'Items on a page if the request does not say.'),
-  max_items_per_page: amount(200, 'The most items a request may ask for.'),
-  max_offset: amount(0, 'The most items before a page, unless a link leads to it; 0 means no limit.', orNoLimit),
+  items_per_page: amount(50, 'Items per page if the request does not set it.'),
+  max_items_per_page: amount(200, 'The maximum number of items per page that a request may set.'),
+  max_offset: amount(
+    0,
+    'The maximum number of items that a page number may skip; links may skip more. 0 means no limit.',
+    orNoLimit,
+  ),
   count: optional(count, 'exact', 'How items are counted: exact, estimated, or { capped: 10000 }.'),
-  max_or_depth: amount(2, 'How deep groups of or[…] may be nested in a request; 0 refuses them.', { min: 0, max: 5 }),
-  max_or_groups: amount(10, 'The most groups of or[…] in a request.', { max: 100 }),
+  max_or_depth: amount(2, 'How deep groups of or[…] may be nested in a request; 0 disables them.', { min: 0, max: 5 }),
+  max_or_groups: amount(10, 'The maximum number of or[…] groups in a request.', { max: 100 }),
 });
 
 const rateKeys = {
-  limit: required(integer(1, longest), 600, 'The most requests of a caller in a window.'),
+  limit: required(integer(1, longest), 600, 'The maximum number of requests of a caller in a window.'),
   window: amount(60, 'Seconds of a window, which begins with the first request of a caller.', { max: 86_400 }),
   by: optional(
     text({ values: ['user', 'address'] }),
     'user',
-    'What requests are counted by; requests without a user are counted by address.',
+    'Whether requests are counted by user or by address; requests without a user are always counted by address.',
   ),
 };
 export const apiRateLimit = object('api_rate_limit', rateKeys);
@@ -71,17 +75,21 @@ const databaseUrl = text({
 });
 
 export const database = object('database', {
-  url: optional(databaseUrl, 'sqlite:var/app.db', 'Where the data is: sqlite:<file>, sqlite::memory: or postgresql://…'),
+  url: optional(databaseUrl, 'sqlite:var/app.db', 'The database: sqlite:<file>, sqlite::memory: or postgresql://…'),
   schema: dependent(
     text({ values: ['update', 'check', 'migrate', 'none'] }),
     'update',
     'update on SQLite outside production, otherwise check',
     'At start: add what is missing, compare the database with the models, apply migrations and compare, or nothing.',
   ),
-  pool: amount(10, 'The most open connections.', { max: 10_000 }),
-  connect_timeout: amount(5000, 'Milliseconds to wait for a connection, be it a new one or one in use.'),
+  pool: amount(10, 'The maximum number of open connections.', { max: 10_000 }),
+  connect_timeout: amount(5000, 'Milliseconds to wait for a connection, new or in use.'),
   statement_timeout: amount(30_000, 'Milliseconds a statement may take; 0 means no limit.', orNoLimit),
-  prepared_statements: optional(boolean(), true, 'Whether statements are prepared; false for poolers that cannot have them.'),
+  prepared_statements: optional(
+    boolean(),
+    true,
+    'Whether Declarest uses prepared statements; set false for poolers that do not support them.',
+  ),
 });
 
 const secret = text({ expected: 'a string of 32 characters or more', pattern: /^[\s\S]{32,}$/, secret: true });
@@ -169,17 +177,21 @@ const log = object('log', {
 });
 
 const idempotency = object('idempotency', {
-  ttl: amount(86_400, 'Seconds for which a response is kept and returned again.', { max: 2_592_000 }),
-  answer_limit: amount(65_536, 'The most bytes of a stored response; a larger one is read again when it is repeated.', {
-    min: 0,
-  }),
-  caller_limit: amount(16_777_216, 'The most bytes of the stored responses of one caller.', { min: 0 }),
-  total_limit: amount(268_435_456, 'The most bytes of all stored responses.', { min: 0 }),
+  ttl: amount(86_400, 'Seconds for which a response is stored and returned again.', { max: 2_592_000 }),
+  answer_limit: amount(
+    65_536,
+    'The maximum size of a stored response, in bytes; a larger one is read again when the request is repeated.',
+    {
+      min: 0,
+    },
+  ),
+  caller_limit: amount(16_777_216, 'The maximum size of the stored responses of one caller, in bytes.', { min: 0 }),
+  total_limit: amount(268_435_456, 'The maximum size of all stored responses, in bytes.', { min: 0 }),
 });
 
 const metrics = object('metrics', {
   path: optional(pathLike('/metrics'), '/metrics', 'The path of the metrics.'),
-  role: orNull(role, 'ROLE_METRICS', 'The role that is checked; null means that anybody may read them.'),
+  role: orNull(role, 'ROLE_METRICS', 'The required role; null means that they are public.'),
 });
 
 const baseUrl = text({
@@ -194,12 +206,12 @@ const proxy = text({
 export const server = object('server', {
   host: optional(text({ expected: 'a host name or an address', pattern: /^[^\s/]+$/ }), '127.0.0.1', 'The address to listen on.'),
   port: amount(3000, 'The port to listen on; 0 means any free one.', { min: 0, max: 65_535 }),
-  base_url: optional(baseUrl, '', 'Put before every link and Location.'),
-  body_limit: amount(1_048_576, 'The most bytes of a request body.'),
-  response_limit: amount(16_777_216, 'The most bytes of a response; exports have no limit.', { min: 1024 }),
+  base_url: optional(baseUrl, '', 'The prefix of every link and Location.'),
+  body_limit: amount(1_048_576, 'The maximum size of a request body, in bytes.'),
+  response_limit: amount(16_777_216, 'The maximum size of a response, in bytes; exports have no limit.', { min: 1024 }),
   response_buffer: amount(
     67_108_864,
-    'The most bytes of responses that clients have not read yet; without room for a large response, its request gets 503.',
+    'The maximum size of all responses that clients have not read yet, in bytes; a large response beyond it gets 503.',
   ),
   stall_timeout: amount(
     30_000,
@@ -207,18 +219,21 @@ export const server = object('server', {
     orNoLimit,
   ),
   json_depth: amount(64, 'How deep lists and objects may be nested in a request body.', { max: 10_000 }),
-  url_limit: amount(8192, 'The most characters of a URL.', { max: 65_536 }),
-  header_limit: amount(16_384, 'The most bytes of the headers of a request.', { min: 1024, max: 1_048_576 }),
-  max_parameters: amount(100, 'The most query parameters of a request.'),
-  parameter_limit: amount(4096, 'The most characters of a query parameter, its name included.'),
+  url_limit: amount(8192, 'The maximum length of a URL, in characters.', { max: 65_536 }),
+  header_limit: amount(16_384, 'The maximum size of the headers of a request, in bytes.', { min: 1024, max: 1_048_576 }),
+  max_parameters: amount(100, 'The maximum number of query parameters of a request.'),
+  parameter_limit: amount(4096, 'The maximum length of a query parameter with its name, in characters.'),
   header_timeout: amount(10_000, 'Milliseconds in which the headers of a request must arrive.'),
   request_timeout: amount(30_000, 'Milliseconds in which a whole request must arrive.'),
   handler_timeout: amount(60_000, 'Milliseconds after which a request without a response gets 503; 0 means no limit.', orNoLimit),
   keep_alive_timeout: amount(72_000, 'Milliseconds for which an idle connection is kept.'),
-  max_concurrent: amount(1000, 'The most requests at once; any more get 503, except for callers with less than their share.'),
-  busy_concurrent: amount(100, 'The most requests at once while the process or the database is overloaded.'),
+  max_concurrent: amount(
+    1000,
+    'The maximum number of concurrent requests; further ones get 503, except for callers below their share.',
+  ),
+  busy_concurrent: amount(100, 'The maximum number of concurrent requests while the process or the database is overloaded.'),
   shutdown_timeout: amount(10_000, 'Milliseconds that a shutdown may take.'),
-  trust_proxy: optional(list(proxy), [], 'Proxies whose X-Forwarded-For is believed; empty means none.'),
+  trust_proxy: optional(list(proxy), [], 'Proxies whose X-Forwarded-For is trusted; empty means none.'),
   rate_limit: orNull(rateLimit, null, 'How often a caller may send requests; null means no limit.'),
   idempotency: orNull(idempotency, {}, 'Requests with an Idempotency-Key run once; null means that such keys are ignored.'),
   require_if_match: optional(boolean(), false, 'Whether changes of entities with a version need If-Match; without it: 428.'),
@@ -228,13 +243,13 @@ export const server = object('server', {
   timing: optional(
     boolean(),
     false,
-    'Whether responses have Server-Timing, which says where their time went; never in production.',
+    'Whether responses have a Server-Timing header with the duration of each phase; never in production.',
   ),
   metrics: orNull(metrics, null, 'Metrics for Prometheus; null turns them off.'),
 });
 
 export const exports = object('exports', {
-  at_once: amount(4, 'The most exports that run at once; others wait for their turn.', { max: 1000 }),
+  at_once: amount(4, 'The maximum number of concurrent exports; further ones wait.', { max: 1000 }),
   stall_timeout: amount(
     30_000,
     'Milliseconds after which an export ends if the client reads nothing; 0 means no limit.',

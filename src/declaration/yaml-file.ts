@@ -32,13 +32,14 @@ export function parseYamlFile(
   }
   const root = new NodeReader(document, placeAt, errors).read(document.contents, placeAt(0), [], shape, 0);
   if (isMapping(root)) return root;
-  if (!isEmpty(root)) errors.push({ place: root.place, path: [], message: 'a file holds a mapping such as "app_main:"' });
+  if (!isEmpty(root))
+    errors.push({ place: root.place, path: [], message: 'a file must contain a mapping, for example "app_main:"' });
   return null;
 }
 
 function syntaxMessage(code: string, message: string): string {
   if (code === 'BAD_SCALAR_START' && message.includes('%')) return 'a value cannot begin with %; put the placeholder in quotes';
-  if (code === 'MULTIPLE_DOCS') return 'a file holds one document; remove the second "---"';
+  if (code === 'MULTIPLE_DOCS') return 'a file must contain one document; remove the second "---"';
   if (code === 'RESOURCE_EXHAUSTION') return 'values are nested too deeply';
   const [first = ''] = message.split('\n');
   return `YAML cannot be read here: ${first.charAt(0).toLowerCase()}${first.slice(1)}`;
@@ -67,7 +68,7 @@ class NodeReader {
     if (depth > deepest) return this.#failed(place, path, `values are nested deeper than ${deepest} levels`);
     if (this.#insideAlias > 0 && this.#aliased++ >= mostAliased) {
       if (this.#aliased > mostAliased + 1) return { place, value: unreadable };
-      return this.#failed(place, path, `aliases such as *name stand for more than ${mostAliased} values; write them out`);
+      return this.#failed(place, path, `aliases (*name) expand to more than ${mostAliased} values; write them out`);
     }
     if (isAlias(node)) return this.#readAlias(node, place, path, shape, depth);
     if (isScalar(node)) return { place, value: node.value };
@@ -111,7 +112,11 @@ class NodeReader {
       const key = mapping?.kind === 'object' ? canonicalKey(mapping, written) : written;
       const first = entries.get(key);
       if (first) {
-        this.#fail(keyPlace, [...path, key], `the key "${written}" is written twice; first in line ${first.keyPlace?.line}`);
+        this.#fail(
+          keyPlace,
+          [...path, key],
+          `the key "${written}" is duplicated; it was first written in line ${first.keyPlace?.line}`,
+        );
         continue;
       }
       const value = this.read(pair.value, keyPlace, [...path, key], shapeUnder(shape, key), depth + 1);

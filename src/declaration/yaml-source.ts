@@ -69,7 +69,7 @@ function readFiles(dir: string, errors: ReportedError[]): { file: string; root: 
   try {
     names = readdirSync(join(dir, 'config')).filter((name) => /\.ya?ml$/.test(name));
   } catch {
-    const message = `there is no directory "config" in ${dir}; give the directory of an application`;
+    const message = `${dir} has no directory "config"; give the directory of an application`;
     errors.push({ place: null, path: [], message });
     return null;
   }

@@ -63,8 +63,8 @@ function handlerWrites(match: Match | null): Reason {
   const who = match ? `${match.record.controller}.${match.record.handler}` : 'it';
   return {
     code: null,
-    message: `${who} changes the database, which an explanation does not allow; what it would have answered is not known`,
-    remedy: 'a request that only reads should not write: HEAD, caches and crawlers call it at will',
+    message: `${who} changes the database, which "explain" does not allow; its response is unknown`,
+    remedy: 'a handler of GET should not write: HEAD requests, caches and crawlers may call it at any time',
   };
 }
 
@@ -136,17 +136,17 @@ function nextSteps(record: RouteRecord, method: string, before: Stopped['before'
     record.api && isOverridden(record.api, name) ? [`${record.controller}.${name}`] : [];
   const later = [...hook('afterCommit'), ...hook('beforeSerialize')];
   if (record.handler === 'entityApi' && method === 'DELETE')
-    return ['delete the row, in one transaction', ...later, 'answer 204'];
+    return ['delete the row, in one transaction', ...later, 'return 204'];
   const reading = record.action?.association
-    ? ['hold the row', 'find the item that the body names', changeOf(record, method, application)]
+    ? ['lock the row', 'find the item named in the body', changeOf(record, method, application)]
     : ['read the body within the group write'];
   const write = record.handler === 'indexApi' ? 'insert the row' : 'update the row';
   return [
     ...(before === 'body' ? [...reading, ...hook('beforeValidation'), 'validate'] : []),
     ...hook('afterValidation'),
-    record.action?.association ? 'write what changed, and commit' : `${write}, in one transaction`,
+    record.action?.association ? 'write the changes, and commit' : `${write}, in one transaction`,
     ...later,
-    `answer ${statusOf(record, method)} with ${record.action?.association ? 'the item' : 'the row'} in the group read`,
+    `return ${statusOf(record, method)} with ${record.action?.association ? 'the item' : 'the row'} in the group read`,
   ];
 }
 

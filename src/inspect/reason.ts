@@ -29,10 +29,10 @@ export async function reasonOf(refused: Refused): Promise<Reason | null> {
   const { answer, application, match, problem, recording } = refused;
   if (answer.status < 400) return null;
   const code = problem?.code ?? null;
-  const detail = problem?.detail ?? `it is answered with ${answer.status}`;
+  const detail = problem?.detail ?? `it returns ${answer.status}`;
   if (recording.authenticationError !== null && answer.status === 401)
-    return { code, message: `${detail}; nothing else was looked at`, remedy: credentialRemedy(application) };
-  if (!match) return { code, message: detail, remedy: code === 'not_found' ? 'declarest routes shows every path' : null };
+    return { code, message: `${detail}; nothing else was checked`, remedy: credentialRemedy(application) };
+  if (!match) return { code, message: detail, remedy: code === 'not_found' ? 'declarest routes lists all paths' : null };
   const { refusal } = recording;
   if (refusal && (code === 'access_denied' || code === 'authentication_required')) return deniedReason(code, refusal, refused);
   if (answer.status >= 500) return { code, message: causeOf(recording.error) ?? detail, remedy: null };
@@ -47,12 +47,12 @@ function deniedReason(code: string, { roles, subject }: CheckStep, { application
   // the built-in voter ignores the subject
   const on = subject === null || votes.every(({ voter }) => voter === 'RoleVoter') ? '' : ` on ${subject}`;
   const said = votes.every(({ vote }) => vote === 'abstain')
-    ? `${votes.length === 1 ? `${votes[0]?.voter} abstained` : 'every voter abstained'}${on}, and nobody else judges it`
+    ? `${votes.length === 1 ? `${votes[0]?.voter} abstained` : 'every voter abstained'}${on}, and no other voter handles it`
     : votes.some(({ vote }) => vote === 'grant')
       ? `${votes.map(({ voter, vote }) => `${voter} voted ${vote}`).join(', ')}${on}, which is not enough (${application.voters.strategy})`
       : `${votes.flatMap(({ voter, vote }) => (vote === 'deny' ? [voter] : [])).join(' and ')} voted deny${on}`;
   const nobody = code === 'authentication_required';
-  const message = `${role}: ${said}${nobody ? '; nobody is calling' : ''}`;
+  const message = `${role}: ${said}${nobody ? '; the request is anonymous' : ''}`;
   return { code, message, remedy: deniedRemedy(denied, nobody, recording.user?.roles ?? [], application) };
 }
 
@@ -62,20 +62,20 @@ function deniedRemedy(
   held: readonly string[],
   application: Application,
 ): string | null {
-  if (nobody) return 'call as somebody: with a token, or as a user';
+  if (nobody) return 'authenticate: call with a token, or as a user';
   if (votes.every(({ voter }) => voter === 'RoleVoter')) {
     const { roleHierarchy } = application.declaration.security;
     const above = Object.keys(roleHierarchy).filter((holder) => roleHierarchy[holder]?.includes(role));
     const or = above.length > 0 ? `, or one that includes it (${above.join(', ')})` : '';
     return `the user needs ${role}${or}, and has ${held.join(', ') || 'no roles'}`;
   }
-  if (votes.every(({ vote }) => vote === 'abstain')) return `let a voter grant ${role}: where all abstain, access is denied`;
+  if (votes.every(({ vote }) => vote === 'abstain')) return `have a voter grant ${role}: access is denied if all abstain`;
   return null;
 }
 
 function credentialRemedy({ declaration: { security }, production }: Application): string | null {
   if (security.jwt && security.jwt.jwks === null && !production)
-    return 'declarest token --sub ID --roles A,B prints one that is accepted; without a credential the caller is nobody';
+    return 'declarest token --sub ID --roles A,B prints a valid token; without a credential the caller is anonymous';
   return null;
 }
 
@@ -91,7 +91,7 @@ async function absence(
   const name = `${meta.className} ${id}`;
   const key = identifierParser(meta, mapper.driver.getPlatform(), 'path')(id);
   const loadsItself = isOverridden(api, 'getEntity');
-  const none = { message: `${controller}.getEntity gave no ${meta.className} for "${id}"`, remedy: null };
+  const none = { message: `${controller}.getEntity returned no ${meta.className} for "${id}"`, remedy: null };
   if (key === undefined && loadsItself) return none;
   if (key === undefined)
     return { message: `no ${meta.className} can have the id "${id}": its column cannot hold it`, remedy: null };
@@ -101,16 +101,19 @@ async function absence(
   if (!(await isThere({ filters: false }))) {
     if (loadsItself) return none;
     const other = meta.root !== meta && (await em.count(meta.root.class, where, { filters: false })) > 0;
-    return { message: other ? `the row ${id} is no ${meta.className}` : `there is no row ${name}`, remedy: null };
+    return {
+      message: other ? `the row ${id} is not of the class ${meta.className}` : `the row ${name} does not exist`,
+      remedy: null,
+    };
   }
   const filters = defaultFilters(meta);
   if (filters.length > 0 && !(await isThere({})))
     return { message: `${name} is hidden by the filter ${filters.join(' or ')} of the model`, remedy: null };
-  if (loadsItself) return { message: `${name} is there; ${controller}.getEntity did not give it`, remedy: null };
-  if (!isOverridden(api, 'customizeQuery')) return { message: `${name} was not found, and is there now`, remedy: null };
+  if (loadsItself) return { message: `${name} exists, but ${controller}.getEntity did not return it`, remedy: null };
+  if (!isOverridden(api, 'customizeQuery')) return { message: `${name} was not found, but exists now`, remedy: null };
   return {
     message: `${name} is hidden by ${controller}.customizeQuery`,
-    remedy: 'call as a user for whom it lets the row through, or change what it restricts',
+    remedy: 'call as a user who can see the row, or change customizeQuery',
   };
 }
 

@@ -65,7 +65,7 @@ function checkConstraints(
 }
 
 function modelTrouble(name: string, meta: EntityMetadata | undefined, mapper: Mapper): string | null {
-  if (!meta || meta.embeddable) return `${name} is no entity with a table of its own`;
+  if (!meta || meta.embeddable) return `${name} is not an entity with its own table`;
   const keys = meta.primaryKeys;
   if (keys.length !== 1) return `${name} needs a single primary key to be addressed by {id}; it has ${keys.join(', ') || 'none'}`;
   const kind = unaddressableKey(meta, mapper.driver.getPlatform());
@@ -92,10 +92,10 @@ function sortTrouble(meta: EntityMetadata, path: string): string | null {
     if (position === names.length - 1) {
       return property.kind === ReferenceKind.SCALAR
         ? null
-        : `"${path}" is no single column; go on to one of its properties: ${path}.…`;
+        : `"${path}" is not a single column; name one of its properties: ${path}.…`;
     }
     if (property.targetMeta && !isToMany(property)) owner = property.targetMeta;
-    else return `"${names.slice(0, position + 1).join('.')}" is no association to one entity`;
+    else return `"${names.slice(0, position + 1).join('.')}" is not a to-one association`;
   }
   return null;
 }

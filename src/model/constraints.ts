@@ -31,7 +31,7 @@ function rulesFrom(model: string, property: string | null, given: unknown): Rule
   return [given].flat().map((constraint) => {
     if (!isConstraint(constraint))
       throw new TypeError(
-        `the constraints of ${property === null ? model : `${model}.${property}`} must be schemas, or { groups: ['publish'], schema } for those of some actions`,
+        `the constraints of ${property === null ? model : `${model}.${property}`} must be schemas, or { groups: ['publish'], schema } for rules that apply to some actions`,
       );
     return isSchema(constraint)
       ? { property, schema: constraint, groups: null }

@@ -54,11 +54,10 @@ export function checkPrivateMembers(mapper: Mapper, findings: Findings): void {
     const own = `${meta.className} has private members (${names.join(', ')})`;
     const remedy = "or write TypeScript's private instead of #";
     if (failure !== null || meta.class.length > 0) {
-      const reason =
-        failure === null ? 'takes parameters' : `fails without arguments (${(failure as Error)?.message ?? failure})`;
+      const reason = failure === null ? 'has parameters' : `fails without arguments (${(failure as Error)?.message ?? failure})`;
       findings.add(
         ['src/models'],
-        `${own}. Objects made of rows get them by the constructor, which ${reason}; write a constructor without parameters, ${remedy}`,
+        `${own}. Declarest creates them by calling the constructor, which ${reason}; write a constructor without parameters, ${remedy}`,
       );
       continue;
     }
@@ -74,7 +73,7 @@ export function checkPrivateMembers(mapper: Mapper, findings: Findings): void {
       const { className } = first.parent;
       findings.add(
         ['src/models'],
-        `${own} that ${className} does not have, but ${owner.className}.${String(first.property.name)} refers to ${className}, and a reference is made before its class is known; ` +
+        `${own} that ${className} does not have, but ${owner.className}.${String(first.property.name)} refers to ${className}, and a reference is created before its class is known; ` +
           `move them to ${className}, ${remedy}`,
       );
       break;

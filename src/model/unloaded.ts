@@ -26,7 +26,7 @@ export function withLoadedData<Result>(work: () => Result): Result {
 /** Names what is missing, and what to do. */
 export function notLoaded(meta: EntityMetadata, name: string): Error {
   return new Error(
-    `${meta.className}.${name} was not loaded: name the association that leads to it in the voter (static loads = ['captain']), ` +
+    `${meta.className}.${name} was not loaded: list its association in the voter (static loads = ['captain']), ` +
       'make it eager(), or await wrap(…).init() on it before you read it',
   );
 }

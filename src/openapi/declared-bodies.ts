@@ -28,7 +28,7 @@ export function checkDeclaredBodies(source: SchemaSource, report: { add(path: Pa
     try {
       validatorOf(schema, documentOf(schemas), false);
     } catch (error) {
-      report.add([...action.path, 'body'], `"body" is no JSON Schema that can be used: ${(error as Error).message}`);
+      report.add([...action.path, 'body'], `"body" is not a usable JSON Schema: ${(error as Error).message}`);
     }
   }
 }
@@ -114,7 +114,7 @@ function violationOf({ instancePath, keyword, message = 'is not allowed', params
   const named = [keys, further].flat().map(String);
   return {
     propertyPath: pathText(named.map((key) => (/^\d+$/.test(key) ? Number(key) : key))),
-    title: missingProperty !== undefined ? 'is required' : additionalProperty !== undefined ? 'is not known here' : message,
+    title: missingProperty !== undefined ? 'is required' : additionalProperty !== undefined ? 'is unknown' : message,
     code: codes[keyword] ?? 'constraint',
     parameters: {},
   };

@@ -20,20 +20,24 @@ function parameter(name: string, description: string, schema: JsonSchema, requir
 const requestHeaders = {
   IfMatch: parameter(
     'If-Match',
-    'The `ETag` that the entity must still have, or `*`; else it is 412 and nothing is changed.',
+    'The `ETag` that the entity must still have, or `*`; otherwise the response is 412 and nothing is changed.',
     tags,
   ),
   IfMatchRequired: parameter(
     'If-Match',
-    'The `ETag` that the entity must still have, or `*`; else it is 412, and without it 428, and nothing is changed.',
+    'The `ETag` that the entity must still have, or `*`; otherwise the response is 412, or 428 without this header, and nothing is changed.',
     tags,
     true,
   ),
-  IfNoneMatch: parameter('If-None-Match', 'The `ETag` of what the caller has already; if nothing has changed, it is 304.', text),
+  IfNoneMatch: parameter(
+    'If-None-Match',
+    'The `ETag` of the copy that the caller has; if nothing has changed, the response is 304.',
+    text,
+  ),
   IdempotencyKey: {
     ...parameter(
       'Idempotency-Key',
-      'With the same key the same request is done once, and gets the same answer again. With another request it is 422. A UUID is a good one.',
+      'Requests with the same key run once and get the same response. A different request with the same key gets 422. Use a UUID, for example.',
       key,
     ),
     example: '8e03978e-40d5-43e8-bc93-6894a57f9324',
@@ -46,29 +50,28 @@ function header(name: string, description: string, schema: JsonSchema) {
 
 /** The headers of responses besides those of HTTP itself, by their names in the document. */
 const responseHeaders = {
-  ContentLocation: header('Content-Location', 'Where what was replaced is, as it is shown here.', link),
-  ETag: header('ETag', 'What the answer is known by; strong where the model has a version.', {
+  ContentLocation: header('Content-Location', 'The URL of the entity that the response shows.', link),
+  ETag: header('ETag', 'The entity tag of the response; strong if the model has a version.', {
     ...text,
     pattern: '^(W/)?"[^"]*"$',
   }),
   IdempotencyReplayed: header(
     'Idempotency-Replayed',
-    'Present if the request was carried out before: `true` with the response of then, `rebuilt` with the row as it is now.',
+    'Present if the request was carried out before: `true` with the stored response, `rebuilt` with the row as it is now.',
     { ...text, enum: ['true', 'rebuilt'] },
   ),
-  Location: header('Location', 'Where it is.', link),
-  RateLimit: header(
-    'RateLimit',
-    'How many requests are left to the caller (`r`), and for how many seconds the limit holds (`t`).',
-    { ...text, pattern: '^"[^"]*";r=[0-9]+;t=[0-9]+$' },
-  ),
-  RateLimitPolicy: header('RateLimit-Policy', 'How many requests a caller has (`q`) in how many seconds (`w`).', {
+  Location: header('Location', 'The URL of the entity.', link),
+  RateLimit: header('RateLimit', 'The requests that the caller has left (`r`), and the seconds until the limit is reset (`t`).', {
+    ...text,
+    pattern: '^"[^"]*";r=[0-9]+;t=[0-9]+$',
+  }),
+  RateLimitPolicy: header('RateLimit-Policy', 'The requests that a caller may send (`q`) within a window of seconds (`w`).', {
     ...text,
     pattern: '^"[^"]*";q=[0-9]+;w=[0-9]+$',
   }),
-  RequestId: header('X-Request-Id', 'What the request is called in the log: as the caller called it, or by a new id.', text),
-  RetryAfter: header('Retry-After', 'After how many seconds it is worth trying again.', { type: 'integer', minimum: 0 }),
-  WWWAuthenticate: header('WWW-Authenticate', 'How to say who is calling.', text),
+  RequestId: header('X-Request-Id', 'The id of the request in the log: sent by the caller, or generated.', text),
+  RetryAfter: header('Retry-After', 'The seconds to wait before a retry.', { type: 'integer', minimum: 0 }),
+  WWWAuthenticate: header('WWW-Authenticate', 'How to authenticate.', text),
 };
 
 export type ResponseHeader = keyof typeof responseHeaders;

@@ -13,15 +13,16 @@ export function listParameters(
   const lastPage = Math.min(Math.floor(Number.MAX_SAFE_INTEGER / maxItemsPerPage), maxOffset > 0 ? maxOffset + 1 : Infinity);
   const cursor = { type: 'string', format: 'cursor' };
   const size = { type: 'integer', minimum: 1, maximum: maxItemsPerPage, default: itemsPerPage };
-  const fields = 'What to show of each item, such as `id,center.name`; of what its schema requires, the rest is left out.';
+  const fields =
+    'The fields to return of each item, for example `id,center.name`; others are left out, even if the schema requires them.';
   const orders = { type: 'string', enum: sort.flatMap(({ field }) => [field, `-${field}`]) };
-  const order = 'The order, each field once; `-` is descending.';
+  const order = 'The fields to sort by, each once; `-` means descending.';
   const searched = search?.fields.map(({ field }) => field).join(', ');
   return [
     parameter('page', { type: 'integer', minimum: 1, maximum: lastPage, default: 1 }, 'The number of the page.'),
-    parameter('items_per_page', size, 'How many items are on a page.'),
-    parameter('after', cursor, 'The row that the page begins after, as links have it; together with `page`.'),
-    parameter('before', cursor, 'The row that the page ends before, as links have it; together with `page`.'),
+    parameter('items_per_page', size, 'The number of items per page.'),
+    parameter('after', cursor, 'The row before the page, as in the links; requires `page`.'),
+    parameter('before', cursor, 'The row after the page, as in the links; requires `page`.'),
     { ...listed('fields', { type: 'string' }, fields), 'x-partial': true },
     ...(sort.length > 0 ? [listed('sort', orders, order, { uniqueItems: true })] : []),
     ...(search ? [parameter('q', { type: 'string' }, `Words to search for in ${searched}.`)] : []),

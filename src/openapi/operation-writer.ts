@@ -56,7 +56,7 @@ export function operationWriter(described: Described, operations: readonly Opera
   /** The responses that operations refer to. */
   function sharedResponses(): JsonSchema {
     const maybe = operations.some(({ isLimited }) => isLimited) ? limitHeaders : [];
-    const notModified = { description: 'What the caller has is what would be sent.' };
+    const notModified = { description: 'The copy of the caller is up to date.' };
     const refused = (isXml: boolean) => {
       const alike = operations.filter(({ format }) => (format === 'xml') === isXml);
       const statuses = new Set(alike.flatMap((operation) => refusals(operation)));
@@ -95,7 +95,7 @@ export function operationWriter(described: Described, operations: readonly Opera
   function body({ isSupplied, meta, method, reads, record: { action, api } }: Operation): JsonSchema | null {
     if (!api || !action || !meta || reads) return null;
     if (action.association) {
-      if (schemas.denormalizes(api, action, meta)) return { description: 'Read by the application itself.' };
+      if (schemas.denormalizes(api, action, meta)) return { description: 'Read by code of the application.' };
       const targets = itemClasses(mapper, meta, action.association);
       return targets.length > 0 ? schemas.write.reference(targets) : {};
     }
@@ -155,13 +155,13 @@ export function operationWriter(described: Described, operations: readonly Opera
     const { format, isSupplied, meta, method, record } = operation;
     const { action, api } = record;
     const answered = (description: string, schema: JsonSchema) => ({ description, content: contentOf(format, schema) });
-    if (method === 'HEAD') return [200, { description: 'What GET would answer, without its body.' }];
-    if (api && action?.result) return [200, answered('What the handler gives.', schemas.result(api, action, action.result))];
-    if (!api || !meta || !action || !(isSupplied || action.association)) return [200, answered('What the handler gives.', {})];
-    if (action.association) return [200, answered('What was added or removed.', item(operation))];
+    if (method === 'HEAD') return [200, { description: 'The response to GET, without its body.' }];
+    if (api && action?.result) return [200, answered('The result of the handler.', schemas.result(api, action, action.result))];
+    if (!api || !meta || !action || !(isSupplied || action.association)) return [200, answered('The result of the handler.', {})];
+    if (action.association) return [200, answered('The item that was added or removed.', item(operation))];
     const model = schemas.read.of(meta);
-    if (method === 'POST') return [201, answered('It was created.', model)];
-    if (method === 'DELETE') return [204, { description: 'It was removed.' }];
+    if (method === 'POST') return [201, answered('The created entity.', model)];
+    if (method === 'DELETE') return [204, { description: 'The entity was deleted.' }];
     if (action.kind !== 'index') return [200, answered('The entity.', model)];
     if (isExport(format)) return [200, answered('The whole list.', model)];
     return [200, answered('A page of the list.', schemas.read.collection(meta, api))];
@@ -176,7 +176,7 @@ export function operationWriter(described: Described, operations: readonly Opera
 
   /** Responses of application code that the declaration does not describe. */
   function otherResponse({ format, isLimited, method }: Operation): JsonSchema {
-    const description = 'What the application itself answers in other cases.';
+    const description = 'Other responses of the application.';
     const limits = headers.of({ maybe: isLimited ? limitHeaders : [] });
     if (method === 'HEAD') return { description, ...limits };
     const problem = problemContent(format, format === 'xml' ? {} : anyProblemSchema(schemas.components));

@@ -69,7 +69,7 @@ function documentSchema(status: JsonSchema, code: JsonSchema, further: Readonly<
       type: { ...text, format: 'uri-reference' },
       title: text,
       status: { type: 'integer', ...status },
-      detail: { ...text, description: 'What was wrong, and what to do.' },
+      detail: { ...text, description: 'What is wrong, and how to fix it.' },
       instance: { ...text, format: 'uri-reference', description: 'The path of the request.' },
       code: { ...text, ...code },
       ...further,

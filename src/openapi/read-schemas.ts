@@ -26,9 +26,9 @@ export function readSchemas({ components, describe, hides, mapper }: SchemaConte
       next: { ...link, description: 'The page after this one.' },
       previous: { ...link, description: 'The page before this one.' },
       first: { type: 'integer', minimum: 0, description: 'The position of the first item of this page, from 0.' },
-      items_per_page: { type: 'integer', minimum: 1, description: 'The most items on a page.' },
+      items_per_page: { type: 'integer', minimum: 1, description: 'The maximum number of items per page.' },
     };
-    const countIs = { type: 'string', enum: ['capped', 'estimated'], description: 'Why `count` is not exact, where it is not.' };
+    const countIs = { type: 'string', enum: ['capped', 'estimated'], description: 'Why `count` is not exact; absent if it is.' };
     const properties = {
       count: { type: 'integer', minimum: 0, description: 'The number of items on all pages.' },
       ...(count !== 'exact' && { count_is: countIs }),

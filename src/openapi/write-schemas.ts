@@ -64,7 +64,7 @@ export function writeSchemas({ components, denormalizes, describe, mapper }: Sch
     if (field.kind === 'scalar') return scalar(field);
     if (field.kind === 'embedded') return listIf(field.array, embedded(field, mode));
     const item = denormalizes(owner, field.property)
-      ? { description: 'Read by the application itself.' }
+      ? { description: 'Read by code of the application.' }
       : reference(field.targets);
     return listIf(field.kind === 'to-many', item);
   }

@@ -103,6 +103,6 @@ export class ExportStream extends Readable {
 /** Whoever asked for an export has stopped to take it. */
 export class StalledExport extends Error {
   constructor(when: string) {
-    super(`the client took nothing of an export ${when}`);
+    super(`the client read nothing from an export ${when}`);
   }
 }

@@ -115,7 +115,7 @@ function addCondition(
       throw problem('too_many_groups', { name, expected: `must not nest groups deeper than ${maxOrDepth}` });
     const known = group.groups.get(index);
     if (!known && ++counts.groups > maxOrGroups)
-      throw problem('too_many_groups', { name, expected: `must not be one of more than ${maxOrGroups} groups` });
+      throw problem('too_many_groups', { name, expected: `exceeds the maximum of ${maxOrGroups} groups` });
     group = known ?? group.add(index);
   }
   const [field, operator = plainOperator, ...further] = steps.slice(position);
@@ -132,7 +132,7 @@ function addCondition(
   if (typeof value !== 'string') throw invalid(name, 'must be given once');
   const key = `${field} ${operator}`;
   if (group.conditions.has(key))
-    throw invalid(name, `must be given once, and "${filterParameter(field, plainOperator)}" means the same`);
+    throw invalid(name, `must be given once; "${filterParameter(field, plainOperator)}" means the same`);
   group.conditions.set(key, { name, field, operator: operator as FilterOperator, value });
 }
 

@@ -39,14 +39,14 @@ export function readPageToken(query: Readonly<Record<string, unknown>>): PageTok
   if (after !== undefined && before !== undefined)
     throw problem('invalid_parameter', { name, expected: 'must not be given together with "before"' });
   if (page === undefined)
-    throw problem('invalid_parameter', { name, expected: 'must be given together with "page", as the link has it' });
+    throw problem('invalid_parameter', { name, expected: 'must be given together with "page", as in the link' });
   if (typeof text !== 'string') throw refusedToken(name);
   return { name, text };
 }
 
 /** The answer to a token that is none of the list. */
 export function refusedToken(name: PageToken['name']): Error {
-  return problem('invalid_parameter', { name, expected: 'must be given once, as a link of this list has it' });
+  return problem('invalid_parameter', { name, expected: 'must be given once, as in a link of this list' });
 }
 
 /** Refuses what asks for a page where the whole list is given. */

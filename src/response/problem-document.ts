@@ -62,7 +62,7 @@ function problemDocument(found: Problem, path: string): Record<string, unknown> 
 export function toProblem(error: unknown, bodyLimit: number): Problem {
   if (error instanceof Problem) return error;
   if ((error as Error | null)?.message === 'aborted') {
-    return problem('invalid_body', { reason: 'it ended before its announced length' }, { cause: error });
+    return problem('invalid_body', { reason: 'it is shorter than its Content-Length' }, { cause: error });
   }
   const tooLarge = causesOf(error).find((cause) => cause instanceof TooLargeError);
   if (tooLarge) return problem('response_too_large', { limit: tooLarge.limit }, { cause: error });
@@ -80,10 +80,10 @@ export function toProblem(error: unknown, bodyLimit: number): Problem {
     case 'FST_ERR_CTP_EMPTY_JSON_BODY':
     case 'FST_ERR_CTP_INVALID_JSON_BODY':
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
-      return problem('invalid_body', { reason: 'it is empty or no valid JSON' }, { cause: error });
+      return problem('invalid_body', { reason: 'it is empty or not valid JSON' }, { cause: error });
   }
   if (error instanceof SyntaxError && statusCode === 400)
-    return problem('invalid_body', { reason: 'it is no valid JSON' }, { cause: error });
+    return problem('invalid_body', { reason: 'it is not valid JSON' }, { cause: error });
   if (typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500) {
     return new OtherProblem(statusCode, typeof message === 'string' ? message : '', error);
   }

@@ -55,8 +55,8 @@ function checkPlace(record: RouteRecord, places: Map<string, RouteRecord>, repor
   for (const [other, methods] of clashes) {
     report.add(
       record.source,
-      `${[...methods].join(', ')} ${record.path} of the route "${record.name}" is already answered by the route "${other.name}" ` +
-        `(${other.path}), placeholders being alike; change a path or disable the method on one of them`,
+      `${[...methods].join(', ')} ${record.path} of the route "${record.name}" is already handled by the route "${other.name}" ` +
+        `(${other.path}), because names of placeholders do not matter; change a path or disable the method on one of them`,
     );
   }
 }
@@ -84,7 +84,7 @@ function checkRequirements(
     } else if (name !== 'id') {
       // An id requirement on an action without id does no harm: it is what an empty mapping means.
       const known = placeholders.length === 0 ? 'none' : placeholders.map((placeholder) => `{${placeholder}}`).join(', ');
-      report.add(at(name), `there is no placeholder {${name}} in ${record.path} to constrain; its placeholders: ${known}`);
+      report.add(at(name), `unknown placeholder {${name}} in "requirements"; ${record.path} has: ${known}`);
     }
   }
 }

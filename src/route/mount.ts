@@ -109,8 +109,8 @@ function register(record: RouteRecord, route: () => void): void {
   } catch (error) {
     if (!(error instanceof Error) || !/^The regex '.*' is not safe!$/s.test(error.message)) throw error;
     throw new Error(
-      `Fastify's router refuses a requirement of the route ${record.name} (${JSON.stringify(record.requirements)}), because it judges by looks. ` +
-        'The requirement has been checked and is safe: create the Fastify instance with { routerOptions: { allowUnsafeRegex: true } }.',
+      `Fastify's router rejects a requirement of the route ${record.name} (${JSON.stringify(record.requirements)}) as possibly unsafe. ` +
+        'Declarest has checked it, and it is safe: create the Fastify instance with { routerOptions: { allowUnsafeRegex: true } }.',
       { cause: error },
     );
   }
@@ -191,7 +191,7 @@ function missProblem(records: readonly RouteRecord[], { method, url }: FastifyRe
     return problem('method_not_allowed', { method, allowed }, { headers: { Allow: allowed } });
   }
   if (miss.kind === 'format') {
-    const given = miss.format === '' ? 'no format' : `the unknown format "${shorten(miss.format)}"`;
+    const given = miss.format === '' ? 'no format' : `an unknown format "${shorten(miss.format)}"`;
     return problem('unknown_format', { given, allowed: miss.known.map((format) => `.${format}`).join(', ') });
   }
   return problem('not_found', { path: shorten(withoutQuery(url)) });

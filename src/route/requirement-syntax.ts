@@ -42,7 +42,7 @@ class Parser {
 
   parse(): Expression {
     const expression = this.#choice();
-    if (this.#at < this.#source.length) throw this.#invalid('has a ")" that closes nothing; write "\\)" to mean the character');
+    if (this.#at < this.#source.length) throw this.#invalid('has a ")" without "("; write "\\)" to mean the character');
     return expression;
   }
 
@@ -79,7 +79,7 @@ class Parser {
         return { type: 'set', set: asSet(this.#escape()) };
       case '^':
       case '$':
-        throw this.#unsupported(`"${character}" inside the expression`, 'the whole value has to match anyway');
+        throw this.#unsupported(`"${character}" inside the expression`, 'the whole value always has to match');
       case '*':
       case '+':
       case '?':
@@ -208,7 +208,7 @@ class Parser {
   }
 
   #unsupported(what: string, remedy: string): RequirementError {
-    return new RequirementError(`uses what requirements do not support: ${what}; ${remedy}`);
+    return new RequirementError(`uses an unsupported feature: ${what}; ${remedy}`);
   }
 }
 

@@ -9,7 +9,7 @@ const anything = '[^/]+';
 
 const ambiguityErrors: Readonly<Record<Ambiguity, string>> = {
   exponential:
-    'can backtrack catastrophically: what it repeats can match the same text in several ways, as in (a+)+ or (a|ab|b)*; ' +
+    'can backtrack catastrophically: a repeated part can match the same text in several ways, as in (a+)+ or (a|ab|b)*; ' +
     'rewrite it so that there is only one way to match a text',
   costly:
     'can backtrack catastrophically: too many repetitions or optional parts in a row can match the same text; merge them into one',

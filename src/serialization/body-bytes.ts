@@ -37,7 +37,7 @@ export function readBytes(
     // whoever reads along may keep what was read
     const isAlone = payload === (raw as Payload) && payload.listenerCount('data') === 1;
     if (announced !== null && (payload.receivedEncodedLength ?? length) !== announced)
-      stop(problem('invalid_body', { reason: 'its length is not the announced one' }));
+      stop(problem('invalid_body', { reason: 'its length differs from its Content-Length' }));
     else stop(null, chunks.length === 1 && length <= shared ? (chunks[0] as Buffer) : joined(chunks, length, isAlone));
   }
 

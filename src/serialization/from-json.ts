@@ -56,7 +56,7 @@ export function parseString(json: unknown, longest: number | null): Parsed {
 export function parseBigint(json: unknown, { as }: KindOf<'bigint'>): Parsed {
   const isInteger =
     typeof json === 'number' ? Number.isSafeInteger(json) : typeof json === 'string' && patterns.integer.test(json);
-  if (!isInteger) return wrongType('an integer, as a string where it is beyond 2^53');
+  if (!isInteger) return wrongType('an integer, as a string if it is beyond 2^53');
   const big = BigInt(json as string | number);
   if (big < int64.min || big > int64.max) return outOfRange(String(int64.min), String(int64.max));
   return { value: as === 'bigint' ? big : as === 'string' ? big.toString() : Number(big) };

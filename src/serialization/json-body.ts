@@ -35,7 +35,7 @@ export function acceptJson(app: FastifyInstance, { bodyLimit, jsonDepth }: Serve
       try {
         value = read(request, bytes);
       } catch (cause) {
-        done(cause instanceof Problem ? cause : problem('invalid_body', { reason: 'it is no valid UTF-8' }, { cause }));
+        done(cause instanceof Problem ? cause : problem('invalid_body', { reason: 'it is not valid UTF-8' }, { cause }));
         return;
       }
       done(null, value);
@@ -78,8 +78,8 @@ function isEncoded({ headers }: FastifyRequest): boolean {
 function reasonOf(body: string): string {
   try {
     JSON.parse(body);
-    return 'it holds the key "__proto__" or "constructor"';
+    return 'it contains the key "__proto__" or "constructor"';
   } catch {
-    return 'it is no valid JSON';
+    return 'it is not valid JSON';
   }
 }

@@ -96,7 +96,7 @@ const kindConversions: { readonly [Name in KindName]: KindConversions<KindOf<Nam
       format: 'int64',
       pattern: '^-?[0-9]{1,19}$',
       ...(isWritten && { minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER }),
-      description: 'A string where it is beyond 2^53; from -9223372036854775807 to 9223372036854775807.',
+      description: 'A string if it is beyond 2^53; from -9223372036854775807 to 9223372036854775807.',
     }),
   },
   decimal: {

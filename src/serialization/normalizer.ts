@@ -48,7 +48,7 @@ export function normalizationsOf(exported: Catalog['normalizers'], create: Creat
         made ??= create(value);
         const given = made.normalize(json);
         if (typeof (given as { then?: unknown } | null)?.then !== 'function') return given ?? null;
-        throw new TypeError(`${value.name}.normalize must return a value at once, and returned a promise`);
+        throw new TypeError(`${value.name}.normalize must return a value, not a promise`);
       },
     };
     for (const served of [...value.properties, ...value.models]) found.set(served, normalization);

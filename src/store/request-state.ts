@@ -117,7 +117,6 @@ export function withState<Result>(state: RequestState, work: () => Result): Resu
 
 export function currentState(): RequestState {
   const state = current.getStore();
-  if (!state)
-    throw new Error('this.em belongs to a request, and there is none here; use an entity manager of your own for other work');
+  if (!state) throw new Error('this.em is available only during a request; use an entity manager of your own for other work');
   return state;
 }

@@ -206,7 +206,7 @@ function foundPage({ counted, edges, items }: CompiledPage): FoundPage {
     counted,
     edges,
     get entities(): never {
-      throw new Error('the rows of this page were not made objects');
+      throw new Error('the rows of this page were not converted to objects');
     },
     json: () => items,
   };

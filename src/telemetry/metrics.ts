@@ -63,17 +63,17 @@ export class Metrics {
   }
 
   addGauges(gate: Pick<Gate, 'inFlight' | 'isBusy'>, { connections, statementsUnderWay }: DatabaseGauges): void {
-    this.#gauge('http_requests_in_flight', 'Requests that have no whole answer yet.', () => gate.inFlight);
-    this.#gauge('http_busy', '1 while requests beyond busy_concurrent are turned away.', () => Number(gate.isBusy));
-    this.#gauge('db_statements_under_way', 'Statements that wait, for the database or to be sent to it.', statementsUnderWay);
+    this.#gauge('http_requests_in_flight', 'Requests whose response is not sent completely.', () => gate.inFlight);
+    this.#gauge('http_busy', '1 while requests beyond busy_concurrent are rejected.', () => Number(gate.isBusy));
+    this.#gauge('db_statements_under_way', 'Statements that are waiting: for the database, or to be sent.', statementsUnderWay);
     if (connections().size === 0) return;
-    this.#gauges('db_connections', 'Open connections to the database, by what they are for.', ['pool', 'state'], () =>
+    this.#gauges('db_connections', 'Open connections to the database, by purpose.', ['pool', 'state'], () =>
       [...connections()].flatMap(([pool, { open, used }]): Sample[] => [
         [{ pool, state: 'used' }, used],
         [{ pool, state: 'idle' }, open - used],
       ]),
     );
-    this.#gauges('db_connections_waiting', 'Who waits for a connection to the database.', ['pool'], () =>
+    this.#gauges('db_connections_waiting', 'Requests that are waiting for a connection to the database.', ['pool'], () =>
       Array.from(connections(), ([pool, { waiting }]): Sample => [{ pool }, waiting]),
     );
   }
@@ -84,7 +84,7 @@ export class Metrics {
     delay.enable();
     const startedAt = Date.now() / 1000 - process.uptime();
     const loop = () => performance.eventLoopUtilization();
-    this.#gauge('process_start_time_seconds', 'When the process was started, since the beginning of 1970.', () => startedAt);
+    this.#gauge('process_start_time_seconds', 'Start time of the process, since the beginning of 1970.', () => startedAt);
     this.#counter('process_cpu_seconds_total', 'CPU time of the process.', () => {
       const { system, user } = process.cpuUsage();
       return (user + system) / 1e6;
@@ -92,8 +92,8 @@ export class Metrics {
     const heapHelp = 'Memory of the JavaScript heap that is in use.';
     this.#gauge('process_resident_memory_bytes', 'Memory of the process.', () => process.memoryUsage.rss());
     this.#gauge('nodejs_heap_size_used_bytes', heapHelp, () => process.memoryUsage().heapUsed);
-    const activeHelp = 'Time in which the event loop had something to do.';
-    const idleHelp = 'Time in which the event loop had nothing to do.';
+    const activeHelp = 'Time in which the event loop was busy.';
+    const idleHelp = 'Time in which the event loop was idle.';
     this.#counter('nodejs_eventloop_active_seconds_total', activeHelp, () => loop().active / 1000);
     this.#counter('nodejs_eventloop_idle_seconds_total', idleHelp, () => loop().idle / 1000);
     this.#gauges('nodejs_eventloop_lag_seconds', 'Delay of the event loop since the last scrape.', ['quantile'], () => {

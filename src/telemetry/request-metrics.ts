@@ -16,14 +16,14 @@ export function requestMetrics(registers: Registry[]): Required<TrafficWatch> & 
   const requests = counter('http_requests_total', 'Requests by route, method and status.', 'route', 'method', 'status');
   const durations = new Histogram({
     name: 'http_request_duration_seconds',
-    help: 'Time until the whole answer was sent, by route and method.',
+    help: 'Time until the response was sent completely, by route and method.',
     labelNames: ['route', 'method'],
     buckets,
     registers,
   });
-  const shed = counter('http_requests_shed_total', 'Requests turned away for overload.', 'reason');
+  const shed = counter('http_requests_shed_total', 'Requests rejected because of overload.', 'reason');
   for (const reason of ['max_concurrent', 'busy_concurrent', 'handler_timeout']) shed.inc({ reason }, 0);
-  const problems = counter('http_problems_total', 'Refusals by their code.', 'code');
+  const problems = counter('http_problems_total', 'Error responses by code.', 'code');
   const problem = ({ code }: Problem) => problems.inc({ code });
   return {
     problem,

@@ -49,7 +49,7 @@ const rejected = new Map<unknown, readonly [number, string]>([
   ['ERR_HTTP_REQUEST_TIMEOUT', [408, 'the request took too long to arrive']],
   ['HPE_CHUNK_EXTENSIONS_OVERFLOW', [413, 'the chunk extensions of the request are too long']],
 ]);
-const malformed = [400, 'the request is no valid HTTP'] as const;
+const malformed = [400, 'the request is not valid HTTP'] as const;
 
 /** Responds to bytes that are not a valid request, for which there is neither a request nor a reply. */
 export function refuseConnection(error: Error, socket: Socket, ids: RequestIds | null): void {

@@ -65,7 +65,7 @@ describe('authenticateWith', () => {
     for (const nobody of [null, Promise.resolve(null)]) {
       const error = await thrownBy(() => authenticateWith([answering(nobody)], withHeader));
       expect(error).toMatchObject({ code: 'invalid_credentials', status: 401 });
-      expect(error.message).toContain('the Authorization header is of a kind that is not accepted here');
+      expect(error.message).toContain('the scheme of the Authorization header is not supported');
       expect(error.headers).toEqual({ 'WWW-Authenticate': 'Bearer realm="api"' });
     }
     expect(await thrownBy(() => authenticateWith([answering(null)], fakeRequest({ authorization: '' })))).toMatchObject({
@@ -103,7 +103,7 @@ describe('authenticateWith', () => {
       expect(error).not.toBeInstanceOf(Problem);
       expect(error.message).toBe(
         'the authenticator Scripted must return null or a user { id, roles }: ' +
-          'an id that is a string or a number, and roles that are a list of strings',
+          'id is a string or a number, roles is a list of strings',
       );
     }
   });

@@ -155,12 +155,12 @@ describe('poll', () => {
 
   test('takes a String object for no vote', async () => {
     expect((await thrownBy(() => poll('affirmative', saying(Object('grant')), question))).message).toBe(
-      "the voter ScriptedVoter answered a value of type object for the role \"PERSON_SEE\"; vote() must return 'grant', 'deny' or 'abstain'",
+      "the voter ScriptedVoter returned a value of type object for the role \"PERSON_SEE\"; vote() must return 'grant', 'deny' or 'abstain'",
     );
   });
 
   test('shows a wrong word and null as they are', async () => {
-    expect((await thrownBy(() => poll('affirmative', saying('yes'), question))).message).toContain('answered "yes" for');
-    expect((await thrownBy(() => poll('affirmative', saying(null), question))).message).toContain('answered null for');
+    expect((await thrownBy(() => poll('affirmative', saying('yes'), question))).message).toContain('returned "yes" for');
+    expect((await thrownBy(() => poll('affirmative', saying(null), question))).message).toContain('returned null for');
   });
 });

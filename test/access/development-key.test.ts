@@ -39,7 +39,7 @@ describe('the development key', () => {
   test('is refused when the file was cut short', async () => {
     await mkdir(join(directory, 'var'));
     await writeFile(join(directory, 'var', 'dev-jwt.key'), 'short\n');
-    await expect(developmentKey(directory)).rejects.toThrow('is damaged; delete it and a new one is made');
+    await expect(developmentKey(directory)).rejects.toThrow('is damaged; delete it, and Declarest creates a new one');
   });
 
   test('is taken as it is from 32 characters on', async () => {

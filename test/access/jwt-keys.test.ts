@@ -83,9 +83,9 @@ describe('the secret', () => {
   });
 
   test('does not exist beside a key set', async () => {
-    await expect(secretOf({ jwks: 'keys.json' })).rejects.toThrow('holds public keys only');
+    await expect(secretOf({ jwks: 'keys.json' })).rejects.toThrow('has public keys only');
     await expect(load({ secret, algorithm: 'RS256', jwks: { keys: [jwk('RS256')] } })).rejects.toThrow(
-      'both a secret and a jwks',
+      'both "secret" and "jwks"',
     );
   });
 });
@@ -115,7 +115,7 @@ describe('a key set', () => {
   test('cannot serve an algorithm of secrets', async () => {
     for (const algorithm of ['HS256', 'none', 'rs256']) {
       await expect(load({ algorithm, jwks: { keys: [jwk('RS256')] } })).rejects.toThrow(
-        'which a key set cannot serve; set it to the one its keys are for: RS256, RS384, RS512, PS256',
+        'which does not work with "jwks"; set it to the algorithm of the keys: RS256, RS384, RS512, PS256',
       );
     }
   });
@@ -154,7 +154,7 @@ describe('a key set', () => {
   test('must not hold a broken or a short key', async () => {
     const broken = { ...jwk('ES256'), x: 'AA' };
     await expect(load({ algorithm: 'ES256', jwks: { keys: [broken] } })).rejects.toMatchObject({ cause: expect.any(Error) });
-    await expect(load({ algorithm: 'ES256', jwks: { keys: [broken] } })).rejects.toThrow('keys[0], is no valid key for ES256');
+    await expect(load({ algorithm: 'ES256', jwks: { keys: [broken] } })).rejects.toThrow('keys[0], is not a valid key for ES256');
     const short = generateKeyPairSync('rsa', { modulusLength: 1024 }).publicKey.export({ format: 'jwk' });
     await expect(load({ algorithm: 'RS256', jwks: { keys: [short] } })).rejects.toThrow(
       'has 1024 bits; an RSA key must have 2048',
@@ -163,7 +163,7 @@ describe('a key set', () => {
 
   test('must be an object with a list of keys', async () => {
     for (const jwks of [{ keys: [] }, { keys: 'all' }, {}]) {
-      await expect(load({ algorithm: 'ES256', jwks: jwks as never })).rejects.toThrow('must be a key set with a key in it');
+      await expect(load({ algorithm: 'ES256', jwks: jwks as never })).rejects.toThrow('must be a key set with at least one key');
     }
     for (const key of ['key', null]) {
       await expect(load({ algorithm: 'ES256', jwks: { keys: [key] } })).rejects.toThrow('keys[0], must be a JSON Web Key');

@@ -185,15 +185,15 @@ describe('signatures', () => {
   test('by a key of the set are accepted, and only by the one the token names', async () => {
     expect(await userOf(rsaToken({ alg: 'RS256', kid: 'one' }), withKeys)).toMatchObject({ id: 'ann' });
     expect(await userOf(rsaToken({ alg: 'RS256', kid: 'two' }, other.privateKey), withKeys)).toMatchObject({ id: 'ann' });
-    expect(await refusal(rsaToken({ alg: 'RS256', kid: 'two' }), withKeys)).toBe('the signature is wrong');
+    expect(await refusal(rsaToken({ alg: 'RS256', kid: 'two' }), withKeys)).toBe('the signature is invalid');
   });
 
   test.each(['three', '', 7, null, ['one']])('by the unknown key %j are refused', async (kid) => {
-    expect(await refusal(rsaToken({ alg: 'RS256', kid }), withKeys)).toBe('the token is signed with a key that is not known');
+    expect(await refusal(rsaToken({ alg: 'RS256', kid }), withKeys)).toBe('the token is signed with an unknown key');
   });
 
   test('that do not say which of several keys they are by are refused', async () => {
-    expect(await refusal(rsaToken({ alg: 'RS256' }), withKeys)).toBe('the token does not say which key it is signed with (kid)');
+    expect(await refusal(rsaToken({ alg: 'RS256' }), withKeys)).toBe('the token has no key id (kid), so its key is ambiguous');
   });
 
   test('cannot be left out by naming the algorithm none', async () => {
@@ -247,7 +247,7 @@ describe('signatures', () => {
   });
 
   test('by another secret are refused', async () => {
-    expect(await refusal(forge(claims(), undefined, `${secret}!`))).toBe('the signature is wrong');
+    expect(await refusal(forge(claims(), undefined, `${secret}!`))).toBe('the signature is invalid');
     await refusal(forge(claims(), undefined, ''));
   });
 
@@ -269,7 +269,7 @@ describe('signatures', () => {
 
   test('exchanged between tokens are refused', async () => {
     const [header, payload] = forge(claims({ roles: ['ROLE_ADMIN'] })).split('.');
-    expect(await refusal(`${header}.${payload}.${forge(claims()).split('.')[2]}`)).toBe('the signature is wrong');
+    expect(await refusal(`${header}.${payload}.${forge(claims()).split('.')[2]}`)).toBe('the signature is invalid');
   });
 
   test('are an error of the server, not a 401, when the key itself fails', async () => {

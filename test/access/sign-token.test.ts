@@ -29,9 +29,9 @@ describe('signToken', () => {
   });
 
   test('needs a subject and a lifetime', async () => {
-    await expect(signToken({ ...ann, sub: '' })).rejects.toThrow('a subject that is not empty');
+    await expect(signToken({ ...ann, sub: '' })).rejects.toThrow('the subject of a token must not be empty');
     for (const expiresIn of [0, -1, Number.NaN, Number.POSITIVE_INFINITY]) {
-      await expect(signToken({ ...ann, expiresIn })).rejects.toThrow('a number of seconds above 0');
+      await expect(signToken({ ...ann, expiresIn })).rejects.toThrow('must be more than 0 seconds');
     }
   });
 });

@@ -50,9 +50,7 @@ describe('the voter registry', () => {
   test.each(['SEE', null, [''], [1], undefined])('refuses a voter whose roles are %j', (roles) => {
     class Wrong extends First {}
     Wrong.roles = roles as never;
-    expect(() => createVoterRegistry({ ...settings, voters: [new Wrong()] })).toThrow(
-      'the voter Wrong must list the roles it judges',
-    );
+    expect(() => createVoterRegistry({ ...settings, voters: [new Wrong()] })).toThrow('the voter Wrong must list its roles');
   });
 
   test.each(['any', '', 'toString', undefined])('refuses the strategy %s', (strategy) => {

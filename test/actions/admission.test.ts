@@ -44,7 +44,7 @@ describe.each(stores)('access through $store', ({ compiledReads, store }) => {
     }
     expect(app.calls.filter((call) => call.startsWith('vote'))).toEqual([]);
     expect(await send('GET', `/editors/${id}.json`, undefined)).toEqual([404, 'entity_not_found']);
-    expect((await running.request('GET', `/editors/${id}.json`)).json.detail).toBe('there is no item with this id');
+    expect((await running.request('GET', `/editors/${id}.json`)).json.detail).toBe('no item has this id');
     expect(await send('POST', `/restricted/${id}/work.json`, {})).toEqual([404, 'entity_not_found']);
     expect(await send('GET', `/restricted/${id}/work.json`, undefined)).toEqual([404, 'entity_not_found']);
     expect(await state()).toBe(before);

@@ -330,7 +330,7 @@ test('a voter that names an association which no model of its roles has does not
       database: { url: fresh.url },
     };
     await expect(startApplication({ app_main, models: [Home, Person, Ship], voters: [LostVoter] } as Any)).rejects.toThrow(
-      /LostVoter loads "captian", which no model has that its roles are asked for;.*did you mean "captain"/,
+      /LostVoter loads "captian", which is not an association of a model that it votes on;.*did you mean "captain"/,
     );
     (LostVoter as Any).loads = 'captain';
     await expect(startApplication({ app_main, models: [Person, Ship], voters: [LostVoter] } as Any)).rejects.toThrow(

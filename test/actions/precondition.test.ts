@@ -55,13 +55,13 @@ describe.each(stores)('preconditions through $store', ({ compiledReads }) => {
     await expectRefused(
       { 'if-match': tag },
       'precondition_failed',
-      /^.*the revised was changed since it had this tag; fetch it again/,
+      /^.*the revised has changed since it had this ETag; fetch it again/,
     );
   });
 
   test('a tag of another row, or of another table, is refused', async () => {
-    await expectRefused({ 'if-match': await tagOf('/revised/2.json') }, 'precondition_failed', /was changed since/);
-    await expectRefused({ 'if-match': '"0123456789abcdef.0123456789abcdef"' }, 'precondition_failed', /was changed since/);
+    await expectRefused({ 'if-match': await tagOf('/revised/2.json') }, 'precondition_failed', /has changed since/);
+    await expectRefused({ 'if-match': '"0123456789abcdef.0123456789abcdef"' }, 'precondition_failed', /has changed since/);
   });
 
   test('a weak tag never matches, and the reason says so', async () => {
@@ -69,9 +69,9 @@ describe.each(stores)('preconditions through $store', ({ compiledReads }) => {
     await expectRefused(
       { 'if-match': `W/${tag}` },
       'precondition_failed',
-      /a weak tag \(W\/"…"\) never matches; send the strong one/,
+      /a weak ETag \(W\/"…"\) never matches; send the strong one/,
     );
-    await expectRefused({ 'if-match': `W/${tag}, "x"` }, 'precondition_failed', /was changed since/);
+    await expectRefused({ 'if-match': `W/${tag}, "x"` }, 'precondition_failed', /has changed since/);
   });
 
   test('a header that is none is refused', async () => {
@@ -85,26 +85,31 @@ describe.each(stores)('preconditions through $store', ({ compiledReads }) => {
     await expectRefused(
       { 'if-match': tag },
       'precondition_failed',
-      /the item has no version, so that its tags are weak and never match/,
+      /the item has no version, so its ETags are weak and never match/,
       '/plain',
     );
   });
 
   test('If-None-Match refuses what it names, and whatever is there', async () => {
     const tag = await tagOf('/revised/1.json');
-    const reason = /the revised is there, or may be what If-None-Match excludes/;
+    const reason = /the revised exists, or may match the ETag in If-None-Match/;
     await expectRefused({ 'if-none-match': '*' }, 'precondition_failed', reason);
     await expectRefused({ 'if-none-match': tag }, 'precondition_failed', reason);
-    await expectRefused({ 'if-none-match': '"other"' }, 'precondition_failed', /the item is there, or may be/, '/plain');
+    await expectRefused({ 'if-none-match': '"other"' }, 'precondition_failed', /the item exists, or may match/, '/plain');
     await expectPassed(async () => ({ 'if-none-match': '"other"' }));
     await expectPassed(async () => ({ 'if-none-match': await tagOf('/revised/2.json') }));
     await expectPassed(async () => ({ 'if-none-match': '"other"', 'if-match': await tagOf('/revised/1.json') }));
-    await expectRefused({ 'if-none-match': '"other"', 'if-match': '"other"' }, 'precondition_failed', /was changed since/);
+    await expectRefused({ 'if-none-match': '"other"', 'if-match': '"other"' }, 'precondition_failed', /has changed since/);
   });
 
   test('an API can require that a write says which version it changes', async () => {
-    await expectRefused({}, 'precondition_required', /the revised had/, '/strict');
-    await expectRefused({ 'if-none-match': '"other"' }, 'precondition_required', /the revised had/, '/strict');
+    await expectRefused({}, 'precondition_required', /If-Match is required; send the ETag of the revised/, '/strict');
+    await expectRefused(
+      { 'if-none-match': '"other"' },
+      'precondition_required',
+      /If-Match is required; send the ETag of the revised/,
+      '/strict',
+    );
     await expectPassed(async () => ({ 'if-match': await tagOf('/strict/1.json') }), '/strict');
     await expectPassed(async () => ({}), '/strict-plain');
     expect((await send('POST', '/strict.json', { name: 'n', code: 'N' })).status).toBe(201);
@@ -115,7 +120,7 @@ describe.each(stores)('preconditions through $store', ({ compiledReads }) => {
     const json = { name: 'n', code: 'N' };
     const refused = await send('POST', '/revised.json', json, { 'if-match': '"x"' });
     expect([refused.status, refused.json.code]).toEqual([412, 'precondition_failed']);
-    expect(refused.json.detail).toContain('a revised that is not there yet has no tag; leave out If-Match');
+    expect(refused.json.detail).toContain('a new revised has no ETag yet; leave out If-Match');
     expect((await send('POST', '/revised.json', json, { 'if-match': 'abc' })).json.code).toBe('invalid_precondition');
     expect(await running.rows('revised')).toHaveLength(3);
     expect((await send('POST', '/revised.json', json, { 'if-match': '*' })).status).toBe(201);
@@ -157,7 +162,7 @@ describe.each(stores)('preconditions through $store', ({ compiledReads }) => {
       expect([path, matched.status]).toEqual([path, strong]);
       const other = await send('GET', path, undefined, { 'if-match': '"other"' });
       const detail = other.json?.detail ?? /<detail>(.*?)<\/detail>/.exec(other.text)?.[1];
-      expect([other.status, detail]).toEqual([412, expect.stringContaining(`it has the tag ${tag} now`)]);
+      expect([other.status, detail]).toEqual([412, expect.stringContaining(`the response has the ETag ${tag} now`)]);
       expect((await send('GET', path, undefined, { 'if-match': '*' })).status).toBe(200);
     }
   });

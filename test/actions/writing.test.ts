@@ -55,9 +55,9 @@ describe.each(stores)('writes through $store', ({ compiledReads }) => {
         ['POST', '/1/tags.json'],
       ] as const) {
         for (const [json, detail] of [
-          [[1], 'it is something else'],
-          ['text', 'it is something else'],
-          [undefined, 'there is none'],
+          [[1], 'it is not an object'],
+          ['text', 'it is not an object'],
+          [undefined, 'it is missing'],
         ] as const) {
           const refused = await send(method, base + path, json);
           expect([method, path, refused.status, refused.json.code]).toEqual([method, path, 400, 'invalid_body']);

@@ -88,7 +88,7 @@ describe.each(databases)('API7:2023 server side request forgery, on %s', (kind) 
         const [answer] = await target.raw(
           `GET ${form} HTTP/1.1\r\nHost: evil.example\r\n${evil}Authorization: Bearer ${token}\r\nConnection: close\r\n\r\n`,
         );
-        // that there is nothing at an address is told of the address that was asked for
+        // the message names the requested address, not the rewritten one
         const { detail: _, ...rest } = answer?.json ?? {};
         expect(JSON.stringify(rest)).not.toContain('evil.example');
         expect(JSON.stringify(answer?.headers)).not.toContain('evil.example');

@@ -276,7 +276,7 @@ describe.each(databases)('API8:2023 security misconfiguration, on %s', (kind) =>
       '/openapi.yaml',
       '/graphql',
     ])(
-      'there is nothing at %s (Shiro CVE-2020-1957, CVE-2020-11989; Apache CVE-2021-41773; Spring CVE-2023-20860; Symfony CVE-2025-64500)',
+      'no route matches %s (Shiro CVE-2020-1957, CVE-2020-11989; Apache CVE-2021-41773; Spring CVE-2023-20860; Symfony CVE-2025-64500)',
       async (path) => {
         const answer = await target.send('GET', path, { as: admin });
         expect(answer.status).toBe(404);

@@ -136,12 +136,12 @@ describe('declarest access --save and --diff', () => {
     const missing = await call(['access', directory, '--diff']);
     expect(missing).toMatchObject({ code: 2, out: '' });
     expect(missing.err).toContain(
-      `there is no baseline ${join(directory, 'access.baseline')}; make one with: declarest access ${directory} --save`,
+      `the baseline ${join(directory, 'access.baseline')} does not exist; create it with: declarest access ${directory} --save`,
     );
     writeFileSync(join(directory, 'access.baseline'), 'something else\n');
     const broken = await call(['access', directory, '--diff']);
     expect(broken.code).toBe(2);
-    expect(broken.err).toContain('is no baseline: line 1');
+    expect(broken.err).toContain('is not a valid baseline: line 1');
   });
 
   test('say so where one was saved in production and the other is not', async () => {
@@ -213,7 +213,7 @@ const edits: [string, string, string, string, string, boolean][] = [
     'config/apis.yaml',
     'methods: { GET: true, HEAD: true, PATCH: true }',
     'methods: { GET: true, HEAD: true, PATCH: true, DELETE: true }',
-    'DELETE /api/course/{id}.{_format} is new: asks COURSE_SEE',
+    'DELETE /api/course/{id}.{_format} is new: requires COURSE_SEE',
     true,
   ],
   [
@@ -221,7 +221,7 @@ const edits: [string, string, string, string, string, boolean][] = [
     'config/apis.yaml',
     'roles: { PATCH: COURSE_UPDATE }',
     'roles: { PATCH: ~ }',
-    'PATCH /api/course/{id}.{_format} no longer asks COURSE_UPDATE',
+    'PATCH /api/course/{id}.{_format} no longer requires COURSE_UPDATE',
     true,
   ],
   [
@@ -229,7 +229,7 @@ const edits: [string, string, string, string, string, boolean][] = [
     'config/apis.yaml',
     'base_role: COURSE_SEE',
     'base_role: ~',
-    'GET,HEAD /api/course/mine.{_format} is PUBLIC now, asked COURSE_SEE',
+    'GET,HEAD /api/course/mine.{_format} is PUBLIC now, required COURSE_SEE',
     true,
   ],
   [
@@ -245,7 +245,7 @@ const edits: [string, string, string, string, string, boolean][] = [
     'config/apis.yaml',
     'path: tags',
     'path: labels',
-    'POST,DELETE /api/course/{id}/labels.{_format} is new: asks COURSE_SEE + COURSE_UPDATE, reads 2 fields, writes 1 field',
+    'POST,DELETE /api/course/{id}/labels.{_format} is new: requires COURSE_SEE + COURSE_UPDATE, reads 2 fields, writes 1 field',
     true,
   ],
   [
@@ -262,7 +262,7 @@ const edits: [string, string, string, string, string, boolean][] = [
     'config/users.ts',
     "base_role: 'ROLE_ADMIN'",
     "base_role: 'ROLE_USER'",
-    'GET,HEAD /api/user.{_format} no longer asks ROLE_ADMIN',
+    'GET,HEAD /api/user.{_format} no longer requires ROLE_ADMIN',
     true,
   ],
   [
@@ -270,7 +270,7 @@ const edits: [string, string, string, string, string, boolean][] = [
     'src/services/status-routes.ts',
     "roles: 'ROLE_USER'",
     "roles: 'ROLE_GUEST'",
-    'GET /api/status.{_format} no longer asks ROLE_USER',
+    'GET /api/status.{_format} no longer requires ROLE_USER',
     true,
   ],
   [
@@ -286,7 +286,7 @@ const edits: [string, string, string, string, string, boolean][] = [
     'src/models/third-party.ts',
     "telephone: p.string().length(30).nullable().groups('read')",
     'telephone: p.string().length(30).nullable()',
-    'GET /api/third-party.{_format} reads telephone no more',
+    'GET /api/third-party.{_format} no longer reads telephone',
     false,
   ],
   [
@@ -294,7 +294,7 @@ const edits: [string, string, string, string, string, boolean][] = [
     'config/apis.yaml',
     'roles: { POST: PERSON_CREATE }',
     'roles: { POST: PERSON_CREATE, GET: ROLE_USER }',
-    'GET,HEAD /api/person.{_format} asks ROLE_USER now',
+    'GET,HEAD /api/person.{_format} requires ROLE_USER now',
     false,
   ],
 ];

@@ -94,7 +94,7 @@ test('a directory that does not exist is a fault of the call', async () => {
   expect(await call(['check', 'no-such'])).toEqual({
     code: 2,
     out: '',
-    err: 'declarest: there is no directory no-such; give the directory of an application\n',
+    err: 'declarest: the directory no-such does not exist; give the directory of an application\n',
   });
   expect((await call(['check', 'package.json'], { cwd: smallApplication() })).code).toBe(2);
 });
@@ -106,9 +106,7 @@ test.each([
   const directory = writeFiles(files);
   const { code, out, err } = await call(['check', directory]);
   expect({ code, out }).toEqual({ code: 1, out: '' });
-  expect(err).toContain(
-    `declarest: there is no configuration in ${directory}/config. An application needs at least these files:\n`,
-  );
+  expect(err).toContain(`declarest: ${directory}/config has no configuration. An application needs at least these files:\n`);
   for (const file of ['package.json', 'config/routes.yaml', 'config/app_main.yaml', 'src/models/person.ts'])
     expect(err).toContain(file);
 });

@@ -44,7 +44,7 @@ test('a database that is away at start or later is waited for: alive, not ready,
   close();
   const config = `app_main: { database: { url: '${throughRoad(database.url, port)}', schema: update } }`;
   const server = start(['serve', smallApplication({ 'config/database.yaml': config }), '--port', '0']);
-  const [, url] = await server.until(/waiting for it, and answering 503 on (\S+) until then/);
+  const [, url] = await server.until(/waiting for it, and returning 503 on (\S+) until then/);
   const statusOf = async (path: string) => (await fetch(url + path, { headers: { connection: 'close' } })).status;
   const paths = ['/health/live', '/health/ready', '/api/person.json'];
   const statuses = () => Promise.all(paths.map(statusOf));
@@ -78,7 +78,7 @@ test('a server that waited for its database ends with 1 if the database does not
   close();
   const config = `app_main: { database: { url: '${throughRoad(database.url, port)}', schema: check } }`;
   const server = start(['serve', smallApplication({ 'config/database.yaml': config }), '--port', '0']);
-  await server.until(/waiting for it, and answering 503 on \S+ until then/);
+  await server.until(/waiting for it, and returning 503 on \S+ until then/);
   await road(database.url, port);
   const ended = await server.ended;
   expect([ended.code, ended.out]).toEqual([1, '']);

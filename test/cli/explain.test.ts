@@ -138,7 +138,7 @@ describe('declarest explain', () => {
       path: '/api/person/9.json',
       outcome: 'refused',
       status: 404,
-      reason: { code: 'entity_not_found', message: 'there is no row Person 9', remedy: null },
+      reason: { code: 'entity_not_found', message: 'the row Person 9 does not exist', remedy: null },
       database: { address: 'sqlite:var/app.db', is: 'fresh' },
     });
   });
@@ -173,14 +173,14 @@ describe('declarest explain', () => {
 
   test.each([
     [['explain'], 'METHOD is missing'],
-    [['explain', 'GTE', '/a'], '"GTE" is no HTTP method'],
+    [['explain', 'GTE', '/a'], 'unknown HTTP method "GTE"'],
     [['explain', 'GET', 'api'], 'must begin with a slash'],
     [['explain', 'GET', '/a', '--user', '{"roles": []}'], '--user must be a JSON object with an id'],
     [['explain', 'GET', '/a', '--user', '[1]'], '--user must be a JSON object with an id'],
     [['explain', 'GET', '/a', '--user', user, '--as', 'abc'], '--as and --user exclude each other'],
     [['explain', 'GET', '/a', '--as', 'a b'], '--as must be a token'],
     [['explain', 'GET', '/a', '--header', 'nothing'], '--header must be NAME:VALUE'],
-    [['explain', 'GET', '/a', '/no/such/directory'], 'there is no directory'],
+    [['explain', 'GET', '/a', '/no/such/directory'], 'does not exist; give the directory'],
   ])('refuses the call %j', async (argv, message) => {
     const { code, out, err } = await call(argv);
     expect({ code, out }).toEqual({ code: 2, out: '' });

@@ -82,8 +82,11 @@ describe('declarest match', () => {
   test.each([
     [['match'], 'declarest: METHOD is missing: The HTTP method, such as GET. See: declarest match --help\n'],
     [['match', 'GET'], 'declarest: PATH is missing: The path, such as /api/person/1.json. See: declarest match --help\n'],
-    [['match', 'GTE', '/a'], 'declarest: "GTE" is no HTTP method; did you mean "GET"? such as GET, POST or PATCH\n'],
-    [['match', 'GET', 'api'], 'declarest: the path "api" must begin with a slash, as in /api/person/1.json\n'],
+    [
+      ['match', 'GTE', '/a'],
+      'declarest: unknown HTTP method "GTE"; did you mean "GET"? use GET, HEAD, POST, PUT, PATCH or DELETE\n',
+    ],
+    [['match', 'GET', 'api'], 'declarest: the path "api" must begin with a slash, for example /api/person/1.json\n'],
     [['match', 'GET', '/a', '.', 'more'], 'declarest: unexpected argument "more"; see: declarest match --help\n'],
   ])('refuses the call %j', async (argv, err) => {
     expect(await call(argv)).toEqual({ code: 2, out: '', err });

@@ -105,7 +105,7 @@ describe.each(databases)('schema: migrate on %s', (kind) => {
     // what is deployed may lack the snapshot
     rmSync(join(directory, `migrations/.snapshot-${kind}.json`));
     expect((await call(['serve', directory, '--port', '0'])).err).toMatch(
-      /\nevery migration is applied, and there is no snapshot .*: declarest migrate check\n$/,
+      /\nevery migration is applied, and .* has no snapshot\. Run "declarest migrate check" .*\n$/,
     );
     await database.drop();
   });
@@ -131,7 +131,7 @@ describe.each(databases)('schema: migrate on %s', (kind) => {
     // longer than any other statement waits on SQLite
     const { ended } = await holdLock(database.url, kind === 'sqlite' ? 6000 : 500);
     const { code, err } = await call(['migrate', 'up', directory]);
-    expect({ code, err }).toEqual({ code: 0, err: 'waiting for another process that changes the database\n' });
+    expect({ code, err }).toEqual({ code: 0, err: 'waiting for another process that is changing the database\n' });
     await ended;
     await database.drop();
   });

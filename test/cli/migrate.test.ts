@@ -82,9 +82,9 @@ describe.each(databases)('declarest migrate on %s', (kind) => {
       code: 2,
       out: '',
       err: [
-        'declarest: person.name is gone from the models, and a rename is never guessed. Nothing was written. Add what applies:',
+        'declarest: person.name is missing from the models, and Declarest never guesses a rename. Nothing was written. Add one of:',
         '  --rename person.name=title  keeps the data under the new name',
-        '  --allow-drop                drops, with its data, what is not renamed',
+        '  --allow-drop                drops it with its data, if it is not renamed',
         '',
       ].join('\n'),
     });
@@ -124,7 +124,7 @@ describe.each(databases)('declarest migrate on %s', (kind) => {
     const { main } = await import('../../src/cli/main.ts');
     expect(await main(['migrate', 'create', second], io), io.printed.err).toBe(0);
     const question = [
-      'person.name is gone from the models. What became of it?',
+      'person.name is missing from the models. What happened to it?',
       '  0  it is dropped, with its data',
       '  1  it is renamed to title',
       '  2  it is renamed to other',
@@ -164,7 +164,7 @@ describe.each(databases)('declarest migrate on %s', (kind) => {
       code: 2,
       err: [
         'declarest: person.email is new and required, and existing rows may have no value for it. Nothing was written. Add:',
-        `  --fill "person.email=SQL"  the value for those rows, such as 'unknown', 0 or another column`,
+        `  --fill "person.email=SQL"  the value for those rows, for example 'unknown', 0 or another column`,
         'or give the property a default, or make it nullable.',
         '',
       ].join('\n'),
@@ -193,7 +193,7 @@ describe.each(databases)('declarest migrate on %s', (kind) => {
     expect(err).toMatch(
       new RegExp(
         `^declarest: ${later.bad} failed: .*nonsense.*\nstatement: select nonsense\n` +
-          `nothing was changed; correct migrations/${later.bad}\\.ts and try again\n$`,
+          `nothing was changed; fix migrations/${later.bad}\\.ts and run it again\n$`,
       ),
     );
     expect(await query(database.url, 'select name from person order by id')).toEqual([{ name: 'Ada' }, { name: 'Grace' }]);
@@ -261,7 +261,7 @@ describe.each(databases)('declarest migrate on %s', (kind) => {
       code: 1,
       err:
         `declarest: no migration is applied, but the database already has tables that ${first} creates: person. Nothing was changed. ` +
-        'If the schema was made without migrations, record the first one as applied: declarest migrate up --baseline\n',
+        'If the schema was created without migrations, record the first one as applied: declarest migrate up --baseline\n',
     });
     expect(await migrate('up', directory, '--baseline')).toEqual({
       code: 0,
@@ -269,7 +269,7 @@ describe.each(databases)('declarest migrate on %s', (kind) => {
       err: '',
     });
     expect(await query(database.url, 'select name from person')).toEqual([{ name: 'Ada' }]);
-    expect((await migrate('up', directory, '--baseline')).err).toMatch(/--baseline is for a database without applied migrations/);
+    expect((await migrate('up', directory, '--baseline')).err).toMatch(/--baseline needs a database without applied migrations/);
     expect((await migrate('status', directory)).out).toMatch(/: 1 applied, 0 pending\n$/);
   });
 
@@ -284,9 +284,9 @@ describe.each(databases)('declarest migrate on %s', (kind) => {
     expect(err.startsWith(head)).toBe(true);
     expect(err).toMatch(/\nPerson\.age: the table person has no column age; needed: \w+ not null\n/);
     const remedy = [
-      'Nothing was changed. Bring one to the other, then try again:',
-      '- the database to the models: change it by hand, or start once with app_main.database.schema set to update, which adds what is missing',
-      `- the models to the database: remove migrations/${first}.ts and migrations/.snapshot-${kind}.json, declare the models as the database is, and run "declarest migrate create"; change them in a second migration`,
+      'Nothing was changed. Make the two match, then run the command again:',
+      '- change the database: by hand, or start once with app_main.database.schema set to update, which adds missing tables and columns',
+      `- change the models: remove migrations/${first}.ts and migrations/.snapshot-${kind}.json, declare the models as the database has them, and run "declarest migrate create"; make further changes in a second migration`,
       '',
     ].join('\n');
     expect(err.endsWith(`\n${remedy}`)).toBe(true);
@@ -346,7 +346,7 @@ describe.each(databases)('declarest migrate on %s', (kind) => {
     expect(await migrate('up', directory)).toMatchObject({
       code: 0,
       out: expect.stringContaining(`applied ${greet} (0 statements`),
-      err: `warning: ${greet} has no statements, and is applied now. If some are to come: declarest migrate down, write them, declarest migrate up\n`,
+      err: `warning: ${greet} has no statements, but is now recorded as applied. To add statements: declarest migrate down, write them, declarest migrate up\n`,
     });
     const own = 'Migration29990101000000_own';
     const text = migrationText(own, []).replace('up() {', `up() { await this.execute("update person set name = 'Eve'");`);

@@ -81,7 +81,7 @@ describe('a wrong call', () => {
     ],
     [['routes', '--port', '3'], /unknown option --port; options of "declarest routes": --json, --help/],
     [['serve', '-p', '3'], /unknown option -p;/],
-    [['routes', '--json=yes'], /--json takes no value; write just --json/],
+    [['routes', '--json=yes'], /--json does not accept a value; write just --json/],
     [['routes', '--json', '--json'], /--json is given twice/],
     [['serve', '--port'], /--port needs a value: --port N/],
     [['serve', '--port', '--host', 'h'], /--port needs a value: --port N/],
@@ -103,6 +103,6 @@ describe('a wrong call', () => {
   test('two dashes end the options', async () => {
     const { code, err } = await call(['check', '--', '--json']);
     expect(code).toBe(2);
-    expect(err).toBe('declarest: there is no directory --json; give the directory of an application\n');
+    expect(err).toBe('declarest: the directory --json does not exist; give the directory of an application\n');
   });
 });

@@ -206,7 +206,7 @@ describe('an application that cannot be served', () => {
       expect(await serve(['serve', application, ...anyPort]), `attempt ${attempt + 1}`).toEqual({
         code: 1,
         out: '',
-        err: 'declarest: src/seed failed: no data; correct it and start again, nothing was kept\n',
+        err: 'declarest: src/seed failed: no data; fix it and start again (the new database was discarded)\n',
       });
     }
   });
@@ -219,8 +219,11 @@ describe('an application that cannot be served', () => {
   });
 
   test.each([
-    ['203.0.113.1', /^declarest: cannot listen on 203\.0\.113\.1:0: this machine has no such address; use --host 127\.0\.0\.1/m],
-    ['no-such-host.invalid', /^declarest: cannot listen on no-such-host\.invalid:0: this machine has no such address/m],
+    [
+      '203.0.113.1',
+      /^declarest: cannot listen on 203\.0\.113\.1:0: this machine does not have that address; use --host 127\.0\.0\.1/m,
+    ],
+    ['no-such-host.invalid', /^declarest: cannot listen on no-such-host\.invalid:0: this machine does not have that address/m],
   ])('has the address %s told that is not of this machine', async (host, message) => {
     const { code, out, err } = await call(['serve', smallApplication(), ...anyPort, '--host', host]);
     expect({ code, out }).toEqual({ code: 1, out: '' });

@@ -56,13 +56,23 @@ describe('declarest token', () => {
   });
 
   test.each([
-    ['an application without tokens', '{ jwt: null }', {}, /^declarest: this application takes no tokens; remove "jwt: null"/],
-    ['production without a secret', '{}', { NODE_ENV: 'production' }, /takes no tokens; set app_main\.security\.jwt\.secret/],
+    [
+      'an application without tokens',
+      '{ jwt: null }',
+      {},
+      /^declarest: this application does not accept tokens; remove "jwt: null"/,
+    ],
+    [
+      'production without a secret',
+      '{}',
+      { NODE_ENV: 'production' },
+      /does not accept tokens; set app_main\.security\.jwt\.secret/,
+    ],
     [
       'a key set',
       '{ jwt: { algorithm: RS256, jwks: "https://example.org/keys" } }',
       {},
-      /^declarest: security\.jwt\.jwks holds public keys only/,
+      /^declarest: security\.jwt\.jwks has public keys only/,
     ],
   ])('refuses %s', async (_, text, env, message) => {
     const small = smallApplication(security(text));
@@ -83,9 +93,12 @@ describe('declarest token', () => {
     [[], /^declarest: --sub is missing/],
     [['--sub', '', '--roles', 'A'], /^declarest: --sub is missing/],
     [['--sub', '1'], /^declarest: --roles is missing/],
-    [['--sub', '1', '--roles', 'A', '--expires-in', '0'], /^declarest: --expires-in must be seconds above 0/],
-    [['--sub', '1', '--roles', 'A', '--expires-in', 'soon'], /^declarest: --expires-in must be seconds above 0.*"soon"/],
-    [['--sub', '1', '--roles', 'A', '--expires-in=-5'], /^declarest: --expires-in must be seconds above 0.*"-5"/],
+    [['--sub', '1', '--roles', 'A', '--expires-in', '0'], /^declarest: --expires-in must be a number of seconds above 0/],
+    [
+      ['--sub', '1', '--roles', 'A', '--expires-in', 'soon'],
+      /^declarest: --expires-in must be a number of seconds above 0.*"soon"/,
+    ],
+    [['--sub', '1', '--roles', 'A', '--expires-in=-5'], /^declarest: --expires-in must be a number of seconds above 0.*"-5"/],
     [['--sub', '1', '--roles', 'A', '--claim', 'name'], /^declarest: --claim must be NAME=VALUE, not "name"/],
     [['--sub', '1', '--roles', 'A', '--claim', 'sub=2'], /^declarest: --claim cannot set "sub": use --sub/],
     [['--sub', '--roles', 'A'], /^declarest: --sub needs a value: --sub ID, or .*--sub=--roles/],

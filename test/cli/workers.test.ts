@@ -94,7 +94,7 @@ test('a database in memory is refused, and so is a number that is none', async (
   const directory = smallApplication({ 'config/database.yaml': "app_main: { database: { url: 'sqlite::memory:' } }" });
   expect(await call(['serve', directory, '--workers', '2'])).toMatchObject({
     code: 2,
-    err: expect.stringMatching(/^declarest: --workers needs/),
+    err: expect.stringMatching(/^declarest: --workers does not work with a database in memory/),
   });
   expect(await call(['serve', directory, '--workers', 'many'])).toMatchObject({ code: 2 });
 });

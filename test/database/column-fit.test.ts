@@ -223,7 +223,7 @@ test('a key of a strict table without rowid does not number new rows on SQLite',
   await rowsOf('sqlite', database.url, 'create table thing (id integer primary key, value text) without rowid, strict');
   const { declaration, mapper } = await loadApplication(optionsFor(database.url, shown(p.string()), true));
   const starting = prepareDatabase(mapper, declaration.database, { seed: null });
-  await expect(starting).rejects.toThrow(/^Thing\.id: the column thing\.id does not number new rows/);
+  await expect(starting).rejects.toThrow(/^Thing\.id: the column thing\.id does not generate numbers/);
   await mapper.close(true);
   await database.drop();
 });

@@ -102,7 +102,7 @@ defineApis(
     },
     nobody: {
       ...base,
-      // @ts-expect-error actions are handled by closeApi, and no controller is named that has it; name one, or declare an association
+      // @ts-expect-error actions are handled by closeApi, which needs a controller; add 'controller', or declare an association
       actions: { close: { methods: { POST: true } } },
     },
     roles: {
@@ -123,7 +123,7 @@ defineApis(
     },
     keys: {
       ...base,
-      // @ts-expect-error there is no key 'filter'; keys: actions, base_path, base_role, class, controller, default_sort, description, filters, formats, hidden, name, pagination, rate_limit, require_if_match, search, sort
+      // @ts-expect-error unknown key 'filter'; keys: actions, base_path, base_role, class, controller, default_sort, description, filters, formats, hidden, name, pagination, rate_limit, require_if_match, search, sort
       filter: { id: ['eq'] },
     },
   },

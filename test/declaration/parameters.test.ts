@@ -32,8 +32,8 @@ const reserved = 'page, items_per_page, after, before, fields, sort, q, or';
 const names = 'the name of a query parameter begins with a letter and has letters, digits, underscores and dashes';
 
 test.each<[string, object, string]>([
-  ['page', {}, `page: the query parameter "page" belongs to every list; choose another name than: ${reserved}`],
-  ['q', {}, `q: the query parameter "q" belongs to every list; choose another name than: ${reserved}`],
+  ['page', {}, `page: the query parameter "page" is reserved; choose a name other than: ${reserved}`],
+  ['q', {}, `q: the query parameter "q" is reserved; choose a name other than: ${reserved}`],
   ['name', {}, 'name: the query parameter "name" is a filter of this list; choose another name, or remove the filter'],
   ['a.b', {}, `a.b: the name "a.b" is not allowed; ${names}`],
   ['a[b]', {}, `a[b]: the name "a[b]" is not allowed; ${names}`],
@@ -48,12 +48,12 @@ test.each<[string, object, string]>([
   [
     'a',
     { required: true, default: 'x' },
-    'a.default: "default" is never used, because the parameter is required; leave one of them out',
+    'a.default: "default" is never used, because the parameter is required; remove one of them',
   ],
-  ['a', { minimum: 1 }, 'a.minimum: "minimum" belongs to the types integer and number, not to string'],
+  ['a', { minimum: 1 }, 'a.minimum: "minimum" is allowed for the types integer and number, not for string'],
   ['a', { type: 'number', minimum: 2, maximum: 1 }, 'a.minimum: "minimum" (2) is greater than "maximum" (1)'],
   ['a', { type: 'integer', enum: [1, 1.5] }, 'a.enum: "enum" has values that this integer parameter does not allow: 1.5'],
-  ['a', { type: 'boolean', enum: [true] }, 'a.enum: "enum" does not go with the type boolean'],
+  ['a', { type: 'boolean', enum: [true] }, 'a.enum: "enum" is not allowed for the type boolean'],
   [
     'a',
     { type: 'integer', maximum: 5, default: 6 },
@@ -67,10 +67,10 @@ test.each<[string, object, string]>([
     'a.default: "default" has a value that this boolean parameter does not allow: "true"',
   ],
   ['a', { default: ['x'] }, 'a.default: "default" must be a single value; add "list: true" to allow several'],
-  ['a', { list: true, default: 'x' }, 'a.default: "default" must be a list, because the parameter is one'],
+  ['a', { list: true, default: 'x' }, 'a.default: "default" must be a list, because the parameter has "list: true"'],
   ['a', { pattern: '(a+)+' }, 'a.pattern: "pattern" can backtrack catastrophically'],
   ['a', { pattern: '(' }, 'a.pattern: "pattern" '],
-  ['a', { type: 'integer', pattern: '1' }, 'a.pattern: "pattern" belongs to the type string, not to integer'],
+  ['a', { type: 'integer', pattern: '1' }, 'a.pattern: "pattern" is allowed for the type string, not for integer'],
 ])('a parameter %s: %j is a start error', async (name, declared, message) => {
   const parameters = Object.defineProperty({}, name, { value: declared, enumerable: true });
   expect(await linesOf(parameters, { filters: { name: ['contains'] } })).toEqual([expect.stringContaining(message)]);

@@ -232,7 +232,10 @@ app_main:
       { single_collection: 1 },
       'app_main.apis.person.single_collection: unknown key "single_collection"; allowed: class, name, base_path, controller, base_role, pagination, rate_limit, require_if_match, formats, filters, sort, default_sort, search, description, hidden, actions',
     ],
-    [{ 'base-path': '/b' }, 'app_main.apis.person.base-path: the key "base-path" is written twice; the other is "base_path"'],
+    [
+      { 'base-path': '/b' },
+      'app_main.apis.person.base-path: the key "base-path" is duplicated; it is also written as "base_path"',
+    ],
   ])('with %j is refused', (changes, line) => {
     expect(apiLines(changes)).toEqual([line]);
   });
@@ -261,7 +264,7 @@ app_main:
 describe('the name of an API', () => {
   test('is required in a list', () => {
     expect(fromCode({ apis: [personApi()] }).lines).toEqual([
-      'app_main.apis.0: the key "name" is missing: in a list every API needs one',
+      'app_main.apis.0: the key "name" is missing: every API in a list needs one',
     ]);
   });
 
@@ -276,8 +279,8 @@ describe('the name of an API', () => {
       apis: { a: personApi(), b: personApi({ name: 'a' }), c: personApi({ name: 'a' }) },
     });
     expect(lines).toEqual([
-      'app_main.apis.b.name: the name "a" is used twice, also by app_main.apis.a; names are unique',
-      'app_main.apis.c.name: the name "a" is used twice, also by app_main.apis.a; names are unique',
+      'app_main.apis.b.name: the name "a" is already used by app_main.apis.a; names must be unique',
+      'app_main.apis.c.name: the name "a" is already used by app_main.apis.a; names must be unique',
     ]);
   });
 });
@@ -293,8 +296,8 @@ describe('a base path', () => {
     ['/', 'leave out the slash at the end'],
     ['/person/', 'leave out the slash at the end'],
     ['/a//b', 'it has an empty segment'],
-    ['/a?b=c', 'a query or fragment does not belong in it'],
-    ['/a#b', 'a query or fragment does not belong in it'],
+    ['/a?b=c', 'remove the query or fragment'],
+    ['/a#b', 'remove the query or fragment'],
     ['/a/{id}', 'the placeholder {id} is reserved; choose another name'],
     ['/{_format}/a', 'the placeholder {_format} is reserved; choose another name'],
     ['/a b', 'a segment has letters, digits and "-._~", or is a {placeholder}'],
@@ -454,16 +457,16 @@ describe('an association', () => {
   const association = { property: 'participants' };
 
   test.each([
-    ['_entity', { association }, '"association" belongs to a custom action, not to a default one; choose another action name'],
+    ['_entity', { association }, '"association" is allowed for custom actions only; choose another action name'],
     [
       'x',
       { association, single_collection: 'collection' },
-      '"association" needs the id of an entity: leave out "single-collection: collection"',
+      '"association" needs the id of an entity: remove "single-collection: collection"',
     ],
     [
       'x',
       { association, controller_action: 'y' },
-      '"association" and "controller_action" exclude each other; leave one of them out',
+      '"association" and "controller_action" exclude each other; remove one of them',
     ],
   ])('on %s as in %j is refused', (name, value, message) => {
     expect(actionLines(name, value)).toEqual([`${action(name)}.association: ${message}`]);
@@ -475,7 +478,7 @@ describe('an association', () => {
 
   test('resolves its types', () => {
     expect(actionLines('x', { association: { ...association, types: ['Persn', Center] } })).toEqual([
-      `${action('x')}.association.types.0: there is no model class "Persn"; did you mean "Person"? known: Person, Center`,
+      `${action('x')}.association.types.0: unknown model class "Persn"; did you mean "Person"? known: Person, Center`,
     ]);
   });
 });
@@ -505,10 +508,10 @@ describe('the name of a class', () => {
 
   test('that is unknown is answered with those that are known', () => {
     expect(fromCode({ apis: { person: personApi({ class: 'src/models/c#Person' }) } }, { catalog: twins }).lines).toEqual([
-      'app_main.apis.person.class: there is no model class "src/models/c#Person"; did you mean "src/models/a#Person"? known: src/models/a#Person, src/models/b#Person, Center',
+      'app_main.apis.person.class: unknown model class "src/models/c#Person"; did you mean "src/models/a#Person"? known: src/models/a#Person, src/models/b#Person, Center',
     ]);
     expect(fromCode({ apis: { person: personApi({ class: 'Person' }) } }, { catalog: catalogFromCode({}) }).lines).toEqual([
-      'app_main.apis.person.class: there is no model class "Person"; known: none',
+      'app_main.apis.person.class: unknown model class "Person"; known: none',
     ]);
   });
 

@@ -198,8 +198,8 @@ describe('tokens', () => {
   test.each([
     [{ secret: 'short' }, '.secret: "secret" must be a string of 32 characters or more; given: a string (not shown)'],
     [{ secret: 12345 }, '.secret: "secret" must be a string of 32 characters or more, or null; given: a number (not shown)'],
-    [{ secret, jwks: 'x' }, '.jwks: "secret" and "jwks" exclude each other; leave one of them out'],
-    [{ jwks: 'x' }, '.algorithm: "jwks" needs an asymmetric algorithm such as RS256, not HS256'],
+    [{ secret, jwks: 'x' }, '.jwks: "secret" and "jwks" exclude each other; remove one of them'],
+    [{ jwks: 'x' }, '.algorithm: "jwks" needs an asymmetric algorithm, for example RS256, not HS256'],
     [{ algorithm: 'RS256' }, '.algorithm: the algorithm RS256 needs "jwks" with the public keys'],
     [{ secret, algorithm: 'EdDSA' }, '.algorithm: the algorithm EdDSA needs "jwks" with the public keys'],
     [
@@ -270,7 +270,7 @@ describe('security', () => {
     ],
     [
       { api_keys: { a: { key: secret }, b: { key: secret } } },
-      '.api_keys.b.key: the keys of "a" and "b" are the same; a key belongs to one name',
+      '.api_keys.b.key: the keys of "a" and "b" are the same; give each its own key',
     ],
     [
       { api_keys: { a: null } },
@@ -286,7 +286,7 @@ describe('security', () => {
       { strategy: 'affirmativ' },
       '.strategy: "strategy" must be one of: affirmative, consensus, unanimous, priority (did you mean "affirmative"?); given: "affirmativ"',
     ],
-    [{ authenticator: 'Mine' }, '.authenticator: there is no authenticator class "Mine"; known: none'],
+    [{ authenticator: 'Mine' }, '.authenticator: unknown authenticator class "Mine"; known: none'],
   ])('with %j is refused', (security, line) => {
     const { lines } = fromCode({ security });
     expect(lines).toEqual([`app_main.security${line}`]);
@@ -344,7 +344,7 @@ describe('routes', () => {
     ['app_cruds: text', '1:12: "app_cruds" must be a mapping; given: "text"'],
     [
       `${routesYaml}x: { resource: "report:load", type: service }`,
-      '4:16: there is no service "report"; did you mean "reports"? known: app_main_crud_route_loader, reports',
+      '4:16: unknown service "report"; did you mean "reports"? known: app_main_crud_route_loader, reports',
     ],
     [`${routesYaml}x: { resource: "reports:lod", type: service }`, '4:16: the service "reports" has no method "lod"'],
     [
@@ -353,7 +353,7 @@ describe('routes', () => {
     ],
     [
       `${routesYaml}x: { resource: "app_main_crud_route_loader:load", type: service }`,
-      '4:16: the resource "app_main_crud_route_loader:load" is loaded twice, also by "app_cruds"; remove one of the entries',
+      '4:16: the resource "app_main_crud_route_loader:load" is already loaded by "app_cruds"; remove one of the entries',
     ],
   ])('with %j are refused', (yaml, lines) => {
     const outcome = outcomeOf(yamlSource({ 'routes.yaml': yaml }), { catalog: services });
@@ -404,7 +404,7 @@ extra: 1
   };
   const { lines, declaration } = outcomeOf(yamlSource(files, { PORT: 'many' }), { catalog });
   expect(lines).toEqual([
-    'config/app.yaml:4:14: there is no model class "Persn"; did you mean "Person"? known: Person, Center',
+    'config/app.yaml:4:14: unknown model class "Persn"; did you mean "Person"? known: Person, Center',
     'config/app.yaml:5:7: unknown key "base_pth"; did you mean "base_path"? allowed: class, name, base_path, controller, base_role, pagination, rate_limit, require_if_match, formats, filters, sort, default_sort, search, description, hidden, actions',
     'config/app.yaml:7:25: "path" must be one or more URL segments such as "history" or "history/recent" (leave out the slash at the beginning); given: "/all"',
     'config/app.yaml:8:17: no method is enabled; did you mean "_entity"? a custom action needs "methods", for example "methods: { POST: true }"',

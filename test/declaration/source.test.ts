@@ -56,14 +56,14 @@ describe('merging files', () => {
       'a mapping',
       '[{ name: a }]',
       '{ b: {} }',
-      '"apis" is a mapping here and a list in config/a.yaml:1; write the same in both',
+      '"apis" is a mapping here and a list in config/a.yaml:1; write a list or a mapping in both',
     ],
     [
       'a mapping',
       'a list',
       '{ b: {} }',
       '[{ name: a }]',
-      '"apis" is a list here and a mapping in config/a.yaml:1; write the same in both',
+      '"apis" is a list here and a mapping in config/a.yaml:1; write a list or a mapping in both',
     ],
   ])('refuses %s of APIs here and %s there', (_, __, first, second, message) => {
     const source = yamlSource({ 'a.yaml': `app_main: { apis: ${first} }`, 'b.yaml': `\napp_main:\n  apis: ${second}` });
@@ -245,19 +245,19 @@ describe('broken files', () => {
       '2:6: a value cannot begin with %; put the placeholder in quotes',
     ],
     ['an open quote', 'app_main: "x\n', '2:1: YAML cannot be read here: missing closing "quote'],
-    ['a second document', 'app_main: {}\n---\napp_main: {}\n', '2:1: a file holds one document; remove the second "---"'],
+    ['a second document', 'app_main: {}\n---\napp_main: {}\n', '2:1: a file must contain one document; remove the second "---"'],
     ['an unknown tag', 'app_main: !secret x\n', '1:11: YAML cannot be read here: unresolved tag: !secret'],
-    ['a list at the root', '- a\n', '1:1: a file holds a mapping such as "app_main:"'],
-    ['a scalar at the root', 'hello\n', '1:1: a file holds a mapping such as "app_main:"'],
+    ['a list at the root', '- a\n', '1:1: a file must contain a mapping, for example "app_main:"'],
+    ['a scalar at the root', 'hello\n', '1:1: a file must contain a mapping, for example "app_main:"'],
     [
       'a repeated key',
       'app_main:\n  server: {}\n  formats: []\n  server: {}\n',
-      '4:3: the key "server" is written twice; first in line 2',
+      '4:3: the key "server" is duplicated; it was first written in line 2',
     ],
     [
       'a key repeated in its other spelling',
       'app_main: { server: { base_url: /a, base-url: /b } }',
-      '1:37: the key "base-url" is written twice; first in line 1',
+      '1:37: the key "base-url" is duplicated; it was first written in line 1',
     ],
     ['a key that is no string', 'app_main:\n  ? [a]\n  : b\n', '2:5: a key must be a string'],
     ['an alias without anchor', 'app_main: *x\n', '1:11: the alias *x has no anchor before it'],
@@ -288,7 +288,7 @@ describe('broken files', () => {
     const levels = Array.from({ length: 12 }, (_, i) => `  l${i + 1}: &l${i + 1} [${Array(9).fill(`*l${i}`).join(', ')}]`);
     const started = performance.now();
     const lines = linesOf(yamlSource({ 'a.yaml': `app_main:\n  l0: &l0 [x, x]\n${levels.join('\n')}\n` }));
-    expect(lines).toEqual([expect.stringContaining('aliases such as *name stand for more than 10000 values; write them out')]);
+    expect(lines).toEqual([expect.stringContaining('aliases (*name) expand to more than 10000 values; write them out')]);
     expect(performance.now() - started).toBeLessThan(5000);
   });
 
@@ -303,7 +303,7 @@ describe('broken files', () => {
   test('include a directory without any', () => {
     const dir = writeFiles({ 'other/file': '' });
     expect(outcomeOf(readYamlSource(dir, { env: {} })).lines).toEqual([
-      `config: there is no directory "config" in ${dir}; give the directory of an application`,
+      `config: ${dir} has no directory "config"; give the directory of an application`,
     ]);
   });
 });

@@ -177,8 +177,8 @@ async function run(options: Partial<CodeOptions & AccessSuiteOptions>, only: rea
   return { titles: tests.map(({ title }) => title), failures };
 }
 
-const coverage = 'every route that asks for roles was granted to somebody and refused to somebody';
-const apart = 'voters that are asked about rows tell one from another';
+const coverage = 'every route with roles was granted to one caller and denied to another';
+const apart = 'voters with a subject decide differently for different rows';
 /** What neither writes nor takes long, and what looks back at the end. */
 const reads = ['GET ', 'HEAD ', coverage, apart];
 const rows = ['GET /report/{id}.', coverage, apart];
@@ -256,7 +256,7 @@ describe.each(databases)('the access suite on %s', (kind) => {
       controllers: [controller],
     });
     expect((await run(optionsFor(NamedController) as never)).failures[coverage]).toContain(
-      'NamedController.getEntity gave none of the rows; if it takes no keys, say what it takes: ids: { report: (row) => … }',
+      'NamedController.getEntity returned none of the rows; if it does not accept keys, set what it accepts: ids: { report: (row) => … }',
     );
     const named = { ...optionsFor(NamedController), ids: { report: ({ id }: Report) => `no-${id}` } } as never;
     expect((await run(named)).failures).toEqual((await run(optionsFor(ReportController) as never)).failures);
@@ -287,9 +287,9 @@ describe.each(databases)('the access suite on %s', (kind) => {
     faults.guard = (guard) => ({ ...guard, check: () => undefined });
     const { failures } = await run({ database }, [...reads, 'DELETE /report/{id}.{_format} as Ben']);
     expect(failures).toMatchObject({
-      'GET /report.{_format} as anonymous': expect.stringMatching(/answered 200, and must answer 401: REPORT_SEE/),
-      'GET /report/{id}.{_format} as Cleo': expect.stringMatching(/answered 200, and must answer 403: REPORT_SEE/),
-      'DELETE /report/{id}.{_format} as Ben': expect.stringMatching(/answered 204, and must answer 403/),
+      'GET /report.{_format} as anonymous': expect.stringMatching(/returned 200, but must return 401: REPORT_SEE/),
+      'GET /report/{id}.{_format} as Cleo': expect.stringMatching(/returned 200, but must return 403: REPORT_SEE/),
+      'DELETE /report/{id}.{_format} as Ben': expect.stringMatching(/returned 204, but must return 403/),
     });
   });
 
@@ -304,7 +304,7 @@ describe.each(databases)('the access suite on %s', (kind) => {
     });
     const { failures } = await run({ database }, [...reads, 'DELETE /report/{id}.{_format} as Ben']);
     expect(failures['DELETE /report/{id}.{_format} as Ben']).toMatch(
-      /answered 204, and must answer 403: ROLE_ADMIN is not granted/,
+      /returned 204, but must return 403: ROLE_ADMIN is not granted/,
     );
     expect(failures).not.toHaveProperty('GET /report/{id}.{_format} as Ben');
   });
@@ -312,29 +312,29 @@ describe.each(databases)('the access suite on %s', (kind) => {
   test('finds that HEAD is not guarded as GET is', async () => {
     faults.rolesOfHead = false;
     const { failures } = await run({ database }, reads);
-    expect(failures['HEAD /report.{_format} as anonymous']).toMatch(/answered 200, and must answer 401/);
-    expect(failures['HEAD /report/{id}.{_format} as Cleo']).toMatch(/answered 200, and must answer 403/);
+    expect(failures['HEAD /report.{_format} as anonymous']).toMatch(/returned 200, but must return 401/);
+    expect(failures['HEAD /report/{id}.{_format} as Cleo']).toMatch(/returned 200, but must return 403/);
     expect(failures).not.toHaveProperty('GET /report.{_format} as anonymous');
   });
 
   test('finds that voters are not told which row it is about', async () => {
     faults.guard = (guard) => ({ ...guard, check: (_, user, request) => guard.check(null, user, request) });
     const { failures } = await run({ database }, reads);
-    expect(failures['GET /report/{id}.{_format} as Ben']).toMatch(/report\/1\.json as Ben: answered 200, and must answer 403/);
+    expect(failures['GET /report/{id}.{_format} as Ben']).toMatch(/report\/1\.json as Ben: returned 200, but must return 403/);
   });
 
   test('finds that rows which customizeQuery hides are shown', async () => {
     faults.restriction = false;
     const { failures } = await run({ database }, reads);
-    expect(failures['GET /report/{id}.{_format} as Ben']).toMatch(/report\/3\.json as Ben: answered 403, and must answer 404/);
-    expect(failures['GET /report.{_format} as Ben']).toMatch(/counted 3 rows, and the caller can see 2/);
+    expect(failures['GET /report/{id}.{_format} as Ben']).toMatch(/report\/3\.json as Ben: returned 403, but must return 404/);
+    expect(failures['GET /report.{_format} as Ben']).toMatch(/counted 3 rows, but the caller can see 2/);
     expect(failures).not.toHaveProperty('GET /report.{_format} as Ada');
   });
 
   test('finds that callers are taken for somebody else', async () => {
     faults.everybodyIs = { id: 'ada', roles: ['ROLE_ADMIN'] };
     const { failures } = await run({ database }, reads);
-    expect(failures['GET /author.{_format} as anonymous']).toMatch(/the caller was taken for "ada"/);
+    expect(failures['GET /author.{_format} as anonymous']).toMatch(/the caller was authenticated as "ada"/);
     expect(failures).not.toHaveProperty('GET /author.{_format} as Ada');
   });
 
@@ -389,7 +389,7 @@ describe.each(databases)('the access suite on %s', (kind) => {
     );
     expect(Object.keys(failures)).toEqual(['POST /report/{id}/sign.{_format} as Ada', 'POST /report/{id}/sign.{_format} as Ben']);
     expect(Object.values(failures)[0]).toMatch(
-      /answered with what it may not show: (?:author\.|total\.)?draft; if it may, say so/,
+      /returned fields that it must not return: (?:author\.|total\.)?draft; if this is intended, allow it/,
     );
   });
 
@@ -401,7 +401,7 @@ describe.each(databases)('the access suite on %s', (kind) => {
       }
     }
     const { failures } = await run({ database, ...withController(HookController) }, reads);
-    expect(failures['GET /report/{id}.{_format} as Ben']).toMatch(/what it may not show: draft$/);
+    expect(failures['GET /report/{id}.{_format} as Ben']).toMatch(/returned fields that it must not return: draft$/);
     expect(failures).not.toHaveProperty('GET /report.{_format} as Ben');
     // the document does not know of it either
     expect(await takeObjections()).toContainEqual(expect.stringContaining("must have required property 'title'"));
@@ -416,7 +416,7 @@ describe.each(databases)('the access suite on %s', (kind) => {
     }
     const careless = await run({ database, voters: [CarelessVoter] }, rows);
     expect(careless.failures).toEqual({
-      [apart]: expect.stringMatching(/REPORT_SEE was the same for every row.*sameForEveryRow: \["REPORT_SEE"\]/),
+      [apart]: expect.stringMatching(/same decision on REPORT_SEE for all rows.*sameForEveryRow: \["REPORT_SEE"\]/),
     });
     const meant = await run({ database, voters: [CarelessVoter], sameForEveryRow: ['REPORT_SEE'] }, rows);
     expect(meant.failures).toEqual({});
@@ -437,7 +437,7 @@ describe.each(databases)('the access suite on %s', (kind) => {
     const nobody = await run({ database, actors: {} }, reads);
     expect(Object.keys(nobody.failures)).toEqual([coverage, apart]);
     expect(nobody.failures[coverage]).toMatch(
-      /GET \/report\/\{id\}\.\{_format\}: nobody was granted REPORT_SEE \(ReportVoter\); give actors/,
+      /GET \/report\/\{id\}\.\{_format\}: no caller was granted REPORT_SEE \(ReportVoter\); add a user/,
     );
     expect(nobody.failures[coverage]).not.toMatch(/GET \/report\.\{_format\}/);
 
@@ -448,14 +448,14 @@ describe.each(databases)('the access suite on %s', (kind) => {
       }
     }
     const lenient = await run({ database, voters: [LenientVoter] }, reads);
-    expect(lenient.failures[coverage]).toMatch(/GET \/report\.\{_format\}: nobody was refused REPORT_SEE \(LenientVoter\)/);
+    expect(lenient.failures[coverage]).toMatch(/GET \/report\.\{_format\}: no caller was denied REPORT_SEE \(LenientVoter\)/);
     expect(lenient.failures[coverage]).not.toMatch(/author/);
     const all = { sameForEveryRow: ['REPORT_SEE'], neverRefused: ['GET app_api_single_report__index'] };
     const meant = await run({ database, voters: [LenientVoter], ...all }, ['GET /report.', coverage, apart]);
     expect(meant.failures).toEqual({});
 
     const empty = await run({ database, seed: () => undefined }, reads);
-    expect(empty.failures[coverage]).toMatch(/GET \/author\/\{id\}\.\{_format\}: there is no row of Author; add one/);
+    expect(empty.failures[coverage]).toMatch(/GET \/author\/\{id\}\.\{_format\}: Author has no row; add one/);
     const prepare = application.seed as NonNullable<CodeOptions['seed']>;
     const prepared = await run({ database, seed: () => undefined, prepare }, reads);
     expect(prepared.failures).toEqual({});
@@ -501,7 +501,7 @@ describe('the access suite', () => {
 
   test('says what it has to be told: placeholders and credentials', async () => {
     const untold = await run(keys);
-    expect(untold.failures['GET /of/{country}/author.{_format} as anonymous']).toMatch(/say parameters: { country: … }/);
+    expect(untold.failures['GET /of/{country}/author.{_format} as anonymous']).toMatch(/set parameters: { country: … }/);
     const tokens = await run({ ...keys, parameters: { country: 'x' } });
     expect(tokens.failures['GET /of/{country}/author.{_format} as a user with ROLE_ADMIN alone']).toMatch(/headersFor/);
   });
@@ -521,7 +521,7 @@ describe('the access suite', () => {
       app_main: { ...others, apis: { report: { ...report, controller: ShelfController, actions }, author } as never },
     };
     const untold = await run(asking, ['GET /report']);
-    expect(untold.failures['GET /report.{_format} as Ada']).toMatch(/say parameters: { owner: … }/);
+    expect(untold.failures['GET /report.{_format} as Ada']).toMatch(/set parameters: { owner: … }/);
     expect((await run({ ...asking, parameters: { owner: 'ada' } }, ['GET ', 'HEAD ', 'PATCH '])).failures).toEqual({});
   });
 

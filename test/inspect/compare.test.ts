@@ -165,14 +165,14 @@ const reversible: [string, Variation, string[], string[]][] = [
   [
     'a method',
     { entity: { methods: { GET: true, PATCH: true, DELETE: true } } },
-    [`${at}.actions._entity.methods.DELETE: DELETE /item/{id}.{_format} is new: asks SEE`],
-    [`${at}.actions._entity.methods.GET: DELETE /item/{id}.{_format} is gone`],
+    [`${at}.actions._entity.methods.DELETE: DELETE /item/{id}.{_format} is new: requires SEE`],
+    [`${at}.actions._entity.methods.GET: DELETE /item/{id}.{_format} was removed`],
   ],
   [
     'the role of a method',
     { entity: { methods: { GET: true, PATCH: true }, roles: {} } },
-    [`${at}.actions._entity.roles.PATCH: PATCH /item/{id}.{_format} no longer asks EDIT`],
-    [`${at}.actions._entity.roles.PATCH: PATCH /item/{id}.{_format} asks EDIT now`],
+    [`${at}.actions._entity.roles.PATCH: PATCH /item/{id}.{_format} no longer requires EDIT`],
+    [`${at}.actions._entity.roles.PATCH: PATCH /item/{id}.{_format} requires EDIT now`],
   ],
   [
     'a field to readers',
@@ -184,8 +184,8 @@ const reversible: [string, Variation, string[], string[]][] = [
     ],
     [
       'Item.secret: Item.secret is no longer in the group read',
-      'Item.secret: GET,POST /item.{_format} reads secret no more',
-      'Item.secret: GET,PATCH /item/{id}.{_format} reads secret no more',
+      'Item.secret: GET,POST /item.{_format} no longer reads secret',
+      'Item.secret: GET,PATCH /item/{id}.{_format} no longer reads secret',
     ],
   ],
   [
@@ -198,8 +198,8 @@ const reversible: [string, Variation, string[], string[]][] = [
     ],
     [
       'Item.secret: Item.secret is no longer in the group write',
-      'Item.secret: POST /item.{_format} writes secret no more',
-      'Item.secret: PATCH /item/{id}.{_format} writes secret no more',
+      'Item.secret: POST /item.{_format} no longer writes secret',
+      'Item.secret: PATCH /item/{id}.{_format} no longer writes secret',
     ],
   ],
   [
@@ -218,10 +218,10 @@ const reversible: [string, Variation, string[], string[]][] = [
     ],
     [
       'Item.owner: Item.owner is no longer in the group read',
-      'Item.owner: GET,POST /item.{_format} reads owner no more',
-      'null: GET,POST /item.{_format} reads owner.id, owner.name no more',
-      'Item.owner: GET,PATCH /item/{id}.{_format} reads owner no more',
-      'null: GET,PATCH /item/{id}.{_format} reads owner.id, owner.name no more',
+      'Item.owner: GET,POST /item.{_format} no longer reads owner',
+      'null: GET,POST /item.{_format} no longer reads owner.id, owner.name',
+      'Item.owner: GET,PATCH /item/{id}.{_format} no longer reads owner',
+      'null: GET,PATCH /item/{id}.{_format} no longer reads owner.id, owner.name',
     ],
   ],
   [
@@ -240,12 +240,12 @@ const reversible: [string, Variation, string[], string[]][] = [
     'another API key',
     { security: { api_keys: { robot: { key: 'k'.repeat(32), roles: ['ROLE_USER'] } } } },
     [
-      'app_main.security.api_keys.robot: callers can come with the API key robot now',
-      'app_main.security.api_keys.robot.roles: callers can come with the API key robot with the role ROLE_USER now',
+      'app_main.security.api_keys.robot: callers can authenticate with the API key robot now',
+      'app_main.security.api_keys.robot.roles: callers can authenticate with the API key robot with the role ROLE_USER now',
     ],
     [
-      'null: callers can come with the API key robot no more',
-      'null: callers can come with the API key robot with the role ROLE_USER no more',
+      'null: callers can no longer authenticate with the API key robot',
+      'null: callers can no longer authenticate with the API key robot with the role ROLE_USER',
     ],
   ],
   [
@@ -264,33 +264,33 @@ const reversible: [string, Variation, string[], string[]][] = [
     'a filter of a list',
     { api: { filters: { title: ['eq', 'contains'] } } },
     [`${at}.filters.title: GET /item.{_format} can be filtered by title contains now`],
-    ['null: GET /item.{_format} can be filtered by title contains no more'],
+    ['null: GET /item.{_format} can no longer be filtered by title contains'],
   ],
   [
     'a format of an action',
     { index: { methods: { GET: true, HEAD: true, POST: true }, roles: { POST: 'EDIT' }, formats: ['json', 'csv'] } },
-    [`${at}.actions._index.formats.1: GET,POST /item.{_format} can be had as csv now`],
-    ['null: GET,POST /item.{_format} can be had as csv no more'],
+    [`${at}.actions._index.formats.1: GET,POST /item.{_format} can be requested as csv now`],
+    ['null: GET,POST /item.{_format} can no longer be requested as csv'],
   ],
   [
     'a format of an API',
     { api: { formats: ['json', 'xml'] } },
     [
-      `${at}.formats.1: GET,POST /item.{_format} can be had as xml now`,
-      `${at}.formats.1: GET,PATCH /item/{id}.{_format} can be had as xml now`,
-      `${at}.formats.1: POST /item/{id}/archive.{_format} can be had as xml now`,
+      `${at}.formats.1: GET,POST /item.{_format} can be requested as xml now`,
+      `${at}.formats.1: GET,PATCH /item/{id}.{_format} can be requested as xml now`,
+      `${at}.formats.1: POST /item/{id}/archive.{_format} can be requested as xml now`,
     ],
     [
-      'null: GET,POST /item.{_format} can be had as xml no more',
-      'null: GET,PATCH /item/{id}.{_format} can be had as xml no more',
-      'null: POST /item/{id}/archive.{_format} can be had as xml no more',
+      'null: GET,POST /item.{_format} can no longer be requested as xml',
+      'null: GET,PATCH /item/{id}.{_format} can no longer be requested as xml',
+      'null: POST /item/{id}/archive.{_format} can no longer be requested as xml',
     ],
   ],
   [
     'a route of a service',
     { routes: [{ name: 'free', path: '/free.{_format}', methods: ['GET'], handler: () => null }] },
     ['routes.own: GET /free.{_format} is new: is PUBLIC, reads what own.handler decides'],
-    ['null: GET /free.{_format} is gone'],
+    ['null: GET /free.{_format} was removed'],
   ],
 ];
 
@@ -304,7 +304,7 @@ describe('what was opened', () => {
       index: { methods: { GET: true, HEAD: true, POST: true }, roles: { POST: 'EDIT', GET: 'ROLE_USER', ...roles } },
     });
     expect(await changes(index({}), index({ HEAD: null }))).toEqual({
-      opened: [`${at}.actions._index.roles.HEAD: HEAD /item.{_format} no longer asks ROLE_USER`],
+      opened: [`${at}.actions._index.roles.HEAD: HEAD /item.{_format} no longer requires ROLE_USER`],
       closed: [],
     });
   });
@@ -312,11 +312,11 @@ describe('what was opened', () => {
   test('the base role, which is told as one thing where it was asked for everywhere', async () => {
     const { opened, closed } = await changes({}, { api: { base_role: null } });
     expect(opened).toEqual([
-      `${at}.base_role: GET,HEAD /item.{_format} is PUBLIC now, asked SEE`,
-      `${at}.base_role: POST /item.{_format} no longer asks SEE`,
-      `${at}.base_role: GET /item/{id}.{_format} is PUBLIC now, asked SEE`,
-      `${at}.base_role: PATCH /item/{id}.{_format} no longer asks SEE`,
-      `${at}.base_role: POST /item/{id}/archive.{_format} is PUBLIC now, asked SEE`,
+      `${at}.base_role: GET,HEAD /item.{_format} is PUBLIC now, required SEE`,
+      `${at}.base_role: POST /item.{_format} no longer requires SEE`,
+      `${at}.base_role: GET /item/{id}.{_format} is PUBLIC now, required SEE`,
+      `${at}.base_role: PATCH /item/{id}.{_format} no longer requires SEE`,
+      `${at}.base_role: POST /item/{id}/archive.{_format} is PUBLIC now, required SEE`,
     ]);
     expect(closed).toEqual([]);
   });
@@ -326,11 +326,11 @@ describe('what was opened', () => {
       {},
       { entity: { methods: { GET: true, PATCH: true }, roles: { PATCH: 'ROLE_USER' } } },
     );
-    expect(opened).toEqual([`${at}.actions._entity.roles.PATCH: PATCH /item/{id}.{_format} no longer asks EDIT`]);
-    expect(closed).toEqual([`${at}.actions._entity.roles.PATCH: PATCH /item/{id}.{_format} asks ROLE_USER now`]);
+    expect(opened).toEqual([`${at}.actions._entity.roles.PATCH: PATCH /item/{id}.{_format} no longer requires EDIT`]);
+    expect(closed).toEqual([`${at}.actions._entity.roles.PATCH: PATCH /item/{id}.{_format} requires ROLE_USER now`]);
   });
 
-  test('a restriction that is gone, or is another one', async () => {
+  test('a restriction that was removed, or is another one', async () => {
     const gone = await changes({}, { api: { controller: Plain } });
     expect(gone.opened).toContain(
       `${at}.controller: GET,HEAD /item.{_format} is no longer restricted by Restricting.customizeQuery`,
@@ -341,7 +341,7 @@ describe('what was opened', () => {
     );
     const back = await changes({ api: { controller: Plain } }, {});
     expect(back.closed).toContain(
-      'Restricting.customizeQuery: GET,HEAD /item.{_format} sees only what Restricting.customizeQuery lets it see',
+      'Restricting.customizeQuery: GET,HEAD /item.{_format} is restricted by Restricting.customizeQuery now',
     );
   });
 
@@ -359,9 +359,9 @@ describe('what was opened', () => {
     const come = await changes({}, { api: { controller: Hooked } });
     const gone = await changes({ api: { controller: Hooked } }, {});
     expect(come.opened[0]).toBe(
-      'Restricting.beforeSerialize: GET,HEAD,POST /item.{_format} can be answered otherwise by Restricting.beforeSerialize now',
+      'Restricting.beforeSerialize: GET,HEAD,POST /item.{_format} runs the hook Restricting.beforeSerialize now, which can change the response',
     );
-    expect(gone.opened[0]).toBe('Restricting: GET,HEAD,POST /item.{_format} is no longer seen by Restricting.beforeSerialize');
+    expect(gone.opened[0]).toBe('Restricting: GET,HEAD,POST /item.{_format} no longer runs the hook Restricting.beforeSerialize');
     expect([come.closed, gone.closed]).toEqual([[], []]);
   });
 
@@ -371,10 +371,10 @@ describe('what was opened', () => {
     };
     const place = `${at}.actions._entity.requirements.id`;
     expect((await changes({}, wider)).opened).toEqual([
-      `${place}: GET,PATCH /item/{id}.{_format} takes [1-9]\\d* as id, took \\d+`,
+      `${place}: GET,PATCH /item/{id}.{_format} accepts [1-9]\\d* as id, accepted \\d+ before`,
     ]);
     expect((await changes(wider, {})).opened).toEqual([
-      `${place}: GET,PATCH /item/{id}.{_format} takes \\d+ as id, took [1-9]\\d*`,
+      `${place}: GET,PATCH /item/{id}.{_format} accepts \\d+ as id, accepted [1-9]\\d* before`,
     ]);
   });
 
@@ -425,8 +425,8 @@ describe('what was opened', () => {
   test('an API that has moved', async () => {
     const { opened, closed } = await changes({}, { api: { base_path: '/thing' } });
     expect(opened.map((text) => text.split(':')[0])).toEqual(opened.map(() => `${at}.base_path`));
-    expect(opened[0]).toBe(`${at}.base_path: GET,HEAD /thing.{_format} is new: asks SEE, reads 2 fields`);
-    expect(closed).toContain('null: GET,HEAD,POST /item.{_format} is gone');
+    expect(opened[0]).toBe(`${at}.base_path: GET,HEAD /thing.{_format} is new: requires SEE, reads 2 fields`);
+    expect(closed).toContain('null: GET,HEAD,POST /item.{_format} was removed');
   });
 
   test('that routes may be without a role', async () => {
@@ -514,10 +514,10 @@ describe('a baseline', () => {
   test.each([
     ['', 'line 1'],
     ['app_main:\n', 'line 1'],
-    [title, 'without a single fact'],
-    [`${title}/item.{_format} GET reads id\n`, 'line 2: "/item.{_format} GET reads id" is no fact'],
-    [`${title}model Item\n`, 'is no fact'],
-    [`${title}<<<<<<< HEAD\n`, 'is no fact'],
+    [title, 'it contains no facts'],
+    [`${title}/item.{_format} GET reads id\n`, 'line 2: unknown fact "/item.{_format} GET reads id"'],
+    [`${title}model Item\n`, 'unknown fact'],
+    [`${title}<<<<<<< HEAD\n`, 'unknown fact'],
   ])('that is none is refused: case %#', (text, message) => {
     expect(() => readBaseline(text)).toThrow(message);
   });

@@ -134,8 +134,8 @@ describe.each(databases)('the explanation of a request on %s', (kind) => {
       caller: { by: 'nobody', user: null, refused: null },
       reason: {
         code: 'authentication_required',
-        message: 'NOTE_SEE: NoteVoter voted deny; nobody is calling',
-        remedy: 'call as somebody: with a token, or as a user',
+        message: 'NOTE_SEE: NoteVoter voted deny; the request is anonymous',
+        remedy: 'authenticate: call with a token, or as a user',
       },
     });
     expect(statements(explained)).toEqual([]);
@@ -164,8 +164,8 @@ describe.each(databases)('the explanation of a request on %s', (kind) => {
     expect(explained).toMatchObject({
       status: 403,
       reason: {
-        message: 'LABEL_SEE: UndecidedVoter abstained, and nobody else judges it',
-        remedy: 'let a voter grant LABEL_SEE: where all abstain, access is denied',
+        message: 'LABEL_SEE: UndecidedVoter abstained, and no other voter handles it',
+        remedy: 'have a voter grant LABEL_SEE: access is denied if all abstain',
       },
     });
   });
@@ -187,11 +187,11 @@ describe.each(databases)('the explanation of a request on %s', (kind) => {
   });
 
   test.each([
-    ['/note/99.json', 'there is no row Note 99'],
+    ['/note/99.json', 'the row Note 99 does not exist'],
     ['/note/2.json', 'Note 2 is hidden by NoteController.customizeQuery'],
     ['/note/3.json', 'Note 3 is hidden by the filter alive of the model'],
     ['/note/99999999999999999999.json', 'no Note can have the id "99999999999999999999": its column cannot hold it'],
-    ['/note/1/gone.json', 'there is no page with this id: NoteController.goneApi threw it'],
+    ['/note/1/gone.json', 'no page has this id: NoteController.goneApi threw it'],
   ])('of the 404 of %s says that %s', async (path, message) => {
     const explained = await explain('GET', path, { user: ada });
     expect(explained).toMatchObject({ outcome: 'refused', status: 404, reason: { code: 'entity_not_found', message } });
@@ -252,7 +252,7 @@ describe.each(databases)('the explanation of a request on %s', (kind) => {
       const explained = await explain(method, path, { user: ada });
       expect(explained).toMatchObject({ outcome: 'stopped', status, reason: null, fields: { write, sent: null } });
       expect(checks(explained)).toMatchObject([{ subject: path.startsWith('/note/1') ? 'Note 1' : null, granted: true }]);
-      expect(explained.next.at(-1)).toContain(`answer ${status}`);
+      expect(explained.next.at(-1)).toContain(`return ${status}`);
       expect(explained.next.includes('NoteController.afterValidation')).toBe(status !== 204);
       expect(await rows()).toEqual(before);
       expect(calls).toEqual([]);
@@ -284,7 +284,7 @@ describe.each(databases)('the explanation of a request on %s', (kind) => {
       expect(await explain('POST', '/note/1/labels.json', { user: ada, json: { id: 1 } })).toMatchObject({
         outcome: 'stopped',
         status: 200,
-        next: ['NoteController.afterValidation', 'write what changed, and commit', 'answer 200 with the item in the group read'],
+        next: ['NoteController.afterValidation', 'write the changes, and commit', 'return 200 with the item in the group read'],
       });
       expect(await explain('POST', '/note/1/labels.json', { user: ada, json: { id: 77 } })).toMatchObject({
         status: 400,
@@ -387,12 +387,12 @@ test('the explanation of a request names overrides that refuse', async () => {
     });
     expect(await app.explain('GET', '/crate/3.json')).toMatchObject({
       status: 404,
-      reason: { message: 'Crate 3 is there; CrateController.getEntity did not give it' },
+      reason: { message: 'Crate 3 exists, but CrateController.getEntity did not return it' },
     });
     for (const id of ['4', 'four'])
       expect(await app.explain('GET', `/crate/${id}.json`)).toMatchObject({
         status: 404,
-        reason: { message: `CrateController.getEntity gave no Crate for "${id}"` },
+        reason: { message: `CrateController.getEntity returned no Crate for "${id}"` },
       });
   } finally {
     await app.close();

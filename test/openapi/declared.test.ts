@@ -208,22 +208,22 @@ describe.each(databases)('what handlers take, on %s', (kind) => {
 });
 
 test.each([
-  [{ _index: { result: 'Box' } }, 'actions._index.result: what _index gives is known; "result" belongs to'],
-  [{ _index: { body: 'Box' } }, 'actions._index.body: what _index takes is known; "body" belongs to'],
-  [{ tags: { association: { property: 'tags' }, body: 'Box' } }, 'actions.tags.body: what an association takes is known'],
-  [{ plain: { methods: { GET: true }, body: 'Box' } }, 'actions.plain.body: "body" needs a method that has one'],
-  [{ plain: { methods: { POST: true }, body: 'Bix' } }, 'there is no model class "Bix"; did you mean "Box"?'],
+  [{ _index: { result: 'Box' } }, 'actions._index.result: Declarest knows the result of _index; "result" is allowed for'],
+  [{ _index: { body: 'Box' } }, 'actions._index.body: Declarest knows the body of _index; "body" is allowed for'],
+  [{ tags: { association: { property: 'tags' }, body: 'Box' } }, 'actions.tags.body: Declarest knows the body of an association'],
+  [{ plain: { methods: { GET: true }, body: 'Box' } }, 'actions.plain.body: "body" needs a method with a request body'],
+  [{ plain: { methods: { POST: true }, body: 'Bix' } }, 'unknown model class "Bix"; did you mean "Box"?'],
   [
     { plain: { methods: { POST: true }, body: 5 } },
     '"body" must be the name of a model class, { reference: <model> } or a JSON Schema, or null',
   ],
   [
     { plain: { 'single-collection': 'collection', methods: { POST: true }, body: { type: 'objekt' } } },
-    '"body" is no JSON Schema that can be used',
+    '"body" is not a usable JSON Schema',
   ],
   [
     { plain: { 'single-collection': 'collection', methods: { POST: true }, body: { $ref: '#/nowhere' } } },
-    '"body" is no JSON Schema that can be used',
+    '"body" is not a usable JSON Schema',
   ],
 ])('%j is refused at start', async (actions, message) => {
   const attempt = startApplication({ ...given(appMain(actions)), databaseUrl: 'sqlite::memory:' });

@@ -39,7 +39,7 @@ describe('paths', () => {
     expect(errors).toEqual([
       [
         'mine.resource',
-        'HEAD, GET /a/{y} of the route "/a/{y}" is already answered by the route "/a/{x}" (/a/{x}), placeholders being alike; ' +
+        'HEAD, GET /a/{y} of the route "/a/{y}" is already handled by the route "/a/{x}" (/a/{x}), because names of placeholders do not matter; ' +
           'change a path or disable the method on one of them',
       ],
     ]);
@@ -113,10 +113,10 @@ describe('requirements', () => {
     expect(withRequirements({ idd: '\\d+' })).toEqual([
       [
         'app_main.apis.x.actions._entity.requirements.idd',
-        'there is no placeholder {idd} in /api/{tenant}/a/{id}.{_format} to constrain; its placeholders: {tenant}, {id}',
+        'unknown placeholder {idd} in "requirements"; /api/{tenant}/a/{id}.{_format} has: {tenant}, {id}',
       ],
     ]);
-    expect(errorsOf([definition('/x', { requirements: { a: 'b' } })])[0]?.[1]).toContain('its placeholders: none');
+    expect(errorsOf([definition('/x', { requirements: { a: 'b' } })])[0]?.[1]).toContain('/x has: none');
   });
 
   test('that many routes share are judged once, and reported for each', () => {

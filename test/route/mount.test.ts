@@ -110,7 +110,7 @@ describe('a record answers', () => {
       });
       expect(await ask(mounted, 'GET', `${base}/api/person/x.json`, { prefix })).toMatchObject({
         status: 404,
-        body: { detail: `there is nothing at ${base}/api/person/x.json` },
+        body: { detail: `no route matches ${base}/api/person/x.json` },
       });
     }
   });
@@ -198,11 +198,11 @@ describe.each([false, true])('a method that is not enabled (alone: %s)', (alone)
 describe.each([false, true])('what is not there (alone: %s)', (alone) => {
   const mode = { options: { alone } };
   test.each([
-    ['/api/person/1.xml', 'the path ends in the unknown format "xml"; end it in one of: .json'],
-    ['/api/person.yaml', 'the path ends in the unknown format "yaml"; end it in one of: .json'],
-    ['/api/person.json;a=1', 'the path ends in the unknown format "json;a=1"; end it in one of: .json'],
-    ['/api/person/1', 'the path ends in no format; end it in one of: .json'],
-    ['/api/person', 'the path ends in no format; end it in one of: .json'],
+    ['/api/person/1.xml', 'the path has an unknown format "xml"; end it in one of: .json'],
+    ['/api/person.yaml', 'the path has an unknown format "yaml"; end it in one of: .json'],
+    ['/api/person.json;a=1', 'the path has an unknown format "json;a=1"; end it in one of: .json'],
+    ['/api/person/1', 'the path has no format; end it in one of: .json'],
+    ['/api/person', 'the path has no format; end it in one of: .json'],
   ])('%s is 404 and names the known formats', async (url, detail) => {
     expect(await ask(records([person()]), 'GET', url, mode)).toMatchObject({
       status: 404,

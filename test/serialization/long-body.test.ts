@@ -175,7 +175,7 @@ describe('a long body', () => {
     });
   });
 
-  test('is refused if its length is not the announced one', async () => {
+  test('is refused if its length differs from its Content-Length', async () => {
     await withThings('sqlite', thingOptions(), async ({ app }) => {
       const announced = { ...headers, 'content-length': '40' };
       const refused = await app.inject({ method: 'POST', url: '/thing.json', headers: announced, payload: '{"name":"n"}' });

@@ -435,7 +435,7 @@ describe('an application in code', () => {
       ),
     );
     expect(message.split('\n').sort()).toEqual([
-      expect.stringMatching(/^app_main\.apis\.pebble\.actions\._index: .*already answered/),
+      expect.stringMatching(/^app_main\.apis\.pebble\.actions\._index: .*already handled/),
       expect.stringMatching(/^app_main\.apis\.pebble\.class: .*"Peble".*Stone/),
       expect.stringMatching(/^app_main\.apis\.stone\.actions\.polish.*polishApi/),
       expect.stringMatching(/^app_main\.apis\.stone\.base_role: .*"STONE_SEE"/),
@@ -454,9 +454,9 @@ describe('an application in code', () => {
   });
 
   test.each([
-    ['a service that does not exist', 'stone_loder:load', /no service "stone_loder".*did you mean "stone_loader"/],
+    ['a service that does not exist', 'stone_loder:load', /unknown service "stone_loder".*did you mean "stone_loader"/],
     ['a method that the service does not have', 'stone_loader:lod', /"stone_loader" has no method "lod"/],
-    ['a method that gives no routes', 'stone_loader:nonsense', /must give a list of/],
+    ['a method that gives no routes', 'stone_loader:nonsense', /must return a list of/],
     [
       'a method that fails',
       'stone_loader:failing',

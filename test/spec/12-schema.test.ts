@@ -188,7 +188,7 @@ describe.each(databases)('on %s', (kind) => {
       expect.stringMatching(/^Item\.note: the column item\.note refuses null; needed: a column that accepts it; /),
       expect.stringMatching(/^Item\.version: the column item\.version has no default; needed: default 1; /),
       expect.stringMatching(
-        /^Item: the column item\.code \(text\) requires a value and no property has it: no row can be inserted; /,
+        /^Item: the column item\.code \(text\) requires a value, but no property maps to it, so no row can be inserted; /,
       ),
       expect.stringMatching(/^3 differences /),
     ]);
@@ -197,7 +197,7 @@ describe.each(databases)('on %s', (kind) => {
   test('check lists a key that does not number rows', async () => {
     await sql('create table item (id bigint primary key, name text not null)');
     const lines = await refusal([Item({ name: name() })], 'check');
-    expect(lines[0]).toMatch(/^Item\.id: the column item\.id does not number new rows; /);
+    expect(lines[0]).toMatch(/^Item\.id: the column item\.id does not generate numbers; /);
   });
 
   test('update adds tables, columns and indexes, and tells every statement', async () => {

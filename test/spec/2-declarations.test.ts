@@ -268,8 +268,8 @@ describe.each(databases)('a declaration, served on %s,', (kind) => {
       ]) {
         const missing = await app.request('GET', path as string);
         expect([path, missing.status, missing.json.code]).toEqual([path, 404, 'unknown_format']);
-        const given = format === '' ? 'no format' : `the unknown format "${format}"`;
-        expect(missing.json.detail).toBe(`the path ends in ${given}; end it in one of: .json`);
+        const given = format === '' ? 'no format' : `an unknown format "${format}"`;
+        expect(missing.json.detail).toBe(`the path has ${given}; end it in one of: .json`);
       }
     });
   });
@@ -491,11 +491,11 @@ describe('the APIs', () => {
   });
 
   test.each<[string, unknown, RegExp]>([
-    ['a list without a name', [{ ...author, base_path: '/w' }], /"name" is missing: in a list every API needs one/],
+    ['a list without a name', [{ ...author, base_path: '/w' }], /"name" is missing: every API in a list needs one/],
     [
       'two of one name',
       { one: { ...author, name: 'same', base_path: '/a' }, two: { ...author, name: 'same', base_path: '/b' } },
-      /the name "same" is used twice/,
+      /the name "same" is already used/,
     ],
     [
       'two routes of one name',
@@ -514,7 +514,7 @@ describe('the APIs', () => {
     [
       'two routes for one path and method',
       { one: { ...author, base_path: '/same' }, two: { ...author, base_path: '/same' } },
-      /GET, HEAD \/same\.\{_format\} of the route "app_api_single_two__index" is already answered by the route "app_api_single_one__index"/,
+      /GET, HEAD \/same\.\{_format\} of the route "app_api_single_two__index" is already handled by the route "app_api_single_one__index"/,
     ],
     [
       'an action with no method',

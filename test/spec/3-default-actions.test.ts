@@ -235,7 +235,7 @@ describe.each(databases)('on %s', (kind) => {
       expect((await app.request('GET', '/api/authors/999.json')).json).toMatchObject({
         status: 404,
         code: 'entity_not_found',
-        detail: 'there is no author with this id',
+        detail: 'no author has this id',
       });
       expect((await app.request('HEAD', '/api/authors/999.json')).status).toBe(404);
     });

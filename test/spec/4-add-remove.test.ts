@@ -509,6 +509,6 @@ describe('an association that is declared wrong is a start error:', () => {
     await expect(start({ property: 'patient' }, Appointment)).rejects.toThrow(/no to-many association "patient"/);
   });
   test('the methods exist and no type can be told', async () => {
-    await expect(start({ property: 'companions' }, Appointment)).rejects.toThrow(/types must be declared/);
+    await expect(start({ property: 'companions' }, Appointment)).rejects.toThrow(/declare its types/);
   });
 });

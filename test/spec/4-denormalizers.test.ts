@@ -163,7 +163,7 @@ describe.each(databases)('denormalizers on %s', (kind) => {
   test('make the body of a declared association anything in the OpenAPI document', () => {
     const { paths } = openApiDocument(app.application, { title: 'shelves', version: '1' }) as { paths: Record<string, object> };
     expect(paths['/shelves/{id}/put.json']).toMatchObject({
-      post: { requestBody: { content: { 'application/json': { schema: { description: 'Read by the application itself.' } } } } },
+      post: { requestBody: { content: { 'application/json': { schema: { description: 'Read by code of the application.' } } } } },
     });
   });
 
@@ -183,20 +183,20 @@ describe('a denormalizer is a start error', () => {
     };
 
   test('if it serves an action of an unknown API', async () => {
-    await expect(start(bound('shelv.pick'))).rejects.toThrow(/Bound serves the action "shelv.pick".*shelf/);
+    await expect(start(bound('shelv.pick'))).rejects.toThrow(/Bound handles the action "shelv.pick".*shelf/);
   });
   test('if it serves an unknown action', async () => {
-    await expect(start(bound('shelf.pic'))).rejects.toThrow(/Bound serves the action "shelf.pic".*shelf\.pick/);
+    await expect(start(bound('shelf.pic'))).rejects.toThrow(/Bound handles the action "shelf.pic".*shelf\.pick/);
   });
   test('if it serves a default action', async () => {
-    await expect(start(bound('shelf._entity'))).rejects.toThrow(/Bound serves the action "shelf._entity"/);
+    await expect(start(bound('shelf._entity'))).rejects.toThrow(/Bound handles the action "shelf._entity"/);
   });
   test('if another one serves the action', async () => {
     await expect(start(ShortDenormalizer, bound('shelf.pick'))).rejects.toThrow(
-      /Bound and ShortDenormalizer both serve shelf.pick/,
+      /Bound and ShortDenormalizer both handle shelf.pick/,
     );
   });
   test('if it serves nothing', async () => {
-    await expect(start(bound())).rejects.toThrow(/Bound must say what it serves/);
+    await expect(start(bound())).rejects.toThrow(/Bound must declare what it handles/);
   });
 });

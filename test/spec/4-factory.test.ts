@@ -176,7 +176,7 @@ describe('a factory', () => {
 
   test('that is async is refused', async () => {
     const asynchronous = await failure(async (type: any) => new type(clock));
-    expect(asynchronous).toContain('must return an instance of JarVoter at once, and returned a promise');
+    expect(asynchronous).toContain('must return an instance of JarVoter, not a promise');
     const later = async (type: any) => {
       await Promise.resolve();
       return new type(clock);
@@ -194,7 +194,7 @@ describe('a factory', () => {
     const broken = await failure((type: any) => {
       throw new Error(`no ${type.name} here`);
     });
-    expect(broken).toContain('JarVoter cannot be made: no JarVoter here');
+    expect(broken).toContain('JarVoter cannot be created: no JarVoter here');
     // the role has a voter, which is what is broken
     expect(broken).not.toContain('no voter judges');
   });

@@ -161,7 +161,7 @@ describe.each(databases)('subclasses on %s', (kind) => {
   test('are described with the denormalizer of the parent class', () => {
     const { components } = openApiDocument(app.application, { title: 'pets', version: '1' });
     const { schemas } = components as { schemas: Record<string, { properties: Record<string, object> }> };
-    const read = { description: 'Read by the application itself.' };
+    const read = { description: 'Read by code of the application.' };
     expect(schemas.DogPatch?.properties).toMatchObject({ owner: read, keepers: { items: read } });
   });
 

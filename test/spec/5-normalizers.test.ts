@@ -289,18 +289,20 @@ describe('a normalizer', () => {
     }
     class Rival extends TitleNormalizer {}
     expect(await mistakes([Idle])).toEqual([
-      "Idle must say what it serves: static properties = ['Course.price'], or static models = ['Money']",
+      "Idle must declare what it handles: static properties = ['Course.price'], or static models = ['Money']",
     ]);
     expect(await mistakes([Lost])).toEqual([
-      'Lost serves "Lamp.titel", which is no property of a model; write Model.property, such as Course.price',
-      'Lost serves "Lam", which is no model of the application',
+      'Lost handles "Lamp.titel", which is not a property of a model; write Model.property, for example Course.price',
+      'Lost handles "Lam", which is not a model of the application',
     ]);
-    expect((await mistakes([TitleNormalizer, Rival]))[0]).toBe('Rival and TitleNormalizer both serve Lamp.title; only one can');
+    expect((await mistakes([TitleNormalizer, Rival]))[0]).toBe(
+      'Rival and TitleNormalizer both handle Lamp.title; remove it from one of them',
+    );
   });
 
   test('keeps a list from being filtered by what the database holds in its place', async () => {
     const [message] = await mistakes([TitleNormalizer], { filters: { title: ['eq'] } });
-    expect(message).toContain('is not shown as the database holds it');
+    expect(message).toContain('is not returned as the database stores it');
     expect(await mistakes([], { filters: { title: ['eq'] } })).toEqual([]);
   });
 

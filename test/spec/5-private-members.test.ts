@@ -317,7 +317,7 @@ describe('private members that cannot work are start errors:', () => {
       }
     }
     schema.setClass(Willing as never);
-    await expect(start([Willing], Willing)).rejects.toThrow(/Willing has private members \(#first\).*which takes parameters/);
+    await expect(start([Willing], Willing)).rejects.toThrow(/Willing has private members \(#first\).*which has parameters/);
   });
 
   test('of a class that is referred to by its parent', async () => {

@@ -231,6 +231,6 @@ test('a group that no constraint has, and constraints that are none, are start e
   }
   odd.setClass(Odd);
   expect(await mistakes(Odd, { _index: null })).toEqual([
-    "the constraints of Odd.id must be schemas, or { groups: ['publish'], schema } for those of some actions",
+    "the constraints of Odd.id must be schemas, or { groups: ['publish'], schema } for rules that apply to some actions",
   ]);
 });

@@ -124,7 +124,7 @@ describe.each(databases)('writing on %s', (kind) => {
     });
     test('a refused field is named, with those that can be written', async () => {
       const { json } = await request('PATCH', '/wards/1.json', { json: { name: 'Other', staff: [] } });
-      expect(json.detail).toBe('the field "staff" cannot be written; writable here: name, open, beds, visitors');
+      expect(json.detail).toBe('the field "staff" is not writable; writable fields: name, open, beds, visitors');
       expect((await get('/wards/1.json')).name).toBe('North');
     });
     test('a field that the caller cannot see is refused as one that does not exist', async () => {
@@ -635,16 +635,16 @@ describe('a denormalizer that is wrong is a start error:', () => {
       app_main: { apis: { patient: { class: Patient, base_path: '/patients', actions: everything } } },
     });
   test('it serves nothing', async () => {
-    await expect(start(Unserving)).rejects.toThrow(/Unserving must say what it serves/);
+    await expect(start(Unserving)).rejects.toThrow(/Unserving must declare what it handles/);
   });
   test('what it serves is no association', async () => {
     const error = String(await start(Lost).catch((e: Error) => e));
     for (const name of ['Patient.nothing', 'Nobody.carer', 'carer', 'Patient.firstName']) {
-      expect(error).toContain(`Lost serves "${name}", which is no association of a model`);
+      expect(error).toContain(`Lost handles "${name}", which is not an association of a model`);
     }
   });
   test('two serve the same', async () => {
-    await expect(start(Ready, CarerDenormalizer)).rejects.toThrow(/CarerDenormalizer and Ready both serve Patient.carer/);
+    await expect(start(Ready, CarerDenormalizer)).rejects.toThrow(/CarerDenormalizer and Ready both handle Patient.carer/);
   });
   test('the ready one is none', async () => {
     const app = await start(Ready);

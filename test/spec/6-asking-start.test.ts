@@ -101,58 +101,58 @@ const cases: [api: object, ...lines: string[]][] = [
   ],
   [
     { filters: { lastNam: ['eq'] } },
-    'person.filters.lastNam: "lastNam" is nothing that the group "read" of Person shows; did you mean "lastName"? it shows: id, lastName, age',
+    'person.filters.lastNam: "lastNam" is not in the group "read" of Person; did you mean "lastName"? fields of the group: id, lastName, age',
   ],
   [
     { filters: { salary: ['eq'] } },
-    'person.filters.salary: "salary" is nothing that the group "read" of Person shows; it shows: id',
+    'person.filters.salary: "salary" is not in the group "read" of Person; fields of the group: id',
   ],
-  [{ filters: { 'center.budget': ['eq'] } }, 'person.filters.center.budget: "center.budget" is nothing that the group "read"'],
-  [{ filters: { 'friends.age': ['eq'] } }, 'person.filters.friends.age: "friends.age" is nothing that'],
+  [{ filters: { 'center.budget': ['eq'] } }, 'person.filters.center.budget: "center.budget" is not in the group "read"'],
+  [{ filters: { 'friends.age': ['eq'] } }, 'person.filters.friends.age: "friends.age" is not in the group'],
   [
     { filters: { age: ['eq', 'contains'] } },
-    'person.filters.age.1: "contains" makes no sense of "age", which is an integer; allowed: eq, ne, lt, lte, gt, gte, in, exists',
+    'person.filters.age.1: the operator "contains" does not work on "age", which is an integer; allowed: eq, ne, lt, lte, gt, gte, in, exists',
   ],
   [
     { filters: { active: ['lt'] } },
-    'person.filters.active.0: "lt" makes no sense of "active", which is true or false; allowed: eq, ne, exists',
+    'person.filters.active.0: the operator "lt" does not work on "active", which is true or false; allowed: eq, ne, exists',
   ],
-  [{ filters: { color: ['starts'] } }, 'person.filters.color.0: "starts" makes no sense'],
+  [{ filters: { color: ['starts'] } }, 'person.filters.color.0: the operator "starts" does not work'],
   [
     { filters: { own: ['eq'] } },
-    'person.filters.own.0: "eq" makes no sense of "own", which is a value that cannot be compared; allowed: exists',
+    'person.filters.own.0: the operator "eq" does not work on "own", which is a value that cannot be compared; allowed: exists',
   ],
-  [{ filters: { data: ['eq'] } }, 'person.filters.data.0: "eq" makes no sense'],
+  [{ filters: { data: ['eq'] } }, 'person.filters.data.0: the operator "eq" does not work'],
   [
     { filters: { center: ['eq'] } },
-    'person.filters.center.0: "eq" makes no sense of "center", which is an association; allowed: exists',
+    'person.filters.center.0: the operator "eq" does not work on "center", which is an association; allowed: exists',
   ],
   [
     { filters: { masked: ['eq'] } },
-    'person.filters.masked: nobody can ask for "masked": "masked" is not shown as the database holds it',
+    'person.filters.masked: "masked" cannot be used in lists: "masked" is not returned as the database stores it',
   ],
-  [{ filters: { upper: ['eq'] } }, 'person.filters.upper: nobody can ask for "upper"'],
-  [{ filters: { sum: ['eq'] } }, 'person.filters.sum: nobody can ask for "sum": "sum" is computed by the database'],
-  [{ filters: { page: ['eq'] } }, 'person.filters.page: "page" is a parameter of every list, and cannot be a filter'],
+  [{ filters: { upper: ['eq'] } }, 'person.filters.upper: "upper" cannot be used in lists'],
+  [{ filters: { sum: ['eq'] } }, 'person.filters.sum: "sum" cannot be used in lists: "sum" is computed by the database'],
+  [{ filters: { page: ['eq'] } }, 'person.filters.page: "page" is a reserved query parameter, and cannot be a filter'],
   [
     { filters: { 'deleted.name': ['eq'] } },
-    'person.filters.deleted.name: nobody can ask for "deleted.name": "deleted" leads to Deleted, which has a filter',
+    'person.filters.deleted.name: "deleted.name" cannot be used in lists: "deleted" leads to Deleted, which has a filter',
   ],
   [{ filters: { lastName: ['like'] } }, 'person.filters.lastName.0: "lastName[0]" must be one of: eq, ne, lt'],
   [{ filters: { lastName: [] } }, 'person.filters.lastName: "lastName" must have at least one entry'],
   [{ filters: { 'a b': ['eq'] } }, 'person.filters.a b: the name "a b" is not allowed'],
-  [{ sort: ['salary'] }, 'person.sort.0: "salary" is nothing that the group "read"'],
-  [{ sort: ['friends.id'] }, 'person.sort.0: nobody can sort by "friends.id": there can be several of it'],
-  [{ sort: ['center'] }, 'person.sort.0: nobody can sort by "center": it has no order'],
-  [{ sort: ['data'] }, 'person.sort.0: nobody can sort by "data": it has no order'],
-  [{ sort: ['hidden.name'] }, 'person.sort.0: nobody can sort by "hidden.name": an API hides rows of Hidden'],
-  [{ search: ['age'] }, 'person.search.0: nobody can search in "age": it is an integer, not a text'],
+  [{ sort: ['salary'] }, 'person.sort.0: "salary" is not in the group "read"'],
+  [{ sort: ['friends.id'] }, 'person.sort.0: cannot sort by "friends.id": it can have several values'],
+  [{ sort: ['center'] }, 'person.sort.0: cannot sort by "center": it has no order'],
+  [{ sort: ['data'] }, 'person.sort.0: cannot sort by "data": it has no order'],
+  [{ sort: ['hidden.name'] }, 'person.sort.0: cannot sort by "hidden.name": an API hides rows of Hidden'],
+  [{ search: ['age'] }, 'person.search.0: cannot search in "age": it is an integer, not a text'],
   [
     { search: { fields: ['lastName', 'center.name'], using: 'fulltext' } },
     'person.search.fields.1: "fulltext" searches columns of Person itself',
   ],
   [{ search: { fields: ['lastName'], using: 'magic' } }, 'person.search.using: "using" must be one of: like, trigram, fulltext'],
-  [{ search: ['salary'] }, 'person.search.0: "salary" is nothing that'],
+  [{ search: ['salary'] }, 'person.search.0: "salary" is not in the group'],
 ];
 
 describe.each(databases)('what a list declares on %s', (database) => {
@@ -169,9 +169,9 @@ describe.each(databases)('what a list declares on %s', (database) => {
       { _index: { filters: { salary: ['eq'] }, default_sort: ['nothing'] }, _entity: { sort: ['id'] } },
     );
     expect(found).toHaveLength(3);
-    expect(found.join('\n')).toMatch(/actions\._index\.filters\.salary: "salary" is nothing/);
+    expect(found.join('\n')).toMatch(/actions\._index\.filters\.salary: "salary" is not in the group/);
     expect(found.join('\n')).toMatch(/actions\._index\.default_sort\.0: Person has no column for "nothing"/);
-    expect(found.join('\n')).toMatch(/actions\._entity\.sort: "sort" belongs to an action that gives a list/);
+    expect(found.join('\n')).toMatch(/actions\._entity\.sort: "sort" is allowed for actions that return a list/);
   });
 
   test('is told once, however many actions have it from their API', async () => {

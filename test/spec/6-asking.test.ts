@@ -368,7 +368,7 @@ const refusals: [query: string, code: string, part: string | RegExp][] = [
   [
     'salary=1',
     'unknown_parameter',
-    '"salary" is not known here; allowed: page, items_per_page, after, before, fields, sort, q, id',
+    'unknown query parameter "salary"; allowed: page, items_per_page, after, before, fields, sort, q, id',
   ],
   ['center.budget=1', 'unknown_parameter', '"center.budget"'],
   ['nothing[eq]=1', 'unknown_parameter', '"nothing[eq]"'],
@@ -416,7 +416,7 @@ const refusals: [query: string, code: string, part: string | RegExp][] = [
   ['sort=%2BlastName', 'sort_not_allowed', ''],
   ['sort=lastName,-lastName', 'invalid_parameter', 'each field once'],
   ['sort=age&sort=id', 'invalid_parameter', '"sort" must be given once'],
-  ['fields=id,salary', 'field_not_readable', 'cannot show "salary"; allowed: id, type, lastName'],
+  ['fields=id,salary', 'field_not_readable', 'cannot select "salary"; allowed: id, type, lastName'],
   ['fields=center.budget', 'field_not_readable', 'center.name'],
   ['fields=id.x', 'field_not_readable', ''],
   ['fields=data.a', 'field_not_readable', ''],

@@ -243,7 +243,7 @@ describe.each(databases.flatMap((database) => [[database, 'compiled'] as const, 
         expect(pagination).toMatchObject({ next: `${path}?page=3`, previous: `${path}?page=1` });
         const token = tokenOf(await nextOf('/player.json'));
         expect(await refused(`${path}?page=2&after=${token}`)).toBe(
-          'the query parameter "after" must be given once, as a link of this list has it',
+          'the query parameter "after" must be given once, as in a link of this list',
         );
       },
     );
@@ -266,7 +266,7 @@ describe.each(databases.flatMap((database) => [[database, 'compiled'] as const, 
     test('say what a token must be', async () => {
       const next = await nextOf('/player.json');
       const token = tokenOf(next);
-      const asked = 'the query parameter "after" must be given once, as a link of this list has it';
+      const asked = 'the query parameter "after" must be given once, as in a link of this list';
       const [tag, key] = contentOf(token);
       const wrong = [
         '',
@@ -296,13 +296,13 @@ describe.each(databases.flatMap((database) => [[database, 'compiled'] as const, 
       expect(await refused(`/other.json?page=2&after=${token}`)).toBe(asked);
       expect(await refused(`/by/rank.json?page=2&after=${token}`)).toBe(asked);
       expect(await refused(`/player.json?page=2&before=${token}x`)).toBe(
-        'the query parameter "before" must be given once, as a link of this list has it',
+        'the query parameter "before" must be given once, as in a link of this list',
       );
       expect(await refused(`${next}&before=${token}`)).toBe(
         'the query parameter "after" must not be given together with "before"',
       );
       expect(await refused(`/player.json?after=${token}`)).toBe(
-        'the query parameter "after" must be given together with "page", as the link has it',
+        'the query parameter "after" must be given together with "page", as in the link',
       );
     });
 

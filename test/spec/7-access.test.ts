@@ -432,7 +432,7 @@ describe.each(databases)('access on %s', (kind) => {
         const { status, json, headers } = await send(method, path, request);
         expect(status).toBe(500);
         expect(headers.get('content-type')).toMatch(/^application\/problem\+json/);
-        expect(json).toMatchObject({ code: 'internal_error', detail: 'something went wrong on our side; it has been logged' });
+        expect(json).toMatchObject({ code: 'internal_error', detail: 'an internal error occurred; it has been logged' });
         expect(Object.keys(json).sort()).toEqual(['code', 'detail', 'instance', 'status', 'title', 'type']);
       }
       expect(await stored()).toEqual(before);

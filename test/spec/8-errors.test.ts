@@ -238,7 +238,7 @@ describe.each(databases)('errors on %s', (kind) => {
         type: 'urn:declarest:problem:entity_not_found',
         title: 'Not found',
         status: 404,
-        detail: 'there is no animal with this id',
+        detail: 'no animal has this id',
         instance: '/animal/99.json',
         code: 'entity_not_found',
       });
@@ -257,14 +257,14 @@ describe.each(databases)('errors on %s', (kind) => {
 
   describe('a request for what is not there', () => {
     test('is 404, or 405 with the methods that are', async () => {
-      expect(await told('GET', '/nowhere')).toEqual([404, 'not_found', 'there is nothing at /nowhere']);
+      expect(await told('GET', '/nowhere')).toEqual([404, 'not_found', 'no route matches /nowhere']);
       expect((await told('GET', '/animal/x.json')).slice(0, 2)).toEqual([404, 'not_found']);
       expect((await told('GET', `/animal/${'9'.repeat(300)}.json`)).slice(0, 1)).toEqual([404]);
       expect((await told('GET', '/animal/99999999999999999999.json')).slice(0, 2)).toEqual([404, 'entity_not_found']);
       expect(await told('GET', '/animal.xml')).toEqual([
         404,
         'unknown_format',
-        'the path ends in the unknown format "xml"; end it in one of: .json',
+        'the path has an unknown format "xml"; end it in one of: .json',
       ]);
       const refused = await send('PUT', '/keeper.json', { json: {} });
       expect([refused.status, refused.json.code, refused.headers.get('allow')]).toEqual([405, 'method_not_allowed', 'GET, POST']);
@@ -627,7 +627,7 @@ describe.each(databases)('errors on %s', (kind) => {
     });
 
     test.each(['null', 'text', 'error', 'gateway', 'odd status'])('failure (%s) is 500 that tells nothing of it', async (how) => {
-      expect(await broken(how)).toEqual([500, 'internal_error', 'something went wrong on our side; it has been logged']);
+      expect(await broken(how)).toEqual([500, 'internal_error', 'an internal error occurred; it has been logged']);
     });
 
     test('wrong SQL is 500 that tells nothing of it', async () => {

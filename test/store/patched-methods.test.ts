@@ -275,8 +275,8 @@ describe.each(databases)('on %s', (database) => {
     test('cannot be ended by a part of it', async () => {
       const em = mapper.em.fork() as Any;
       const whole = await WholeTransaction.begin(em);
-      await expect(em.commit()).rejects.toThrow('none was begun');
-      await expect(em.rollback()).rejects.toThrow('none was begun');
+      await expect(em.commit()).rejects.toThrow('no transaction was begun');
+      await expect(em.rollback()).rejects.toThrow('no transaction was begun');
       await whole.rollback();
     });
   });

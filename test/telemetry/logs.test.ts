@@ -131,7 +131,7 @@ describe.each(databases)('the log on %s', (database) => {
       }
       // one line each, and an error of ours has one more, under the same id
       const row7 = lines().filter(({ request_id }) => request_id === 'row-7');
-      expect(row7.map(({ msg }) => msg)).toEqual(['something went wrong on our side; it has been logged', 'request']);
+      expect(row7.map(({ msg }) => msg)).toEqual(['an internal error occurred; it has been logged', 'request']);
       expect(row7[0]).toMatchObject({ level: 50, err: { type: 'Error', stack: expect.stringContaining('leakApi') } });
       // health is asked for all the time
       await (await fetch(`${url}/health/live`, { headers: { 'x-request-id': 'health' } })).text();
@@ -160,13 +160,13 @@ describe.each(databases)('the log on %s', (database) => {
       expect(errors).toMatchObject([
         {
           differences,
-          msg: 'the database does not fit the models of this process: one of them is out of date. Replace the process if a newer version has changed the database, otherwise change the database',
+          msg: 'the database does not match the models of this process. If a newer version has migrated the database, replace this process; otherwise migrate the database',
         },
         {
           differences,
           cause: expect.stringMatching(/name/),
           request_id: expect.any(String),
-          msg: 'the database does not have what this request needs at the moment; try again later',
+          msg: 'the database schema does not match the models; retry later',
         },
       ]);
       expect(JSON.stringify(errors)).not.toMatch(/"stack"|migrate/);

@@ -191,8 +191,8 @@ test('the documentation names every metric, and shows some as they are', async (
 test('a role that nobody judges, a path that is taken and metrics for everybody where roles are required are mistakes', async () => {
   const faults: [CodeOptions, RegExp][] = [
     [measured({ metrics: { role: 'reader' } }), /metrics\.role: no voter judges the role "reader"/],
-    [measured({ metrics: { path: '/health/live' } }), /metrics\.path: something else answers at \/health\/live/],
-    [measured({ metrics: { path: '/thing.json' } }), /metrics\.path: something else answers at \/thing\.json/],
+    [measured({ metrics: { path: '/health/live' } }), /metrics\.path: another route already uses \/health\/live/],
+    [measured({ metrics: { path: '/thing.json' } }), /metrics\.path: another route already uses \/thing\.json/],
     [
       measured({ metrics: { role: null } }, { security: { ...security, require_role: true } }),
       /and the metrics are public; name a role/,

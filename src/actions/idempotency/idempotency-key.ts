@@ -33,11 +33,11 @@ const quotedKey = /^"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])+)"$/;
 function readKey({ headers, raw }: ApiRequest): string {
   const given = String(headers['idempotency-key']);
   const names = raw.rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'idempotency-key');
-  if (names.length > 1) throw problem('invalid_idempotency_key', { expected: 'must be given once' });
+  if (names.length > 1) throw problem('invalid_idempotency_key', { expected: 'must be sent once' });
   const key = given.startsWith('"') ? quotedKey.exec(given)?.[1]?.replace(/\\(.)/g, '$1') : given;
   if (key !== undefined && plainKey.test(key)) return key;
   throw problem('invalid_idempotency_key', {
-    expected: 'must be 1 to 255 printable ASCII characters, as they are or as a quoted string',
+    expected: 'must be 1 to 255 printable ASCII characters, optionally as a quoted string',
   });
 }
 

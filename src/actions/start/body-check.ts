@@ -19,5 +19,5 @@ function hasBody({ body, method }: ApiRequest): boolean {
   if (body !== undefined) return true;
   // many clients cannot send one with it
   if (method === 'DELETE') return false;
-  throw problem('invalid_body', { reason: 'there is none' });
+  throw problem('invalid_body', { reason: 'it is missing' });
 }

@@ -49,7 +49,7 @@ export function checkControllers(apis: readonly ApiDeclaration[], mapper: Mapper
 function adoptHooks({ controller, path }: ApiDeclaration, findings: Findings): void {
   if (!controller) return;
   for (const { from, to } of adoptRetiredHooks(controller.value as ControllerClass))
-    findings.warn([...path, 'controller'], `${controller.name}.${from} is called ${to} now: rename it`);
+    findings.warn([...path, 'controller'], `${controller.name}.${from} was renamed in Declarest: rename it to ${to}`);
 }
 
 /** Reports an override that default actions would not call. */
@@ -144,7 +144,7 @@ function checkAssociation(meta: EntityMetadata, action: ActionDeclaration, mappe
   }
   if (types.length === 0) {
     if (!(meta.properties[property as never] as EntityProperty | undefined)?.targetMeta)
-      findings.add(path, `"${property}" is no association of ${meta.className}, so its types must be declared: types: [Person]`);
+      findings.add(path, `"${property}" is not an association of ${meta.className}; declare its types: types: [Person]`);
     return;
   }
   const named = types.flatMap(({ value }) => (mapper.getMetadata().find(value as never) as EntityMetadata | undefined) ?? []);
@@ -168,13 +168,13 @@ export function checkDenormalizers(catalog: Catalog, apis: readonly ApiDeclarati
     if (![actions, properties].every(Array.isArray) || actions.length + properties.length === 0) {
       findings.add(
         at,
-        `${name} must say what it serves: static properties = ['Course.requestor'], or static actions = ['course.participation']`,
+        `${name} must declare what it handles: static properties = ['Course.requestor'], or static actions = ['course.participation']`,
       );
       continue;
     }
     const claim = (key: string, served: string) => {
       const other = claimed.get(key);
-      if (other) findings.add(at, `${name} and ${other} both serve ${served}; only one can`);
+      if (other) findings.add(at, `${name} and ${other} both handle ${served}; remove it from one of them`);
       claimed.set(key, name);
     };
     for (const action of actions) {
@@ -182,7 +182,7 @@ export function checkDenormalizers(catalog: Catalog, apis: readonly ApiDeclarati
       if (!custom.includes(action)) {
         findings.add(
           at,
-          `${name} serves the action "${action}", which is not a custom action of an API;${didYouMean(action, custom)} custom actions: ${listed(custom)}`,
+          `${name} handles the action "${action}", which is not a custom action of an API;${didYouMean(action, custom)} custom actions: ${listed(custom)}`,
         );
       }
     }
@@ -191,7 +191,7 @@ export function checkDenormalizers(catalog: Catalog, apis: readonly ApiDeclarati
       if (!isAssociation(mapper, property)) {
         findings.add(
           at,
-          `${name} serves "${property}", which is no association of a model; write Model.property, such as Course.requestor`,
+          `${name} handles "${property}", which is not an association of a model; write Model.property, for example Course.requestor`,
         );
       }
     }
@@ -213,20 +213,23 @@ export function checkNormalizers({ normalizers }: Catalog, mapper: Mapper, findi
     const { models, properties } = value;
     const at: Path = [qualifiedName];
     if (properties.length + models.length === 0)
-      findings.add(at, `${name} must say what it serves: static properties = ['Course.price'], or static models = ['Money']`);
+      findings.add(
+        at,
+        `${name} must declare what it handles: static properties = ['Course.price'], or static models = ['Money']`,
+      );
     for (const served of [...properties, ...models]) {
       const other = claimed.get(served);
-      if (other) findings.add(at, `${name} and ${other} both serve ${served}; only one can`);
+      if (other) findings.add(at, `${name} and ${other} both handle ${served}; remove it from one of them`);
       claimed.set(served, name);
     }
     for (const served of properties)
       if (!serves(served, false))
         findings.add(
           at,
-          `${name} serves "${served}", which is no property of a model; write Model.property, such as Course.price`,
+          `${name} handles "${served}", which is not a property of a model; write Model.property, for example Course.price`,
         );
     for (const served of models)
-      if (!serves(served, true)) findings.add(at, `${name} serves "${served}", which is no model of the application`);
+      if (!serves(served, true)) findings.add(at, `${name} handles "${served}", which is not a model of the application`);
   }
 }
 

@@ -29,7 +29,7 @@ export function checkLoads(
       const known = metas.flatMap(({ relations }) => relations.map((property) => property.name as string));
       findings.add(
         [qualifiedName],
-        `${name} loads "${path}", which no model has that its roles are asked for;${didYouMean(path, known)} associations: ${[...new Set(known)].join(', ') || 'none'}`,
+        `${name} loads "${path}", which is not an association of a model that it votes on;${didYouMean(path, known)} associations: ${[...new Set(known)].join(', ') || 'none'}`,
       );
     }
   }

@@ -19,7 +19,7 @@ export function checkDeclaredParameters(apis: readonly ApiDeclaration[], finding
 
 function checkName({ list }: ActionDeclaration, { name, path }: ParameterDeclaration, findings: Pick<Findings, 'add'>): void {
   if (reservedParameters.includes(name)) {
-    const message = `the query parameter "${name}" belongs to every list; choose another name than: ${listed(reservedParameters)}`;
+    const message = `the query parameter "${name}" is reserved; choose a name other than: ${listed(reservedParameters)}`;
     findings.add(path, message, 'key');
   } else if (list?.filters.some(({ field }) => field === name)) {
     findings.add(
@@ -36,14 +36,15 @@ const numeric: readonly string[] = ['integer', 'number'];
 
 function checkKeys(parameter: ParameterDeclaration, trouble: Trouble): void {
   const { default: fallback, enum: allowed, maximum, minimum, pattern, required, type } = parameter;
-  if (required && fallback !== null)
-    trouble('default', 'is never used, because the parameter is required; leave one of them out');
-  if (minimum !== null && !numeric.includes(type)) trouble('minimum', `belongs to the types integer and number, not to ${type}`);
-  if (maximum !== null && !numeric.includes(type)) trouble('maximum', `belongs to the types integer and number, not to ${type}`);
+  if (required && fallback !== null) trouble('default', 'is never used, because the parameter is required; remove one of them');
+  if (minimum !== null && !numeric.includes(type))
+    trouble('minimum', `is allowed for the types integer and number, not for ${type}`);
+  if (maximum !== null && !numeric.includes(type))
+    trouble('maximum', `is allowed for the types integer and number, not for ${type}`);
   if (minimum !== null && maximum !== null && minimum > maximum)
     trouble('minimum', `(${minimum}) is greater than "maximum" (${maximum})`);
   const isPatternWrong = pattern !== null && checkPattern(pattern, type, trouble);
-  if (allowed.length > 0 && (type === 'boolean' || type === 'datetime')) trouble('enum', `does not go with the type ${type}`);
+  if (allowed.length > 0 && (type === 'boolean' || type === 'datetime')) trouble('enum', `is not allowed for the type ${type}`);
   if (isPatternWrong) return;
   const free = textReader({ ...parameter, enum: [], list: false });
   const wrong = allowed.filter((value) => !isOf(type, value) || free(String(value)) === undefined);
@@ -52,7 +53,7 @@ function checkKeys(parameter: ParameterDeclaration, trouble: Trouble): void {
 }
 
 function checkPattern(pattern: string, type: string, trouble: Trouble): boolean {
-  const reason = type === 'string' ? checkRequirement(pattern) : `belongs to the type string, not to ${type}`;
+  const reason = type === 'string' ? checkRequirement(pattern) : `is allowed for the type string, not for ${type}`;
   if (reason === null) return false;
   trouble('pattern', reason);
   return true;
@@ -66,7 +67,7 @@ function checkDefault(
   const { list, type } = parameter;
   if (Array.isArray(fallback) !== list) {
     const remedy = 'must be a single value; add "list: true" to allow several';
-    trouble('default', list ? 'must be a list, because the parameter is one' : remedy);
+    trouble('default', list ? 'must be a list, because the parameter has "list: true"' : remedy);
     return;
   }
   const read = textReader({ ...parameter, list: false });

@@ -96,7 +96,7 @@ export function compileApi(
     entityLinks: new LinkStore(mapper, entities, framework.associations, null),
     listOf: (action) => {
       const list = lists.get(action);
-      if (!list) throw new Error(`${api.name} has no action "${action}" that gives a list`);
+      if (!list) throw new Error(`${api.name} has no action "${action}" that returns a list`);
       return list;
     },
     guardOf: (action, method) => {

@@ -132,7 +132,9 @@ export function compileHandlers(
     const planning = compiledReads && !observer && action.repeatable !== false ? compilers : null;
     const planned = (reason: string | null) => compilers.onPlanned?.(record, method, reason);
     if (!isDefault)
-      planned(isSupplied ? 'the controller has getEntity, which takes entities' : 'a method of the controller handles it');
+      planned(
+        isSupplied ? 'the controller overrides getEntity, which returns entities' : 'a method of the controller handles it',
+      );
     const parts = isDefault
       ? defaultParts(runtime, action, method, format, planning, planned)
       : customParts(runtime, controller, record, format);
@@ -331,7 +333,7 @@ interface Reading extends Compilers {
 function readingHandler(record: RouteRecord, method: HttpMethod, format: Format, reading: Reading): RouteHandler {
   const { observer, runtime } = reading;
   const isIndex = record.action?.kind === 'index';
-  const planned = reading.compiledReads ? planRead(isIndex, method, reading) : 'compiled reads are switched off';
+  const planned = reading.compiledReads ? planRead(isIndex, method, reading) : 'compiled reads are disabled';
   if (reading.compiledReads) observer?.planned(record, typeof planned === 'string' ? planned : null);
   reading.onPlanned?.(record, method, typeof planned === 'string' ? planned : null);
   // a cell of CSV is written from columns, and a normalizer takes JSON
@@ -354,7 +356,7 @@ function planRead(
   const own = observer ? overriddenHooks(runtime.controller(), ApiController.prototype) : overrides;
   const judged = !isIndex && (runtime.guardOf('_entity', method).readsSubject || own.has('afterAccessCheck'));
   const hook = hookWith(own, 'rows');
-  if (hook) return `the controller has ${hook}, which takes entities`;
+  if (hook) return `the controller has ${hook}, which receives entities`;
   const sort = isIndex ? runtime.listOf('_index').plan.sort : api.defaultSort;
   const read = CompiledRead.compile(framework.mapper, meta, framework.serializer().planFor(meta), sort, executor, {
     seek: isIndex ? runtime.listOf('_index').plan.seek : null,

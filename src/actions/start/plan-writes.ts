@@ -46,7 +46,7 @@ export function planWrite(
   const write = writeOf[method] as Write;
   const inEntities = (reason: string) => ({ store: new WriteStore(mapper, meta, entities, null), reason });
   const hook = hookWith(api.overrides, 'changes');
-  if (hook) return inEntities(`the controller has ${hook}, which takes part in changes`);
+  if (hook) return inEntities(`the controller has ${hook}, which runs during writes`);
   // PUT sets what was not sent to defaults that MikroORM knows
   if (method === 'PUT') return inEntities('PUT replaces all fields');
   const plain = plainBody(api);
@@ -54,7 +54,7 @@ export function planWrite(
   const hasCode = isRuled || (write === 'create' && defaultsOf(mapper, meta) === null);
   const refusal = hasCode && write === 'create' ? RowCode.refusal(meta, plain) : null;
   if (refusal) return inEntities(refusal);
-  if (isRuled && meta.props.some(({ lazy }) => lazy)) return inEntities(`${meta.className} has columns that are loaded later`);
+  if (isRuled && meta.props.some(({ lazy }) => lazy)) return inEntities(`${meta.className} has lazily loaded columns`);
   const work = unitOfWorkReason(mapper, meta, write);
   if (work) return inEntities(work);
   const shown = responseRead(api, meta, planning.executor);
@@ -88,9 +88,9 @@ export function planLink(
   const property = meta.properties[association?.property as never] as EntityProperty | undefined;
   const pivot = property && pivotFor(mapper, meta, property);
   const hook = hookWith(api.overrides, 'changes');
-  if (hook) return inEntities(`the controller has ${hook}, which takes part in changes`);
+  if (hook) return inEntities(`the controller has ${hook}, which runs during writes`);
   if (associations.denormalizesBody(`${api.api.name}.${name}`)) return inEntities('a denormalizer reads its body');
-  if (!pivot) return inEntities(`${association?.property} is more than a plain pivot table`);
+  if (!pivot) return inEntities(`${association?.property} is not a plain pivot table`);
   const target = property.targetMeta as EntityMetadata;
   const methods = accessorsFor(meta, property.name as string, target).methods;
   const hasMethods = (methods.add ?? methods.remove) !== null;

@@ -114,12 +114,14 @@ async function readBaselineFile(file: string, shown: string, remedy: string) {
     text = readFileSync(file, 'utf8');
   } catch (error) {
     const missing = (error as NodeJS.ErrnoException).code === 'ENOENT';
-    const what = missing ? `there is no baseline ${shown}` : `the baseline ${shown} cannot be read: ${messageOf(error)}`;
-    throw new CallFailure(`${what}; make one with: ${remedy}`);
+    const what = missing ? `the baseline ${shown} does not exist` : `the baseline ${shown} cannot be read: ${messageOf(error)}`;
+    throw new CallFailure(`${what}; create it with: ${remedy}`);
   }
   try {
     return readBaseline(text);
   } catch (error) {
-    throw new CallFailure(`${shown} is no baseline: ${messageOf(error)}; restore it, or make a new one with: ${remedy}`);
+    throw new CallFailure(
+      `${shown} is not a valid baseline: ${messageOf(error)}; restore it, or create a new one with: ${remedy}`,
+    );
   }
 }

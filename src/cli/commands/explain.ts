@@ -70,7 +70,7 @@ function sendable(path: string): string {
   try {
     return path.replace(/[^\x21-\x7e]+/g, encodeURIComponent).replace(/#.*$/s, '');
   } catch {
-    throw new CallFailure(`the path ${JSON.stringify(path)} is no text that could be sent`);
+    throw new CallFailure(`the path ${JSON.stringify(path)} is not valid in a URL`);
   }
 }
 

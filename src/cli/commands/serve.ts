@@ -105,7 +105,9 @@ async function serveBy(several: Several, count: number, given: Given, io: Io): P
   const application = await openApplication(given.positionals.dir, io);
   const { server } = application.declaration;
   if (dialectOf(application.mapper).connections.memory) {
-    throw new CallFailure('--workers needs a database that several processes can open, and one in memory is in one process only');
+    throw new CallFailure(
+      '--workers does not work with a database in memory, which belongs to one process; set app_main.database.url to a file or a server',
+    );
   }
   const { reachDatabase } = await import('../database-start.ts');
   // if it is unreachable, the workers prepare it; they wait for each other
@@ -223,7 +225,7 @@ async function answerUntilReached(
   const { untilReached } = await import('../database-start.ts');
   const waiting = await listen(place, () => startWaiting(application.declaration.server, place));
   try {
-    say(io.stderr, `${away}; waiting for it, and answering 503 on ${addressOf(waiting.address)} until then`);
+    say(io.stderr, `${away}; waiting for it, and returning 503 on ${addressOf(waiting.address)} until then`);
     if (await untilReached(application, stopped)) return waiting.address.port;
     await application.mapper.close(true);
     return null;
@@ -249,7 +251,7 @@ function listenRemedy(error: unknown, port: number): string {
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
-      return 'this machine has no such address; use --host 127.0.0.1, or --host 0.0.0.0 for every address it has';
+      return 'this machine does not have that address; use --host 127.0.0.1, or --host 0.0.0.0 for all its addresses';
     default:
       return messageOf(error);
   }

@@ -45,7 +45,7 @@ function jwtOf({ declaration: { security }, production }: Application): JwtDecla
   const remedy = production
     ? 'set app_main.security.jwt.secret (in production the development key is not used)'
     : 'remove "jwt: null" or declare app_main.security.jwt';
-  throw new ApplicationFailure(`this application takes no tokens; ${remedy}`);
+  throw new ApplicationFailure(`this application does not accept tokens; ${remedy}`);
 }
 
 async function secretOf({ directory, production }: Application, declaration: JwtDeclaration): Promise<string> {
@@ -80,7 +80,8 @@ function lifetimeOf(given: Given): { expiresIn?: number } {
   if (text === undefined) return {};
   const [, count, unit = 's'] = /^(\d{1,9})([smhd])?$/.exec(text) ?? [];
   const expiresIn = Number(count) * (seconds[unit] as number);
-  if (!(expiresIn > 0)) throw new CallFailure(`--expires-in must be seconds above 0, or such as 90s, 15m, 8h, 7d; not "${text}"`);
+  if (!(expiresIn > 0))
+    throw new CallFailure(`--expires-in must be a number of seconds above 0, or for example 90s, 15m, 8h or 7d; not "${text}"`);
   return { expiresIn };
 }
 
@@ -88,9 +89,9 @@ const fixed: Readonly<Record<string, string>> = {
   sub: 'use --sub',
   roles: 'use --roles',
   exp: 'use --expires-in',
-  iat: 'it is the present time',
-  iss: 'it is what app_main.security.jwt.issuer says',
-  aud: 'it is what app_main.security.jwt.audience says',
+  iat: 'it is always the current time',
+  iss: 'it is always app_main.security.jwt.issuer',
+  aud: 'it is always app_main.security.jwt.audience',
 };
 
 function claimsOf({ options }: Given): Record<string, unknown> {

@@ -27,7 +27,7 @@ interface Run {
   readonly next: MigrationFile | null;
 }
 
-const waiting = 'waiting for another process that changes the database';
+const waiting = 'waiting for another process that is changing the database';
 
 /**
  * Applies pending migrations in the order of their names, and returns the names of those it applied. All of them are one transaction: if one
@@ -77,7 +77,7 @@ async function inTransaction<Result>(
 function failure({ cause, file, message, statement }: FailedMigration, before: readonly string[]): MigrationError {
   const kept = before.length > 0 ? `${before.join(', ')} stay applied, nothing else was changed` : 'nothing was changed';
   const where = statement === null ? '' : `\nstatement: ${statement}`;
-  return new MigrationError(`${message}${where}\n${kept}; correct ${file.shown} and try again`, { cause });
+  return new MigrationError(`${message}${where}\n${kept}; fix ${file.shown} and run it again`, { cause });
 }
 
 async function pendingOnes(
@@ -125,9 +125,10 @@ async function pendingOnes(
 }
 
 function noBaseline({ applied, pending }: MigrationStatus): string {
-  if (applied.length > 0) return '--baseline is for a database without applied migrations, and this one has some; run it without';
-  if (pending.length === 0) return 'there is no migration to record; create one with: declarest migrate create';
-  return '--baseline is for a database that has tables already, and this one is empty; run it without';
+  if (applied.length > 0)
+    return '--baseline needs a database without applied migrations, and this one has some; leave out --baseline';
+  if (pending.length === 0) return 'no migration exists yet; create one with: declarest migrate create';
+  return '--baseline needs a database that already has tables, and this one is empty; leave out --baseline';
 }
 
 function warningsOf({ folder, late, missing }: MigrationStatus): string[] {
@@ -138,7 +139,7 @@ function warningsOf({ folder, late, missing }: MigrationStatus): string[] {
 }
 
 function emptyWarning({ name }: MigrationFile): string {
-  return `warning: ${name} has no statements, and is applied now. If some are to come: declarest migrate down, write them, declarest migrate up`;
+  return `warning: ${name} has no statements, but is now recorded as applied. To add statements: declarest migrate down, write them, declarest migrate up`;
 }
 
 /** Runs one migration without a transaction; null if another process has done so meanwhile. */

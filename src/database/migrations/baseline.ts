@@ -30,7 +30,7 @@ export async function refuseExisting(
   if (there.length === 0) return;
   throw new MigrationError(
     `no migration is applied, but the database already has tables that ${file.name} creates: ${there.join(', ')}. Nothing was changed. ` +
-      'If the schema was made without migrations, record the first one as applied: declarest migrate up --baseline',
+      'If the schema was created without migrations, record the first one as applied: declarest migrate up --baseline',
   );
 }
 
@@ -62,9 +62,9 @@ function notAsRecorded({ name, shown }: MigrationFile, faults: readonly string[]
     [
       `${name} cannot be recorded as applied, because the database does not have what it creates:`,
       ...faults,
-      'Nothing was changed. Bring one to the other, then try again:',
-      '- the database to the models: change it by hand, or start once with app_main.database.schema set to update, which adds what is missing',
-      `- the models to the database: remove ${shown} and ${snapshot}, declare the models as the database is, and run "declarest migrate create"; change them in a second migration`,
+      'Nothing was changed. Make the two match, then run the command again:',
+      '- change the database: by hand, or start once with app_main.database.schema set to update, which adds missing tables and columns',
+      `- change the models: remove ${shown} and ${snapshot}, declare the models as the database has them, and run "declarest migrate create"; make further changes in a second migration`,
     ].join('\n'),
   );
 }

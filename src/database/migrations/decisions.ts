@@ -29,7 +29,7 @@ export function goneIn({ changedTables, newTables, removedTables }: SchemaDiffer
 /** Asks what became of a name. Null: it is dropped. */
 export async function askForRename({ candidates, label }: Gone, ask: Ask): Promise<string | null> {
   const choices = candidates.map((name, index) => `  ${index + 1}  it is renamed to ${name}\n`).join('');
-  const question = `${label} is gone from the models. What became of it?\n  0  it is dropped, with its data\n${choices}Number: `;
+  const question = `${label} is missing from the models. What happened to it?\n  0  it is dropped, with its data\n${choices}Number: `;
   for (;;) {
     const answer = (await ask(question)).trim();
     if (answer === '0') return null;
@@ -55,9 +55,9 @@ export function refuseDrop(gone: readonly Gone[]): MigrationError {
   }
   return new MigrationError(
     [
-      `${labels} ${gone.length === 1 ? 'is' : 'are'} gone from the models, and a rename is never guessed. Nothing was written. Add what applies:`,
+      `${labels} ${gone.length === 1 ? 'is' : 'are'} missing from the models, and Declarest never guesses a rename. Nothing was written. Add one of:`,
       ...renames.map((option) => line(option, 'keeps the data under the new name')),
-      line('--allow-drop', 'drops, with its data, what is not renamed'),
+      line('--allow-drop', 'drops it with its data, if it is not renamed'),
     ].join('\n'),
     { isCall: true },
   );

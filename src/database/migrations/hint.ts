@@ -38,7 +38,7 @@ export async function remedyFor(migrated: Migrated): Promise<string | null> {
   const isAhead = await differ(migrated);
   if (isAhead) return `${ahead}, then apply it: declarest migrate up`;
   return isAhead === null
-    ? `every migration is applied, and there is no snapshot in ${shown}. See whether the models need another migration, where it was written: declarest migrate check`
+    ? `every migration is applied, and ${shown} has no snapshot. Run "declarest migrate check" where migrations are written, to see whether the models need another one`
     : 'every migration is applied, so the database was changed in another way. Undo that change by hand, ' +
         'or write a migration that does: declarest migrate create --empty --name repair';
 }

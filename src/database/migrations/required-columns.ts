@@ -68,7 +68,7 @@ export async function readFills(
 function parsed(text: string, required: readonly RequiredColumn[]): [string, string] {
   const [, label = '', value = ''] = /^([^=]+)=(.+)$/s.exec(text) ?? [];
   const wrong = (reason: string) => new MigrationError(`--fill ${text}: ${reason}; nothing was written`, { isCall: true });
-  if (label === '') throw wrong("write table.column=SQL, such as person.email=''");
+  if (label === '') throw wrong("write table.column=SQL, for example person.email=''");
   const labels = required.map((one) => one.label);
   if (!labels.includes(label.trim()))
     throw wrong(`${label} is not a column that becomes required;${didYouMean(label, labels)} such columns: ${listed(labels)}`);
@@ -78,7 +78,7 @@ function parsed(text: string, required: readonly RequiredColumn[]): [string, str
 async function asked({ isNew, label }: RequiredColumn, ask: Ask): Promise<string> {
   const what = isNew ? 'is new and required' : 'becomes required';
   for (;;) {
-    const value = (await ask(`${label} ${what}. Its value in existing rows, as SQL (such as 'unknown' or 0): `)).trim();
+    const value = (await ask(`${label} ${what}. Its value in existing rows, as SQL (for example 'unknown' or 0): `)).trim();
     if (value !== '') return value;
   }
 }
@@ -87,7 +87,9 @@ function refusal(missing: readonly RequiredColumn[]): string {
   const what = missing.map(({ isNew, label }) => `${label} ${isNew ? 'is new and required' : 'becomes required'}`);
   return [
     `${what.join(', ')}, and existing rows may have no value for it. Nothing was written. Add:`,
-    ...missing.map(({ label }) => `  --fill "${label}=SQL"  the value for those rows, such as 'unknown', 0 or another column`),
+    ...missing.map(
+      ({ label }) => `  --fill "${label}=SQL"  the value for those rows, for example 'unknown', 0 or another column`,
+    ),
     'or give the property a default, or make it nullable.',
   ].join('\n');
 }

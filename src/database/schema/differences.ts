@@ -50,7 +50,7 @@ function missingTable(table: WantedTable): Difference {
 
 function missingColumn(table: WantedTable, column: WantedColumn): Difference {
   const fault = `the ${table.isView ? 'view' : 'table'} ${labelOf(table)} has no column ${column.name}; needed: ${needOf(table, column)}`;
-  const remedy = table.isView ? 'create the view anew' : additionRemedy;
+  const remedy = table.isView ? 'recreate the view' : additionRemedy;
   return { kind: 'column', table, column, subject: column.property, fault, remedy };
 }
 
@@ -84,7 +84,7 @@ function misfit(
     return difference('is generated; needed: a column that can be written', `${change}, or declare the property as generated`);
   if (column.generated && !found.isGenerated) return difference(`is not generated; needed: ${column.generated}`, change);
   if (column.autoincrement && !found.isNumbered && !found.hasDefault)
-    return difference('does not number new rows; needed: a column that does', change);
+    return difference('does not generate numbers; needed: an auto-increment or identity column', change);
   if (column.nullable && found.isRequired && !found.isNumbered)
     return difference('refuses null; needed: a column that accepts it', `${change}, or declare the property as not nullable`);
   if (hasDefault(column) && column.needsDefault && !column.nullable && !found.hasDefault && !found.isNumbered)
@@ -97,7 +97,7 @@ function unknownColumn(table: WantedTable, { name, type }: FoundColumn): Differe
     kind: 'unknown',
     table,
     subject: table.model,
-    fault: `the column ${labelOf(table)}.${name} (${type}) requires a value and no property has it: no row can be inserted`,
+    fault: `the column ${labelOf(table)}.${name} (${type}) requires a value, but no property maps to it, so no row can be inserted`,
     remedy: 'add a property for it, or give the column a default',
   };
 }

@@ -6,7 +6,7 @@ import type { Difference } from './differences.ts';
  * undo its migration.
  */
 export const outOfDate =
-  'the database does not fit the models of this process: one of them is out of date. Replace the process if a newer version has changed the database, otherwise change the database';
+  'the database does not match the models of this process. If a newer version has migrated the database, replace this process; otherwise migrate the database';
 
 /** Everything that keeps an application from using a database, one line each. */
 export class SchemaErrors extends Error {

@@ -48,7 +48,7 @@ export function resolveClass(
     fail(`the ${what} "${given}" is ambiguous; write one of: ${listed(matching.map(({ qualifiedName }) => qualifiedName))}`);
   } else {
     const candidates = known.flatMap(({ name, qualifiedName }) => (given.includes('#') ? [qualifiedName] : [name]));
-    fail(`there is no ${what} "${given}";${didYouMean(given, candidates) || namespaceHint(given, known)} known: ${names(known)}`);
+    fail(`unknown ${what} "${given}";${didYouMean(given, candidates) || namespaceHint(given, known)} known: ${names(known)}`);
   }
   return undefined;
 }

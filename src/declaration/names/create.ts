@@ -18,7 +18,7 @@ export function checkedCreate(given: Create | undefined): Create {
       // what becomes of it is of no interest any more
       made.then(undefined, () => undefined);
       throw new TypeError(
-        `the factory "create" must return an instance of ${type.name} at once, and returned a promise; prepare what it needs before the start`,
+        `the factory "create" must return an instance of ${type.name}, not a promise; prepare its dependencies before the application starts`,
       );
     }
     throw new TypeError(`the factory "create" must return an instance of ${type.name}; it returned ${nameOf(made)}`);

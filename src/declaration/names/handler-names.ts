@@ -52,7 +52,7 @@ export type CheckedHandler<Controller, Action> = unknown extends Controller
     : unknown;
 
 type NoMethod<Controller, Name extends string> = Controller extends null
-  ? `without a controller there is no method '${Name}'; name one that has it`
+  ? `'${Name}' needs a controller with this method; add 'controller'`
   : `the controller has no method '${Name}'; it has: ${Listed<HandlersOf<Controller>>}`;
 
 /** The handlers that are found by the names of their actions: `close` is handled by `closeApi`. */
@@ -92,7 +92,7 @@ type NeedsHandler<Action> = [Action] extends [null]
 type Given<Action, Key> = Key extends keyof Action ? Action[Key] : null;
 
 type NoController<Names extends string> =
-  `actions are handled by ${Names}, and no controller is named that has it; name one, or declare an association`;
+  `actions are handled by ${Names}, which needs a controller; add 'controller', or declare an association`;
 
 type NoHandler<
   Controller,

@@ -40,7 +40,7 @@ export function readApis(written: WrittenAppMain, report: Report, prefix = ''): 
     const name = nameOf(entry, report);
     const taken = name === undefined ? undefined : takenBy.get(name);
     if (taken)
-      report.add([...entry.path, 'name'], `the name "${name}" is used twice, also by ${taken.join('.')}; names are unique`);
+      report.add([...entry.path, 'name'], `the name "${name}" is already used by ${taken.join('.')}; names must be unique`);
     else if (name !== undefined) takenBy.set(name, entry.path);
     return readApi(entry, name, global, report);
   });
@@ -49,7 +49,7 @@ export function readApis(written: WrittenAppMain, report: Report, prefix = ''): 
 function nameOf({ key, path, value }: Entry<WrittenApi>, report: Report): string | undefined {
   if (value.name !== undefined || report.touches([...path, 'name'])) return value.name;
   if (typeof key === 'number') {
-    report.add(path, 'the key "name" is missing: in a list every API needs one');
+    report.add(path, 'the key "name" is missing: every API in a list needs one');
     return undefined;
   }
   if (/^[A-Za-z_][A-Za-z0-9_]*$/.test(key)) return key;
@@ -264,9 +264,9 @@ function regularExpressionProblem(source: string): string | null {
 
 function checkAssociation(kind: Kind, single: boolean, value: WrittenAction, path: Path, report: Report): void {
   const refuse = (message: string) => report.add([...path, 'association'], `"association" ${message}`, 'key');
-  if (kind !== 'custom') refuse('belongs to a custom action, not to a default one; choose another action name');
-  else if (!single) refuse('needs the id of an entity: leave out "single-collection: collection"');
-  if (value.controller_action !== null) refuse('and "controller_action" exclude each other; leave one of them out');
+  if (kind !== 'custom') refuse('is allowed for custom actions only; choose another action name');
+  else if (!single) refuse('needs the id of an entity: remove "single-collection: collection"');
+  if (value.controller_action !== null) refuse('and "controller_action" exclude each other; remove one of them');
 }
 
 /** Declarest knows the bodies and results of its own handlers; only those of the application's handlers can be declared. */
@@ -279,11 +279,11 @@ function checkHandled(
 ): void {
   const isSupplied = kind !== 'custom' && handler === null;
   const refuse = (key: 'body' | 'result', message: string) => report.add([...path, key], message, 'key');
-  const elsewhere = 'belongs to an action with a handler of your own';
-  if (result !== null && isSupplied) refuse('result', `what ${name} gives is known; "result" ${elsewhere}`);
+  const elsewhere = 'is allowed for actions with a handler of your own only';
+  if (result !== null && isSupplied) refuse('result', `Declarest knows the result of ${name}; "result" ${elsewhere}`);
   if (body === null) return;
   if (isSupplied || association)
-    refuse('body', `what ${association ? 'an association' : name} takes is known; "body" ${elsewhere}`);
+    refuse('body', `Declarest knows the body of ${association ? 'an association' : name}; "body" ${elsewhere}`);
   else if (methods && !methods.POST && !methods.PUT && !methods.PATCH && !methods.DELETE)
-    refuse('body', '"body" needs a method that has one: POST, PUT, PATCH or DELETE');
+    refuse('body', '"body" needs a method with a request body: POST, PUT, PATCH or DELETE');
 }

@@ -33,7 +33,7 @@ export function readActionList(
   if (!single) return readList(written, path, fallback, report);
   for (const key of listKeys) {
     if (written[key] !== undefined)
-      report.add([...path, key], `"${key}" belongs to an action that gives a list, and the path of this one has an id`, 'key');
+      report.add([...path, key], `"${key}" is allowed for actions that return a list, and the path of this one has an id`, 'key');
   }
   return null;
 }

@@ -27,7 +27,7 @@ export function readRoutes(written: WrittenRoutes, catalog: Catalog, report: Rep
     if (problem) report.add(at, problem);
     const taken = takenBy.get(resource);
     if (taken !== undefined)
-      report.add(at, `the resource "${resource}" is loaded twice, also by "${taken}"; remove one of the entries`);
+      report.add(at, `the resource "${resource}" is already loaded by "${taken}"; remove one of the entries`);
     takenBy.set(resource, name);
     if (!report.touches(path)) entries.push({ name, service, method, prefix: value.prefix ?? '', path });
   }
@@ -42,7 +42,7 @@ function hasMethod(service: unknown, method: string): boolean {
 
 function serviceProblem(id: string, method: string, services: readonly Exported[]): string | null {
   const known = [crudLoader.service, ...services.map(({ name }) => name)];
-  if (!known.includes(id)) return `there is no service "${id}";${didYouMean(id, known)} known: ${listed(known)}`;
+  if (!known.includes(id)) return `unknown service "${id}";${didYouMean(id, known)} known: ${listed(known)}`;
   const service = services.find(({ name }) => name === id);
   const exists = service ? hasMethod(service.value, method) : method === crudLoader.method;
   return exists ? null : `the service "${id}" has no method "${method}"`;

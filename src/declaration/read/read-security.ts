@@ -48,11 +48,11 @@ function checkJwt({ algorithm, jwks, secret }: NonNullable<WrittenSecurity['jwt'
   const isSymmetric = symmetric.includes(algorithm);
   const isWrong = ['algorithm', 'secret', 'jwks'].some((key) => report.touches([...path, key]));
   if (secret !== null && jwks !== null) {
-    report.add([...path, 'jwks'], '"secret" and "jwks" exclude each other; leave one of them out', 'key');
+    report.add([...path, 'jwks'], '"secret" and "jwks" exclude each other; remove one of them', 'key');
   } else if (isWrong) {
     // Reported already.
   } else if (isSymmetric && jwks !== null) {
-    report.add([...path, 'algorithm'], `"jwks" needs an asymmetric algorithm such as RS256, not ${algorithm}`);
+    report.add([...path, 'algorithm'], `"jwks" needs an asymmetric algorithm, for example RS256, not ${algorithm}`);
   } else if (!isSymmetric && jwks === null) {
     report.add([...path, 'algorithm'], `the algorithm ${algorithm} needs "jwks" with the public keys`);
   } else if (production && typeof jwks === 'string' && /^http:/i.test(jwks)) {
@@ -75,7 +75,7 @@ function readApiKeys(written: WrittenSecurity['api_keys'], report: Report): read
     if (value.key === undefined || report.touches(path)) continue;
     const key = value.key.startsWith('sha256:') ? value.key.toLowerCase() : value.key;
     const same = apiKeys.find((other) => other.key === key);
-    if (same) report.add([...path, 'key'], `the keys of "${same.name}" and "${name}" are the same; a key belongs to one name`);
+    if (same) report.add([...path, 'key'], `the keys of "${same.name}" and "${name}" are the same; give each its own key`);
     else apiKeys.push({ name: String(name), key, roles: value.roles });
   }
   return apiKeys;

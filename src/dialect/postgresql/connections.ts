@@ -60,7 +60,7 @@ async function refuseWrites(mapper: Mapper): Promise<void> {
   const [row] = await mapper.em.fork().execute("select current_setting('transaction_read_only') as state");
   if (row?.state === 'on') return;
   throw new Error(
-    'the database did not take the setting default_transaction_read_only, without which nothing is explained; ' +
-      'a pooler in between may have dropped it: name the server itself in app_main.database.url',
+    'the database ignored the setting default_transaction_read_only, which "explain" requires; ' +
+      'a connection pooler may have dropped it: set app_main.database.url to the server itself',
   );
 }

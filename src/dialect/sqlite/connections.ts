@@ -13,7 +13,7 @@ import { sqliteWriter } from './writer.ts';
 export function sqliteConnections(kysely: SqliteFileDialect): Connections {
   return Object.freeze<Connections>({
     inProcess: true,
-    remedy: 'check app_main.database.url, and that its directory can be written',
+    remedy: 'check app_main.database.url, and that its directory is writable',
     executor(watch, limits) {
       const executor = sqliteExecutor(kysely, watch, limits);
       // a database in memory has one connection, and SQLite does not report its own commits to it

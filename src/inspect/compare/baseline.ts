@@ -19,14 +19,14 @@ export function baselineText(matrix: AccessMatrix): string {
 export function readBaseline(text: string) {
   const fail = (line: number, message: string) => new Error(`line ${line}: ${message}`);
   const lines = text.split(/\r?\n/);
-  if (lines[0] !== title) throw fail(1, 'it does not begin as a baseline does');
+  if (lines[0] !== title) throw fail(1, 'it does not begin with the header of a baseline');
   const facts = new Map<string, Fact>();
   for (const [position, line] of lines.entries()) {
     if (line === '' || line.startsWith('#')) continue;
     const fact = factIn(line);
-    if (!fact) throw fail(position + 1, `"${line}" is no fact that this version knows`);
+    if (!fact) throw fail(position + 1, `unknown fact "${line}"`);
     facts.set(line, fact);
   }
-  if (facts.size === 0) throw fail(lines.length, 'it ends without a single fact');
+  if (facts.size === 0) throw fail(lines.length, 'it contains no facts');
   return { facts, production: lines.includes(environments.true) };
 }

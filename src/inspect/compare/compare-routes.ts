@@ -20,7 +20,7 @@ export function changesOfRoutes(facts: Facts, { models, routes }: AccessMatrix):
     const route = known.get(about.subject);
     // the place of another method of the same path
     const sibling = routes.find(({ path }) => path === pathIn(about.subject));
-    if (!route) return [closed(sibling?.place ?? null, about.subject, 'is gone')];
+    if (!route) return [closed(sibling?.place ?? null, about.subject, 'was removed')];
     const compared = { facts, about, route, routes, models };
     return about.isKnown ? changesOf(compared) : [fresh(compared)];
   });
@@ -44,7 +44,7 @@ function fresh({ about, facts, route, routes }: Compared): Change {
   const movedAction = !anyKnown(routes.filter((other) => other.path === path));
   // without a path of its own, the segment has the place of the action
   const hasSegment = places.segment !== place && places.segment !== handler.place;
-  const asks = open ? 'is PUBLIC' : `asks ${roles.map(({ role }) => role).join(' + ')}`;
+  const asks = open ? 'is PUBLIC' : `requires ${roles.map(({ role }) => role).join(' + ')}`;
   return opened(
     movedApi ? places.basePath : movedAction && hasSegment ? places.segment : place,
     about.subject,
@@ -95,20 +95,23 @@ function controllerChanged(was: string | undefined, now: string | undefined): bo
 
 function roleChanges({ about, facts, route, routes }: Compared): Change[] {
   const lost = about.removed('role');
-  const won = about.added('role').map(({ value, place }) => closed(place, about.subject, `asks ${value} now`));
+  const won = about.added('role').map(({ value, place }) => closed(place, about.subject, `requires ${value} now`));
   if (lost.length === 0) return won;
   // a role that all methods of an API required and none does now was its base role
   const ofApi = routes.filter(({ api }) => api === route.api && api !== null).map((each) => facts.about(subjectOf(each)));
   const wasBaseRole = (role: string) => ofApi.every((each) => !each.isKnown || each.removed('role').includes(role));
   const place = lost.every(wasBaseRole) ? route.places.baseRole : route.places.methodRole;
   const roles = lost.join(' + ');
-  return [opened(place, about.subject, route.public ? `is PUBLIC now, asked ${roles}` : `no longer asks ${roles}`), ...won];
+  return [
+    opened(place, about.subject, route.public ? `is PUBLIC now, required ${roles}` : `no longer requires ${roles}`),
+    ...won,
+  ];
 }
 
 function restrictionChanges({ about, route }: Compared): Change[] {
   const [was] = about.removed('restricted by');
   const [now] = about.added('restricted by');
-  if (was === undefined) return now ? [closed(now.place, about.subject, `sees only what ${now.value} lets it see`)] : [];
+  if (was === undefined) return now ? [closed(now.place, about.subject, `is restricted by ${now.value} now`)] : [];
   const other = controllerChanged(was, route.handler.value) || now !== undefined;
   const text = now ? `is restricted by ${now.value} now, was by ${was}` : `is no longer restricted by ${was}`;
   return [opened(other ? route.places.controller : route.places.controllerClass, about.subject, text)];
@@ -117,10 +120,12 @@ function restrictionChanges({ about, route }: Compared): Change[] {
 /** A new hook can show more; a removed one may have hidden something. */
 function hookChanges({ about, route: { handler, places } }: Compared): Change[] {
   return [
-    ...about.added('hook').map(({ value, place }) => opened(place, about.subject, `can be answered otherwise by ${value} now`)),
+    ...about
+      .added('hook')
+      .map(({ value, place }) => opened(place, about.subject, `runs the hook ${value} now, which can change the response`)),
     ...about.removed('hook').map((value) => {
       const place = controllerChanged(value, handler.value) ? places.controller : places.controllerClass;
-      return opened(place, about.subject, `is no longer seen by ${value}`);
+      return opened(place, about.subject, `no longer runs the hook ${value}`);
     }),
   ];
 }
@@ -135,12 +140,12 @@ function requirementChanges({ about, route }: Compared): Change[] {
     ...was.map((before) => {
       const after = now.find(({ value }) => nameOf(value) === nameOf(before));
       const taken = after ? expressionOf(after.value) : 'anything';
-      const text = `takes ${taken} as ${nameOf(before)}, took ${expressionOf(before)}`;
+      const text = `accepts ${taken} as ${nameOf(before)}, accepted ${expressionOf(before)} before`;
       return opened(after?.place ?? route.places.requirements, about.subject, text);
     }),
     ...now
       .filter(({ value }) => !was.some((before) => nameOf(before) === nameOf(value)))
-      .map(({ value, place }) => closed(place, about.subject, `takes only ${expressionOf(value)} as ${nameOf(value)} now`)),
+      .map(({ value, place }) => closed(place, about.subject, `accepts only ${expressionOf(value)} as ${nameOf(value)} now`)),
   ];
 }
 
@@ -148,16 +153,21 @@ const questions = {
   filter: 'can be filtered by',
   sort: 'can be sorted by',
   search: 'can be searched in',
-  parameter: 'takes the query parameter',
-  format: 'can be had as',
+  parameter: 'accepts the query parameter',
+  format: 'can be requested as',
 };
+
+/** `can be sorted by` → `can no longer be sorted by` */
+function noLonger(verb: string): string {
+  return verb.startsWith('can ') ? verb.replace('can ', 'can no longer ') : `no longer ${verb}`;
+}
 
 function questionChanges({ about }: Compared): Change[] {
   return Object.entries(questions).flatMap(([kind, verb]) => [
     ...[...Map.groupBy(about.added(kind), ({ place }) => place)].map(([place, those]) =>
       opened(place, about.subject, `${verb} ${those.map(({ value }) => value).join(', ')} now`),
     ),
-    ...about.removed(kind).map((value) => closed(null, about.subject, `${verb} ${value} no more`)),
+    ...about.removed(kind).map((value) => closed(null, about.subject, `${noLonger(verb)} ${value}`)),
   ]);
 }
 
@@ -172,7 +182,7 @@ function fieldChanges({ about, facts, models }: Compared, kind: 'read' | 'write'
   const closedBy = Map.groupBy(hidden, (value) => closedPlace(facts, kind, value, models));
   return [
     ...[...openedBy].map(([place, those]) => opened(place, about.subject, `${kind}s ${shown(those.map(({ value }) => value))}`)),
-    ...[...closedBy].map(([place, those]) => closed(place, about.subject, `${kind}s ${shown(those)} no more`)),
+    ...[...closedBy].map(([place, those]) => closed(place, about.subject, `no longer ${kind}s ${shown(those)}`)),
   ];
 }
 

@@ -28,7 +28,7 @@ function changesOfModels(facts: Facts, models: readonly ModelAccess[]): Change[]
   return facts.aboutAll('model ').flatMap((about) => {
     const name = about.subject.slice('model '.length);
     const model = models.find((each) => each.model === name);
-    if (!model) return [closed(null, `the model ${name}`, 'is gone')];
+    if (!model) return [closed(null, `the model ${name}`, 'was removed')];
     const shown = Object.values(model.groups).flat();
     if (!about.isKnown && shown.length > 1) return [newModel(model)];
     const placeOf = (field: string) => [...shown, ...model.closed].find((each) => each.name === field)?.place ?? null;

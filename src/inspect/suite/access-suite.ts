@@ -85,9 +85,8 @@ export async function accessSuite(options: AccessSuiteOptions): Promise<void> {
   }
   for (const { method, record } of disabledMethods(application.records))
     test(`${method} ${record.path} is not enabled`, () => checkDisabled(suite, actors, method, record));
-  test('every route that asks for roles was granted to somebody and refused to somebody', async () =>
-    coverage.checkRoutes(matrix.routes));
-  test('voters that are asked about rows tell one from another', async () => coverage.checkVoters());
+  test('every route with roles was granted to one caller and denied to another', async () => coverage.checkRoutes(matrix.routes));
+  test('voters with a subject decide differently for different rows', async () => coverage.checkVoters());
 }
 
 async function loadOn(databaseUrl: string, { prepare, ...options }: AccessSuiteOptions): Promise<Application> {
@@ -146,12 +145,12 @@ async function probe(
   const response = await suite.server.send(route.method, path, await requestOf(suite, route, actor), async (request) => {
     const known = (request as { user?: { id?: unknown } | null }).user ?? null;
     if (String(known?.id) !== String(actor.user?.id))
-      throw new Error(`${who}: the caller was taken for ${known === null ? 'nobody' : JSON.stringify(known.id)}`);
+      throw new Error(`${who}: the caller was authenticated as ${known === null ? 'anonymous' : JSON.stringify(known.id)}`);
     judged = await judge.judge(record, roles, keys, actor.user, request);
     if (route.action === 'list') count = await judge.count(record, request);
   });
   const expected = judged.find((judgement) => judgement.key === key);
-  if (!expected) throw new Error(`${who}: answered ${response.status} before the route was reached${detailOf(response)}`);
+  if (!expected) throw new Error(`${who}: returned ${response.status} before the route was reached${detailOf(response)}`);
   checkStatus(who, route, expected, actor, response);
   if (response.status >= 200 && response.status < 300) checkBody(suite, who, route, shape, response, count);
   return judged;
@@ -166,17 +165,17 @@ function checkBody(
   count: number | null,
 ): void {
   if (route.method === 'HEAD') {
-    if (text !== '') throw new Error(`${who}: has a body`);
+    if (text !== '') throw new Error(`${who}: the response to HEAD has a body`);
     return;
   }
   const leaks = leaksOf(route, json, shape, models, shapeOfPaths(options.fields?.[route.name] ?? []));
   if (leaks.length > 0) {
     const remedy =
-      route.read.decidedBy === null ? '' : `; if it may, say so: fields: { ${route.name}: ${JSON.stringify(leaks)} }`;
-    throw new Error(`${who}: answered with what it may not show: ${leaks.join(', ')}${remedy}`);
+      route.read.decidedBy === null ? '' : `; if this is intended, allow it: fields: { ${route.name}: ${JSON.stringify(leaks)} }`;
+    throw new Error(`${who}: returned fields that it must not return: ${leaks.join(', ')}${remedy}`);
   }
   if (count !== null && json.count_is === undefined && json.count !== count)
-    throw new Error(`${who}: counted ${json.count} rows, and the caller can see ${count}`);
+    throw new Error(`${who}: counted ${json.count} rows, but the caller can see ${count}`);
 }
 
 async function requestOf(suite: Suite, { action, method, name }: RouteAccess, actor: Actor): Promise<TestRequest> {
@@ -189,7 +188,7 @@ async function credentialsOf({ application, options: { headersFor } }: Suite, { 
   if (caller === null) return {};
   if (headersFor) return headersFor(caller);
   const token = await tokenFor(application, caller).catch((cause: Error) => {
-    throw new Error(`no token can be made (${cause.message}); say headersFor: (user) => ({ … })`, { cause });
+    throw new Error(`no token can be created (${cause.message}); set headersFor: (user) => ({ … })`, { cause });
   });
   return { authorization: `Bearer ${token}` };
 }
@@ -212,7 +211,7 @@ async function checkDisabled(suite: Suite, actors: readonly Actor[], method: Htt
   if (explainMatch(suite.application.records, method, path).match) return;
   for (const actor of actors) {
     const response = await suite.server.send(method, path, { headers: await credentialsOf(suite, actor) }, null);
-    if (response.status !== 405) throw new Error(`${method} ${path} as ${actor.title}: answered ${response.status}, not 405`);
+    if (response.status !== 405) throw new Error(`${method} ${path} as ${actor.title}: returned ${response.status}, not 405`);
   }
 }
 
@@ -229,14 +228,14 @@ function pathOf({ options }: Suite, { action, formats, name, path }: RouteRecord
   const query = required.map((parameter) => {
     const value = options.parameters?.[parameter.name];
     if (value === undefined)
-      throw new Error(`the route ${name} requires a query parameter: say parameters: { ${parameter.name}: … }`);
+      throw new Error(`the route ${name} requires a query parameter: set parameters: { ${parameter.name}: … }`);
     return `${parameter.name}=${encodeURIComponent(value)}`;
   });
   const filled = path.replace(/\{(\w+)\}/g, (_, placeholder: string) => {
     if (placeholder === '_format') return formats.includes('json') ? 'json' : (formats[0] ?? '');
     const value = placeholder === 'id' && id !== null ? String(id) : options.parameters?.[placeholder];
     if (value === undefined)
-      throw new Error(`the path ${path} of ${name} has a placeholder: say parameters: { ${placeholder}: … }`);
+      throw new Error(`the path ${path} of ${name} has a placeholder: set parameters: { ${placeholder}: … }`);
     return encodeURIComponent(value);
   });
   return query.length > 0 ? `${filled}?${query.join('&')}` : filled;
@@ -282,7 +281,7 @@ function actor(title: string, caller: TestUser): Actor {
 function checkStatus(who: string, route: RouteAccess, expected: Judgement, { user }: Actor, response: TestResponse): void {
   const { status } = response;
   const fail = (must: string) => {
-    throw new Error(`${who}: answered ${status}, and must answer ${must}${detailOf(response)}`);
+    throw new Error(`${who}: returned ${status}, but must return ${must}${detailOf(response)}`);
   };
   if (expected.verdict === 'hidden') {
     if (status !== 404) fail('404: customizeQuery hides the row');
@@ -291,12 +290,12 @@ function checkStatus(who: string, route: RouteAccess, expected: Judgement, { use
   if (expected.verdict === 'refused') {
     const due = user === null ? 401 : 403;
     if (status !== due) fail(`${due}: ${expected.missing.join(', ')} is not granted`);
-    if (due === 401 && !response.headers.has('www-authenticate')) fail('with WWW-Authenticate');
+    if (due === 401 && !response.headers.has('www-authenticate')) fail('WWW-Authenticate as well');
     return;
   }
   const isOwnCode = route.action === 'handler' || route.action === 'service';
   if (status >= 500 || [401, 403, 405].includes(status) || (status === 404 && !isOwnCode))
-    fail(`as for somebody who ${route.public ? 'needs no role' : 'is granted every role'}`);
+    fail(`another status: ${route.public ? 'the route is public' : 'every role was granted'}`);
 }
 
 function detailOf({ json }: TestResponse): string {

@@ -22,22 +22,21 @@ export function suiteCoverage(actors: number, { sameForEveryRow = [], neverRefus
         if (new Set(own.map(({ actor }) => actor)).size < actors) return [];
         const verdicts = new Set(own.flatMap(({ judged }) => judged.map(({ verdict }) => verdict)));
         const title = `${route.method} ${route.path}`;
-        if (verdicts.size === 0)
-          return [`${title}: there is no row of ${route.model}; add one in the seed, or by prepare: (em) => …`];
+        if (verdicts.size === 0) return [`${title}: ${route.model} has no row; add one in the seed, or with prepare: (em) => …`];
         const roles = route.roles.map(({ role, voters }) => `${role} (${voters.join(', ')})`).join(' and ');
         const loader = route.hooks.find(({ value }) => value.endsWith('.getEntity'));
         if (loader && verdicts.has('hidden') && verdicts.size === 1)
           return [
-            `${title}: ${loader.value} gave none of the rows; if it takes no keys, say what it takes: ids: { ${route.api}: (row) => … }`,
+            `${title}: ${loader.value} returned none of the rows; if it does not accept keys, set what it accepts: ids: { ${route.api}: (row) => … }`,
           ];
         if (!verdicts.delete('granted'))
-          return [`${title}: nobody was granted ${roles || 'it'}; give actors: { … } a user who is`];
+          return [`${title}: no caller was granted ${roles || 'it'}; add a user who is to actors: { … }`];
         if (route.public || verdicts.size > 0 || neverRefused.includes(keyOf(route))) return [];
         return [
-          `${title}: nobody was refused ${roles}; give actors: { … } a user who is, or say that all may: neverRefused: ['${keyOf(route)}']`,
+          `${title}: no caller was denied ${roles}; add a user who is to actors: { … }, or allow it: neverRefused: ['${keyOf(route)}']`,
         ];
       });
-      if (faults.length > 0) throw new Error(`these tests have proven too little:\n${faults.join('\n')}`);
+      if (faults.length > 0) throw new Error(`the access suite does not cover enough:\n${faults.join('\n')}`);
     },
 
     /** Fails for roles that each caller has for all rows or for none: the voter ignores the row, or the rows do not differ. */
@@ -51,8 +50,8 @@ export function suiteCoverage(actors: number, { sameForEveryRow = [], neverRefus
       const roles = [...differing].flatMap(([role, differs]) => (differs || sameForEveryRow.includes(role) ? [] : [role]));
       if (roles.length === 0) return;
       throw new Error(
-        `whoever was asked about, ${roles.join(', ')} was the same for every row: give actors who have a right to one row and not to ` +
-          `another, or say that the row does not matter: sameForEveryRow: ${JSON.stringify(roles)}`,
+        `every caller got the same decision on ${roles.join(', ')} for all rows: add actors who may access one row but not ` +
+          `another, or declare that the row does not matter: sameForEveryRow: ${JSON.stringify(roles)}`,
       );
     },
   };

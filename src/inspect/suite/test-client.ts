@@ -33,7 +33,7 @@ export interface TestResponse {
 /** A token for a user, signed as the application expects it. */
 export async function tokenFor(application: Application, { id, roles = [], ...claims }: TestUser): Promise<string> {
   const { directory, production, declaration } = application;
-  if (!declaration.security.jwt) throw new Error('the application takes no tokens: declare security.jwt');
+  if (!declaration.security.jwt) throw new Error('the application does not accept tokens: declare security.jwt');
   const secret = await jwtSecret(declaration.security.jwt, { directory, production });
   return signToken({ secret, declaration: declaration.security.jwt, sub: String(id), roles, claims });
 }

@@ -45,7 +45,7 @@ export function filterPath(mapper: Mapper, meta: EntityMetadata, plan: FieldPlan
   plainTable(mapper, meta);
   const names = path.split('.');
   if (readable(plan, names).field.kind === 'embedded')
-    throw new NotCompilable(`"${path}" is no single value; go on to one of its fields`);
+    throw new NotCompilable(`"${path}" is not a single value; name one of its fields`);
   return new Follower(mapper, isHiding).follow({ plan, names, meta, alias: [root], depth: 0 });
 }
 
@@ -97,12 +97,12 @@ class Follower {
       if (!property) throw new NotCompilable(`"${field.name}" has no column`);
       if (field.kind === 'scalar') return { column: this.#column(property, place, field.name) };
       if (field.kind !== 'embedded') {
-        if (properties) throw new NotCompilable(`"${field.name}" is an association of what is embedded in a row`);
+        if (properties) throw new NotCompilable(`"${field.name}" is an association of an embedded object`);
         const rest = names.slice(1);
         return this.#foreignKey(field, rest, place) ?? { field, rest };
       }
       if (property.object || property.array || field.plan.variants.size !== 1)
-        throw new NotCompilable(`"${field.name}" is kept as JSON, and has no columns`);
+        throw new NotCompilable(`"${field.name}" is stored as JSON, and has no columns`);
       properties = property.embeddedProps as never;
       plan = field.plan;
       names = names.slice(1);
@@ -125,7 +125,7 @@ class Follower {
 
   #column(property: EntityProperty, { alias, meta }: Place, name: string): PathColumn {
     if (property.formula) throw new NotCompilable(`"${name}" is computed by the database`);
-    if (property.fieldNames?.length !== 1) throw new NotCompilable(`"${name}" is no single column`);
+    if (property.fieldNames?.length !== 1) throw new NotCompilable(`"${name}" is not a single column`);
     return { property, kind: this.#kindOf(property, meta), sql: [...alias, `.${columnOf(this.#mapper, property)}`] };
   }
 
@@ -181,7 +181,7 @@ const isNotNull: Leaf = ({ sql }) => [...sql, ' is not null'];
 function readable(plan: FieldPlan, names: readonly string[]) {
   const found = readableField(plan, names.join('.'));
   if (!found) throw new NotCompilable(`"${names.join('.')}" cannot be read`);
-  if (!found.isStored) throw new NotCompilable(`"${names.join('.')}" is not shown as the database holds it`);
+  if (!found.isStored) throw new NotCompilable(`"${names.join('.')}" is not returned as the database stores it`);
   return found;
 }
 

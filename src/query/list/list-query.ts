@@ -68,7 +68,7 @@ export class ListQueryReader {
     for (const filter of declared.filters) {
       const path = pathOf(model, filter.field, (message) => trouble(filter.path, message, 'key'));
       if (reservedParameters.includes(filter.field))
-        trouble(filter.path, `"${filter.field}" is a parameter of every list, and cannot be a filter`, 'key');
+        trouble(filter.path, `"${filter.field}" is a reserved query parameter, and cannot be a filter`, 'key');
       else if (path) this.#filters.set(filter.field, makersOf(model, path, filter, trouble));
     }
     for (const { field, path } of declared.sort) {
@@ -158,7 +158,7 @@ function pathOf(
   if (!readableField(plan, field)) {
     const known = pathsIn(plan);
     trouble(
-      `"${field}" is nothing that the group "read" of ${meta.className} shows;${didYouMean(field, known)} it shows: ${listed(known)}`,
+      `"${field}" is not in the group "read" of ${meta.className};${didYouMean(field, known)} fields of the group: ${listed(known)}`,
     );
     return null;
   }
@@ -166,7 +166,7 @@ function pathOf(
     return filterPath(mapper, meta, plan, field, isHiding);
   } catch (error) {
     if (!(error instanceof NotCompilable)) throw error;
-    trouble(`nobody can ask for "${field}": ${error.message}`);
+    trouble(`"${field}" cannot be used in lists: ${error.message}`);
     return null;
   }
 }
@@ -184,7 +184,10 @@ function makersOf(
     if (allowed.includes(operator)) makers.set(operator, conditionMaker(path, operator, matching));
     else {
       const what = column ? kindName(column.kind) : 'an association';
-      trouble([...at, i], `"${operator}" makes no sense of "${field}", which is ${what}; allowed: ${listed(allowed)}`);
+      trouble(
+        [...at, i],
+        `the operator "${operator}" does not work on "${field}", which is ${what}; allowed: ${listed(allowed)}`,
+      );
     }
   }
   return makers;
@@ -199,14 +202,14 @@ function sortPath(model: ListQueryModel, field: string, trouble: (message: strin
   const hidden = associations.flatMap(({ metadata }) => metadata.targetMeta ?? []).find(model.isHiding);
   const column = path.column && operatorsFor(path.column.kind, path.column.property, dialectOf(model.mapper));
   const isOrdered = column ? column.includes('eq') : false;
-  if (path.isMany) trouble(`nobody can sort by "${field}": there can be several of it`);
+  if (path.isMany) trouble(`cannot sort by "${field}": it can have several values`);
   else if (associations.some(({ metadata }) => metadata.polymorphic))
-    trouble(`nobody can sort by "${field}": it can be in one of several tables`);
+    trouble(`cannot sort by "${field}": it can be in one of several tables`);
   else if (hidden)
     trouble(
-      `nobody can sort by "${field}": an API hides rows of ${hidden.className} from some callers, and the order would tell of them`,
+      `cannot sort by "${field}": an API hides rows of ${hidden.className} from some callers, and the order would reveal them`,
     );
-  else if (!isOrdered) trouble(`nobody can sort by "${field}": it has no order`);
+  else if (!isOrdered) trouble(`cannot sort by "${field}": it has no order`);
   else return (readable?.fields ?? []).map(({ property }) => property).join('.');
   return null;
 }
@@ -223,12 +226,15 @@ function searchOf(
     if (!path) return [];
     if (path.column && operatorsFor(path.column.kind, path.column.property, dialect).includes('contains')) {
       if (using !== 'fulltext' || path.own) return [path];
-      trouble(place, `"fulltext" searches columns of ${model.meta.className} itself, and "${field}" is another's; use trigram`);
+      trouble(
+        place,
+        `"fulltext" searches columns of ${model.meta.className} itself, and "${field}" belongs to another model; use trigram`,
+      );
       return [];
     }
     trouble(
       place,
-      `nobody can search in "${field}": it is ${path.column ? kindName(path.column.kind) : 'an association'}, not a text`,
+      `cannot search in "${field}": it is ${path.column ? kindName(path.column.kind) : 'an association'}, not a text`,
     );
     return [];
   });

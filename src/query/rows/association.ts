@@ -91,7 +91,7 @@ export function associatedRows(
   if (property.polymorphic) {
     const [type, ...columns] = property.fieldNames;
     const value = Object.entries(property.discriminatorMap ?? {}).find(([, cls]) => cls === target.class)?.[0];
-    if (value === undefined) throw new NotCompilable(`"${String(property.name)}" has a type for which there is no name`);
+    if (value === undefined) throw new NotCompilable(`"${String(property.name)}" has a type without a name`);
     const ownType = { column: quoted(mapper, type as string), value: literal(value) };
     return { ...shared, column: key, ownColumn: single(mapper, property, columns), ownType };
   }
@@ -121,13 +121,13 @@ export function pivotOf(mapper: Mapper, property: EntityProperty): Pivot {
 
 function single(mapper: Mapper, property: EntityProperty, columns: readonly string[] | undefined): string {
   if (columns?.length === 1) return quoted(mapper, columns[0] as string);
-  throw new NotCompilable(`"${String(property.name)}" is no association by a single column`);
+  throw new NotCompilable(`"${String(property.name)}" is not an association by a single column`);
 }
 
 /** Associations that say more than which rows belong together. */
 export function refuseUnusual({ filters, mapToPk, name, targetKey, through, where }: EntityProperty): void {
   if (where || mapToPk || through || filters || targetKey)
-    throw new NotCompilable(`"${String(name)}" is restricted by the model, or no plain association`);
+    throw new NotCompilable(`"${String(name)}" is restricted by the model, or is not a plain association`);
 }
 
 function literal(value: string): string {

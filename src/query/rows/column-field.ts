@@ -20,7 +20,7 @@ export interface SelectedColumns {
 export function scalarField(selected: SelectedColumns, field: ScalarField, meta: EntityMetadata, alias: string): RowField {
   const { metadata: property } = field;
   if (property.formula) return formulaField(selected, field, meta, alias);
-  if (property.fieldNames?.length !== 1) throw new NotCompilable(`${meta.className}.${field.property} is no single column`);
+  if (property.fieldNames?.length !== 1) throw new NotCompilable(`${meta.className}.${field.property} is not a single column`);
   return columnField(selected, field, property, `${alias}.${columnOf(selected.mapper, property)}`);
 }
 

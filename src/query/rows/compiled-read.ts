@@ -184,7 +184,7 @@ export class CompiledRead {
   /** The object that a row is for code of the application; nothing more is fetched. */
   subjectOf(row: unknown[], context: InstanceContext): object {
     const instance = (this.#plan.subject as MakeInstance)(row, [], context);
-    if (!instance) throw new Error(`a row of ${this.#meta.className} is of none of its classes`);
+    if (!instance) throw new Error(`a row of ${this.#meta.className} has an unknown class`);
     return instance;
   }
 

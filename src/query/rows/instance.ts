@@ -251,7 +251,7 @@ export function compileReference(meta: EntityMetadata): (key: unknown, context: 
   const make = compileInstance(meta, [{ kind: 'value', property: key, column: 0, read: null }]);
   const unused: InstanceContext = {
     em: () => {
-      throw new Error('this reference belongs to no request');
+      throw new Error('this reference does not belong to a request');
     },
   };
   const shadow = Object.getPrototypeOf(make([null], [], unused)) as object;

@@ -204,7 +204,7 @@ export class Selection implements SelectedColumns {
     refuseNormalized(plan);
     const variants = [...plan.variants];
     const stricter = variants.find(([concrete]) => filtersMore(concrete, meta));
-    if (stricter) throw new NotCompilable(`${stricter[0].className} has a filter that ${meta.className} has not`);
+    if (stricter) throw new NotCompilable(`${stricter[0].className} has a filter that ${meta.className} does not have`);
     const several = variants.length > 1 || (hasDiscriminator(meta) && meta.root === meta);
     const discriminator = several ? this.add(`${alias}.${discriminatorColumn(this.mapper, meta)}`) : null;
     return {
@@ -348,7 +348,7 @@ export class Selection implements SelectedColumns {
     const column = this.add(sql);
     const inner = fields.map((field): RowField => {
       if (field.kind !== 'scalar' || field.metadata.serializer || field.normalization)
-        throw new NotCompilable(`${target.className}.${field.property} is no plain key`);
+        throw new NotCompilable(`${target.className}.${field.property} is not a plain key`);
       return columnField(this, field, field.metadata, sql);
     });
     const variant = this.#planner.inSight({ type: null, fields: inner }, target);

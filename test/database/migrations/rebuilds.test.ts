@@ -32,7 +32,7 @@ test('a table that is rebuilt on SQLite keeps columns that no model has, and vie
     await mapper.em.fork().execute("insert into person (name, phone) values ('Ada', '123')");
   });
   await expect(up(nullable)).rejects.toThrow(
-    /would drop person\.phone, which no model has, with all data in it; nothing was changed/,
+    /would drop person\.phone, which no model has, with all their data; nothing was changed/,
   );
   await withMapper(fresh.url, [], async (mapper) => {
     expect(await mapper.em.fork().execute('select name, phone from person')).toEqual([{ name: 'Ada', phone: '123' }]);

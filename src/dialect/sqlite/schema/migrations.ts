@@ -41,8 +41,8 @@ async function keepColumns(em: RequestEntityManager, sql: string): Promise<void>
   const lost = (await columnsOf(table)).filter((column) => !copied.includes(column) && !drops.includes(column));
   if (lost.length === 0) return;
   throw new MigrationError(
-    `this migration makes the table ${table} anew, and would drop ${lost.map((column) => `${table}.${column}`).join(', ')}, which no model ` +
-      'has, with all data in it; nothing was changed. Add properties for what is to stay, or drop it in a migration of its own',
+    `this migration recreates the table ${table}, and would drop ${lost.map((column) => `${table}.${column}`).join(', ')}, which no model ` +
+      'has, with all their data; nothing was changed. Add properties for the columns to keep, or drop them in a separate migration',
   );
 }
 
