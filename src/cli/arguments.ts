@@ -59,7 +59,7 @@ function checkValue(name: string, option: Option, value: string | undefined, inl
   // A value that looks like an option was probably meant as one: "--sub --roles A".
   if (!inline && value.length > 1 && value.startsWith('-')) {
     throw new CallFailure(
-      `--${name} needs a value: --${name} ${option.value}, or where it begins with a dash --${name}=${value}`,
+      `--${name} needs a value: --${name} ${option.value}, or, if the value begins with a dash, --${name}=${value}`,
     );
   }
 }
@@ -81,15 +81,15 @@ export function integerOption(name: string, text: string, { min, max }: { min: n
 }
 
 export const listenOptions: Readonly<Record<'port' | 'host', Option>> = {
-  port: { value: 'N', doc: 'The port; 0 means any free one. Default: app_main.server.port, which is 3000 unless declared.' },
-  host: { value: 'H', doc: 'The address to listen on. Default: app_main.server.host, which is 127.0.0.1 unless declared.' },
+  port: { value: 'N', doc: 'The port; 0 picks a free one. Default: app_main.server.port (3000).' },
+  host: { value: 'H', doc: 'The address to listen on. Default: app_main.server.host (127.0.0.1).' },
 };
 
 /** The port and host of the call, if given. */
 export function listenOn(given: Given): { readonly port?: number; readonly host?: string } {
   const port = optionValue(given, 'port');
   const host = optionValue(given, 'host');
-  if (host?.trim() === '') throw new CallFailure('--host must be an address, such as 127.0.0.1, or 0.0.0.0 for every one');
+  if (host?.trim() === '') throw new CallFailure('--host must be an address, such as 127.0.0.1, or 0.0.0.0 for all interfaces');
   return {
     ...(port !== undefined && { port: integerOption('port', port, { min: 0, max: 65_535 }) }),
     ...(host !== undefined && { host }),

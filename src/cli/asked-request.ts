@@ -13,7 +13,7 @@ export function askedRequest({ positionals }: Given): { readonly method: string;
   const method = METHOD.toUpperCase();
   const { METHODS } = process.getBuiltinModule('node:http');
   if (!METHODS.includes(method)) {
-    throw new CallFailure(`"${method}" is no HTTP method;${didYouMean(method, METHODS)} such as GET, POST or PATCH`);
+    throw new CallFailure(`unknown HTTP method "${method}";${didYouMean(method, METHODS)} use GET, POST or PATCH, for example`);
   }
   if (!/^(\/|https?:\/\/)/i.test(path))
     throw new CallFailure(`the path "${path}" must begin with a slash, as in /api/person/1.json`);

@@ -56,8 +56,18 @@ describe('declarest token', () => {
   });
 
   test.each([
-    ['an application without tokens', '{ jwt: null }', {}, /^declarest: this application takes no tokens; remove "jwt: null"/],
-    ['production without a secret', '{}', { NODE_ENV: 'production' }, /takes no tokens; set app_main\.security\.jwt\.secret/],
+    [
+      'an application without tokens',
+      '{ jwt: null }',
+      {},
+      /^declarest: this application does not accept tokens; remove "jwt: null"/,
+    ],
+    [
+      'production without a secret',
+      '{}',
+      { NODE_ENV: 'production' },
+      /does not accept tokens; set app_main\.security\.jwt\.secret/,
+    ],
     [
       'a key set',
       '{ jwt: { algorithm: RS256, jwks: "https://example.org/keys" } }',
@@ -88,7 +98,7 @@ describe('declarest token', () => {
     [['--sub', '1', '--roles', 'A', '--expires-in=-5'], /^declarest: --expires-in must be seconds above 0.*"-5"/],
     [['--sub', '1', '--roles', 'A', '--claim', 'name'], /^declarest: --claim must be NAME=VALUE, not "name"/],
     [['--sub', '1', '--roles', 'A', '--claim', 'sub=2'], /^declarest: --claim cannot set "sub": use --sub/],
-    [['--sub', '--roles', 'A'], /^declarest: --sub needs a value: --sub ID, or .*--sub=--roles/],
+    [['--sub', '--roles', 'A'], /^declarest: --sub needs a value: --sub ID, or, .*--sub=--roles/],
     [['--sub', '1', '--sub', '2', '--roles', 'A'], /^declarest: --sub is given twice/],
   ])('refuses the call %j', async (argv, message) => {
     const { code, out, err } = await call(['token', ...argv]);

@@ -5,14 +5,14 @@ import { openApplication } from '../open-application.ts';
 
 export default {
   details: [
-    'Errors and warnings go to stderr, one a line, as file:line:column: message. No database is opened and no file is written.',
+    'Errors and warnings go to stderr, one per line, as file:line:column: message. No database is opened and no file is written.',
   ],
   options: {
     verbose: {
-      doc: 'Also list the routes whose rows go through MikroORM entities instead of compiled statements, with the reason.',
+      doc: 'Also list the methods that use MikroORM entities instead of compiled statements, with the reason.',
     },
   },
-  exitCodes: { 0: 'the declaration is sound', 1: 'it has errors', 2: 'the call is at fault' },
+  exitCodes: { 0: 'the declaration has no errors', 1: 'the declaration has errors', 2: 'wrong command line' },
   example: 'declarest check my-application',
 
   async run({ options, positionals }, io) {

@@ -7,10 +7,10 @@ import { describeApplication } from '../open-application.ts';
 
 export default {
   details: [
-    'One file without dependencies: an interface for each model, a function for each action, `fetch` underneath.',
-    'The same application gives the same text, so that it can be committed and compared.',
+    'The client is one file without dependencies: an interface for each model and a function for each action, on top of fetch.',
+    'The same application always gives the same text, so you can commit it and compare it.',
   ],
-  options: { out: { value: 'FILE', doc: 'Write to this file. Default: the standard output.' } },
+  options: { out: { value: 'FILE', doc: 'Write to this file instead of stdout.' } },
   example: 'declarest client my-application --out client.ts',
 
   async run(given, io) {

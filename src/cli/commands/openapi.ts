@@ -3,8 +3,8 @@ import { say } from '../io.ts';
 import { describeApplication } from '../open-application.ts';
 
 export default {
-  details: ['It is made from the plans that answer requests. No database is opened and no file is written.'],
-  options: { yaml: { doc: 'Print YAML in place of JSON.' } },
+  details: ['The document is generated from the same plans that serve requests. No database is opened.'],
+  options: { yaml: { doc: 'Print YAML instead of JSON.' } },
   example: 'declarest openapi my-application > openapi.json',
 
   async run(given, io) {
