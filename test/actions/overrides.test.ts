@@ -417,7 +417,9 @@ describe('at start', () => {
       calls.length = 0;
       expect((await app.request('POST', '/crate.json', { json: { slug: 'new' } })).status).toBe(201);
       expect(calls).toEqual(['onAfterFlush _index']);
-      expect(app.application.warnings.join()).toContain('OldController.onAfterFlush is called afterCommit now: rename it');
+      expect(app.application.warnings.map(({ text }) => text).join()).toContain(
+        'OldController.onAfterFlush is called afterCommit now: rename it',
+      );
     } finally {
       await app.close();
       await fresh.drop();

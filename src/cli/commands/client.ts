@@ -1,9 +1,6 @@
-import { writeFileSync } from 'node:fs';
-import { resolve } from 'node:path';
 import { type Command, optionValue } from '../command.ts';
-import { CallFailure } from '../failure.ts';
-import { say } from '../io.ts';
 import { describeApplication } from '../open-application.ts';
+import { writeOutput } from '../write-file.ts';
 
 export default {
   details: [
@@ -14,19 +11,12 @@ export default {
   example: 'declarest client my-application --out client.ts',
 
   async run(given, io) {
+    const out = optionValue(given, 'out');
     const [application, document] = await describeApplication(given.positionals.dir, io);
     const { clientSource } = await import('../../openapi/client.ts');
     const source = clientSource(document, application.records);
-    const out = optionValue(given, 'out');
-    if (out === undefined) {
-      say(io.stdout, source.trimEnd());
-      return 0;
-    }
-    try {
-      writeFileSync(resolve(io.cwd, out), source);
-    } catch (error) {
-      throw new CallFailure(`${out} cannot be written: ${(error as Error).message}`);
-    }
+    if (out === undefined) io.stdout.write(`${source.trimEnd()}\n`);
+    else writeOutput(out, source, io);
     return 0;
   },
 } satisfies Command;

@@ -197,7 +197,7 @@ async function announceAccess({ declaration, records, warnings }: Application, {
     const methods = route.methods.filter((method) => !route.roles[method]?.length);
     return methods.length > 0 ? [`PUBLIC  ${methods.join(',')} ${route.path}  ${route.name}`] : [];
   });
-  const lines = [...warnings, ...open];
+  const lines = [...warnings.map(({ text }) => text), ...open];
   const { metrics } = declaration.server;
   if (metrics?.role === null) lines.push(`PUBLIC  GET,HEAD ${metrics.path}  metrics`);
   // one write: each write to a terminal or pipe delays the start
