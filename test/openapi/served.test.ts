@@ -164,15 +164,15 @@ describe('a server outside production', () => {
             name: 'note',
             description: 'Notes <b>of all</b> kinds.',
             routes: [
-              { path: '/note.{_format}', methods: ['GET', 'HEAD'], formats: ['json'] },
-              { path: '/note/{id}.{_format}', methods: ['GET', 'DELETE'], formats: ['json'] },
+              { path: '/note.{_format}', methods: ['GET', 'HEAD'], formats: ['json'], public: ['GET', 'HEAD'] },
+              { path: '/note/{id}.{_format}', methods: ['GET', 'DELETE'], formats: ['json'], public: ['GET', 'DELETE'] },
             ],
           },
           {
             name: 'hushed',
-            routes: [{ path: '/hushed/{id}.{_format}', methods: ['GET', 'HEAD'], formats: ['json'] }],
+            routes: [{ path: '/hushed/{id}.{_format}', methods: ['GET', 'HEAD'], formats: ['json'], public: ['GET', 'HEAD'] }],
           },
-          { name: 'own_routes', routes: [{ path: '/ping.{_format}', methods: ['GET'], formats: ['json'] }] },
+          { name: 'own_routes', routes: [{ path: '/ping.{_format}', methods: ['GET'], formats: ['json'], public: ['GET'] }] },
         ],
         links: { docs: '/docs', openapi: '/openapi.json', health: '/health/ready' },
       });

@@ -1,5 +1,6 @@
 import { type Command, optionValue } from '../command.ts';
 import { describeApplication } from '../open-application.ts';
+import { withProgress } from '../progress.ts';
 import { writeOutput } from '../write-file.ts';
 
 export default {
@@ -12,9 +13,11 @@ export default {
 
   async run(given, io) {
     const out = optionValue(given, 'out');
-    const [application, document] = await describeApplication(given.positionals.dir, io);
-    const { clientSource } = await import('../../openapi/client.ts');
-    const source = clientSource(document, application.records);
+    const source = await withProgress(io, 'generating the client', async () => {
+      const [application, document] = await describeApplication(given.positionals.dir, io);
+      const { clientSource } = await import('../../openapi/client.ts');
+      return clientSource(document, application.records);
+    });
     if (out === undefined) io.stdout.write(`${source.trimEnd()}\n`);
     else writeOutput(out, source, io);
     return 0;

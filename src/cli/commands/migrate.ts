@@ -4,6 +4,7 @@ import { type Command, directoryPositional, type Given, isGiven, optionValue } f
 import { ApplicationFailure, CallFailure, type ExitCode } from '../failure.ts';
 import { type Io, say } from '../io.ts';
 import { directoryArgument, openMigrated, withDatabase } from '../migrated-application.ts';
+import { withProgress } from '../progress.ts';
 import { statusLines, statusReport } from '../text/migration-text.ts';
 
 const actions = { status, create, up, down, check } as const;
@@ -132,10 +133,15 @@ async function up(given: Given, io: Io): Promise<ExitCode> {
   const news: string[] = [];
   const { seed } = withDatabaseNews(application, (line) => news.push(line));
   const baseline = isGiven(given, 'baseline');
-  const onNews = (line: string) => say(/^(warning|waiting)\b/.test(line) ? io.stderr : io.stdout, line);
-  const applied = await withDatabase(application, () =>
-    applyMigrations({ mapper, directory, database: declaration.database, seed, baseline, onNews }),
-  );
+  const applied = await withProgress(io, 'applying migrations', (pause) => {
+    const onNews = (line: string) => {
+      pause();
+      say(/^(warning|waiting)\b/.test(line) ? io.stderr : io.stdout, line);
+    };
+    return withDatabase(application, () =>
+      applyMigrations({ mapper, directory, database: declaration.database, seed, baseline, onNews }),
+    );
+  });
   for (const line of news) say(io.stdout, line);
   const label = databaseLabel(declaration.database.url);
   const what = applied.length === 1 ? '1 migration' : `${applied.length} migrations`;
@@ -149,10 +155,15 @@ async function down(given: Given, io: Io): Promise<ExitCode> {
   const { databaseLabel } = await import('../../database/database-label.ts');
   const application = await openMigrated(given, io, migrating);
   const { declaration, directory, mapper } = application;
-  const onNews = (line: string) => say(io.stderr, line);
-  const reverted = await withDatabase(application, () =>
-    revertMigration({ mapper, directory, database: declaration.database, seed: null, onNews }),
-  );
+  const reverted = await withProgress(io, 'reverting a migration', (pause) => {
+    const onNews = (line: string) => {
+      pause();
+      say(io.stderr, line);
+    };
+    return withDatabase(application, () =>
+      revertMigration({ mapper, directory, database: declaration.database, seed: null, onNews }),
+    );
+  });
   say(
     io.stdout,
     reverted === null ? `nothing to revert: ${databaseLabel(declaration.database.url)} has no migration` : `reverted ${reverted}`,

@@ -13,6 +13,7 @@ import { type Command, type Given, isGiven, optionValue } from '../command.ts';
 import { ApplicationFailure, CallFailure, type ExitCode, Failure, messageOf } from '../failure.ts';
 import { type Io, say } from '../io.ts';
 import { applicationDirectory, openApplication } from '../open-application.ts';
+import { withProgress } from '../progress.ts';
 
 export default {
   details: [
@@ -185,7 +186,8 @@ async function start(
   const news: string[] = [];
   const noted = withDatabaseNews(application, (line) => news.push(line));
   const logger = { stream: io.stderr, ...(level && { level }) };
-  const app = await orClose(application, () => serverOf(noted, { logger }, parts));
+  const starting = 'preparing the database and the server';
+  const app = await withProgress(io, starting, () => orClose(application, () => serverOf(noted, { logger }, parts)));
   for (const line of news) say(io.stderr, line);
   return app;
 }
