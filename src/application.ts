@@ -20,7 +20,7 @@ import { catalogFromCode, isClass, loadCatalog, loadConfigModules, loadContainer
 import { type Creatable, type Create, checkedCreate } from './declaration/names/create.ts';
 import { modeOf } from './declaration/read/mode.ts';
 import { readDeclaration } from './declaration/read/read-declaration.ts';
-import { Report } from './declaration/report.ts';
+import { Report, type Warning } from './declaration/report.ts';
 import { crudLoader } from './declaration/schema.ts';
 import { codeSource, type ReportedError, type Source } from './declaration/source.ts';
 import { type Catalog, type DatabaseDeclaration, type Declaration, httpMethods, type RouteEntry } from './declaration/types.ts';
@@ -92,8 +92,7 @@ export interface Application {
   /** Makes instances of classes of the application. */
   readonly create: Create;
   readonly records: readonly RouteRecord[];
-  /** What is allowed in the declaration, but dangerous: one line each. */
-  readonly warnings: readonly string[];
+  readonly warnings: readonly Warning[];
   readonly seed: ((em: EntityManager) => unknown) | null;
   readonly compiledReads: boolean;
   /** Sees every statement that changes the schema at startup. Default: they are logged. */

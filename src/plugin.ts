@@ -56,7 +56,7 @@ import type { RateLimiter } from './traffic/rate-limiter.ts';
  */
 export const declarest: FastifyPluginAsync<ApplicationOptions> = async (app, options) => {
   const application = await loadApplication(options);
-  for (const warning of application.warnings) app.log.warn(warning);
+  for (const { text } of application.warnings) app.log.warn(text);
   const tracing = await tracingOf(application.directory, application.declaration.database.url);
   const watching = tracing && { access: tracing.access, statements: { waits: tracing.waits }, onProblem: tracing.problem };
   await mountApplication(app, application, watching ?? {});

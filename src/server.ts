@@ -25,7 +25,7 @@ export type ServerOptions = ApplicationOptions & { readonly fastify?: FastifySer
 export async function createServer({ fastify, ...options }: ServerOptions): Promise<FastifyInstance> {
   const application = await loadApplication(options as ApplicationOptions);
   const app = await serverOf(application, fastify);
-  for (const warning of application.warnings) app.log.warn(warning);
+  for (const { text } of application.warnings) app.log.warn(text);
   return app;
 }
 

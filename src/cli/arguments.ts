@@ -79,8 +79,8 @@ export function integerOption(name: string, text: string, { min, max }: { min: n
 }
 
 export const listenOptions: Readonly<Record<'port' | 'host', Option>> = {
-  port: { value: 'N', doc: 'The port; 0 means any free one. Default: app_main.server.port, which is 3000 unless declared.' },
-  host: { value: 'H', doc: 'The address to listen on. Default: app_main.server.host, which is 127.0.0.1 unless declared.' },
+  port: { value: 'N', doc: 'The port; 0 picks a free one. Default: app_main.server.port (3000).' },
+  host: { value: 'H', doc: 'The address to listen on. Default: app_main.server.host (127.0.0.1).' },
 };
 
 /** The port and host of the call, if given. */

@@ -25,6 +25,8 @@ export interface Given {
 
 export interface Command {
   readonly details?: readonly string[];
+  /** The values of the first positional, if it names an action. */
+  readonly actions?: Readonly<Record<string, string>>;
   readonly positionals?: readonly Positional[];
   readonly options: Readonly<Record<string, Option>>;
   readonly exitCodes?: Readonly<Record<ExitCode, string>>;
@@ -42,14 +44,15 @@ export function isGiven({ options }: Given, name: string): boolean {
 
 export const directoryPositional: Positional = {
   name: 'dir',
-  doc: 'The directory of the application. Default: the current one.',
+  doc: 'The directory of the application. Default: the current directory.',
 };
 
 /** The parts that most commands share. */
 export const commandDefaults = {
   details: [],
+  actions: {},
   positionals: [directoryPositional],
-  exitCodes: { 0: 'done', 1: 'the application is at fault', 2: 'the call is at fault' },
+  exitCodes: { 0: 'success', 1: 'error in the application', 2: 'wrong command line' },
 } satisfies Partial<Command>;
 
 export type LoadedCommand = Required<Command>;

@@ -2,10 +2,10 @@ import { SchemaErrors } from '../database/schema/schema-errors.ts';
 import { DeclarationErrors } from '../declaration/report.ts';
 import { type Io, say } from './io.ts';
 
-/** Who is at fault: 1 the application, 2 the call. */
+/** 1: error in the application; 2: wrong command line. */
 export type ExitCode = 0 | 1 | 2;
 
-/** An expected end of a command, told in one message without a stack. */
+/** An expected failure: printed as one message, without a stack. */
 export class Failure extends Error {
   readonly exitCode: ExitCode;
 
@@ -23,7 +23,7 @@ export class CallFailure extends Failure {
   }
 }
 
-/** The application is wrong, or what it needs is not there. */
+/** The application has an error, or something it needs is missing. */
 export class ApplicationFailure extends Failure {
   constructor(message: string, cause?: unknown) {
     super(1, message, { cause });
@@ -45,7 +45,7 @@ export function tell(error: unknown, { stderr, env }: Io): ExitCode {
   const debug = env.DEBUG !== undefined && env.DEBUG !== '' && env.DEBUG !== '0';
   say(stderr, `declarest: ${expected ? error.message : messageOf(error)}`);
   if (debug) say(stderr, stackOf(expected ? (error.cause ?? error) : error));
-  else if (!expected) say(stderr, 'set DEBUG=1 to see where this comes from');
+  else if (!expected) say(stderr, 'set DEBUG=1 for a stack trace');
   return expected ? error.exitCode : 1;
 }
 

@@ -1,3 +1,5 @@
+import type { Look } from './text/layout.ts';
+
 export interface Output {
   write(text: string): unknown;
   readonly isTTY?: boolean | undefined;
@@ -58,8 +60,13 @@ export function say(output: Output, line: string): void {
   output.write(`${line}\n`);
 }
 
-/** Whether to colour what goes to an output: on a terminal, unless `NO_COLOR` or `FORCE_COLOR` says otherwise. */
-export function coloured(output: Output, env: NodeJS.ProcessEnv): boolean {
+/** How to show text on an output: in colours and wrapped on a terminal, plain elsewhere. */
+export function lookOf(output: Output, env: NodeJS.ProcessEnv): Look {
+  return { colour: isColoured(output, env), columns: output.isTTY ? (output.columns ?? 80) : null };
+}
+
+/** `FORCE_COLOR` wins over `NO_COLOR`, which wins over the terminal. */
+function isColoured(output: Output, env: NodeJS.ProcessEnv): boolean {
   if (env.FORCE_COLOR !== undefined && env.FORCE_COLOR !== '') return env.FORCE_COLOR !== '0' && env.FORCE_COLOR !== 'false';
   if (env.NO_COLOR !== undefined && env.NO_COLOR !== '') return false;
   return output.isTTY === true && env.TERM !== 'dumb';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { packageRoot } from '../package-root.ts';
 import type { Io } from './io.ts';
 
-/** Runs one command line and answers its exit code: 0, 1 (the application is at fault) or 2 (the call is). */
+/** Runs one command line and returns its exit code: 0, 1 (error in the application) or 2 (wrong command line). */
 export async function main(argv: readonly string[], io?: Io): Promise<number> {
   if (io) return (await import('./program.ts')).run(argv, io);
   // Halves the time to start. Beside the package and not in the system's temporary directory, where others could write too.

@@ -1,12 +1,12 @@
 import { didYouMean, listed } from '../declaration/suggest.ts';
 import { packageVersion } from '../package-root.ts';
 import { readArguments } from './arguments.ts';
-import { type CommandEntry, commands } from './commands.ts';
+import { type CommandEntry, commandGroups, commands } from './commands.ts';
 import { CallFailure, type ExitCode, tell } from './failure.ts';
-import { type Io, say } from './io.ts';
+import { type Io, lookOf, say } from './io.ts';
 import { commandHelp, programHelp } from './text/help.ts';
 
-/** Runs one command line in a given world; whatever goes wrong is told there. */
+/** Runs one command line; errors are printed, and become the exit code. */
 export async function run(argv: readonly string[], io: Io): Promise<ExitCode> {
   try {
     return await dispatch(argv, io);
@@ -18,7 +18,7 @@ export async function run(argv: readonly string[], io: Io): Promise<ExitCode> {
 async function dispatch([name, ...rest]: readonly string[], io: Io): Promise<ExitCode> {
   switch (name) {
     case undefined:
-      io.stderr.write(programHelp(commands));
+      io.stderr.write(programHelp(commandGroups, lookOf(io.stderr, io.env)));
       return 2;
     case '--version':
     case '-v':
@@ -28,7 +28,7 @@ async function dispatch([name, ...rest]: readonly string[], io: Io): Promise<Exi
     case '-h':
     case 'help':
       if (rest[0] !== undefined) return runCommand(entryNamed(rest[0]), ['--help'], io);
-      io.stdout.write(programHelp(commands));
+      io.stdout.write(programHelp(commandGroups, lookOf(io.stdout, io.env)));
       return 0;
     default:
       return runCommand(entryNamed(name), rest, io);
@@ -39,7 +39,7 @@ async function runCommand(entry: CommandEntry, argv: readonly string[], io: Io):
   const command = await entry.load();
   const given = readArguments(entry.name, command, argv);
   if (!given.options.help) return command.run(given, io);
-  io.stdout.write(commandHelp(entry, command));
+  io.stdout.write(commandHelp(entry, command, lookOf(io.stdout, io.env)));
   return 0;
 }
 

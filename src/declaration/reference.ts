@@ -84,6 +84,7 @@ function docOf({ doc, required, defaultNote, shape }: Key): string {
 
 function yamlOf(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(yamlOf).join(', ')}]`;
+  if (typeof value === 'object' && value !== null) return JSON.stringify(value);
   if (typeof value !== 'string') return String(value);
   return /^[A-Za-z/][\w:/.-]*$/.test(value) ? value : `'${value.replaceAll("'", "''")}'`;
 }

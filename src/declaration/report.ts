@@ -24,12 +24,14 @@ export class Report {
 
   /** Notes what is allowed, but dangerous. */
   warn(path: Path, message: string): void {
-    this.#warnings.push({ place: this.#source.placeOf(path, 'key'), path, message: `warning: ${message}` });
+    this.#warnings.push({ place: this.#source.placeOf(path, 'key'), path, message });
   }
 
-  /** The warnings, one line each. */
-  get warnings(): readonly string[] {
-    return [...this.#warnings].sort(byPlace).map(lineOf);
+  get warnings(): readonly Warning[] {
+    return [...this.#warnings].sort(byPlace).map((found) => ({
+      ...found,
+      text: lineOf({ ...found, message: `warning: ${found.message}` }),
+    }));
   }
 
   /** Whether anything at this path or below it has been reported. */
@@ -40,6 +42,12 @@ export class Report {
   throwIfAny(): void {
     if (this.#errors.length > 0) throw new DeclarationErrors(this.#errors);
   }
+}
+
+/** Something that is allowed, but dangerous. */
+export interface Warning extends ReportedError {
+  /** `config/app.yaml:4:14: warning: …` */
+  readonly text: string;
 }
 
 /** Where checks of the declaration put what they find. */

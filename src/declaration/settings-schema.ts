@@ -6,6 +6,7 @@ import {
   either,
   integer,
   list,
+  literal,
   map,
   nullable,
   object,
@@ -121,6 +122,12 @@ const apiKey = object('api_key', {
   roles: optional(list(role), [], 'The roles of callers with this key.'),
 });
 
+const sampleUser = object('sample_user', {
+  id: required(literal(), 1, 'The id of the user: a string or a number.'),
+  roles: optional(list(role), [], 'The roles of the user.'),
+  claims: optional(anything(), {}, 'Further claims of the token, such as a list of tenants.'),
+});
+
 const roleHierarchy = map(list(role), {
   example: { name: 'ROLE_ADMIN', value: '[ROLE_USER]', note: 'A role and those it includes.' },
   names: /^\S+$/,
@@ -145,6 +152,11 @@ export const security = object('security', {
     map(apiKey, { example: { name: 'reporting', note: 'A name of your choice.' } }),
     {},
     'Keys for programs, by a name of your choice.',
+  ),
+  sample_users: optional(
+    map(sampleUser, { example: { name: 'Ada', note: 'A name of your choice.' } }),
+    {},
+    'Users that the docs page offers to try requests as; ignored in production.',
   ),
   authenticator: orNull(classOf('authenticators'), null, 'A class of your own; null means every class in src/authenticators.'),
 });

@@ -173,10 +173,12 @@ export interface DatabaseDeclaration extends Section<'database'> {
 /** The title, version and description are null if they are those of the application's package, and a path if nothing is served there. */
 export type OpenApiDeclaration = Section<'openapi'>;
 
-export interface SecurityDeclaration extends Omit<Section<'security'>, 'jwt' | 'apiKeys' | 'roleHierarchy'> {
+export interface SecurityDeclaration extends Omit<Section<'security'>, 'jwt' | 'apiKeys' | 'roleHierarchy' | 'sampleUsers'> {
   readonly roleHierarchy: Readonly<Record<string, readonly string[]>>;
   readonly jwt: JwtDeclaration | null;
   readonly apiKeys: readonly ApiKeyDeclaration[];
+  /** Always empty in production. */
+  readonly sampleUsers: readonly SampleUserDeclaration[];
 }
 
 /** Without `secret` and `jwks`, tokens are signed with the application's development key, outside production only. */
@@ -190,6 +192,14 @@ export interface ApiKeyDeclaration {
   /** The key itself, or `sha256:` and its hash in hexadecimal. */
   readonly key: string;
   readonly roles: readonly string[];
+}
+
+/** A user for whom the docs page can get a token, outside production only. */
+export interface SampleUserDeclaration {
+  readonly name: string;
+  readonly id: string;
+  readonly roles: readonly string[];
+  readonly claims: Readonly<Record<string, unknown>>;
 }
 
 export interface ServerDeclaration extends Omit<Section<'server'>, 'rateLimit' | 'health' | 'requestId'> {

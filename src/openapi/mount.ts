@@ -37,6 +37,12 @@ export function mountDescription(app: FastifyInstance, telling: Described, healt
       const { makeDocsPage } = await import('./pages/docs-page.ts');
       return makeDocsPage(telling, info, { path, docs, home });
     });
+    if (telling.declaration.security.sampleUsers.length > 0 && !telling.production) {
+      serve(`${docs}/token/:user`, async (request, reply) => {
+        const { sampleToken } = await import('./pages/sample-users.ts');
+        return sampleToken(telling, request, reply);
+      });
+    }
     serve(docs, async (request, reply) => (await page()).html.send(request, reply));
     // a name is looked up among those of the page, and never leads to a file
     serve(`${docs}/:name`, async (request, reply) => {

@@ -417,7 +417,7 @@ describe('at start', () => {
       calls.length = 0;
       expect((await app.request('POST', '/crate.json', { json: { slug: 'new' } })).status).toBe(201);
       expect(calls).toEqual(['onAfterFlush _index']);
-      expect(app.application.warnings.join()).toContain(
+      expect(app.application.warnings.map(({ text }) => text).join()).toContain(
         'OldController.onAfterFlush was renamed in Declarest: rename it to afterCommit',
       );
     } finally {

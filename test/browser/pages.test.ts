@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -7,6 +8,43 @@ import { startApplication, type TestApplication } from '../support/testing.ts';
 const directory = join(import.meta.dirname, '../../examples/courses');
 const list = '#operations-person-app_api_single_person__index_get';
 
+/** Prints the token as the command on the page does. */
+function tokenBy(command: string): string {
+  const root = join(import.meta.dirname, '../..');
+  const script = command.replace(/^npx declarest token \S+/, `node bin/declarest.js token ${directory}`);
+  return execFileSync('sh', ['-c', script], { cwd: root, encoding: 'utf8' }).trim();
+}
+
+/** The accessible names of the fields of the viewer. */
+const fieldNames = `[...document.querySelectorAll('#viewer :is(input, select, textarea)')].map(
+  (field) => field.getAttribute('aria-label') ?? field.labels?.[0]?.textContent ?? '',
+)`;
+
+/** Names what has a contrast below 4.5, of buttons, methods and hints in plain colours. */
+const weakContrasts = `(() => {
+  const channels = (color) => (color.match(/[\\d.]+/g) ?? []).map(Number);
+  const light = (color) => {
+    const [r, g, b] = channels(color).slice(0, 3).map((value) => {
+      const part = value / 255;
+      return part <= 0.03928 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+    });
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const behind = (element) => {
+    for (let at = element; at; at = at.parentElement) {
+      const color = getComputedStyle(at).backgroundColor;
+      if ((channels(color)[3] ?? 1) === 1) return color;
+    }
+    return 'rgb(255, 255, 255)';
+  };
+  const looked = '.opblock-summary-method, .btn, .hint, .hint code, .parameter__in, .parameter__type, .info small, details summary';
+  return [...document.querySelectorAll(looked)].flatMap((element) => {
+    const [a, b] = [light(getComputedStyle(element).color), light(behind(element))].sort((x, y) => y - x);
+    const contrast = (a + 0.05) / (b + 0.05);
+    return contrast >= 4.5 ? [] : [element.className + ' ' + contrast.toFixed(1)];
+  });
+})()`;
+
 describe('the pages of the example, in a browser', () => {
   let app: TestApplication;
   let browser: Browser;
@@ -15,7 +53,8 @@ describe('the pages of the example, in a browser', () => {
   let complaints: string[];
 
   beforeAll(async () => {
-    app = await startApplication({ directory, databaseUrl: 'sqlite::memory:' });
+    // as `declarest serve` starts it: the sample users are declared for development
+    app = await startApplication({ directory, databaseUrl: 'sqlite::memory:', env: { NODE_ENV: 'development' } });
     browser = await openBrowser();
   });
   afterAll(async () => {
@@ -51,6 +90,11 @@ describe('the pages of the example, in a browser', () => {
     const person = page.locator('section', { has: page.locator('h2', { hasText: /^person$/ }) }).locator('li');
     expect(await person.last().locator('code').textContent()).toBe('/api/person/{id}.json');
     expect(await person.last().locator('.method').allTextContents()).toEqual(['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE']);
+    await expect
+      .poll(() => page.locator('li', { hasText: 'public' }).locator('code').allTextContents())
+      .toEqual(['/api/center.json']);
+    expect(await page.getByRole('link', { name: '/api/center.json' }).getAttribute('href')).toBe('/api/center.json');
+    expect(await person.last().getByRole('link').count()).toBe(0);
     await page.getByRole('link', { name: 'Docs' }).click();
     await page.locator('.opblock-tag').first().waitFor();
     expect(new URL(page.url()).pathname).toBe('/docs');
@@ -67,15 +111,20 @@ describe('the pages of the example, in a browser', () => {
     expect(tags).toEqual([...apis(), 'app_status_routes']);
     // a lock stands where roles are asked for, and nowhere else
     const { paths } = (await app.request('GET', '/openapi.json')).json as { paths: Record<string, Record<string, object>> };
-    const shown = Object.values(paths).flatMap(({ head: _, ...methods }) => Object.values(methods));
+    // one operation for each write, whatever formats its response has
+    const isRepeated = (path: string, method: string) => method === 'head' || (method !== 'get' && !path.endsWith('.json'));
+    const shown = Object.entries(paths).flatMap(([path, methods]) =>
+      Object.entries(methods).flatMap(([method, operation]) => (isRepeated(path, method) ? [] : [operation])),
+    );
     const guarded = shown.filter((operation) => 'x-roles' in operation);
     expect(guarded.length).toBeLessThan(shown.length);
     expect(await page.locator('.opblock').count()).toBe(shown.length);
     expect(await page.locator('.opblock .authorization__btn').count()).toBe(guarded.length);
-    expect(await page.locator('.hint').textContent()).toMatch(/npx declarest token \S*courses --sub 1 --roles ROLE_USER/);
+    const command = (await page.locator('.hint code').textContent()) ?? '';
+    expect(command).toMatch(/^npx declarest token \S*courses --sub 1 --roles ROLE_USER --claim 'centers=\[1,2\]'$/);
 
     await page.locator('.scheme-container .authorize').click();
-    await page.locator('.auth-container input').fill(await app.tokenFor({ id: 1, roles: ['ROLE_USER'], centers: [1, 2] }));
+    await page.locator('.auth-container input').fill(tokenBy(command));
     await page.locator('.auth-btn-wrapper .authorize').click();
     await page.locator('.auth-btn-wrapper .btn-done').click();
     await page.locator(`${list} .opblock-summary-control`).click();
@@ -93,7 +142,45 @@ describe('the pages of the example, in a browser', () => {
     await page.close();
   });
 
+  test('the docs page sends requests as a sample user', async () => {
+    const page = await open('/docs');
+    await page.locator('.opblock-tag').first().waitFor();
+    await page.getByLabel('Try as').selectOption('Rita (two centers)');
+    await page.locator('.scheme-container .authorize.locked').waitFor();
+    await page.locator(`${list} .opblock-summary-control`).click();
+    await page.locator(`${list} .execute`).click();
+    const status = page.locator(`${list} .live-responses-table .response-col_status`);
+    await status.first().waitFor();
+    expect(await page.locator(`${list} .live-responses-table .response .response-col_status`).textContent()).toMatch(/^\s*200/);
+    await page.getByLabel('Try as').selectOption('anonymous');
+    await page.locator('.scheme-container .authorize.unlocked').waitFor();
+    expectQuiet();
+    await page.close();
+  });
+
+  test('one operation fits one screen, with labelled fields and readable colours', async () => {
+    const page = await open('/docs', { viewport: { width: 1280, height: 1080 } });
+    for (const operation of [list, '#operations-person-app_api_single_person__index_post']) {
+      await page.locator(`${operation} .opblock-summary-control`).click();
+      const others = page.locator(`${operation} .other-responses`);
+      await others.waitFor();
+      expect(await others.locator('summary').textContent()).toMatch(/^Other responses: .*400, 401, 403/);
+      expect(await others.getAttribute('open')).toBe(null);
+      expect((await page.locator(operation).boundingBox())?.height).toBeLessThan(1080);
+    }
+    const names = await page.evaluate<string[]>(fieldNames);
+    expect(names.length).toBeGreaterThan(10);
+    expect(names.filter((name) => name === '')).toEqual([]);
+    const weak = await page.evaluate<string[]>(weakContrasts);
+    expect(weak).toEqual([]);
+    expect(await page.locator('.models').textContent()).not.toContain('Problem');
+    expectQuiet();
+    await page.close();
+  });
+
   test.each([
+    ['/', 'light', 390],
+    ['/docs', 'light', 390],
     ['/', 'light', 360],
     ['/', 'dark', 1280],
     ['/docs', 'dark', 360],

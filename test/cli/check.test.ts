@@ -77,6 +77,68 @@ test('every error is told at once, one a line, with their number at the end', as
   ]);
 });
 
+test('--json prints the result, its warnings and its counts', async () => {
+  const { code, out, err } = await call(['check', fullApplication(), '--json']);
+  expect({ code, err }).toEqual({ code: 0, err: '' });
+  expect(JSON.parse(out)).toEqual({ ok: true, apis: 2, routes: 8, errors: [], warnings: [] });
+});
+
+test('--json prints every error with its place, and exits with 1', async () => {
+  const application = smallApplication({
+    'config/app_main.yaml': `app_main:
+  apis:
+    person:
+      class: Persn
+      base_path: /api/person
+      actions: { _index: null }
+  serverr: {}
+`,
+  });
+  const { code, out, err } = await call(['check', application, '--json']);
+  expect({ code, err }).toEqual({ code: 1, err: '' });
+  expect(JSON.parse(out)).toEqual({
+    ok: false,
+    errors: [
+      {
+        file: 'config/app_main.yaml',
+        line: 4,
+        column: 14,
+        path: 'app_main.apis.person.class',
+        message: expect.stringContaining('"Persn"'),
+      },
+      { file: 'config/app_main.yaml', line: 7, column: 3, path: 'app_main.serverr', message: expect.stringContaining('"serverr"') },
+    ],
+    warnings: [],
+  });
+});
+
+test('--json prints warnings with their place', async () => {
+  const application = smallApplication({
+    'config/app_main.yaml': `app_main:
+  apis:
+    person:
+      class: Person
+      base_path: /api/person
+      actions: { _index: { roles: { GET: ROLE_READER, HEAD: null } } }
+`,
+  });
+  const { code, out, err } = await call(['check', application, '--json']);
+  expect({ code, err }).toEqual({ code: 0, err: '' });
+  expect(JSON.parse(out)).toMatchObject({
+    ok: true,
+    warnings: [{ file: 'config/app_main.yaml', line: 6, message: expect.stringMatching(/^HEAD does not require/) }],
+  });
+});
+
+test('--json with --verbose lists the methods that need entities', async () => {
+  const { out } = await call(['check', 'examples/courses', '--json', '--verbose'], { cwd: process.cwd() });
+  expect(JSON.parse(out).entities).toContainEqual({
+    method: 'PUT',
+    path: '/api/person/{id}.{_format}',
+    reason: 'PUT replaces all fields',
+  });
+});
+
 test('one error is not called errors', async () => {
   const { code, err } = await call(['check', smallApplication({ 'config/routes.yaml': null })]);
   expect(code).toBe(1);

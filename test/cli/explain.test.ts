@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { smallApplication, write } from './applications.ts';
 import { call } from './call.ts';
@@ -53,9 +54,9 @@ describe('declarest explain', () => {
         "route     app_api_single_person__entity",
         "          /api/person/{id}.{_format}  id = 2, _format = json",
         "          ApiController.entityApi, compiled",
-        "          asks for PERSON_SEE",
-        "caller    user 1 (ROLE_USER), as given",
-        "database  a fresh one in memory with the schema and the seed, as sqlite:var/app.db does not exist yet",
+        "          requires PERSON_SEE",
+        "caller    user 1 (ROLE_USER), from --user",
+        "database  a fresh in-memory database with schema and seed, because sqlite:var/app.db does not exist yet",
         "",
         "steps",
         "   1  sql     select e.\`id\`, e.\`name\` from \`person\` as e where e.\`id\` = ?1",
@@ -75,10 +76,10 @@ describe('declarest explain', () => {
     const read = await call(['explain', 'get', '/api/person.json?page=1', directory, '--user', user]);
     expect(read).toMatchObject({ code: 0, err: '' });
     expect(read.out).toMatch(/^GET \/api\/person\.json\?page=1 {2}200\n/);
-    expect(read.out).toMatch(/^sent {6}all of them$/m);
+    expect(read.out).toMatch(/^sent {6}all readable fields$/m);
     const write = await call(['explain', 'PATCH', '/api/person/1.json', directory, '--user', user, '--body', '{"name": "Adam"}']);
     expect(write).toMatchObject({ code: 0, err: '' });
-    expect(write.out).toContain('would go ahead: 200; stopped before the change');
+    expect(write.out).toContain('would succeed: 200; stopped before the change');
     expect(write.out).toMatch(/would follow\n {2}update the row, in one transaction\n/);
     const refused = await call([
       'explain',
@@ -120,12 +121,12 @@ describe('declarest explain', () => {
     const token = (await call(['token', directory, '--sub', '5', '--roles', 'ROLE_ADMIN'])).out.trim();
     const fine = await call(['explain', 'GET', '/api/person/1.json', directory, '--as', token]);
     expect(fine).toMatchObject({ code: 0 });
-    expect(fine.out).toContain('caller    user 5 (ROLE_ADMIN), by the credential\n');
+    expect(fine.out).toContain('caller    user 5 (ROLE_ADMIN), from the credential\n');
     const wrong = `${token.slice(0, -8)}AAAAAAAA`;
     const refused = await call(['explain', 'GET', '/api/person/1.json', directory, '--as', wrong]);
     expect(refused.code).toBe(1);
     expect(refused.out).toMatch(/^GET \/api\/person\/1\.json {2}401 invalid_credentials\n/);
-    expect(refused.out).toContain('steps     none: nobody was asked, and no statement was sent\n');
+    expect(refused.out).toContain('steps     none: no check was made and no statement was sent\n');
     expect(fine.out + refused.out).not.toContain(token.split('.')[2]);
     expect(fine.out + refused.out).not.toContain('a secret of people');
   });
@@ -147,7 +148,23 @@ describe('declarest explain', () => {
     const { code, out } = await call(['explain', 'PUT', '/api/person/1.json', application()]);
     expect(code).toBe(1);
     expect(out).toContain('405 method_not_allowed\n');
-    expect(out).toContain('method PUT not enabled (allowed: GET, PATCH, DELETE)\n  the path of 1 others differs\n');
+    expect(out).toContain('method PUT not enabled (allowed: GET, PATCH, DELETE)\n');
+  });
+
+  test.each([80, 120])('fits a terminal of %i columns', async (columns) => {
+    const example = join(import.meta.dirname, '..', '..', 'examples', 'courses');
+    const caller = '{"id": 1, "roles": ["ROLE_USER"], "centers": [1, 2]}';
+    for (const [method, path] of [
+      ['GET', '/api/person.json?lastName[contains]=a'],
+      ['GET', '/api/course/1.json'],
+      ['PUT', '/api/center.json'],
+    ] as const) {
+      const argv = ['explain', method, path, example, '--user', caller];
+      const { out } = await call(argv, { isTTY: true, columns, env: { NO_COLOR: '1', DATABASE_URL: 'sqlite::memory:' } });
+      expect(out.split('\n').filter((line) => line.length > columns)).toEqual([]);
+      const painted = await call(argv, { isTTY: true, columns, env: { DATABASE_URL: 'sqlite::memory:' } });
+      expect(stripVTControlCharacters(painted.out)).toBe(out);
+    }
   });
 
   test('colours what goes to a terminal, and nothing else', async () => {

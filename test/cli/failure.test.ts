@@ -15,7 +15,7 @@ describe('what is told', () => {
   });
 
   test('of an unforeseen error is its message, and how to see more', () => {
-    const err = 'declarest: surprise\nset DEBUG=1 to see where this comes from\n';
+    const err = 'declarest: surprise\nset DEBUG=1 for a stack trace\n';
     expect(told(new Error('surprise'))).toEqual({ code: 1, err });
     expect(told('surprise', { DEBUG: '0' })).toEqual({ code: 1, err });
   });

@@ -6,24 +6,16 @@ import { run } from './spawned.ts';
 describe('declarest match', () => {
   const application = fullApplication();
 
-  test('names the route that answers, and for each of the others why it does not', async () => {
+  test('names the matching route, and no route whose path differs', async () => {
     const { code, out, err } = await run(['match', 'PATCH', '/api/de/course/5.json', application], { fromSource: true });
     expect({ code, err }).toEqual({ code: 0, err: '' });
     expect(out.trimEnd().split('\n')).toMatchInlineSnapshot(`
       [
-        "app_api_single_course__entity answers",
+        "app_api_single_course__entity matches",
         "  path     /api/{region}/course/{id}.{_format}",
         "  values   region = de, id = 5, _format = json",
         "  handler  CourseController.entityApi",
         "  roles    COURSE_SEE + ROLE_EDITOR",
-        "the others do not:",
-        "  app_api_single_person__index        /api/person.{_format}                             path differs",
-        "  app_api_single_person__entity       /api/person/{id}/details.{_format}                path differs",
-        "  app_api_single_course__index        /api/{region}/course.{_format}                    path differs",
-        "  app_api_single_course_mine          /api/{region}/course/mine.{_format}               path differs",
-        "  app_api_single_course_participants  /api/{region}/course/{id}/participants.{_format}  path differs",
-        "  app_api_single_course_close         /api/{region}/course/{id}/shut-down.{_format}     path differs",
-        "  status                              /status.{_format}                                 path differs",
       ]
     `);
   });
@@ -31,21 +23,49 @@ describe('declarest match', () => {
   test('takes the method in small letters, and the current directory where none is given', async () => {
     const { code, out } = await call(['match', 'get', '/api/person.json?page=2'], { cwd: application });
     expect(code).toBe(0);
-    expect(out).toMatch(/^app_api_single_person__index answers\n/);
+    expect(out).toMatch(/^app_api_single_person__index matches\n/);
     expect(out).toMatch(/^ {2}roles {4}PUBLIC$/m);
   });
 
   test.each([
-    ['GET', '/api/nothing.json', 'no route answers GET /api/nothing.json: 404'],
-    ['PUT', '/api/person.json', 'no route answers PUT /api/person.json: 405, allowed: GET, HEAD, POST'],
-    ['OPTIONS', '/api/person.json', 'no route answers OPTIONS /api/person.json: 405, allowed: GET, HEAD, POST'],
-    ['GET', '/api/person.xml', 'no route answers GET /api/person.xml: 404, known formats: json'],
-    ['GET', '/api/person', 'no route answers GET /api/person: 404, known formats: json'],
-  ])('exits with 1 where nothing answers %s %s, and says how such a request ends', async (method, path, line) => {
+    ['PUT', '/api/person.json', 'no route matches PUT /api/person.json: 405, allowed: GET, HEAD, POST'],
+    ['OPTIONS', '/api/person.json', 'no route matches OPTIONS /api/person.json: 405, allowed: GET, HEAD, POST'],
+    ['GET', '/api/person.xml', 'no route matches GET /api/person.xml: 404, known formats: json'],
+    ['GET', '/api/person', 'no route matches GET /api/person: 404, known formats: json'],
+  ])('exits with 1 if no route matches %s %s, and shows the status', async (method, path, line) => {
     const { code, out, err } = await call(['match', method, path, application]);
     expect({ code, err }).toEqual({ code: 1, err: '' });
     expect(out.split('\n')[0]).toBe(line);
-    expect(out.split('\n')[1]).toBe('because:');
+    expect(out.split('\n')[1]).toBe('near misses:');
+  });
+
+  test('shows routes with a similar path if nothing else comes near', async () => {
+    const typo = await call(['match', 'GET', '/api/persn.json', application]);
+    expect(typo.out.trimEnd().split('\n')).toEqual([
+      'no route matches GET /api/persn.json: 404',
+      'near misses:',
+      '  app_api_single_person__index  /api/person.{_format}  path differs',
+    ]);
+    const strange = await call(['match', 'GET', '/nothing/at/all', application]);
+    expect(strange).toEqual({
+      code: 1,
+      out: 'no route matches GET /nothing/at/all: 404\nno route has a similar path; list all routes: declarest routes\n',
+      err: '',
+    });
+  });
+
+  test('fits a narrow terminal', async () => {
+    const world = { isTTY: true, columns: 60 };
+    const { out } = await call(['match', 'PUT', '/api/de/course/5.json', application], world);
+    expect(
+      out
+        .split('\n')
+        .slice(1)
+        .filter((line) => line.length > 60),
+    ).toEqual([]);
+    expect(out).toMatch(
+      /^ {2}app_api_single_course__entity\n {4}\/api\/\{region\}\/course\/\{id\}\.\{_format\}\n {4}method PUT/m,
+    );
   });
 
   test('explains a value that does not meet its requirement', async () => {

@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { commands } from '../../src/cli/commands.ts';
 import { call } from './call.ts';
@@ -14,6 +15,36 @@ describe('help', () => {
     const { code, out, err } = await run(['--help']);
     expect({ code, err }).toEqual({ code: 0, err: '' });
     for (const { name, summary } of commands) expect(out).toMatch(new RegExp(`^  ${name} +${summary}$`, 'm'));
+  });
+
+  test('of the program groups the commands by task', async () => {
+    const { out } = await call(['--help']);
+    const sections = [...out.matchAll(/^(\w[\w ]*):\n((?: {2}.*\n)+)/gm)].map(([, title, rows]) => [
+      title,
+      [...(rows as string).matchAll(/^ {2}(\S+)/gm)].map(([, name]) => name),
+    ]);
+    expect(sections.slice(0, -1)).toEqual([
+      ['Run', ['serve', 'dev']],
+      ['Inspect', ['check', 'routes', 'match', 'explain', 'access']],
+      ['Database', ['migrate']],
+      ['Generate', ['openapi', 'client', 'token', 'reference']],
+    ]);
+  });
+
+  test.each([60, 80, 120])('fits a terminal of %i columns', async (columns) => {
+    for (const argv of [['--help'], ...commands.map(({ name }) => [name, '--help'])]) {
+      const { out } = await call(argv, { isTTY: true, columns, env: { NO_COLOR: '1' } });
+      // a placeholder or an example is never broken
+      const long = out.split('\n').filter((line) => line.length > columns && !/^Example:|^Usage:/.test(line));
+      expect(long).toEqual([]);
+    }
+  });
+
+  test('has colours on a terminal only, which do not move its columns', async () => {
+    const { out: plain } = await call(['serve', '--help'], { isTTY: true, columns: 80, env: { NO_COLOR: '1' } });
+    const { out: painted } = await call(['serve', '--help'], { isTTY: true, columns: 80 });
+    expect(painted).toContain('\u001b[');
+    expect(stripVTControlCharacters(painted)).toBe(plain);
   });
 
   test('is the same by every name', async () => {

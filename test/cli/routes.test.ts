@@ -5,6 +5,7 @@ import { fullApplication, smallApplication } from './applications.ts';
 import { call } from './call.ts';
 import { run } from './spawned.ts';
 
+const example = join(import.meta.dirname, '..', '..', 'examples', 'courses');
 const escapeCharacter = '\u001b';
 
 test('the table has aligned columns, in matching order', async () => {
@@ -126,7 +127,7 @@ test('there are colours on a terminal, and nowhere else unless asked for', async
 test('colours do not move the columns', async () => {
   const application = smallApplication();
   const { out: plain } = await call(['routes', application]);
-  const { out: painted } = await call(['routes', application], { isTTY: true });
+  const { out: painted } = await call(['routes', application], { isTTY: true, columns: 200 });
   expect(painted).not.toBe(plain);
   expect(stripVTControlCharacters(painted)).toBe(plain);
 });
@@ -136,12 +137,26 @@ test('JSON has no colours on a terminal either', async () => {
   expect(JSON.parse(out)).toHaveLength(2);
 });
 
-test('the table says what lists can be asked, where any declare it', async () => {
-  const { code, out } = await call(['routes', join(import.meta.dirname, '..', '..', 'examples', 'courses')]);
+test('the table shows the declared queries of lists', async () => {
+  const { code, out } = await call(['routes', example]);
   expect(code).toBe(0);
-  expect(out).toMatch(/^METHODS .* ROLES +GIVES +CAN BE ASKED\n/);
+  expect(out).toMatch(/^METHODS .* ROLES +RESULT +QUERY\n/);
   expect(out).toMatch(
     / app_api_single_course__index .* title\[contains\], opened\[gte\], opened\[lt\], closed\[exists\], center\.id, center\.id\[in\], tags\.id, tags\.id\[in\]; sort: title, opened, center\.name; q: title\n/,
   );
   expect(out).toMatch(/ app_api_single_center__index .* PUBLIC\n/);
+});
+
+test.each([80, 120])('a terminal of %i columns gets one block per route', async (columns) => {
+  const { out } = await call(['routes', example], { isTTY: true, columns, env: { NO_COLOR: '1' } });
+  expect(out.split('\n').filter((line) => line.length > columns)).toEqual([]);
+  expect(out).toMatch(/^GET,HEAD {2}\/api\/center\.\{_format\}\n {2}name {5}app_api_single_center__index\n/m);
+  expect(out).toMatch(/^ {2}roles {4}PUBLIC$/m);
+  expect(out).toMatch(/^ {2}query {4}title\[contains\], /m);
+});
+
+test('every route is one line if the output is not a terminal', async () => {
+  const { out } = await call(['routes', example]);
+  const { out: json } = await call(['routes', example, '--json']);
+  expect(out.trimEnd().split('\n')).toHaveLength(1 + JSON.parse(json).length);
 });

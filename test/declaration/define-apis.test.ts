@@ -67,6 +67,7 @@ describe('declarations in code', () => {
         role_hierarchy: { A: ['B'] },
         jwt: { secret: 's'.repeat(32), algorithm: 'HS256', issuer: null, audience: 'x', jwks: null },
         api_keys: { a: { key: 'k'.repeat(16), roles: [] } },
+        sample_users: { Ada: { id: 1, roles: ['A'], claims: { tenants: [1] } } },
         authenticator: null,
       },
       pagination: { items_per_page: 1, max_items_per_page: 2 },

@@ -28,6 +28,7 @@ describe('nothing declared', () => {
         roleHierarchy: {},
         jwt: { secret: null, algorithm: 'HS256', issuer: null, audience: null, jwks: null, jwksMaxStale: 86_400 },
         apiKeys: [],
+        sampleUsers: [],
         authenticator: null,
       },
       server: {
@@ -255,6 +256,7 @@ describe('security', () => {
         { name: 'one', key: secret, roles: ['ROLE_USER'] },
         { name: 'two-2', key: hash.toLowerCase(), roles: [] },
       ],
+      sampleUsers: [],
       authenticator: withAuthenticator.authenticators[0],
     });
   });
@@ -280,6 +282,15 @@ describe('security', () => {
       { api_keys: { a: { key: secret, role: 'A' } } },
       '.api_keys.a.role: unknown key "role"; did you mean "roles"? allowed: key, roles',
     ],
+    [{ sample_users: { Ada: { id: '' } } }, '.sample_users.Ada.id: "id" must be a string or a number, and not empty'],
+    [
+      { sample_users: { Ada: { id: 1, claims: { sub: '2' } } } },
+      '.sample_users.Ada.claims.sub: the claim "sub" cannot be set here; "id" and "roles" have keys of their own',
+    ],
+    [
+      { jwt: null, sample_users: { Ada: { id: 1 } } },
+      '.sample_users: sample users need tokens that the application signs itself; declare "jwt" without "jwks"',
+    ],
     [{ role_hierarchy: { A: 'B' } }, '.role_hierarchy.A: "A" must be a list; given: "B"'],
     [{ role_hierarchy: { 'a b': [] } }, '.role_hierarchy.a b: the name "a b" is not allowed; the name of a role has no spaces'],
     [
@@ -291,6 +302,22 @@ describe('security', () => {
     const { lines } = fromCode({ security });
     expect(lines).toEqual([`app_main.security${line}`]);
     expect(lines.join()).not.toMatch(/hunter2|s3cret/);
+  });
+
+  test('keeps sample users outside production, and none in production', () => {
+    const security = {
+      jwt: { secret },
+      sample_users: { Ada: { id: 1, roles: ['ROLE_USER'], claims: { tenants: [1] } }, Ben: { id: 'b' } },
+    };
+    const { declaration, lines } = fromCode({ security });
+    expect(lines).toEqual([]);
+    expect(declaration.security.sampleUsers).toEqual([
+      { name: 'Ada', id: '1', roles: ['ROLE_USER'], claims: { tenants: [1] } },
+      { name: 'Ben', id: 'b', roles: [], claims: {} },
+    ]);
+    const production = fromCode({ security }, { production: true });
+    expect(production.lines).toEqual([]);
+    expect(production.declaration.security.sampleUsers).toEqual([]);
   });
 
   test('takes __proto__ for a name like any other', () => {

@@ -42,7 +42,7 @@ describe('the reference', () => {
       .map((line) =>
         line
           .replace(
-            /: (?:null|\{\}|\[\]|exact)( +# (?:Adds to|Query parameters|Regular|Roles that|Public keys|Keys for|How items|How often|What the action does|Metrics for|Fields that (?:a list|\?q)))/,
+            /: (?:null|\{\}|\[\]|exact)( +# (?:Adds to|Query parameters|Regular|Roles that|Public keys|Keys for|Users that|How items|How often|What the action does|Metrics for|Fields that (?:a list|\?q)))/,
             ':$1',
           )
           .replace(/^( +)# /, '$1'),
@@ -54,6 +54,7 @@ describe('the reference', () => {
     expect(app_main.apis.person.actions._index.parameters.season).toMatchObject({ type: 'string', required: false });
     expect(app_main.security.role_hierarchy).toEqual({ ROLE_ADMIN: ['ROLE_USER'] });
     expect(app_main.security.api_keys).toEqual({ reporting: { key: 'sha256:…', roles: [] } });
+    expect(app_main.security.sample_users).toEqual({ Ada: { id: 1, roles: [], claims: {} } });
     expect(app_main.security.jwt.jwks).toEqual({ keys: [] });
     expect(app_main.server.rate_limit).toEqual({ limit: 600, window: 60, by: 'user', store: 'memory' });
     expect(app_main.pagination.count).toEqual({ capped: 10000 });

@@ -1,8 +1,10 @@
 import { gunzipSync } from 'node:zlib';
 import { defineEntity, p } from '@mikro-orm/core';
 import Fastify, { type FastifyInstance } from 'fastify';
+import { jwtVerify } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type ApplicationOptions, createServer, declarest, type RouteDefinition } from '../../src/index.ts';
+import { tokenOptions } from '../../src/openapi/pages/sample-users.ts';
 
 const Note = defineEntity({
   name: 'Note',
@@ -162,15 +164,15 @@ describe('a server outside production', () => {
             name: 'note',
             description: 'Notes <b>of all</b> kinds.',
             routes: [
-              { path: '/note.{_format}', methods: ['GET', 'HEAD'], formats: ['json'] },
-              { path: '/note/{id}.{_format}', methods: ['GET', 'DELETE'], formats: ['json'] },
+              { path: '/note.{_format}', methods: ['GET', 'HEAD'], formats: ['json'], public: ['GET', 'HEAD'] },
+              { path: '/note/{id}.{_format}', methods: ['GET', 'DELETE'], formats: ['json'], public: ['GET', 'DELETE'] },
             ],
           },
           {
             name: 'hushed',
-            routes: [{ path: '/hushed/{id}.{_format}', methods: ['GET', 'HEAD'], formats: ['json'] }],
+            routes: [{ path: '/hushed/{id}.{_format}', methods: ['GET', 'HEAD'], formats: ['json'], public: ['GET', 'HEAD'] }],
           },
-          { name: 'own_routes', routes: [{ path: '/ping.{_format}', methods: ['GET'], formats: ['json'] }] },
+          { name: 'own_routes', routes: [{ path: '/ping.{_format}', methods: ['GET'], formats: ['json'], public: ['GET'] }] },
         ],
         links: { docs: '/docs', openapi: '/openapi.json', health: '/health/ready' },
       });
@@ -265,5 +267,52 @@ describe('on a server of someone else', () => {
     expect((await app.inject('/theirs/docs')).body).toBe('theirs');
     expect((await app.inject('/theirs/')).json().links).toEqual({ openapi: '/theirs/openapi.json' });
     await app.close();
+  });
+});
+
+describe('sample users', () => {
+  const secret = 'a secret of sample users, long enough';
+  const security = {
+    jwt: { secret },
+    sample_users: { 'Ada L.': { id: 7, roles: ['ROLE_A', 'ROLE_B'], claims: { tenants: [1, 2], city: "it's", code: '12' } } },
+  };
+
+  test('get a token from the docs page, and are part of its command', async () => {
+    await withServer(options({ security }), async (app) => {
+      const page = await app.inject('/docs');
+      expect(page.body).toContain('<option value="Ada L.">Ada L.</option>');
+      const { statusCode, headers, body } = await app.inject('/docs/token/Ada%20L.');
+      expect(statusCode).toBe(200);
+      expect(headers).toMatchObject({ 'cache-control': 'no-store', 'content-type': 'text/plain; charset=utf-8' });
+      const { payload } = await jwtVerify(body, new TextEncoder().encode(secret));
+      expect(payload).toMatchObject({ sub: '7', roles: ['ROLE_A', 'ROLE_B'], tenants: [1, 2], city: "it's", code: '12' });
+    });
+  });
+
+  test.each([
+    ['an unknown name', '/docs/token/Bob', {}],
+    ['a page of another site', '/docs/token/Ada%20L.', { 'sec-fetch-site': 'cross-site' }],
+  ])('give no token to %s', async (_, url, headers) => {
+    await withServer(options({ security }), async (app) => {
+      const { statusCode, body } = await app.inject({ url, headers });
+      expect(statusCode).toBe(404);
+      expect(body).not.toContain('eyJ');
+    });
+  });
+
+  test('do not exist in production, whatever is served there', async () => {
+    const served = { security, openapi: { enabled: true } };
+    await withServer(options(served, production), async (app) => {
+      expect((await app.inject('/docs')).body).not.toContain('Ada');
+      expect((await app.inject('/docs/token/Ada%20L.')).statusCode).toBe(404);
+    });
+  });
+
+  test('quote what a shell would change', () => {
+    const user = { id: '7', roles: ['A', 'B'], claims: { tenants: [1], city: "it's", code: '12', plain: 'x' } };
+    expect(tokenOptions(user)).toBe(
+      `--sub 7 --roles A,B --claim 'tenants=[1]' --claim 'city=it'\\''s' --claim 'code="12"' --claim plain=x`,
+    );
+    expect(tokenOptions({ id: '7', roles: [], claims: {} })).toBe("--sub 7 --roles ''");
   });
 });

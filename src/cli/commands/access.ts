@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import type { AccessMatrix } from '../../inspect/compare/matrix.ts';
 import { type Command, type Given, isGiven, optionValue } from '../command.ts';
 import { ApplicationFailure, CallFailure, messageOf } from '../failure.ts';
-import { coloured, type Io, say } from '../io.ts';
+import { type Io, lookOf, say } from '../io.ts';
 import { openApplication } from '../open-application.ts';
 import { comparisonMarkdown, matrixMarkdown } from '../text/access-markdown.ts';
 import { comparisonLines, matrixLines } from '../text/access-text.ts';
@@ -13,21 +13,20 @@ type Format = (typeof formats)[number];
 
 export default {
   details: [
-    'Roles that are joined by "+" must all be granted, each by the voters in brackets; PUBLIC means that nothing is asked.',
-    'FILE is access.baseline in the directory of the application, unless another is named. It belongs under version control:',
-    'whoever changes what is open saves it again, and whoever reviews the change sees the lines.',
-    'No database is opened. Colours appear on a terminal only; NO_COLOR=1 and FORCE_COLOR=1 say otherwise.',
+    'Roles joined by "+" are all required, each decided by the voters in parentheses. PUBLIC means that no role is required.',
+    'FILE defaults to access.baseline in the directory of the application. Commit it: when access changes, save it again, and reviewers see the changed lines.',
+    'No database is opened.',
   ],
   options: {
-    json: { doc: 'Print JSON, the same as --format json.' },
-    format: { value: 'FORMAT', doc: 'How to print it: text, markdown or json. Default: text.' },
-    save: { value: 'FILE', optional: true, doc: 'Write the baseline that --diff compares with: sorted, one fact a line.' },
-    diff: { value: 'FILE', optional: true, doc: 'Print what was opened and what was closed since the baseline was saved.' },
+    json: { doc: 'Print JSON; the same as --format json.' },
+    format: { value: 'FORMAT', doc: 'The output format: text, markdown or json. Default: text.' },
+    save: { value: 'FILE', optional: true, doc: 'Write the baseline for --diff: sorted, one fact per line.' },
+    diff: { value: 'FILE', optional: true, doc: 'Print the access that was opened or closed since the baseline was saved.' },
   },
   exitCodes: {
-    0: 'done; with --diff, nothing was opened',
-    1: 'with --diff, something was opened; or the application is at fault',
-    2: 'the call is at fault, or there is no baseline to compare with',
+    0: 'success; with --diff: nothing was opened',
+    1: 'with --diff: something was opened; otherwise: error in the application',
+    2: 'wrong command line, or the baseline is missing',
   },
   example: 'declarest access my-application --diff',
 
@@ -45,7 +44,7 @@ export default {
     if (isGiven(given, 'diff')) return diff(matrix, { file, shown, remedy }, format, io);
     if (format === 'json') say(io.stdout, JSON.stringify(matrix, null, 2));
     else if (format === 'markdown') io.stdout.write(matrixMarkdown(matrix));
-    else for (const line of matrixLines(matrix, lookOf(io))) say(io.stdout, line);
+    else for (const line of matrixLines(matrix, lookOf(io.stdout, io.env))) say(io.stdout, line);
     return 0;
   },
 } satisfies Command;
@@ -55,24 +54,19 @@ function formatOf(given: Given): Format {
   const format = formats.find((name) => name === asked);
   if (!format) throw new CallFailure(`--format must be one of ${formats.join(', ')}, not "${asked}"`);
   if (isGiven(given, 'json') && format !== 'json')
-    throw new CallFailure('--json and --format exclude each other; give one of them');
+    throw new CallFailure('--json and --format exclude each other; use one of them');
   return format;
 }
 
 /** The directory of the application and the baseline file. A directory after `--diff` or `--save` is the application's. */
 function baselineOf(given: Given, { cwd }: Io): { dir: string | undefined; file: string } {
   if (isGiven(given, 'save') && isGiven(given, 'diff'))
-    throw new CallFailure('--save and --diff exclude each other; give one of them');
+    throw new CallFailure('--save and --diff exclude each other; use one of them');
   const file = optionValue(given, 'save') ?? optionValue(given, 'diff') ?? '';
   const { dir } = given.positionals;
   const isDirectory = file !== '' && statSync(resolve(cwd, file), { throwIfNoEntry: false })?.isDirectory() === true;
   if (isDirectory && dir !== undefined) throw new CallFailure(`${file} is a directory; name the file of the baseline`);
   return isDirectory ? { dir: file, file: '' } : { dir, file };
-}
-
-function lookOf({ env, stdout }: Io) {
-  const columns = stdout.isTTY ? (stdout.columns ?? 80) : null;
-  return { colour: coloured(stdout, env), columns };
 }
 
 async function save(matrix: AccessMatrix, file: string, shown: string, io: Io): Promise<0> {
@@ -103,7 +97,7 @@ async function diff(
   }
   if (format === 'json') say(io.stdout, JSON.stringify(comparison, null, 2));
   else if (format === 'markdown') io.stdout.write(comparisonMarkdown(comparison, shown, remedy));
-  else for (const line of comparisonLines(comparison, shown, remedy, lookOf(io))) say(io.stdout, line);
+  else for (const line of comparisonLines(comparison, shown, remedy, lookOf(io.stdout, io.env))) say(io.stdout, line);
   return comparison.opened.length > 0 ? 1 : 0;
 }
 

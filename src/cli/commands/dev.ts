@@ -9,14 +9,13 @@ import { watchApplication } from '../watch-application.ts';
 
 export default {
   details: [
-    'Watches config/, src/ and migrations/. Where a change breaks the declaration, its errors are shown and the next change is waited for.',
-    'If the database does not have what the models need, the differences are shown and the server starts once they are gone.',
-    'Answers tell in Server-Timing what their time was spent on.',
-    'Where models and migrations differ, a terminal is asked whether to write the migration.',
-    'Everything else is as with "declarest serve".',
+    'Watches config/, src/ and migrations/. If a change breaks the declaration, the errors are shown until the next change.',
+    'If the database does not fit the models, the differences are shown and the server starts when they are resolved.',
+    'If models and migrations differ, the command offers to write the migration (on a terminal).',
+    'Responses have a Server-Timing header. Everything else works as in "declarest serve".',
   ],
   options: listenOptions,
-  exitCodes: { 0: 'stopped when asked to', 1: 'the directory holds no application', 2: 'the call is at fault' },
+  exitCodes: { 0: 'stopped by a signal', 1: 'the directory has no application', 2: 'wrong command line' },
   example: 'declarest dev my-application --port 8080',
 
   async run(given, io) {

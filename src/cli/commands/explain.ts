@@ -5,29 +5,27 @@ import { parsedJson } from '../../inspect/json.ts';
 import { askedRequest, requestPositionals } from '../asked-request.ts';
 import { type Command, type Given, isGiven, optionValue } from '../command.ts';
 import { ApplicationFailure, CallFailure, messageOf } from '../failure.ts';
-import { coloured, type Io, say } from '../io.ts';
+import { type Io, lookOf, say } from '../io.ts';
 import { applicationDirectory } from '../open-application.ts';
 import { explanationLines } from '../text/explanation-text.ts';
 
 export default {
   details: [
-    'The request is run by the code that serves it, on a database that refuses every change. Reads are run to their end. A write is',
-    'stopped before it changes anything, and a handler of your own for a writing method is not run at all.',
-    'Where the SQLite database does not exist yet, a fresh one in memory is used, with the schema and the seed.',
-    'Colours appear on a terminal only; NO_COLOR=1 and FORCE_COLOR=1 say otherwise.',
+    'Runs the request with the code that serves it, on a database connection that refuses changes. Reads run completely. A write stops before it changes anything. Your own handlers of writing methods do not run.',
+    'If the SQLite database does not exist yet, a fresh in-memory database with the schema and the seed is used.',
   ],
   positionals: requestPositionals,
   options: {
-    as: { value: 'TOKEN', doc: 'Call with this token, or with this API key where the application has keys. It is not printed.' },
-    user: { value: 'JSON', doc: 'Call as this user, without a credential: \'{"id": 1, "roles": ["ROLE_USER"]}\'.' },
-    header: { value: 'NAME:VALUE', doc: 'Send a further header. Repeatable.', repeatable: true },
-    body: { value: 'JSON', doc: 'Send this body: it is read and validated, and nothing is written.' },
+    as: { value: 'TOKEN', doc: 'Send this token, or this API key if the application has API keys. It is never printed.' },
+    user: { value: 'JSON', doc: 'Run as this user, without a credential: \'{"id": 1, "roles": ["ROLE_USER"]}\'.' },
+    header: { value: 'NAME:VALUE', doc: 'Send another header. Repeatable.', repeatable: true },
+    body: { value: 'JSON', doc: 'Send this body. It is read and validated; nothing is written.' },
     json: { doc: 'Print the explanation as JSON.' },
   },
   exitCodes: {
-    0: 'it would be answered, or a write would go ahead',
-    1: 'it would be refused, or the application is at fault',
-    2: 'the call is at fault',
+    0: 'the request would succeed',
+    1: 'the request would be rejected, or error in the application',
+    2: 'wrong command line',
   },
   example: 'declarest explain GET /api/person/1.json my-application --user \'{"id": 1, "roles": ["ROLE_USER"]}\'',
 
@@ -45,7 +43,7 @@ export default {
     try {
       const explanation = await explainer.explain(request);
       if (isGiven(given, 'json')) say(io.stdout, JSON.stringify(explanation, null, 2));
-      else for (const line of explanationLines(explanation, coloured(io.stdout, io.env))) say(io.stdout, line);
+      else for (const line of explanationLines(explanation, lookOf(io.stdout, io.env))) say(io.stdout, line);
       return explanation.outcome === 'answered' || explanation.outcome === 'stopped' ? 0 : 1;
     } finally {
       await explainer.close();
@@ -77,8 +75,8 @@ function sendable(path: string): string {
 function credentialOf(given: Given): string | undefined {
   const token = optionValue(given, 'as');
   if (token === undefined) return undefined;
-  if (isGiven(given, 'user')) throw new CallFailure('--as and --user exclude each other: give a token, or a user without one');
-  if (!/^[\x21-\x7e]+$/.test(token)) throw new CallFailure('--as must be a token or an API key, which holds no spaces');
+  if (isGiven(given, 'user')) throw new CallFailure('--as and --user exclude each other; use one of them');
+  if (!/^[\x21-\x7e]+$/.test(token)) throw new CallFailure('--as must be a token or an API key, without spaces');
   return token;
 }
 

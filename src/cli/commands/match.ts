@@ -1,14 +1,15 @@
 import type { Match, Miss } from '../../route/match.ts';
 import { askedRequest, requestPositionals } from '../asked-request.ts';
 import { type Command, isGiven } from '../command.ts';
-import { say } from '../io.ts';
+import { lookOf, say } from '../io.ts';
 import { openApplication } from '../open-application.ts';
-import { reasonLines, rolesText, valuesText } from '../text/route-text.ts';
+import { nearMissLines, rolesText, valuesText } from '../text/route-text.ts';
 
 export default {
+  details: ['Also shows near misses: routes that fail only by method, format or requirement, or have a similar path.'],
   positionals: requestPositionals,
-  options: { json: { doc: 'Print { method, path, status, match, others } as JSON.' } },
-  exitCodes: { 0: 'a route answers', 1: 'no route answers, or the application is at fault', 2: 'the call is at fault' },
+  options: { json: { doc: 'Print { method, path, status, match, others } as JSON; others has every other route.' } },
+  exitCodes: { 0: 'a route matches', 1: 'no route matches, or error in the application', 2: 'wrong command line' },
   example: 'declarest match GET /api/person/1.json my-application',
 
   async run(given, io) {
@@ -24,17 +25,21 @@ export default {
       const answer = found && { ...describeRecords([found.record])[0], format: found.format, params: found.params };
       say(io.stdout, JSON.stringify({ method, path, status: miss && statusOf(miss), match: answer, others: reasons }, null, 2));
     } else {
-      const lines = found ? answerLines(found, method) : [missLine(miss as Miss, method, path)];
-      for (const line of [...lines, ...reasonLines(reasons, found !== null)]) say(io.stdout, line);
+      const { nearMisses } = await import('../../route/near-misses.ts');
+      const lines = found ? matchLines(found, method) : [missLine(miss as Miss, method, path)];
+      // next to a match, a similar path means nothing
+      const near = nearMisses(found ? reasons.filter(({ reason }) => reason !== 'path differs') : reasons, path);
+      const none = found || near.length > 0 ? [] : ['no route has a similar path; list all routes: declarest routes'];
+      for (const line of [...lines, ...nearMissLines(near, lookOf(io.stdout, io.env)), ...none]) say(io.stdout, line);
     }
     return found ? 0 : 1;
   },
 } satisfies Command;
 
-function answerLines(found: Match, method: string): string[] {
+function matchLines(found: Match, method: string): string[] {
   const { record } = found;
   return [
-    `${record.name} answers`,
+    `${record.name} matches`,
     `  path     ${record.path}`,
     `  values   ${valuesText(found)}`,
     `  handler  ${record.controller}.${record.handler}`,
@@ -47,7 +52,7 @@ function statusOf({ kind }: Miss): number {
 }
 
 function missLine(miss: Miss, method: string, path: string): string {
-  const line = `no route answers ${method} ${path}: ${statusOf(miss)}`;
+  const line = `no route matches ${method} ${path}: ${statusOf(miss)}`;
   if (miss.kind === 'method') return `${line}, allowed: ${miss.allowed.join(', ')}`;
   if (miss.kind === 'format') return `${line}, known formats: ${miss.known.join(', ')}`;
   return line;

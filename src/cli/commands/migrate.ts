@@ -4,6 +4,7 @@ import { type Command, directoryPositional, type Given, isGiven, optionValue } f
 import { ApplicationFailure, CallFailure, type ExitCode } from '../failure.ts';
 import { type Io, say } from '../io.ts';
 import { directoryArgument, openMigrated, withDatabase } from '../migrated-application.ts';
+import { withProgress } from '../progress.ts';
 import { statusLines, statusReport } from '../text/migration-text.ts';
 
 const actions = { status, create, up, down, check } as const;
@@ -22,33 +23,33 @@ const scopes: Readonly<Record<string, readonly Action[]>> = {
 };
 
 export default {
-  details: [
-    'status  Shows which migrations are applied and which are pending.',
-    'create  Writes a migration from the last one to the models. Opens no database. Review the file, then apply it.',
-    'up      Applies pending migrations, all in one transaction. Waits for another process that does.',
-    'down    Reverts the migration that was applied last. What it added is dropped, with its data.',
-    'check   Reports whether models and migrations differ. Opens no database.',
-    'A rename is never guessed: "create" asks in a terminal, and otherwise needs --rename or --allow-drop.',
-  ],
-  positionals: [{ name: 'ACTION', doc: 'One of status, create, up, down, check.', required: true }, directoryPositional],
+  actions: {
+    status: 'Show applied and pending migrations.',
+    create: 'Write a migration from the last one to the models. Opens no database. Review the file before you apply it.',
+    up: 'Apply pending migrations in one transaction. Waits for another process that is migrating.',
+    down: 'Revert the last applied migration. Everything it added is dropped, with its data.',
+    check: 'Report whether models and migrations differ. Opens no database.',
+  },
+  details: ['Renames are never guessed: "create" asks on a terminal, and otherwise needs --rename or --allow-drop.'],
+  positionals: [{ name: 'ACTION', doc: 'One of the actions below.', required: true }, directoryPositional],
   options: {
-    name: { value: 'N', doc: 'create: what the migration does, as a part of its name.' },
+    name: { value: 'N', doc: 'create: a short description that becomes part of the file name.' },
     rename: {
       value: 'TABLE.OLD=NEW',
-      doc: 'create: a column that has another name now; OLD=NEW for a table. Repeatable.',
+      doc: 'create: a renamed column; OLD=NEW for a table. Repeatable.',
       repeatable: true,
     },
-    'allow-drop': { doc: 'create: drop what is gone from the models and not renamed, with its data.' },
+    'allow-drop': { doc: 'create: drop tables and columns that are no longer in the models, with their data.' },
     fill: {
       value: 'TABLE.COLUMN=SQL',
-      doc: 'create: the value of a column that becomes required, in existing rows. Repeatable.',
+      doc: 'create: the value for existing rows of a column that becomes required. Repeatable.',
       repeatable: true,
     },
-    empty: { doc: 'create: write a migration without statements, such as for a change of data.' },
-    baseline: { doc: 'up: record the first migration as applied, because the database has its tables already.' },
-    json: { doc: 'status: print JSON: { applied, pending, missing, late }.' },
+    empty: { doc: 'create: write a migration without statements, for example for a data change.' },
+    baseline: { doc: 'up: record the first migration as applied, because its tables already exist.' },
+    json: { doc: 'status: print the status as JSON.' },
   },
-  exitCodes: { 0: 'done', 1: 'with check, models and migrations differ; or a migration failed', 2: 'the call is at fault' },
+  exitCodes: { 0: 'success', 1: 'a migration failed; with check: models and migrations differ', 2: 'wrong command line' },
   example: 'declarest migrate create my-application --name add-phone',
 
   async run(given, io) {
@@ -65,7 +66,7 @@ export default {
   },
 } satisfies Command;
 
-/** Failures of migrations, told without a stack. */
+/** Reports migration errors without a stack. */
 async function asFailures(work: () => Promise<ExitCode>): Promise<ExitCode> {
   const { MigrationError } = await import('../../database/migrations/migration-error.ts');
   try {
@@ -132,10 +133,15 @@ async function up(given: Given, io: Io): Promise<ExitCode> {
   const news: string[] = [];
   const { seed } = withDatabaseNews(application, (line) => news.push(line));
   const baseline = isGiven(given, 'baseline');
-  const onNews = (line: string) => say(/^(warning|waiting)\b/.test(line) ? io.stderr : io.stdout, line);
-  const applied = await withDatabase(application, () =>
-    applyMigrations({ mapper, directory, database: declaration.database, seed, baseline, onNews }),
-  );
+  const applied = await withProgress(io, 'applying migrations', (pause) => {
+    const onNews = (line: string) => {
+      pause();
+      say(/^(warning|waiting)\b/.test(line) ? io.stderr : io.stdout, line);
+    };
+    return withDatabase(application, () =>
+      applyMigrations({ mapper, directory, database: declaration.database, seed, baseline, onNews }),
+    );
+  });
   for (const line of news) say(io.stdout, line);
   const label = databaseLabel(declaration.database.url);
   const what = applied.length === 1 ? '1 migration' : `${applied.length} migrations`;
@@ -149,10 +155,15 @@ async function down(given: Given, io: Io): Promise<ExitCode> {
   const { databaseLabel } = await import('../../database/database-label.ts');
   const application = await openMigrated(given, io, migrating);
   const { declaration, directory, mapper } = application;
-  const onNews = (line: string) => say(io.stderr, line);
-  const reverted = await withDatabase(application, () =>
-    revertMigration({ mapper, directory, database: declaration.database, seed: null, onNews }),
-  );
+  const reverted = await withProgress(io, 'reverting a migration', (pause) => {
+    const onNews = (line: string) => {
+      pause();
+      say(io.stderr, line);
+    };
+    return withDatabase(application, () =>
+      revertMigration({ mapper, directory, database: declaration.database, seed: null, onNews }),
+    );
+  });
   say(
     io.stdout,
     reverted === null ? `nothing to revert: ${databaseLabel(declaration.database.url)} has no migration` : `reverted ${reverted}`,

@@ -2,8 +2,8 @@ import { type Command, isGiven } from '../command.ts';
 
 export default {
   positionals: [],
-  options: { schema: { doc: 'Print the JSON Schema of the configuration instead, for editors.' } },
-  exitCodes: { 0: 'done', 1: 'does not occur', 2: 'the call is at fault' },
+  options: { schema: { doc: 'Print the JSON Schema for editors instead.' } },
+  exitCodes: { 0: 'success', 1: 'not used', 2: 'wrong command line' },
   example: 'declarest reference > reference.yaml',
 
   async run(given, io) {

@@ -1,20 +1,18 @@
 import { askedNames, askedText } from '../../declaration/names/list-names.ts';
 import type { RouteDescription } from '../../route/describe.ts';
 import { type Command, isGiven } from '../command.ts';
-import { coloured, say } from '../io.ts';
+import { lookOf, say } from '../io.ts';
 import { openApplication } from '../open-application.ts';
-import { table } from '../text/layout.ts';
-import { rolesText } from '../text/route-text.ts';
+import { rolesText, routeLines } from '../text/route-text.ts';
 
 export default {
   details: [
-    'Roles that are joined by "+" must all be granted; PUBLIC means that nothing is asked.',
-    'What handlers take and give is shown where it was declared, and what is hidden from the OpenAPI document.',
-    'Colours appear on a terminal only; NO_COLOR=1 and FORCE_COLOR=1 say otherwise.',
+    'Roles joined by "+" are all required. PUBLIC means that no role is required.',
+    'On a terminal, a table that is too wide becomes one block per route. Elsewhere each route is one line, whatever its length.',
   ],
   options: {
     json: {
-      doc: 'Print a JSON list of { name, methods, path, requirements, controller, handler, roles }; and parameters, body, result, hidden where declared.',
+      doc: 'Print a JSON list of { name, methods, path, requirements, controller, handler, roles }, with parameters, body, result and hidden if declared.',
     },
   },
   example: 'declarest routes my-application --json',
@@ -27,23 +25,23 @@ export default {
       say(io.stdout, JSON.stringify(described, null, 2));
       return 0;
     }
-    const asked = new Map(
+    const queries = new Map(
       records.map(({ action, name }) => {
         const names = askedNames(action);
         return [name, names ? askedText(names) : ''];
       }),
     );
     const further: readonly (readonly [string, (route: RouteDescription) => string])[] = [
-      ['TAKES', ({ body = '' }) => body],
-      ['GIVES', ({ result = '' }) => result],
+      ['BODY', ({ body = '' }) => body],
+      ['RESULT', ({ result = '' }) => result],
       ['HIDDEN', ({ hidden }) => (hidden ? 'hidden' : '')],
-      ['CAN BE ASKED', ({ name }) => asked.get(name) ?? ''],
+      ['QUERY', ({ name }) => queries.get(name) ?? ''],
     ];
     // empty columns are left out
     const columns = further.filter(([, text]) => described.some((route) => text(route) !== ''));
     const rows = described.map((route) => [...row(route), ...columns.map(([, text]) => text(route))]);
     const titles = [...heading, ...columns.map(([title]) => title)];
-    for (const line of table(titles, rows, coloured(io.stdout, io.env))) say(io.stdout, line);
+    for (const line of routeLines(titles, rows, lookOf(io.stdout, io.env))) say(io.stdout, line);
     return 0;
   },
 } satisfies Command;

@@ -13,22 +13,22 @@ import { type Command, type Given, isGiven, optionValue } from '../command.ts';
 import { ApplicationFailure, CallFailure, type ExitCode, Failure, messageOf } from '../failure.ts';
 import { type Io, say } from '../io.ts';
 import { applicationDirectory, openApplication } from '../open-application.ts';
+import { withProgress } from '../progress.ts';
 
 export default {
   details: [
-    'Prints "listening on http://127.0.0.1:N" on stdout once it is ready. Before that, routes that anybody may call are listed as',
-    'PUBLIC on stderr, with the mode (NODE_ENV) and where the docs page is. Logs go to stderr as JSON, one object a line, and without secrets:',
-    'LOG_LEVEL=info logs every request; the default is app_main.server.log.level, which is warn unless declared.',
-    'SIGTERM and SIGINT let requests under way end, for app_main.server.shutdown_timeout at most; a second signal stops at once.',
-    '--workers N runs N processes, and starts another where one ends; a signal to this process ends them all.',
-    'A database that is out of reach is waited for: requests are answered with 503 until it is there.',
+    'Prints "listening on http://127.0.0.1:N" on stdout when the server is ready. Before that, it lists PUBLIC routes (no role required), the mode (NODE_ENV) and the address of the docs page on stderr.',
+    'Logs go to stderr as JSON, one object per line, without secrets. LOG_LEVEL=info logs every request; the default is app_main.server.log.level (warn).',
+    'On SIGTERM or SIGINT, running requests may finish within app_main.server.shutdown_timeout. A second signal stops the server at once.',
+    '--workers N starts N processes and replaces a process that ends. A signal to the main process stops all of them.',
+    'If the database is unreachable, the server waits for it and answers requests with 503.',
   ],
   options: {
     ...listenOptions,
-    timing: { doc: 'Answers tell in Server-Timing what their time was spent on, whatever is declared; never in production.' },
-    workers: { value: 'N', doc: 'The number of processes that serve behind the port. Default: 1, which is this one.' },
+    timing: { doc: 'Add Server-Timing to responses, whatever the configuration says. Ignored in production.' },
+    workers: { value: 'N', doc: 'The number of processes that share the port. Default: 1.' },
   },
-  exitCodes: { 0: 'stopped when asked to', 1: 'the application is at fault, or cannot be served', 2: 'the call is at fault' },
+  exitCodes: { 0: 'stopped by a signal', 1: 'error in the application, or the server cannot start', 2: 'wrong command line' },
   example: 'declarest serve my-application --port 8080 --host 0.0.0.0',
 
   async run(given, io) {
@@ -186,7 +186,8 @@ async function start(
   const news: string[] = [];
   const noted = withDatabaseNews(application, (line) => news.push(line));
   const logger = { stream: io.stderr, ...(level && { level }) };
-  const app = await orClose(application, () => serverOf(noted, { logger }, parts));
+  const starting = 'preparing the database and the server';
+  const app = await withProgress(io, starting, () => orClose(application, () => serverOf(noted, { logger }, parts)));
   for (const line of news) say(io.stderr, line);
   return app;
 }
@@ -198,7 +199,7 @@ async function announceAccess({ declaration, records, warnings }: Application, {
     const methods = route.methods.filter((method) => !route.roles[method]?.length);
     return methods.length > 0 ? [`PUBLIC  ${methods.join(',')} ${route.path}  ${route.name}`] : [];
   });
-  const lines = [...warnings, ...open];
+  const lines = [...warnings.map(({ text }) => text), ...open];
   const { metrics } = declaration.server;
   if (metrics?.role === null) lines.push(`PUBLIC  GET,HEAD ${metrics.path}  metrics`);
   // one write: each write to a terminal or pipe delays the start

@@ -8,20 +8,20 @@ import { openApplication } from '../open-application.ts';
 
 export default {
   details: [
-    'Without security.jwt.secret, the development key in var/dev-jwt.key is used, and made where it is missing.',
-    'Issuer and audience are those of the application.',
+    'The token is signed with security.jwt.secret. Without a secret, the development key in var/dev-jwt.key is used; it is created if it is missing.',
+    'Issuer and audience come from the configuration.',
   ],
   options: {
-    sub: { value: 'ID', doc: 'The id of the user the token is for. Required.' },
-    roles: { value: 'A,B', doc: "The user's roles, with commas between them; '' for none. Required." },
-    'expires-in': { value: 'TIME', doc: 'How long it is valid: seconds, or 90s, 15m, 8h, 7d. Default: 8h.' },
+    sub: { value: 'ID', doc: 'The id of the user. Required.' },
+    roles: { value: 'A,B', doc: "The roles of the user, separated by commas; '' for none. Required." },
+    'expires-in': { value: 'TIME', doc: 'The lifetime in seconds, or as 90s, 15m, 8h, 7d. Default: 8h.' },
     claim: {
       value: 'NAME=VALUE',
-      doc: 'A further claim; the value is read as JSON where it is JSON. Repeatable.',
+      doc: 'Another claim; the value is parsed as JSON if possible. Repeatable.',
       repeatable: true,
     },
   },
-  exitCodes: { 0: 'done', 1: 'the application takes no tokens that could be signed here', 2: 'the call is at fault' },
+  exitCodes: { 0: 'success', 1: 'the application does not accept tokens signed here', 2: 'wrong command line' },
   example: 'curl -H "Authorization: Bearer $(declarest token --sub 1 --roles ROLE_USER)" http://127.0.0.1:3000/api/person.json',
 
   async run(given, io) {
@@ -43,7 +43,7 @@ export default {
 function jwtOf({ declaration: { security }, production }: Application): JwtDeclaration {
   if (security.jwt) return security.jwt;
   const remedy = production
-    ? 'set app_main.security.jwt.secret (in production the development key is not used)'
+    ? 'set app_main.security.jwt.secret (the development key is not used in production)'
     : 'remove "jwt: null" or declare app_main.security.jwt';
   throw new ApplicationFailure(`this application does not accept tokens; ${remedy}`);
 }

@@ -1,18 +1,13 @@
 import type { Change, Comparison } from '../../inspect/compare/compare.ts';
 import type { AccessMatrix } from '../../inspect/compare/matrix.ts';
 import { type AccessRow, accessNotes, accessRows } from './access-rows.ts';
-import { aligned, labelled, type Paint, painter, paintPublic, table, wrapped } from './layout.ts';
-
-interface Look {
-  readonly colour: boolean;
-  /** The width of the terminal; null without a terminal. */
-  readonly columns: number | null;
-}
+import { aligned, detailLines, type Look, painter, paintPublic, table, wrapped } from './layout.ts';
 
 const widthElsewhere = 140;
 
 /** The table as text. The fields of a row follow it, on as many lines as they need. */
 export function matrixLines(matrix: AccessMatrix, { colour, columns }: Look): string[] {
+  const paint = painter(colour);
   const rows = accessRows(matrix);
   const wide = [
     ['METHODS', 'PATH', 'ROLES', 'RESTRICTED BY'],
@@ -35,18 +30,13 @@ export function matrixLines(matrix: AccessMatrix, { colour, columns }: Look): st
       ['write', row.write],
       ['ask', row.questions],
       ['hooks', row.hooks],
-    ].flatMap(([name = '', text]) => (text ? detail(name, text, indent, width, painter(colour)) : []));
+    ].flatMap(([name = '', text]) => (text ? detailLines(name, text, { indent, labels: 7, width }) : []));
   return [
     heading,
-    ...rows.flatMap((row, index) => [heads[index] as string, ...below(row)]),
+    ...rows.flatMap((row, index) => [heads[index] as string, ...below(row).map((line) => paintPublic(line, paint))]),
     '',
     ...accessNotes(matrix).flatMap((note) => wrapped(note, width)),
   ];
-}
-
-function detail(name: string, text: string, indent: number, width: number, paint: Paint): string[] {
-  const lines = labelled(name, wrapped(text, width - indent - 7, /(?<=[,;+]) /), 7);
-  return lines.map((line) => paintPublic(`${' '.repeat(indent)}${line}`, paint));
 }
 
 /** The opened and the closed access, each under its declaration. */

@@ -1,62 +1,84 @@
 import { askedText } from '../../declaration/names/list-names.ts';
 import type { Caller, CheckStep, ExplainedRoute, Explanation, Step } from '../../inspect/explanation.ts';
+import { nearMisses } from '../../route/near-misses.ts';
 import { pathsText } from './fields-text.ts';
-import { aligned, labelled, type Paint, painter } from './layout.ts';
-import { reasonLines, valuesText } from './route-text.ts';
+import { aligned, type Look, labelled, type Paint, painter, wrapped } from './layout.ts';
+import { nearMissLines, valuesText } from './route-text.ts';
 
-const width = 110;
+const labels = 10;
+/** The width of lists of fields if the output is not a terminal; other lines are not wrapped there. */
+const fieldsWidthElsewhere = 110;
 
-/** An explanation for people: what becomes of the request and why, then the details in the order in which they happen. */
-export function explanationLines(explanation: Explanation, colour: boolean): string[] {
-  const paint = painter(colour);
+/** What shapes the lines of one explanation. */
+interface Style {
+  readonly look: Look;
+  readonly paint: Paint;
+  /** Wraps a text that starts at this column. */
+  readonly wrap: (text: string, start: number) => string[];
+  readonly fields: (paths: readonly string[]) => string[];
+}
+
+function styleOf(look: Look): Style {
+  const { colour, columns } = look;
+  return {
+    look,
+    paint: painter(colour),
+    wrap: (text, start) => (columns === null ? [text] : wrapped(text, columns - start)),
+    fields: (paths) => pathsText(paths, columns === null ? fieldsWidthElsewhere : columns - labels),
+  };
+}
+
+/** An explanation for people: the response and its reason, then the details in the order in which they happen. */
+export function explanationLines(explanation: Explanation, look: Look): string[] {
+  const style = styleOf(look);
+  const { fields: listed, paint, wrap } = style;
   const { caller, database, fields, next, route, steps } = explanation;
+  const label = (name: string, texts: readonly string[]) =>
+    labelled(
+      name,
+      texts.flatMap((text) => wrap(text, labels)),
+      labels,
+    );
   const sections = [
-    headLines(explanation, paint),
+    headLines(explanation, style),
     [
-      ...labelled('route', route ? routeLines(route) : ['none']),
-      ...labelled('caller', [callerText(caller)]),
-      ...labelled('database', [databaseText(database)]),
+      ...label('route', route ? routeLines(route) : ['none']),
+      ...label('caller', [callerText(caller)]),
+      ...label('database', [databaseText(database)]),
     ],
-    route ? [] : missLines(explanation),
+    route ? [] : missLines(explanation, look),
     steps.length === 0
-      ? labelled('steps', ['none: nobody was asked, and no statement was sent'])
-      : [paint('bold', 'steps'), ...steps.flatMap((step, index) => stepLines(step, index + 1, paint))],
+      ? label('steps', ['none: no check was made and no statement was sent'])
+      : [paint('bold', 'steps'), ...steps.flatMap((step, index) => stepLines(step, index + 1, style))],
     [
-      ...labelled('readable', fields.read ? pathsText(fields.read, width) : []),
-      ...labelled('sent', sentLines(explanation)),
-      ...labelled('writable', fields.write ? pathsText(fields.write, width) : []),
+      ...labelled('readable', fields.read ? listed(fields.read) : [], labels),
+      ...labelled('sent', sentLines(explanation, style), labels),
+      ...labelled('writable', fields.write ? listed(fields.write) : [], labels),
     ],
-    next.length === 0 ? [] : [paint('bold', 'would follow'), ...next.map((line) => `  ${line}`)],
+    next.length === 0 ? [] : [paint('bold', 'would follow'), ...next.flatMap((line) => wrap(line, 2).map((part) => `  ${part}`))],
   ];
   return sections.filter(({ length }) => length > 0).flatMap((lines, index) => (index === 0 ? lines : ['', ...lines]));
 }
 
-function headLines({ method, outcome, path, reason, status }: Explanation, paint: Paint): string[] {
+function headLines({ method, outcome, path, reason, status }: Explanation, { paint, wrap }: Style): string[] {
   const good = outcome === 'answered' || outcome === 'stopped';
   const code = reason?.code ? ` ${reason.code}` : '';
   const what =
     outcome === 'stopped'
-      ? `would go ahead${status === null ? '' : `: ${status}`}; stopped before the change`
+      ? `would succeed${status === null ? '' : `: ${status}`}; stopped before the change`
       : status === null
-        ? 'not known'
+        ? 'unknown'
         : `${status}${code}`;
+  const below = [reason?.message, reason?.remedy].flatMap((text) => (text ? wrap(text, 2) : []));
   return [
-    `${paint('bold', `${method} ${path}`)}  ${paint(good ? 'green' : 'red', what)}`,
-    ...(reason ? [`  ${reason.message}`] : []),
-    ...(reason?.remedy ? [`  ${reason.remedy}`] : []),
+    ...wrap(`${paint('bold', `${method} ${path}`)}  ${paint(good ? 'green' : 'red', what)}`, 0),
+    ...below.map((line) => `  ${line}`),
   ];
 }
 
-/** Why no route answers: those that came near, and how many did not. */
-function missLines({ others }: Explanation): string[] {
-  const near = others.filter(({ reason }) => reason !== 'path differs');
-  const far = others.length - near.length;
-  return [
-    ...reasonLines(near, false),
-    ...(far > 0
-      ? [`${near.length > 0 ? '  ' : ''}the path of ${near.length > 0 ? `${far} others` : `all ${far} routes`} differs`]
-      : []),
-  ];
+function missLines({ others, path }: Explanation, look: Look): string[] {
+  const near = nearMissLines(nearMisses(others, path), look);
+  return near.length > 0 ? near : ['no route has a similar path'];
 }
 
 function routeLines(route: ExplainedRoute): string[] {
@@ -66,44 +88,46 @@ function routeLines(route: ExplainedRoute): string[] {
     name,
     `${path}  ${valuesText(route)}`,
     `${controller}.${handler}${how}`,
-    roles.length === 0 ? 'PUBLIC: nobody is asked' : `asks for ${roles.join(', then ')}`,
-    ...(asked ? [`can be asked ${askedText(asked)}`] : []),
+    roles.length === 0 ? 'PUBLIC: no role required' : `requires ${roles.join(', then ')}`,
+    ...(asked ? [`query: ${askedText(asked)}`] : []),
   ];
 }
 
-/** What tokens say of themselves, and not of their user. */
+/** The claims that describe a token, not its user. */
 const ofEveryToken = ['iat', 'exp', 'nbf', 'iss', 'aud', 'jti'];
 
 function callerText({ by, refused, user }: Caller): string {
-  if (refused !== null) return 'a credential that was refused';
-  if (!user) return by === 'credential' ? 'nobody, for all that was sent' : 'nobody';
+  if (refused !== null) return 'unknown: the credential was rejected';
+  if (!user) return by === 'credential' ? 'anonymous: no authenticator recognized the credential' : 'anonymous';
   const own = user.claims.filter((name) => !ofEveryToken.includes(name));
   const claims = own.length > 0 ? `, with ${own.join(', ')}` : '';
-  return `user ${user.id} (${user.roles.join(', ') || 'no roles'})${claims}, ${by === 'given' ? 'as given' : 'by the credential'}`;
+  return `user ${user.id} (${user.roles.join(', ') || 'no roles'})${claims}, from ${by === 'given' ? '--user' : 'the credential'}`;
 }
 
 function databaseText({ address, is }: Explanation['database']): string {
   if (is === 'existing') return `${address}, read only`;
   if (is === 'copy') return `a copy of ${address}`;
-  return `a fresh one in memory with the schema and the seed, as ${address} ${address.endsWith(':memory:') ? 'is always new' : 'does not exist yet'}`;
+  const why = address.endsWith(':memory:') ? 'is always new' : 'does not exist yet';
+  return `a fresh in-memory database with schema and seed, because ${address} ${why}`;
 }
 
-function stepLines(step: Step, number: number, paint: Paint): string[] {
-  const line = (label: string, text: string) => `  ${String(number).padStart(2)}  ${label.padEnd(6)}  ${text}`;
-  const below = (text: string) => `${' '.repeat(14)}${text}`;
+function stepLines(step: Step, number: number, { paint, wrap }: Style): string[] {
+  const start = 14;
+  const first = (label: string, text: string) => labelled(`  ${String(number).padStart(2)}  ${label}`, wrap(text, start), start);
+  const below = (text: string) => wrap(text, start).map((line) => `${' '.repeat(start)}${line}`);
   switch (step.kind) {
     case 'call':
-      return [line('call', `${step.name}${step.threw ? ', which threw' : step.replied ? ', which replied' : ''}`)];
+      return first('call', `${step.name}${step.threw ? ', which threw' : step.replied ? ', which replied' : ''}`);
     case 'statement':
       return [
-        line('sql', step.sql),
+        ...first('sql', step.sql),
         ...(step.parameters.length > 0
-          ? [below(paint('dim', `with ${step.parameters.map((value) => JSON.stringify(value)).join(', ')}`))]
+          ? below(paint('dim', `with ${step.parameters.map((value) => JSON.stringify(value)).join(', ')}`))
           : []),
-        ...(step.by ? [below(paint('dim', `sent by ${step.by}`))] : []),
+        ...(step.by ? below(paint('dim', `sent by ${step.by}`)) : []),
       ];
     case 'check':
-      return [line('check', checkText(step, paint)), ...voteLines(step, paint).map(below)];
+      return [...first('check', checkText(step, paint)), ...voteLines(step, paint).flatMap(below)];
   }
 }
 
@@ -114,7 +138,7 @@ function checkText({ granted, subject }: CheckStep, paint: Paint): string {
 
 function voteLines({ roles, strategy }: CheckStep, paint: Paint): string[] {
   const rows = roles.map(({ granted, role, votes }) => {
-    if (votes.length === 0) return [role, paint('dim', 'not asked any more')];
+    if (votes.length === 0) return [role, paint('dim', 'not checked')];
     const cast = votes.map(
       ({ voter, vote }) => `${voter} ${paint(vote === 'grant' ? 'green' : vote === 'abstain' ? 'yellow' : 'red', vote)}`,
     );
@@ -124,11 +148,11 @@ function voteLines({ roles, strategy }: CheckStep, paint: Paint): string[] {
   return aligned(rows);
 }
 
-function sentLines({ fields: { read, sent } }: Explanation): string[] {
+function sentLines({ fields: { read, sent } }: Explanation, { fields }: Style): string[] {
   if (!sent) return [];
   if (sent.length === 0) return ['no fields'];
-  if (!read) return pathsText(sent, width);
+  if (!read) return fields(sent);
   // an object that is null, or a list that is empty, has nothing below it
   const missing = read.filter((path) => !sent.some((known) => path === known || path.startsWith(`${known}.`)));
-  return missing.length === 0 ? ['all of them'] : ['all but', ...pathsText(missing, width)];
+  return missing.length === 0 ? ['all readable fields'] : ['all readable fields except', ...fields(missing)];
 }

@@ -1,51 +1,79 @@
 import { optionsOf } from '../arguments.ts';
 import type { LoadedCommand, Option, Positional } from '../command.ts';
-import type { CommandEntry } from '../commands.ts';
-import { aligned } from './layout.ts';
+import type { CommandEntry, commandGroups } from '../commands.ts';
+import { type Look, labelled, type Paint, painter, wrapped } from './layout.ts';
 
-export function programHelp(commands: readonly CommandEntry[]): string {
+/** Longer lines are hard to read, however wide the terminal is. */
+const widest = 100;
+
+export function programHelp(groups: typeof commandGroups, look: Look): string {
+  const { paint, width } = pageOf(look);
   return text([
-    'Declarest: REST APIs over a data model, declared.',
+    'Declarest: declare REST APIs over a data model.',
     '',
     'Usage: declarest <command> [options]',
-    ...section(
-      'Commands',
-      commands.map(({ name, summary }) => [name, summary]),
+    ...groups.flatMap(({ commands, title }) =>
+      section(
+        title,
+        commands.map(({ name, summary }) => [name, summary]),
+        { paint, width },
+      ),
     ),
-    ...section('Options', [
-      ['-h, --help', 'Show this help, or after a command the help of that command.'],
-      ['-v, --version', 'Show the version.'],
-    ]),
+    ...section(
+      'Options',
+      [
+        ['-h, --help', 'Show this help, or the help of a command.'],
+        ['-v, --version', 'Show the version.'],
+      ],
+      { paint, width },
+    ),
     '',
-    'Exit codes: 0 done, 1 the application is at fault, 2 the call is at fault.',
-    'Environment: DEBUG=1 adds the stack to an error.',
+    ...wrapped('Exit codes: 0 success, 1 error in the application, 2 wrong command line.', width),
+    ...wrapped('Environment: DEBUG=1 adds stack traces; NO_COLOR=1 and FORCE_COLOR=1 turn colours off and on.', width),
     '',
     'Example: declarest serve my-application --port 3000',
   ]);
 }
 
-export function commandHelp({ name, summary }: CommandEntry, command: LoadedCommand): string {
-  const { details, positionals, exitCodes, example } = command;
-  const places = positionals.map((positional) => [positional.name, positional.doc]);
-  const options = Object.entries(optionsOf(command)).map(([option, { doc, ...value }]) => [
-    `${option === 'help' ? '-h, ' : ''}--${option}${valueText(value)}`,
-    doc,
-  ]);
+export function commandHelp({ name, summary }: CommandEntry, command: LoadedCommand, look: Look): string {
+  const { actions, details, positionals, exitCodes, example } = command;
+  const page = pageOf(look);
+  const places = positionals.map((positional) => [positional.name, positional.doc] as const);
+  const options = Object.entries(optionsOf(command)).map(
+    ([option, { doc, ...value }]) => [`${option === 'help' ? '-h, ' : ''}--${option}${valueText(value)}`, doc] as const,
+  );
   return text([
-    summary,
+    ...wrapped(summary, page.width),
     '',
     `Usage: ${usageOf(name, positionals, options.length > 1)}`,
-    ...section('Arguments', places),
-    ...section('Options', options),
-    ...(details.length > 0 ? ['', ...details] : []),
-    ...section('Exit codes', Object.entries(exitCodes)),
+    ...section('Arguments', places, page),
+    ...section('Actions', Object.entries(actions), page),
+    ...section('Options', options, page),
+    ...(details.length > 0 ? ['', ...details.flatMap((detail) => wrapped(detail, page.width))] : []),
+    ...section('Exit codes', Object.entries(exitCodes), page),
     '',
     `Example: ${example}`,
   ]);
 }
 
-function section(title: string, rows: readonly (readonly string[])[]): string[] {
-  return rows.length > 0 ? ['', `${title}:`, ...aligned(rows, '  ')] : [];
+interface Page {
+  readonly paint: Paint;
+  readonly width: number;
+}
+
+function pageOf({ colour, columns }: Look): Page {
+  return { paint: painter(colour), width: Math.min(columns ?? widest, widest) };
+}
+
+function section(title: string, rows: readonly (readonly [string, string])[], { paint, width }: Page): string[] {
+  if (rows.length === 0) return [];
+  const indent = 2;
+  const names = Math.max(...rows.map(([name]) => name.length)) + 2;
+  const lines = rows.flatMap(([name, doc]) => {
+    const [first = '', ...others] = labelled(name, wrapped(doc, width - indent - names), names);
+    return [`${paint('green', name)}${first.slice(name.length)}`, ...others].map((line) => `${' '.repeat(indent)}${line}`);
+  });
+  return ['', paint('bold', `${title}:`), ...lines];
 }
 
 function valueText({ value, optional }: Omit<Option, 'doc'>): string {

@@ -1,4 +1,11 @@
-import { styleText } from 'node:util';
+import { stripVTControlCharacters, styleText } from 'node:util';
+
+/** How text is shown on an output. */
+export interface Look {
+  readonly colour: boolean;
+  /** The width of the terminal; null if the output is not a terminal. */
+  readonly columns: number | null;
+}
 
 /** Styles text, if colours are on. */
 export type Paint = (format: 'bold' | 'green' | 'yellow' | 'red' | 'dim', text: string) => string;
@@ -30,13 +37,28 @@ export function labelled(label: string, lines: readonly string[], width = 10): s
   return lines.map((line, index) => `${(index === 0 ? label : '').padEnd(width)}${line}`);
 }
 
-/** Wraps a text at spaces, or at the matches of `at`. */
+/** A labelled text below a row, wrapped at the width. */
+export function detailLines(
+  label: string,
+  text: string,
+  { indent, labels, width }: { indent: number; labels: number; width: number },
+): string[] {
+  // after separators, so that names stay whole
+  const lines = wrapped(text, width - indent - labels, /(?<=[,;+]) /);
+  return labelled(label, lines, labels).map((line) => `${' '.repeat(indent)}${line}`);
+}
+
+/** Wraps a text at spaces, or at the matches of `at`. Escape sequences have no width. */
 export function wrapped(text: string, width: number, at: RegExp = / /): string[] {
   const lines: string[] = [];
   for (const word of text.split(at)) {
     const last = lines.at(-1);
-    if (last !== undefined && last.length + 1 + word.length <= width) lines[lines.length - 1] = `${last} ${word}`;
+    if (last !== undefined && visibleLength(last) + 1 + visibleLength(word) <= width) lines[lines.length - 1] = `${last} ${word}`;
     else lines.push(word);
   }
   return lines;
+}
+
+function visibleLength(text: string): number {
+  return stripVTControlCharacters(text).length;
 }

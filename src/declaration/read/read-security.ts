@@ -1,7 +1,7 @@
 import type { Report } from '../report.ts';
 import type { WrittenAppMain } from '../schema.ts';
 import { symmetric } from '../settings-schema.ts';
-import type { ApiKeyDeclaration, Catalog, JwtDeclaration, Path, SecurityDeclaration } from '../types.ts';
+import type { ApiKeyDeclaration, Catalog, JwtDeclaration, Path, SampleUserDeclaration, SecurityDeclaration } from '../types.ts';
 
 type WrittenSecurity = WrittenAppMain['security'];
 
@@ -16,6 +16,7 @@ export function readSecurity(
   const nothingElse = apiKeys.length === 0 && catalog.authenticators.length === 0;
   const development = written.jwt === undefined && nothingElse && !production;
   if (written.jwt) checkJwt(written.jwt, report, production);
+  const jwt = development ? developmentJwt : readJwt(written.jwt ?? null);
   return {
     requireRole: written.require_role,
     strategy: written.strategy,
@@ -24,8 +25,9 @@ export function readSecurity(
       Object.create(null),
       Object.fromEntries(written.role_hierarchy.map(({ key, value }) => [key, value])),
     ),
-    jwt: development ? developmentJwt : readJwt(written.jwt ?? null),
+    jwt,
     apiKeys,
+    sampleUsers: readSampleUsers(written.sample_users, jwt, report, production),
     authenticator: written.authenticator,
   };
 }
@@ -79,4 +81,39 @@ function readApiKeys(written: WrittenSecurity['api_keys'], report: Report): read
     else apiKeys.push({ name: String(name), key, roles: value.roles });
   }
   return apiKeys;
+}
+
+/** The claims that a token gets from other keys, or from the time when it is signed. */
+const fixedClaims = ['sub', 'roles', 'iss', 'aud', 'iat', 'exp', 'nbf'];
+
+/** In production there are none, whatever is declared: nothing further along has to remember it. */
+function readSampleUsers(
+  written: WrittenSecurity['sample_users'],
+  jwt: JwtDeclaration | null,
+  report: Report,
+  production: boolean,
+): readonly SampleUserDeclaration[] {
+  const path: Path = ['app_main', 'security', 'sample_users'];
+  if (written.length === 0) return [];
+  if (production) {
+    report.warn(path, 'sample users are ignored in production; declare them under "when@dev"');
+    return [];
+  }
+  if (jwt === null || jwt.jwks !== null) {
+    report.add(path, 'sample users need tokens that the application signs itself; declare "jwt" without "jwks"', 'key');
+  }
+  return written.flatMap(({ key: name, path: at, value: { claims, id, roles } }) => {
+    if (id === undefined || report.touches(at)) return [];
+    if (typeof id === 'boolean' || id === '') {
+      report.add([...at, 'id'], '"id" must be a string or a number, and not empty');
+    }
+    for (const claim of fixedClaims.filter((each) => Object.hasOwn(claims, each))) {
+      report.add(
+        [...at, 'claims', claim],
+        `the claim "${claim}" cannot be set here; "id" and "roles" have keys of their own`,
+        'key',
+      );
+    }
+    return [{ name: String(name), id: String(id), roles, claims: structuredClone({ ...claims }) }];
+  });
 }

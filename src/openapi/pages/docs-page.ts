@@ -2,11 +2,13 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join, posix, relative } from 'node:path';
+import type { SampleUserDeclaration } from '../../declaration/types.ts';
 import { packageRoot } from '../../package-root.ts';
 import type { Info } from '../info.ts';
 import { Kept } from '../kept.ts';
 import type { Described } from '../schemas.ts';
 import { escapeHtml, htmlPage, pageHeaders } from './html.ts';
+import { tokenOptions } from './sample-users.ts';
 
 export type DocsPage = ReturnType<typeof makeDocsPage>;
 
@@ -50,6 +52,7 @@ export function makeDocsPage(
   const icon = add('icon', 'svg', own('icon.svg'));
   const openapi = posix.relative(posix.dirname(docs), path);
   const command = telling.production ? null : tokenCommand(telling);
+  const users = telling.production ? [] : telling.declaration.security.sampleUsers;
   const head = `<link rel="icon" href="${icon}">
 ${styles.map((href) => `<link rel="stylesheet" href="${href}">`).join('\n')}
 ${scripts.map((src) => `<script src="${src}" defer></script>`).join('\n')}`;
@@ -57,11 +60,23 @@ ${scripts.map((src) => `<script src="${src}" defer></script>`).join('\n')}`;
 ${home ? `<a href="${posix.relative(posix.dirname(docs), '/') || '.'}/">← ${escapeHtml(info.title)}</a>` : '<span></span>'}
 <a href="${escapeHtml(openapi)}">OpenAPI document</a>
 </header>
-${command === null ? '' : `<aside class="hint">For <b>Authorize</b>, print a token in a terminal: <code>${escapeHtml(command)}</code></aside>\n`}<main id="viewer"><p class="state" role="status">Loading…</p></main>
+${users.length + Number(command !== null) === 0 ? '' : `<aside class="hint" aria-label="Authorization">\n${tryAs(users, folder)}${command === null ? '' : `<p>Token for <b>Authorize</b>: <code>${escapeHtml(command)}</code></p>\n`}</aside>\n`}<main id="viewer"><p class="state" role="status">Loading…</p></main>
 <noscript><p class="state">This page needs JavaScript. The <a href="${escapeHtml(openapi)}">OpenAPI document</a> does not.</p></noscript>`;
   const attributes = ` data-openapi="${escapeHtml(openapi)}" data-docs="${escapeHtml(docs)}"${telling.production ? '' : ' data-development'}`;
   const html = htmlPage(info.title, head, body, attributes);
   return { html: new Kept(html, pageHeaders(policy)), files };
+}
+
+/** A choice of sample users; the page gets a token of the chosen one. */
+function tryAs(users: readonly SampleUserDeclaration[], folder: string): string {
+  if (users.length === 0) return '';
+  const options = users.map(({ name }) => `<option value="${escapeHtml(name)}">${escapeHtml(name)}</option>`);
+  return `<p class="try-as"><label for="sample-user">Try as</label>
+<select id="sample-user" data-tokens="${escapeHtml(folder)}/token/">
+<option value="">anonymous</option>
+${options.join('\n')}
+</select> <span id="sample-state" role="status"></span></p>
+`;
 }
 
 /** A built package contains the viewer; in the repository it is in node_modules. */
@@ -75,6 +90,8 @@ function tokenCommand({ declaration: { security }, directory, records }: Describ
   if (security.jwt?.jwks !== null || !existsSync(join(directory, 'config'))) return null;
   const place = relative(process.cwd(), directory);
   const given = place === '' ? '' : ` ${/^[\w./-]+$/.test(place) ? place : JSON.stringify(place)}`;
+  const [sample] = security.sampleUsers;
+  if (sample) return `npx declarest token${given} ${tokenOptions(sample)}`;
   const roles = records.flatMap((record) => Object.values(record.roles).flat());
   const role = roles.includes('ROLE_USER') ? 'ROLE_USER' : (roles.find((name) => name.startsWith('ROLE_')) ?? 'ROLE_USER');
   return `npx declarest token${given} --sub 1 --roles ${role}`;

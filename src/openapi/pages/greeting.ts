@@ -19,6 +19,7 @@ interface Greeting {
 }
 
 type GreetedApi = ReturnType<typeof apisOf>[number];
+type GreetedRoute = GreetedApi['routes'][number];
 
 /** Describes the application: as a page to browsers, as JSON to other clients. */
 export function greet(greeting: Greeting, request: FastifyRequest, reply: FastifyReply): FastifyReply {
@@ -59,7 +60,12 @@ function apisOf(records: readonly RouteRecord[], base: string) {
     const own = grouped.get(name) ?? [];
     if (own.length === 0) return [];
     const description = own[0]?.api?.description ?? null;
-    const routes = own.map(({ path, methods, formats }) => ({ path: `${base}${path}`, methods, formats }));
+    const routes = own.map(({ path, methods, formats, roles }) => ({
+      path: `${base}${path}`,
+      methods,
+      formats,
+      public: methods.filter((method) => (roles[method] ?? []).length === 0),
+    }));
     return [{ name, ...(description !== null && { description }), routes: routes.sort(byPath) }];
   });
 }
@@ -102,9 +108,9 @@ function linksOf({ docs, path, live, ready }: Greeting['links'], base: string): 
 }
 
 function sectionOf({ name, description, routes }: GreetedApi, position: number): string {
-  const rows = routes.map(({ path, methods, formats }) => {
-    const badges = methods.map((method) => `<span class="method ${method.toLowerCase()}">${method}</span>`).join(' ');
-    return `<li><code>${pathText(path, formats)}</code> <span class="methods">${badges}</span></li>`;
+  const rows = routes.map((route) => {
+    const badges = route.methods.map((method) => `<span class="method ${method.toLowerCase()}">${method}</span>`).join(' ');
+    return `<li>${pathLink(route)} <span class="methods">${publicMark(route)}${badges}</span></li>`;
   });
   return `<section aria-labelledby="api-${position}">
 <h2 id="api-${position}">${escapeHtml(name)}</h2>
@@ -112,6 +118,21 @@ ${description === undefined ? '' : `<p>${escapeHtml(description)}</p>\n`}<ul>
 ${rows.join('\n')}
 </ul>
 </section>`;
+}
+
+/** A path without placeholders is a link, if GET can follow it. */
+function pathLink({ path, methods, formats }: GreetedRoute): string {
+  const [first = 'json'] = formats;
+  const target = path.replace('{_format}', first);
+  const code = `<code>${pathText(path, formats)}</code>`;
+  return methods.includes('GET') && !target.includes('{') ? `<a href="${escapeHtml(target)}">${code}</a>` : code;
+}
+
+/** Marks the methods that require no role. */
+function publicMark({ methods, public: open }: GreetedRoute): string {
+  if (open.length === 0) return '';
+  const which = open.length === methods.length ? '' : `${open.join(', ')} `;
+  return `<span class="public" title="No role required">${which}public</span> `;
 }
 
 /** A path with marked placeholders, and its formats. */

@@ -1,0 +1,13 @@
+import { writeFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { CallFailure } from './failure.ts';
+import type { Io } from './io.ts';
+
+/** Writes the file that an option names. */
+export function writeOutput(file: string, text: string, { cwd }: Io): void {
+  try {
+    writeFileSync(resolve(cwd, file), text);
+  } catch (error) {
+    throw new CallFailure(`cannot write ${file}: ${(error as Error).message}`);
+  }
+}
