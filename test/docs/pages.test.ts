@@ -1,9 +1,9 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join, posix } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { checkYaml } from './check-yaml.ts';
-import { blocksOf, headingsOf, leadsSomewhere, linksOf, pages, readPage, root } from './markdown.ts';
+import { blocksOf, headingsOf, leadsSomewhere, linksOf, pages, readPage, root, tableBelow } from './markdown.ts';
 
 describe.each(pages)('%s', (page) => {
   test('links to files and headings that exist', () => {
@@ -47,16 +47,37 @@ test.each(pages.filter((page) => page !== 'CONTRIBUTING.md'))('%s links to nothi
   expect(linksOf(page).filter((link) => /^[a-z]+:/.test(link))).toEqual([]);
 });
 
-test.each([
-  ['README.md', 'src/'],
-  ['src/README.md', ''],
-])('%s describes every folder of src', (page, prefix) => {
+test('src/README.md describes every folder of src', () => {
   const layers = readFileSync(join(root, 'scripts', 'walls.ts'), 'utf8');
   const folders = [...layers.matchAll(/^ {2}\[?'(\w+)'(?:, '(\w+)'\])?,$/gm)].flatMap(([, ...names]) => names.filter(Boolean));
   const present = folders.filter((folder) => existsSync(join(root, 'src', folder as string)));
   expect(present.length).toBeGreaterThan(5);
-  const text = readPage(page);
-  expect(present.filter((folder) => !text.includes(`\`${prefix}${folder}\``))).toEqual([]);
+  const text = readPage('src/README.md');
+  expect(present.filter((folder) => !text.includes(`\`${folder}\``))).toEqual([]);
+});
+
+describe('README.md', () => {
+  const text = readPage('README.md');
+
+  test('names the version of Node that package.json asks for', () => {
+    const { engines } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { engines: { node: string } };
+    expect(text).toContain(`Node ${engines.node.replace('>=', '')} or newer`);
+  });
+
+  test('claims no more speed than the benchmark measured', () => {
+    expect(text).toContain('at least four times as often per second');
+    const measured = tableBelow('bench/README.md', 'What came out').find(([work]) =>
+      work?.startsWith('against the best of the frameworks'),
+    );
+    const ratios = measured?.[1]?.split(', ').map(Number) ?? [];
+    expect(ratios.length).toBeGreaterThan(3);
+    expect(Math.min(...ratios)).toBeGreaterThanOrEqual(4);
+  });
+
+  test('shows a picture under 300 kB', () => {
+    const [picture = ''] = linksOf('README.md').filter((link) => link.endsWith('.png'));
+    expect(statSync(join(root, picture)).size).toBeLessThan(300_000);
+  });
 });
 
 test('the threat model names a test file for each threat', () => {
