@@ -14,16 +14,16 @@ describe('the imports of src', () => {
     expect([...graph.values()].flat().length).toBeGreaterThan(0);
   });
 
-  test('run from the upper layers to the lower ones only', () => {
+  test('go only from upper layers to lower ones', () => {
     expect(breaches(graph)).toEqual([]);
   });
 
-  test('never run in a circle', () => {
+  test('never form a cycle', () => {
     expect(circles(graph)).toEqual([]);
   });
 });
 
-describe('the reader of imports', () => {
+describe('the import parser', () => {
   test.each([
     [`import { a } from './a.ts';`],
     [`import type { A } from './a.ts';`],
@@ -55,7 +55,7 @@ describe('the reader of imports', () => {
   });
 });
 
-describe('the walls', () => {
+describe('the import rules', () => {
   test('let a file import from its own folder and from below', () => {
     const graph = new Map([
       ['plugin.ts', ['actions/list.ts', 'errors.ts']],
@@ -68,7 +68,7 @@ describe('the walls', () => {
     expect(circles(graph)).toEqual([]);
   });
 
-  test('name both files of an import that goes up', () => {
+  test('report both files of an import from a higher layer', () => {
     const graph = new Map([
       ['model/plan.ts', ['query/read.ts']],
       ['query/read.ts', []],
@@ -78,19 +78,19 @@ describe('the walls', () => {
     ]);
   });
 
-  test('know no folder that is not in the list of layers', () => {
+  test('reject folders that are missing from the list of layers', () => {
     expect(breaches(new Map([['utils/string.ts', []]]))).toEqual([
       'src/utils/string.ts belongs to no layer: move it, or add its folder to the layers in scripts/walls.ts',
     ]);
   });
 
-  test('refuse an import of what is not in src', () => {
+  test('reject imports from outside src', () => {
     expect(breaches(new Map([['cli/main.ts', ['../test/a.ts']]]))).toEqual([
       'src/cli/main.ts imports test/a.ts, which is not a TypeScript file of src',
     ]);
   });
 
-  test('show the way around a circle', () => {
+  test('show the path of a cycle', () => {
     const graph = new Map([
       ['cli/main.ts', ['route/a.ts']],
       ['route/a.ts', ['route/b.ts']],
@@ -105,17 +105,17 @@ describe('the packages', () => {
   const manifest = readJson('package.json');
   const lock = readJson('package-lock.json');
 
-  test('are named in exact versions', () => {
+  test('have exact versions', () => {
     const versions = Object.entries<string>({ ...manifest.dependencies, ...manifest.devDependencies });
     expect(versions.filter(([, version]) => !/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(version))).toEqual([]);
   });
 
-  test('are locked by checksum, without the address of a registry', () => {
+  test('are locked by checksum, without a registry URL', () => {
     const locked = Object.entries<{ resolved?: string; integrity?: string }>(lock.packages).filter(([path]) => path !== '');
     expect(locked.filter(([, entry]) => entry.resolved !== undefined || entry.integrity === undefined)).toEqual([]);
   });
 
-  test('of MikroORM have one version, and Kysely is the one they use', () => {
+  test('of MikroORM have one version, and Kysely has the version they use', () => {
     const mikro = Object.entries<string>(manifest.dependencies).filter(([name]) => name.startsWith('@mikro-orm/'));
     expect(new Set(mikro.map(([, version]) => version)).size).toBe(1);
     expect(lock.packages['node_modules/@mikro-orm/sql'].dependencies.kysely).toBe(manifest.dependencies.kysely);

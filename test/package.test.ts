@@ -30,7 +30,7 @@ describe('the built package', () => {
   });
   afterAll(temporary.remove);
 
-  test('has a manifest without what only the repository needs', () => {
+  test('has a manifest without repository-only fields', () => {
     const manifest = JSON.parse(readFileSync(join(built, 'package.json'), 'utf8'));
     expect(manifest).toMatchObject({
       name: source.name,
@@ -43,7 +43,7 @@ describe('the built package', () => {
       expect(manifest).not.toHaveProperty(key);
   });
 
-  test('has every file that its manifest names', () => {
+  test('has every file named in its manifest', () => {
     const manifest = JSON.parse(readFileSync(join(built, 'package.json'), 'utf8'));
     expect(Object.keys(manifest.exports)).toEqual(Object.keys(source.exports));
     const named = Object.values<string | Record<string, string>>({ ...manifest.exports, ...manifest.bin }).flatMap((entry) =>
@@ -91,7 +91,7 @@ describe('the built package', () => {
     expect(run(join(installed, 'bin', 'declarest.js'), '--help')).toMatch(/declarest/);
   });
 
-  test('serves an application from its bundle, whose classes the application shares', async () => {
+  test('serves an application from its bundle and shares its classes with the application', async () => {
     cpSync(join(root, 'examples', 'courses'), join(project, 'courses'), { recursive: true });
     symlinkSync(join(root, 'node_modules', 'zod'), join(project, 'node_modules', 'zod'));
     const noted = noteLoaded(project);
@@ -135,13 +135,13 @@ describe('the built package', () => {
     expect(packagesIn(noted.loaded()).filter((name) => name.startsWith('@mikro-orm/'))).toEqual([]);
   });
 
-  test('keeps the licenses of what it bundles', () => {
+  test('includes the licenses of bundled packages', () => {
     const text = readFileSync(join(built, 'bundle', 'LICENSES.txt'), 'utf8');
     for (const name of ['@mikro-orm/core', '@mikro-orm/sql', '@mikro-orm/postgresql', 'kysely', 'yaml', 'jose'])
       expect(text).toMatch(new RegExp(`^${name} \\d+\\.\\d+\\.\\d+$`, 'm'));
   });
 
-  test('lists what it consists of, the bundled and the copied packages included', () => {
+  test('lists its contents, including bundled and copied packages', () => {
     const sbom = JSON.parse(readFileSync(join(built, 'sbom.json'), 'utf8'));
     const names = sbom.components.map((component: { name: string; version: string }) => `${component.name} ${component.version}`);
     const bundled = readFileSync(join(built, 'bundle', 'LICENSES.txt'), 'utf8').match(/^\S+ \d+\.\d+\.\d+$/gm) ?? [];
@@ -151,7 +151,7 @@ describe('the built package', () => {
     expect(names).toContainEqual(expect.stringMatching(/^swagger-ui-dist /));
   });
 
-  test('is packed with the files that people look for, and without the sources', () => {
+  test('contains the usual project files, and no sources', () => {
     const npm = process.env.npm_execpath;
     const args = ['pack', '--dry-run', '--json', '--loglevel=error', built];
     const output = npm ? run(npm, ...args) : execFileSync('npm', args, { cwd: project, encoding: 'utf8' });

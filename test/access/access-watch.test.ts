@@ -14,7 +14,7 @@ test.each<[string, () => unknown, unknown[]]>([
     [failure],
   ],
   ['fails later', () => Promise.reject(failure), [failure]],
-])('a watched function that %s is watched to its end, and does what it did', async (_, call, told) => {
+])('a watched function that %s is observed until it ends, with the same outcome', async (_, call, told) => {
   const ends: unknown[][] = [];
   const watched = watchedCall(call, () => {
     ends.push([]);

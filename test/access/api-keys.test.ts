@@ -15,26 +15,26 @@ const authenticate = (headers: Record<string, string | string[]>, raw?: string[]
   authenticateWith([authenticator], fakeRequest(headers, raw));
 
 describe('API keys', () => {
-  test('identify their name and roles, in either header', () => {
+  test('identify a user by name and roles in either header', () => {
     expect(authenticate({ 'x-api-key': 'first-key' })).toEqual({ id: 'importer', roles: ['ROLE_IMPORT'] });
     expect(authenticate({ 'x-api-key': 'second-key' })).toEqual({ id: 'reporter', roles: [] });
     expect(authenticate({ authorization: 'ApiKey second-key' })).toEqual({ id: 'reporter', roles: [] });
     expect(authenticate({ authorization: 'apikey  first-key' })).toMatchObject({ id: 'importer' });
   });
 
-  test('can be declared by their hash, which is not itself a key', async () => {
+  test('can be declared by their hash, which is not accepted as a key', async () => {
     expect(authenticate({ 'x-api-key': 'hidden-key' })).toMatchObject({ id: 'hidden' });
     for (const key of [hashed, hashed.toLowerCase(), sha256('hidden-key')]) {
       expect(await thrownBy(() => authenticate({ 'x-api-key': key }))).toMatchObject({ status: 401 });
     }
   });
 
-  test('give a user that cannot be altered', () => {
+  test('return an immutable user', () => {
     const user = authenticator.authenticate(fakeRequest({ 'x-api-key': 'first-key' })) as unknown as { roles: string[] };
     expect(() => user.roles.push('ROLE_ADMIN')).toThrow(TypeError);
   });
 
-  test('identify nobody where none was sent', () => {
+  test('identify no user if the request has no key', () => {
     expect(authenticate({})).toBeNull();
     expect(authenticator.authenticate(fakeRequest({ authorization: 'Bearer abc' }))).toBeNull();
     expect(authenticator.authenticate(fakeRequest({ authorization: 'ApiKeyring first-key' }))).toBeNull();
@@ -52,13 +52,13 @@ describe('API keys', () => {
     [{ authorization: 'ApiKey wrong' }],
     [{ authorization: 'ApiKey first-key', 'x-api-key': 'first-key' }],
     [{ authorization: 'Bearer first-key' }],
-  ])('are refused with 401 as %j', async (headers) => {
+  ])('are rejected with 401 as %j', async (headers) => {
     const error = await thrownBy(() => authenticate(headers));
     expect(error).toMatchObject({ code: 'invalid_credentials', status: 401 });
     expect(error.headers).toEqual({ 'WWW-Authenticate': 'ApiKey header="X-Api-Key"' });
   });
 
-  test('are refused when the header was sent twice, whatever Node made of it', async () => {
+  test('are rejected if the header is sent twice, however Node combines the values', async () => {
     const twice = ['Host', 'h', 'X-Api-Key', 'first-key', 'x-api-key', 'first-key'];
     expect(await thrownBy(() => authenticate({ 'x-api-key': 'first-key' }, twice))).toMatchObject({ status: 401 });
     const error = await thrownBy(() => authenticate({ 'x-api-key': 'first-key' }, twice));
@@ -71,25 +71,25 @@ describe('API keys', () => {
     expect(authenticate({ 'x-api-key': 'first-key' }, once)).toMatchObject({ id: 'importer' });
   });
 
-  test('are refused with the reason', async () => {
+  test('are rejected with the reason', async () => {
     const reasonOf = async (headers: Record<string, string>) => (await thrownBy(() => authenticate(headers))).message;
     expect(await reasonOf({ 'x-api-key': 'wrong' })).toContain('unknown API key');
     expect(await reasonOf({ authorization: 'ApiKey' })).toContain('unknown API key');
     expect(await reasonOf({ authorization: 'ApiKey', 'x-api-key': 'first-key' })).toContain('two API keys were sent; send one');
   });
 
-  test('do not appear in the answer that refuses them', async () => {
+  test('do not appear in the response that rejects them', async () => {
     const error = await thrownBy(() => authenticate({ 'x-api-key': 'almost-first-key' }));
     expect(error.message).not.toContain('almost-first-key');
   });
 
-  test.each(['', 'with space', 'clé', 'line\nbreak'])('cannot be declared as %j, which no header can carry', (key) => {
+  test.each(['', 'with space', 'clé', 'line\nbreak'])('cannot be declared as %j, which a header cannot carry', (key) => {
     expect(() => new ApiKeyAuthenticator([{ name: 'k', key, roles: [] }])).toThrow(
       'the API key "k" must contain only printable ASCII',
     );
   });
 
-  test('cannot be declared by something that is no SHA-256', () => {
+  test('cannot be declared by an invalid SHA-256 hash', () => {
     for (const hash of ['abc', `${sha256('a')}0`, `0${sha256('a')}`, `${sha256('a').slice(1)}g`, `${sha256('a')}\n`]) {
       expect(() => new ApiKeyAuthenticator([{ name: 'k', key: `sha256:${hash}`, roles: [] }])).toThrow(
         'the API key "k" must have 64 hexadecimal digits after "sha256:"',
@@ -97,7 +97,7 @@ describe('API keys', () => {
     }
   });
 
-  test('cannot be the same for two names, even where one is hashed', () => {
+  test('cannot be the same for two names, even if one is hashed', () => {
     const declarations = [
       { name: 'a', key: 'same-key', roles: [] },
       { name: 'b', key: `sha256:${sha256('same-key')}`, roles: ['ROLE_ADMIN'] },

@@ -29,7 +29,7 @@ const request = fakeRequest();
 const withHeader = fakeRequest({ authorization: 'Basic dTpw' });
 
 describe('isAuthenticatorClass', () => {
-  test('knows subclasses of Authenticator and nothing else', () => {
+  test('accepts only subclasses of Authenticator', () => {
     expect(isAuthenticatorClass(Scripted)).toBe(true);
     for (const value of [Authenticator, class {}, answering(null), () => null, null])
       expect(isAuthenticatorClass(value)).toBe(false);
@@ -37,23 +37,23 @@ describe('isAuthenticatorClass', () => {
 });
 
 describe('authenticateWith', () => {
-  test('finds nobody, and minds no header, where the application authenticates nobody', () => {
+  test('returns no user and ignores the headers if the application has no authenticator', () => {
     expect(authenticateWith([], withHeader)).toBeNull();
   });
 
-  test('finds nobody without a credential', async () => {
+  test('returns no user without a credential', async () => {
     expect(authenticateWith([answering(null), answering(null)], request)).toBeNull();
     expect(await authenticateWith([answering(Promise.resolve(null))], request)).toBeNull();
   });
 
-  test('takes the user of the first authenticator that finds one', async () => {
+  test('returns the user of the first authenticator that finds one', async () => {
     const bob = { id: 'bob', roles: [] };
     expect(authenticateWith([answering(null), answering(ann), answering(bob)], withHeader)).toEqual(ann);
     const late = [answering(Promise.resolve(null)), answering(Promise.resolve(ann)), answering(Promise.resolve(bob))];
     expect(await authenticateWith(late, withHeader)).toEqual(ann);
   });
 
-  test('refuses a wrong credential even beside a right one', async () => {
+  test('rejects a wrong credential even if a valid one is sent too', async () => {
     const wrong = problem('invalid_credentials', { reason: 'no such session' });
     for (const first of [ann, Promise.resolve(ann)]) {
       const error = await thrownBy(() => authenticateWith([answering(first), throwing(wrong)], request));
@@ -61,7 +61,7 @@ describe('authenticateWith', () => {
     }
   });
 
-  test('refuses an Authorization header that no authenticator knows', async () => {
+  test('rejects an Authorization header that no authenticator recognizes', async () => {
     for (const nobody of [null, Promise.resolve(null)]) {
       const error = await thrownBy(() => authenticateWith([answering(nobody)], withHeader));
       expect(error).toMatchObject({ code: 'invalid_credentials', status: 401 });
@@ -73,7 +73,7 @@ describe('authenticateWith', () => {
     });
   });
 
-  test('passes on untouched what an authenticator throws', async () => {
+  test('rethrows errors of an authenticator unchanged', async () => {
     const own = new Problem('invalid_credentials', 'no', { headers: { 'X-Hint': 'h', 'www-authenticate': 'Session' } });
     const bare = problem('invalid_credentials', { reason: 'no such session' });
     for (const error of [own, bare, problem('database_unavailable'), new Error('boom')]) {
@@ -97,23 +97,26 @@ describe('authenticateWith', () => {
     { id: {}, roles: [] },
     Object.assign(() => null, { id: 1, roles: [] }),
   ];
-  test.each(nonUsers.map((answer) => [answer]))('takes %j for no user, and for an error of the authenticator', async (answer) => {
-    for (const given of [answer, Promise.resolve(answer)]) {
-      const error = await thrownBy(() => authenticateWith([answering(given)], request));
-      expect(error).not.toBeInstanceOf(Problem);
-      expect(error.message).toBe(
-        'the authenticator Scripted must return null or a user { id, roles }: ' +
-          'id is a string or a number, roles is a list of strings',
-      );
-    }
-  });
+  test.each(nonUsers.map((answer) => [answer]))(
+    'rejects %j as a user and reports an error of the authenticator',
+    async (answer) => {
+      for (const given of [answer, Promise.resolve(answer)]) {
+        const error = await thrownBy(() => authenticateWith([answering(given)], request));
+        expect(error).not.toBeInstanceOf(Problem);
+        expect(error.message).toBe(
+          'the authenticator Scripted must return null or a user { id, roles }: ' +
+            'id is a string or a number, roles is a list of strings',
+        );
+      }
+    },
+  );
 
-  test('takes null for nobody, and not for a user', () => {
+  test('treats null as no user', () => {
     expect(isUser(null)).toBe(false);
     expect(isUser({ id: 7, roles: [] })).toBe(true);
   });
 
-  test('freezes the user and its roles, and leaves a plain object of the application as it was', () => {
+  test('returns a frozen user with frozen roles and leaves the original plain object unchanged', () => {
     const own = { id: 7, roles: ['ROLE_A'] };
     const user = authenticateWith([answering(own)], request) as User;
     expect(user).toEqual(own);
@@ -121,7 +124,7 @@ describe('authenticateWith', () => {
     expect(Object.isFrozen(own) || Object.isFrozen(own.roles)).toBe(false);
   });
 
-  test('keeps a user of a class what it is, frozen', () => {
+  test('freezes a class instance and keeps its class', () => {
     class Account {
       id = 7;
       roles = ['ROLE_A'];
@@ -137,12 +140,12 @@ describe('authenticateWith', () => {
     expect(Object.isFrozen(user) && Object.isFrozen(user.roles)).toBe(true);
   });
 
-  test('waits for no user because of a claim that is called then', () => {
+  test('does not treat a user with a claim named then as a promise', () => {
     const user = { id: 7, roles: [], ...Object.fromEntries([['then', 'later']]) };
     expect(authenticateWith([answering(user)], request)).toEqual(user);
   });
 
-  test('copies a user again whose roles alone are open, and never one that is frozen throughout', () => {
+  test('copies a frozen user whose roles are not frozen, but not a deeply frozen user', () => {
     const open = Object.freeze({ id: 7, roles: ['ROLE_A'] });
     expect(Object.isFrozen((authenticateWith([answering(open)], request) as User).roles)).toBe(true);
     const closed = Object.freeze({ id: 7, roles: Object.freeze(['ROLE_A']) });
@@ -151,7 +154,7 @@ describe('authenticateWith', () => {
 });
 
 describe('challengeOf', () => {
-  test('is that of the first authenticator, and asks for a bearer token without any', () => {
+  test('returns the challenge of the first authenticator, or Bearer if there is none', () => {
     class Session extends Scripted {
       override challenge() {
         return 'Session';

@@ -34,11 +34,11 @@ test.each([
   '[192.0.2.1',
   '1:2:3:4:5:6:7:8:9',
   'a.example',
-])('%j is not an address', (text) => {
+])('%j is not a valid address', (text) => {
   expect(parseAddress(text)).toBeNull();
 });
 
-test('requests with a user have the same caller from every address, unless addresses are counted', () => {
+test('requests of a user have the same caller from every address, unless limits are per address', () => {
   const request = (ip: string) => ({ user: { id: 7, roles: [] }, ip }) as unknown as FastifyRequest;
   expect(callerName(request('192.0.2.1'))).toBe(callerName(request('192.0.2.2')));
   expect(callerName(request('192.0.2.1'), 'address')).not.toBe(callerName(request('192.0.2.2'), 'address'));

@@ -33,12 +33,12 @@ const loadedFound = (required: boolean, roles: LoadedRoute['roles']) =>
 const publicFound = (required: boolean, ...apis: ApiDeclaration[]) => findings((report) => checkPublic(apis, required, report));
 
 describe('checkRoles', () => {
-  test('accepts roles of a voter, ROLE_ names and no role at all', () => {
+  test('accepts roles with a voter, ROLE_ names and actions without a role', () => {
     expect(rolesFound(api('PERSON_SEE', { methods: ['GET', 'POST'], roles: { GET: 'ROLE_ANY' } }))).toEqual([]);
     expect(rolesFound(api(null, { methods: ['GET'], roles: {} }))).toEqual([]);
   });
 
-  test('reports a base role and a method role without a voter, each where it stands', () => {
+  test('reports a base role and a method role without a voter, each at its place', () => {
     const found = rolesFound(api('BASE', { methods: ['GET', 'POST'], roles: { GET: 'PERSON_SEE', POST: 'PERSON_SE' } }));
     expect(found.map(([path]) => path)).toEqual([
       'app_main.apis.person.base_role',
@@ -50,11 +50,11 @@ describe('checkRoles', () => {
     );
   });
 
-  test('leaves the role of a method that is not enabled alone', () => {
+  test('ignores the role of a method that is not enabled', () => {
     expect(rolesFound(api(null, { methods: ['GET'], roles: { DELETE: 'NOBODY' } }))).toEqual([]);
   });
 
-  test('reports the role of GET where only HEAD is enabled, and once where both are', () => {
+  test('reports the role of GET if only HEAD is enabled, and only once if both are', () => {
     const only = rolesFound(api(null, { methods: ['HEAD'], roles: { GET: 'NOBODY' } }));
     const both = rolesFound(api(null, { methods: ['GET', 'HEAD'], roles: { GET: 'NOBODY' } }));
     expect(only.map(([path]) => path)).toEqual(['app_main.apis.person.actions._index.roles.GET']);
@@ -65,7 +65,7 @@ describe('checkRoles', () => {
 describe('checkPublic', () => {
   const open = api(null, { methods: ['GET', 'HEAD', 'POST'], roles: { POST: 'PERSON_SEE' } });
 
-  test('reports the methods without a role at the action, where roles are required', () => {
+  test('reports the methods without a role at the action if roles are required', () => {
     expect(publicFound(true, open)).toEqual([
       [
         'app_main.apis.person.actions._index',
@@ -75,7 +75,7 @@ describe('checkPublic', () => {
     ]);
   });
 
-  test('accepts public methods where roles are not required', () => {
+  test('accepts public methods if roles are not required', () => {
     expect(publicFound(false, open)).toEqual([]);
   });
 
@@ -86,19 +86,19 @@ describe('checkPublic', () => {
 });
 
 describe('checkLoadedRoutes', () => {
-  test('accepts roles that somebody judges, and public methods where roles are not required', () => {
+  test('accepts roles with a voter, and public methods if roles are not required', () => {
     expect(loadedFound(true, { GET: ['PERSON_SEE'], POST: ['ROLE_ANY', 'PERSON_SEE'] })).toEqual([]);
     expect(loadedFound(false, { GET: [], POST: ['PERSON_SEE'] })).toEqual([]);
   });
 
-  test('reports every role without a voter, once, where the route is named', () => {
+  test('reports every role without a voter once, at the route name', () => {
     const found = loadedFound(true, { GET: ['NOBODY'], POST: ['NOBODY', 'PERSON_SEE', 'NEITHER'] });
     expect(found.map(([path]) => path)).toEqual(['routes.status', 'routes.status']);
     expect(found[0]?.[1]).toMatch(/^no voter judges the role "NOBODY";/);
     expect(found[1]?.[1]).toMatch(/^no voter judges the role "NEITHER";/);
   });
 
-  test('reports the methods without a role, where roles are required', () => {
+  test('reports the methods without a role if roles are required', () => {
     expect(loadedFound(true, { GET: [], POST: ['PERSON_SEE'], DELETE: [] })).toEqual([
       [
         'routes.status',

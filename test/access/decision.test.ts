@@ -49,7 +49,7 @@ describe('the decision', () => {
     );
   });
 
-  test.each(strategies)('denies under %s when nobody votes or all abstain', (strategy) => {
+  test.each(strategies)('denies under %s without votes or if all abstain', (strategy) => {
     expect(decide(strategy, [])).toBe(false);
     expect(decide(strategy, ['abstain', 'abstain'])).toBe(false);
   });
@@ -60,7 +60,7 @@ describe('the decision', () => {
 });
 
 describe('poll', () => {
-  test('decides as the naive model does, whichever votes come late', async () => {
+  test('decides like the naive model, whichever votes are asynchronous', async () => {
     await fc.assert(
       fc.asyncProperty(anyStrategy, anyVotes, fc.infiniteStream(fc.boolean()), async (strategy, votes, late) => {
         const voters = votes.map((vote) => {
@@ -73,11 +73,11 @@ describe('poll', () => {
     );
   });
 
-  test('answers at once where all voters do', () => {
+  test('returns synchronously if all voters do', () => {
     expect(poll('consensus', saying('grant', 'abstain'), question)).toBe(true);
   });
 
-  test('waits for anything that can be waited for', async () => {
+  test('awaits any thenable', async () => {
     // biome-ignore lint/suspicious/noThenProperty: a promise of another library is what is tested
     const thenable = { then: (resolve: (vote: Vote) => void) => resolve('deny') };
     expect(await poll('affirmative', saying(thenable), question)).toBe(false);
@@ -88,7 +88,7 @@ describe('poll', () => {
     ['unanimous', ['grant', 'deny', 'grant'], [1, 1, 0]],
     ['priority', ['abstain', 'deny', 'grant'], [1, 1, 0]],
     ['consensus', ['grant', 'grant', 'deny'], [1, 1, 1]],
-  ] as const)('asks under %s no further than the decision needs, sync or async', async (strategy, votes, asked) => {
+  ] as const)('under %s calls only the voters needed for the decision, sync or async', async (strategy, votes, asked) => {
     const sync = saying(...votes);
     poll(strategy, sync, question);
     expect(sync.map((voter) => voter.asked)).toEqual(asked);
@@ -97,7 +97,7 @@ describe('poll', () => {
     expect(async.map((voter) => voter.asked)).toEqual(asked);
   });
 
-  test('gives the voter the role, the subject, the user and the request', () => {
+  test('passes the role, the subject, the user and the request to the voter', () => {
     const given: unknown[] = [];
     class Listening extends Voter {
       vote(...all: unknown[]): Vote {
@@ -121,7 +121,7 @@ describe('poll', () => {
     'rejects later': () => Promise.reject(boom),
   };
   for (const [how, answer] of Object.entries(failing)) {
-    test.each(strategies)(`names under %s the voter that ${how}, and carries the cause`, async (strategy) => {
+    test.each(strategies)(`under %s names the voter that ${how}, with the cause`, async (strategy) => {
       const told = { message: `the voter ScriptedVoter failed for the role "${question.role}"`, cause: boom };
       expect(await thrownBy(() => poll(strategy, [new ScriptedVoter(answer)], question))).toMatchObject(told);
       const abstaining = saying('abstain', Promise.resolve('abstain'));
@@ -146,20 +146,20 @@ describe('poll', () => {
     Symbol('grant'),
   ];
   for (const strategy of strategies) {
-    test.each(nonVotes.map((answer) => [answer]))(`never grants under ${strategy} on the answer %s`, async (answer) => {
+    test.each(nonVotes.map((answer) => [answer]))(`never grants under ${strategy} on the vote %s`, async (answer) => {
       const isPlain = expect.objectContaining({ name: 'Error', message: expect.stringContaining('ScriptedVoter') });
       expect(await thrownBy(() => poll(strategy, saying(answer), question))).toEqual(isPlain);
       expect(await thrownBy(() => poll(strategy, saying(Promise.resolve(answer)), question))).toEqual(isPlain);
     });
   }
 
-  test('takes a String object for no vote', async () => {
+  test('rejects a String object as a vote', async () => {
     expect((await thrownBy(() => poll('affirmative', saying(Object('grant')), question))).message).toBe(
       "the voter ScriptedVoter returned a value of type object for the role \"PERSON_SEE\"; vote() must return 'grant', 'deny' or 'abstain'",
     );
   });
 
-  test('shows a wrong word and null as they are', async () => {
+  test('shows an invalid string or null as it is in the error', async () => {
     expect((await thrownBy(() => poll('affirmative', saying('yes'), question))).message).toContain('returned "yes" for');
     expect((await thrownBy(() => poll('affirmative', saying(null), question))).message).toContain('returned null for');
   });

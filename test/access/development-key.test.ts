@@ -16,7 +16,7 @@ beforeEach(async () => {
 afterEach(() => rm(directory, { recursive: true, force: true }));
 
 describe('the development key', () => {
-  test('is made once, random, and readable by its owner only', async () => {
+  test('is created once, random and readable only by its owner', async () => {
     const key = await developmentKey(directory);
     expect(key).toMatch(/^[\w-]{43}$/);
     const file = join(directory, 'var', 'dev-jwt.key');
@@ -25,35 +25,35 @@ describe('the development key', () => {
     expect(await developmentKey(directory)).toBe(key);
   });
 
-  test('is the same for all who ask for it first at the same time, and leaves no draft behind', async () => {
+  test('is the same for concurrent first callers and leaves no temporary file behind', async () => {
     const keys = await Promise.all(Array.from({ length: 20 }, () => developmentKey(directory)));
     expect(new Set(keys).size).toBe(1);
     expect(await readdir(join(directory, 'var'))).toEqual(['dev-jwt.key']);
   });
 
-  test('differs from application to application', async () => {
+  test('differs between applications', async () => {
     const other = join(directory, 'other');
     expect(await developmentKey(other)).not.toBe(await developmentKey(directory));
   });
 
-  test('is refused when the file was cut short', async () => {
+  test('is rejected if its file is truncated', async () => {
     await mkdir(join(directory, 'var'));
     await writeFile(join(directory, 'var', 'dev-jwt.key'), 'short\n');
     await expect(developmentKey(directory)).rejects.toThrow('is damaged; delete it, and Declarest creates a new one');
   });
 
-  test('is taken as it is from 32 characters on', async () => {
+  test('is accepted from 32 characters on', async () => {
     await mkdir(join(directory, 'var'));
     await writeFile(join(directory, 'var', 'dev-jwt.key'), `${'k'.repeat(32)}\n`);
     expect(await developmentKey(directory)).toBe('k'.repeat(32));
   });
 
-  test('is made in a directory that is there already', async () => {
+  test('is created in an existing directory', async () => {
     await mkdir(join(directory, 'var'));
     expect(await developmentKey(directory)).toMatch(/^[\w-]{43}$/);
   });
 
-  test('is written to a draft with a name of its own, in full and by its owner only', async () => {
+  test('is written in full to a uniquely named temporary file that only its owner can read', async () => {
     vi.mocked(writeFile).mockClear();
     await developmentKey(directory);
     const [draft, text, options] = vi.mocked(writeFile).mock.calls[0] as [string, string, object];
@@ -62,31 +62,31 @@ describe('the development key', () => {
     expect(options).toEqual({ mode: 0o600, flag: 'wx' });
   });
 
-  test('is not made up when it cannot be written, and the reason is told', async () => {
+  test('is not created if it cannot be written, and the error gives the reason', async () => {
     vi.mocked(writeFile).mockRejectedValueOnce(Object.assign(new Error('full'), { code: 'ENOSPC' }));
     await expect(developmentKey(directory)).rejects.toMatchObject({ code: 'ENOSPC' });
   });
 
-  test('is not silently replaced when its file cannot be read', async () => {
+  test('is not silently replaced if its file cannot be read', async () => {
     await mkdir(join(directory, 'var', 'dev-jwt.key'), { recursive: true });
     await expect(developmentKey(directory)).rejects.toMatchObject({ code: 'EISDIR' });
   });
 
-  test('is made, just as private, on a file system without links', async () => {
+  test('is created with the same permissions on a file system without links', async () => {
     vi.mocked(link).mockRejectedValueOnce(Object.assign(new Error('no links'), { code: 'EPERM' }));
     const key = await developmentKey(directory);
     expect((await stat(join(directory, 'var', 'dev-jwt.key'))).mode & 0o777).toBe(0o600);
     expect(await developmentKey(directory)).toBe(key);
   });
 
-  test('is not made up when there is no room for it, and leaves no draft behind', async () => {
+  test('is not created if the disk is full, and leaves no temporary file behind', async () => {
     vi.mocked(link).mockRejectedValueOnce(Object.assign(new Error('no links'), { code: 'EPERM' }));
     vi.mocked(copyFile).mockRejectedValueOnce(Object.assign(new Error('full'), { code: 'ENOSPC' }));
     await expect(developmentKey(directory)).rejects.toMatchObject({ code: 'ENOSPC' });
     expect(await readdir(join(directory, 'var'))).toEqual([]);
   });
 
-  test('is not made up when it cannot be kept', async () => {
+  test('is not created if its directory cannot be created', async () => {
     await writeFile(join(directory, 'var'), 'a file where a directory should be');
     await expect(developmentKey(directory)).rejects.toMatchObject({ code: expect.stringMatching(/^E(NOTDIR|EXIST)$/) });
   });

@@ -41,13 +41,13 @@ const annsOwn = { owner: 'ann' };
 const request = fakeRequest();
 
 describe('a guard', () => {
-  test('without roles is public and lets everybody pass', () => {
+  test('without roles is public and lets every caller pass', () => {
     const guard = compileGuard([], registry);
     expect(guard).toMatchObject({ public: true, roles: [], readsSubject: false });
     expect(guard.check(annsOwn, null, request)).toBeUndefined();
   });
 
-  test('passes at once where every role is granted at once', () => {
+  test('passes synchronously if every role is granted synchronously', () => {
     const guard = compileGuard(['ROLE_EDITOR', 'SEE'], registry);
     expect(guard).toMatchObject({ public: false, roles: ['ROLE_EDITOR', 'SEE'] });
     expect(guard.check(annsOwn, ann, request)).toBeUndefined();
@@ -62,7 +62,7 @@ describe('a guard', () => {
     }
   });
 
-  test('denies a caller without a user with 401 and says how to authenticate', async () => {
+  test('denies an anonymous caller with 401 and a challenge', async () => {
     const error = await thrownBy(() => compileGuard(['SEE'], registry).check(annsOwn, null, request));
     expect(error).toMatchObject({ code: 'authentication_required', status: 401 });
     expect(error.headers).toEqual({ 'WWW-Authenticate': 'Bearer realm="api"' });
@@ -72,19 +72,19 @@ describe('a guard', () => {
     expect(late.headers).toEqual({ 'WWW-Authenticate': 'ApiKey header="X-Api-Key"' });
   });
 
-  test('waits for a late vote, then checks the roles after it', async () => {
+  test('waits for an asynchronous vote, then checks the remaining roles', async () => {
     await expect(compileGuard(['LATE', 'SEE'], registry).check(annsOwn, ann, request)).resolves.toBeUndefined();
     await expect(compileGuard(['SEE', 'LATE', 'ROLE_X'], registry).check(annsOwn, ann, request)).rejects.toMatchObject({
       status: 403,
     });
   });
 
-  test('lets nobody pass a role that no voter judges', async () => {
+  test('denies every caller if a role has no voter', async () => {
     const guard = compileGuard(['UNJUDGED'], registry);
     expect(await thrownBy(() => guard.check(annsOwn, ann, request))).toMatchObject({ status: 403 });
   });
 
-  test('decides anew for every subject and every user', async () => {
+  test('decides again for every subject and every user', async () => {
     const guard = compileGuard(['SEE', 'LATE'], registry);
     for (let round = 0; round < 2; round++) {
       expect(await thrownBy(() => guard.check(annsOwn, ann, request))).toBeUndefined();
@@ -93,13 +93,13 @@ describe('a guard', () => {
     }
   });
 
-  test('says whether a voter of the application may look at the subject', () => {
+  test('reports whether a voter of the application may read the subject', () => {
     expect(compileGuard(['ROLE_A', 'SEE'], registry).readsSubject).toBe(true);
     expect(compileGuard(['ROLE_A', 'ROLE_B'], registry).readsSubject).toBe(false);
     expect(compileGuard(['ROLE_SHARED'], registry).readsSubject).toBe(true);
   });
 
-  test('passes exactly when every role is granted, whichever votes come late', async () => {
+  test('passes if and only if every role is granted, whichever votes are asynchronous', async () => {
     const anyPanel = fc.array(fc.tuple(fc.constantFrom<Vote>('grant', 'deny', 'abstain'), fc.boolean()), {
       minLength: 1,
       maxLength: 4,
@@ -127,14 +127,14 @@ describe('a guard', () => {
 });
 
 describe('rolesFor', () => {
-  test('gives the base role first, then the role of the method', () => {
+  test('returns the base role first, then the role of the method', () => {
     expect(rolesFor({ roles: { POST: 'EDIT' } }, 'BASE', 'POST')).toEqual(['BASE', 'EDIT']);
     expect(rolesFor({ roles: { POST: 'EDIT' } }, null, 'POST')).toEqual(['EDIT']);
     expect(rolesFor({ roles: { POST: 'EDIT' } }, 'BASE', 'PUT')).toEqual(['BASE']);
     expect(rolesFor({ roles: {} }, null, 'GET')).toEqual([]);
   });
 
-  test('names a role once', () => {
+  test('lists each role once', () => {
     expect(rolesFor({ roles: { GET: 'SEE', HEAD: 'SEE' } }, 'SEE', 'HEAD')).toEqual(['SEE']);
   });
 
@@ -150,7 +150,7 @@ describe('rolesFor', () => {
     expect(rolesFor({ roles: { GET: 'SEE', HEAD: null } }, 'BASE', 'GET')).toEqual(['BASE', 'SEE']);
   });
 
-  test('never asks less of HEAD than of GET if HEAD has no entry', () => {
+  test('never requires less of HEAD than of GET if HEAD has no entry', () => {
     const anyRole = fc.option(fc.constantFrom('A', 'B', 'C'), { nil: null });
     const others = httpMethods.filter((method) => method !== 'HEAD');
     const anyRoles = fc.dictionary(fc.constantFrom<HttpMethod>(...others), fc.constantFrom('A', 'B', 'C'));

@@ -51,11 +51,11 @@ async function authenticate(declaration: Partial<JwtDeclaration>, token: string)
 }
 
 describe('the secret', () => {
-  test('is the declared one', async () => {
+  test('is the declared secret', async () => {
     expect(await secretOf({ secret })).toBe(secret);
   });
 
-  test('is imported for checking only, and cannot be taken out again', async () => {
+  test('is imported for verification only and cannot be exported', async () => {
     for (const [algorithm, hash] of [
       ['HS256', 'SHA-256'],
       ['HS512', 'SHA-512'],
@@ -65,24 +65,24 @@ describe('the secret', () => {
     }
   });
 
-  test('must have 32 characters', async () => {
+  test('must have at least 32 characters', async () => {
     await expect(load({ secret: secret.slice(1) })).rejects.toThrow('must have 32 characters or more; it has 31');
   });
 
-  test('is the development key where none is declared, but not in production', async () => {
+  test('is the development key if no secret is declared, except in production', async () => {
     const key = await secretOf({}, false);
     expect(key).toMatch(/^[\w-]{43}$/);
     expect(await secretOf({}, false)).toBe(key);
     await expect(load({})).rejects.toThrow('security.jwt needs a secret or a jwks in production');
   });
 
-  test('cannot serve an algorithm of key pairs', async () => {
+  test('is rejected with an algorithm for key pairs', async () => {
     for (const algorithm of ['RS256', 'none', 'hs256', '']) {
       await expect(load({ secret, algorithm })).rejects.toThrow('does not work with a secret; use one of HS256, HS384, HS512');
     }
   });
 
-  test('does not exist beside a key set', async () => {
+  test('is rejected together with a key set', async () => {
     await expect(secretOf({ jwks: 'keys.json' })).rejects.toThrow('has public keys only');
     await expect(load({ secret, algorithm: 'RS256', jwks: { keys: [jwk('RS256')] } })).rejects.toThrow(
       'both "secret" and "jwks"',
@@ -91,7 +91,7 @@ describe('the secret', () => {
 });
 
 describe('a key set', () => {
-  test.each(Object.keys(pairs) as Algorithm[])('checks tokens signed with %s', async (algorithm) => {
+  test.each(Object.keys(pairs) as Algorithm[])('verifies tokens signed with %s', async (algorithm) => {
     const jwks = { keys: [jwk(algorithm, { kid: 'k' })] };
     expect(await authenticate({ algorithm, jwks }, await tokenBy(algorithm))).toMatchObject({ id: 'ann' });
   });
@@ -101,7 +101,7 @@ describe('a key set', () => {
     expect(await authenticate({ algorithm: 'ES256', jwks: 'keys.json' }, await tokenBy('ES256'))).toMatchObject({ id: 'ann' });
   });
 
-  test('may hold keys for other purposes beside', async () => {
+  test('may also hold keys for other purposes', async () => {
     const keys = [
       jwk('RS256', { kid: 'k', use: 'enc' }),
       jwk('RS256', { kid: 'k', alg: 'RS512' }),
@@ -112,7 +112,7 @@ describe('a key set', () => {
     expect(await authenticate({ algorithm: 'ES256', jwks: { keys } }, await tokenBy('ES256'))).toMatchObject({ id: 'ann' });
   });
 
-  test('cannot serve an algorithm of secrets', async () => {
+  test('is rejected with an algorithm for secrets', async () => {
     for (const algorithm of ['HS256', 'none', 'rs256']) {
       await expect(load({ algorithm, jwks: { keys: [jwk('RS256')] } })).rejects.toThrow(
         'which does not work with "jwks"; set it to the algorithm of the keys: RS256, RS384, RS512, PS256',
@@ -151,7 +151,7 @@ describe('a key set', () => {
     );
   });
 
-  test('must not hold a broken or a short key', async () => {
+  test('must not hold an invalid or short key', async () => {
     const broken = { ...jwk('ES256'), x: 'AA' };
     await expect(load({ algorithm: 'ES256', jwks: { keys: [broken] } })).rejects.toMatchObject({ cause: expect.any(Error) });
     await expect(load({ algorithm: 'ES256', jwks: { keys: [broken] } })).rejects.toThrow('keys[0], is not a valid key for ES256');
@@ -170,7 +170,7 @@ describe('a key set', () => {
     }
   });
 
-  test('in a file must be there and be JSON', async () => {
+  test('in a file must exist and be valid JSON', async () => {
     await expect(load({ algorithm: 'ES256', jwks: 'missing.json' })).rejects.toThrow(
       'missing.json of security.jwt.jwks cannot be read',
     );
@@ -187,7 +187,7 @@ describe('a key set', () => {
   });
 });
 
-describe('a key set at an address', () => {
+describe('a key set at a URL', () => {
   let server: Server;
   let address: string;
   let answer: { status: number; body: string };
@@ -205,7 +205,7 @@ describe('a key set at an address', () => {
 
   const keySet = (...keys: object[]) => ({ status: 200, body: JSON.stringify({ keys }) });
 
-  test('is fetched when a token comes, and once for many', async () => {
+  test('is fetched on the first token, and only once for many tokens', async () => {
     answer = keySet(jwk('ES256', { kid: 'k' }));
     const declaration = declare({ algorithm: 'ES256', jwks: address });
     fetches = 0;
@@ -218,14 +218,14 @@ describe('a key set at an address', () => {
     expect(fetches).toBe(1);
   });
 
-  test('is not fetched for a token of another algorithm', async () => {
+  test('is not fetched for a token with another algorithm', async () => {
     fetches = 0;
     const error = await thrownBy(async () => authenticate({ algorithm: 'ES256', jwks: address }, await tokenBy('RS256')));
     expect(error).toMatchObject({ status: 401 });
     expect(fetches).toBe(0);
   });
 
-  test('is not fetched again and again for unknown keys', async () => {
+  test('is not fetched repeatedly for unknown keys', async () => {
     answer = keySet(jwk('ES256', { kid: 'k' }));
     const declaration = declare({ algorithm: 'ES256', jwks: address });
     const authenticator = new JwtAuthenticator(declaration, await load(declaration, false));
@@ -237,7 +237,7 @@ describe('a key set at an address', () => {
     expect(fetches).toBe(1);
   });
 
-  test('refuses a token that fits several of its keys and names none', async () => {
+  test('rejects a token without a key id if several keys match', async () => {
     answer = keySet(jwk('ES256'), jwk('ES256'));
     const token = await new SignJWT({ sub: 'ann' })
       .setProtectedHeader({ alg: 'ES256' })
@@ -246,7 +246,7 @@ describe('a key set at an address', () => {
     expect(await thrownBy(() => authenticate({ algorithm: 'ES256', jwks: address }, token))).toMatchObject({ status: 401 });
   });
 
-  test('makes the service unavailable, and nobody a user, when it cannot be had', async () => {
+  test('returns 503 and no user if it cannot be fetched', async () => {
     const token = await tokenBy('ES256');
     const unusable = [
       { status: 500, body: '{}' },
@@ -264,13 +264,13 @@ describe('a key set at an address', () => {
     expect(await thrownBy(() => authenticate({ algorithm: 'ES256', jwks: nobody }, token))).toMatchObject({ status: 503 });
   });
 
-  test('is not taken for an address because its file is named like one', async () => {
+  test('is read as a file if only the file name looks like a URL', async () => {
     await expect(load({ algorithm: 'ES256', jwks: 'keys/http:/x.json' })).rejects.toThrow(
       'x.json of security.jwt.jwks cannot be read',
     );
   });
 
-  test('must be an address that can be read', async () => {
+  test('must have a valid URL', async () => {
     await expect(load({ algorithm: 'ES256', jwks: 'https://' })).rejects.toThrow('Invalid URL');
   });
 });

@@ -46,8 +46,8 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-describe('a token that is right', () => {
-  test('gives the user its subject, roles and further claims', async () => {
+describe('a valid token', () => {
+  test('sets the subject, the roles and further claims of the user', async () => {
     const exp = now() + 60;
     expect(await userOf(forge({ sub: 'ann', exp, roles: ['ROLE_A'], email: 'a@b.c' }))).toEqual({
       id: 'ann',
@@ -57,11 +57,11 @@ describe('a token that is right', () => {
     });
   });
 
-  test('gives no roles where it names none', async () => {
+  test('sets no roles if it has no roles claim', async () => {
     expect(await userOf(forge(claims()))).toMatchObject({ id: 'ann', roles: [] });
   });
 
-  test('is taken whatever the case of the scheme, and with more than one space', async () => {
+  test('is accepted with any case of the scheme and with more than one space', async () => {
     const jwt = await authenticator();
     for (const scheme of ['bearer ', 'BEARER ', 'Bearer   ']) {
       expect(await authenticateWith([jwt], fakeRequest({ authorization: scheme + forge(claims()) }))).toMatchObject({
@@ -70,17 +70,17 @@ describe('a token that is right', () => {
     }
   });
 
-  test('is taken when issuer and audience are those asked for', async () => {
+  test('is accepted if issuer and audience match the declared ones', async () => {
     const expected = { issuer: 'https://issuer', audience: 'api' };
     expect(await userOf(forge(claims({ iss: 'https://issuer', aud: 'api' })), expected)).toMatchObject({ id: 'ann' });
     expect(await userOf(forge(claims({ iss: 'https://issuer', aud: ['x', 'api'] })), expected)).toMatchObject({ id: 'ann' });
   });
 
-  test('is taken from the second of nbf on', async () => {
+  test('is accepted from the second of nbf on', async () => {
     expect(await userOf(forge(claims({ nbf: now() })))).toMatchObject({ id: 'ann' });
   });
 
-  test('can be one that signToken made', async () => {
+  test('can be created by signToken', async () => {
     const declaration = { ...plain, issuer: 'me', audience: 'api' };
     const token = await signToken({ secret, declaration, sub: 'ann', roles: ['ROLE_A'], claims: { team: 7 } });
     expect(await userOf(token, declaration)).toMatchObject({ id: 'ann', roles: ['ROLE_A'], team: 7, iss: 'me', aud: 'api' });
@@ -88,11 +88,11 @@ describe('a token that is right', () => {
 });
 
 describe('claims', () => {
-  test('cannot take the place of the id or of the roles', async () => {
+  test('cannot replace the id or the roles', async () => {
     expect(await userOf(forge(claims({ id: 'root', roles: ['ROLE_A'] })))).toMatchObject({ id: 'ann', roles: ['ROLE_A'] });
   });
 
-  test('cannot reach a prototype', async () => {
+  test('cannot modify a prototype', async () => {
     const text = `{"sub":"ann","exp":${now() + 60},"__proto__":{"admin":true,"roles":["ROLE_ADMIN"]}}`;
     const user = (await userOf(forge(text))) as User;
     expect(Object.getPrototypeOf(user)).toBe(Object.prototype);
@@ -102,7 +102,7 @@ describe('claims', () => {
     expect(({} as Record<string, unknown>).admin).toBeUndefined();
   });
 
-  test('are frozen all the way down, as one user serves many requests', async () => {
+  test('are deeply frozen because one user serves many requests', async () => {
     const user = (await userOf(forge(claims({ roles: ['ROLE_A'], team: { members: [{ name: 'bob' }] }, none: null })))) as any;
     expect(() => user.roles.push('ROLE_ADMIN')).toThrow(TypeError);
     expect(() => {
@@ -114,59 +114,59 @@ describe('claims', () => {
   });
 
   test.each([['ROLE_ADMIN'], [{ 0: 'ROLE_ADMIN' }], [[1]], [[['ROLE_ADMIN']]], [null], [true]])(
-    'with roles %j are refused',
+    'with roles %j are rejected',
     async (roles) => {
       expect(await refusal(forge(claims({ roles })))).toBe('the claim "roles" must be a list of strings');
     },
   );
 
-  test.each([[''], [7], [null], [['ann']], [{}]])('with the subject %j are refused', async (sub) => {
+  test.each([[''], [7], [null], [['ann']], [{}]])('with the subject %j are rejected', async (sub) => {
     expect(await refusal(forge(claims({ sub })))).toBe('the claim "sub" must be a string that is not empty');
   });
 
-  test('without subject or expiry are refused', async () => {
+  test('without subject or expiry are rejected', async () => {
     expect(await refusal(forge({ exp: now() + 60 }))).toBe('the claim "sub" is missing');
     expect(await refusal(forge({ sub: 'ann' }))).toBe('the claim "exp" is missing');
   });
 
-  test('with an expiry that is no finite number are refused', async () => {
+  test('with an expiry that is not a finite number are rejected', async () => {
     expect(await refusal(forge(claims({ exp: 'never' })))).toBe('the claim "exp" is not accepted');
     expect(await refusal(forge(claims({ exp: null })))).toBe('the claim "exp" is not accepted');
     expect(await refusal(forge('{"sub":"ann","exp":1e999}'))).toBe('the claim "exp" is not accepted');
   });
 
-  test('that have expired, or expire this second, are refused', async () => {
+  test('that have expired, or expire this second, are rejected', async () => {
     vi.useFakeTimers({ now: 1_800_000_000_500, toFake: ['Date'] });
     expect(await refusal(forge(claims({ exp: now() - 1 })))).toBe('the token has expired');
     expect(await refusal(forge(claims({ exp: now() })))).toBe('the token has expired');
     expect(await userOf(forge(claims({ exp: now() + 1 })))).toMatchObject({ id: 'ann' });
   });
 
-  test('that are not valid yet are refused', async () => {
+  test('that are not valid yet are rejected', async () => {
     expect(await refusal(forge(claims({ nbf: now() + 30 })))).toBe('the token is not valid yet');
     expect(await refusal(forge(claims({ nbf: 'soon' })))).toBe('the claim "nbf" is not accepted');
   });
 
   test.each([{ iss: 'other' }, { iss: ['https://issuer'] }, { iss: 'https://issuer/' }])(
-    'from the issuer %j are refused',
+    'from the issuer %j are rejected',
     async (more) => {
       expect(await refusal(forge(claims(more)), { issuer: 'https://issuer' })).toBe('the claim "iss" is not accepted');
     },
   );
 
   test.each([{ aud: 'other' }, { aud: ['other'] }, { aud: [] }, { aud: { api: 1 } }])(
-    'for the audience %j are refused',
+    'for the audience %j are rejected',
     async (more) => {
       expect(await refusal(forge(claims(more)), { audience: 'api' })).toBe('the claim "aud" is not accepted');
     },
   );
 
-  test('that lack the issuer or audience asked for are refused', async () => {
+  test('without the required issuer or audience are rejected', async () => {
     expect(await refusal(forge(claims()), { issuer: 'https://issuer' })).toBe('the claim "iss" is missing');
     expect(await refusal(forge(claims()), { audience: 'api' })).toBe('the claim "aud" is missing');
   });
 
-  test.each(['[]', '"ann"', 'null', '7', 'no json', ''])('that are %j instead of an object are refused', async (payload) => {
+  test.each(['[]', '"ann"', 'null', '7', 'no json', ''])('that are %j instead of an object are rejected', async (payload) => {
     await refusal(forge(payload));
   });
 });
@@ -182,21 +182,21 @@ describe('signatures', () => {
     return `${input}.${sign('sha256', Buffer.from(input), key).toString('base64url')}`;
   }
 
-  test('by a key of the set are accepted, and only by the one the token names', async () => {
+  test('by a key of the set are accepted if it is the key that the token names', async () => {
     expect(await userOf(rsaToken({ alg: 'RS256', kid: 'one' }), withKeys)).toMatchObject({ id: 'ann' });
     expect(await userOf(rsaToken({ alg: 'RS256', kid: 'two' }, other.privateKey), withKeys)).toMatchObject({ id: 'ann' });
     expect(await refusal(rsaToken({ alg: 'RS256', kid: 'two' }), withKeys)).toBe('the signature is invalid');
   });
 
-  test.each(['three', '', 7, null, ['one']])('by the unknown key %j are refused', async (kid) => {
+  test.each(['three', '', 7, null, ['one']])('by the unknown key %j are rejected', async (kid) => {
     expect(await refusal(rsaToken({ alg: 'RS256', kid }), withKeys)).toBe('the token is signed with an unknown key');
   });
 
-  test('that do not say which of several keys they are by are refused', async () => {
+  test('without a key id are rejected if there are several keys', async () => {
     expect(await refusal(rsaToken({ alg: 'RS256' }), withKeys)).toBe('the token has no key id (kid), so its key is ambiguous');
   });
 
-  test('cannot be left out by naming the algorithm none', async () => {
+  test('cannot be omitted with the algorithm none', async () => {
     for (const alg of ['none', 'None', 'NONE', 'nOnE']) {
       const input = `${encode({ alg })}.${encode(claims())}`;
       await refusal(`${input}.`);
@@ -206,7 +206,7 @@ describe('signatures', () => {
     }
   });
 
-  test('made with the public key as a secret are refused', async () => {
+  test('made with the public key as a secret are rejected', async () => {
     const pem = publicKey.export({ type: 'spki', format: 'pem' });
     for (const key of [
       pem,
@@ -220,14 +220,14 @@ describe('signatures', () => {
     }
   });
 
-  test('by another algorithm than the declared one are refused, also with the right secret', async () => {
+  test('with an undeclared algorithm are rejected, even with the right secret', async () => {
     const input = `${encode({ alg: 'HS512' })}.${encode(claims())}`;
     const token = `${input}.${createHmac('sha512', secret).update(input).digest('base64url')}`;
     expect(await userOf(token, { algorithm: 'HS512' })).toMatchObject({ id: 'ann' });
     expect(await refusal(token)).toBe('the token is signed with an algorithm that is not accepted');
   });
 
-  test('by a key that the token brings along are refused', async () => {
+  test('by a key embedded in the token are rejected', async () => {
     const eve = generateKeyPairSync('rsa', { modulusLength: 2048 });
     const own = eve.publicKey.export({ format: 'jwk' });
     for (const header of [
@@ -239,19 +239,19 @@ describe('signatures', () => {
     }
   });
 
-  test('under an extension that must be understood are refused', async () => {
+  test('with a critical extension are rejected', async () => {
     expect(await refusal(forge(claims(), { alg: 'HS256', crit: ['exp'], exp: 1 }))).toBe('the token is malformed');
     expect(await refusal(forge(claims(), { alg: 'HS256', crit: ['b64'], b64: true }))).toContain('an extension (crit)');
     await refusal(forge(claims(), { alg: 'HS256', crit: ['b64'], b64: false }));
     await refusal(forge(claims(), { alg: 'HS256', crit: [] }));
   });
 
-  test('by another secret are refused', async () => {
+  test('by another secret are rejected', async () => {
     expect(await refusal(forge(claims(), undefined, `${secret}!`))).toBe('the signature is invalid');
     await refusal(forge(claims(), undefined, ''));
   });
 
-  test('do not survive any change of a character of header or payload', async () => {
+  test('are invalid after any change of a character of header or payload', async () => {
     const [header = '', payload = '', signature = ''] = forge(claims({ roles: ['ROLE_A'] })).split('.');
     const jwt = await authenticator();
     await authenticateWith([jwt], fakeRequest({ authorization: `Bearer ${header}.${payload}.${signature}` }));
@@ -267,12 +267,12 @@ describe('signatures', () => {
     );
   });
 
-  test('exchanged between tokens are refused', async () => {
+  test('exchanged between tokens are rejected', async () => {
     const [header, payload] = forge(claims({ roles: ['ROLE_ADMIN'] })).split('.');
     expect(await refusal(`${header}.${payload}.${forge(claims()).split('.')[2]}`)).toBe('the signature is invalid');
   });
 
-  test('are an error of the server, not a 401, when the key itself fails', async () => {
+  test('cause a server error instead of 401 if the key itself fails', async () => {
     const boom = new Error('boom');
     const jwt = await authenticator({}, () => Promise.reject(boom));
     expect(await thrownBy(() => jwt.authenticate(fakeRequest({ authorization: `Bearer ${forge(claims())}` })))).toBe(boom);
@@ -280,7 +280,7 @@ describe('signatures', () => {
 });
 
 describe('the Authorization header', () => {
-  test('of another scheme is left to other authenticators', async () => {
+  test('with another scheme is left to other authenticators', async () => {
     const jwt = await authenticator();
     for (const authorization of ['Basic dTpw', 'ApiKey k', 'Bearertoken', 'Not Bearer a.b.c', '']) {
       expect(jwt.authenticate(fakeRequest({ authorization }))).toBeNull();
@@ -298,14 +298,14 @@ describe('the Authorization header', () => {
     'Bearer a.b.c.d.e',
     'Bearer a b',
     'Bearer\ta.b.c',
-  ])('is refused as %j', async (authorization) => {
+  ])('is rejected as %j', async (authorization) => {
     const jwt = await authenticator();
     const error = await thrownBy(() => jwt.authenticate(fakeRequest({ authorization })));
     expect(error).toMatchObject({ status: 401 });
     expect(error.message).toContain('the Authorization header must be "Bearer", a space and a signed token');
   });
 
-  test('is refused with two tokens in it, or when it was sent twice', async () => {
+  test('is rejected with two tokens in it, or if it is sent twice', async () => {
     const jwt = await authenticator();
     const value = `Bearer ${forge(claims())}`;
     const raw = ['Authorization', value, 'AUTHORIZATION', 'Bearer x'];
@@ -319,14 +319,14 @@ describe('the Authorization header', () => {
     expect(await jwt.authenticate(fakeRequest({ authorization: value }, raw.slice(0, 2)))).toMatchObject({ id: 'ann' });
   });
 
-  test('is refused unread when it is huge, though well signed', async () => {
+  test('is rejected without parsing if it is too long, even with a valid signature', async () => {
     const verify = vi.spyOn(crypto.subtle, 'verify');
     expect(await refusal(forge(claims({ pad: 'x'.repeat(8192) })))).toBe('the token is longer than 8192 characters');
     await refusal(`${'a'.repeat(1_000_000)}.b.c`);
     expect(verify).not.toHaveBeenCalled();
   });
 
-  test('is read up to 8192 characters', async () => {
+  test('is accepted up to 8192 characters', async () => {
     const jwt = await authenticator();
     const short = `Bearer ${forge(claims({ pad: 'x'.repeat(5900) }))}`;
     const spaces = (length: number) => short.replace(' ', ' '.repeat(1 + length - short.length));
@@ -336,7 +336,7 @@ describe('the Authorization header', () => {
     expect(error.message).toContain('longer than 8192');
   });
 
-  test('is answered with 401, never anything else, whatever rubbish it holds', async () => {
+  test('returns 401 and no other status for any invalid content', async () => {
     const jwt = await authenticator();
     const anyPart = fc.oneof(
       fc.base64String(),
@@ -360,10 +360,10 @@ describe('the Authorization header', () => {
   });
 });
 
-describe('a token that comes again', () => {
+describe('a repeated token', () => {
   const asking = (token: string) => fakeRequest({ authorization: `Bearer ${token}` });
 
-  test('is answered at once, without another signature check', async () => {
+  test('is accepted synchronously, without another signature check', async () => {
     const jwt = await authenticator();
     const token = forge(claims());
     const verify = vi.spyOn(crypto.subtle, 'verify');
@@ -372,7 +372,7 @@ describe('a token that comes again', () => {
     expect(verify).toHaveBeenCalledTimes(1);
   });
 
-  test('is refused once it has expired', async () => {
+  test('is rejected once it has expired', async () => {
     vi.useFakeTimers({ now: 1_800_000_000_000, toFake: ['Date'] });
     const jwt = await authenticator();
     const token = forge(claims({ exp: now() + 10 }));
@@ -383,7 +383,7 @@ describe('a token that comes again', () => {
     expect(await thrownBy(() => jwt.authenticate(asking(token)))).toMatchObject({ status: 401 });
   });
 
-  test('is refused when the clock was set back before its nbf', async () => {
+  test('is rejected if the clock is set back before its nbf', async () => {
     vi.useFakeTimers({ now: 1_800_000_000_000, toFake: ['Date'] });
     const jwt = await authenticator();
     const token = forge(claims({ nbf: now() }));
@@ -392,7 +392,7 @@ describe('a token that comes again', () => {
     expect(await thrownBy(() => jwt.authenticate(asking(token)))).toMatchObject({ status: 401 });
   });
 
-  test('with another signature is checked anew, and refused', async () => {
+  test('with another signature is verified again and rejected', async () => {
     const jwt = await authenticator();
     const token = forge(claims());
     await jwt.authenticate(asking(token));
@@ -400,7 +400,7 @@ describe('a token that comes again', () => {
     expect(await thrownBy(() => jwt.authenticate(asking(changed)))).toMatchObject({ status: 401 });
   });
 
-  test('is refused again where it was refused before', async () => {
+  test('is rejected again if it was rejected before', async () => {
     const jwt = await authenticator();
     for (let round = 0; round < 2; round++) {
       expect(await thrownBy(() => jwt.authenticate(asking(forge(claims({ roles: 'x' })))))).toMatchObject({ status: 401 });

@@ -6,7 +6,7 @@ const declaration = { algorithm: 'HS256', issuer: null, audience: null };
 const ann = { secret: 's'.repeat(32), declaration, sub: 'ann', roles: ['ROLE_A'] };
 
 describe('signToken', () => {
-  test('makes a token for eight hours unless told otherwise', async () => {
+  test('creates a token that is valid for eight hours by default', async () => {
     const { iat = 0, exp = 0, ...rest } = decodeJwt(await signToken(ann));
     expect(rest).toEqual({ sub: 'ann', roles: ['ROLE_A'] });
     expect(Math.abs(iat - Date.now() / 1000)).toBeLessThan(5);
@@ -21,14 +21,14 @@ describe('signToken', () => {
     expect(decodeJwt(token)).toMatchObject({ iss: 'me', aud: 'api' });
   });
 
-  test('lets no further claim replace a fixed one', async () => {
+  test('does not let a further claim replace a fixed one', async () => {
     const claims = { sub: 'root', roles: ['ROLE_ADMIN'], exp: 9e9, iat: 1, team: 7 };
     const payload = decodeJwt(await signToken({ ...ann, claims }));
     expect(payload).toMatchObject({ sub: 'ann', roles: ['ROLE_A'], team: 7 });
     expect(payload.exp).toBeLessThan(9e9);
   });
 
-  test('needs a subject and a lifetime', async () => {
+  test('requires a subject and a lifetime', async () => {
     await expect(signToken({ ...ann, sub: '' })).rejects.toThrow('the subject of a token must not be empty');
     for (const expiresIn of [0, -1, Number.NaN, Number.POSITIVE_INFINITY]) {
       await expect(signToken({ ...ann, expiresIn })).rejects.toThrow('must be more than 0 seconds');

@@ -3,15 +3,15 @@ import { TokenMemory } from '../../src/access/token-memory.ts';
 
 const user = { id: 'ann', roles: [] };
 
-describe('the memory of verified tokens', () => {
-  test('knows only what it was told', () => {
+describe('the cache of verified tokens', () => {
+  test('returns only tokens that were stored', () => {
     const memory = new TokenMemory(2);
     memory.remember('a', { user, notBefore: 0, expires: 200 }, 100);
     expect(memory.recall('a', 100)).toBe(user);
     expect(memory.recall('b', 100)).toBeNull();
   });
 
-  test('forgets a token in the second it expires', () => {
+  test('evicts a token in the second it expires', () => {
     const memory = new TokenMemory(2);
     memory.remember('a', { user, notBefore: 0, expires: 200 }, 100);
     expect(memory.recall('a', 199)).toBe(user);
@@ -19,21 +19,21 @@ describe('the memory of verified tokens', () => {
     expect(memory.size).toBe(0);
   });
 
-  test('forgets a token after ten minutes, however long it is valid', () => {
+  test('evicts a token after ten minutes, however long it is valid', () => {
     const memory = new TokenMemory(2);
     memory.remember('a', { user, notBefore: 0, expires: 100_000 }, 100);
     expect(memory.recall('a', 699)).toBe(user);
     expect(memory.recall('a', 700)).toBeNull();
   });
 
-  test('does not vouch for a token that is not valid yet, as when the clock was set back', () => {
+  test('does not return a token that is not valid yet, for example if the clock was set back', () => {
     const memory = new TokenMemory(2);
     memory.remember('a', { user, notBefore: 100, expires: 200 }, 100);
     expect(memory.recall('a', 99)).toBeNull();
     expect(memory.recall('a', 100)).toBe(user);
   });
 
-  test('holds no more than its limit, and drops what was not used longest', () => {
+  test('stays within its limit and evicts the least recently used token', () => {
     const memory = new TokenMemory(2);
     for (const token of ['a', 'b']) memory.remember(token, { user, notBefore: 0, expires: 200 }, 100);
     memory.recall('a', 100);
@@ -45,7 +45,7 @@ describe('the memory of verified tokens', () => {
     expect([memory.recall('c', 100), memory.recall('a', 100), memory.recall('d', 100)]).toEqual([null, user, user]);
   });
 
-  test('drops what was not used longest, be it told of again before', () => {
+  test('counts a lookup as use when it evicts the least recently used token', () => {
     const memory = new TokenMemory(2);
     for (const token of ['a', 'b']) memory.remember(token, { user, notBefore: 0, expires: 200 }, 100);
     memory.recall('a', 100);

@@ -3,13 +3,13 @@ import { RoleVoter } from '../../src/access/role-voter.ts';
 import { isVoterClass, type Vote, Voter } from '../../src/access/voter.ts';
 
 describe('a voter', () => {
-  test('judges no role unless its class names one', () => {
+  test('votes on no role unless its class names one', () => {
     expect(Voter.roles).toEqual([]);
   });
 });
 
 describe('isVoterClass', () => {
-  test('knows a subclass of Voter, however far down', () => {
+  test('accepts direct and indirect subclasses of Voter', () => {
     class Near extends Voter {
       vote(): Vote {
         return 'abstain';
@@ -20,7 +20,7 @@ describe('isVoterClass', () => {
     expect(isVoterClass(Far)).toBe(true);
   });
 
-  test.each([Voter, class {}, () => 'grant', { vote: () => 'grant' }, 'Voter', null, undefined])('refuses %s', (value) => {
+  test.each([Voter, class {}, () => 'grant', { vote: () => 'grant' }, 'Voter', null, undefined])('rejects %s', (value) => {
     expect(isVoterClass(value)).toBe(false);
   });
 });
@@ -40,30 +40,30 @@ describe('the built-in role voter', () => {
     expect(voter.vote('ROLE_READER', null, null)).toBe('deny');
   });
 
-  test('grants a role that the user holds, whether or not the hierarchy knows it', () => {
+  test('grants a role that the user has, whether or not the hierarchy contains it', () => {
     expect(vote('ROLE_EDITOR', 'ROLE_EDITOR')).toBe('grant');
     expect(vote('ROLE_OTHER', 'ROLE_X', 'ROLE_OTHER')).toBe('grant');
   });
 
-  test('grants what a held role includes, over several steps', () => {
+  test('grants roles included in a role of the user, over several steps', () => {
     expect(vote('ROLE_EDITOR', 'ROLE_ADMIN')).toBe('grant');
     expect(vote('ROLE_READER', 'ROLE_ADMIN')).toBe('grant');
     expect(vote('ROLE_READER', 'STAFF')).toBe('grant');
   });
 
-  test('never grants upwards, and not to users without roles', () => {
+  test('never grants an including role, and grants nothing to users without roles', () => {
     expect(vote('ROLE_ADMIN', 'ROLE_EDITOR', 'ROLE_READER')).toBe('deny');
     expect(vote('ROLE_READER')).toBe('deny');
     expect(vote('ROLE_OTHER', 'ROLE_ADMIN')).toBe('deny');
   });
 
-  test('takes a cycle as roles that include each other', () => {
+  test('treats a cycle as roles that include each other', () => {
     expect(vote('ROLE_A', 'ROLE_B')).toBe('grant');
     expect(vote('ROLE_B', 'ROLE_A')).toBe('grant');
     expect(vote('ROLE_SELF', 'ROLE_A')).toBe('deny');
   });
 
-  test('takes names that every object has as plain names', () => {
+  test('treats names of Object.prototype as plain names', () => {
     expect(vote('ROLE_READER', '__proto__', 'constructor', 'toString')).toBe('deny');
   });
 

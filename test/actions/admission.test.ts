@@ -27,7 +27,7 @@ describe.each(stores)('access through $store', ({ compiledReads, store }) => {
     ['an id that no row can have', '99999999999999999999'],
     ['a missing row', 99],
     ['a hidden row', 3],
-  ])('%s returns 404 before anything is checked', async (_, id) => {
+  ])('%s returns 404 before any access check', async (_, id) => {
     const before = await state();
     for (const [method, path, json] of writes(id)) {
       for (const headers of [{}, reader, editor] as Record<string, string>[]) {
@@ -50,7 +50,7 @@ describe.each(stores)('access through $store', ({ compiledReads, store }) => {
     expect(await state()).toBe(before);
   });
 
-  test('a role that does not depend on the row is required for each write', async () => {
+  test('every write requires the role, even if the role does not depend on the row', async () => {
     const before = await state();
     for (const [method, path, json] of [...writes(1), ['POST', '.json', { name: 'n', code: 'N' }] as const]) {
       expect([method, path, await send(method, `/editors${path}`, json)]).toEqual([
@@ -71,7 +71,7 @@ describe.each(stores)('access through $store', ({ compiledReads, store }) => {
     expect((await send('GET', '/editors/1.json', undefined))[0]).toBe(200);
   });
 
-  test('a voter is shown the row once, and asked before anything is written', async () => {
+  test('a voter gets the row once, before anything is written', async () => {
     for (const [method, path, json] of writes(1)) {
       await running.restore();
       const before = await state();
@@ -85,7 +85,7 @@ describe.each(stores)('access through $store', ({ compiledReads, store }) => {
     }
   });
 
-  test('a voter is shown the row for reads and handlers, and null for collections', async () => {
+  test('a voter gets the row for reads and handlers, and null for collections', async () => {
     for (const [method, path, vote] of [
       ['GET', '/1.json', 'vote one null'],
       ['HEAD', '/2.json', 'vote two null'],
@@ -107,7 +107,7 @@ describe.each(stores)('access through $store', ({ compiledReads, store }) => {
     expect(await running.rows()).toHaveLength(3);
   });
 
-  test('what a voter throws ends the request', async () => {
+  test('an error thrown by a voter makes the request return 500', async () => {
     app.onVote = () => {
       throw new Error('broken');
     };
@@ -116,7 +116,7 @@ describe.each(stores)('access through $store', ({ compiledReads, store }) => {
     expect((await running.rows())[0].num).toBe(1);
   });
 
-  test('a parameter that is unknown is refused before anything is written', async () => {
+  test('unknown query parameters are rejected before anything is written', async () => {
     const before = await state();
     for (const [method, path, json] of [...writes(1), ['POST', '.json', { name: 'n', code: 'N' }] as const]) {
       for (const base of ['/plain', '/editors', '/judged', '/restricted']) {
@@ -127,7 +127,7 @@ describe.each(stores)('access through $store', ({ compiledReads, store }) => {
     expect(await state()).toBe(before);
   });
 
-  test('a restriction is made once for each request, for the action that it is', async () => {
+  test('customizeQuery is called once per request, with the name of the action', async () => {
     for (const [method, path, json, action] of [
       ['GET', '.json', undefined, '_index'],
       ['GET', '.csv', undefined, '_index'],
@@ -146,7 +146,7 @@ describe.each(stores)('access through $store', ({ compiledReads, store }) => {
   });
 
   if (store === 'rows') {
-    test('a row that nothing has to look at is written by one statement', async () => {
+    test('a row that no voter needs to see is written by one statement', async () => {
       for (const [method, path, json] of [
         ['PATCH', '/plain/1.json', { num: 7 }],
         ['PATCH', '/editors/1.json', { num: 8 }],

@@ -5,7 +5,7 @@ import { app, stores, useRunning } from './application.ts';
 /** A request is tried this often before its failure is told; in the last two attempts the row is locked first. */
 const attempts = 4;
 
-describe.each(stores)('a row that changes while access to it is checked, through $store', ({ compiledReads }) => {
+describe.each(stores)('a row that changes during the access check, through $store', ({ compiledReads }) => {
   const running = useRunning(compiledReads);
 
   const send: typeof running.send = (...args) => running.send(...args);
@@ -25,13 +25,13 @@ describe.each(stores)('a row that changes while access to it is checked, through
     };
   }
 
-  test.each(writes)('%s %s is checked again, and written', async (method, path, json) => {
+  test.each(writes)('%s %s is checked again, then written', async (method, path, json) => {
     overtake(1, (turn) => `update $table set code = 'changed${turn}' where id = 1`);
     const { status } = await send(method, `/judged${path}`, json);
     expect([status < 300, app.calls]).toEqual([true, ['vote one null', 'vote one null']]);
   });
 
-  test('a check that denies the row as it is now wins', async () => {
+  test('a voter that rejects the changed row stops the write', async () => {
     app.onVote = async (subject) => {
       if (subject.code === 'changed') throw new Error('no');
       await running.execute("update item set code = 'changed' where id = 1");
@@ -47,7 +47,7 @@ describe.each(stores)('a row that changes while access to it is checked, through
     expect((await running.rows())[0]).toEqual({ id: 1, name: 'one', code: 'changed', num: 1 });
   });
 
-  test('a row that is removed meanwhile returns 404', async () => {
+  test('a row that is deleted during the check returns 404', async () => {
     for (const [method, path, json] of writes) {
       await running.restore();
       overtake(1, () => 'delete from item where id = 1');
@@ -55,7 +55,7 @@ describe.each(stores)('a row that changes while access to it is checked, through
     }
   });
 
-  test('the lock is taken after a number of attempts, so that the request ends', async () => {
+  test('the row is locked after some attempts, so that the request completes', async () => {
     // two attempts without the lock, and then one that nobody can overtake
     overtake(2, (turn) => `update $table set code = 'changed${turn}' where id = 1`);
     const { status, json } = await send('PATCH', '/judged/1.json', { num: 7 });
@@ -67,7 +67,7 @@ describe.each(stores)('a row that changes while access to it is checked, through
     expect((await running.rows())[0]).toEqual({ id: 1, name: 'one', code: 'changed2', num: 7 });
   });
 
-  test('a body is for each attempt what was sent', async () => {
+  test('each attempt uses the body as the client sent it', async () => {
     overtake(1, () => "update $table set code = 'changed' where id = 1");
     const inner = app.onVote;
     const bodies: string[] = [];
@@ -79,7 +79,7 @@ describe.each(stores)('a row that changes while access to it is checked, through
     expect([json, bodies]).toEqual([{ id: 1, name: 'x', code: 'changed', num: 8 }, ['A', 'changed']]);
   });
 
-  test('a change that was bound to a version returns 412, without a version it is made again', async () => {
+  test('a change with If-Match returns 412, and is retried without If-Match', async () => {
     const tag = (await send('GET', '/revised-judged/1.json')).headers.get('etag') as string;
     overtake(1, () => 'update $table set num = 5, revision = revision + 1 where id = 1', 'revised');
     const bound = await send('PATCH', '/revised-judged/1.json', { name: 'x' }, { 'if-match': tag });
@@ -90,7 +90,7 @@ describe.each(stores)('a row that changes while access to it is checked, through
     expect([free.status, free.json]).toEqual([200, { id: 1, name: 'x', code: 'A', num: 6 }]);
   });
 
-  test('a handler is not called again: the conflict is told', async () => {
+  test('a handler is not retried, and the conflict returns 409', async () => {
     app.handle = async (controller, id, request) => {
       const item = await controller.getEntity('work', id, request);
       await running.execute("update item set code = code || 'x' where id = 1");
@@ -105,7 +105,7 @@ describe.each(stores)('a row that changes while access to it is checked, through
     expect((await running.rows())[0].num).toBe(1);
   });
 
-  test('a request with a key is carried out once, and its response is kept', async () => {
+  test('a request with an idempotency key is executed once, and its response is stored', async () => {
     for (const [method, path, json] of [...writes, ['POST', '.json', { name: 'n', code: 'N' }] as const]) {
       await running.restore();
       const headers = { 'idempotency-key': randomUUID() };
@@ -125,7 +125,7 @@ describe.each(stores)('a row that changes while access to it is checked, through
     }
   });
 
-  test('a stored response that shows a row is not returned once the row is gone, one without a body is', async () => {
+  test('a stored response with a body returns 404 after the row is gone, one without a body is replayed', async () => {
     const editor = { 'x-user': 'anna,ROLE_EDITOR' };
     for (const base of ['/plain', '/editors', '/judged']) {
       await running.restore();
@@ -141,7 +141,7 @@ describe.each(stores)('a row that changes while access to it is checked, through
     expect((await send('DELETE', '/editors/1.json', undefined, { ...headers, 'x-user': 'anna' })).status).toBe(403);
   });
 
-  test('a hook after the commit waits for the response that is kept, and can replace it', async () => {
+  test('afterCommit can replace the response that is stored for an idempotency key', async () => {
     const headers = { 'idempotency-key': randomUUID() };
     app.reply = 'afterCommit';
     const first = await send('PATCH', '/with-aftercommit/1.json', { num: 7 }, headers);
@@ -151,7 +151,7 @@ describe.each(stores)('a row that changes while access to it is checked, through
     expect((await running.rows())[0].num).toBe(7);
   });
 
-  test('what was refused under a key is not kept', async () => {
+  test('an error response is not stored for an idempotency key', async () => {
     const headers = { 'idempotency-key': randomUUID() };
     expect((await send('PATCH', '/plain/1.json', { code: 'B' }, headers)).status).toBe(409);
     await running.execute("update item set code = 'Z' where id = 2");

@@ -14,7 +14,7 @@ function asking(places: ExportPlaces) {
   return { ask, granted };
 }
 
-test('one caller gets all places but one, and the last is free for another', async () => {
+test('one caller gets all export slots but one, and the last is reserved for another caller', async () => {
   const { ask, granted } = asking(new ExportPlaces(4, 50));
   await Promise.all([ask('a'), ask('a'), ask('a')]);
   await expect(ask('a')).rejects.toMatchObject({ code: 'too_many_exports', headers: { 'retry-after': '5' } });
@@ -23,13 +23,13 @@ test('one caller gets all places but one, and the last is free for another', asy
   expect(granted).toEqual(['a', 'a', 'a', 'b']);
 });
 
-test('two places can be had by one caller who is alone', async () => {
+test('a single caller can use both of two export slots', async () => {
   const { ask } = asking(new ExportPlaces(2, 50));
   await Promise.all([ask('a'), ask('a')]);
   await expect(ask('a')).rejects.toMatchObject({ code: 'too_many_exports' });
 });
 
-test('the next place goes to who has the fewest, and nobody gets more than half while others wait', async () => {
+test('the next slot goes to the caller with the fewest, and no caller gets over half while others wait', async () => {
   const { ask, granted } = asking(new ExportPlaces(4, 5000));
   const held = await Promise.all([ask('a'), ask('a'), ask('a'), ask('b')]);
   granted.length = 0;
@@ -49,7 +49,7 @@ test('the next place goes to who has the fewest, and nobody gets more than half 
   last.release();
 });
 
-test('an export that its client does not read ends for a caller who has fewer, and for nobody else', async () => {
+test('an export that the client does not read is ended only for a caller with fewer exports', async () => {
   vi.useFakeTimers();
   try {
     const { ask } = asking(new ExportPlaces(2, 10_000));
@@ -75,7 +75,7 @@ test('an export that its client does not read ends for a caller who has fewer, a
   }
 });
 
-test('who waits is rejected when the server ends, and nobody waits any more', async () => {
+test('waiting exports are rejected when the server closes, and no new ones wait', async () => {
   const places = new ExportPlaces(1, 60_000);
   const { ask } = asking(places);
   const held = await ask('a');
@@ -87,7 +87,7 @@ test('who waits is rejected when the server ends, and nobody waits any more', as
   await ask('b');
 });
 
-test('who goes away waits no longer', async () => {
+test('an export stops waiting when its caller disconnects', async () => {
   const { ask } = asking(new ExportPlaces(1, 60_000));
   const gone = new AbortController();
   await ask('a');

@@ -122,7 +122,7 @@ describe.each(stores)('a controller with one hook, through $store', ({ compiledR
   }
 
   describe.each(hookNames)('%s', (hook) => {
-    test.each(Object.keys(requests) as RequestName[])('is called once or not at all: %s', async (name) => {
+    test.each(Object.keys(requests) as RequestName[])('is called at most once: %s', async (name) => {
       const { called, status } = await send(hook, name);
       const wanted = expected[hook][name];
       expect({ called, status }).toEqual({ called: wanted === undefined ? [] : [wanted], status: statuses[name] ?? 200 });
@@ -147,7 +147,7 @@ describe.each(stores)('a controller with one hook, through $store', ({ compiledR
     });
   });
 
-  test('hides rows from every action if it restricts queries', async () => {
+  test('customizeQuery hides rows from every action', async () => {
     const base = pathOf('customizeQuery');
     for (const name of [
       'fetch',

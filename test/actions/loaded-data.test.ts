@@ -103,7 +103,7 @@ const actions = {
 };
 
 describe.each(databases.flatMap((database) => [true, false].map((compiled) => [database, compiled] as const)))(
-  'what was not loaded, on %s (compiled: %s),',
+  'data that was not loaded, on %s (compiled: %s),',
   (database, compiledReads) => {
     let fresh: FreshDatabase;
     let app: TestApplication;
@@ -155,7 +155,7 @@ describe.each(databases.flatMap((database) => [true, false].map((compiled) => [d
     const send = (base: string, [method, path, json]: readonly [string, string, unknown]) =>
       app.request(method, base + path, json ? { json } : {});
 
-    test.each(requests)('throws where a voter reads it: %s %s', async (...asked) => {
+    test.each(requests)('throws if a voter reads it: %s %s', async (...asked) => {
       for (const read of [
         (ship: Any) => ship.captain.name,
         (ship: Any) => ship.captain.boss?.id,
@@ -172,7 +172,7 @@ describe.each(databases.flatMap((database) => [true, false].map((compiled) => [d
       expect(seen).toEqual([1, 'Argo', 2, 3]);
     });
 
-    test.each(requests)('is there if the voter names it: %s %s', async (...asked) => {
+    test.each(requests)('is loaded if the voter declares it: %s %s', async (...asked) => {
       reading = (ship) => [
         ship.captain.name,
         ship.captain.boss.name,
@@ -190,7 +190,7 @@ describe.each(databases.flatMap((database) => [true, false].map((compiled) => [d
       expect((seen as unknown[]).slice(0, 3)).toEqual(['person 3', 'person 2', null]);
     });
 
-    test('stays hidden by filters of the model if the voter names it', async () => {
+    test('stays hidden by filters of the model even if the voter declares it', async () => {
       reading = (ship) => [ship.mate, ship.crew.getItems().map(({ name }: Any) => name)];
       for (const [method, json] of [['GET'], ['PATCH', { name: 'Calypso' }]] as const) {
         const answer = await app.request(method, '/wreck/1.json', json ? { json } : {});
@@ -205,7 +205,7 @@ describe.each(databases.flatMap((database) => [true, false].map((compiled) => [d
       expect(seen).toBeUndefined();
     });
 
-    test('is read by compiled statements, if these are on', async () => {
+    test('is read by compiled statements if compiled reads are on', async () => {
       const stores = await routeStores(app.application);
       const reasons = ['/voted', '/loaded', '/barge'].map(
         (base) => stores.find(({ method, record }) => record.path.startsWith(`${base}/{id}.`) && method === 'GET')?.reason,
@@ -213,7 +213,7 @@ describe.each(databases.flatMap((database) => [true, false].map((compiled) => [d
       expect(reasons).toEqual([null, null, null]);
     });
 
-    test('is loaded by an asynchronous voter that asks for it', async () => {
+    test('can be loaded by an asynchronous voter', async () => {
       for (const request of requests) {
         reading = async (ship) => {
           const { wrap } = await import('@mikro-orm/core');
@@ -225,7 +225,7 @@ describe.each(databases.flatMap((database) => [true, false].map((compiled) => [d
       }
     });
 
-    test.each(hooks)('throws where %s reads it', async (name) => {
+    test.each(hooks)('throws if %s reads it', async (name) => {
       hook = name;
       for (const request of requests) {
         if (request[0] === 'GET' && /afterValidation|afterCommit/.test(name)) continue;
@@ -289,7 +289,7 @@ describe.each(databases.flatMap((database) => [true, false].map((compiled) => [d
         },
       ],
       ['makes JSON of it', (ship) => JSON.stringify([ship, ship.captain])],
-    ])('does not disturb MikroORM where a hook %s', async (_, work) => {
+    ])('does not break MikroORM if a hook %s', async (_, work) => {
       for (const name of hooks)
         for (const request of requests) {
           hook = name;
@@ -303,7 +303,7 @@ describe.each(databases.flatMap((database) => [true, false].map((compiled) => [d
         }
     });
 
-    test('throws where the rule of a model reads it', async () => {
+    test('throws if a validation rule of the model reads it', async () => {
       rule = (ship) => {
         seen = ship.captain.name;
       };
@@ -315,7 +315,7 @@ describe.each(databases.flatMap((database) => [true, false].map((compiled) => [d
   },
 );
 
-test('a voter that names an association which no model of its roles has does not start', async () => {
+test('a voter that loads an unknown association is a start error', async () => {
   class LostVoter extends Voter<Any> {
     static override roles = ['SEE'];
     static override loads = ['captian'];

@@ -206,7 +206,7 @@ describe.each(databases.flatMap((database) => [true, false].map((compiled) => [d
     const send = (base: string, [method, path, json]: readonly [string, string, unknown, number]) =>
       app.request(method, base + path, json === undefined ? {} : { json });
 
-    test.each(requestsFor('1'))('checkAccess is called once by %s %s, and decides', async (...asked) => {
+    test.each(requestsFor('1'))('checkAccess is called once by %s %s, and its decision applies', async (...asked) => {
       const passed = await send('/checked', asked);
       expect(passed.status, passed.text).toBe(asked[3]);
       expect(calls.filter((call) => call.startsWith('checkAccess'))).toHaveLength(1);
@@ -222,7 +222,7 @@ describe.each(databases.flatMap((database) => [true, false].map((compiled) => [d
       expect(await rows()).toEqual(before);
     });
 
-    test('checkAccess is given the row, on every path', async () => {
+    test('checkAccess gets the row in every action on a single row', async () => {
       rule = 'locked';
       for (const [method, path, json] of requestsFor('2').filter(([, path]) => path.startsWith('/2'))) {
         expect([method, path, (await app.request(method, `/checked${path}`, json ? { json } : {})).status]).toEqual([
@@ -240,7 +240,7 @@ describe.each(databases.flatMap((database) => [true, false].map((compiled) => [d
     });
 
     test.each(requestsFor('1').filter(([, path]) => !/open|all/.test(path)))(
-      'checkAccess can grant what the roles refuse: %s %s',
+      'checkAccess can grant access that the roles deny: %s %s',
       async (...asked) => {
         expect((await send('/opened', asked)).status).toBe(asked[3]);
         expect(calls).toEqual(['checkAccess']);
@@ -249,7 +249,7 @@ describe.each(databases.flatMap((database) => [true, false].map((compiled) => [d
 
     describe.each(['slug', 'own'])('getEntity (%s)', (api) => {
       test.each(requestsFor('one').filter(([, path]) => path.startsWith('/one')))(
-        'loads the row of %s %s, once, and can hide it',
+        'loads the row of %s %s once, and can hide it',
         async (...asked) => {
           const action = asked[1].includes('tags') ? 'tags' : asked[1].includes('open') ? 'open' : '_entity';
           const found = await send(`/${api}`, asked);
@@ -264,14 +264,14 @@ describe.each(databases.flatMap((database) => [true, false].map((compiled) => [d
         },
       );
 
-      test('is called again where a change is retried', async () => {
+      test('is called again when a change is retried', async () => {
         const sent = [...'abcdefghij'].map((note) => app.request('PATCH', `/${api}/one.json`, { json: { note } }));
         expect((await Promise.all(sent)).map(({ status }) => status)).toEqual(sent.map(() => 200));
         const added = [1, 2, 3].map(() => app.request('POST', `/${api}/one/tags.json`, { json: { id: 2 } }));
         expect((await Promise.all(added)).map(({ status }) => status)).toEqual([200, 200, 200]);
       });
 
-      test('leaves out Location, which it may not answer', async () => {
+      test('omits Location from the response of POST', async () => {
         const { headers, status } = await app.request('POST', `/${api}.json`, { json: { slug: 'new' } });
         expect([status, headers.get('location')]).toEqual([201, null]);
         const document: Any = openApiDocument((app as Any).application, { title: 'x', version: '1' });
@@ -282,7 +282,7 @@ describe.each(databases.flatMap((database) => [true, false].map((compiled) => [d
         ['PATCH', '/one.json', { isLocked: false }, 200],
         ['POST', '/one/tags.json', { id: 2 }, 200],
         ['DELETE', '/one.json', undefined, 204],
-      ] as const)('is called again if the row changes meanwhile: %s %s', async (...asked) => {
+      ] as const)('is called again if the row changes during the request: %s %s', async (...asked) => {
         meanwhile = async () => {
           meanwhile = null;
           await (app as Any).application.mapper.em.fork().nativeUpdate(Crate, { id: 1 }, { isLocked: true });
@@ -292,7 +292,7 @@ describe.each(databases.flatMap((database) => [true, false].map((compiled) => [d
         expect(calls.filter((call) => call.startsWith('getEntity'))).toHaveLength(2);
       });
 
-      test('hides the kept response of a request with a key', async () => {
+      test('can hide the stored response of a request with an idempotency key', async () => {
         const asked = { headers: { 'idempotency-key': `"${api}"` }, json: { slug: 'one' } };
         expect((await app.request('PATCH', `/${api}/one.json`, asked)).status).toBe(200);
         expect((await app.request('PATCH', `/${api}/one.json`, asked)).status).toBe(200);
@@ -301,12 +301,12 @@ describe.each(databases.flatMap((database) => [true, false].map((compiled) => [d
       });
     });
 
-    test.each(['GET', 'POST'])('getEntity restricts the query once if a handler calls it too: %s', async (method) => {
+    test.each(['GET', 'POST'])('getEntity calls customizeQuery once if a handler calls getEntity too: %s', async (method) => {
       expect((await app.request(method, '/slug/one/own.json')).json.id).toBe(1);
       expect(calls.filter((call) => call === 'customizeQuery')).toHaveLength(1);
     });
 
-    test('getEntity that loads with another entity manager cannot be changed', async () => {
+    test('getEntity that loads with another entity manager makes writes return 500', async () => {
       rule = 'fork';
       expect((await app.request('GET', '/own/one.json')).status).toBe(200);
       for (const asked of requestsFor('one').filter(([method, path]) => /^.one/.test(path) && !/GET|HEAD/.test(method)))
@@ -316,9 +316,9 @@ describe.each(databases.flatMap((database) => [true, false].map((compiled) => [d
 );
 
 describe.each(databases.flatMap((database) => [true, false].map((compiled) => [database, compiled] as const)))(
-  'on %s (compiled: %s), rows that others embed',
+  'on %s (compiled: %s), embedded rows',
   (database, compiledReads) => {
-    test('are shown where checkAccess of an API that hides none passes', async () => {
+    test('are shown if checkAccess passes in an API that does not hide them', async () => {
       const fresh = await freshDatabase(database);
       const { app_main, ...options } = optionsFor(fresh.url, compiledReads);
       const { checked } = app_main.apis;
@@ -391,14 +391,14 @@ describe('at start', () => {
     }
   }
 
-  test('an override of deserialize is refused where default actions write, which do not call it', async () => {
+  test('an override of deserialize is rejected if default actions write, because they do not call it', async () => {
     expect(await startWith(ReadingController, actions)).toMatch(
       /ReadingController overrides deserialize, which the default actions "_index" POST, "_entity" PUT, "_entity" PATCH, "tags" POST do not call/,
     );
     expect(await startWith(ReadingController, { _index: null })).toBeNull();
   });
 
-  test('a hook with a name of before is called, with a warning', async () => {
+  test('a hook with its former name is called, with a warning', async () => {
     class OldController extends ApiController<Any> {
       onAfterFlush(action: string) {
         calls.push(`onAfterFlush ${action}`);
@@ -426,7 +426,7 @@ describe('at start', () => {
     }
   });
 
-  test('a method that is written as a field is refused: nothing would call it', async () => {
+  test('a controller method declared as a field is rejected, because it would never be called', async () => {
     class FieldController extends ApiController<Any> {
       override customizeQuery = () => undefined;
     }

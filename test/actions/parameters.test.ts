@@ -194,7 +194,7 @@ describe.each(databases)('declared query parameters on %s', (kind) => {
       await database?.drop();
     });
 
-    test('reach customizeQuery, for rows, count, links and single rows', async () => {
+    test('are passed to customizeQuery for rows, counts, links and single rows', async () => {
       expect(await ids('/course.json')).toEqual([1, 2]);
       expect(await ids('/course.json?season=2026')).toEqual([2, 4]);
       expect(await ids('/course.json?season=2025')).toEqual([1, 3]);
@@ -205,7 +205,7 @@ describe.each(databases)('declared query parameters on %s', (kind) => {
       expect((await send('GET', '/course/2.json')).status).toBe(200);
     });
 
-    test('are kept in links, as they were encoded', async () => {
+    test('are kept in links, with their original encoding', async () => {
       const { json } = await send('GET', '/course.json?%73eason=%32026');
       expect(json.pagination.next).toMatch(/^\/course\.json\?%73eason=%32026&page=2&after=/);
       const next = (await send('GET', json.pagination.next)).json;
@@ -223,7 +223,7 @@ describe.each(databases)('declared query parameters on %s', (kind) => {
       expect((await send('GET', '/course/2.csv?season=2026')).status).toBe(200);
     });
 
-    test('tell entity tags of different values apart', async () => {
+    test('lead to different entity tags for different values', async () => {
       const first = await send('GET', '/course.json?season=2026');
       const headers = { 'if-none-match': first.headers.get('etag') as string };
       expect((await send('GET', '/course.json?season=2026', { headers })).status).toBe(304);
@@ -250,14 +250,14 @@ describe.each(databases)('declared query parameters on %s', (kind) => {
     });
 
     test.each(['seasons=1', 'season[eq]=2026', 'season.x=1', '__proto__=1', 'constructor=1'])(
-      'do not admit ?%s',
+      'reject the unknown parameter ?%s',
       async (query) => {
         for (const path of ['/course.json', '/course/2.json', '/course.csv'])
           expect(await refusal('GET', `${path}?${query}`)).toEqual([400, 'unknown_parameter', expect.stringContaining('season')]);
       },
     );
 
-    test('have their types', async () => {
+    test('are converted to their declared types', async () => {
       const plain = { size: 10, state: 'public', names: ['a,b', 'c\\'] };
       expect((await send('GET', '/course/types.json')).json).toEqual(plain);
       const query =
@@ -297,7 +297,7 @@ describe.each(databases)('declared query parameters on %s', (kind) => {
       ['state=draft&state=public', 'one of: draft, public'],
       ['years=2025,', 'values separated by commas, each of them an integer'],
       ['years=', 'values separated by commas, each of them an integer'],
-    ])('say what they allow: ?%s', async (query, expected) => {
+    ])('list the allowed values in the error for ?%s', async (query, expected) => {
       expect(await refusal('GET', `/course/types.json?${query}`)).toEqual([
         400,
         'invalid_parameter',
@@ -305,7 +305,7 @@ describe.each(databases)('declared query parameters on %s', (kind) => {
       ]);
     });
 
-    test('are read for custom actions, and other parameters are left to the handler', async () => {
+    test('are parsed for custom actions, and other parameters are left to the handler', async () => {
       expect((await send('GET', '/course/2/echo.json?season=2026&x=1')).json).toEqual({
         id: 2,
         season: 2026,
@@ -321,7 +321,7 @@ describe.each(databases)('declared query parameters on %s', (kind) => {
       });
     });
 
-    test('hold for writes', async () => {
+    test('apply to writes', async () => {
       expect((await send('PATCH', '/course/2.json?season=2025', { json: { title: 'hidden' } })).status).toBe(404);
       expect((await send('PATCH', '/course/2.json?season=2026', { json: { title: 'Course 2' } })).status).toBe(200);
       expect((await send('PUT', '/course/2.json?season=2026', { json: { title: 'Course 2', season: 2026 } })).status).toBe(200);
@@ -336,7 +336,7 @@ describe.each(databases)('declared query parameters on %s', (kind) => {
       expect((await send('DELETE', `/course/${made.json.id}.json?season=2030`)).status).toBe(204);
     });
 
-    test('are required where that is declared', async () => {
+    test('are required if declared so', async () => {
       const missing = [400, 'invalid_parameter', 'the query parameter "season" is required, as an integer'];
       expect(await refusal('GET', '/needed.json', user)).toEqual(missing);
       expect(await refusal('GET', '/needed/2.json', user)).toEqual(missing);
@@ -349,14 +349,14 @@ describe.each(databases)('declared query parameters on %s', (kind) => {
       expect((await refusal('DELETE', '/course/2/tag.json?note=x&y=1', tag)).slice(0, 2)).toEqual([400, 'unknown_parameter']);
     });
 
-    test('do not tell callers without a role what they allow', async () => {
+    test('do not reveal their allowed values to callers without the role', async () => {
       for (const path of ['/needed.json', '/needed/2.json', '/needed.json?season=x', '/needed/2.json?season=x']) {
         expect((await send('GET', path)).status).toBe(401);
         expect((await send('GET', path, { as: { id: 1, roles: [] } })).status).toBe(403);
       }
     });
 
-    test('reach voters', async () => {
+    test('are passed to voters', async () => {
       for (const path of ['/judged.json', '/judged/2.json']) {
         expect((await send('GET', `${path}?season=2026`)).status).toBe(200);
         expect((await send('GET', `${path}?season=2025`)).status).toBe(401);
@@ -365,7 +365,7 @@ describe.each(databases)('declared query parameters on %s', (kind) => {
       }
     });
 
-    test('are part of a request with an idempotency key', async () => {
+    test('are part of the fingerprint of a request with an idempotency key', async () => {
       const headers = { 'idempotency-key': 'one-course' };
       const json = { title: 'Once', season: 2040 };
       const first = await send('POST', '/course.json?season=2040', { headers, json });
@@ -378,13 +378,13 @@ describe.each(databases)('declared query parameters on %s', (kind) => {
       expect((await send('DELETE', `/course/${first.json.id}.json`)).status).toBe(204);
     });
 
-    test('give each concurrent request its own values', async () => {
+    test('have separate values in concurrent requests', async () => {
       const seasons = Array.from({ length: 40 }, (_, i) => (i % 2 ? 2025 : 2026));
       const answers = await Promise.all(seasons.map((season) => send('GET', `/course.json?season=${season}&page=2`)));
       expect(answers.map(({ json }) => json.results[0].id)).toEqual(seasons.map((season) => (season === 2025 ? 5 : 6)));
     });
 
-    test('do not decide about embedded rows of another API, which are visible by its defaults', async () => {
+    test('do not affect embedded rows of another API, which uses its own defaults', async () => {
       expect((await send('GET', '/leaflet/2.json')).status).toBe(404);
       expect((await send('GET', '/leaflet/2.json?state=draft')).status).toBe(200);
       for (const path of ['/shelf.json', '/shelf.json?state=7']) {
@@ -395,7 +395,7 @@ describe.each(databases)('declared query parameters on %s', (kind) => {
       expect((await refusal('POST', '/shelf.json?state=7', { json })).slice(0, 2)).toEqual([400, 'invalid_reference']);
     });
 
-    test('are validated before getEntity of the controller', async () => {
+    test('are validated before getEntity of the controller is called', async () => {
       called.length = 0;
       expect((await refusal('GET', '/loaded/2.json')).slice(0, 2)).toEqual([400, 'invalid_parameter']);
       expect((await refusal('GET', '/loaded/2.json?season=x')).slice(0, 2)).toEqual([400, 'invalid_parameter']);
@@ -403,7 +403,7 @@ describe.each(databases)('declared query parameters on %s', (kind) => {
       expect(called).toEqual(['load 2026']);
     });
 
-    test('call customizeQuery once', async () => {
+    test('do not make customizeQuery run more than once', async () => {
       called.length = 0;
       await send('GET', '/course.json?season=2026');
       await send('GET', '/course/2.json?season=2026');

@@ -40,7 +40,7 @@ describe.each(stores)('preconditions through $store', ({ compiledReads }) => {
     }
   }
 
-  test('a current tag lets a write through, in whatever list it stands', async () => {
+  test('a write with the current tag succeeds, also if If-Match lists several tags', async () => {
     const tag = () => tagOf('/revised/1.json');
     await expectPassed(async () => ({ 'if-match': await tag() }));
     await expectPassed(async () => ({ 'if-match': `"other", ${await tag()}` }));
@@ -49,7 +49,7 @@ describe.each(stores)('preconditions through $store', ({ compiledReads }) => {
     await expectPassed(async () => ({ 'if-match': ' * ' }), '/plain');
   });
 
-  test('a tag of another version is refused', async () => {
+  test('a tag of another version is rejected', async () => {
     const tag = await tagOf('/revised/1.json');
     await running.execute('update revised set revision = 2 where id = 1');
     await expectRefused(
@@ -59,12 +59,12 @@ describe.each(stores)('preconditions through $store', ({ compiledReads }) => {
     );
   });
 
-  test('a tag of another row, or of another table, is refused', async () => {
+  test('a tag of another row or another table is rejected', async () => {
     await expectRefused({ 'if-match': await tagOf('/revised/2.json') }, 'precondition_failed', /has changed since/);
     await expectRefused({ 'if-match': '"0123456789abcdef.0123456789abcdef"' }, 'precondition_failed', /has changed since/);
   });
 
-  test('a weak tag never matches, and the reason says so', async () => {
+  test('a weak tag never matches, and the error says so', async () => {
     const tag = await tagOf('/revised/1.json');
     await expectRefused(
       { 'if-match': `W/${tag}` },
@@ -74,12 +74,12 @@ describe.each(stores)('preconditions through $store', ({ compiledReads }) => {
     await expectRefused({ 'if-match': `W/${tag}, "x"` }, 'precondition_failed', /has changed since/);
   });
 
-  test('a header that is none is refused', async () => {
+  test('a malformed If-Match or If-None-Match header is rejected', async () => {
     await expectRefused({ 'if-match': 'abc' }, 'invalid_precondition', /If-Match/);
     await expectRefused({ 'if-none-match': 'abc' }, 'invalid_precondition', /If-None-Match/);
   });
 
-  test('a row without a version has no tag that matches', async () => {
+  test('no tag matches a row without a version', async () => {
     const tag = await tagOf('/plain/1.json');
     expect(tag).toMatch(/^W\//);
     await expectRefused(
@@ -90,7 +90,7 @@ describe.each(stores)('preconditions through $store', ({ compiledReads }) => {
     );
   });
 
-  test('If-None-Match refuses what it names, and whatever is there', async () => {
+  test('If-None-Match rejects writes for the listed tags, and for * if the row exists', async () => {
     const tag = await tagOf('/revised/1.json');
     const reason = /the revised exists, or may match the ETag in If-None-Match/;
     await expectRefused({ 'if-none-match': '*' }, 'precondition_failed', reason);
@@ -102,7 +102,7 @@ describe.each(stores)('preconditions through $store', ({ compiledReads }) => {
     await expectRefused({ 'if-none-match': '"other"', 'if-match': '"other"' }, 'precondition_failed', /has changed since/);
   });
 
-  test('an API can require that a write says which version it changes', async () => {
+  test('an API can require If-Match for writes', async () => {
     await expectRefused({}, 'precondition_required', /If-Match is required; send the ETag of the revised/, '/strict');
     await expectRefused(
       { 'if-none-match': '"other"' },
@@ -116,7 +116,7 @@ describe.each(stores)('preconditions through $store', ({ compiledReads }) => {
     expect((await send('PATCH', '/strict/99.json', { num: 1 })).status).toBe(404);
   });
 
-  test('a row that is not there yet has no tag', async () => {
+  test('If-Match with a tag is rejected when a row is created', async () => {
     const json = { name: 'n', code: 'N' };
     const refused = await send('POST', '/revised.json', json, { 'if-match': '"x"' });
     expect([refused.status, refused.json.code]).toEqual([412, 'precondition_failed']);
@@ -126,7 +126,7 @@ describe.each(stores)('preconditions through $store', ({ compiledReads }) => {
     expect((await send('POST', '/revised.json', json, { 'if-match': '*' })).status).toBe(201);
   });
 
-  test('the tag of a response is that of the next GET, and opens the next write', async () => {
+  test('the ETag of a write equals that of the next GET, and is valid for the next write', async () => {
     const created = await send('POST', '/revised.json', { name: 'n', code: 'N' });
     const path = new URL(created.headers.get('location') as string).pathname;
     const tags = [created.headers.get('etag'), await tagOf(path)];
@@ -143,27 +143,30 @@ describe.each(stores)('preconditions through $store', ({ compiledReads }) => {
     }
   });
 
-  test.each(['/revised', '/plain', '/restricted', '/judged'])('a GET of %s whose tag is known returns 304', async (base) => {
-    for (const path of [`${base}/1.json`, `${base}.json`, `${base}/1.xml`, `${base}/1.csv`]) {
-      const first = await send('GET', path);
-      const tag = first.headers.get('etag') as string;
-      expect([first.status, first.headers.get('cache-control'), tag.startsWith('W/')]).toEqual([
-        200,
-        'private, no-cache',
-        base !== '/revised' || path === `${base}.json`,
-      ]);
-      const known = await send('GET', path, undefined, { 'if-none-match': tag });
-      expect([known.status, known.text, known.headers.get('etag')]).toEqual([304, '', tag]);
-      expect(known.headers.get('content-type')).toBe(null);
-      expect((await send('GET', path, undefined, { 'if-none-match': '"other"' })).text).toBe(first.text);
-      expect((await send('GET', path, undefined, { 'if-none-match': '*' })).status).toBe(304);
-      const strong = tag.startsWith('W/') ? 412 : 200;
-      const matched = await send('GET', path, undefined, { 'if-match': tag });
-      expect([path, matched.status]).toEqual([path, strong]);
-      const other = await send('GET', path, undefined, { 'if-match': '"other"' });
-      const detail = other.json?.detail ?? /<detail>(.*?)<\/detail>/.exec(other.text)?.[1];
-      expect([other.status, detail]).toEqual([412, expect.stringContaining(`the response has the ETag ${tag} now`)]);
-      expect((await send('GET', path, undefined, { 'if-match': '*' })).status).toBe(200);
-    }
-  });
+  test.each(['/revised', '/plain', '/restricted', '/judged'])(
+    'a GET of %s with a current If-None-Match tag returns 304',
+    async (base) => {
+      for (const path of [`${base}/1.json`, `${base}.json`, `${base}/1.xml`, `${base}/1.csv`]) {
+        const first = await send('GET', path);
+        const tag = first.headers.get('etag') as string;
+        expect([first.status, first.headers.get('cache-control'), tag.startsWith('W/')]).toEqual([
+          200,
+          'private, no-cache',
+          base !== '/revised' || path === `${base}.json`,
+        ]);
+        const known = await send('GET', path, undefined, { 'if-none-match': tag });
+        expect([known.status, known.text, known.headers.get('etag')]).toEqual([304, '', tag]);
+        expect(known.headers.get('content-type')).toBe(null);
+        expect((await send('GET', path, undefined, { 'if-none-match': '"other"' })).text).toBe(first.text);
+        expect((await send('GET', path, undefined, { 'if-none-match': '*' })).status).toBe(304);
+        const strong = tag.startsWith('W/') ? 412 : 200;
+        const matched = await send('GET', path, undefined, { 'if-match': tag });
+        expect([path, matched.status]).toEqual([path, strong]);
+        const other = await send('GET', path, undefined, { 'if-match': '"other"' });
+        const detail = other.json?.detail ?? /<detail>(.*?)<\/detail>/.exec(other.text)?.[1];
+        expect([other.status, detail]).toEqual([412, expect.stringContaining(`the response has the ETag ${tag} now`)]);
+        expect((await send('GET', path, undefined, { 'if-match': '*' })).status).toBe(200);
+      }
+    },
+  );
 });

@@ -43,12 +43,12 @@ const changed = () => new RowChanged();
 const times = (count: number, failure: () => unknown) => Array.from({ length: count }, () => failure);
 
 describe('an attempt', () => {
-  test('that succeeds is the only one', async () => {
+  test('that succeeds is not retried', async () => {
     const { result, seen } = await run([]);
     expect([result, seen.length]).toEqual(['answered', 1]);
   });
 
-  test('that fails for another reason is the only one', async () => {
+  test('that fails for another reason is not retried', async () => {
     const { result, seen } = await run([() => new Error('broken')]);
     expect([result.message, seen.length]).toEqual(['broken', 1]);
   });
@@ -56,7 +56,7 @@ describe('an attempt', () => {
   test.each([
     ['the row was changed', changed],
     ['the database rolled it back', deadlock],
-  ])('is followed by others if %s, up to a number', async (_, failure) => {
+  ])('is retried if %s, up to a maximum number', async (_, failure) => {
     for (let failed = 1; failed < mostAttempts; failed++) {
       const { result, seen } = await run(times(failed, failure));
       expect([result, seen.length]).toEqual(['answered', failed + 1]);
@@ -65,19 +65,19 @@ describe('an attempt', () => {
     expect([result instanceof Error, seen.length]).toEqual([true, mostAttempts]);
   });
 
-  test('has a state of its own', async () => {
+  test('has its own request state', async () => {
     const { seen } = await run(times(2, changed));
     expect(new Set(seen.map(({ state }) => state)).size).toBe(3);
   });
 
-  test('locks the row first if it was changed too often before', async () => {
+  test('locks the row first if the row was changed too often before', async () => {
     const locked = async (failure: () => unknown) =>
       (await run(times(mostAttempts - 1, failure))).seen.map((each) => each.locksFirst);
     expect(await locked(changed)).toEqual([false, false, true, true]);
     expect(await locked(deadlock)).toEqual([false, false, false, false]);
   });
 
-  test('waits if the database rolled the last one back, and not if the row was changed', async () => {
+  test('waits if the database rolled back the previous one, but not if the row was changed', async () => {
     const waited = async (failure: () => unknown) => {
       let turns = 0;
       let seen: number | null = null;
@@ -96,7 +96,7 @@ describe('an attempt', () => {
     expect([await waited(deadlock), await waited(changed)]).toEqual([1, 0]);
   });
 
-  test('has the body as it was sent, whatever the last one made of it', async () => {
+  test('gets the body as it was sent, even if the previous attempt modified it', async () => {
     const body = { a: [1, { b: null }], c: { d: 'x' }, e: null };
     const { seen } = await run(
       [
@@ -115,8 +115,8 @@ describe('an attempt', () => {
   });
 });
 
-describe('no further attempt is made', () => {
-  test('if the action cannot be repeated', async () => {
+describe('a request is not retried', () => {
+  test('if the action is not repeatable', async () => {
     const { result, seen } = await run([changed], { isRepeatable: false, body: { a: 1 } });
     expect([result.code, result.status, seen.length]).toEqual(['conflict_version', 409, 1]);
     expect((await run([deadlock], { isRepeatable: false })).result.message).toBe('deadlock detected');
@@ -147,7 +147,7 @@ describe('no further attempt is made', () => {
     }
   });
 
-  test('if the caller has gone while it waited', async () => {
+  test('if the caller disconnects during the wait', async () => {
     const reply: Any = { sent: false, raw: { destroyed: false } };
     let attempts = 0;
     const answer = async () => {
@@ -160,12 +160,12 @@ describe('no further attempt is made', () => {
   });
 });
 
-describe('a row that was changed too often', () => {
+describe('a row that changes in every attempt', () => {
   test.each([
     ['a tag', { 'if-match': '"x"' }, 'precondition_failed', 412],
     ['whatever there is', { 'if-match': ' * ' }, 'conflict_version', 409],
     ['nothing', {}, 'conflict_version', 409],
-  ])('is told to a request that names %s', async (_, headers, code, status) => {
+  ])('returns 412 for a tag in If-Match and 409 otherwise: %s', async (_, headers, code, status) => {
     const { result } = await run(times(mostAttempts, changed), { headers });
     expect([result.code, result.status]).toEqual([code, status]);
   });

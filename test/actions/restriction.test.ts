@@ -31,7 +31,7 @@ class PageController extends ApiController<Any> {
   }
 }
 
-describe.each(stores)('a restriction of each action, through $store', ({ compiledReads }) => {
+describe.each(stores)('customizeQuery restrictions per action, through $store', ({ compiledReads }) => {
   let database: FreshDatabase;
   let app: TestApplication;
 
@@ -76,7 +76,7 @@ describe.each(stores)('a restriction of each action, through $store', ({ compile
 
   const get = async (path: string) => ((await app.request('GET', path)) as Any).json;
 
-  test('is asked for once, also if the row embeds one of its own class', async () => {
+  test('are computed once, even if the row embeds a row of the same class', async () => {
     expect((await get('/page/3.json')).above.id).toBe(2);
     expect(calls).toEqual(['_entity']);
     calls.length = 0;
@@ -84,7 +84,7 @@ describe.each(stores)('a restriction of each action, through $store', ({ compile
     expect(calls).toEqual(['_entity']);
   });
 
-  test('of single rows decides about embedded ones, whatever the list or a handler shows', async () => {
+  test('of _entity decide which embedded rows are visible in lists and handler responses', async () => {
     const { results } = await get('/page.json');
     expect(results.map(({ id, above }: Any) => [id, above?.id ?? null])).toEqual([
       [1, null],

@@ -12,7 +12,7 @@ describe.each(stores)('writes through $store', ({ compiledReads }) => {
   describe.each(bases)('%s', (base) => {
     const table = base === '/revised' ? 'revised' : 'item';
 
-    test('creates a row and says where it is', async () => {
+    test('creates a row and returns its Location', async () => {
       for (const [format, type] of [
         ['json', 'application/json'],
         ['xml', 'application/xml'],
@@ -26,12 +26,12 @@ describe.each(stores)('writes through $store', ({ compiledReads }) => {
       }
     });
 
-    test('creates a row at the path of a list whose format the entity does not have', async () => {
+    test('creates a row at a list path whose format the entity does not have', async () => {
       const created = await send('POST', `${base}.csv`, { name: 'new', code: 'N' });
       expect([created.status, created.headers.get('location')]).toEqual([201, `https://api.example${base}/4.csv`]);
     });
 
-    test('changes what a PATCH names, and what a PUT leaves out', async () => {
+    test('changes the fields in a PATCH, and resets the fields missing from a PUT', async () => {
       const patched = await send('PATCH', `${base}/1.json`, { num: 7 });
       expect([patched.status, patched.json]).toEqual([200, { id: 1, name: 'one', code: 'A', num: 7 }]);
       const put = await send('PUT', `${base}/1.json`, { name: 'new', code: 'N' });
@@ -39,14 +39,14 @@ describe.each(stores)('writes through $store', ({ compiledReads }) => {
       expect((await running.rows(table)).map(({ name }: any) => name)).toEqual(['new', 'two', 'three']);
     });
 
-    test('removes a row', async () => {
+    test('deletes a row', async () => {
       const { status, text } = await send('DELETE', `${base}/1.json`);
       expect([status, text]).toEqual([204, '']);
       expect((await running.rows(table)).map(({ id }: any) => id)).toEqual([2, 3]);
       expect((await send('DELETE', `${base}/1.json`)).status).toBe(404);
     });
 
-    test('refuses a body that is none, or breaks a rule, and writes nothing', async () => {
+    test('rejects an invalid body or a rule violation, and writes nothing', async () => {
       const before = await running.rows(table);
       for (const [method, path] of [
         ['POST', '.json'],
@@ -80,7 +80,7 @@ describe.each(stores)('writes through $store', ({ compiledReads }) => {
       expect(await running.rows(table)).toEqual(before);
     });
 
-    test('adds and removes an item, and does nothing for one that is there or not', async () => {
+    test('adds and removes an item, and changes nothing if the item is already there or gone', async () => {
       if (table === 'revised') return;
       for (const [method, id, name, left] of [
         ['POST', 2, 'blue', [1, 2]],
@@ -99,21 +99,21 @@ describe.each(stores)('writes through $store', ({ compiledReads }) => {
     });
   });
 
-  test('calls neither rules nor hooks for an item that is there already', async () => {
+  test('call neither rules nor hooks if the item is already there or gone', async () => {
     await send('POST', '/with-validate/1/tags.json', { id: 1 });
     await send('DELETE', '/with-aftercommit/1/tags.json', { id: 2 });
     await send('POST', '/with-aftervalidation/1/tags.json', { id: 1 });
     expect(app.calls).toEqual([]);
   });
 
-  test('calls the hook after the write with what is stored', async () => {
+  test('call afterCommit with the stored row', async () => {
     await send('POST', '/with-aftercommit.json', { name: 'n', code: 'N' });
     await send('PATCH', '/with-aftercommit/1.json', { num: 9 });
     await send('PATCH', '/with-aftercommit/1.json', { code: 'B' });
     expect(app.calls).toEqual(['afterCommit _index Item 4', 'afterCommit _entity Item 1']);
   });
 
-  test('reach the rows that a limit leaves of a list, and no other', async () => {
+  test('only reach rows within the row limit of a restriction', async () => {
     const idsAt = async (path: string) => (await send('GET', path)).json.results.map(({ id }: any) => id);
     expect(await idsAt('/limited.json')).toEqual([2, 3]);
     expect(await idsAt('/limited.json?sort=name')).toEqual([3, 2]);
@@ -139,7 +139,7 @@ describe.each(stores)('writes through $store', ({ compiledReads }) => {
       return send('POST', path, json);
     };
 
-    test('gets the row that was checked, and its own changes are written when it ends', async () => {
+    test('gets the checked row, and its changes are written when it ends', async () => {
       let same = false;
       const { status, json } = await work(async (controller, id, request) => {
         const item = await controller.getEntity('work', id, request);
@@ -152,7 +152,7 @@ describe.each(stores)('writes through $store', ({ compiledReads }) => {
       expect((await running.rows())[0].num).toBe(50);
     });
 
-    test('that returns an error status or violations has written nothing', async () => {
+    test('that returns an error status or violations writes nothing', async () => {
       for (const given of [{ status: 409 }, { status: 400 }]) {
         const { status } = await work(async (controller, id, request) => {
           (await controller.getEntity('work', id, request)).num = 50;
@@ -179,7 +179,7 @@ describe.each(stores)('writes through $store', ({ compiledReads }) => {
       expect((await running.rows())[0].num).toBe(51);
     });
 
-    test('reads other rows through the restriction of the action', async () => {
+    test('reads other rows through customizeQuery of the action', async () => {
       const codes = [];
       for (const id of [2, 3, 99, 'x', 2n]) {
         const { status } = await work(
@@ -191,7 +191,7 @@ describe.each(stores)('writes through $store', ({ compiledReads }) => {
       expect(codes).toEqual([200, 404, 404, 404, 200]);
     });
 
-    test('can be a transaction that holds the row', async () => {
+    test('can run a transaction that locks the row', async () => {
       const { status } = await work(async (controller, id, request) => {
         const item = await controller.getEntity('work', id, request);
         return controller.transactional(item, async () => {
@@ -210,7 +210,7 @@ describe.each(stores)('writes through $store', ({ compiledReads }) => {
       expect([refused.status, (await running.rows())[0].num]).toEqual([400, 60]);
     });
 
-    test('can add and remove, page and query, as the restriction leaves it', async () => {
+    test('can add items, paginate and query within the restriction', async () => {
       const added = await work((controller, id, request) => {
         request.body = { id: 2 };
         return controller.addRemove('work', id, request, { property: 'tags' });

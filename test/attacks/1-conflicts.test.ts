@@ -89,20 +89,20 @@ describe.each(setups)('API1:2023 conflicts with hidden rows, on $kind, $how (CWE
     return answers.map(told);
   };
 
-  test('a unique property tells that some row has the value, and nothing else of the row', async () => {
+  test('a unique conflict with a hidden row reveals only that some row has the value', async () => {
     for (const { code, detail, names, status } of await writes('/account', 'hidden@example.org')) {
       expect([status, code, detail]).toEqual([409, 'conflict_unique', 'another account has the same value for: email']);
       expect(names).toEqual(['type', 'title', 'status', 'detail', 'instance', 'code']);
     }
   });
 
-  test('a reference from a hidden row tells that some row refers to this one, and nothing else of it', async () => {
+  test('a reference conflict with a hidden row reveals only that some row refers to this one', async () => {
     const answer = await target.send('DELETE', `/account/${own}.json`, { as: ann });
     expect(told(answer)).toMatchObject({ status: 409, code: 'conflict_reference' });
     expect(answer.text).not.toContain('remark');
   });
 
-  test('consecutive ids tell how many rows were created in between', async () => {
+  test('consecutive ids reveal how many rows were created in between', async () => {
     const create = async (as: typeof ann, email: string) =>
       (await target.send('POST', '/account.json', { as, json: { email } })).json.id;
     const first = await create(ann, 'first@example.org');
@@ -110,13 +110,13 @@ describe.each(setups)('API1:2023 conflicts with hidden rows, on $kind, $how (CWE
     expect(await create(ann, 'third@example.org')).toBe(first + 2);
   });
 
-  test('a constraint that contains the tenant tells nothing of other tenants', async () => {
+  test('a unique constraint that includes the tenant reveals nothing about other tenants', async () => {
     const hidden = await writes('/member', 'hidden@example.org');
     expect(hidden).toEqual(await writes('/member', 'free@example.org'));
     expect(hidden.map(({ status }) => status)).toEqual([201, 200, 200]);
   });
 
-  test('it still holds within a tenant, and does not name the column of the tenant', async () => {
+  test('a unique conflict within a tenant returns 409 without naming the tenant column', async () => {
     const twice = await target.send('POST', '/member.json', { as: ann, json: { email: 'seen@example.org' } });
     expect(told(twice)).toMatchObject({
       status: 409,

@@ -43,7 +43,7 @@ function bytesOf({ headers, status, text }: Answer, id: number): unknown {
   return { status, headers: rest, place: String(place).replace(String(id), '#'), text: text.replaceAll(String(id), '#') };
 }
 
-describe.each(databases)('API1:2023 broken object level authorization, of embedded rows on %s', (kind) => {
+describe.each(databases)('API1:2023 broken object level authorization: embedded rows, on %s', (kind) => {
   const target = useTarget(kind, registry);
   const links = async () => [
     await target.rows('select id, room_id from item order by id'),
@@ -51,7 +51,7 @@ describe.each(databases)('API1:2023 broken object level authorization, of embedd
     await target.rows('select id, parent_id from room order by id'),
   ];
 
-  describe('a link to a hidden row is as if there were none (API Platform CVE-2025-31481; decision 15)', () => {
+  describe('a row linked to a hidden row looks like a row without a link (API Platform CVE-2025-31481; decision 15)', () => {
     test.each(doors)('%s', async (...[, method, path, json]: Door) => {
       const before = await links();
       const ask = async (id: number, as: typeof ann) => {
@@ -71,7 +71,7 @@ describe.each(databases)('API1:2023 broken object level authorization, of embedd
     });
   });
 
-  describe('what a caller sends does not tell of a link that they cannot see, and does not cut it (CWE-204)', () => {
+  describe('a write neither reveals nor removes a link that the caller cannot see (CWE-204)', () => {
     test.each([
       ['PATCH', { room: null }],
       ['PATCH', { rooms: [] }],
@@ -96,7 +96,7 @@ describe.each(databases)('API1:2023 broken object level authorization, of embedd
       ]);
     });
 
-    test('a removal of what is hidden is answered like that of what is not there', async () => {
+    test('removing a hidden item returns the same response as removing a missing one', async () => {
       const remove = (room: number) => target.send('DELETE', `/item/${linked}/rooms.json`, { as: ann, json: { id: room } });
       const before = await links();
       expect(bytesOf(await remove(hidden), hidden)).toEqual(bytesOf(await remove(999), 999));
@@ -104,12 +104,12 @@ describe.each(databases)('API1:2023 broken object level authorization, of embedd
     });
   });
 
-  describe('an order through a hidden row (CVE-2023-22894: what is not shown is not compared with)', () => {
+  describe('a list sorted by a property of a hidden row (CVE-2023-22894: hidden values are not compared)', () => {
     const encoded = (content: unknown) => Buffer.from(JSON.stringify(content)).toString('base64url');
     const told = (text: string) =>
       [text, ...[...text.matchAll(/[\w-]{8,}/g)].map(([token]) => Buffer.from(token, 'base64url').toString())].join('\n');
 
-    test('no link of the list carries its value', async () => {
+    test('has no pagination link that contains the hidden value', async () => {
       let next: string | null = '/ordered.json?items_per_page=1';
       let pages = 0;
       while (next !== null) {
@@ -122,7 +122,7 @@ describe.each(databases)('API1:2023 broken object level authorization, of embedd
       expect(pages).toBe(2);
     });
 
-    test.each(['after', 'before'])('no token for it is taken in %s', async (name) => {
+    test.each(['after', 'before'])('rejects a forged pagination token in %s', async (name) => {
       for (const value of [`${marker}room`, null, 'A', hidden]) {
         const answer = await target.send('GET', `/ordered.json?page=2&${name}=${encoded(['AAAAAA', value, linked])}`, {
           as: ann,

@@ -202,11 +202,13 @@ function depot(compiledReads: boolean): Any {
   };
 }
 
-describe.each(stores)('rows hidden in ways of their own on $kind, compiled: $compiledReads', ({ compiledReads, kind }) => {
-  const running = useApplication(kind, depot(compiledReads));
+describe.each(stores)(
+  'hidden rows cause the same statements as missing rows on $kind, compiled: $compiledReads',
+  ({ compiledReads, kind }) => {
+    const running = useApplication(kind, depot(compiledReads));
 
-  // biome-ignore format: one reference a line
-  const given: [what: string, status: number, send: readonly [string, string], body: (hidden: boolean) => unknown][] = [
+    // biome-ignore format: one reference a line
+    const given: [what: string, status: number, send: readonly [string, string], body: (hidden: boolean) => unknown][] = [
     ...(['POST /trip.json', 'PATCH /trip/1.json', 'PUT /trip/1.json'] as const).flatMap((route) => {
       const send = route.split(' ') as [string, string];
       const named = (body: object) => ({ name: 'a', ...body });
@@ -229,22 +231,23 @@ describe.each(stores)('rows hidden in ways of their own on $kind, compiled: $com
     ] as Any[]),
   ];
 
-  async function traceOf([method, path]: readonly [string, string], json: unknown) {
-    running.app.statements.length = 0;
-    const { status, text } = await running.request(method, path, { json });
-    return { status, text: text.replace(/\/\d+\.json/, '/#.json'), statements: [...running.app.statements] };
-  }
+    async function traceOf([method, path]: readonly [string, string], json: unknown) {
+      running.app.statements.length = 0;
+      const { status, text } = await running.request(method, path, { json });
+      return { status, text: text.replace(/\/\d+\.json/, '/#.json'), statements: [...running.app.statements] };
+    }
 
-  test.each(given)('%s', async (_, status, send, body) => {
-    const ofHidden = await traceOf(send, body(true));
-    expect(ofHidden.status, ofHidden.text).toBe(status);
-    expect(ofHidden).toEqual(await traceOf(send, body(false)));
-  });
+    test.each(given)('%s', async (_, status, send, body) => {
+      const ofHidden = await traceOf(send, body(true));
+      expect(ofHidden.status, ofHidden.text).toBe(status);
+      expect(ofHidden).toEqual(await traceOf(send, body(false)));
+    });
 
-  test.each(['GET', 'PATCH', 'PUT', 'DELETE'])('%s of a row that a filter of the model hides', async (method) => {
-    const json = method.startsWith('P') ? { text: 'b' } : undefined;
-    const ofHidden = await traceOf([method, '/note/2.json'], json);
-    expect(ofHidden.status).toBe(404);
-    expect(ofHidden).toEqual(await traceOf([method, '/note/9.json'], json));
-  });
-});
+    test.each(['GET', 'PATCH', 'PUT', 'DELETE'])('%s of a row hidden by a filter of the model', async (method) => {
+      const json = method.startsWith('P') ? { text: 'b' } : undefined;
+      const ofHidden = await traceOf([method, '/note/2.json'], json);
+      expect(ofHidden.status).toBe(404);
+      expect(ofHidden).toEqual(await traceOf([method, '/note/9.json'], json));
+    });
+  },
+);

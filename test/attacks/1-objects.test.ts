@@ -43,7 +43,7 @@ function bytesOf({ headers, status, text }: Answer, id: number): unknown {
 describe.each(databases)('API1:2023 broken object level authorization, on %s', (kind) => {
   const target = useTarget(kind, vault);
 
-  describe('doors to a hidden row are as closed as those to a row that is not there (API Platform CVE-2025-31481)', () => {
+  describe('a request for a hidden row gets the same response as for a missing row (API Platform CVE-2025-31481)', () => {
     test.each(doors)('%s', async (...[, method, path, body]: Door) => {
       const before = await target.rows('select * from page order by id');
       const ask = (id: number) => target.send(method, path(id), { as: ann, ...(body && { json: body(id) }) });
@@ -55,12 +55,12 @@ describe.each(databases)('API1:2023 broken object level authorization, on %s', (
       expect(await target.rows('select * from folder_pages')).toEqual([]);
     });
 
-    test('they are open to whom the row belongs', async () => {
+    test('the owner and the administrator can read the row', async () => {
       expect((await target.send('GET', `/page/${hidden}.json`, { as: bob })).json.title).toBe(`${marker}title-${hidden}`);
       expect((await target.send('GET', `/archive/${hidden}.json`, { as: admin })).status).toBe(200);
     });
 
-    test('an API for others is no door (API Platform CVE-2025-31481)', async () => {
+    test('an API that the caller may not use returns 401 or 403 (API Platform CVE-2025-31481)', async () => {
       const answer = await target.send('GET', `/archive/${hidden}.json`, { as: ann });
       expect(answer.status).toBe(403);
       expect(answer.whole).not.toContain(marker);
@@ -69,7 +69,7 @@ describe.each(databases)('API1:2023 broken object level authorization, on %s', (
     });
   });
 
-  describe('validators tell nothing of a hidden row (CWE-204; RFC 9110, 13.1)', () => {
+  describe('conditional headers reveal nothing about a hidden row (CWE-204; RFC 9110, 13.1)', () => {
     test.each([
       ['If-None-Match', '*'],
       ['If-None-Match', '"1"'],
@@ -92,7 +92,7 @@ describe.each(databases)('API1:2023 broken object level authorization, on %s', (
     });
   });
 
-  describe('lists hold what the caller may see and nothing else (CVE-2023-22894: counts and filters as oracles)', () => {
+  describe('lists contain only rows that the caller may see (CVE-2023-22894: counts and filters as oracles)', () => {
     test.each(['/page.json', '/mirror.json', '/page/recent.json'])('rows, count and links of %s', async (path) => {
       const { json, whole } = await target.send('GET', path, { as: ann });
       expect([json.count, json.results.map(({ id }: { id: number }) => id)]).toEqual([3, [1, 3, 5]]);
@@ -113,30 +113,30 @@ describe.each(databases)('API1:2023 broken object level authorization, on %s', (
       expect(seen).toEqual([1, 3, 5]);
     });
 
-    test.each(['/page.json', '/mirror.json'])('the length that HEAD of %s tells', async (path) => {
+    test.each(['/page.json', '/mirror.json'])('the Content-Length of HEAD %s', async (path) => {
       const [get, head] = await Promise.all(['GET', 'HEAD'].map((method) => target.send(method, path, { as: ann })));
       expect(head?.headers['content-length']).toBe(get?.headers['content-length']);
       expect(head?.text).toBe('');
     });
 
-    test.each([2, 3, 4, 5, 100])('page %i beyond the rows of the caller is as empty as any', async (page) => {
+    test.each([2, 3, 4, 5, 100])('page %i is empty if it is beyond the rows of the caller', async (page) => {
       const { json } = await target.send('GET', `/page.json?items_per_page=3&page=${page}`, { as: ann });
       expect([json.count, json.results, json.pagination.more]).toEqual([3, [], false]);
     });
 
-    test('a caller without rows learns nothing of the others', async () => {
+    test('a caller without rows gets an empty list', async () => {
       const eve = { id: 'eve', roles: ['ROLE_USER'] };
       const { json } = await target.send('GET', '/page.json', { as: eve });
       expect([json.count, json.results, json.pagination.more]).toEqual([0, [], false]);
     });
   });
 
-  describe('tokens of lists open nothing (CWE-639; CVE-2023-22894: what is not shown is not compared with)', () => {
+  describe('pagination tokens give no access to hidden rows (CWE-639; CVE-2023-22894: hidden values are not compared)', () => {
     const tokenIn = (link: string | null, name = 'after') => new URLSearchParams(String(link).split('?')[1]).get(name);
     const listOf = (path: string, as: typeof ann) => target.send('GET', path, { as });
     const encoded = (content: unknown) => Buffer.from(JSON.stringify(content)).toString('base64url');
 
-    test('a list ordered by what is not shown has none, and takes none', async () => {
+    test('a list sorted by a hidden field returns no token and rejects forged ones', async () => {
       const { json } = await listOf('/page.json?items_per_page=1', ann);
       expect(json.pagination.next).not.toContain('after');
       expect(json.pagination.next).not.toContain('73400');
@@ -146,7 +146,7 @@ describe.each(databases)('API1:2023 broken object level authorization, on %s', (
       }
     });
 
-    test('the token of another caller shows the rows of the one who sends it', async () => {
+    test('a token of another caller returns only rows of the sender', async () => {
       const theirs = await listOf('/mirror.json?items_per_page=1', bob);
       const token = tokenIn(theirs.json.pagination.next);
       expect(token).toBeTruthy();
@@ -159,7 +159,7 @@ describe.each(databases)('API1:2023 broken object level authorization, on %s', (
       }
     });
 
-    test('a token that is made of the keys of a hidden row says nothing of whether it is there', async () => {
+    test('a token forged from the keys of a hidden row does not reveal whether the row exists', async () => {
       const [tag] = JSON.parse(
         Buffer.from(
           String(tokenIn((await listOf('/mirror.json?items_per_page=1', ann)).json.pagination.next)),
@@ -198,7 +198,7 @@ describe.each(databases)('API1:2023 broken object level authorization, on %s', (
         'in another spelling',
         async () => `${tokenIn((await listOf('/mirror.json?items_per_page=1', ann)).json.pagination.next)}==`,
       ],
-    ])('a token %s is refused', async (_, make) => {
+    ])('rejects a token %s', async (_, make) => {
       const token = encodeURIComponent(String(await make()));
       for (const name of ['after', 'before']) {
         const { status, json } = await listOf(`/mirror.json?page=2&${name}=${token}`, ann);
@@ -207,7 +207,7 @@ describe.each(databases)('API1:2023 broken object level authorization, on %s', (
     });
   });
 
-  describe('what stands for a row must be the id of one that can be seen (CVE-2022-24999, CVE-2024-53900: objects in place of values)', () => {
+  describe('rejects a reference without a valid id (CVE-2022-24999, CVE-2024-53900: objects in place of values)', () => {
     const ids: readonly (readonly [string, string])[] = [
       ['missing', '{}'],
       ['null', '{"id":null}'],
@@ -263,7 +263,7 @@ describe.each(databases)('API1:2023 broken object level authorization, on %s', (
     });
   });
 
-  describe('callers who ask at the same time are not mixed up (API Platform CVE-2025-31485: decisions cached across rows and users)', () => {
+  describe('concurrent callers get only their own rows (API Platform CVE-2025-31485: decisions cached across rows and users)', () => {
     const own = { ann: [1, 3, 5], bob: [2, 4, 6] };
 
     test('in lists', async () => {
@@ -290,7 +290,7 @@ describe.each(databases)('API1:2023 broken object level authorization, on %s', (
       for (const [who, id, status] of answers) expect(status).toBe(own[who as 'ann' | 'bob'].includes(id) ? 200 : 404);
     });
 
-    test('on one connection, one after the other without waiting (CVE-2022-32215)', async () => {
+    test('in pipelined requests on one connection (CVE-2022-32215)', async () => {
       const tokens = await Promise.all([ann, bob].map((user) => target.app.tokenFor(user)));
       const requests = Array.from({ length: 12 }, (_, index) => {
         const authorization = index % 3 === 2 ? '' : `Authorization: Bearer ${tokens[index % 3]}\r\n`;
@@ -318,14 +318,14 @@ describe.each(databases)('API1:2023 broken object level authorization, in the ex
     ['DELETE', '/participation', { id: 1 }],
     ['POST', '/tags', { id: 'housing' }],
     ['DELETE', '/tags', { id: 'housing' }],
-  ])('%s /api/course/{id}%s of another center is 404 (CVE-2025-31481)', async (method, action, json) => {
+  ])('%s /api/course/{id}%s of another center returns 404 (CVE-2025-31481)', async (method, action, json) => {
     for (const id of [2, 999]) {
       const { status } = await target.send(method, `/api/course/${id}${action}.json`, { as: north, ...(json && { json }) });
       expect(status).toBe(404);
     }
   });
 
-  test('a person of another center is no participant and no requestor (CVE-2025-31481)', async () => {
+  test('rejects a person of another center as participant and as requestor (CVE-2025-31481)', async () => {
     const boss = { id: 1, roles: ['ROLE_ADMIN'], centers: [1] };
     for (const id of [2, 999]) {
       const added = await target.send('POST', '/api/course/1/participation.json', { as: boss, json: { id } });
@@ -337,14 +337,14 @@ describe.each(databases)('API1:2023 broken object level authorization, in the ex
     }
   });
 
-  test('a list of one’s own shows no course of a center that one has left (CVE-2025-31481)', async () => {
+  test('the list of own courses omits courses of a center that the caller has left (CVE-2025-31481)', async () => {
     const gone = { id: 1, roles: ['ROLE_USER'], centers: [3] };
     const { json } = await target.send('GET', '/api/course/mine.json?items_per_page=100', { as: gone });
     for (const { center } of json.results) expect(center.id).toBe(3);
   });
 
   test.each(['rita', 'NaN', '1.0', ' 1', '0x1', '1e0', '1e400', '-1', '١', '99999999999999999999', '__proto__'])(
-    'the subject %j is not taken for the user with the id 1 (CVE-2019-19844: who is almost the same)',
+    'the token subject %j is not treated as the user with the id 1 (CVE-2019-19844: similar identities)',
     async (id) => {
       const as = { id, roles: ['ROLE_USER'], centers: [1, 2, 3] };
       const mine = await target.send('GET', '/api/course/mine.json', { as });

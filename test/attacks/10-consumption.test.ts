@@ -34,7 +34,7 @@ const weak = generateKeyPairSync('rsa', { modulusLength: 1024 });
 const jwk = { ...strong.publicKey.export({ format: 'jwk' }), kid: 'one', alg: 'RS256' };
 
 describe.each(databases)('API10:2023 unsafe consumption of APIs, on %s', (kind) => {
-  describe('key sets of others', () => {
+  describe('external key sets', () => {
     let server: Server;
     let database: FreshDatabase;
     let app: TestApplication;
@@ -73,7 +73,7 @@ describe.each(databases)('API10:2023 unsafe consumption of APIs, on %s', (kind) 
         response.setHeader('content-type', 'application/json').end(JSON.stringify({ keys: list }));
     const right = forge({ alg: 'RS256', kid: 'one' }, claims, rsa(strong.privateKey));
 
-    test('the right one is taken', async () => {
+    test('accepts a token signed with a key of the set', async () => {
       expect(await statusOf(right, keys([jwk]))).toBe(200);
     });
 
@@ -85,7 +85,7 @@ describe.each(databases)('API10:2023 unsafe consumption of APIs, on %s', (kind) 
       ['another place', 503, (_, response) => response.writeHead(302, { location: 'http://127.0.0.1:1/' }).end()],
       ['a cut connection', 503, (request) => request.socket.destroy()],
       ['no key', 401, keys([])],
-    ])('a set that is %s lets nobody in (%i)', async (_, status, respond) => {
+    ])('with %s in place of a key set, the request returns %i', async (_, status, respond) => {
       expect(await statusOf(right, respond)).toBe(status);
     });
 
@@ -99,18 +99,18 @@ describe.each(databases)('API10:2023 unsafe consumption of APIs, on %s', (kind) 
       ['a key for another algorithm', right, [{ ...jwk, alg: 'RS512' }]],
       ['a key of another name', right, [{ ...jwk, kid: 'two' }]],
       ['a key of another owner', forge({ alg: 'RS256', kid: 'one' }, claims, rsa(weak.privateKey)), [jwk]],
-    ])('a set with %s lets nobody in (CVE-2016-10555, CVE-2022-23539)', async (_, token, list) => {
+    ])('with %s in the key set, the request returns 401 (CVE-2016-10555, CVE-2022-23539)', async (_, token, list) => {
       expect(await statusOf(token, keys(list))).toBe(401);
     });
 
-    test('a set with a weak key lets nobody in (CVE-2022-23539)', async () => {
+    test('rejects a token signed with a weak key of the set (CVE-2022-23539)', async () => {
       const token = forge({ alg: 'RS256', kid: 'one' }, claims, rsa(weak.privateKey));
       const status = await statusOf(token, keys([{ ...weak.publicKey.export({ format: 'jwk' }), kid: 'one', alg: 'RS256' }]));
       expect(status).toBe(401);
     });
   });
 
-  describe('what others have stored is shown as it is (CWE-79, CWE-116, CWE-1321)', () => {
+  describe('hostile stored values are returned unchanged (CWE-79, CWE-116, CWE-1321)', () => {
     const texts = [
       '__proto__',
       'constructor',
@@ -148,7 +148,7 @@ describe.each(databases)('API10:2023 unsafe consumption of APIs, on %s', (kind) 
       expect(({} as { polluted?: boolean }).polluted).toBeUndefined();
     });
 
-    test.each(texts)('the row %j', async (id) => {
+    test.each(texts)('in the row %j', async (id) => {
       const path = `/item/${encodeURIComponent(id)}.json`;
       const { headers, json, status } = await target.send('GET', path, { as: ann });
       expect([status, json.id, json.text, json.data.k]).toEqual([200, id, id, id]);

@@ -23,7 +23,7 @@ const forged = (kid: string) => ({ authorization: `Bearer ${forge({ alg: 'RS256'
 const keySet: RequestListener = (_, response) => response.end(JSON.stringify({ keys: [jwk] }));
 const down: RequestListener = (_, response) => response.writeHead(500).end();
 
-describe('API10:2023 unsafe consumption of APIs: trouble with a key set (CWE-400, CWE-770)', () => {
+describe('API10:2023 unsafe consumption of APIs: faulty key set servers (CWE-400, CWE-770)', () => {
   let server: Server;
   let fetches = 0;
   let respond: RequestListener = keySet;
@@ -63,7 +63,7 @@ describe('API10:2023 unsafe consumption of APIs: trouble with a key set (CWE-400
     vi.spyOn(performance, 'now').mockImplementation(() => now() + by);
   }
 
-  test('keys that are known go on working for a day while the set is down, and then until it is back', async () => {
+  test('cached keys work for a day while the key set server is down, and again once it is back', async () => {
     await withThings('sqlite', options(), async (application) => {
       expect(await statusOf(application, right())).toBe(200);
       respond = down;
@@ -83,7 +83,7 @@ describe('API10:2023 unsafe consumption of APIs: trouble with a key set (CWE-400
     });
   });
 
-  test('the time for which they do can be declared', async () => {
+  test('jwks_max_stale sets how long cached keys work without the key set server', async () => {
     await withThings('sqlite', options({ jwks_max_stale: 60 }), async (application) => {
       expect(await statusOf(application, right())).toBe(200);
       respond = down;
@@ -92,7 +92,7 @@ describe('API10:2023 unsafe consumption of APIs: trouble with a key set (CWE-400
     });
   });
 
-  test('a key that was withdrawn stops working, also after a long silence', async () => {
+  test('rejects a key that was withdrawn from the set, even after a long idle time', async () => {
     await withThings('sqlite', options(), async (application) => {
       expect(await statusOf(application, right())).toBe(200);
       respond = (_, response) => response.end('{"keys":[]}');
@@ -101,7 +101,7 @@ describe('API10:2023 unsafe consumption of APIs: trouble with a key set (CWE-400
     });
   });
 
-  test('a set that hangs holds up nobody whose key is known', async () => {
+  test('a key set request that hangs does not delay callers with a cached key', async () => {
     await withThings('sqlite', options(), async (application) => {
       expect(await statusOf(application, right())).toBe(200);
       respond = () => {};
@@ -111,7 +111,7 @@ describe('API10:2023 unsafe consumption of APIs: trouble with a key set (CWE-400
     });
   });
 
-  test('unknown keys cause one fetch in half a minute', async () => {
+  test('unknown keys cause at most one fetch every 30 seconds', async () => {
     await withThings('sqlite', options(), async (application) => {
       expect(await statusOf(application, right())).toBe(200);
       later(minute);
@@ -124,7 +124,7 @@ describe('API10:2023 unsafe consumption of APIs: trouble with a key set (CWE-400
     });
   });
 
-  test('forged tokens that wait for a slow set do not take the places of others', async () => {
+  test('forged tokens that wait for a slow key set do not block other callers', async () => {
     await withThings('sqlite', options(), async (application) => {
       let end: (() => void) | undefined;
       respond = (request, response) => {
@@ -148,7 +148,7 @@ describe('API10:2023 unsafe consumption of APIs: trouble with a key set (CWE-400
     });
   });
 
-  test('a set without end is left early', async () => {
+  test('aborts the download of an endless key set early', async () => {
     let sent = 0;
     let isClosed = false;
     respond = async (_, response) => {
@@ -175,14 +175,14 @@ describe('API10:2023 unsafe consumption of APIs: trouble with a key set (CWE-400
     ],
     ['too many bytes', (_, response) => response.end(JSON.stringify({ keys: [{ ...jwk, x: 'x'.repeat(300_000) }] }))],
     ['another place', (_, response) => response.writeHead(302, { location: 'http://127.0.0.1:1/' }).end()],
-  ])('a set with %s is not used', async (_, other) => {
+  ])('rejects a key set with %s', async (_, other) => {
     respond = other;
     await withThings('sqlite', options(), async (application) => {
       expect(await statusOf(application, right())).toBe(503);
     });
   });
 
-  test('a set that comes drop by drop is left after five seconds', async () => {
+  test('a key set that trickles in times out after five seconds', async () => {
     const timeout = AbortSignal.timeout.bind(AbortSignal);
     const limits: number[] = [];
     vi.spyOn(AbortSignal, 'timeout').mockImplementation((limit) => {
@@ -199,7 +199,7 @@ describe('API10:2023 unsafe consumption of APIs: trouble with a key set (CWE-400
     });
   });
 
-  test('in production the address must be encrypted (CWE-319)', async () => {
+  test('the key set address must use https in production (CWE-319)', async () => {
     for (const jwks of ['http://keys.example/keys', 'HTTP://keys.example/keys']) {
       const given = { ...options({ jwks }), databaseUrl: 'sqlite::memory:', env: { NODE_ENV: 'production' } };
       await expect(createApplication(given)).rejects.toThrow(

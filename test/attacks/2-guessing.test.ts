@@ -45,32 +45,35 @@ function connection({ url }: TestApplication) {
     });
 }
 
-describe('API2:2023 broken authentication: guessing (CWE-307)', () => {
-  test.each(kinds)('%s: beyond the limit right and wrong get the same response, for a short time', async (_, right, wrong) => {
-    await withThings('sqlite', safe({ limit: 5, window: 2 }), async (application) => {
-      const send = connection(application);
-      const statuses = [];
-      for (let n = 0; n < 5; n++) statuses.push((await send(wrong(n))).status);
-      expect(statuses).toEqual([401, 401, 401, 401, 401]);
-      const [first, second] = [await send(wrong(6)), await send(right)];
-      expect([first.status, JSON.parse(first.text).code]).toEqual([429, 'too_many_wrong_credentials']);
-      const plain = ({ headers, status, text }: typeof first) => [
-        status,
-        Object.keys(headers),
-        text.replace(/for \d seconds/, ''),
-      ];
-      expect(plain(second)).toEqual(plain(first));
-      expect(first.headers['retry-after']).toMatch(/^[12]$/);
-      // without a credential there is nothing to guess
-      expect((await send({})).status).toBe(200);
-      expect((await application.request('GET', '/health/live')).status).toBe(200);
-      await sleep(Number(first.headers['retry-after']) * 1000);
-      expect((await send(right)).status).toBe(200);
-    });
-  });
+describe('API2:2023 broken authentication: guessing credentials (CWE-307)', () => {
+  test.each(kinds)(
+    '%s: over the limit, right and wrong credentials get the same 429 until the window ends',
+    async (_, right, wrong) => {
+      await withThings('sqlite', safe({ limit: 5, window: 2 }), async (application) => {
+        const send = connection(application);
+        const statuses = [];
+        for (let n = 0; n < 5; n++) statuses.push((await send(wrong(n))).status);
+        expect(statuses).toEqual([401, 401, 401, 401, 401]);
+        const [first, second] = [await send(wrong(6)), await send(right)];
+        expect([first.status, JSON.parse(first.text).code]).toEqual([429, 'too_many_wrong_credentials']);
+        const plain = ({ headers, status, text }: typeof first) => [
+          status,
+          Object.keys(headers),
+          text.replace(/for \d seconds/, ''),
+        ];
+        expect(plain(second)).toEqual(plain(first));
+        expect(first.headers['retry-after']).toMatch(/^[12]$/);
+        // without a credential there is nothing to guess
+        expect((await send({})).status).toBe(200);
+        expect((await application.request('GET', '/health/live')).status).toBe(200);
+        await sleep(Number(first.headers['retry-after']) * 1000);
+        expect((await send(right)).status).toBe(200);
+      });
+    },
+  );
 
   test.each(kinds)(
-    '%s: what was accepted on a connection goes on there, until something else is tried on it',
+    '%s: an accepted credential keeps working on its connection until another one is tried there',
     async (_, right, wrong) => {
       await withThings('sqlite', safe({ limit: 30, window: 60 }), async (application) => {
         const [own, other, guesser] = [connection(application), connection(application), connection(application)];
@@ -86,7 +89,7 @@ describe('API2:2023 broken authentication: guessing (CWE-307)', () => {
     },
   );
 
-  test('those that are checked at once count as well', async () => {
+  test('concurrent guesses count toward the limit', async () => {
     const [, right, wrong] = kinds[1] as (typeof kinds)[number];
     await withThings('sqlite', safe({ limit: 10, window: 60 }), async (application) => {
       const guesses = Array.from({ length: 60 }, (_, n) => connection(application)(wrong(n)));
@@ -97,7 +100,7 @@ describe('API2:2023 broken authentication: guessing (CWE-307)', () => {
     });
   });
 
-  test('a long window is counted by the minute', async () => {
+  test('a long window blocks for at most a minute at a time', async () => {
     for (const [limit, allowed] of [
       [3, 3],
       [30, 10],
@@ -112,7 +115,7 @@ describe('API2:2023 broken authentication: guessing (CWE-307)', () => {
     }
   });
 
-  test('authenticators of the application are not asked either, whatever they read', async () => {
+  test('custom authenticators are not called over the limit', async () => {
     const options = { ...safe({ limit: 3, window: 60 }), authenticators: [SessionAuthenticator as never] };
     await withThings('sqlite', options, async (application) => {
       const send = connection(application);
@@ -123,7 +126,7 @@ describe('API2:2023 broken authentication: guessing (CWE-307)', () => {
     });
   });
 
-  test('another address is not affected', async () => {
+  test('other addresses are not affected', async () => {
     await withThings('sqlite', safe({ limit: 3 }, { trust_proxy: ['loopback'] }), async (application) => {
       const send = connection(application);
       const from = (address: string, key: string) => send({ 'x-forwarded-for': address, 'x-api-key': key });

@@ -30,7 +30,7 @@ const kinds: Record<string, Record<string, string>> = {
   'a badge': { 'x-badge': 'bot' },
 };
 
-describe.each(databases)('API2:2023 broken authentication: identities of the same name, on %s', (kind) => {
+describe.each(databases)('API2:2023 broken authentication: identities with the same name, on %s', (kind) => {
   const target = useTarget(kind, {
     app_main: {
       security: { jwt: { secret }, api_keys: { bot: { key: 'bot-key-of-good-length', roles: ['ROLE_USER'] } } },
@@ -48,7 +48,7 @@ describe.each(databases)('API2:2023 broken authentication: identities of the sam
     authenticators: [BadgeAuthenticator as never],
   });
 
-  test('share neither kept responses nor rate limits (CWE-290, CWE-639)', async () => {
+  test('share neither stored responses nor rate limits (CWE-290, CWE-639)', async () => {
     const ids = new Set<number>();
     for (const headers of Object.values(kinds)) {
       const post = () =>

@@ -94,7 +94,7 @@ const hostile = [
   'a\nb',
 ];
 
-describe.each(databases)('API3:2023 what a list is asked for, on %s', (kind) => {
+describe.each(databases)('API3:2023 list queries, on %s', (kind) => {
   const target = useTarget(kind, {
     ...registry,
     seed: async (em: Any) => {
@@ -118,7 +118,7 @@ describe.each(databases)('API3:2023 what a list is asked for, on %s', (kind) => 
   };
   const query = (...pairs: [string, string][]) => pairs.map((pair) => pair.map(encodeURIComponent).join('=')).join('&');
 
-  describe('only what can be read can be declared (Strapi CVE-2023-22894, CVE-2026-27886; nestjsx/crud#377)', () => {
+  describe('only readable fields can be declared for queries (Strapi CVE-2023-22894, CVE-2026-27886; nestjsx/crud#377)', () => {
     test.each([
       ['item', { filters: { code: ['eq'] } }],
       ['item', { filters: { pin: ['eq'] } }],
@@ -133,7 +133,7 @@ describe.each(databases)('API3:2023 what a list is asked for, on %s', (kind) => 
       ['loan', { filters: { 'item.room.owner': ['eq'] } }],
       ['loan', { sort: ['item.room.name'] }],
       ['loan', { search: ['item.room.owner'] }],
-    ])('%s with %j does not start', async (name, declared) => {
+    ])('the API %s with %j fails to start', async (name, declared) => {
       const url = kind === 'sqlite' ? 'sqlite::memory:' : 'postgresql://nobody@127.0.0.1:1/none';
       const load = async (more: object) => {
         const app_main = { apis: { ...apis, [name]: { ...(apis as Any)[name], ...more } }, database: { url } };
@@ -145,7 +145,7 @@ describe.each(databases)('API3:2023 what a list is asked for, on %s', (kind) => 
     });
   });
 
-  describe('what is not declared is asked for like what does not exist, before the database is (CVE-2023-22894)', () => {
+  describe('undeclared names are rejected like unknown ones, before any statement (CVE-2023-22894)', () => {
     /** What is said of a name, with the name left out. */
     const said = ({ json }: Answer, written: string) => `${json.code}: ${json.detail.replace(`"${written}"`, '"#"')}`;
 
@@ -223,12 +223,12 @@ describe.each(databases)('API3:2023 what a list is asked for, on %s', (kind) => 
       'fields=id,,title',
       'fields[item]=id',
       'fields=id&fields=title',
-    ])('?%s is refused (CVE-2022-24999)', async (text) => {
+    ])('rejects ?%s (CVE-2022-24999)', async (text) => {
       await refused(`/item.json?${text}`);
     });
   });
 
-  describe('counts, orders and errors tell nothing of hidden rows (CVE-2023-22894, CWE-203)', () => {
+  describe('counts, sort orders and errors reveal nothing about hidden rows (CVE-2023-22894, CWE-203)', () => {
     const right = `${marker}room`;
     const wrong = `${marker}rook`;
     const conditions = (name: string): string[] => [
@@ -352,7 +352,7 @@ describe.each(databases)('API3:2023 what a list is asked for, on %s', (kind) => 
     });
   });
 
-  describe('operands are values (CWE-89, CWE-943; Sequelize CVE-2023-25813)', () => {
+  describe('operands are treated as plain values (CWE-89, CWE-943; Sequelize CVE-2023-25813)', () => {
     let titles: string[];
     beforeAll(async () => {
       titles = (await target.rows('select title from item order by id')).map(({ title }) => String(title));
@@ -380,7 +380,7 @@ describe.each(databases)('API3:2023 what a list is asked for, on %s', (kind) => 
       }
     });
 
-    test('the table is still there', async () => {
+    test('the table keeps all its rows', async () => {
       expect(titles).toHaveLength(hostile.length + 2);
       expect((await target.rows('select title from item')).length).toBe(titles.length);
     });
@@ -395,14 +395,14 @@ describe.each(databases)('API3:2023 what a list is asked for, on %s', (kind) => 
       ['data[exists]', ['x', '1', '']],
       ['title', ['\0', 'a\0b']],
       ['q', ['\0']],
-    ])('%s is refused of a value that the column cannot hold (CWE-20)', async (name, values) => {
+    ])('%s rejects values that the column cannot hold (CWE-20)', async (name, values) => {
       for (const value of values) await refused(`/item.json?${query([name, value])}`);
       if (name === 'title' || name === 'q') return;
       for (const bytes of ['%ff', '%ed%a0%80', '%c0%80', '%']) await refused(`/item.json?${encodeURIComponent(name)}=${bytes}`);
     });
   });
 
-  describe('questions without end are refused (CWE-770, CWE-1333)', () => {
+  describe('excessive queries are rejected (CWE-770, CWE-1333)', () => {
     const nest = (depth: number) => `or[0]${'[or][0]'.repeat(depth - 1)}[title]=x`;
     test.each<[string, string]>([
       ['groups 3 deep', nest(3)],
@@ -428,7 +428,7 @@ describe.each(databases)('API3:2023 what a list is asked for, on %s', (kind) => 
       ['eight long words', `q=${Array(8).fill('ab'.repeat(200)).join('+')}`],
       ['the same field 1000 times', `fields=${Array(1000).fill('id').join()}`],
       ['groups 1500 deep', nest(1500)],
-    ])('%s is answered at once, or refused', async (_, text) => {
+    ])('a query with %s is served or rejected quickly', async (_, text) => {
       const start = performance.now();
       const { status } = await get(`/item.json?${text}`);
       expect([200, 400, 414]).toContain(status);

@@ -54,7 +54,7 @@ const hostile = [
   '😀',
 ];
 
-describe.each(databases)('API3:2023 formats, on %s', (kind) => {
+describe.each(databases)('API3:2023 response formats, on %s', (kind) => {
   const target = useTarget(kind, {
     ...registry,
     seed: async (em: Any) => {
@@ -93,7 +93,7 @@ describe.each(databases)('API3:2023 formats, on %s', (kind) => {
   const read = ({ children, nil, text }: XmlElement): unknown => (nil ? null : children.length > 0 ? children.map(read) : text);
   const child = (element: XmlElement, name: string) => element.children.find((each) => each.name === name) as XmlElement;
 
-  describe('every format holds the rows and fields of JSON and nothing else (CWE-213; nestjsx/crud#377)', () => {
+  describe('every format contains the same rows and fields as JSON (CWE-213; nestjsx/crud#377)', () => {
     test.each(
       ['/room', '/item', '/loan'].flatMap((list) =>
         [
@@ -136,7 +136,7 @@ describe.each(databases)('API3:2023 formats, on %s', (kind) => {
       expect(child(document, 'results').children.map((row) => child(row, 'id').text)).toEqual(rows.map(({ id }) => String(id)));
     });
 
-    test.each(['csv', 'ndjson', 'xml'])('%s asks for what JSON asks for (Symfony CVE-2026-45075)', async (format) => {
+    test.each(['csv', 'ndjson', 'xml'])('%s requires the same access as JSON (Symfony CVE-2026-45075)', async (format) => {
       for (const method of ['GET', 'HEAD']) {
         for (const path of [`/room.${format}`, `/room/201.${format}`]) {
           for (const as of [undefined, { id: 'eve', roles: [] }]) {
@@ -154,7 +154,7 @@ describe.each(databases)('API3:2023 formats, on %s', (kind) => {
     });
 
     test.each(['page=1', 'page=2', 'items_per_page=1', 'after=x', 'before=x', 'sort=owner', 'fields=owner', 'owner=bob', 'x=y'])(
-      'an export refuses ?%s as a problem in JSON',
+      'an export rejects ?%s with 400',
       async (query) => {
         for (const format of ['csv', 'ndjson']) {
           for (const method of ['GET', 'HEAD']) {
@@ -167,14 +167,14 @@ describe.each(databases)('API3:2023 formats, on %s', (kind) => {
     );
 
     test.each(['html', 'CSV', 'jsonp', 'xml2', 'csv.json', 'toString', '__proto__', 'constructor', '%63sv%00', 'yaml'])(
-      'the format %s is none',
+      'the unknown format %s returns 404',
       async (format) => {
         expect((await target.send('GET', `/room.${format}`, { as: ann })).status).toBe(404);
         expect((await target.send('GET', `/ordered.${format}`, { as: ann })).status).toBe(404);
       },
     );
 
-    test('a format that one list has is not that of another', async () => {
+    test('a format declared for one list returns 404 for another', async () => {
       for (const format of ['csv', 'ndjson', 'xml']) {
         const { status, text } = await target.send('GET', `/ordered.${format}`, { as: ann });
         expect(status).toBe(404);
@@ -183,8 +183,8 @@ describe.each(databases)('API3:2023 formats, on %s', (kind) => {
     });
   });
 
-  describe('values are values', () => {
-    test('no cell of CSV is a formula, and none ends its cell or row (CWE-1236)', async () => {
+  describe('stored values cannot break out of their format', () => {
+    test('no CSV value is a formula or ends its cell or row (CWE-1236)', async () => {
       for (const path of ['/item.csv?id[lt]=100&sort=id', '/item.csv?id[lt]=100&sort=id&fields=id,title']) {
         const { headers, text } = await target.send('GET', path, { as: ann });
         const { header, rows } = parseCsv(text);
@@ -197,7 +197,7 @@ describe.each(databases)('API3:2023 formats, on %s', (kind) => {
       }
     });
 
-    test('no text of XML is markup (CWE-91, CWE-611)', async () => {
+    test('no XML text becomes markup (CWE-91, CWE-611)', async () => {
       const { text } = await target.send('GET', '/item.xml?id[lt]=100&sort=id&items_per_page=200', { as: ann });
       expect(text).not.toMatch(/<!|<script|&xxe;/);
       expect(text.match(/<\?/g)).toHaveLength(1);
@@ -207,7 +207,7 @@ describe.each(databases)('API3:2023 formats, on %s', (kind) => {
       expect(shown).toEqual(hostile.map(writable));
     });
 
-    test('no value ends its line of NDJSON (CWE-93)', async () => {
+    test('no value breaks its NDJSON line (CWE-93)', async () => {
       const { text } = await target.send('GET', '/item.ndjson?id[lt]=100&sort=id', { as: ann });
       expect(
         text

@@ -62,7 +62,7 @@ describe.each(databases)('API3:2023 broken object property level authorization, 
           .slice(0, index === 2 ? undefined : 7)
           .map((spelling) => [spelling, value] as const),
       ),
-    )('the field %j is refused', async (name, value) => {
+    )('rejects the field %j', async (name, value) => {
       const before = await stateOf(1);
       for (const [method, path] of [
         ['PATCH', '/page/1.json'],
@@ -102,7 +102,7 @@ describe.each(databases)('API3:2023 broken object property level authorization, 
       ['a field in a to-many', '{"title":"x","siblings":[{"id":3,"owner":"bob"}]}'],
       ['the other end of an association', '{"title":"x","folder":{"id":1,"pages":[{"id":1}]}}'],
       ['an association that only actions change', '{"title":"x","pages":[{"id":1}]}'],
-    ])('a body with %s is refused (CVE-2018-16487, CVE-2019-10744, CVE-2017-12635)', async (_, body) => {
+    ])('rejects a body with %s (CVE-2018-16487, CVE-2019-10744, CVE-2017-12635)', async (_, body) => {
       const headers = { 'content-type': 'application/json' };
       const before = await target.rows('select * from page order by id');
       const folders = await target.rows('select * from folder order by id');
@@ -118,7 +118,7 @@ describe.each(databases)('API3:2023 broken object property level authorization, 
       expect(({} as { owner?: unknown }).owner).toBeUndefined();
     });
 
-    test('a title that was said twice is the last one, for the check and for the row (CVE-2017-12635)', async () => {
+    test('the last of two equal keys is both validated and stored (CVE-2017-12635)', async () => {
       const headers = { 'content-type': 'application/json' };
       const wrong = await target.send('PATCH', '/page/5.json', { as: ann, headers, body: '{"title":"right","title":5}' });
       expect(wrong.status).toBe(422);
@@ -132,7 +132,7 @@ describe.each(databases)('API3:2023 broken object property level authorization, 
       ['a key like a path', { 'a.b': 1, "x'y": 2, 'a"b': 3 }],
       ['the name of a function', { toJSON: 'x', constructor: 'x', valueOf: 'x' }],
       ['a fragment as text', '[raw]: (select secret from page) (#1)'],
-    ])('%s in a JSON column is a value like any other (MikroORM CVE-2026-34220, CVE-2026-44680)', async (_, data) => {
+    ])('%s in a JSON column is stored as a plain value (MikroORM CVE-2026-34220, CVE-2026-44680)', async (_, data) => {
       for (const [method, path] of [
         ['PATCH', '/page/5.json'],
         ['PUT', '/page/5.json'],
@@ -147,7 +147,7 @@ describe.each(databases)('API3:2023 broken object property level authorization, 
     });
   });
 
-  describe('fields in no group of the caller’s leave by no way (nestjsx/crud#377, Strapi CVE-2026-27886)', () => {
+  describe('fields outside the groups of the caller are never returned (nestjsx/crud#377, Strapi CVE-2026-27886)', () => {
     test.each([
       ['GET', '/page.json'],
       ['GET', '/page/1.json'],
@@ -169,7 +169,7 @@ describe.each(databases)('API3:2023 broken object property level authorization, 
       expect(answer.whole).not.toMatch(/734000|isAdmin|is_admin|draft|"owner"|"secret"|"code":"HIDDEN|"pin"/);
     });
 
-    test('nor to the administrator, who sees every row', async () => {
+    test('not even to the administrator, who sees every row', async () => {
       const { text } = await target.send('GET', '/archive.json', { as: admin });
       expect(text).toContain(`${marker}title-2`);
       expect(text).not.toMatch(/HIDDEN-(secret|draft|pin|code)|734000|isAdmin/);
@@ -219,7 +219,7 @@ describe.each(databases)('API3:2023 broken object property level authorization, 
       '_format=xml',
       '_method=DELETE',
       'debug=1',
-    ])('the query ?%s is unknown (CVE-2023-22894, CVE-2026-27886, CVE-2022-24999)', async (query) => {
+    ])('rejects the query ?%s (CVE-2023-22894, CVE-2026-27886, CVE-2022-24999)', async (query) => {
       for (const path of ['/page.json', '/page/1.json', '/folder.json']) {
         const answer = await target.send('GET', `${path}?${query}`, { as: ann });
         expect(answer.status).toBe(400);
@@ -228,7 +228,7 @@ describe.each(databases)('API3:2023 broken object property level authorization, 
       }
     });
 
-    test('a field that is not shown is asked for like one that does not exist (CVE-2026-27886)', async () => {
+    test('requesting a hidden field gets the same error as an unknown field (CVE-2026-27886)', async () => {
       const told = [];
       for (const name of ['secret', 'owner', 'draft', 'pin', 'parent', 'parent.secret', 'folder.code', 'nonsense']) {
         const { json, status } = await target.send('GET', `/page.json?fields=${name}`, { as: ann });
@@ -238,35 +238,35 @@ describe.each(databases)('API3:2023 broken object property level authorization, 
     });
   });
 
-  describe('errors are no oracle of what is not shown (CWE-204, CWE-209)', () => {
-    test('the conflict of a property that is in no group names none', async () => {
+  describe('errors reveal nothing about hidden fields (CWE-204, CWE-209)', () => {
+    test('a conflict on a property without a group does not name the property', async () => {
       const answer = await target.send('POST', '/folder.json', { as: ann, json: { name: takenName } });
       expect([answer.status, answer.json.detail]).toEqual([409, 'another folder has the same value for: a unique property']);
       expect(answer.text).not.toContain('folder_code');
       expect(answer.whole).not.toContain(marker);
     });
 
-    test('the conflict of one that may be sent names it, and neither the row nor its value', async () => {
+    test('a conflict on a writable property names the property, but neither the row nor its value', async () => {
       const answer = await target.send('PATCH', '/page/1.json', { as: ann, json: { pin: `${marker}pin-2` } });
       expect([answer.status, answer.json.detail]).toEqual([409, 'another page has the same value for: pin']);
       expect(answer.text).not.toContain(marker);
     });
 
-    test('a row that others refer to tells of no association that is in no group', async () => {
+    test('deleting a referenced row does not reveal associations without a group', async () => {
       await target.send('POST', '/folder/2/pages.json', { as: ann, json: { id: 3 } });
       const answer = await target.send('DELETE', '/folder/1.json', { as: ann });
       expect(answer.text).not.toMatch(/pages|owner|siblings/);
       await target.send('DELETE', '/folder/2/pages.json', { as: ann, json: { id: 3 } });
     });
 
-    test('what exists and cannot be sent is told apart from what does not only where it is shown', async () => {
+    test('writing a hidden field gets the same error as an unknown field', async () => {
       const codes = [];
       for (const name of ['secret', 'owner', 'draft', 'nonsense'])
         codes.push((await target.send('PATCH', '/page/1.json', { as: ann, json: { [name]: 1 } })).json.detail.replace(name, '#'));
       expect(new Set(codes).size).toBe(1);
     });
 
-    test('rows of others are changed by none of this', async () => {
+    test('rows of other callers are unchanged after all these requests', async () => {
       const { json } = await target.send('GET', '/page/2.json', { as: bob });
       expect(json.title).toBe(`${marker}title-2`);
     });
@@ -277,7 +277,7 @@ describe.each(databases)('API3:2023 broken object property level authorization, 
   const target = useTarget(kind, example);
   const boss = { id: 1, roles: ['ROLE_ADMIN'], centers: [1, 2, 3] };
 
-  test.each(spellings('nationalNumber'))('the national number is not set as %j (rails/rails#5228)', async (name) => {
+  test.each(spellings('nationalNumber'))('the field %j does not set the national number (rails/rails#5228)', async (name) => {
     const before = await target.rows('select * from person where id = 1');
     for (const method of ['PATCH', 'PUT']) {
       const json = { firstName: 'Ada', lastName: 'Adler', center: { id: 1 }, [name]: 'stolen' };
@@ -293,7 +293,7 @@ describe.each(databases)('API3:2023 broken object property level authorization, 
     '/api/course.json?items_per_page=100',
     '/api/course/1.json',
     '/api/course/mine.json',
-  ])('no national number is in %s (nestjsx/crud#377)', async (path) => {
+  ])('%s contains no national number (nestjsx/crud#377)', async (path) => {
     const { status, whole } = await target.send('GET', path, { as: boss });
     expect(status).toBe(200);
     expect(whole).not.toMatch(/NN-\d|national/i);

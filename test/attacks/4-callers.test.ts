@@ -3,7 +3,7 @@ import { thingOptions, withThings } from '../traffic/things.ts';
 
 const limited = (trust_proxy: string[]) => thingOptions({ trust_proxy, rate_limit: { limit: 2, window: 3600, by: 'address' } });
 
-describe('API4:2023 unrestricted resource consumption: one caller as many (CWE-348, CWE-770)', () => {
+describe('API4:2023 unrestricted resource consumption: one caller posing as many (CWE-348, CWE-770)', () => {
   test.each<[string, (n: number) => string, string]>([
     ['ports', (n) => `192.0.2.1:${1000 + n}`, '192.0.2.1'],
     ['ports of IPv6', (n) => `[2001:db8::1]:${1000 + n}`, '2001:db8::1'],
@@ -14,7 +14,7 @@ describe('API4:2023 unrestricted resource consumption: one caller as many (CWE-3
     ['proxies that it made up before its own', (n) => `203.0.113.${n}, 127.0.0.1:${n}`, '203.0.113.'],
     ['values that are no address', (n) => `nobody-${n}`, '127.0.0.1'],
     ['addresses before a value that is none', (n) => `203.0.113.${n}, unknown`, '127.0.0.1'],
-  ])('by %s in X-Forwarded-For', async (name, forwarded, ip) => {
+  ])('the caller address is found despite %s in X-Forwarded-For', async (name, forwarded, ip) => {
     await withThings('sqlite', limited(['loopback']), async ({ request }) => {
       const statuses: number[] = [];
       for (let n = 0; n < 4; n++) {
@@ -28,7 +28,7 @@ describe('API4:2023 unrestricted resource consumption: one caller as many (CWE-3
     });
   });
 
-  test('by addresses of its own IPv6 network', async () => {
+  test('addresses of one IPv6 network share a rate limit', async () => {
     await withThings('sqlite', limited(['loopback']), async ({ request }) => {
       const statuses = [];
       for (let n = 1; n < 5; n++)
@@ -38,7 +38,7 @@ describe('API4:2023 unrestricted resource consumption: one caller as many (CWE-3
   });
 
   test.each(['Forwarded', 'X-Real-IP', 'X-Client-IP', 'True-Client-IP', 'CF-Connecting-IP', 'X-Forwarded'])(
-    'by %s, which is ignored',
+    'the header %s is ignored',
     async (name) => {
       await withThings('sqlite', limited(['loopback']), async ({ request }) => {
         const statuses = [];
@@ -51,7 +51,7 @@ describe('API4:2023 unrestricted resource consumption: one caller as many (CWE-3
     },
   );
 
-  test('by X-Forwarded-For that comes from nowhere', async () => {
+  test('X-Forwarded-For from an untrusted address is ignored', async () => {
     await withThings('sqlite', limited(['10.0.0.0/8', '2001:db8::/32', '::ffff:192.0.2.1']), async ({ request }) => {
       const statuses = [];
       for (let n = 0; n < 3; n++)
@@ -60,7 +60,7 @@ describe('API4:2023 unrestricted resource consumption: one caller as many (CWE-3
     });
   });
 
-  test.each(['10.0.0.0/99', '10.0.0', '0.0.0.0/0', '::/0'])('the proxy %s is a start error', async (proxy) => {
+  test.each(['10.0.0.0/99', '10.0.0', '0.0.0.0/0', '::/0'])('the invalid trusted proxy %s fails at startup', async (proxy) => {
     await expect(withThings('sqlite', limited([proxy]), async () => {})).rejects.toThrow(
       `app_main.server.trust_proxy: "${proxy}" is not an address or a network such as 10.0.0.0/8`,
     );

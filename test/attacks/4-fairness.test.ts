@@ -43,8 +43,8 @@ async function whileFull(application: TestApplication, headers: Record<string, s
   }
 }
 
-describe('API4:2023 unrestricted resource consumption: one caller takes the places of all (CWE-770, CWE-799)', () => {
-  test('a flood of wrong tokens leaves nine of ten requests of others alone', async () => {
+describe('API4:2023 unrestricted resource consumption: one caller uses all slots (CWE-770, CWE-799)', () => {
+  test('at least nine of ten requests of other callers succeed during a flood of wrong tokens', async () => {
     await withThings('sqlite', small(), async (application) => {
       let isOver = false;
       let shed = 0;
@@ -71,7 +71,7 @@ describe('API4:2023 unrestricted resource consumption: one caller takes the plac
   test.each<[string, Record<string, string>]>([
     ['without a credential', {}],
     ['with a right one', right],
-  ])('a caller %s that takes all places gets no more, and others get theirs', async (_, headers) => {
+  ])('a caller %s that uses all slots gets 503 while other callers are served', async (_, headers) => {
     await withThings('sqlite', small({ trust_proxy: ['loopback'] }), async (application) => {
       const from = (address: string, more: Record<string, string> = {}) => ({ 'x-forwarded-for': address, ...more });
       // so that the token is known to be right
@@ -84,7 +84,7 @@ describe('API4:2023 unrestricted resource consumption: one caller takes the plac
     });
   });
 
-  test('many addresses cannot have more than twice the places', async () => {
+  test('many addresses together get at most twice the slots', async () => {
     await withThings('sqlite', small({ trust_proxy: ['loopback'] }), async (application) => {
       let others: Promise<number>[] = [];
       await whileFull(application, {}, async () => {
@@ -98,7 +98,7 @@ describe('API4:2023 unrestricted resource consumption: one caller takes the plac
     });
   });
 
-  test('metrics are protected like everything else, and health alone is served in any case', async () => {
+  test('under full load, metrics are limited like other requests and health checks are always served', async () => {
     await withThings('sqlite', small({ metrics: {} }), async (application) => {
       await whileFull(application, {}, async () => {
         const send = connection(application);

@@ -12,7 +12,7 @@ describe.each(databases)('API4:2023 unrestricted resource consumption: counting 
   });
 
   test.each(['memory', 'database'] as const)(
-    'a clock that was wrong for a while does not lock callers out, counted in %s (CWE-682)',
+    'a temporarily wrong clock does not lock callers out, counted in %s (CWE-682)',
     async (store) => {
       await withThings(kind, thingOptions({ rate_limit: { limit: 2, window: 60, store } }), async ({ request }) => {
         const now = Date.now;

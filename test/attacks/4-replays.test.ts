@@ -19,7 +19,7 @@ describe.each(databases)('API4:2023 unrestricted resource consumption: stored re
   const stored = async (to = target) =>
     Number((await to.rows('select coalesce(sum(length(answer)), 0) as n from declarest_idempotency'))[0]?.n);
 
-  test.each(['/plain', '/ours'])('small changes of a large row under %s store little (CWE-405)', async (base) => {
+  test.each(['/plain', '/ours'])('small changes of a large row under %s store little data (CWE-405)', async (base) => {
     const text = 'x'.repeat(1_000_000);
     const { json } = await send(randomUUID(), 'POST', `${base}.json`, { json: { title: 'large', text } });
     const before = await stored();
@@ -35,7 +35,7 @@ describe.each(databases)('API4:2023 unrestricted resource consumption: stored re
     expect((await target.rows(`select title from paper where id = ${json.id}`))[0]?.title).toBe('change 19');
   });
 
-  test('a large response of a handler is not stored, and says so when it is repeated (CWE-405)', async () => {
+  test('a large handler response is not stored, and a replay returns 409 (CWE-405)', async () => {
     const before = await stored();
     const key = randomUUID();
     const print = (length: number) => send(key, 'POST', '/ours/print.json', { json: { length } });
@@ -49,7 +49,7 @@ describe.each(databases)('API4:2023 unrestricted resource consumption: stored re
     expect((await stored()) - before).toBeLessThan(1000);
   });
 
-  test('what is stored for one caller and for all of them is bounded (CWE-770)', async () => {
+  test('stored responses are limited for one caller and in total (CWE-770)', async () => {
     const text = 'y'.repeat(19_000);
     const post = (key: string, id: string) =>
       send(key, 'POST', '/plain.json', { json: { title: 'many', text }, as: { id } }, bounded);
@@ -75,7 +75,7 @@ describe.each(databases)('API4:2023 unrestricted resource consumption: stored re
     expect(Number(row?.n)).toBe(33);
   });
 
-  test('the bounds include what other processes have stored (CWE-770)', async () => {
+  test('the limits include responses stored by other processes (CWE-770)', async () => {
     const text = 'z'.repeat(19_000);
     const fresh = await freshDatabase(kind);
     const options = { ...paperOptions({ caller_limit: 100_000, total_limit: 1_000_000 }), databaseUrl: fresh.url };
@@ -101,7 +101,7 @@ describe.each(databases)('API4:2023 unrestricted resource consumption: stored re
     }
   });
 
-  test('expired keys are removed without traffic, in small steps, by several processes at once (CWE-459)', async () => {
+  test('several processes remove expired keys in small steps, even without traffic (CWE-459)', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'], shouldAdvanceTime: true });
     const fresh = await freshDatabase(kind);
     const options = { ...paperOptions(), databaseUrl: fresh.url };

@@ -122,37 +122,40 @@ const levers = (strategy: string) => ({
 const user = { id: 5, roles: ['ROLE_HAND'] };
 
 describe.each(databases)('API5:2023 broken function level authorization, on %s', (kind) => {
-  describe.each(['affirmative', 'priority'])('voters that do not vote, under %s (CWE-636: not failing securely)', (strategy) => {
-    const target = useTarget(kind, levers(strategy));
+  describe.each(['affirmative', 'priority'])(
+    'voters without a valid vote, with the strategy %s (CWE-636: not failing securely)',
+    (strategy) => {
+      const target = useTarget(kind, levers(strategy));
 
-    test.each(Object.keys(answers))('%s never grants', async (role) => {
-      const before = await target.rows('select * from lever order by id');
-      for (const [method, path, json] of [
-        ['GET', ''],
-        ['HEAD', ''],
-        ['POST', '', { name: 'made' }],
-        ['GET', '/1'],
-        ['PATCH', '/1', { name: 'changed' }],
-        ['PUT', '/1', { name: 'changed' }],
-        ['DELETE', '/1'],
-        ['POST', '/1/pull', {}],
-        ['GET', '/all'],
-      ] as [string, string, unknown?][]) {
-        const answer = await target.send(method, `/${role.toLowerCase()}${path}.json`, {
-          as: user,
-          isFault: true,
-          ...(json !== undefined && { json }),
-        });
-        expect(answer.whole).not.toMatch(/secret of the voter|Wrong|lever \d/);
-      }
-      expect(await target.rows('select * from lever order by id')).toEqual(before);
-    });
-  });
+      test.each(Object.keys(answers))('%s never grants access', async (role) => {
+        const before = await target.rows('select * from lever order by id');
+        for (const [method, path, json] of [
+          ['GET', ''],
+          ['HEAD', ''],
+          ['POST', '', { name: 'made' }],
+          ['GET', '/1'],
+          ['PATCH', '/1', { name: 'changed' }],
+          ['PUT', '/1', { name: 'changed' }],
+          ['DELETE', '/1'],
+          ['POST', '/1/pull', {}],
+          ['GET', '/all'],
+        ] as [string, string, unknown?][]) {
+          const answer = await target.send(method, `/${role.toLowerCase()}${path}.json`, {
+            as: user,
+            isFault: true,
+            ...(json !== undefined && { json }),
+          });
+          expect(answer.whole).not.toMatch(/secret of the voter|Wrong|lever \d/);
+        }
+        expect(await target.rows('select * from lever order by id')).toEqual(before);
+      });
+    },
+  );
 
   describe('decisions are made for each row and each caller (API Platform CVE-2025-31485)', () => {
     const target = useTarget(kind, levers('affirmative'));
 
-    test.each(['row', 'late'])('one after the other and at the same time, by %s', async (api) => {
+    test.each(['row', 'late'])('for sequential and concurrent requests, by %s', async (api) => {
       const ask = async (id: number, level: number) => {
         const { status } = await target.send('GET', `/${api}/${id}.json`, { as: { id: level, roles: [] } });
         return [id, level, status];
@@ -169,7 +172,7 @@ describe.each(databases)('API5:2023 broken function level authorization, on %s',
       expect(inTurn).toEqual(expected.slice(0, 9));
     });
 
-    test('a right that was lost is lost at once', async () => {
+    test('a revoked right is lost immediately', async () => {
       const ask = async () => (await target.send('GET', '/row/2.json', { as: user })).status;
       expect(await ask()).toBe(200);
       await target.rows('update lever set level = 8 where id = 2');
@@ -178,7 +181,7 @@ describe.each(databases)('API5:2023 broken function level authorization, on %s',
       expect(await ask()).toBe(200);
     });
 
-    test('every role is needed, and HEAD needs what GET needs (Symfony CVE-2026-45075)', async () => {
+    test('all roles are required, and HEAD requires the same roles as GET (Symfony CVE-2026-45075)', async () => {
       const status = async (method: string, roles: string[], path = '/both/1.json') =>
         (await target.send(method, path, { as: { id: 9, roles }, ...(method === 'PATCH' && { json: { name: 'lever 0' } }) }))
           .status;
@@ -191,7 +194,7 @@ describe.each(databases)('API5:2023 broken function level authorization, on %s',
     });
   });
 
-  describe('another method than that of the request line is not taken (Symfony CVE-2019-10913)', () => {
+  describe('only the request line sets the method (Symfony CVE-2019-10913)', () => {
     const target = useTarget(kind, vault);
     beforeEach(() => {
       target.app.statements.length = 0;
@@ -204,7 +207,7 @@ describe.each(databases)('API5:2023 broken function level authorization, on %s',
       '_method',
       'X-Original-Method',
       'X-Forwarded-Method',
-    ])('by the header %s', async (name) => {
+    ])('the header %s does not override it', async (name) => {
       for (const method of ['DELETE', 'PATCH', 'PUT']) {
         const answer = await target.send('GET', '/page/1.json', { as: ann, headers: { [name]: method } });
         expect(answer.status).toBe(200);
@@ -219,20 +222,20 @@ describe.each(databases)('API5:2023 broken function level authorization, on %s',
     });
 
     test.each(['_method=DELETE', '_method=delete', 'method=DELETE', 'x-http-method-override=DELETE', '_METHOD=PUT'])(
-      'by the query %s',
+      'the query %s is rejected',
       async (query) => {
         expect((await target.send('GET', `/page/1.json?${query}`, { as: ann })).status).toBe(400);
         expect((await target.send('POST', `/page.json?${query}`, { as: ann, json: { title: 'x' } })).status).toBe(400);
       },
     );
 
-    test('by the body', async () => {
+    test('the field _method in a body is rejected', async () => {
       const answer = await target.send('POST', '/page.json', { as: ann, json: { _method: 'DELETE', title: 'x' } });
       expect([answer.status, answer.json.code]).toEqual([400, 'unknown_field']);
     });
 
     test.each(['X-Original-URL', 'X-Rewrite-URL', 'X-Forwarded-Uri', 'X-Forwarded-Path', 'X-Forwarded-Prefix', 'Forwarded'])(
-      'nor is another path, by the header %s (Symfony CVE-2018-14773)',
+      'the header %s does not override the path (Symfony CVE-2018-14773)',
       async (name) => {
         const { json } = await target.send('GET', '/page/1.json', { as: ann, headers: { [name]: '/archive/2.json' } });
         expect(json.title).toBe('ann 1');
@@ -240,7 +243,7 @@ describe.each(databases)('API5:2023 broken function level authorization, on %s',
     );
 
     test.each(['OPTIONS', 'TRACE', 'PROPFIND', 'PURGE', 'LOCK', 'SEARCH', 'QUERY', 'REPORT', 'LINK', 'MKCOL'])(
-      '%s is not enabled, and reads nothing (VU#867593: TRACE)',
+      '%s returns 405 without sending a statement (VU#867593: TRACE)',
       async (method) => {
         const answer = await target.raw(
           `${method} /page/1.json HTTP/1.1\r\nHost: a\r\nCookie: session=42\r\nAuthorization: Bearer ${await target.app.tokenFor(ann)}\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}`,
@@ -252,18 +255,21 @@ describe.each(databases)('API5:2023 broken function level authorization, on %s',
       },
     );
 
-    test('a tunnel is not opened (CWE-441)', async () => {
+    test('CONNECT does not open a tunnel (CWE-441)', async () => {
       const answers = await target.raw('CONNECT 127.0.0.1:22 HTTP/1.1\r\nHost: 127.0.0.1:22\r\n\r\n');
       expect(answers.filter(({ status }) => status < 400)).toEqual([]);
     });
 
-    test.each(['get', 'Get', 'GETS', 'G\tET', 'GET\0', 'DELETE/GET'])('%j is no method (CVE-2019-10913)', async (method) => {
-      const [answer] = await target.raw(`${method} /page/1.json HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`);
-      expect(answer?.status).toBe(400);
-    });
+    test.each(['get', 'Get', 'GETS', 'G\tET', 'GET\0', 'DELETE/GET'])(
+      'the invalid method %j returns 400 (CVE-2019-10913)',
+      async (method) => {
+        const [answer] = await target.raw(`${method} /page/1.json HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`);
+        expect(answer?.status).toBe(400);
+      },
+    );
 
     test.each([['/archive.json'], ['/archive/1.json'], ['/archive/2.json']])(
-      '%s is for the administrator by every method',
+      '%s is reserved for the administrator with every method',
       async (path) => {
         for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']) {
           const json = ['POST', 'PUT', 'PATCH'].includes(method) ? { title: 'x' } : undefined;
@@ -291,13 +297,13 @@ describe.each(databases)('API5:2023 broken function level authorization, in the 
     ['POST', '/api/course/1/close.json', {}],
     ['POST', '/api/course/1/tags.json', { id: 'health' }],
     ['POST', '/api/course/1/participation.json', { id: 1 }],
-  ])('%s %s is denied to a clerk, and to nobody in particular (CVE-2026-45075)', async (method, path, json) => {
+  ])('%s %s is denied to a clerk and to an anonymous caller (CVE-2026-45075)', async (method, path, json) => {
     expect((await target.send(method, path, { as: clerk, ...(json && { json }) })).status).toBe(403);
     // what `customizeQuery` hides from whoever is not signed in is not there
     expect([401, 404]).toContain((await target.send(method, path, { ...(json && { json }) })).status);
   });
 
-  test('nobody makes themselves a supervisor by a claim (CVE-2017-12635)', async () => {
+  test('a custom claim does not make the caller a supervisor (CVE-2017-12635)', async () => {
     for (const more of [{ role: 'ROLE_ADMIN' }, { admin: true }, { Roles: ['ROLE_ADMIN'] }, { user: { roles: ['ROLE_ADMIN'] } }])
       expect((await target.send('GET', '/api/user.json', { as: { ...clerk, ...more } })).status).toBe(403);
   });

@@ -9,7 +9,7 @@ describe.each(databases)('API6:2023 unrestricted access to sensitive business fl
   const target = useTarget(kind, example);
   const boss = { id: 1, roles: ['ROLE_ADMIN'], centers: [1, 2, 3] };
 
-  test('whoever is added by twenty requests at once takes part once (CWE-362)', async () => {
+  test('a person added by twenty concurrent requests participates once (CWE-362)', async () => {
     const before = counted(await target.rows('select count(*) as n from participation where course_id = 1'));
     const answers = await Promise.all(
       Array.from({ length: 20 }, () => target.send('POST', '/api/course/1/participation.json', { as: boss, json: { id: 100 } })),
@@ -19,7 +19,7 @@ describe.each(databases)('API6:2023 unrestricted access to sensitive business fl
     expect(counted(await target.rows('select count(*) as n from participation where course_id = 1'))).toBe(before + 1);
   });
 
-  test('a tag that is added and removed at once is there once or not at all (CWE-362)', async () => {
+  test('a tag added and removed concurrently is linked at most once (CWE-362)', async () => {
     const answers = await Promise.all(
       Array.from({ length: 20 }, (_, index) =>
         target.send(index % 2 === 0 ? 'POST' : 'DELETE', '/api/course/3/tags.json', { as: boss, json: { id: 'health' } }),
@@ -30,7 +30,7 @@ describe.each(databases)('API6:2023 unrestricted access to sensitive business fl
     expect(counted(rows)).toBeLessThanOrEqual(1);
   });
 
-  test('a course that is closed takes nobody in, and is not closed again (CWE-841)', async () => {
+  test('a closed course rejects new participants and a second close (CWE-841)', async () => {
     expect((await target.send('POST', '/api/course/4/close.json', { as: boss, json: {} })).status).toBe(200);
     expect((await target.send('POST', '/api/course/4/close.json', { as: boss, json: {} })).status).toBe(400);
     const late = await target.send('POST', '/api/course/4/participation.json', { as: boss, json: { id: 200 } });
@@ -38,7 +38,7 @@ describe.each(databases)('API6:2023 unrestricted access to sensitive business fl
     expect(counted(await target.rows('select count(*) as n from participation where course_id = 4 and person_id = 200'))).toBe(0);
   });
 
-  test('one of twenty people with the same address is made (CWE-362, CWE-837)', async () => {
+  test('twenty concurrent requests with the same email create one person (CWE-362, CWE-837)', async () => {
     const json = { firstName: 'Eve', lastName: 'Twenty', email: 'eve@example.org', center: { id: 1 } };
     const answers = await Promise.all(
       Array.from({ length: 20 }, () => target.send('POST', '/api/person.json', { as: boss, json })),
@@ -48,7 +48,7 @@ describe.each(databases)('API6:2023 unrestricted access to sensitive business fl
     expect(answers.find(({ status }) => status === 409)?.json.detail).toBe('another person has the same value for: email');
   });
 
-  test('a person that is removed by ten at once is removed once (CWE-362)', async () => {
+  test('a person deleted by ten concurrent requests is deleted once (CWE-362)', async () => {
     const json = { firstName: 'Eve', lastName: 'Gone', center: { id: 1 } };
     const { headers } = await target.send('POST', '/api/person.json', { as: boss, json });
     const answers = await Promise.all(
@@ -61,7 +61,7 @@ describe.each(databases)('API6:2023 unrestricted access to sensitive business fl
 describe.each(databases)('API6:2023 unrestricted access to sensitive business flows, on %s', (kind) => {
   const target = useTarget(kind, vault);
 
-  test('a write that is refused in its middle has changed nothing (CWE-460)', async () => {
+  test('a rejected write changes nothing (CWE-460)', async () => {
     const before = await target.rows('select * from page order by id');
     for (const json of [
       { title: 'changed', folder: { id: 99 } },
@@ -77,7 +77,7 @@ describe.each(databases)('API6:2023 unrestricted access to sensitive business fl
     expect(await target.rows('select * from page_siblings')).toEqual([]);
   });
 
-  test('the id of a new row is the server’s, and that of a removed one leads nowhere (CWE-639)', async () => {
+  test('Location holds the id that the server assigned and returns 404 after a DELETE (CWE-639)', async () => {
     const { headers, json } = await target.send('POST', '/archive.json', { as: admin, json: { title: 'short lived' } });
     expect(headers.location).toBe(`/archive/${json.id}.json`);
     expect((await target.send('DELETE', String(headers.location), { as: admin })).status).toBe(204);

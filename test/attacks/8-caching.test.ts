@@ -111,13 +111,13 @@ describe('API8:2023 responses in shared caches (CWE-524, CWE-525)', () => {
   });
   afterAll(() => cache?.close());
 
-  test('the proxy stores what it may, for all callers alike', async () => {
+  test('the proxy caches a public response', async () => {
     const [first, second] = [await cache.send('GET', '/open/news.json'), await cache.send('GET', '/open/news.json')];
     expect([first?.headers['x-cache'], second?.headers['x-cache']]).toEqual(['MISS', 'HIT']);
     expect(second?.text).toBe(first?.text);
   });
 
-  test('a response that its handler makes public is still one for each credential', async () => {
+  test('a public response is cached separately for each credential', async () => {
     const sent = async (headers: Readonly<Record<string, string>>) => (await cache.send('GET', '/open/news.json', headers)).text;
     const [ann, bob, nobody] = [await sent({ 'x-api-key': keys.ann }), await sent({ 'x-api-key': keys.bob }), await sent({})];
     expect(new Set([ann, bob, nobody]).size).toBe(3);
@@ -140,7 +140,7 @@ describe('API8:2023 responses in shared caches (CWE-524, CWE-525)', () => {
     }
   });
 
-  test('rejections before there is a route are not stored', async () => {
+  test('rejections before routing are not cached', async () => {
     for (const bytes of [
       'GET /closed.json HTTP/1.1\r\n\r\n',
       'GET /closed.json HTTP/1.1\r\nHost: a\r\nExpect: x\r\nConnection: close\r\n\r\n',
@@ -153,14 +153,14 @@ describe('API8:2023 responses in shared caches (CWE-524, CWE-525)', () => {
     }
   });
 
-  test('what is the same for everybody is kept, or asked about', async () => {
+  test('responses that are the same for all callers can be cached with revalidation', async () => {
     const of = async (path: string) => (await target.send('GET', path)).headers['cache-control'];
     expect([await of('/openapi.json'), await of('/docs'), await of('/')]).toEqual(['no-cache', 'no-cache', 'no-cache']);
   });
 });
 
-describe('API8:2023 responses in shared caches, on a server of the application', () => {
-  test('headers that the host set before stay, and problems are not stored', async () => {
+describe('API8:2023 responses in shared caches, as a plugin of a Fastify server', () => {
+  test('headers set by the host server are kept, and errors are not cached', async () => {
     const host = Fastify();
     host.addHook('onRequest', async (request, reply) => {
       reply.header('vary', 'Origin');

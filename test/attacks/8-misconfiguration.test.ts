@@ -79,7 +79,7 @@ const injections = [
 ];
 
 describe.each(databases)('API8:2023 security misconfiguration, on %s', (kind) => {
-  describe('SQL in every input that is text (CWE-89, Sequelize CVE-2023-25813, TypeORM CVE-2025-60542)', () => {
+  describe('SQL in text input is treated as a plain value (CWE-89, Sequelize CVE-2023-25813, TypeORM CVE-2025-60542)', () => {
     const target = useTarget(kind, notes);
 
     test.each(injections)('%j', async (text) => {
@@ -111,7 +111,7 @@ describe.each(databases)('API8:2023 security misconfiguration, on %s', (kind) =>
     });
   });
 
-  describe('what a request is, byte by byte', () => {
+  describe('HTTP parsing', () => {
     const target = useTarget(kind, vault);
     const post = async (type: string, body = '{"title":"typed"}') => {
       const token = await target.app.tokenFor(ann);
@@ -129,7 +129,7 @@ describe.each(databases)('API8:2023 security misconfiguration, on %s', (kind) =>
       'application/json ; charset=utf-8',
       'application/json; charset="UTF-8"',
       'APPLICATION/JSON',
-    ])('the content type %j is JSON, and its body is judged as such (CVE-2025-32442, CVE-2026-33806)', async (type) => {
+    ])('a body with the content type %j is validated as JSON (CVE-2025-32442, CVE-2026-33806)', async (type) => {
       expect(await post(`Content-Type:${type}\r\n`, '{"title":5}')).toBe(422);
       expect(await post(`Content-Type:${type}\r\n`, '{"title":"x","owner":"bob"}')).toBe(400);
       expect(await post(`Content-Type:${type}\r\n`)).toBe(201);
@@ -163,11 +163,11 @@ describe.each(databases)('API8:2023 security misconfiguration, on %s', (kind) =>
       'text/html',
       'application/xml',
       '',
-    ])('the content type %j is none of ours (CVE-2026-25223, CVE-2022-41919: forms of other sites)', async (type) => {
+    ])('rejects the content type %j with 415 (CVE-2026-25223, CVE-2022-41919: forms of other sites)', async (type) => {
       expect(await post(`Content-Type: ${type}\r\n`)).toBe(415);
     });
 
-    test('a body with no content type, or with two, is not read (CVE-2026-25223)', async () => {
+    test('rejects a body with no content type or with two (CVE-2026-25223)', async () => {
       expect(await post('')).toBe(415);
       expect(await post('Content-Type: text/plain\r\nContent-Type: application/json\r\n')).toBe(415);
       expect(await post('Content-Type: application/json\r\nContent-Type: text/plain\r\n')).toBe(415);
@@ -192,7 +192,7 @@ describe.each(databases)('API8:2023 security misconfiguration, on %s', (kind) =>
       ['a text', Buffer.from('"x"')],
       ['null', Buffer.from('null')],
       ['a prefix against hijacking', Buffer.from(")]}',\n{}")],
-    ])('a body of %s is refused (CWE-20, CWE-176)', async (_, body) => {
+    ])('rejects a body of %s (CWE-20, CWE-176)', async (_, body) => {
       const answer = await target.send('PATCH', '/page/1.json', {
         as: ann,
         headers: { 'content-type': 'application/json' },
@@ -201,7 +201,7 @@ describe.each(databases)('API8:2023 security misconfiguration, on %s', (kind) =>
       expect([answer.status, answer.json.code]).toEqual([400, 'invalid_body']);
     });
 
-    test('a byte order mark is no part of a body (RFC 8259, 8.1)', async () => {
+    test('ignores a byte order mark before a body (RFC 8259, 8.1)', async () => {
       const body = Buffer.from('\ufeff{"title":"ann 1"}');
       const answer = await target.send('PATCH', '/page/1.json', {
         as: ann,
@@ -286,7 +286,7 @@ describe.each(databases)('API8:2023 security misconfiguration, on %s', (kind) =>
     );
 
     test.each(['/page/%31.json', '/%70age/1.json', '/page/1%2ejson', '/page/1.jso%6e'])(
-      '%s is another spelling of a path, with the same guard (Shiro CVE-2020-13933)',
+      'the encoded path %s has the same access checks as the plain one (Shiro CVE-2020-13933)',
       async (path) => {
         expect((await target.send('GET', path, { as: ann })).json.title).toMatch(/^ann/);
         expect((await target.send('GET', path.replace('%31', '%32').replace('/1', '/2'), { as: ann })).status).toBe(404);
@@ -311,7 +311,7 @@ describe.each(databases)('API8:2023 security misconfiguration, on %s', (kind) =>
       ['a bare line feed', 'X: y\nTransfer-Encoding: chunked\r\nContent-Length: 4\r\n'],
       ['a header without a name', ': x\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n'],
     ])(
-      'a request with %s smuggles no other one (CVE-2022-32213, CVE-2022-32215, CVE-2023-30589, CVE-2024-27982)',
+      'a request with %s cannot smuggle another one (CVE-2022-32213, CVE-2022-32215, CVE-2023-30589, CVE-2024-27982)',
       async (_, headers) => {
         const token = await target.app.tokenFor(admin);
         const inner = `GET /archive/2.json HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\nConnection: close\r\n\r\n`;
@@ -323,7 +323,7 @@ describe.each(databases)('API8:2023 security misconfiguration, on %s', (kind) =>
       },
     );
 
-    test('answers are of one type, allow no other site, and name no software (CWE-942, CWE-200)', async () => {
+    test('responses are JSON, allow no other origin and name no server software (CWE-942, CWE-200)', async () => {
       for (const path of ['/page.json', '/page/1.json', '/page/99.json', '/nothing.json']) {
         const { headers } = await target.send('GET', path, { as: ann, headers: { origin: 'http://evil.example' } });
         expect(headers['content-type']).toMatch(/^application\/(problem\+)?json; charset=utf-8$/);
@@ -332,14 +332,14 @@ describe.each(databases)('API8:2023 security misconfiguration, on %s', (kind) =>
     });
 
     test.each(['text/html', 'application/xml', '*/*;q=0', 'image/png', '<script>', 'application/json;q=x'])(
-      'an answer is JSON also for who accepts %s (CWE-79)',
+      'an error response is JSON even with Accept: %s (CWE-79)',
       async (accept) => {
         const { headers } = await target.send('GET', '/page/1.json?%3Cscript%3E=1', { as: ann, headers: { accept } });
         expect(headers['content-type']).toBe('application/problem+json; charset=utf-8');
       },
     );
 
-    test('a header line in a value gets into no header (Node CVE-2016-2216)', async () => {
+    test('a header line in a path or query does not become a response header (Node CVE-2016-2216)', async () => {
       for (const path of [
         '/page/1.json?a=%0d%0aSet-Cookie:%20a=b',
         '/page/%0d%0aSet-Cookie:a=b.json',
@@ -351,7 +351,7 @@ describe.each(databases)('API8:2023 security misconfiguration, on %s', (kind) =>
     });
   });
 
-  test('line breaks of a caller begin no line of the log (Rack CVE-2025-25184)', async () => {
+  test('line breaks in a request do not start a new log line (Rack CVE-2025-25184)', async () => {
     const lines: string[] = [];
     const stream = new Writable({
       write(chunk, _encoding, done) {

@@ -13,9 +13,9 @@ const options = (NODE_ENV: string | undefined): CodeOptions => ({
   env: NODE_ENV === undefined ? {} : { NODE_ENV },
 });
 
-describe('API8:2023 security misconfiguration: a mode that is nearly production (CWE-489, CWE-1188)', () => {
+describe('API8:2023 security misconfiguration: unknown values of NODE_ENV (CWE-489, CWE-1188)', () => {
   test.each(['prod', 'Production', 'PRODUCTION', ' production', 'production ', 'staging', 'live', 'dev', '__proto__'])(
-    'NODE_ENV=%j does not start',
+    'NODE_ENV=%j fails at startup',
     async (mode) => {
       await expect(createServer(options(mode))).rejects.toThrow(
         /^NODE_ENV: unknown mode ".*";.* use one of: development, test, production, or leave it unset for development$/,
@@ -36,7 +36,7 @@ describe('API8:2023 security misconfiguration: a mode that is nearly production 
   });
 
   test.each([['serve', '--port', '0'], ['check'], ['token', '--sub', 'root', '--roles', 'ROLE_USER'], ['access']])(
-    'declarest %s does not run',
+    'declarest %s exits with an error',
     async (command, ...more) => {
       const { code, err, out } = await call([command, smallApplication(), ...more], { env: { NODE_ENV: 'Prod' } });
       expect([code, out]).toEqual([1, '']);

@@ -16,7 +16,7 @@ describe.each(databases)('API9:2023 improper inventory management, in the exampl
   const target = useTarget(kind, example);
   const boss = { id: 1, roles: ['ROLE_ADMIN'], centers: [1, 2, 3] };
 
-  test('every declared path answers its own methods and refuses the others, with all of them in Allow (CWE-749)', async () => {
+  test('every path serves its declared methods, lists them in Allow and rejects others with 405 (CWE-749)', async () => {
     const { records } = target.app.application;
     expect(records.length).toBeGreaterThan(10);
     for (const record of records) {
@@ -37,7 +37,7 @@ describe.each(databases)('API9:2023 improper inventory management, in the exampl
     }
   });
 
-  test('nobody gets anywhere without a credential but where nothing is asked (CWE-306)', async () => {
+  test('every action with a role rejects requests without a credential (CWE-306)', async () => {
     for (const { methods: enabled, path, roles } of target.app.application.records) {
       const real = withId(path, '1');
       for (const method of enabled) {
@@ -96,7 +96,7 @@ describe.each(databases)('API9:2023 improper inventory management, in the exampl
     '/favicon.ico',
     '/robots.txt',
     '/.well-known/security.txt',
-  ])('%s was not declared and is not there (CWE-1059)', async (path) => {
+  ])('the undeclared path %s returns 404 (CWE-1059)', async (path) => {
     for (const method of ['GET', 'POST', 'DELETE']) {
       const { status } = await target.send(method, path, { as: boss, ...(method === 'POST' && { json: {} }) });
       expect(status).toBe(404);

@@ -447,7 +447,7 @@ async function run(kind: DatabaseKind, number: number): Promise<number> {
 
 describe.each(databases)(`random declarations and requests on %s (TEST_SEED=${seed})`, (kind) => {
   test.each(Array.from({ length: runs }, (_, number) => number))(
-    'let no marked value out and never fail, number %i',
+    'never return a marked value and never cause a server error, run %i',
     async (number) => {
       const succeeded = await run(kind, number);
       // attacks that all fail at the first check would prove little

@@ -76,19 +76,19 @@ async function run(...call: Parameters<typeof start>): Promise<{ code: number; o
 }
 
 describe('the command under a recent Node', () => {
-  test('runs the source where there is one, and exits with what main answers', async () => {
+  test('runs the source if it exists, and exits with the code that main returns', async () => {
     const { code, out } = await run(repository, ['3', '--port', '0']);
     expect(JSON.parse(out).argv).toEqual(['3', '--port', '0']);
     expect(code).toBe(3);
   });
 
-  test('runs the built file where there is no source', async () => {
+  test('runs the built file if the source is missing', async () => {
     const { code, out } = await run(layOut('package', 'bundle/main.js'), ['0']);
     expect(JSON.parse(out).argv).toEqual(['0']);
     expect(code).toBe(0);
   });
 
-  test('shows an unforeseen error and exits with 1', async () => {
+  test('prints an unexpected error and exits with 1', async () => {
     const { code, err } = await run(repository, ['fail']);
     expect(err).toContain('broken on purpose');
     expect(code).toBe(1);
@@ -96,26 +96,26 @@ describe('the command under a recent Node', () => {
 });
 
 describe('the command under an old Node', () => {
-  test('says what it needs and exits with 2 where there is no newer one', async () => {
+  test('prints the required version and exits with 2 if no newer Node is installed', async () => {
     const { code, out, err } = await run(repository, ['0'], { old: true });
     expect(err).toMatch(/^declarest needs Node 22\.18 or newer, and this is v20\.20\.2\. .*npm install --save-dev node@24\n$/);
     expect(out).toBe('');
     expect(code).toBe(2);
   });
 
-  test('is handed to the newer one of its own package, with arguments and exit code', async () => {
+  test('runs under the newer Node of its own package, with arguments and exit code', async () => {
     const { code, out } = await run(withNode, ['5', 'a b'], { old: true });
     expect(JSON.parse(out)).toMatchObject({ argv: ['5', 'a b'] });
     expect(JSON.parse(out)).not.toHaveProperty('marker');
     expect(code).toBe(5);
   });
 
-  test('is handed to the newer one of the project it is called in', async () => {
+  test('runs under the newer Node of the project in the current directory', async () => {
     const { code } = await run(repository, ['6'], { old: true, cwd: project });
     expect(code).toBe(6);
   });
 
-  test('passes on the signal to stop', async () => {
+  test('forwards the signal to stop', async () => {
     const child = start(withNode, ['wait'], { old: true });
     await once(child.stdout!, 'data');
     child.kill('SIGTERM');
@@ -132,7 +132,7 @@ describe('the command under an old Node', () => {
     expect(child.signalCode).toBe('SIGKILL');
   });
 
-  test('ends by the same signal as the newer one', async () => {
+  test('ends by the same signal as the newer Node', async () => {
     const child = start(withNode, ['wait'], { old: true });
     const [line] = await once(child.stdout!, 'data');
     process.kill(JSON.parse(line).pid, 'SIGKILL');

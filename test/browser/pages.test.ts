@@ -83,7 +83,7 @@ describe('the pages of the example, in a browser', () => {
 
   const apis = () => app.application.declaration.apis.map(({ name }) => name);
 
-  test('the greeting shows the APIs with their paths and methods, and leads to the docs page', async () => {
+  test('the start page shows the APIs with their paths and methods, and links to the docs page', async () => {
     const page = await open('/');
     expect(await page.title()).toBe('Courses');
     expect(await page.locator('h2').allTextContents()).toEqual([...apis(), 'app_status_routes']);
@@ -104,7 +104,7 @@ describe('the pages of the example, in a browser', () => {
     await page.close();
   });
 
-  test('the docs page shows the APIs, and a request with a token succeeds there', async () => {
+  test('the docs page shows the APIs, and a request with a token succeeds from it', async () => {
     const page = await open('/docs');
     await page.locator('.opblock-tag').first().waitFor();
     const tags = await page.locator('.opblock-tag').evaluateAll((found) => found.map((tag) => tag.getAttribute('data-tag')));
@@ -185,7 +185,7 @@ describe('the pages of the example, in a browser', () => {
     ['/', 'dark', 1280],
     ['/docs', 'dark', 360],
     ['/docs', 'light', 1280],
-  ] as const)('%s fits a window, %s and %i wide', async (path, colorScheme, width) => {
+  ] as const)('%s fits a window, %s and %i pixels wide', async (path, colorScheme, width) => {
     const page = await open(path, { colorScheme, viewport: { width, height: 800 } });
     await page.locator('section, .opblock-tag').first().waitFor();
     const overflow = await page.evaluate<number>('document.documentElement.scrollWidth - window.innerWidth');

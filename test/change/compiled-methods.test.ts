@@ -146,7 +146,7 @@ describe.each(databases.flatMap((database) => [true, false].map((compiled) => ({
       await drop();
     });
 
-    test('are called with the entity as it is, and what they do to the association is written', async () => {
+    test('are called with the stored entity, and their changes to the association are written', async () => {
       expect(await send('POST', 'plain', 2)).toMatchObject({ status: 200, json: { id: 2, name: 'tag 2' } });
       expect((await send('POST', 'plain', 1)).status).toBe(200);
       expect(idsOf((await box()).plain)).toEqual([1, 2]);
@@ -155,34 +155,34 @@ describe.each(databases.flatMap((database) => [true, false].map((compiled) => ({
       expect(idsOf((await box()).plain)).toEqual([1]);
     });
 
-    test('may put other items out', async () => {
+    test('may remove other items', async () => {
       for (const id of [1, 2, 3]) expect((await send('POST', 'single', id)).status).toBe(200);
       expect(idsOf((await box()).single)).toEqual([3]);
     });
 
-    test('may change the entity besides, however often', async () => {
+    test('may also change the entity, in every request', async () => {
       for (const id of [1, 2, 3]) expect((await send('POST', 'counted', id)).status).toBe(200);
       expect((await box()).size).toBe(3);
       await send('DELETE', 'counted', 1);
       expect((await box()).size).toBe(2);
     });
 
-    test('may return the entity, which is the answer then', async () => {
+    test('may return the entity, which becomes the response', async () => {
       expect(await send('POST', 'chained', 1)).toMatchObject({ status: 200, json: { id: 1, size: 0, plain: [] } });
       expect(await send('DELETE', 'chained', 1)).toMatchObject({ status: 200, json: { id: 1, size: 0 } });
     });
 
-    test('may make another entity and return it', async () => {
+    test('may create another entity and return it', async () => {
       const { status, json } = await send('POST', 'made', 4);
       expect({ status, name: json.name }).toEqual({ status: 200, name: 'made of tag 4' });
     });
 
-    test('may take their time', async () => {
+    test('may be asynchronous', async () => {
       expect((await send('POST', 'late', 5)).status).toBe(200);
       expect(idsOf((await box()).late)).toEqual([5]);
     });
 
-    test('that throw leave everything as it was', async () => {
+    test('that throw change nothing', async () => {
       expect((await send('POST', 'failing', 1)).status).toBe(500);
       expect((await box()).failing).toEqual([]);
       await send('POST', 'plain', 1);
@@ -191,19 +191,19 @@ describe.each(databases.flatMap((database) => [true, false].map((compiled) => ({
       expect(idsOf((await box()).plain)).toEqual([1]);
     });
 
-    test('are held to the rules of the model', async () => {
+    test('must satisfy the rules of the model', async () => {
       for (const id of [1, 2, 3]) await send('POST', 'plain', id);
       expect(await send('POST', 'plain', 4)).toMatchObject({ status: 422, json: { violations: [{ propertyPath: 'plain' }] } });
       expect(idsOf((await box()).plain)).toEqual([1, 2, 3]);
     });
 
-    test('are called for the first of many requests that add the same item', async () => {
+    test('add an item once if many concurrent requests add it', async () => {
       const statuses = await Promise.all(Array.from({ length: 12 }, async () => (await send('POST', 'plain', 2)).status));
       expect(statuses).toEqual(Array(12).fill(200));
       expect(idsOf((await box()).plain)).toEqual([2]);
     });
 
-    test('are not called for what is not there', async () => {
+    test('are not called for a missing row or item', async () => {
       expect((await send('POST', 'plain', 99)).status).toBe(400);
       expect((await send('POST', 'plain', undefined)).status).toBe(400);
       expect((await app.request('POST', '/box/9/plain.json', { json: { id: 1 } })).status).toBe(404);

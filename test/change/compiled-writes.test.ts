@@ -187,7 +187,7 @@ async function compare(database: DatabaseKind, requests: readonly ListQuery[]): 
 }
 
 describe.each(databases)('writes on %s', (database) => {
-  test('do and answer the same, compiled or through entities, whatever is asked', { timeout: 600_000 }, async () => {
+  test('have the same effects and responses, compiled or through entities', { timeout: 600_000 }, async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(request, { minLength: 5, maxLength: 15 }), (requests) => compare(database, requests)),
       { numRuns: runs, examples: [[plainWrites]], ...replay },

@@ -48,7 +48,7 @@ describe.each(databases)('requests with an Idempotency-Key on %s', (kind) => {
     return first;
   }
 
-  test.each(['/plain', '/hooked'])('what is created under %s is created once, and its answer given again', async (base) => {
+  test.each(['/plain', '/hooked'])('a row under %s is created once, and the response is replayed', async (base) => {
     const before = await count('orders');
     const { json, headers, status } = await twice('POST', `${base}.json`, { json: { name: 'once', data: { b: 1, a: [null] } } });
     expect(status).toBe(201);
@@ -56,7 +56,7 @@ describe.each(databases)('requests with an Idempotency-Key on %s', (kind) => {
     expect(await count('orders')).toBe(before + 1);
   });
 
-  test('without the header nothing of it happens', async () => {
+  test('requests without the header are not deduplicated', async () => {
     const before = await count('orders');
     const answers = [1, 2].map(() => send(null, 'POST', '/plain.json', { json: { name: 'twice' } }));
     for (const answer of await Promise.all(answers)) {
@@ -66,7 +66,7 @@ describe.each(databases)('requests with an Idempotency-Key on %s', (kind) => {
     expect(await count('orders')).toBe(before + 2);
   });
 
-  test.each(['/plain', '/hooked'])('PATCH, PUT, DELETE and an association under %s are done once', async (base) => {
+  test.each(['/plain', '/hooked'])('PATCH, PUT, DELETE and association changes under %s run once', async (base) => {
     const { json } = await send(null, 'POST', `${base}.json`, { json: { name: 'a' } });
     const own = `${base}/${json.id}`;
     const patched = await twice('PATCH', `${own}.json`, { json: { name: 'b' } });
@@ -80,7 +80,7 @@ describe.each(databases)('requests with an Idempotency-Key on %s', (kind) => {
     expect((await send(randomUUID(), 'DELETE', `${own}.json`)).status).toBe(404);
   });
 
-  test('a change is not done again over what others did since', async () => {
+  test('a replay does not overwrite later changes of other callers', async () => {
     const { json } = await send(null, 'POST', '/plain.json', { json: { name: 'a' } });
     const key = randomUUID();
     await send(key, 'PATCH', `/plain/${json.id}.json`, { json: { name: 'mine' } });
@@ -89,7 +89,7 @@ describe.each(databases)('requests with an Idempotency-Key on %s', (kind) => {
     expect((await send(null, 'GET', `/plain/${json.id}.json`)).json.name).toBe('theirs');
   });
 
-  test('what was bound to a version is given again when that version is gone', async () => {
+  test('a response to a request with If-Match is replayed after the version has changed', async () => {
     const { headers } = await send(null, 'GET', '/versioned/1.json');
     const request = { json: { name: 'second' }, headers: { 'if-match': String(headers.get('etag')) } };
     const { headers: after } = await twice('PATCH', '/versioned/1.json', request);
@@ -101,7 +101,7 @@ describe.each(databases)('requests with an Idempotency-Key on %s', (kind) => {
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 412, 412, 412]);
   });
 
-  test('the same key with another request is refused, whichever part differs', async () => {
+  test('rejects the same key with a different method, path or body', async () => {
     const key = randomUUID();
     const { json } = await send(key, 'POST', '/hooked.json', { json: { name: 'a', data: { x: 1, y: 2 } } });
     const same = await send(key, 'POST', '/hooked.json', {
@@ -122,7 +122,7 @@ describe.each(databases)('requests with an Idempotency-Key on %s', (kind) => {
     }
   });
 
-  test('a refused request keeps nothing, and can be mended under the same key', async () => {
+  test('a rejected request stores nothing and can be corrected under the same key', async () => {
     const key = randomUUID();
     const [orders, answers] = [await count('orders'), await count('declarest_idempotency')];
     for (const json of [{ name: 5 }, { nothing: 1 }, {}])
@@ -133,7 +133,7 @@ describe.each(databases)('requests with an Idempotency-Key on %s', (kind) => {
   });
 
   test.each(['throw', 'refuse', 'answer'])(
-    'a handler that ends with an error leaves neither its changes nor an answer: %s',
+    'a handler that ends with an error leaves neither changes nor a stored response: %s',
     async (what) => {
       const key = randomUUID();
       const text = `error ${what}`;
@@ -145,45 +145,48 @@ describe.each(databases)('requests with an Idempotency-Key on %s', (kind) => {
     },
   );
 
-  test.each(['transactional', 'begin'])('transactions that a handler makes itself are parts of the one: %s', async (what) => {
-    const request = { json: { text: `own ${what}`, what } };
-    let others = -1;
-    seen.onAct = async () => {
-      others = await count('entry', `text like 'own ${what}%'`);
-    };
-    const { headers } = await twice('POST', '/hooked/work.json', request);
-    expect(headers.get('x-own')).toBe('yes');
-    expect(seen.calls.filter((call) => call === 'worked')).toHaveLength(1);
-    // nobody else sees anything of it before its end
-    expect([others, await count('entry', `text like 'own ${what}%'`)]).toEqual([0, 2]);
-  });
+  test.each(['transactional', 'begin'])(
+    'transactions of a handler are part of the transaction of the request: %s',
+    async (what) => {
+      const request = { json: { text: `own ${what}`, what } };
+      let others = -1;
+      seen.onAct = async () => {
+        others = await count('entry', `text like 'own ${what}%'`);
+      };
+      const { headers } = await twice('POST', '/hooked/work.json', request);
+      expect(headers.get('x-own')).toBe('yes');
+      expect(seen.calls.filter((call) => call === 'worked')).toHaveLength(1);
+      // nobody else sees anything of it before its end
+      expect([others, await count('entry', `text like 'own ${what}%'`)]).toEqual([0, 2]);
+    },
+  );
 
-  test('a flush that fails is undone by itself, and a handler can go on after it', async () => {
+  test('a failed flush is rolled back alone, and the handler can continue', async () => {
     expect((await twice('POST', '/hooked/work.json', { json: { text: 'caught', what: 'catch' } })).status).toBe(201);
     expect(seen.calls).toContain('caught');
     expect(await count('entry', "text = 'caught'")).toBe(1);
   });
 
-  test('what a handler changed and did not flush is not written', async () => {
+  test('changes that a handler does not flush are not written', async () => {
     await twice('POST', '/hooked/work.json', { json: { text: 'kept', what: 'unflushed' } });
     expect(await count('entry', "text like 'kept%'")).toBe(1);
   });
 
-  test('a handler that writes with an entity manager of its own is not waited for without end', async () => {
+  test('a handler that writes with its own entity manager does not block later requests', async () => {
     const answer = await send(randomUUID(), 'POST', '/hooked/work.json', { json: { text: 'forked', what: 'fork' } });
     // SQLite has one writer at a time, and this one would wait for itself
     expect(answer.status).toBe(kind === 'sqlite' ? 500 : 201);
     expect((await send(null, 'POST', '/plain.json', { json: { name: 'others go on' } })).status).toBe(201);
   });
 
-  test('a cookie is not given again', async () => {
+  test('a cookie is not replayed', async () => {
     const key = randomUUID();
     const request = { json: { text: 'cookie' } };
     expect((await send(key, 'POST', '/hooked/work.json', request)).headers.get('set-cookie')).toBe('a=b');
     expect((await send(key, 'POST', '/hooked/work.json', request)).headers.has('set-cookie')).toBe(false);
   });
 
-  test('the hook after the flush is called after the commit, and once', async () => {
+  test('the hook after the flush is called once, after the commit', async () => {
     const before = await count('orders');
     await twice('POST', '/hooked.json', { json: { name: 'hooked' } });
     const { id } = (await rows('select max(id) as id from orders'))[0] as { id: number };
@@ -199,7 +202,7 @@ describe.each(databases)('requests with an Idempotency-Key on %s', (kind) => {
     ]);
   });
 
-  test('the reply of a hook after the flush is the answer, also when it is given again', async () => {
+  test('the reply of a hook after the flush is the response, and is replayed', async () => {
     const before = await count('orders');
     const headers = { 'x-after': 'reply' };
     const { json, status } = await twice('POST', '/hooked.json', { json: { name: 'replied' }, headers });
@@ -207,7 +210,7 @@ describe.each(databases)('requests with an Idempotency-Key on %s', (kind) => {
     expect(await count('orders')).toBe(before + 1);
   });
 
-  test('what was committed is answered with success the next time, even if a hook failed after it', async () => {
+  test('a replay of a committed request succeeds, even if a hook failed after the commit', async () => {
     const key = randomUUID();
     const before = await count('orders');
     const request = { json: { name: 'failed' }, headers: { 'x-after': 'fail' } };
@@ -217,7 +220,7 @@ describe.each(databases)('requests with an Idempotency-Key on %s', (kind) => {
     expect(await count('orders')).toBe(before + 1);
   });
 
-  test('keys are the callers’ own', async () => {
+  test('each caller has separate keys', async () => {
     const key = randomUUID();
     const before = await count('orders');
     const post = (as?: { id: string; roles: string[] }) =>
@@ -230,7 +233,7 @@ describe.each(databases)('requests with an Idempotency-Key on %s', (kind) => {
     expect(isReplay(await post({ id: 'anna', roles: ['ROLE_OTHER'] }))).toBe(true);
   });
 
-  test('who may not do it any more is not told what was answered', async () => {
+  test('a caller who has lost access does not get the stored response', async () => {
     const key = randomUUID();
     const as = { id: 'anna', roles: ['ROLE_USER'] };
     const request = { json: { name: 'withdrawn' } };
@@ -244,7 +247,7 @@ describe.each(databases)('requests with an Idempotency-Key on %s', (kind) => {
     expect((await send(removing, 'DELETE', `/users/${json.id}.json`, { as })).status).toBe(204);
   });
 
-  test('a voter judges the entity before an answer is given again, and without one it tells nothing but that it was done', async () => {
+  test('a voter checks the entity before a replay, and a replay returns no data of a deleted entity', async () => {
     const as = { id: 'anna' };
     const [patching, removing] = [randomUUID(), randomUUID()];
     const { json } = await send(null, 'POST', '/hooked.json', { json: { name: 'mine' }, as });
@@ -271,12 +274,12 @@ describe.each(databases)('requests with an Idempotency-Key on %s', (kind) => {
     ['a, b', 201],
     ['tab\there', 400],
     ['ü', 400],
-  ])('the key %j is answered with %d', async (key, status) => {
+  ])('the key %j returns %d', async (key, status) => {
     const answer = await send(key, 'POST', '/plain.json', { json: { name: 'keys' } });
     expect([answer.status, answer.json.code]).toEqual([status, status === 201 ? undefined : 'invalid_idempotency_key']);
   });
 
-  test('a key is the same with quotes and without, and is given once', async () => {
+  test('a key is the same with and without quotes, and a second header is rejected', async () => {
     const key = randomUUID();
     await send(key, 'POST', '/plain.json', { json: { name: 'q' } });
     expect(isReplay(await send(`"${key}"`, 'POST', '/plain.json', { json: { name: 'q' } }))).toBe(true);
@@ -289,7 +292,7 @@ describe.each(databases)('requests with an Idempotency-Key on %s', (kind) => {
     expect(await promise).toBe(400);
   });
 
-  test('an explanation changes nothing, and does not look at keys', async () => {
+  test('an explanation changes nothing and ignores keys', async () => {
     const before = await count('orders');
     const request = { json: { name: 'explained' }, headers: { 'idempotency-key': randomUUID() } };
     await app.explain('POST', '/plain.json', request);
@@ -297,11 +300,11 @@ describe.each(databases)('requests with an Idempotency-Key on %s', (kind) => {
     expect(isReplay(await send(request.headers['idempotency-key'], 'POST', '/plain.json', { json: request.json }))).toBe(false);
   });
 
-  test('a key on a read is not looked at', async () => {
+  test('ignores a key on a read', async () => {
     expect((await send('"', 'GET', '/plain/1.json')).status).toBe(200);
   });
 
-  test('parallel requests with one key have one effect and one answer', async () => {
+  test('concurrent requests with one key have one effect and one response', async () => {
     for (const path of ['/plain.json', '/hooked.json'])
       for (let round = 0; round < 3; round++) {
         const key = randomUUID();
@@ -314,7 +317,7 @@ describe.each(databases)('requests with an Idempotency-Key on %s', (kind) => {
       }
   });
 
-  test('who meet their first keys at the same time make one table', async () => {
+  test('concurrent first requests create one table', async () => {
     for (let round = 0; round < 40; round++) {
       await rows('drop table if exists declarest_idempotency');
       const tables = Array.from({ length: 10 }, () => new AnswerTable(app.application.mapper, true));
@@ -322,7 +325,7 @@ describe.each(databases)('requests with an Idempotency-Key on %s', (kind) => {
     }
   });
 
-  test('a table of an earlier version gets its new columns, whoever comes first', async () => {
+  test('concurrent first requests add the new columns to a table of an earlier version', async () => {
     await rows('drop table if exists declarest_idempotency');
     const old = 'id varchar(64) primary key, fingerprint varchar(64) not null, answer text, expires_at bigint not null';
     await rows(`create table declarest_idempotency (${old})`);
@@ -335,7 +338,7 @@ describe.each(databases)('requests with an Idempotency-Key on %s', (kind) => {
     await twice('POST', '/plain.json', { json: { name: 'upgraded' } });
   });
 
-  test('so do those to two servers on one database', async () => {
+  test('concurrent requests with one key to two servers on one database have one effect', async () => {
     const other = await startOrders(database.url);
     try {
       for (let round = 0; round < 5; round++) {
@@ -354,7 +357,7 @@ describe.each(databases)('requests with an Idempotency-Key on %s', (kind) => {
     }
   });
 
-  test('who waits in line gets a turn where the first was refused', async () => {
+  test('waiting requests with the same key proceed if the first one fails', async () => {
     const key = randomUUID();
     let isFirst = true;
     seen.onAct = () => {
@@ -369,7 +372,7 @@ describe.each(databases)('requests with an Idempotency-Key on %s', (kind) => {
     expect(await count('entry', "text = 'line'")).toBe(1);
   });
 
-  test('answers are forgotten when their time is over, a few at a time', async () => {
+  test('an expired response is not replayed', async () => {
     const key = randomUUID();
     const request = { json: { name: 'expiring' } };
     await send(key, 'POST', '/plain.json', request);
@@ -381,7 +384,7 @@ describe.each(databases)('requests with an Idempotency-Key on %s', (kind) => {
     expect(isReplay(await send(key, 'POST', '/plain.json', request))).toBe(true);
   });
 
-  test('a request that is given up for its time is undone, and holds up nobody', async () => {
+  test('a request that times out is rolled back and does not block others', async () => {
     const hasty = await startOrders(database.url, { server: { handler_timeout: 800 } });
     try {
       const { promise, resolve } = Promise.withResolvers<void>();
@@ -400,7 +403,7 @@ describe.each(databases)('requests with an Idempotency-Key on %s', (kind) => {
     }
   });
 
-  test('settings: how long, how much, or not at all', async () => {
+  test('settings limit the lifetime and the size of stored responses, or turn keys off', async () => {
     const short = await startOrders(database.url, { server: { idempotency: { ttl: 1, answer_limit: 60 } } });
     const off = await startOrders(database.url, { server: { idempotency: null } });
     try {
@@ -433,7 +436,7 @@ describe.each(databases)('requests with an Idempotency-Key on %s', (kind) => {
     }
   });
 
-  test('nothing is made in a database whose schema is left alone', async () => {
+  test('no table is created if schema is none, and keys return 501 until it exists', async () => {
     const fresh = await freshDatabase(kind);
     const made = await startOrders(fresh.url);
     await made.close();

@@ -74,7 +74,7 @@ class PlainController extends ApiController {
   }
 }
 
-describe.each(databases)('a change on %s is one transaction', (kind) => {
+describe.each(databases)('the transaction of a change on %s', (kind) => {
   let database: FreshDatabase;
   let app: TestApplication;
 
@@ -113,7 +113,7 @@ describe.each(databases)('a change on %s is one transaction', (kind) => {
   test.each([
     ['a rule of the model', '/span/1.json', { start: 5 }, { end: 3 }],
     ['a rule of the controller', '/plain/1.json', { a: 9 }, { b: 9 }],
-  ])('together with the reading that %s looks at', async (_, path, one, two) => {
+  ])('includes the reads that %s depends on', async (_, path, one, two) => {
     const answers = await Promise.all([one, two].map((json) => app.request('PATCH', path, { json })));
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 422]);
     const { json } = await app.request('GET', path);
@@ -121,7 +121,7 @@ describe.each(databases)('a change on %s is one transaction', (kind) => {
     expect(json).not.toMatchObject({ ...one, ...two });
   });
 
-  test('also where a handler puts a default action into a transaction of its own: hooks wait for the end of that', async () => {
+  test('joins the transaction of a handler, and hooks run after its commit', async () => {
     after.length = 0;
     const failed = await app.request('POST', '/plain/2/several.json', { json: { fail: true } });
     expect([failed.status, after]).toEqual([500, ['still within']]);

@@ -22,7 +22,7 @@ class TagController extends ApiController {
 }
 
 describe.each(databases.flatMap((database) => [true, false].map((compiled) => ({ database, compiled }))))(
-  'what is wrong with a write on $database (compiled: $compiled)',
+  'errors of a write on $database (compiled: $compiled)',
   ({ database, compiled }) => {
     let app: TestApplication;
     let drop: () => Promise<void>;
@@ -72,7 +72,7 @@ describe.each(databases.flatMap((database) => [true, false].map((compiled) => ({
       ['POST', '/box/1/tags.json', { id: 2 }, 400],
       ['POST', '/box/9/tags.json', { id: 2 }, 404],
       ['DELETE', '/box/9/tags.json', { id: 99 }, 404],
-    ])('%s %s %o is %i: that there is no such row is told first', async (method, path, json, status) => {
+    ])('%s %s %o returns %i: a missing row takes precedence over an invalid reference', async (method, path, json, status) => {
       expect((await app.request(method, path, { json })).status).toBe(status);
     });
   },

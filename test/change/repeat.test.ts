@@ -16,7 +16,7 @@ beforeEach(() => {
   seen.onAct = null;
 });
 
-describe('on PostgreSQL', () => {
+describe('retries on PostgreSQL', () => {
   /** With what a database says of its own accord to whoever connects. */
   const settings = {
     strict: "default_transaction_isolation = 'serializable'",
@@ -96,7 +96,7 @@ describe('on PostgreSQL', () => {
     ['a compiled PATCH', 'PATCH', '/plain/1.json'],
     ['a PATCH with hooks', 'PATCH', '/hooked/1.json'],
     ['a PUT', 'PUT', '/plain/1.json'],
-  ])('%s that was overtaken is done again', async (_, method, path) => {
+  ])('%s is retried after a serialization failure', async (_, method, path) => {
     const json = method === 'PUT' ? { name: path, data: { by: 'us' } } : { name: path };
     const answer = await overtaken(1, () => strict.request(method, path, { json }));
     expect([answer.status, answer.json.name]).toEqual([200, path]);
@@ -104,14 +104,14 @@ describe('on PostgreSQL', () => {
     if (path.startsWith('/hooked')) expect([seen.calls.length > 3, flushes()]).toEqual([true, ['flushed, 9 orders']]);
   });
 
-  test.each(['/plain', '/hooked'])('a DELETE under %s that was overtaken is done again', async (base) => {
+  test.each(['/plain', '/hooked'])('a DELETE under %s is retried after a serialization failure', async (base) => {
     const { json } = await strict.request('POST', '/plain.json', { json: { name: 'to be removed' } });
     const answer = await overtaken(json.id, () => strict.request('DELETE', `${base}/${json.id}.json`));
     expect(answer.status).toBe(204);
     expect(await nameOf(json.id)).toBeUndefined();
   });
 
-  test('so is a request with a key, and its answer is the one that is kept', async () => {
+  test('a request with a key is retried, and the final response is stored', async () => {
     const headers = { 'idempotency-key': randomUUID() };
     const patch = () => strict.request('PATCH', '/hooked/2.json', { json: { name: 'keyed' }, headers });
     const answer = await overtaken(2, patch);
@@ -121,13 +121,13 @@ describe('on PostgreSQL', () => {
     expect([again.text, again.headers.get('idempotency-replayed')]).toEqual([answer.text, 'true']);
   });
 
-  test('nothing that an attempt made of the body is left to the next', async () => {
+  test('each attempt starts with the original body', async () => {
     const headers = { 'x-mutate': 'yes' };
     const patch = () => strict.request('PATCH', '/hooked/3.json', { json: { name: 'as sent' }, headers });
     expect((await overtaken(3, patch)).json.name).toBe('as sent!');
   });
 
-  test('a handler is done again only where it says so', async () => {
+  test('a handler is retried only if it is declared repeatable', async () => {
     const refused = await overtaken(4, () => strict.request('POST', '/hooked/4/mark.json'));
     expect([refused.status, refused.json.code, refused.headers.get('retry-after')]).toEqual([503, 'database_unavailable', '1']);
     const done = await overtaken(4, () => strict.request('POST', '/hooked/4/remark.json'));
@@ -135,12 +135,12 @@ describe('on PostgreSQL', () => {
     expect(seen.calls.filter((call) => call === 'marked')).toHaveLength(3);
   });
 
-  test('and a default action not where it says that it cannot', async () => {
+  test('a default action is not retried if it is declared not repeatable', async () => {
     const refused = await overtaken(4, () => strict.request('PATCH', '/once/4.json', { json: { name: 'never' } }));
     expect([refused.status, await nameOf(4)]).toEqual([503, { name: 'order 4 marked', data: { by: 'other' } }]);
   });
 
-  test.each(['/plain', '/hooked'])('a deadlock under %s is resolved by doing it again', async (base) => {
+  test.each(['/plain', '/hooked'])('a request under %s is retried after a deadlock', async (base) => {
     other = others.usual;
     const order = base === '/plain' ? 5 : 6;
     const added = await deadlocked(order, 3, () => usual.request('POST', `${base}/${order}/tags.json`, { json: { id: 3 } }));
@@ -150,7 +150,7 @@ describe('on PostgreSQL', () => {
     expect((await nameOf(order)).data).toEqual({ by: 'other' });
   });
 
-  test('20 clients that change the same rows at once are each done once, or told to come back', async () => {
+  test('20 concurrent changes of the same rows each apply once or return 503', async () => {
     const answers = await Promise.all(
       Array.from({ length: 20 }, (_, i) =>
         strict.request('POST', `/hooked/${(i % 2) + 7}/tags.json`, { json: { id: (i % 5) + 1 } }),
@@ -164,7 +164,7 @@ describe('on PostgreSQL', () => {
     expect(Number(rows[0].n)).toBe(added.size);
   });
 
-  test('what cannot be committed calls no hook after the commit, and is not kept', async () => {
+  test('a failed commit calls no hook after the commit and stores nothing', async () => {
     other = others.usual;
     await other.query(`create function refuse() returns trigger language plpgsql as $$ begin raise exception 'refused'; end $$`);
     await other.query(
@@ -181,7 +181,7 @@ describe('on PostgreSQL', () => {
   });
 });
 
-describe.each(databases)('on %s', (kind) => {
+describe.each(databases)('retries on %s', (kind) => {
   let database: FreshDatabase;
   let app: TestApplication;
 
@@ -201,7 +201,7 @@ describe.each(databases)('on %s', (kind) => {
     ['without a key', {}],
     ['with a key', { 'idempotency-key': '1' }],
   ] as [string, Record<string, string>][])(
-    'what never succeeds is tried four times, and once where it must not be repeated, %s',
+    'a handler that always fails runs four times if repeatable, otherwise once, %s',
     async (_, headers) => {
       const again = await app.request('POST', '/hooked/refail.json', { json: {}, headers });
       expect([again.status, again.headers.get('retry-after'), seen.calls.filter((call) => call === 'failed').length]).toEqual([
@@ -215,7 +215,7 @@ describe.each(databases)('on %s', (kind) => {
     },
   );
 
-  test('what was committed is not done again, whatever fails after it', async () => {
+  test('a committed request is not retried, whatever fails later', async () => {
     const before = await orders();
     const headers = { 'x-after': 'transient' };
     expect((await app.request('POST', '/hooked.json', { json: { name: 'committed' }, headers })).status).toBe(503);
@@ -234,7 +234,7 @@ describe.each(databases)('on %s', (kind) => {
     expect(seen.calls.filter((call) => call === 'worked')).toHaveLength(4);
   });
 
-  test('nobody works for a client that is gone', async () => {
+  test('a request is not retried after its client has disconnected', async () => {
     const { promise, resolve } = Promise.withResolvers<void>();
     const { hostname, port } = new URL(app.url);
     const socket = connect(Number(port), hostname);
@@ -249,7 +249,7 @@ describe.each(databases)('on %s', (kind) => {
     expect(seen.calls.filter((call) => call === 'failed')).toHaveLength(1);
   });
 
-  test('a client that goes away before the end leaves all of it or nothing, and no key is stuck', async () => {
+  test('a request of a disconnected client applies fully or not at all, and its key stays usable', async () => {
     const key = randomUUID();
     const before = await orders();
     const { hostname, port } = new URL(app.url);
@@ -267,7 +267,7 @@ describe.each(databases)('on %s', (kind) => {
   });
 
   if (kind === 'sqlite')
-    test('a write waits for another process that writes, with a key and without', async () => {
+    test('a write waits for another writing process, with and without a key', async () => {
       const db = new DatabaseSync(database.url.slice('sqlite:'.length));
       try {
         for (const headers of [{}, { 'idempotency-key': randomUUID() }] as Record<string, string>[]) {

@@ -93,7 +93,7 @@ describe('a compiled write on PostgreSQL', () => {
     for (const [method, path, json] of writes) expect((await application.request(method, path, { json })).status).toBe(200);
   }
 
-  test('is answered with 503 when its connection is lost, changes nothing, and the next ones work', async () => {
+  test('returns 503 and changes nothing if its connection is lost, and later writes succeed', async () => {
     await use(0, async (application) => {
       await allWork(application);
       for (const [method, path, json] of [writes[0], writes[3]]) {
@@ -111,7 +111,7 @@ describe('a compiled write on PostgreSQL', () => {
     });
   });
 
-  test('is answered with 503 when a row is held for too long, and leaves no transaction behind', async () => {
+  test('returns 503 if a row is locked for too long, and leaves no open transaction', async () => {
     await use(300, async (application) => {
       await admin.query("begin; update thing set name = 'held' where id = 1");
       for (const [method, path, json] of [writes[0], writes[3]]) {
@@ -124,7 +124,7 @@ describe('a compiled write on PostgreSQL', () => {
     });
   });
 
-  test('goes on when the table was changed since its statement was prepared', async () => {
+  test('succeeds after the table of its prepared statement has changed', async () => {
     await use(0, async (application) => {
       await allWork(application);
       await admin.query('alter table thing alter column name type text');
@@ -134,7 +134,7 @@ describe('a compiled write on PostgreSQL', () => {
     });
   });
 
-  test('waits its turn where there are more of them than connections, and then all are done', async () => {
+  test('waits for a connection if all are in use, and then succeeds', async () => {
     await use(0, async (application) => {
       const names = Array.from({ length: 40 }, (_, index) => `n${index}`);
       const answers = await Promise.all(names.map((name) => application.request('POST', '/thing.json', { json: { name } })));

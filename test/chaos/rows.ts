@@ -11,7 +11,7 @@ import { makeTemporary } from '../support/temporary.ts';
  * one of them here, in turns, and on both by `npm run chaos`.
  */
 export function testRows(kind: Kind): void {
-  describe(`against real processes in short, on ${kind}`, () => {
+  describe(`short chaos run against real processes on ${kind}`, () => {
     const temporary = makeTemporary('chaos');
     let postgres: PostgresServer;
     beforeAll(async () => {

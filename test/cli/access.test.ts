@@ -12,7 +12,7 @@ const example = join(import.meta.dirname, '..', '..', 'examples', 'courses');
 const escapeCharacter = '\u001b';
 
 describe('declarest access', () => {
-  test('prints a table, with what is read and written below each row', async () => {
+  test('prints a table, with the fields read and written below each row', async () => {
     const { code, out, err } = await call(['access', fullApplication()]);
     expect({ code, err }).toEqual({ code: 0, err: '' });
     expect(out.trimEnd().split('\n')).toMatchInlineSnapshot(`
@@ -53,7 +53,7 @@ describe('declarest access', () => {
     `);
   });
 
-  test('has only what fits beside each other on a narrow terminal', async () => {
+  test('prints only the columns that fit on a narrow terminal', async () => {
     const { out } = await call(['access', example], { isTTY: true, columns: 80, env: { NO_COLOR: '1' } });
     const lines = out.split('\n');
     expect(lines.filter((line) => line.length > 80)).toEqual([]);
@@ -61,7 +61,7 @@ describe('declarest access', () => {
     expect(out).toContain('rows   restricted by PersonController.customizeQuery');
   });
 
-  test('colours what is PUBLIC on a terminal, and nothing elsewhere', async () => {
+  test('colours PUBLIC on a terminal, and nothing elsewhere', async () => {
     const directory = smallApplication();
     const painted = await call(['access', directory], { isTTY: true, columns: 200 });
     const plain = await call(['access', directory]);
@@ -103,7 +103,7 @@ describe('declarest access', () => {
     [['--save', '--diff'], '--save and --diff exclude each other'],
     [['--save', '.'], '. is a directory; name the file of the baseline'],
     [['--difff'], 'did you mean "--diff"'],
-  ])('refuses %j', async (options, message) => {
+  ])('rejects %j', async (options, message) => {
     const { code, err } = await call(['access', smallApplication(), ...options]);
     expect(code).toBe(2);
     expect(err).toContain(message);
@@ -111,7 +111,7 @@ describe('declarest access', () => {
 });
 
 describe('declarest access --save and --diff', () => {
-  test('save to the directory of the application, and compare with it', async () => {
+  test('save to the directory of the application and compare with that file', async () => {
     const directory = smallApplication();
     const file = join(directory, 'access.baseline');
     expect(await call(['access', directory, '--save'])).toMatchObject({ code: 0, out: expect.stringContaining(`to ${file}`) });
@@ -122,7 +122,7 @@ describe('declarest access --save and --diff', () => {
     expect(await call(['access', '--diff', directory])).toEqual(same);
   });
 
-  test('take a file of another name, from where one is', async () => {
+  test('accept another file name, relative to the current directory', async () => {
     const directory = smallApplication();
     const world = { cwd: temporary.directory };
     expect((await call(['access', directory, '--save', 'mine.txt'], world)).out).toMatch(/^saved \d+ facts to mine\.txt\n$/);
@@ -131,7 +131,7 @@ describe('declarest access --save and --diff', () => {
       expect(await call(['access', directory, ...option], world)).toMatchObject({ code: 0, err: '' });
   });
 
-  test('end with 2 where there is no baseline, or the file is none, and say what to do', async () => {
+  test('exit with 2 and a remedy if the baseline is missing or invalid', async () => {
     const directory = smallApplication();
     const missing = await call(['access', directory, '--diff']);
     expect(missing).toMatchObject({ code: 2, out: '' });
@@ -144,7 +144,7 @@ describe('declarest access --save and --diff', () => {
     expect(broken.err).toContain('is not a valid baseline: line 1');
   });
 
-  test('say so where one was saved in production and the other is not', async () => {
+  test('warn if only one of the two was made in production', async () => {
     const directory = smallApplication();
     await call(['access', directory, '--save']);
     const { err } = await call(['access', directory, '--diff'], {
@@ -299,8 +299,8 @@ const edits: [string, string, string, string, string, boolean][] = [
   ],
 ];
 
-describe('one edited line of the example', () => {
-  test.each(edits)('%s is told with that very line', async (name, file, from, to, said, opens) => {
+describe('one edited line in the example', () => {
+  test.each(edits)('%s is reported with the edited line', async (name, file, from, to, said, opens) => {
     const directory = join(temporary.directory, name.replaceAll(' ', '-'));
     cpSync(example, directory, { recursive: true, filter: (path) => !path.endsWith('/var') });
     const line = edit(directory, file, from, to);
@@ -318,7 +318,7 @@ describe('one edited line of the example', () => {
     expect(heading).toMatch(place);
   });
 
-  test('a restriction that is gone is told with its controller', async () => {
+  test('a removed restriction is reported with its controller', async () => {
     const directory = join(temporary.directory, 'restriction');
     cpSync(example, directory, { recursive: true, filter: (path) => !path.endsWith('/var') });
     edit(directory, 'src/controllers/person-controller.ts', 'override customizeQuery', 'restrict');

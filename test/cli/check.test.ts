@@ -4,7 +4,7 @@ import { fullApplication, smallApplication, writeFiles } from './applications.ts
 import { call } from './call.ts';
 import { run } from './spawned.ts';
 
-test('a sound application is counted', async () => {
+test('a valid application is summarized with counts', async () => {
   expect(await run(['check', fullApplication()], { fromSource: true })).toEqual({
     code: 0,
     out: 'ok: 2 APIs, 8 routes\n',
@@ -12,7 +12,7 @@ test('a sound application is counted', async () => {
   });
 });
 
-test('the application is that of the current directory where none is given', async () => {
+test('the application defaults to the current directory', async () => {
   expect(await call(['check'], { cwd: smallApplication() })).toEqual({ code: 0, out: 'ok: 1 API, 2 routes\n', err: '' });
 });
 
@@ -55,7 +55,7 @@ test('warns that HEAD is guarded less than GET', async () => {
   });
 });
 
-test('every error is told at once, one a line, with their number at the end', async () => {
+test('all errors are printed together, one per line, with their number at the end', async () => {
   const application = smallApplication({
     'config/app_main.yaml': `app_main:
   apis:
@@ -106,7 +106,13 @@ test('--json prints every error with its place, and exits with 1', async () => {
         path: 'app_main.apis.person.class',
         message: expect.stringContaining('"Persn"'),
       },
-      { file: 'config/app_main.yaml', line: 7, column: 3, path: 'app_main.serverr', message: expect.stringContaining('"serverr"') },
+      {
+        file: 'config/app_main.yaml',
+        line: 7,
+        column: 3,
+        path: 'app_main.serverr',
+        message: expect.stringContaining('"serverr"'),
+      },
     ],
     warnings: [],
   });
@@ -139,20 +145,20 @@ test('--json with --verbose lists the methods that need entities', async () => {
   });
 });
 
-test('one error is not called errors', async () => {
+test('a single error is counted in the singular', async () => {
   const { code, err } = await call(['check', smallApplication({ 'config/routes.yaml': null })]);
   expect(code).toBe(1);
   expect(err).toMatch(/^config\/routes\.yaml:1:1: .*\n1 error\n$/);
 });
 
-test('a module that cannot be loaded is an error with its place', async () => {
+test('a module that cannot be loaded is reported with its place', async () => {
   const application = smallApplication({ 'src/voters/broken.ts': "\nthrow new Error('broken on purpose');\n" });
   const { code, err } = await run(['check', application]);
   expect(code).toBe(1);
   expect(err).toMatch(/^src\/voters\/broken\.ts:2:7: .*broken on purpose\n1 error\n$/);
 });
 
-test('a directory that does not exist is a fault of the call', async () => {
+test('a directory that does not exist is a usage error', async () => {
   expect(await call(['check', 'no-such'])).toEqual({
     code: 2,
     out: '',
@@ -164,7 +170,7 @@ test('a directory that does not exist is a fault of the call', async () => {
 test.each([
   ['no directory config', {}],
   ['no YAML in config', { 'config/readme.txt': 'nothing' }],
-])('a directory with %s is told which files an application needs', async (_, files) => {
+])('the error for a directory with %s lists the files that an application needs', async (_, files) => {
   const directory = writeFiles(files);
   const { code, out, err } = await call(['check', directory]);
   expect({ code, out }).toEqual({ code: 1, out: '' });
@@ -173,7 +179,7 @@ test.each([
     expect(err).toContain(file);
 });
 
-test('the files that are shown make a sound application', async () => {
+test('the printed files make a valid application', async () => {
   const { err } = await call(['check', writeFiles({})]);
   const files: Record<string, string> = {};
   let name = '';
@@ -184,7 +190,7 @@ test('the files that are shown make a sound application', async () => {
   expect(await call(['check', writeFiles(files)])).toEqual({ code: 0, out: 'ok: 1 API, 2 routes\n', err: '' });
 });
 
-test('an open handle of a module does not keep a finished command', async () => {
+test('an open handle of a module does not keep a finished command running', async () => {
   const application = smallApplication({ 'src/services/timer.ts': 'setInterval(() => {}, 1000);\nexport const timer = {};\n' });
   expect(await run(['check', application])).toEqual({ code: 0, out: 'ok: 1 API, 2 routes\n', err: '' });
 });

@@ -13,7 +13,7 @@ async function listening(handler: () => Promise<unknown>, patience?: number) {
   return { close, port: (app.server.address() as AddressInfo).port };
 }
 
-test('a request under way is answered in full, and its connection is not waited for', async () => {
+test('a pending request gets its full response, and shutdown does not wait for its connection', async () => {
   const gate = Promise.withResolvers<void>();
   const asked = Promise.withResolvers<void>();
   const long = 'x'.repeat(5_000_000);
@@ -33,7 +33,7 @@ test('a request under way is answered in full, and its connection is not waited 
   expect(performance.now() - before).toBeLessThan(2000);
 });
 
-test('a connection on which nothing was asked is closed at once', async () => {
+test('an idle connection is closed immediately', async () => {
   const { close, port } = await listening(async () => 'x');
   const socket = connect(port, '127.0.0.1');
   await once(socket, 'connect');
@@ -44,7 +44,7 @@ test('a connection on which nothing was asked is closed at once', async () => {
   expect(performance.now() - before).toBeLessThan(2000);
 });
 
-test('a request that does not end is given up', async () => {
+test('a request that does not end is aborted on shutdown', async () => {
   const asked = Promise.withResolvers<void>();
   const { close, port } = await listening(async () => {
     asked.resolve();

@@ -37,7 +37,7 @@ function throughRoad(url: string, port: number): string {
   return through.href;
 }
 
-test('a database that is away at start or later is waited for: alive, not ready, 503, and found again within two seconds', async () => {
+test('a server waits for an unreachable database: alive, not ready, 503, reconnects within 2 s', async () => {
   const database = await freshDatabase('postgresql');
   onTestFinished(() => database.drop());
   const { port, close } = await road(database.url);
@@ -71,7 +71,7 @@ test('a database that is away at start or later is waited for: alive, not ready,
   expect(await server.ended).toMatchObject({ code: 0, out: `listening on ${url}\n` });
 });
 
-test('a server that waited for its database ends with 1 if the database does not fit the models', async () => {
+test('a server that waited for its database exits with 1 if the schema does not fit the models', async () => {
   const database = await freshDatabase('postgresql');
   onTestFinished(() => database.drop());
   const { port, close } = await road(database.url);
@@ -85,7 +85,7 @@ test('a server that waited for its database ends with 1 if the database does not
   expect(ended.err).toMatch(/\nPerson: the table person does not exist; .*\n1 difference between the models and the database /);
 });
 
-test('a server that is asked to stop while it waits for its database ends with 0', async () => {
+test('a server that is stopped while it waits for its database exits with 0', async () => {
   const config = "app_main: { database: { url: 'postgresql://ada:secret@127.0.0.1:1/app' } }";
   const server = start(['serve', smallApplication({ 'config/database.yaml': config }), '--port', '0']);
   await server.until(/connect ECONNREFUSED 127\.0\.0\.1:1; waiting for it/);
@@ -94,7 +94,7 @@ test('a server that is asked to stop while it waits for its database ends with 0
   expect(server.printed.err).not.toContain('secret');
 });
 
-test('a database that no waiting will bring is a failure', async () => {
+test('a database that does not exist is a start failure, without waiting', async () => {
   const database = await freshDatabase('postgresql');
   await database.destroy();
   const config = `app_main: { database: { url: '${database.url}' } }`;

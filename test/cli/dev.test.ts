@@ -21,7 +21,7 @@ async function isGone(url: string): Promise<boolean> {
 }
 
 describe('declarest dev', () => {
-  test('serves what the files say now, survives a broken edit, and leaves nothing behind', async () => {
+  test('serves the current files, survives a broken edit and leaves nothing behind', async () => {
     const application = smallApplication();
     const dev = start(['dev', application, '--port', '0']);
     const url = await addressOf(dev);
@@ -59,7 +59,7 @@ describe('declarest dev', () => {
     expect(await isGone(url)).toBe(true);
   });
 
-  test('takes its server along even where it is killed', async () => {
+  test('ends its server even if it is killed itself', async () => {
     const dev = start(['dev', smallApplication(), '--port', '0']);
     const url = await addressOf(dev);
     dev.child.kill('SIGKILL');
@@ -67,7 +67,7 @@ describe('declarest dev', () => {
     expect(await dev.ended).toMatchObject({ signal: 'SIGKILL' });
   });
 
-  test('reloads code, and waits where the first start fails already', async () => {
+  test('reloads code, and waits for a change if the first start fails', async () => {
     const service = (text: string) =>
       `export const own = { load: () => [{ name: 'own', path: '/own.{_format}', methods: ['GET'], handler: () => ({ said: ${text} }) }] };\n`;
     const routes = `app_cruds: { resource: 'app_main_crud_route_loader:load', type: service }\nown: { resource: 'own:load', type: service }\n`;
@@ -108,7 +108,7 @@ describe('declarest dev', () => {
     expect(await ended).toBe(0);
   });
 
-  test('exits at once where the call is wrong', async () => {
+  test('exits immediately if the arguments are wrong', async () => {
     expect((await call(['dev', 'no-such'])).code).toBe(2);
     expect((await call(['dev', writeFiles({})])).code).toBe(1);
     const wrongLevel = await run(['dev', smallApplication(), '--port=0'], { env: { LOG_LEVEL: 'loud' } });

@@ -40,7 +40,7 @@ export class PersonVoter extends Voter {
 const user = '{"id": 1, "roles": ["ROLE_USER"]}';
 
 describe('declarest explain', () => {
-  test('says for people what becomes of a request, and why', async () => {
+  test('prints in plain text how a request is handled, and why', async () => {
     const directory = application();
     const { code, out, err } = await run(['explain', 'GET', '/api/person/2.json', directory, '--user', user], {
       fromSource: true,
@@ -71,7 +71,7 @@ describe('declarest explain', () => {
     expect(existsSync(join(directory, 'var'))).toBe(false);
   });
 
-  test('ends with 0 where a read is answered and where a write would go ahead', async () => {
+  test('exits with 0 if a read succeeds and if a write would proceed', async () => {
     const directory = application();
     const read = await call(['explain', 'get', '/api/person.json?page=1', directory, '--user', user]);
     expect(read).toMatchObject({ code: 0, err: '' });
@@ -95,7 +95,7 @@ describe('declarest explain', () => {
     expect(refused.out).toContain('400 unknown_field');
   });
 
-  test('reads a database that is there, and leaves it and its schema as they are', async () => {
+  test('reads an existing database without changing its data or schema', async () => {
     const directory = application();
     write(directory, 'var/.keep', '');
     const file = join(directory, 'var', 'app.db');
@@ -116,7 +116,7 @@ describe('declarest explain', () => {
     expect(readdirSync(join(directory, 'var'))).toEqual(['.keep', 'app.db']);
   });
 
-  test('takes a token of the application, says why another is wrong, and prints neither', async () => {
+  test('accepts a token of the application, explains why another is invalid, and prints neither', async () => {
     const directory = application();
     const token = (await call(['token', directory, '--sub', '5', '--roles', 'ROLE_ADMIN'])).out.trim();
     const fine = await call(['explain', 'GET', '/api/person/1.json', directory, '--as', token]);
@@ -144,7 +144,7 @@ describe('declarest explain', () => {
     });
   });
 
-  test('where no route answers, names those that came near', async () => {
+  test('lists the nearest routes if no route matches', async () => {
     const { code, out } = await call(['explain', 'PUT', '/api/person/1.json', application()]);
     expect(code).toBe(1);
     expect(out).toContain('405 method_not_allowed\n');
@@ -167,19 +167,19 @@ describe('declarest explain', () => {
     }
   });
 
-  test('colours what goes to a terminal, and nothing else', async () => {
+  test('uses colours on a terminal only', async () => {
     const argv = ['explain', 'GET', '/api/person/1.json', application()];
     expect((await call(argv, { isTTY: true })).out).toContain('\u001b[31m401 authentication_required\u001b[39m');
     expect((await call(argv)).out).not.toContain('\u001b');
   });
 
-  test('sends what cannot stand in a request line in encoded form', async () => {
+  test('encodes characters that a request line cannot contain', async () => {
     const { code, out } = await call(['explain', 'GET', '/api/person/é 1.json', application(), '--user', user]);
     expect(code).toBe(1);
     expect(out).toMatch(/^GET \/api\/person\/%C3%A9%201\.json {2}404/);
   });
 
-  test('a database out of reach is told as such', async () => {
+  test('an unreachable database is reported as unreachable', async () => {
     const yaml =
       "app_main:\n  database: { url: 'postgresql://nobody:pass@127.0.0.1:1/none' }\n  apis: { person: { class: Person, base_path: /p, actions: { _index: null } } }\n";
     const { code, err } = await call(['explain', 'GET', '/p.json', smallApplication({ 'config/app_main.yaml': yaml })]);
@@ -198,7 +198,7 @@ describe('declarest explain', () => {
     [['explain', 'GET', '/a', '--as', 'a b'], '--as must be a token'],
     [['explain', 'GET', '/a', '--header', 'nothing'], '--header must be NAME:VALUE'],
     [['explain', 'GET', '/a', '/no/such/directory'], 'does not exist; give the directory'],
-  ])('refuses the call %j', async (argv, message) => {
+  ])('rejects the arguments %j', async (argv, message) => {
     const { code, out, err } = await call(argv);
     expect({ code, out }).toEqual({ code: 2, out: '' });
     expect(err).toContain(message);

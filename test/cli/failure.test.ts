@@ -8,31 +8,31 @@ function told(error: unknown, env: NodeJS.ProcessEnv = {}): { code: number; err:
   return { code: tell(error, io), err: io.printed.err };
 }
 
-describe('what is told', () => {
-  test('of an expected failure is its message alone', () => {
+describe('the error output', () => {
+  test('for an expected failure is only its message', () => {
     expect(told(new CallFailure('wrong call'))).toEqual({ code: 2, err: 'declarest: wrong call\n' });
     expect(told(new ApplicationFailure('wrong application'))).toEqual({ code: 1, err: 'declarest: wrong application\n' });
   });
 
-  test('of an unforeseen error is its message, and how to see more', () => {
+  test('for an unexpected error is its message and how to see more', () => {
     const err = 'declarest: surprise\nset DEBUG=1 for a stack trace\n';
     expect(told(new Error('surprise'))).toEqual({ code: 1, err });
     expect(told('surprise', { DEBUG: '0' })).toEqual({ code: 1, err });
   });
 
-  test('with DEBUG has the stack of what caused it', () => {
+  test('with DEBUG includes the stack of the cause', () => {
     const { err } = told(new ApplicationFailure('cannot start', new TypeError('the cause')), { DEBUG: '1' });
     expect(err).toMatch(/^declarest: cannot start\nTypeError: the cause\n {4}at /);
     expect(told('just text', { DEBUG: '1' }).err).toBe('declarest: just text\njust text\n');
   });
 
-  test('of a declaration is every error and their number', () => {
+  test('for a declaration lists every error and their number', () => {
     const errors = [2, 1].map((line) => ({ place: { file: 'a.yaml', line, column: 1 }, path: [], message: 'wrong' }));
     expect(told(new DeclarationErrors(errors))).toEqual({ code: 1, err: 'a.yaml:1:1: wrong\na.yaml:2:1: wrong\n2 errors\n' });
   });
 });
 
-test('a message is one line, and of several errors all of them', () => {
+test('a message is one line and joins the messages of several errors', () => {
   expect(messageOf(new Error('one\n  two'))).toBe('one two');
   expect(messageOf(new AggregateError([new Error('a'), new Error('b')]))).toBe('a; b');
   expect(messageOf(new TypeError())).toBe('TypeError');

@@ -26,8 +26,8 @@ function sourcesIn(loaded: readonly string[]): string[] {
   return loaded.filter((url) => url.includes(`${src}/`)).map((url) => url.split(`${src}/`)[1] as string);
 }
 
-describe('an application that is served loads nothing that it does not use', () => {
-  test('on SQLite without tokens: no PostgreSQL, no signatures, no schema compilers, no other command', async () => {
+describe('serving an application loads only the modules it uses', () => {
+  test('on SQLite without tokens: no PostgreSQL, no jose, no schema compilers, no other command', async () => {
     // elsewhere than in production, tokens signed with the development key are taken
     const config = { 'config/database.yaml': 'app_main: { database: { schema: update } }' };
     const loaded = await loadedBy(smallApplication(config), { NODE_ENV: 'production' });
@@ -43,7 +43,7 @@ describe('an application that is served loads nothing that it does not use', () 
     expect(loaded).not.toContain(http);
   });
 
-  test('with tokens: what checks them', async () => {
+  test('with tokens: the modules that verify them', async () => {
     const loaded = await loadedBy(smallApplication());
     expect(packagesIn(loaded)).toContain('jose');
     expect(sourcesIn(loaded)).toContain('access/jwt.ts');
@@ -52,7 +52,7 @@ describe('an application that is served loads nothing that it does not use', () 
   });
 });
 
-test('a check of an application on PostgreSQL loads its driver, and neither SQLite nor the server', async () => {
+test('checking an application on PostgreSQL loads its driver, but neither SQLite nor the server', async () => {
   const yaml = `${personYaml}  database: { url: 'postgresql://nobody@127.0.0.1:1/none' }\n`;
   const directory = smallApplication({ 'config/app_main.yaml': yaml });
   const noted = noteLoaded(directory);
@@ -62,7 +62,7 @@ test('a check of an application on PostgreSQL loads its driver, and neither SQLi
   expect(noted.loaded()).not.toContain('node:sqlite');
 });
 
-test('an application that is given in code loads no parser of YAML', async () => {
+test('an application declared in code loads no YAML parser', async () => {
   const directory = smallApplication();
   const noted = noteLoaded(directory);
   const script = join(directory, 'server.ts');

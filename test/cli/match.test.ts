@@ -20,7 +20,7 @@ describe('declarest match', () => {
     `);
   });
 
-  test('takes the method in small letters, and the current directory where none is given', async () => {
+  test('accepts a lowercase method and defaults to the current directory', async () => {
     const { code, out } = await call(['match', 'get', '/api/person.json?page=2'], { cwd: application });
     expect(code).toBe(0);
     expect(out).toMatch(/^app_api_single_person__index matches\n/);
@@ -68,12 +68,12 @@ describe('declarest match', () => {
     );
   });
 
-  test('explains a value that does not meet its requirement', async () => {
+  test('explains a value that does not match its requirement', async () => {
     const { out } = await call(['match', 'GET', '/api/de/course/0.json', application]);
     expect(out).toContain('requirement id: "0" does not match [1-9]\\d*\n');
   });
 
-  test('answers as JSON', async () => {
+  test('prints JSON', async () => {
     const small = smallApplication();
     const found = await call(['match', 'GET', '/api/person/7.json', small, '--json']);
     expect(found.code).toBe(0);
@@ -108,7 +108,7 @@ describe('declarest match', () => {
     ],
     [['match', 'GET', 'api'], 'declarest: the path "api" must begin with a slash, for example /api/person/1.json\n'],
     [['match', 'GET', '/a', '.', 'more'], 'declarest: unexpected argument "more"; see: declarest match --help\n'],
-  ])('refuses the call %j', async (argv, err) => {
+  ])('rejects the arguments %j', async (argv, err) => {
     expect(await call(argv)).toEqual({ code: 2, out: '', err });
   });
 });

@@ -27,7 +27,7 @@ async function holdLock(url: string, milliseconds: number): Promise<{ readonly e
 }
 
 describe.each(databases)('schema: migrate on %s', (kind) => {
-  test('ten processes that start together apply each migration once, and all of them serve', async () => {
+  test('ten concurrently started processes apply each migration once, and all of them serve', async () => {
     const database = await freshDatabase(kind);
     const directory = migratedApplication(name, { ...database, schema: 'migrate' });
     await call(['migrate', 'create', directory]);
@@ -63,7 +63,7 @@ describe.each(databases)('schema: migrate on %s', (kind) => {
     await database.drop();
   });
 
-  test('does not start with models that no migration leads to, and names what is missing', async () => {
+  test('does not start if the models are ahead of the migrations, and lists the differences', async () => {
     const database = await freshDatabase(kind);
     const directory = migratedApplication(name, { ...database, schema: 'migrate' });
     await call(['migrate', 'create', directory]);
@@ -90,7 +90,7 @@ describe.each(databases)('schema: migrate on %s', (kind) => {
     await database.drop();
   });
 
-  test('names the options if a database that has every migration was changed by hand', async () => {
+  test('lists the options if a fully migrated database was changed by hand', async () => {
     const database = await freshDatabase(kind);
     const directory = migratedApplication(`${name}, age: p.integer().nullable()`, database);
     await call(['migrate', 'create', directory]);
@@ -110,7 +110,7 @@ describe.each(databases)('schema: migrate on %s', (kind) => {
     await database.drop();
   });
 
-  test('says that an old version does not fit a database with newer migrations', async () => {
+  test('reports that an old version does not fit a database with newer migrations', async () => {
     const database = await freshDatabase(kind);
     const old = migratedApplication(`${name}, age: p.integer().nullable()`, database);
     await call(['migrate', 'create', old]);
@@ -124,7 +124,7 @@ describe.each(databases)('schema: migrate on %s', (kind) => {
     await database.drop();
   });
 
-  test('"migrate up" waits for another process that migrates, for as long as it takes', async () => {
+  test('"migrate up" waits without a time limit for another process that migrates', async () => {
     const database = await freshDatabase(kind);
     const directory = migratedApplication(name, database);
     await call(['migrate', 'create', directory]);
@@ -136,7 +136,7 @@ describe.each(databases)('schema: migrate on %s', (kind) => {
     await database.drop();
   });
 
-  test('a failing migration keeps the server from starting, and changes nothing', async () => {
+  test('a failing migration prevents the server from starting, and changes nothing', async () => {
     const database = await freshDatabase(kind);
     const directory = migratedApplication(name, { ...database, schema: 'migrate' });
     await call(['migrate', 'create', directory]);

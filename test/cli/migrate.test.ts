@@ -29,7 +29,7 @@ describe.each(databases)('declarest migrate on %s', (kind) => {
     return directory;
   }
 
-  test('creates a migration of a new application, and nothing the second time', async () => {
+  test('creates a migration for a new application, and nothing the second time', async () => {
     const directory = migratedApplication(name, database);
     expect(await migrate('check', directory)).toEqual({
       code: 1,
@@ -75,7 +75,7 @@ describe.each(databases)('declarest migrate on %s', (kind) => {
     await expect(query(database.url, 'select 1 from person')).rejects.toThrow(/person/);
   });
 
-  test('never guesses a rename, and never drops unless told to', async () => {
+  test('never guesses a rename, and drops only on request', async () => {
     const first = await started();
     const second = nextVersion(first, modelFiles("title: p.string().groups('read', 'write')", database));
     expect(await migrate('create', second)).toEqual({
@@ -135,7 +135,7 @@ describe.each(databases)('declarest migrate on %s', (kind) => {
     expect(await query(database.url, 'select title from person order by id')).toEqual([{ title: 'Ada' }, { title: 'Grace' }]);
   });
 
-  test('says what is wrong with --rename and --fill', async () => {
+  test('explains errors in --rename and --fill', async () => {
     const first = await started();
     const second = nextVersion(first, modelFiles('title: p.string()', database));
     const wrong = async (...options: string[]) => {
@@ -157,7 +157,7 @@ describe.each(databases)('declarest migrate on %s', (kind) => {
     expect(migrationsIn(second)).toHaveLength(1);
   });
 
-  test('gives existing rows a value in a new required column', async () => {
+  test('fills a new required column in existing rows', async () => {
     const first = await started();
     const second = nextVersion(first, modelFiles(`${name}, email: p.string().unique().groups('read')`, database));
     expect(await migrate('create', second)).toMatchObject({
@@ -183,7 +183,7 @@ describe.each(databases)('declarest migrate on %s', (kind) => {
     ]);
   });
 
-  test('leaves the database as it was if a migration fails, and says at which statement', async () => {
+  test('leaves the database unchanged if a migration fails, and names the failing statement', async () => {
     const directory = await started();
     const later = { good: 'Migration29990101000000_good', bad: 'Migration29990101000001_bad' };
     write(directory, `migrations/${later.good}.ts`, migrationText(later.good, ['create table fine (id int)']));
@@ -201,7 +201,7 @@ describe.each(databases)('declarest migrate on %s', (kind) => {
     expect((await migrate('status', directory)).out).toMatch(/: 1 applied, 2 pending\n$/);
   });
 
-  test('refuses a migration that leaves references to nothing', async () => {
+  test('rejects a migration that leaves dangling references', async () => {
     const directory = await started();
     const names = ['Migration29990101000000_reference', 'Migration29990101000001_orphan'] as const;
     const create = 'create table pet (id int, owner_id int references person (id)); insert into pet values (1, 1);';
@@ -218,7 +218,7 @@ describe.each(databases)('declarest migrate on %s', (kind) => {
     expect(await query(database.url, 'select count(*) as count from person')).toEqual([{ count: kind === 'sqlite' ? 2 : '2' }]);
   });
 
-  test('reports missing files and changed orders', async () => {
+  test('reports missing files and migrations out of order', async () => {
     const directory = await started();
     const [first] = migrationsIn(directory) as [string];
     const early = 'Migration20000101000000_early';
@@ -246,7 +246,7 @@ describe.each(databases)('declarest migrate on %s', (kind) => {
     );
   });
 
-  test('records the first migration of a database that was made without migrations', async () => {
+  test('records the first migration for a database created without migrations', async () => {
     const directory = migratedApplication(name, database);
     await query(
       database.url,
@@ -273,7 +273,7 @@ describe.each(databases)('declarest migrate on %s', (kind) => {
     expect((await migrate('status', directory)).out).toMatch(/: 1 applied, 0 pending\n$/);
   });
 
-  test('does not record a migration for a database that is not as the models', async () => {
+  test('does not record a migration for a database that differs from the models', async () => {
     const directory = migratedApplication(`${name}, age: p.integer()`, database);
     await query(database.url, 'create table person (id integer primary key, name text)');
     await migrate('create', directory);
@@ -296,7 +296,7 @@ describe.each(databases)('declarest migrate on %s', (kind) => {
     expect((await migrate('status', directory)).out).toMatch(/: 0 applied, 1 pending\n$/);
   });
 
-  test('runs what was compiled to JavaScript, in files of both kinds', async () => {
+  test('runs migrations compiled to JavaScript, in files of both kinds', async () => {
     const directory = migratedApplication(name, database);
     await migrate('create', directory);
     const [first] = migrationsIn(directory) as [string];
@@ -315,7 +315,7 @@ describe.each(databases)('declarest migrate on %s', (kind) => {
     expect(await query(database.url, 'select name from person')).toEqual([{ name: 'Ada' }]);
   });
 
-  test('runs a migration outside of a transaction if it asks for that', async () => {
+  test('runs a migration outside of a transaction if the migration requests it', async () => {
     const directory = await started();
     const index = 'Migration29990101000000_index';
     const concurrently = kind === 'sqlite' ? '' : 'concurrently ';
@@ -338,7 +338,7 @@ describe.each(databases)('declarest migrate on %s', (kind) => {
     expect((await migrate('status', directory)).out).toMatch(/: 1 applied, 2 pending\n$/);
   });
 
-  test('writes a migration without statements for a change of data', async () => {
+  test('writes a migration without statements for a data change', async () => {
     const directory = await started();
     const { out } = await migrate('create', directory, '--empty', '--name', 'greet');
     expect(out).toMatch(/^created migrations\/Migration\d+_greet\.ts\nwrite its statements, then apply it: /);
@@ -355,7 +355,7 @@ describe.each(databases)('declarest migrate on %s', (kind) => {
     expect(await query(database.url, 'select distinct name from person')).toEqual([{ name: 'Eve' }]);
   });
 
-  test('rejects migrations of the other database system', async () => {
+  test('rejects migrations for the other database system', async () => {
     const directory = await started();
     const url = kind === 'sqlite' ? 'postgresql://127.0.0.1:1/none' : 'sqlite:var/other.db';
     const other = nextVersion(directory, modelFiles(name, { url }));
@@ -376,7 +376,7 @@ describe.each(databases)('declarest migrate on %s', (kind) => {
 });
 
 describe('declarest migrate', () => {
-  test('names its actions', async () => {
+  test('lists its actions', async () => {
     expect(await call(['migrate'])).toMatchObject({
       code: 2,
       err: 'declarest: ACTION is missing: One of status, create, up, down, check. See: declarest migrate --help\n',
@@ -390,7 +390,7 @@ describe('declarest migrate', () => {
     );
   });
 
-  test('creates no database to show what is pending', async () => {
+  test('does not create a database to show pending migrations', async () => {
     const directory = migratedApplication(name, { url: 'sqlite:var/app.db' });
     expect((await call(['migrate', 'status', directory])).out).toBe(
       `sqlite:var/app.db: 0 applied, 0 pending\nmigrations/ has no migration; write the first one: declarest migrate create ${directory}\n`,

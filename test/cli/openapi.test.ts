@@ -5,7 +5,7 @@ import { parse } from 'yaml';
 import { fullApplication } from './applications.ts';
 import { call } from './call.ts';
 
-test('the document has every route, and is the same in YAML', async () => {
+test('the document has every route and is the same in YAML', async () => {
   const directory = fullApplication();
   const { code, out, err } = await call(['openapi', directory]);
   expect({ code, err }).toEqual({ code: 0, err: '' });

@@ -47,7 +47,7 @@ describe('help', () => {
     expect(stripVTControlCharacters(painted)).toBe(plain);
   });
 
-  test('is the same by every name', async () => {
+  test('is the same for --help, -h and help', async () => {
     const { out } = await call(['--help']);
     for (const name of ['-h', 'help']) expect(await call([name])).toEqual({ code: 0, out, err: '' });
   });
@@ -63,11 +63,11 @@ describe('help', () => {
     expect(await call(['help', name])).toEqual({ code: 0, out, err: '' });
   });
 
-  test('is shown even where arguments are missing', async () => {
+  test('is printed even if arguments are missing', async () => {
     expect((await call(['match', '--help'])).code).toBe(0);
   });
 
-  test('goes to stderr with exit code 2 where there is no command', async () => {
+  test('goes to stderr with exit code 2 if the command is missing', async () => {
     const { out } = await call(['--help']);
     expect(await call([])).toEqual({ code: 2, out: '', err: out });
   });
@@ -91,12 +91,12 @@ describe('help', () => {
   });
 });
 
-test('the version is that of the package', async () => {
+test('the version is the version of the package', async () => {
   for (const name of ['--version', '-v']) expect(await call([name])).toEqual({ code: 0, out: `${version}\n`, err: '' });
 });
 
-describe('a wrong call', () => {
-  test('of the binary exits with 2', async () => {
+describe('wrong arguments', () => {
+  test('make the binary exit with 2', async () => {
     const { code, out, err } = await run(['serv']);
     expect({ code, out }).toEqual({ code: 2, out: '' });
     expect(err).toMatch(/^declarest: unknown command "serv"; did you mean "serve"\? commands: serve, dev, /);
@@ -124,7 +124,7 @@ describe('a wrong call', () => {
     [['serve', '--host', ''], /--host must be an address/],
     [['dev', '--port', 'x'], /--port must be a whole number/],
     [['check', 'a', 'b'], /unexpected argument "b"; see: declarest check --help/],
-  ])('%j is refused with 2', async (argv, message) => {
+  ])('%j are rejected with exit code 2', async (argv, message) => {
     const { code, out, err } = await call(argv);
     expect({ code, out }).toEqual({ code: 2, out: '' });
     expect(err).toMatch(message);

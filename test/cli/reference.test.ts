@@ -10,7 +10,7 @@ test('every key is printed with its default', async () => {
   for (const print of [run, call]) expect(await print(['reference'])).toEqual({ code: 0, out: referenceText(), err: '' });
 });
 
-test('the JSON Schema is printed when asked for', async () => {
+test('--schema prints the JSON Schema', async () => {
   expect(await call(['reference', '--schema'])).toEqual({ code: 0, out: jsonSchemaText(), err: '' });
 });
 
@@ -19,7 +19,7 @@ test('the schema of the package is up to date; otherwise: npm run generate', () 
   expect(JSON.parse(shipped)).toEqual(JSON.parse(JSON.stringify(jsonSchema())));
 });
 
-test('a directory is not taken', async () => {
+test('a directory argument is rejected', async () => {
   expect(await call(['reference', '.'])).toEqual({
     code: 2,
     out: '',
@@ -27,7 +27,7 @@ test('a directory is not taken', async () => {
   });
 });
 
-test('a reader that has heard enough is no error', async () => {
+test('closing stdout early is not an error', async () => {
   const printing = start(['reference', '--schema']);
   printing.child.stdout?.destroy();
   expect(await printing.ended).toMatchObject({ code: 0, err: '' });

@@ -26,7 +26,7 @@ test('the table has aligned columns, in matching order', async () => {
   `);
 });
 
-test('the JSON has every route in matching order, with all that the contract names', async () => {
+test('the JSON has every route in matching order, with every documented key', async () => {
   const { code, out, err } = await run(['routes', fullApplication(), '--json'], { fromSource: true });
   expect({ code, err }).toEqual({ code: 0, err: '' });
   const course = { controller: 'CourseController' };
@@ -111,7 +111,7 @@ test('the JSON has every route in matching order, with all that the contract nam
   ]);
 });
 
-test('there are colours on a terminal, and nowhere else unless asked for', async () => {
+test('colours are used on a terminal, and elsewhere only on request', async () => {
   const application = smallApplication();
   const coloured = async (world: Parameters<typeof call>[1]) =>
     (await call(['routes', application], world)).out.includes(escapeCharacter);
@@ -124,7 +124,7 @@ test('there are colours on a terminal, and nowhere else unless asked for', async
   expect(await coloured({ env: { FORCE_COLOR: '1', NO_COLOR: '1' } })).toBe(true);
 });
 
-test('colours do not move the columns', async () => {
+test('colours do not change the column alignment', async () => {
   const application = smallApplication();
   const { out: plain } = await call(['routes', application]);
   const { out: painted } = await call(['routes', application], { isTTY: true, columns: 200 });

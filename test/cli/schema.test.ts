@@ -24,7 +24,7 @@ describe.each(databases)('declarest serve on %s', (kind) => {
   };
   const column = kind === 'sqlite' ? 'text' : 'varchar(255)';
 
-  test('does not start on an empty database in production, and says what to do', async () => {
+  test('does not start on an empty database in production, and prints the remedy', async () => {
     const { directory } = await prepared(null);
     const jwt = { JWT: 'x'.repeat(32) };
     write(directory, 'config/security.yaml', "app_main: { security: { jwt: { secret: '%env(JWT)%' } } }");
@@ -35,7 +35,7 @@ describe.each(databases)('declarest serve on %s', (kind) => {
     expect([several.code, several.out, several.err]).toEqual([1, '', ended.err]);
   });
 
-  test('prints every statement of an update once, with workers too, and nothing when there is nothing to add', async () => {
+  test('prints every statement of an update once, even with workers, and nothing if up to date', async () => {
     const { database, directory } = await prepared('update', {
       'src/models/person.ts': model("state: p.string().default('new').index().groups('read')"),
     });
@@ -57,7 +57,7 @@ describe.each(databases)('declarest serve on %s', (kind) => {
     }
   });
 
-  test('with the schema none logs the differences and serves', async () => {
+  test('logs the differences and serves with the schema none', async () => {
     const { directory } = await prepared('none');
     const server = start(['serve', directory, '--port', '0']);
     const [line] = await server.until(/^\{.*does not fit the models.*\}$/m);
@@ -74,7 +74,7 @@ describe.each(databases)('declarest serve on %s', (kind) => {
 
   // watching is the same on every database
   if (kind === 'sqlite') {
-    test('under declarest dev shows the differences, and starts when the database has changed', async () => {
+    test('under declarest dev shows the differences, and starts once the database is changed', async () => {
       const { database, directory } = await prepared('check');
       const dev = start(['dev', directory, '--port', '0']);
       await dev.until(/waiting for a change of the database, or in config\/ or src\//);

@@ -36,7 +36,7 @@ async function serving(
 }
 
 describe('a served application', () => {
-  test('answers once it says so, keeps its data in a file, and ends with 0 on SIGTERM', async () => {
+  test('responds once it is listening, stores its data in a file and exits with 0 on SIGTERM', async () => {
     const application = smallApplication({ 'src/seed.ts': seed });
     const first = start(['serve', application, ...anyPort]);
     const url = await addressOf(first);
@@ -63,7 +63,7 @@ describe('a served application', () => {
     expect(second.printed.err).not.toContain('created');
   });
 
-  test('lists only what is public as PUBLIC', async () => {
+  test('lists only public routes as PUBLIC', async () => {
     const { err } = await serving([fullApplication(), ...anyPort], () => {});
     expect(err.split('\n').filter((line) => line.startsWith('PUBLIC'))).toEqual([
       'PUBLIC  GET,HEAD /api/person.{_format}  app_api_single_person__index',
@@ -71,7 +71,7 @@ describe('a served application', () => {
     ]);
   });
 
-  test('prints warnings of the declaration before the routes that are public', async () => {
+  test('prints warnings of the declaration before the public routes', async () => {
     const config = personYaml.replace('_entity: null', '_entity: { roles: { GET: ROLE_READER, HEAD: null } }');
     const { err } = await serving([smallApplication({ 'config/app_main.yaml': config }), ...anyPort], () => {});
     const lines = err.split('\n').filter((line) => /PUBLIC|warning/.test(line));
@@ -93,7 +93,7 @@ describe('a served application', () => {
     });
   });
 
-  test('listens where the configuration says, unless the call says otherwise', async () => {
+  test('listens on the configured address unless an option overrides it', async () => {
     const taken = createServer().listen(0, '127.0.0.1');
     await once(taken, 'listening');
     const { port } = taken.address() as AddressInfo;
@@ -114,7 +114,7 @@ describe('a served application', () => {
     await serving([application], (url) => expect(url).toBe(`http://127.0.0.1:${port}`));
   });
 
-  test('ends requests that are under way before it stops', async () => {
+  test('completes pending requests before it stops', async () => {
     const slow = 'load: () => [{ name: "slow", path: "/slow.{_format}", methods: ["GET"], handler: () => wait() }]';
     const application = smallApplication({
       'config/routes.yaml': `app_cruds: { resource: 'app_main_crud_route_loader:load', type: service }\nslow: { resource: 'slow:load', type: service }\n`,
@@ -128,7 +128,7 @@ describe('a served application', () => {
     expect(await server.ended).toMatchObject({ code: 0, signal: null });
   });
 
-  test('is not kept from stopping by an idle connection', async () => {
+  test('stops despite an idle connection', async () => {
     const server = start(['serve', smallApplication(), ...anyPort]);
     const { hostname, port } = new URL(await addressOf(server));
     const socket = connect(Number(port), hostname).on('error', () => {});
@@ -138,7 +138,7 @@ describe('a served application', () => {
     socket.destroy();
   });
 
-  test('logs to stderr, as JSON and from LOG_LEVEL on', async () => {
+  test('logs to stderr as JSON, from LOG_LEVEL on', async () => {
     const application = smallApplication();
     const ask = async (url: string) => void (await fetch(`${url}/api/person.json`));
     const quiet = await serving([application, ...anyPort], ask);
@@ -151,7 +151,7 @@ describe('a served application', () => {
     );
   });
 
-  test('says when it made a new database without a seed', async () => {
+  test('logs the creation of a new database without a seed', async () => {
     const { err } = await serving([smallApplication(), ...anyPort], () => {});
     expect(err).toMatch(/^created the database sqlite:var\/app\.db\n/);
   });
@@ -173,7 +173,7 @@ describe('a served application', () => {
 });
 
 describe('an application that cannot be served', () => {
-  test('has all errors of its declaration told, and opens neither port nor database', async () => {
+  test('prints all errors of its declaration, and opens neither port nor database', async () => {
     const application = smallApplication({
       'config/app_main.yaml':
         'app_main: { apis: { person: { class: Nobody, base_path: /a, actions: { _index: , x: { path: 1 } } } } }',
@@ -193,14 +193,14 @@ describe('an application that cannot be served', () => {
       /^declarest: cannot open the database sqlite:package\.json\/app\.db: .*; check app_main\.database\.url/,
     ],
     ['sqlite:src', /^declarest: cannot open the database sqlite:src: unable to open database file; check/],
-  ])('names the database %s that is out of reach, and exits with 1', async (url, message) => {
+  ])('names the unreachable database %s and exits with 1', async (url, message) => {
     const application = smallApplication({ 'config/database.yaml': `app_main: { database: { url: '${url}' } }` });
     const { code, out, err } = await call(['serve', application, ...anyPort]);
     expect({ code, out }).toEqual({ code: 1, out: '' });
     expect(err).toMatch(message);
   });
 
-  test('has a failing seed told, which is run again at the next start', async () => {
+  test('reports a failing seed and runs it again at the next start', async () => {
     const application = smallApplication({ 'src/seed.ts': "export default () => { throw new Error('no data'); };\n" });
     for (const [attempt, serve] of [run, call].entries()) {
       expect(await serve(['serve', application, ...anyPort]), `attempt ${attempt + 1}`).toEqual({
@@ -211,7 +211,7 @@ describe('an application that cannot be served', () => {
     }
   });
 
-  test('has whatever else keeps it from starting told without a stack', async () => {
+  test('prints any other start error without a stack', async () => {
     const config = 'app_main: { security: { jwt: { algorithm: RS256, jwks: keys.json } } }';
     const { code, err } = await call(['serve', smallApplication({ 'config/security.yaml': config }), ...anyPort]);
     expect(code).toBe(1);
@@ -224,13 +224,13 @@ describe('an application that cannot be served', () => {
       /^declarest: cannot listen on 203\.0\.113\.1:0: this machine does not have that address; use --host 127\.0\.0\.1/m,
     ],
     ['no-such-host.invalid', /^declarest: cannot listen on no-such-host\.invalid:0: this machine does not have that address/m],
-  ])('has the address %s told that is not of this machine', async (host, message) => {
+  ])('reports that the address %s does not belong to this machine', async (host, message) => {
     const { code, out, err } = await call(['serve', smallApplication(), ...anyPort, '--host', host]);
     expect({ code, out }).toEqual({ code: 1, out: '' });
     expect(err).toMatch(message);
   });
 
-  test('is not even looked at where LOG_LEVEL is wrong', async () => {
+  test('is not loaded if LOG_LEVEL is invalid', async () => {
     expect(await call(['serve', 'anywhere'], { env: { LOG_LEVEL: 'wran' } })).toEqual({
       code: 2,
       out: '',

@@ -11,7 +11,7 @@ const security = (text: string) => ({ 'config/security.yaml': `app_main: { secur
 describe('declarest token', () => {
   const application = fullApplication();
 
-  test('prints nothing but a token that is signed with the secret of the application', async () => {
+  test('prints only a token signed with the secret of the application', async () => {
     const { code, out, err } = await run(['token', application, '--sub', '7', '--roles', 'ROLE_USER, ROLE_EDITOR'], {
       fromSource: true,
     });
@@ -29,14 +29,14 @@ describe('declarest token', () => {
     ['15m', 900],
     ['2h', 7200],
     ['7d', 604_800],
-  ])('is valid for %s', async (time, seconds) => {
+  ])('prints a token that is valid for %s', async (time, seconds) => {
     const { out } = await call(['token', application, '--sub', '7', '--roles', '', '--expires-in', time]);
     const { exp, iat, roles } = decodeJwt(out.trim());
     expect((exp as number) - (iat as number)).toBe(seconds);
     expect(roles).toEqual([]);
   });
 
-  test('takes further claims, as JSON where they are JSON', async () => {
+  test('accepts further claims, and parses them as JSON if they are valid JSON', async () => {
     const claims = ['name=Ada Lovelace', 'center=5', 'tags=["a"]', 'empty=', 'equation=a=b'];
     const argv = ['token', application, '--sub', '7', '--roles', 'A', ...claims.flatMap((claim) => ['--claim', claim])];
     expect(decodeJwt((await call(argv)).out.trim())).toMatchObject({
@@ -48,7 +48,7 @@ describe('declarest token', () => {
     });
   });
 
-  test('uses the development key, and makes it, where no secret is declared', async () => {
+  test('uses the development key, and creates it, if no secret is declared', async () => {
     const small = smallApplication();
     const argv = ['token', small, '--sub', '1', '--roles', 'A'];
     expect((await call(argv)).code).toBe(0);
@@ -74,7 +74,7 @@ describe('declarest token', () => {
       {},
       /^declarest: security\.jwt\.jwks has public keys only/,
     ],
-  ])('refuses %s', async (_, text, env, message) => {
+  ])('rejects %s', async (_, text, env, message) => {
     const small = smallApplication(security(text));
     const { code, out, err } = await call(['token', small, '--sub', '1', '--roles', 'A'], { env });
     expect({ code, out }).toEqual({ code: 1, out: '' });
@@ -82,7 +82,7 @@ describe('declarest token', () => {
     expect(existsSync(join(small, 'var'))).toBe(false);
   });
 
-  test('refuses the development key in production, even where tokens are declared', async () => {
+  test('rejects the development key in production, even if tokens are declared', async () => {
     const small = smallApplication(security('{ jwt: { issuer: me } }'));
     const { code, out, err } = await call(['token', small, '--sub', '1', '--roles', 'A'], { env: { NODE_ENV: 'production' } });
     expect({ code, out }).toEqual({ code: 1, out: '' });
@@ -103,7 +103,7 @@ describe('declarest token', () => {
     [['--sub', '1', '--roles', 'A', '--claim', 'sub=2'], /^declarest: --claim cannot set "sub": use --sub/],
     [['--sub', '--roles', 'A'], /^declarest: --sub needs a value: --sub ID, or, .*--sub=--roles/],
     [['--sub', '1', '--sub', '2', '--roles', 'A'], /^declarest: --sub is given twice/],
-  ])('refuses the call %j', async (argv, message) => {
+  ])('rejects the arguments %j', async (argv, message) => {
     const { code, out, err } = await call(['token', ...argv]);
     expect({ code, out }).toEqual({ code: 2, out: '' });
     expect(err).toMatch(message);

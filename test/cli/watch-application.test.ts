@@ -20,19 +20,19 @@ describe('a watched application', () => {
   });
   afterEach(() => watcher.close());
 
-  test('tells a changed file, and a burst of changes as one', async () => {
+  test('reports a changed file, and a burst of changes once', async () => {
     write(directory, 'config/b.yaml', 'b');
     write(directory, 'config/a.yaml', 'A');
     expect(await watcher.next()).toEqual(['config/a.yaml', 'config/b.yaml']);
   });
 
-  test('tells a change that came before anybody asked', async () => {
+  test('reports a change that came before the first read', async () => {
     write(directory, 'config/a.yaml', 'A');
     await sleep(250);
     expect(await watcher.next()).toEqual(['config/a.yaml']);
   });
 
-  test('still sees a file that was saved by putting another in its place', async () => {
+  test('detects a file saved by replacing it', async () => {
     write(directory, 'config/a.yaml~', 'A');
     renameSync(join(directory, 'config/a.yaml~'), join(directory, 'config/a.yaml'));
     expect(await watcher.next()).toEqual(['config/a.yaml']);
@@ -40,14 +40,14 @@ describe('a watched application', () => {
     expect(await watcher.next()).toEqual(['config/a.yaml']);
   });
 
-  test('sees folders that are made later, and files in them', async () => {
+  test('detects new folders and files in them', async () => {
     mkdirSync(join(directory, 'src/models/deep'), { recursive: true });
     await watcher.next();
     write(directory, 'src/models/deep/person.ts', '');
     expect(await watcher.next()).toEqual(['src/models/deep/person.ts']);
   });
 
-  test('sees a folder that went away and came back', async () => {
+  test('detects a folder that is removed and created again', async () => {
     renameSync(join(directory, 'config'), join(directory, 'old'));
     expect(await watcher.next()).toEqual(['config']);
     renameSync(join(directory, 'old'), join(directory, 'config'));
@@ -56,17 +56,17 @@ describe('a watched application', () => {
     expect(await watcher.next()).toEqual(['config/a.yaml']);
   });
 
-  test('sees a file that is removed', async () => {
+  test('detects a removed file', async () => {
     rmSync(join(directory, 'config/a.yaml'));
     expect(await watcher.next()).toEqual(['config/a.yaml']);
   });
 
-  test('does not follow a link that leads back', async () => {
+  test('does not follow a cyclic link', async () => {
     symlinkSync(directory, join(directory, 'src/loop'));
     expect(await watcher.next()).toEqual(['src/loop']);
   });
 
-  test('is not disturbed by data, packages, hidden files and backups', async () => {
+  test('ignores data, packages, hidden files and backups', async () => {
     for (const file of [
       'var/app.db',
       'node_modules/x/index.js',

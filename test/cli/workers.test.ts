@@ -41,7 +41,7 @@ async function ended(server: Spawned): Promise<{ code: number; took: number }> {
 }
 
 describe.each(databases)('several processes on %s', (kind) => {
-  test('serve behind one port, are started again when they end, and end together without losing a request', async () => {
+  test('share one port, are restarted when they exit, and stop together without losing a request', async () => {
     const { directory, database } = await application(kind);
     const server = start(['serve', directory, '--port', '0', '--workers', '2']);
     const url = await addressOf(server);
@@ -83,14 +83,14 @@ describe.each(databases)('several processes on %s', (kind) => {
   });
 });
 
-test('a worker that cannot start ends all of them with 1, and says why', async () => {
+test('all processes exit with 1 and the reason if a worker cannot start', async () => {
   const { directory } = await application('sqlite', '{ host: 203.0.113.1 }');
   const { code, err } = await start(['serve', directory, '--port', '0', '--workers', '2']).ended;
   expect(code).toBe(1);
   expect(err).toContain('cannot listen on 203.0.113.1');
 });
 
-test('a database in memory is refused, and so is a number that is none', async () => {
+test('an in-memory database and an invalid number of workers are rejected', async () => {
   const directory = smallApplication({ 'config/database.yaml': "app_main: { database: { url: 'sqlite::memory:' } }" });
   expect(await call(['serve', directory, '--workers', '2'])).toMatchObject({
     code: 2,

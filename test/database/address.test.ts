@@ -29,8 +29,8 @@ const optionsOf = (url: string) => ({
   controllers: [StoneController],
 });
 
-describe('what the address of a PostgreSQL database says', () => {
-  test('holds for the connections of entities too', async () => {
+describe('the URL of a PostgreSQL database', () => {
+  test('also applies to the connections of entities', async () => {
     const database = await freshDatabase('postgresql');
     const application = await startApplication(
       optionsOf(`${database.url}?application_name=stones&options=-c%20search_path%3Dpublic`) as never,
@@ -44,7 +44,7 @@ describe('what the address of a PostgreSQL database says', () => {
     }
   });
 
-  test('is not given up: who asks for encryption does not talk to a server without', async () => {
+  test('never falls back: sslmode=require rejects a server without encryption', async () => {
     const database = await freshDatabase('postgresql');
     try {
       await expect(startApplication(optionsOf(`${database.url}?sslmode=require`) as never)).rejects.toThrow(/SSL/);

@@ -7,6 +7,6 @@ test.each([
   ['postgresql://ada@db.example.org/app', 'postgresql://ada@db.example.org/app'],
   ['postgresql://db.example.org:5432/app', 'postgresql://db.example.org:5432/app'],
   ['sqlite:var/app.db', 'sqlite:var/app.db'],
-])('the database %s is called %s', (url, label) => {
+])('the label of the database %s is %s', (url, label) => {
   expect(databaseLabel(url)).toBe(label);
 });

@@ -8,7 +8,7 @@ interface Escaping {
   escapeLiteral(text: string): string;
 }
 
-test('texts within statements are escaped on PostgreSQL as the mapper itself would', async () => {
+test('strings in statements are escaped for PostgreSQL as MikroORM escapes them', async () => {
   const database = { url: 'postgresql://user@127.0.0.1:1/none', pool: 1 } as DatabaseDeclaration;
   const mapper = await createMapper(database, { entities: [], directory: '.' });
   const platform = mapper.driver.getPlatform() as unknown as Escaping;

@@ -17,7 +17,7 @@ function heldExecutor() {
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 describe('coalescing', () => {
-  test('never lets a request take part in what was sent before it came', async () => {
+  test('never lets a request share a statement that was sent before the request came', async () => {
     const { sent, executor } = heldExecutor();
     const first = executor.rows(count, []);
     const second = executor.rows(count, []);
@@ -31,7 +31,7 @@ describe('coalescing', () => {
     expect(await second).toEqual([['new']]);
   });
 
-  test('lets all that wait share one execution, and sends no more than one at a time', async () => {
+  test('lets all waiting requests share one execution, and sends one at a time', async () => {
     const { sent, executor } = heldExecutor();
     const first = executor.rows(count, []);
     const later = Array.from({ length: 50 }, () => executor.rows(count, []));
@@ -52,7 +52,7 @@ describe('coalescing', () => {
     expect(await last).toEqual([['3']]);
   });
 
-  test('shares nothing between statements or parameters that differ', async () => {
+  test('shares nothing between different statements or parameters', async () => {
     const { sent, executor } = heldExecutor();
     const parameters = [
       [],
@@ -83,7 +83,7 @@ describe('coalescing', () => {
     expect(sent).toHaveLength(parameters.length + 1);
   });
 
-  test('sends anew when nothing is under way', async () => {
+  test('sends a new statement if none is pending', async () => {
     const { sent, executor } = heldExecutor();
     const first = executor.rows(count, [1n]);
     sent[0]?.answer([]);
@@ -93,7 +93,7 @@ describe('coalescing', () => {
     expect(sent).toHaveLength(2);
   });
 
-  test('gives an error to those who share it and to nobody after them', async () => {
+  test('passes an error to the requests that share it and to no later request', async () => {
     const { sent, executor } = heldExecutor();
     const first = executor.rows(count, []);
     const second = executor.rows(count, []);
@@ -111,7 +111,7 @@ describe('coalescing', () => {
     expect(await fourth).toEqual([['well']]);
   });
 
-  test('recovers from an executor that throws at once', async () => {
+  test('recovers from an executor that throws synchronously', async () => {
     let failing = true;
     const rows = coalesced(() => {
       if (failing) throw new Error('at once');

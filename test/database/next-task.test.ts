@@ -3,7 +3,7 @@ import { takeNext } from '../../src/database/next-task.ts';
 
 const task = (kind: string, number: number) => ({ kind, number });
 
-test('those that wait are taken in order, but first one of a kind that does not run', () => {
+test('waiting tasks run in order, but first one of a kind that is not running', () => {
   const waiting = [task('page', 1), task('page', 2), task('count', 3), task('page', 4)];
   const taken = [
     takeNext(waiting, []),

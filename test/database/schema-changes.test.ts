@@ -196,7 +196,7 @@ const numbersOf = (all: readonly Change[], which: (change: Change) => boolean) =
   all.flatMap((change, i) => (which(change) ? [i] : []));
 
 describe.each(databases)('on %s', (kind) => {
-  test('random changes of a model are added, refused or ignored as the oracle says', async () => {
+  test('random model changes are added, rejected or ignored as the oracle predicts', async () => {
     const names = Object.keys(changes);
     const accepted = names.filter((name) => changes[name]?.(kind, true).update !== 'refuses');
     const some = (of: readonly string[]) => fc.uniqueArray(fc.constantFrom(...of), { minLength: 1, maxLength: 6 });

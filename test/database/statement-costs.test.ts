@@ -5,18 +5,18 @@ const plain = { name: 'plain', text: 'select 1', wide: false };
 const page = { name: 'page', text: 'select id from t order by id limit ?1 offset ?2', wide: false };
 
 describe('the cost of a statement', () => {
-  test('is not known before it was sent', () => {
+  test('is unknown before it is first sent', () => {
     expect(new StatementCosts().of(plain, [])).toBeUndefined();
   });
 
-  test('is at once what it took, where that is longer than before', () => {
+  test('rises immediately to a longer duration', () => {
     const costs = new StatementCosts();
     costs.note(plain, [], 1);
     costs.note(plain, [], 50);
     expect(costs.of(plain, [])).toBe(50);
   });
 
-  test('fades while it is shorter, however long it once took', () => {
+  test('decays while durations are shorter, however long it once took', () => {
     const costs = new StatementCosts();
     costs.note(plain, [], 1_000_000);
     costs.note(plain, [], 0.1);
@@ -25,7 +25,7 @@ describe('the cost of a statement', () => {
     expect(costs.of(plain, [])).toBeLessThan(10);
   });
 
-  test('is apart for pages that are far from the start', () => {
+  test('is separate for pages far from the start', () => {
     const costs = new StatementCosts();
     costs.note(page, [20, 0], 1);
     costs.note(page, [20, 1_900_000n], 80);
@@ -39,7 +39,7 @@ describe('the cost of a statement', () => {
     ]);
   });
 
-  test('is remembered for a bounded number of statements', () => {
+  test('is stored for a bounded number of statements', () => {
     const costs = new StatementCosts();
     for (let i = 0; i < 2001; i++) costs.note({ ...plain, name: `n${i}` }, [], 1);
     expect(costs.of({ ...plain, name: 'n0' }, [])).toBeUndefined();

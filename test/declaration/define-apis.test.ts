@@ -39,18 +39,18 @@ describe('declarations in code', () => {
     ['schemas', [PersonSchema, CenterSchema]],
     ['classes', [Person, CenterSchema.class]],
     ['both', [PersonSchema, Person, CenterSchema, CenterSchema.class]],
-  ])('name models by class or schema where the application brings %s', (_, models) => {
+  ])('name models by class or schema if the application has %s', (_, models) => {
     const { declaration, lines } = fromCode({ apis }, { catalog: catalogFromCode({ models, controllers: [PersonController] }) });
     expect(lines).toEqual([]);
     expect(declaration.apis.map((api) => api.class.name)).toEqual(['Person', 'Center']);
     expect(declaration.apis[0]?.actions[1]?.association?.types.map(({ name }) => name)).toEqual(['Person', 'Center']);
   });
 
-  test('are returned as they are', () => {
+  test('are returned unchanged', () => {
     expect(defineApis(apis)).toBe(apis);
   });
 
-  test('can have every key that the schema knows', () => {
+  test('can have every key of the schema', () => {
     const full: Required<AppMain> = {
       apis: [{ name: 'person', class: 'Person', base_path: '/a', actions: { _index: { requirements: [] } } }],
       database: {
@@ -90,7 +90,7 @@ describe('declarations in code', () => {
   });
 });
 
-describe('the names of fields in code', () => {
+describe('the field names in code', () => {
   const Address = defineEntity({
     name: 'Address',
     embeddable: true,
@@ -113,7 +113,7 @@ describe('the names of fields in code', () => {
   });
   const base = { class: Thing, base_path: '/thing', actions: {} } as const;
 
-  test('are those of the model in JSON, which the server takes as well; its own in the order that is the default', async () => {
+  test('are the JSON names, which the server accepts too; default_sort uses model names', async () => {
     const apis = defineApis({
       thing: {
         ...base,
@@ -138,7 +138,7 @@ describe('the names of fields in code', () => {
     expect(Object.keys(apis)).toEqual(['thing']);
   });
 
-  test('and no others', () => {
+  test('exclude all others', () => {
     // @ts-expect-error there is no such property
     defineApis({ thing: { ...base, filters: { colour: ['eq'] } } });
     // @ts-expect-error it has another name in JSON
@@ -162,7 +162,7 @@ describe('the names of fields in code', () => {
     expect.assertions(0);
   });
 
-  test('are any where the type does not know them', () => {
+  test('are not restricted if the type does not know them', () => {
     class Plain {
       id = 1;
     }
@@ -210,7 +210,7 @@ describe('the names of fields in code', () => {
     expect(known).toBeDefined();
   });
 
-  test('are the same for what inherits', () => {
+  test('include inherited ones', () => {
     const Base = defineEntity({
       name: 'Base',
       abstract: true,
@@ -255,7 +255,7 @@ describe('the associations in code', () => {
   }
   const rest = { base_path: '/thing' } as const;
 
-  test('are those to many, by the name that the model has for them, and what it has methods for', () => {
+  test('are to-many associations by their model names, and those the model has methods for', () => {
     const apis = defineApis({
       thing: {
         ...rest,
@@ -275,7 +275,7 @@ describe('the associations in code', () => {
     expect(Object.keys(apis)).toEqual(['thing', 'schema']);
   });
 
-  test('and no others', () => {
+  test('exclude all others', () => {
     // @ts-expect-error there is none
     defineApis({ thing: { ...rest, class: Thing, actions: { owner: { association: { property: 'owners' } } } } });
     // @ts-expect-error this one is to one
@@ -288,7 +288,7 @@ describe('the associations in code', () => {
   });
 });
 
-describe('the methods of handlers in code', () => {
+describe('the handler methods in code', () => {
   class ThingController {
     closeApi(): void {}
     theLoudest(): void {}
@@ -297,7 +297,7 @@ describe('the methods of handlers in code', () => {
   }
   const base = { class: 'Thing', base_path: '/thing' } as const;
 
-  test('are those of the controller, where it is given itself', () => {
+  test('are the methods of the controller if its class is given', () => {
     const apis = defineApis({
       thing: {
         ...base,
@@ -309,7 +309,7 @@ describe('the methods of handlers in code', () => {
     expect(Object.keys(apis)).toEqual(['thing', 'named']);
   });
 
-  test('and no others', () => {
+  test('exclude all others', () => {
     // @ts-expect-error there is no such method
     defineApis({ thing: { ...base, controller: ThingController, actions: { loud: { controller_action: 'theLouder' } } } });
     // @ts-expect-error nor one that is called as its action
@@ -323,7 +323,7 @@ describe('the methods of handlers in code', () => {
     expect.assertions(0);
   });
 
-  test('are not told of those that the base controller has', () => {
+  test('exclude exactly the methods of the base controller', () => {
     const same: Same<BaseMethod, MethodsOf<ApiController>> = true;
     expect(same).toBe(true);
   });
@@ -339,7 +339,7 @@ describe('the roles in code', () => {
   const known = { voters: [ThingVoter, OtherVoter] } as const;
   const base = { class: 'Thing', base_path: '/thing' } as const;
 
-  test('are those of the voters, where they are given, and those that begin with ROLE_', () => {
+  test('are the roles of the given voters, and names that begin with ROLE_', () => {
     const apis = defineApis(
       {
         thing: {
@@ -363,7 +363,7 @@ describe('the roles in code', () => {
     expect(defineApis({ thing: { ...base, base_role: 'ANYTHING', actions: { _index: null } } }).thing.base_role).toBe('ANYTHING');
   });
 
-  test('and no others', () => {
+  test('exclude all others', () => {
     // @ts-expect-error no voter judges it
     defineApis({ thing: { ...base, base_role: 'THING_SEEN', actions: { _index: null } } }, known);
     // @ts-expect-error nor this one

@@ -44,7 +44,7 @@ describe('the JSON Schema', () => {
     'app_main: { security: { jwt: { algorithm: RS256, jwks: { keys: [{ kty: RSA }] } } } }',
     'app_main: { security: { jwt: { algorithm: RS256, jwks: https://example.org/jwks } } }',
     'app_main: { formats: [json], database: { url: "sqlite::memory:", schema: none, pool: 1, connect-timeout: 1, statement_timeout: 0 } }',
-  ])('accepts %s as the checker does', (yaml) => {
+  ])('accepts %s like the checker', (yaml) => {
     expect(fromYaml(yaml, { catalog, env: { ...env, CLASS: 'Person' } }).lines).toEqual([]);
     expect(validate(parse(yaml)), JSON.stringify(validate.errors)).toBe(true);
   });
@@ -102,7 +102,7 @@ describe('the JSON Schema', () => {
     'app_main: { security: { role_hierarchy: { A: B } } }',
     'app_main: { security: { role_hierarchy: { "a b": [] } } }',
     'app_main: { security: { require_role: 1 } }',
-  ])('refuses %s as the checker does', (yaml) => {
+  ])('rejects %s like the checker', (yaml) => {
     expect(fromYaml(yaml, { catalog, env }).lines).not.toEqual([]);
     expect(validate(parse(yaml))).toBe(false);
   });
@@ -115,7 +115,7 @@ describe('the JSON Schema', () => {
     ["app_cruds: { resource: 'app_main_crud_route_loader:load', type: service, x: 1 }", false],
     ['app_cruds: { type: service }', false],
     ['app_cruds:', false],
-  ])('judges the routes %j as the checker does', (yaml, accepted) => {
+  ])('validates the routes %j like the checker', (yaml, accepted) => {
     expect(outcomeOf(yamlSource({ 'routes.yaml': yaml })).lines.length === 0).toBe(accepted);
     expect(validate(parse(yaml))).toBe(accepted);
   });
@@ -124,7 +124,7 @@ describe('the JSON Schema', () => {
     expect(validate(parse(referenceText()))).toBe(true);
   });
 
-  test('is what the package ships', () => {
+  test('is the schema that the package ships', () => {
     const file = join(import.meta.dirname, '../../schema/app-main.schema.json');
     expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual(jsonSchema());
     expect(JSON.parse(jsonSchemaText())).toEqual(jsonSchema());

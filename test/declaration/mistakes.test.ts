@@ -18,7 +18,7 @@ const expected = source.split('\n').flatMap((text, index) => {
   return message === undefined ? [] : [{ line: index + 2, message }];
 });
 
-describe('what compilers say of mistakes in declarations', () => {
+describe('compiler errors for mistakes in declarations', () => {
   /** Messages by the line that they speak of. */
   const said = new Map<number, string>();
   let all: string;
@@ -56,13 +56,13 @@ describe('what compilers say of mistakes in declarations', () => {
     expect(said.get(line)).toContain(isOurs ? `Mistake<"${message}">` : message);
   });
 
-  test('what the documentation says of one', () => {
+  test('match the error in the documentation', () => {
     const told = documented[example + 1]?.text;
     expect(told).toMatch(/^error TS/);
     expect(all.split('\n').filter((line) => line.startsWith('documented.ts'))).toEqual([`documented.ts(5,61): ${told?.trim()}`]);
   });
 
-  test('and nothing of what is right', () => {
+  test('do not appear for valid lines', () => {
     expect([...said.keys()].filter((line) => !expected.some((one) => one.line === line))).toEqual([]);
   });
 });

@@ -19,7 +19,7 @@ const kinds: CatalogKinds = {
 const names = (exported: readonly { qualifiedName: string }[]) => exported.map(({ qualifiedName }) => qualifiedName);
 
 describe('the modules of an application', () => {
-  test('bring what they export, in alphabetical order of files', async () => {
+  test('provide their exports in alphabetical order of files', async () => {
     const dir = writeFiles({
       'src/models/person.ts': 'export class Person { id: number = 1 }\nexport class Address {}\nexport const notAModel = 3;\n',
       'src/models/center.mjs': 'export default class Center {}\n',
@@ -54,7 +54,7 @@ describe('the modules of an application', () => {
     expect(typeof catalog.models[0]?.value).toBe('function');
   });
 
-  test('that fail to load are told with the place, and do not stop the others', async () => {
+  test('that fail to load are reported with the place, and do not stop the others', async () => {
     const dir = writeFiles({
       'src/models/a.ts': '\nthrow new Error("not today\\nnor tomorrow");\n',
       'src/models/b.ts': 'export class B {}\n',
@@ -84,7 +84,7 @@ describe('the modules of an application', () => {
   });
 });
 
-test('modules that Node itself refuses are told with their line', () => {
+test('modules that Node cannot parse are reported with their line', () => {
   const dir = writeFiles({
     'src/models/a.ts': 'export class A {\n  x = ;\n}\n',
     'src/models/b.ts': 'export enum B { X }\n',
@@ -106,7 +106,7 @@ test('modules that Node itself refuses are told with their line', () => {
 });
 
 describe('an application in code', () => {
-  test('brings classes, schemas and services under their names', () => {
+  test('provides classes, schemas and services under their names', () => {
     const Schema = defineEntity({ name: 'Thing', properties: { id: p.integer().primary() } });
     class Other {}
     const service = { load: () => [] };

@@ -76,7 +76,7 @@ test.each<[string, object, string]>([
   expect(await linesOf(parameters, { filters: { name: ['contains'] } })).toEqual([expect.stringContaining(message)]);
 });
 
-test('declarations in code are typed, and so are the values', () => {
+test('declarations in code are typed, and so are the parameter values', () => {
   const parameters = {
     season: { type: 'integer' },
     size: { type: 'integer', default: 10 },

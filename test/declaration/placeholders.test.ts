@@ -69,7 +69,7 @@ describe('a placeholder', () => {
       'the placeholder %env(not a name)% cannot be read: "not a name" is not the name of a variable; write %env(NAME)%, %env(int:NAME)%, %env(bool:NAME)% or %env(default:value:NAME)%',
     ],
     ['%env(NAME', 'a placeholder is not closed; write %env(NAME)%, or %% for a percent sign'],
-  ])('%j is refused', (text, message) => {
+  ])('%j is rejected', (text, message) => {
     expect(resolve(text)).toEqual([unreadable, message]);
   });
 

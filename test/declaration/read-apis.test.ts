@@ -29,7 +29,7 @@ const nothingToAsk = {
 };
 
 describe('an API', () => {
-  test('with nothing but what is required gets all defaults', () => {
+  test('with only the required keys gets all defaults', () => {
     expect(only(fromCode({ apis: { person: personApi({ actions: { _index: null, _entity: {} } }) } }))).toEqual({
       name: 'person',
       class: { name: 'Person', qualifiedName: 'Person', value: Person },
@@ -91,7 +91,7 @@ describe('an API', () => {
     });
   });
 
-  test('with everything keeps everything', () => {
+  test('with every key keeps every value', () => {
     const api = only(
       fromYaml(`
 app_main:
@@ -156,7 +156,7 @@ app_main:
     ]);
   });
 
-  test('is the same from a mapping and from a list, from YAML and from code', () => {
+  test('is the same from a mapping or a list, and from YAML or code', () => {
     const api =
       '{ class: Person, base_path: /api/person, actions: { _index: , _entity: { methods: { GET: true, PATCH: true } } } }';
     const code = {
@@ -172,7 +172,7 @@ app_main:
     expect(withoutPaths(fromCode({ apis: [{ ...code, name: 'person' }] }))).toEqual(expected);
   });
 
-  test('is frozen to the ground, but not the classes of the application', () => {
+  test('is deeply frozen, except for the classes of the application', () => {
     const { declaration } = fromCode({
       apis: {
         person: personApi({
@@ -236,11 +236,11 @@ app_main:
       { 'base-path': '/b' },
       'app_main.apis.person.base-path: the key "base-path" is duplicated; it is also written as "base_path"',
     ],
-  ])('with %j is refused', (changes, line) => {
+  ])('with %j is rejected', (changes, line) => {
     expect(apiLines(changes)).toEqual([line]);
   });
 
-  test('that is not a mapping is refused', () => {
+  test('that is not a mapping is rejected', () => {
     expect(fromCode({ apis: { person: 'Person', center: null, other: new Person() } }).lines).toEqual([
       'app_main.apis.person: "person" must be a mapping; given: "Person"',
       'app_main.apis.center: the key "class" is missing: add the name of a model class, for example "class: Person"',
@@ -250,7 +250,7 @@ app_main:
     ]);
   });
 
-  test('with an error is kept as far as it could be read, and hides no error of another', () => {
+  test('with an error is kept as far as it is readable, and hides no error of another API', () => {
     const { declaration, lines } = fromCode({
       apis: { a: personApi({ class: 'X', base_role: 'R' }), b: personApi(), c: personApi({ base_path: 'x' }) },
     });
@@ -268,13 +268,13 @@ describe('the name of an API', () => {
     ]);
   });
 
-  test('cannot be taken from a key that is no name', () => {
+  test('cannot be taken from a key that is not a valid name', () => {
     expect(fromCode({ apis: { 'a-b': personApi() } }).lines).toEqual([
       'app_main.apis.a-b: the key "a-b" cannot be the name of the API: use letters, digits and underscores, or add "name"',
     ]);
   });
 
-  test('is unique', () => {
+  test('must be unique', () => {
     const { lines } = fromCode({
       apis: { a: personApi(), b: personApi({ name: 'a' }), c: personApi({ name: 'a' }) },
     });
@@ -310,7 +310,7 @@ describe('a base path', () => {
     ]);
   });
 
-  test('names a placeholder once', () => {
+  test('must not repeat a placeholder', () => {
     expect(apiLines({ base_path: '/{a}/{a}' })).toEqual([
       'app_main.apis.person.base_path: the placeholder {a} is in "base_path" twice; choose another name',
     ]);
@@ -330,11 +330,11 @@ describe('the methods of an action', () => {
     ]);
   });
 
-  test('are the defaults where nothing is written below the key', () => {
+  test('are the defaults if the key is empty', () => {
     expect(actionLines('_index', { methods: null })).toEqual([]);
   });
 
-  test('that are wrong are told once', () => {
+  test('are reported once if they are invalid', () => {
     expect(actionLines('export', { methods: { get: true } })).toEqual([
       `${action('export')}.methods.get: unknown key "get"; did you mean "GET"? allowed: GET, HEAD, POST, PUT, PATCH, DELETE`,
     ]);
@@ -366,7 +366,7 @@ describe('the name of an action', () => {
   test.each([
     ['_indx', '_index'],
     ['entity', '_entity'],
-  ])('that is %j may be meant to be that of a default action', (name, meant) => {
+  ])('that is %j gets a default action as suggestion', (name, meant) => {
     expect(actionLines(name, null)).toEqual([
       `${action(name)}: no method is enabled; did you mean "${meant}"? a custom action needs "methods", for example "methods: { POST: true }"`,
     ]);
@@ -444,11 +444,11 @@ describe('an action', () => {
       '.requirements.id: the requirement of "id" is not a regular expression: it is empty',
     ],
     ['_entity', 'yes', ': "_entity" must be a mapping; given: "yes"'],
-  ])('%s with %j is refused', (name, value, line) => {
+  ])('%s with %j is rejected', (name, value, line) => {
     expect(actionLines(name, value)).toEqual([`${action(name)}${line}`]);
   });
 
-  test('says nothing about requirements where the base path is wrong', () => {
+  test('reports no requirements if the base path is invalid', () => {
     expect(actionLines('_index', { requirements: { tenant: 'a' } }, { base_path: '{tenant}' })).toHaveLength(1);
   });
 });
@@ -468,7 +468,7 @@ describe('an association', () => {
       { association, controller_action: 'y' },
       '"association" and "controller_action" exclude each other; remove one of them',
     ],
-  ])('on %s as in %j is refused', (name, value, message) => {
+  ])('on %s as in %j is rejected', (name, value, message) => {
     expect(actionLines(name, value)).toEqual([`${action(name)}.association: ${message}`]);
   });
 
@@ -483,7 +483,7 @@ describe('an association', () => {
   });
 });
 
-describe('the name of a class', () => {
+describe('a class name', () => {
   class Other {}
   const twins = {
     ...catalog,
@@ -494,7 +494,7 @@ describe('the name of a class', () => {
     ],
   };
 
-  test('is ambiguous where two classes have it', () => {
+  test('is ambiguous if two classes have it', () => {
     expect(fromCode({ apis: { person: personApi() } }, { catalog: twins }).lines).toEqual([
       'app_main.apis.person.class: the model class "Person" is ambiguous; write one of: src/models/a#Person, src/models/b#Person',
     ]);
@@ -506,7 +506,7 @@ describe('the name of a class', () => {
     ).toBe(Other);
   });
 
-  test('that is unknown is answered with those that are known', () => {
+  test('that is unknown is reported with the known names', () => {
     expect(fromCode({ apis: { person: personApi({ class: 'src/models/c#Person' }) } }, { catalog: twins }).lines).toEqual([
       'app_main.apis.person.class: unknown model class "src/models/c#Person"; did you mean "src/models/a#Person"? known: src/models/a#Person, src/models/b#Person, Center',
     ]);
@@ -515,7 +515,7 @@ describe('the name of a class', () => {
     ]);
   });
 
-  test('can be the class itself, or a schema that describes it, in code', () => {
+  test('can be the class itself or its schema in code', () => {
     class Schema {
       readonly class = Person;
       readonly name = 'Person';

@@ -5,8 +5,8 @@ import { catalog, fromCode, fromYaml, outcomeOf, routesYaml, yamlSource } from '
 const secret = 's3cret-'.repeat(5);
 const withAuthenticator = catalogFromCode({ authenticators: [class Mine {}] });
 
-describe('nothing declared', () => {
-  test('gives the defaults', () => {
+describe('an empty declaration', () => {
+  test('has the defaults', () => {
     const { declaration, lines } = fromYaml('');
     expect(lines).toEqual([]);
     expect(declaration).toEqual({
@@ -120,7 +120,7 @@ describe('app_main', () => {
       'app_main.database.schema: "schema" must be one of: update, check, migrate, none (did you mean "update"?); given: "updte"',
     ],
     [{ database: { pool: 0 } }, 'app_main.database.pool: "pool" must be an integer from 1 to 10000; given: 0'],
-  ])('with %j is refused', (app_main, line) => {
+  ])('with %j is rejected', (app_main, line) => {
     const { lines, declaration } = fromCode(app_main);
     expect(lines).toEqual([line]);
     expect(declaration.server.host).toBe('127.0.0.1');
@@ -134,7 +134,7 @@ describe('the database', () => {
     ['sqlite::memory:', 'update', 'update'],
     ['postgresql://host/db', 'check', 'check'],
     ['postgres://host/db', 'check', 'check'],
-  ])('at %s has the schema %s by default, and %s in production', (url, schema, inProduction) => {
+  ])('at %s has the default schema %s, and %s in production', (url, schema, inProduction) => {
     expect(fromCode({ database: { url } }).declaration.database).toMatchObject({ url, schema });
     expect(fromCode({ database: { url } }, { production: true }).declaration.database.schema).toBe(inProduction);
   });
@@ -143,7 +143,7 @@ describe('the database', () => {
     expect(fromCode({ database: { url: 'postgres://host/db', schema } }).declaration.database.schema).toBe(schema);
   });
 
-  test('has an address whose password is never shown', () => {
+  test('has a URL whose password is never shown', () => {
     expect(fromCode({ database: { url: 'mysql://me:hunter2@host/db' } }).lines).toEqual([
       'app_main.database.url: "url" must be an address that begins with sqlite:, postgresql:// or postgres://; given: a string (not shown)',
     ]);
@@ -168,7 +168,7 @@ describe('tokens', () => {
   const jwt = (value: unknown, options: Parameters<typeof fromCode>[1] = {}) => fromCode({ security: { jwt: value } }, options);
   const development = { secret: null, algorithm: 'HS256', issuer: null, audience: null, jwks: null, jwksMaxStale: 86_400 };
 
-  test('are signed with the development key only where nothing else authenticates, outside production', () => {
+  test('are signed with the development key only without other authenticators, outside production', () => {
     expect(fromCode({}).declaration.security.jwt).toEqual(development);
     expect(fromCode({}, { production: true }).declaration.security.jwt).toBeNull();
     expect(fromCode({}, { catalog: withAuthenticator }).declaration.security.jwt).toBeNull();
@@ -177,7 +177,7 @@ describe('tokens', () => {
     expect(jwt({}).declaration.security.jwt).toEqual(development);
   });
 
-  test('keep what is configured', () => {
+  test('keep the configured values', () => {
     expect(jwt({ secret, algorithm: 'HS512', issuer: 'me', audience: 'you' }, { production: true })).toMatchObject({
       lines: [],
       declaration: {
@@ -220,11 +220,11 @@ describe('tokens', () => {
     [{ algorithm: 'RS256', jwks: { keys: ['k'] } }, '.jwks.keys.0: "keys[0]" must be a mapping; given: a string (not shown)'],
     [{ algorithm: 'RS256', jwks: {} }, '.jwks: the key "keys" is missing: add a list'],
     [true, ': "jwt" must be a mapping, or null; given: true'],
-  ])('with %j are refused', (value, line) => {
+  ])('with %j are rejected', (value, line) => {
     expect(jwt(value).lines).toEqual([`app_main.security.jwt${line}`]);
   });
 
-  test('need a secret in production', () => {
+  test('require a secret in production', () => {
     expect(jwt({}, { production: true }).lines).toEqual([
       `app_main.security.jwt: in production the algorithm HS256 needs "secret", for example "secret: '%env(JWT_SECRET)%'"`,
     ]);
@@ -232,7 +232,7 @@ describe('tokens', () => {
 });
 
 describe('security', () => {
-  test('keeps what is configured', () => {
+  test('keeps the configured values', () => {
     const hash = `sha256:${'Ab'.repeat(32)}`;
     const { declaration, lines } = fromCode(
       {
@@ -298,7 +298,7 @@ describe('security', () => {
       '.strategy: "strategy" must be one of: affirmative, consensus, unanimous, priority (did you mean "affirmative"?); given: "affirmativ"',
     ],
     [{ authenticator: 'Mine' }, '.authenticator: unknown authenticator class "Mine"; known: none'],
-  ])('with %j is refused', (security, line) => {
+  ])('with %j is rejected', (security, line) => {
     const { lines } = fromCode({ security });
     expect(lines).toEqual([`app_main.security${line}`]);
     expect(lines.join()).not.toMatch(/hunter2|s3cret/);
@@ -320,7 +320,7 @@ describe('security', () => {
     expect(production.declaration.security.sampleUsers).toEqual([]);
   });
 
-  test('takes __proto__ for a name like any other', () => {
+  test('treats __proto__ as an ordinary name', () => {
     const { declaration, lines } = fromYaml('app_main: { security: { role_hierarchy: { __proto__: [ROLE_ADMIN] } } }');
     expect(lines).toEqual([]);
     expect(Object.entries(declaration.security.roleHierarchy)).toEqual([['__proto__', ['ROLE_ADMIN']]]);
@@ -344,7 +344,7 @@ describe('routes', () => {
     ]);
   });
 
-  test('need the entry app_cruds, and say how to add it', () => {
+  test('require the entry app_cruds, and the error shows how to add it', () => {
     const missing = `the entry "app_cruds" is missing; ${addition}`;
     expect(outcomeOf(yamlSource({ 'routes.yaml': null })).lines).toEqual([`config/routes.yaml:1:1: ${missing}`]);
     expect(outcomeOf(yamlSource({ 'routes.yaml': '# empty' })).lines).toEqual([`config/routes.yaml:1:1: ${missing}`]);
@@ -382,18 +382,18 @@ describe('routes', () => {
       `${routesYaml}x: { resource: "app_main_crud_route_loader:load", type: service }`,
       '4:16: the resource "app_main_crud_route_loader:load" is already loaded by "app_cruds"; remove one of the entries',
     ],
-  ])('with %j are refused', (yaml, lines) => {
+  ])('with %j are rejected', (yaml, lines) => {
     const outcome = outcomeOf(yamlSource({ 'routes.yaml': yaml }), { catalog: services });
     expect(outcome.lines).toEqual(`config/routes.yaml:${lines}`.split('\n'));
     expect(outcome.declaration.routes.length).toBe(yaml.startsWith(routesYaml) ? 1 : 0);
   });
 
-  test('that are no mapping are refused', () => {
+  test('that are not a mapping are rejected', () => {
     expect(fromCode({}, { routes: 'x' }).lines).toEqual(['routes: "routes" must be a mapping; given: "x"']);
   });
 });
 
-test('a broken configuration is told whole, with places', () => {
+test('all errors of a broken configuration are reported, with places', () => {
   const files = {
     'app.yaml': `app_main:
   apis:

@@ -18,7 +18,7 @@ function keysIn(shape: Shape): [string, string][] {
 }
 
 describe('the reference', () => {
-  test('is YAML that yields the defaults when it is read as configuration', () => {
+  test('is YAML that yields the defaults when read as configuration', () => {
     const { declaration, lines } = fromYaml(text);
     expect(lines).toEqual([]);
     expect(declaration).toEqual(fromCode({ apis: { person: personApi() } }).declaration);
@@ -35,7 +35,7 @@ describe('the reference', () => {
     for (const [, doc] of keys()) expect(doc).toMatch(/^\S.*[.…]$/);
   });
 
-  test('shows commented keys that are valid as well', () => {
+  test('shows valid commented keys too', () => {
     const uncommented = text
       .split('\n')
       .filter((line) => !/^#|^$/.test(line))
@@ -63,7 +63,7 @@ describe('the reference', () => {
     expect(app_main.apis.person.search).toEqual({ fields: ['lastName'], using: 'like' });
   });
 
-  test('begins its comments in one column', () => {
+  test('aligns its comments in one column', () => {
     const columns = text
       .slice(text.indexOf('app_main:'), text.indexOf('# Blocks'))
       .split('\n')

@@ -24,7 +24,7 @@ function messageOf(report: Report): string {
 }
 
 describe('a report', () => {
-  test('has one line for each error, in the order of files, lines and columns, with those without a place last', () => {
+  test('has one line per error, ordered by file, line and column, with errors without a place last', () => {
     const place = { file: 'src/models/y.ts', line: 2, column: 5 };
     const report = new Report(source, [
       { path: ['src/models/person.ts'], place: null, message: 'broken' },
@@ -55,7 +55,7 @@ describe('a report', () => {
     expect(() => new Report(codeSource({})).throwIfAny()).not.toThrow();
   });
 
-  test('knows which parts it touches', () => {
+  test('can tell if a path contains an error', () => {
     const report = new Report(codeSource({}));
     report.add(['app_main', 'apis', 'person', 'class'], 'wrong');
     expect(report.touches(['app_main', 'apis', 'person'])).toBe(true);
@@ -64,7 +64,7 @@ describe('a report', () => {
     expect(report.touches(['app_main', 'apis', 'center'])).toBe(false);
   });
 
-  test('gives its errors sorted, and labels paths without help', () => {
+  test('returns its errors sorted, and labels paths by itself', () => {
     const error = new DeclarationErrors([{ place: null, path: ['a', 0], message: 'x' }]);
     expect(error.message).toBe('a.0: x');
     expect(error.name).toBe('DeclarationErrors');

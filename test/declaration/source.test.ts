@@ -23,7 +23,7 @@ function linesOf(source: Source): string[] {
 }
 
 describe('merging files', () => {
-  test('happens in alphabetical order, mappings deep, later scalars and lists winning', () => {
+  test('is alphabetical: deep for mappings, and later scalars and lists win', () => {
     const source = yamlSource({
       'b.yaml': 'app_main: { server: { port: 2 }, formats: [b] }',
       'a.yaml': 'app_main: { server: { port: 1, host: a }, formats: [a, a] }',
@@ -33,7 +33,7 @@ describe('merging files', () => {
     expect(source.errors).toEqual([]);
   });
 
-  test('takes the two spellings of a declared key as one, but keeps chosen names apart', () => {
+  test('treats both spellings of a declared key as one, but keeps user-defined names apart', () => {
     const source = yamlSource({
       'a.yaml': 'app_main: { server: { base-url: /a }, apis: { a-b: { base-path: /a } } }',
       'b.yaml': 'app-main: { server: { base_url: /b }, apis: { a_b: { base_path: /b } } }',
@@ -65,12 +65,12 @@ describe('merging files', () => {
       '[{ name: a }]',
       '"apis" is a list here and a mapping in config/a.yaml:1; write a list or a mapping in both',
     ],
-  ])('refuses %s of APIs here and %s there', (_, __, first, second, message) => {
+  ])('rejects %s of APIs in one file and %s in another', (_, __, first, second, message) => {
     const source = yamlSource({ 'a.yaml': `app_main: { apis: ${first} }`, 'b.yaml': `\napp_main:\n  apis: ${second}` });
     expect(linesOf(source)).toEqual([`config/b.yaml:3:9: ${message}`]);
   });
 
-  test('is not disturbed by an empty value where a mapping belongs', () => {
+  test('ignores an empty value in place of a mapping', () => {
     const source = yamlSource({
       'a.yaml': 'app_main: { server: { port: 1 }, apis: [{ name: a }] }',
       'b.yaml': 'app_main:\n  server:\n  apis:\n',
@@ -79,7 +79,7 @@ describe('merging files', () => {
     expect(plain(source).app_main).toEqual({ server: { port: 1 }, apis: [{ name: 'a' }] });
   });
 
-  test('lets null replace a mapping where null means something', () => {
+  test('lets null replace a mapping if null has a meaning', () => {
     const source = yamlSource({
       'a.yaml': 'app_main: { security: { jwt: { issuer: a } } }',
       'b.yaml': 'app_main: { security: { jwt: null } }',
@@ -87,19 +87,19 @@ describe('merging files', () => {
     expect(plain(source).app_main.security.jwt).toBeNull();
   });
 
-  test('lets an empty list of APIs be filled later', () => {
+  test('lets a later file fill an empty list of APIs', () => {
     expect(
       plain(yamlSource({ 'a.yaml': 'app_main: { apis: }', 'b.yaml': 'app_main: { apis: [{ name: b }] }' })).app_main.apis,
     ).toEqual([{ name: 'b' }]);
   });
 
-  test('skips files that are empty or no YAML by name', () => {
+  test('skips empty files and files without a YAML extension', () => {
     const source = yamlSource({ 'a.yaml': '', 'b.yaml': '# nothing\n', 'c.txt': 'x: [', 'd.json': '{' });
     expect(source.errors).toEqual([]);
     expect(source.value.app_main).toBeUndefined();
   });
 
-  test('gives no key a meaning of its own', () => {
+  test('treats __proto__ and constructor as ordinary keys', () => {
     const source = yamlSource({
       'a.yaml': 'app_main: { __proto__: { polluted: true }, constructor: 1 }',
       'b.yaml': 'app_main: { __proto__: { more: 1 } }',
@@ -126,7 +126,7 @@ describe('when@ blocks', () => {
     ['development', 4],
     ['', 4],
     [undefined, 4],
-  ])('of the environment NODE_ENV=%s come after all files', (NODE_ENV, port) => {
+  ])('of the environment NODE_ENV=%s are merged after all files', (NODE_ENV, port) => {
     const source = yamlSource(files, NODE_ENV === undefined ? {} : { NODE_ENV });
     expect(plain(source).app_main.server).toEqual({ port, host: 'base' });
     expect(source.errors).toEqual([]);
@@ -140,21 +140,21 @@ describe('when@ blocks', () => {
     ]);
   });
 
-  test('of other environments need no variables, but are checked for their keys', () => {
+  test('of other environments need no variables, but their keys are checked', () => {
     const source = yamlSource({ 'a.yaml': "when@prod: { app_main: { server: { host: '%env(HOST)%' } }, app_mian: 1 }" });
     expect(linesOf(source)).toEqual([
       'config/a.yaml:1:61: unknown key "app_mian"; did you mean "app_main"? allowed: app_main; route entries belong in config/routes.yaml',
     ]);
   });
 
-  test('may be empty, but nothing else than a mapping', () => {
+  test('may be empty, but must otherwise be a mapping', () => {
     expect(linesOf(yamlSource({ 'a.yaml': 'when@dev:\nwhen@prod: 3\nwhen@test: []' }))).toEqual([
       'config/a.yaml:2:12: "when@prod" must be a mapping with the same keys as the file',
       'config/a.yaml:3:12: "when@test" must be a mapping with the same keys as the file',
     ]);
   });
 
-  test('of an unknown environment are refused, in routes.yaml too', () => {
+  test('of an unknown environment are rejected, in routes.yaml too', () => {
     const allowed = 'did you mean "when@prod"? allowed: app_main, when@dev, when@test, when@prod';
     expect(linesOf(yamlSource({ 'a.yaml': 'when@prd: {}', 'routes.yaml': `${routesYaml}when@prd: {}` }))).toEqual([
       `config/a.yaml:1:1: unknown key "when@prd"; ${allowed}; route entries belong in config/routes.yaml`,
@@ -172,7 +172,7 @@ describe('root keys', () => {
     expect(Object.keys(plain(yamlSource({ 'routes.yaml': null, 'routes.yml': routesYaml })).routes)).toEqual(['app_cruds']);
   });
 
-  test('are refused elsewhere with the nearest match', () => {
+  test('are rejected elsewhere with the nearest match', () => {
     expect(linesOf(yamlSource({ 'a.yaml': 'app_mian: {}' }))).toEqual([
       'config/a.yaml:1:1: unknown key "app_mian"; did you mean "app_main"? allowed: app_main, when@dev, when@test, when@prod; route entries belong in config/routes.yaml',
     ]);
@@ -180,7 +180,7 @@ describe('root keys', () => {
 });
 
 describe('placeholders in files', () => {
-  test('are replaced after merging, so that what was replaced needs no variable', () => {
+  test('are replaced after merging, so overridden values need no variable', () => {
     const source = yamlSource(
       {
         'a.yaml': "app_main: { server: { port: '%env(int:PORT)%', host: '%env(HOST)%' } }",
@@ -192,14 +192,14 @@ describe('placeholders in files', () => {
     expect(source.errors).toEqual([]);
   });
 
-  test('are replaced in lists and keep the place of their scalar in errors', () => {
+  test('are replaced in lists, and errors keep the place of the scalar', () => {
     const source = yamlSource({ 'a.yaml': "app_main:\n  formats:\n    - '%env(A)%'\n    - '%env(B)%'\n" }, { A: 'json' });
     expect(source.errors).toEqual([
       { place: at('a.yaml', 4, 7), path: ['app_main', 'formats', 1], message: expect.stringContaining('variable B is not set') },
     ]);
   });
 
-  test('that failed cause no second error', () => {
+  test('that fail cause no second error', () => {
     const yaml =
       "app_main: { apis: { a: { class: '%env(A)%', base_path: /a, actions: { _index: } } }, database: { url: '%env(B)%' } }";
     expect(outcomeOf(yamlSource({ 'a.yaml': yaml })).lines).toHaveLength(2);
@@ -228,11 +228,11 @@ describe('places', () => {
     ['a missing route', ['routes', 'other'], 'value', at('routes.yaml', 1, 1)],
     ['an unknown root', ['nothing'], 'value', null],
     ['the root itself', [], 'value', null],
-  ] as const)('are known of %s', (_, path, which, place) => {
+  ] as const)('are available for %s', (_, path, which, place) => {
     expect(source.placeOf(path, which)).toEqual(place);
   });
 
-  test('of an empty value are those of its key', () => {
+  test('of an empty value are the places of its key', () => {
     expect(yamlSource({ 'a.yaml': 'app_main:\n  server:\n' }).placeOf(['app_main', 'server'])).toEqual(at('a.yaml', 2, 3));
   });
 });
@@ -277,14 +277,14 @@ describe('broken files', () => {
     expect(linesOf(yamlSource({ 'a.yaml': text }))).toEqual([typeof line === 'string' ? `config/a.yaml:${line}` : line]);
   });
 
-  test('do not hide the errors of others, nor cause further ones', () => {
+  test('neither hide errors of other files nor cause further ones', () => {
     const { lines } = outcomeOf(
       yamlSource({ 'a.yaml': 'app_main: [', 'b.yaml': 'app_main: { port: 1 }', 'routes.yaml': 'app_cruds: "' }),
     );
     expect(lines.map((line) => line.split(':')[0])).toEqual(['config/a.yaml', 'config/b.yaml', 'config/routes.yaml']);
   });
 
-  test('that unfold aliases without end are stopped early', () => {
+  test('that expand aliases without end are stopped early', () => {
     const levels = Array.from({ length: 12 }, (_, i) => `  l${i + 1}: &l${i + 1} [${Array(9).fill(`*l${i}`).join(', ')}]`);
     const started = performance.now();
     const lines = linesOf(yamlSource({ 'a.yaml': `app_main:\n  l0: &l0 [x, x]\n${levels.join('\n')}\n` }));
@@ -300,7 +300,7 @@ describe('broken files', () => {
     ]);
   });
 
-  test('include a directory without any', () => {
+  test('are reported if the directory has no config', () => {
     const dir = writeFiles({ 'other/file': '' });
     expect(outcomeOf(readYamlSource(dir, { env: {} })).lines).toEqual([
       `config: ${dir} has no directory "config"; give the directory of an application`,
@@ -309,7 +309,7 @@ describe('broken files', () => {
 });
 
 describe('aliases', () => {
-  test('stand for their anchors, whose inner places they keep', () => {
+  test('resolve to their anchors and keep the places inside', () => {
     const source = yamlSource({ 'a.yaml': 'app_main:\n  pagination: &p\n    items_per_page: 5\n  server: *p\n' });
     expect(plain(source).app_main.server).toEqual({ items_per_page: 5 });
     expect(source.placeOf(['app_main', 'server'])).toEqual(at('a.yaml', 4, 11));
@@ -323,7 +323,7 @@ describe('aliases', () => {
     });
   });
 
-  test('can be merged into a mapping, which wins', () => {
+  test('can be merged into a mapping, whose own keys win', () => {
     const source = yamlSource({
       'a.yaml':
         'app_main:\n  pagination: &p { a: 1, b: 2 }\n  server: { <<: *p, a: 3 }\n  database: { <<: [{ c: 1 }, *p, { b: 9 }] }\n',
@@ -340,7 +340,7 @@ describe('a declaration in code', () => {
     expect(label(['app_main', 'apis', 0, 'class'])).toBe('app_main.apis.0.class');
   });
 
-  test('loads the generated routes unless it says otherwise', () => {
+  test('loads the generated routes by default', () => {
     expect(codeSource({}).value.routes).toEqual({ app_cruds: { resource: 'app_main_crud_route_loader:load', type: 'service' } });
     expect(codeSource({ routes: {} }).value.routes).toEqual({});
   });

@@ -12,7 +12,7 @@ function sampleOf(models: number, part: Part, cost: Cost): Sample {
   return { models, costs: { models: nothing, declarations: nothing, client: nothing, [part]: cost } };
 }
 
-describe('what types cost the compiler', () => {
+describe('the compile-time cost of types', () => {
   const directory = join(root, 'var', `type-cost-${process.pid}`);
   mkdirSync(directory, { recursive: true });
   afterAll(() => rmSync(directory, { recursive: true, force: true }));
@@ -24,33 +24,33 @@ describe('what types cost the compiler', () => {
     return sampleOf(models, part, checkTypes(application, part));
   };
 
-  test('of declarations, stays within its bounds, and grows with the number of models only', () => {
+  test('of declarations stays within its bounds and grows linearly with the number of models', () => {
     const samples = [1, 7, 13].map((models) => measure('declarations', models));
     expect(excesses('declarations', samples)).toEqual([]);
     // a figure that is too small would mean that nothing was looked at
     expect(samples.at(-1)?.costs.declarations.instantiations).toBeGreaterThan(13 * 1_000);
   });
 
-  test('of the client, stays within its bounds', () => {
+  test('of the client stays within its bounds', () => {
     expect(excesses('client', [measure('client', 1), measure('client', 7)])).toEqual([]);
   });
 });
 
-describe('the bounds of what types cost', () => {
+describe('the bounds on the cost of types', () => {
   const samples = (...instantiations: number[]) =>
     instantiations.map((amount, index) => sampleOf(10 ** index, 'client', { ...nothing, instantiations: amount }));
 
-  test('are kept by what grows with the number of models', () => {
+  test('accept linear growth with the number of models', () => {
     expect(excesses('client', samples(800, 800 + 9 * 10, 800 + 99 * 10))).toEqual([]);
   });
 
-  test('are not by what grows faster, however little it is', () => {
+  test('reject faster growth, however small', () => {
     expect(excesses('client', samples(800, 809, 1070))).toEqual([
       'client: up to 100 models, each adds 3 instantiations, and 1 before: more than linear',
     ]);
   });
 
-  test('nor by what is too much for each', () => {
+  test('reject too high a cost per model', () => {
     expect(excesses('client', samples(800, 980))).toEqual([
       `client: up to 10 models, each adds 20 instantiations, more than ${bounds.perModel.client}`,
     ]);

@@ -10,7 +10,7 @@ function answersTo(error: unknown): string[] {
   return Object.entries(questions).flatMap(([name, ask]) => (ask(error) ? [name] : []));
 }
 
-describe('an error of a database', () => {
+describe('classification of database errors', () => {
   test.each([
     ['a serialization failure', postgres('40001'), ['isTransient', 'isUnavailable']],
     ['a deadlock', postgres('40P01'), ['isTransient', 'isUnavailable']],
@@ -24,7 +24,7 @@ describe('an error of a database', () => {
     ['`on delete restrict`', postgres('23001'), ['isTranslatable', 'isReferenceConflict']],
     ['a value of another type', postgres('22P02'), ['isMisfit']],
     ['a connection of pg that broke', new Error('Connection terminated unexpectedly'), ['isUnavailable']],
-  ])('means on PostgreSQL, as %s', (_, error, expected) => {
+  ])('on PostgreSQL: %s', (_, error, expected) => {
     expect(answersTo(error)).toEqual(expected);
   });
 
@@ -34,17 +34,17 @@ describe('an error of a database', () => {
     ['a database that is read only', sqlite(8), ['isUnavailable', 'isReadOnly', 'isTranslatable']],
     ['a full disk', sqlite(13), ['isFull', 'isTranslatable']],
     ['a unique constraint', sqlite(2067), ['isTranslatable']],
-  ])('means on SQLite, as %s', (_, error, expected) => {
+  ])('on SQLite: %s', (_, error, expected) => {
     expect(answersTo(error)).toEqual(expected);
   });
 
-  test.each([[new Error('another')], ['a text'], [null], [undefined], [{}]])('is not %j', (error) => {
+  test.each([[new Error('another')], ['a text'], [null], [undefined], [{}]])('does not classify %j', (error) => {
     expect(answersTo(error)).toEqual([]);
   });
 });
 
-describe('a broken constraint', () => {
-  test('is read from the fields of an error of PostgreSQL', () => {
+describe('a violated constraint', () => {
+  test('is read from the fields of a PostgreSQL error', () => {
     const unique = { table: 'person', constraint: 'person_key', detail: 'Key (email, "Year")=(a, 1) already exists.' };
     expect(databaseErrors.brokenConstraint(postgres('23505', unique))).toEqual({
       table: 'person',
@@ -57,7 +57,7 @@ describe('a broken constraint', () => {
     expect(databaseErrors.brokenConstraint(postgres('23503', referenced)).isStillReferenced).toBe(true);
   });
 
-  test('is read from the message of an error of SQLite', () => {
+  test('is read from the message of a SQLite error', () => {
     expect(databaseErrors.brokenConstraint(sqlite(2067, 'UNIQUE constraint failed: person.email, person.year'))).toMatchObject({
       table: 'person',
       columns: ['email', 'year'],

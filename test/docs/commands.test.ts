@@ -6,11 +6,11 @@ import { headingsOf, readPage } from './markdown.ts';
 const page = 'docs/reference/cli.md';
 
 describe('docs/reference/cli.md', () => {
-  test('has every command in the order of the help, and no others', () => {
+  test('has exactly the commands of the help, in the same order', () => {
     expect(headingsOf(page).slice(1)).toEqual(commands.map(({ name }) => name));
   });
 
-  test.each(commands)('shows how $name is called, with every argument and option', async ({ name, load }) => {
+  test.each(commands)('shows the usage of $name with every argument and option', async ({ name, load }) => {
     const command = await load();
     const usage = new RegExp(`^\`declarest ${name}\\b([^\`]*)\``, 'm').exec(readPage(page))?.[1] ?? '';
     const shown = usage.split(/[\s[\]]+/).filter((word) => word.startsWith('--'));

@@ -10,7 +10,7 @@ const methods = Object.getOwnPropertyNames(ApiController.prototype).filter((name
 const hooks = tableBelow(page, 'Hooks').map(([cell]) => nameIn(cell) as string);
 
 describe('docs/reference/controllers.md', () => {
-  test('has the hooks in calling order, and no others', () => {
+  test('has exactly the hooks, in calling order', () => {
     const source = readFileSync(join(root, 'src', 'actions', 'hooks.ts'), 'utf8');
     const body = /interface ControllerHooks \{\n([\s\S]*?)\n\}/.exec(source)?.[1] ?? '';
     const declared = [...body.matchAll(/^ {2}(\w+)\(/gm)].map((match) => match[1]);

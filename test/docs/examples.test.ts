@@ -32,12 +32,12 @@ async function expectShown(console: Console, steps: ReturnType<typeof stepsFor>)
   }
 }
 
-describe.each(['README.md', 'docs/reference/cli.md'])('the application of the README in %s', (page) => {
+describe.each(['README.md', 'docs/reference/cli.md'])('the README application in %s', (page) => {
   const directory = join(temporary.directory, page.replaceAll(/\W/g, '-'), 'notes');
   const terminal = new Console(directory);
   afterAll(() => terminal.close());
 
-  test('answers every command and request as shown', async () => {
+  test('responds to every command and request as shown', async () => {
     writeFiles('README.md', directory);
     await expectShown(terminal, stepsFor(page, 'notes'));
   });
@@ -50,7 +50,7 @@ describe.each(['README.md', 'docs/reference/cli.md'])('the application of the RE
   });
 });
 
-describe('the application of the README in docs/how-to/review-access.md', () => {
+describe('the README application in docs/how-to/review-access.md', () => {
   const page = 'docs/how-to/review-access.md';
   const directory = join(temporary.directory, 'access-review', 'notes');
 
@@ -105,7 +105,7 @@ describe('npm start', () => {
     expect(rejected).toEqual(['curl http://127.0.0.1:3000/api/person.json']);
   });
 
-  test('answers what docs/reference/query-syntax.md asks as shown', async () => {
+  test('responds to the requests of docs/reference/query-syntax.md as shown', async () => {
     const url = /listening on (\S+)/.exec(output)?.[1] ?? '';
     const token = /Bearer ([\w.-]+)/.exec(output)?.[1] ?? '';
     await expectShown(
@@ -115,7 +115,7 @@ describe('npm start', () => {
   });
 });
 
-describe('examples that run inside of the repository, where "declarest" is this package', () => {
+describe('examples inside the repository, which resolve "declarest" to this package', () => {
   const directory = join(root, 'var', `docs-examples-${process.pid}`);
   beforeAll(() => {
     writeFiles('README.md', directory, ['package.json']);
@@ -123,7 +123,7 @@ describe('examples that run inside of the repository, where "declarest" is this 
   });
   afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
-  test('the application in code serves the same', async () => {
+  test('the application in code serves the same responses', async () => {
     const server = spawn(process.execPath, [join(directory, 'server.ts')], { env: environment({ PORT: '0' }), cwd: directory });
     try {
       const text = await outputUntil(server, /listening on \S+\n/);

@@ -29,7 +29,7 @@ const types: Readonly<Record<Filtering, RegExp>> = {
   none: /^association, /,
 };
 
-test.each(Object.entries(types))('docs/reference/query-syntax.md has the operators of fields that are %s', (filtering, type) => {
+test.each(Object.entries(types))('docs/reference/query-syntax.md has the operators for the field type %s', (filtering, type) => {
   const row = rowsOf('docs/reference/query-syntax.md').find(([cell]) => type.test(cell ?? ''));
   expect(codesIn(row?.[1])).toEqual(operatorsSuiting(filtering as Filtering));
 });

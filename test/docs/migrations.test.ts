@@ -56,7 +56,7 @@ describe.each(databases)('docs/reference/migrations.md on %s', (kind) => {
   // the page shows migrations for PostgreSQL; random changes are migrated on both databases by test/database
   if (kind === 'postgresql') {
     test.runIf(kind === 'postgresql')(
-      'every step of the guide does what it shows, in order',
+      'every step of the guide works as shown, in order',
       async () => {
         const first = (file: string) => blocks.find(({ marks }) => marks.file === file)?.text ?? '';
         const names = ['package.json', 'config/routes.yaml', 'config/app_main.yaml', 'src/models/person.ts'];
@@ -66,7 +66,7 @@ describe.each(databases)('docs/reference/migrations.md on %s', (kind) => {
     );
   }
 
-  test('an existing database is taken over as shown', async () => {
+  test('adopting an existing database works as shown', async () => {
     const last = (file: string) => blocks.findLast(({ marks }) => marks.file === file)?.text ?? '';
     const names = ['package.json', 'config/routes.yaml', 'src/models/person.ts', 'src/models/address.ts'];
     await follow('existing', Object.fromEntries(names.map((file) => [file, last(file)])));

@@ -11,7 +11,7 @@ describe.each(pages)('%s', (page) => {
     expect(broken).toEqual([]);
   });
 
-  test('shows configuration that is allowed', () => {
+  test('shows valid configuration', () => {
     const shown = blocksOf(page).filter(({ language, marks }) => language === 'yaml' && marks.broken === undefined);
     const classes = blocksOf(page)
       .filter(({ language }) => language === 'ts')
@@ -21,7 +21,7 @@ describe.each(pages)('%s', (page) => {
     ).toEqual([]);
   });
 
-  test('shows JSON that is JSON', () => {
+  test('shows valid JSON', () => {
     for (const { language, text } of blocksOf(page)) if (language === 'json') expect(() => JSON.parse(text)).not.toThrow();
   });
 });
@@ -43,7 +43,7 @@ describe('the decision records', () => {
   });
 });
 
-test.each(pages.filter((page) => page !== 'CONTRIBUTING.md'))('%s links to nothing outside of the repository', (page) => {
+test.each(pages.filter((page) => page !== 'CONTRIBUTING.md'))('%s has no links outside of the repository', (page) => {
   expect(linksOf(page).filter((link) => /^[a-z]+:/.test(link))).toEqual([]);
 });
 

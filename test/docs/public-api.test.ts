@@ -43,7 +43,7 @@ describe('docs/reference/public-api.md', () => {
     expect(namesBelow('Options').toSorted()).toEqual([...new Set([...options, 'fastify'])].toSorted());
   });
 
-  test('says of each what it is, with an example and its stability', () => {
+  test('describes each of them, with an example and its stability', () => {
     const rows = readPage(page)
       .split('\n')
       .filter((line) => line.startsWith('| `'));

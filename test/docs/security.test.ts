@@ -23,11 +23,11 @@ describe('the page about security', () => {
     expect(unproven).toEqual([]);
   });
 
-  test('would miss a link', () => {
+  test('detects claims without a link', () => {
     expect(claimsOf('- one\n  goes on\n\n| a | b |\n| --- | --- |\n| c | d |\n')).toEqual(['- one\n  goes on', '| c | d |']);
   });
 
-  test('names every file of attacks', () => {
+  test('names every attack test file', () => {
     const files = readdirSync(new URL('../attacks', import.meta.url)).filter((name) => name.endsWith('.ts'));
     expect(files.filter((name) => !readPage(page).includes(`(../../test/attacks/${name})`))).toEqual([]);
   });

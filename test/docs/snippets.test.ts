@@ -23,7 +23,7 @@ function folderOf(page: string): string {
 describe('the TypeScript in the documentation', () => {
   afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
-  test('passes the type checker as a file of the application that it speaks of', () => {
+  test('passes the type checker as a file of its application', () => {
     // Where a block names no file, it stands beside the controllers of the example application.
     cpSync(join(root, 'examples', 'courses', 'src'), join(directory, 'courses', 'src'), { recursive: true });
     cpSync(join(root, 'examples', 'courses', 'client.ts'), join(directory, 'courses', 'src', 'controllers', 'client.ts'));

@@ -49,7 +49,7 @@ describe('docs/about/spec-map.md', () => {
     expect(headingsOf(page).at(-1)).toBe('Deviations');
   });
 
-  test('has every claim of every section, in order', () => {
+  test('has every claim of every section, in the same order', () => {
     const expected = sections.flatMap(([section, count]) =>
       Array.from({ length: count }, (_, index) => `${section}.${index + 1}`),
     );
@@ -83,7 +83,7 @@ describe('docs/about/spec-map.md', () => {
     expect(vague).toEqual([]);
   });
 
-  test('gives what deviates and why, for claims that it has', () => {
+  test('gives the deviation and the reason, only for claims that it has', () => {
     const deviations = tableBelow(page, 'Deviations');
     const ids = rows.map(([id]) => id);
     expect(deviations.length).toBeGreaterThan(0);

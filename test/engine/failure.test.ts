@@ -12,6 +12,6 @@ test.each([
   ['a list of other objects', [{ title: 'a book' }], false],
   ['a status below 400', new JsonReply({ done: true }, { status: 201 }), false],
   ['nothing', undefined, false],
-])('a handler that returns %s is judged by it', (_, result, expected) => {
+])('detects whether a handler failed if it returns %s', (_, result, expected) => {
   expect(isFailure(result)).toBe(expected);
 });

@@ -148,7 +148,7 @@ const reads = [
 ] as const;
 
 describe.each(databases)('a handler on %s', (kind) => {
-  test('that fails while its transaction begins leaves no lock behind', async () => {
+  test('that fails while its transaction starts leaves no lock', async () => {
     const app = await start(kind, {
       work: async (controller, entity) => {
         entity.num = 5;
@@ -174,7 +174,7 @@ describe.each(databases)('a handler on %s', (kind) => {
       'a query builder',
       (controller, _entity, Thing) => controller.em.createQueryBuilder(Thing).update({ num: 50 }).where({ id: 1 }).execute(),
     ],
-  ])('that fails has written nothing by %s', async (_name, write) => {
+  ])('that fails writes nothing with %s', async (_name, write) => {
     const app = await start(kind, {
       work: async (controller, entity, Thing) => {
         await write(controller, entity, Thing);
@@ -196,7 +196,7 @@ describe.each(databases)('a handler on %s', (kind) => {
     expect((await app.request('GET', '/t/1.json')).text).toContain('"num":5');
   });
 
-  test('that handles the failure of a flush does not write over the change that made it fail', async () => {
+  test('that catches a failed flush does not overwrite the conflicting change', async () => {
     const app = await start(kind, {
       work: async (controller, entity, Thing) => {
         await app.application.mapper.em.fork().nativeUpdate(Thing, { id: 1 } as never, { num: 1000 } as never);
@@ -211,14 +211,14 @@ describe.each(databases)('a handler on %s', (kind) => {
   });
 });
 
-describe.each(databases)('code of a model on %s', (kind) => {
+describe.each(databases)('model code on %s', (kind) => {
   const one = {
     properties: ({ Place }: any) => ({ o: () => p.manyToOne(Place).nullable().groups('read', 'write') }),
     rows: ({ a }: any) => [{ o: a }],
   };
   const write = [['PATCH', '/t/1.json', { num: 2 }]] as const;
 
-  test('can load a collection that holds what a reference refers to', async () => {
+  test('can load a collection that contains a referenced row', async () => {
     const world: World = {
       properties: ({ Place }) => ({ o: () => p.manyToOne(Place).nullable(), os: () => p.manyToMany(Place) }),
       rows: ({ a, b }) => [{ o: a, os: [a, b] }],
@@ -227,7 +227,7 @@ describe.each(databases)('code of a model on %s', (kind) => {
     await expectSame(kind, world, [...write, ['GET', '/t/1.json']]);
   });
 
-  test('checks what a body refers to', async () => {
+  test('validates a row that the body refers to', async () => {
     const world: World = {
       ...one,
       validate() {
@@ -240,7 +240,7 @@ describe.each(databases)('code of a model on %s', (kind) => {
     ]);
   });
 
-  test('checks a reference of a body that is wrapped', async () => {
+  test('validates a wrapped reference of the body', async () => {
     const world: World = {
       properties: ({ Place }) => ({ o: () => p.manyToOne(Place).ref().nullable().groups('read', 'write') }),
       rows: ({ a }) => [{ o: a }],
@@ -251,7 +251,7 @@ describe.each(databases)('code of a model on %s', (kind) => {
     await expectSame(kind, world, [['PATCH', '/t/1.json', { o: { id: 2 } }]]);
   });
 
-  test('may put a value right while it checks', async () => {
+  test('may correct a value during validation', async () => {
     const world: World = {
       validate() {
         this.name = this.name.trim();
@@ -261,7 +261,7 @@ describe.each(databases)('code of a model on %s', (kind) => {
     await expectSame(kind, world, [['PATCH', '/t/1.json', { name: ' x ' }]]);
   });
 
-  test('loses no change within a value', async () => {
+  test('keeps changes within a JSON value', async () => {
     const world: World = {
       properties: () => ({ data: p.json<any>().groups('read') }),
       rows: () => [{ data: { a: 1 } }],
@@ -277,11 +277,11 @@ describe.each(databases)('code of a model on %s', (kind) => {
     properties: ({ Place }) => ({ o: () => p.manyToOne(Place).eager().nullable() }),
     rows: ({ a }) => [{ o: a }],
   };
-  test('reads what is eager in a getter', () => expectSame(kind, { ...eager, get: (self) => self.o.name }, reads));
-  test('reads what is eager in a voter', () =>
+  test('reads an eager association in a getter', () => expectSame(kind, { ...eager, get: (self) => self.o.name }, reads));
+  test('reads an eager association in a voter', () =>
     expectSame(kind, { ...eager, vote: (self) => self.o.name === 'A' }, [...write, ['GET', '/t/1.json']]));
 
-  test('reads what is eager in a collection', () =>
+  test('reads an eager collection in a getter', () =>
     expectSame(
       kind,
       {
@@ -308,7 +308,7 @@ describe.each(databases)('code of a model on %s', (kind) => {
       write,
     ));
 
-  test('reads a nullable embeddable of which only the inner one has values', () =>
+  test('reads a nullable embeddable if only its inner embeddable has values', () =>
     expectSame(
       kind,
       {
@@ -319,7 +319,7 @@ describe.each(databases)('code of a model on %s', (kind) => {
       reads,
     ));
 
-  test('reads an embeddable in JSON without members that are not there', () =>
+  test('reads a JSON embeddable without its missing members', () =>
     expectSame(
       kind,
       {
@@ -330,7 +330,7 @@ describe.each(databases)('code of a model on %s', (kind) => {
       reads,
     ));
 
-  test('counts items in a getter, whatever fields are asked for', async () => {
+  test('counts items in a getter, whatever fields are requested', async () => {
     const world: World = {
       properties: ({ Place }) => ({ places: () => p.manyToMany(Place).groups('read') }),
       rows: ({ a, b }) => [{ places: [a, b] }, { places: [a] }],
@@ -355,7 +355,7 @@ describe.each(databases)('code of a model on %s', (kind) => {
     ));
 });
 
-describe.each(databases)('a new row of a model with code, on %s', (kind) => {
+describe.each(databases)('a new row of a model with code on %s', (kind) => {
   const referring: World = {
     properties: ({ Place }) => ({
       o: () => p.manyToOne(Place).groups('read', 'write'),
@@ -375,7 +375,7 @@ describe.each(databases)('a new row of a model with code, on %s', (kind) => {
     rows: ({ a }) => [{ o: a, label: 'x' }],
   };
 
-  test('has the values that the model makes of the body and of what it refers to', async () => {
+  test('has the values that the model derives from the body and from referenced rows', async () => {
     await expectSame(kind, referring, [
       ['POST', '/t.json', { name: 'x', num: 1, o: { id: 2 } }],
       ['GET', '/t/2.json'],
@@ -387,7 +387,7 @@ describe.each(databases)('a new row of a model with code, on %s', (kind) => {
     ]);
   });
 
-  test('is held against rules that look at all of it', async () => {
+  test('is validated by rules that read the whole row', async () => {
     const world: World = {
       ...referring,
       validate() {
@@ -418,7 +418,7 @@ describe.each(databases)('a new row of a model with code, on %s', (kind) => {
     ]);
   });
 
-  test('has empty lists before it is written', async () => {
+  test('has empty collections before it is written', async () => {
     const world: World = {
       properties: ({ Place }) => ({ places: () => p.manyToMany(Place).groups('read') }),
       validate() {

@@ -140,7 +140,7 @@ export function describeRaces(deployed: () => Deployment): void {
       expect({ faults: faults.length, first: faults.slice(0, 2) }).toEqual({ faults: 0, first: [] });
     });
 
-    test('keep a limit in a handler that only flushes', async () => {
+    test('respect a limit in a handler that only flushes', async () => {
       const faults: string[] = [];
       await inBatches(repetitionsOf({}), 2, async (index) => {
         const bump: RowRequest = { method: 'POST', action: 'bump', json: {}, ...anna };

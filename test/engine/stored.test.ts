@@ -60,7 +60,7 @@ ruledSchema.setClass(Ruled);
 
 const models = { inline: Inline, stored: Stored, ruled: Ruled } as const;
 
-describe.each(databases)('what is stored on %s', (database) => {
+describe.each(databases)('stored data on %s', (database) => {
   let fresh: FreshDatabase;
   let app: TestApplication;
 
@@ -102,7 +102,7 @@ describe.each(databases)('what is stored on %s', (database) => {
   };
 
   describe.each(Object.keys(models))('of the model "%s"', (name) => {
-    test('is what a response of a write shows, with the tag of the next GET', async () => {
+    test('equals the response of a write, which has the ETag of the next GET', async () => {
       const bodies = [
         { title: 'new', data: { b: 1, a: { d: 2, c: 3 } }, spec: { color: null, size: null } },
         { title: 'other', data: [1, { z: 1, y: 2 }], spec: { color: 'blue', size: 3 } },
@@ -130,7 +130,7 @@ describe.each(databases)('what is stored on %s', (database) => {
       }
     });
 
-    test('of hidden embedded fields stays, whatever a body says of the others', async () => {
+    test('of hidden embedded fields is kept, whatever the body contains', async () => {
       expect(await costs(name)).toEqual([7, 7, null]);
       for (const [method, json] of [
         ['PATCH', { spec: null }],
@@ -144,7 +144,7 @@ describe.each(databases)('what is stored on %s', (database) => {
       }
     });
 
-    test('of hidden embedded fields does not show in whether the object is null', async () => {
+    test('of hidden embedded fields does not affect whether the object is null', async () => {
       for (const id of [2, 3]) await app.request('PATCH', `/${name}/${id}.json`, { json: { spec: null, title: 'same' } });
       const [hidden, none] = [await app.request('GET', `/${name}/2.json`), await app.request('GET', `/${name}/3.json`)];
       expect(hidden.json.spec).toEqual(none.json.spec);
@@ -153,7 +153,7 @@ describe.each(databases)('what is stored on %s', (database) => {
     });
   });
 
-  test('of embedded fields does not show where nothing of the object is readable', async () => {
+  test('of embedded fields is not revealed if no field of the object is readable', async () => {
     const [hidden, none] = (await app.request('GET', '/covered.json')).json.results;
     expect(hidden).toEqual({ id: 1, cover: null });
     expect(none).toEqual({ id: 2, cover: null });

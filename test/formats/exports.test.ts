@@ -172,7 +172,7 @@ describe.each(databases)('exports on %s', (kind) => {
     ['/hooked', '?sort=-name&place[lt]=5000&q=3&items_per_page=200'],
     ['/row', '?fields=id,team.name&place[lt]=900&items_per_page=200'],
     ['/hooked', '?fields=id,team.name&place[lt]=900&items_per_page=200'],
-  ])('%s%s are all pages of the JSON list in one', async (path, query) => {
+  ])('%s%s contain all pages of the JSON list', async (path, query) => {
     const expected = await pages(`${path}.json${query}`);
     const asked = query.replace(/&?items_per_page=200/, '').replace(/^\?$/, '');
     const ndjson = await app.request('GET', `${path}.ndjson${asked}`);
@@ -190,12 +190,12 @@ describe.each(databases)('exports on %s', (kind) => {
     expect(`${ndjson.text}${csv.text}`).not.toContain('marked');
   });
 
-  test('without rows have a header, or nothing', async () => {
+  test('without rows have a header or are empty', async () => {
     expect((await app.request('GET', '/nothing.csv')).text).toBe('id,name\r\n');
     expect(await app.request('GET', '/nothing.ndjson')).toMatchObject({ status: 200, text: '' });
   });
 
-  test.each(['page=1', 'items_per_page=5', 'after=x&page=2'])('refuse ?%s, and say why', async (query) => {
+  test.each(['page=1', 'items_per_page=5', 'after=x&page=2'])('reject ?%s with the reason', async (query) => {
     for (const path of ['/row', '/hooked']) {
       const { json, status } = await app.request('GET', `${path}.csv?${query}`);
       expect(status).toBe(400);
@@ -204,7 +204,7 @@ describe.each(databases)('exports on %s', (kind) => {
     expect((await app.request('GET', '/row.csv?nonsense=1')).json).toMatchObject({ code: 'unknown_parameter' });
   });
 
-  test('are asked for access as the list is', async () => {
+  test('require the same access as the list', async () => {
     for (const format of formats) {
       expect((await app.request('GET', `/guarded.${format}`)).status).toBe(401);
       expect((await app.request('GET', `/guarded.${format}`, { as: { id: 1 } })).status).toBe(403);
@@ -216,7 +216,7 @@ describe.each(databases)('exports on %s', (kind) => {
     }
   });
 
-  test('are announced by HEAD, without a statement', async () => {
+  test('respond to HEAD with their headers, without a statement', async () => {
     for (const path of ['/row', '/half', '/hooked']) {
       app.statements.length = 0;
       const { headers, status } = await app.request('HEAD', `${path}.csv`);
@@ -225,7 +225,7 @@ describe.each(databases)('exports on %s', (kind) => {
     }
   });
 
-  test('show hooks one chunk after the other, and let them answer instead', async () => {
+  test('pass chunks to hooks one after the other, and let hooks respond instead', async () => {
     chunks.length = 0;
     const { text } = await app.request('GET', '/hooked.ndjson');
     expect(chunks[0]).toBe(20);
@@ -236,13 +236,13 @@ describe.each(databases)('exports on %s', (kind) => {
     expect([instead.status, instead.json]).toEqual([202, { instead: 1000 }]);
   });
 
-  test('that go wrong in the middle break off, and are never taken for whole', async () => {
+  test('that fail in the middle abort the connection, so they never seem complete', async () => {
     const broken = fetch(`${app.url}/hooked.ndjson`, { headers: { 'x-break': '1' } }).then((response) => response.text());
     await expect(broken).rejects.toThrow();
     expect((await app.request('GET', '/hooked.ndjson')).status).toBe(200);
   });
 
-  test.each(['/row.ndjson', '/hooked.ndjson'])('%s shows the rows as they were when it began', async (path) => {
+  test.each(['/row.ndjson', '/hooked.ndjson'])('%s shows the rows as of its start', async (path) => {
     const response = await open(path);
     const first = await firstPiece(response);
     const em = app.application.mapper.em.fork();
@@ -257,7 +257,7 @@ describe.each(databases)('exports on %s', (kind) => {
     expect(text).not.toContain('later');
   });
 
-  test('hold neither other requests up nor more than they may for a client that does not read', async () => {
+  test('neither block other requests nor exceed their memory for a client that does not read', async () => {
     const response = await open('/wide.ndjson');
     const before = process.memoryUsage().arrayBuffers;
     for (let i = 0; i < 10; i++) {
@@ -269,7 +269,7 @@ describe.each(databases)('exports on %s', (kind) => {
     expect(growth).toBeLessThan((wideRows * wideNote) / 2);
   });
 
-  test('of a client that goes away leave nothing behind', async () => {
+  test('leave nothing behind if the client disconnects', async () => {
     const response = await open('/wide.ndjson');
     await firstPiece(response);
     if (kind === 'postgresql') expect(await exporting()).toBe(1);
@@ -277,7 +277,7 @@ describe.each(databases)('exports on %s', (kind) => {
     await vi.waitFor(async () => expect(await exporting()).toBe(0), { timeout: 3000, interval: 50 });
   });
 
-  test('of a client that takes nothing any more are ended', async () => {
+  test('are aborted if the client stops reading', async () => {
     const response = await open('/wide.ndjson');
     response.pause();
     response.on('error', () => undefined);
@@ -289,7 +289,7 @@ describe.each(databases)('exports on %s', (kind) => {
     expect(response.complete).toBe(false);
   });
 
-  test('may take longer than a request may, as long as they are taken', async () => {
+  test('may exceed the request timeout as long as the client reads', async () => {
     const limit = 1000;
     const impatient = await startApplication(options(limit));
     try {
@@ -310,7 +310,7 @@ describe.each(databases)('exports on %s', (kind) => {
     }
   });
 
-  test('that wait are rejected when the server shuts down, and those that run end in time', async () => {
+  test('that wait are rejected when the server shuts down, and running ones end in time', async () => {
     const { app_main, ...rest } = options();
     const ending = await startApplication({ ...rest, app_main: { ...app_main, database: { connect_timeout: 60_000 } } });
     const close = prepareClose(ending.app, 1500);
@@ -329,7 +329,7 @@ describe.each(databases)('exports on %s', (kind) => {
     await ending.close();
   });
 
-  test('of one caller leave a place to others', async () => {
+  test('of one caller leave capacity for other callers', async () => {
     const { app_main, ...rest } = options();
     const api_keys = { a: { key: 'the-key-of-caller-a' }, b: { key: 'the-key-of-caller-b' } };
     const fair = await startApplication({ ...rest, app_main: { ...app_main, exports: { at_once: 3 }, security: { api_keys } } });
@@ -347,7 +347,7 @@ describe.each(databases)('exports on %s', (kind) => {
     }
   });
 
-  test('wait for one another, and not for ever', async () => {
+  test('wait for one another, up to a time limit', async () => {
     const held = await Promise.all([open('/wide.ndjson'), open('/wide.ndjson')]);
     const refused = await app.request('GET', '/row.csv');
     expect([refused.status, refused.json.code, refused.headers.get('retry-after')]).toEqual([503, 'too_many_exports', '5']);

@@ -206,7 +206,7 @@ describe.each(databases)('the access suite on %s', (kind) => {
     expect(dropped).toBe(opened);
   });
 
-  test('passes for an application that does as it says, and tries every method as everybody', async () => {
+  test('passes for an application that behaves as declared, and tries every method as every actor', async () => {
     const { titles, failures } = await run({ database });
     expect(failures).toEqual({});
     const people = ['anonymous', 'a user with REPORT_SEE alone', 'a user with ROLE_ADMIN alone', 'a user with all roles', 'Ada'];
@@ -222,7 +222,7 @@ describe.each(databases)('the access suite on %s', (kind) => {
     expect(opened).toBeGreaterThan(3);
   });
 
-  test('knows what overrides of checkAccess and getEntity decide', async () => {
+  test('applies the decisions of checkAccess and getEntity overrides', async () => {
     class OverridingController extends ReportController {
       override async checkAccess(action: string, request: ApiRequest, subject: Report | null): Promise<void> {
         await super.checkAccess(action, request, subject);
@@ -242,7 +242,7 @@ describe.each(databases)('the access suite on %s', (kind) => {
     expect(Object.values(failures).join()).toContain('200');
   });
 
-  test('asks for rows by what getEntity takes', async () => {
+  test('requests rows by the ids that getEntity accepts', async () => {
     class NamedController extends ReportController {
       override async getEntity(action: string, id: unknown, request: ApiRequest): Promise<Report> {
         return super.getEntity(action, /^no-(\d+)$/.exec(String(id))?.[1], request);
@@ -264,7 +264,7 @@ describe.each(databases)('the access suite on %s', (kind) => {
     expect(Object.values((await run(named, ['GET /report/{id}.'])).failures).join()).toContain('200');
   });
 
-  test('finds a voter that reads what was not loaded', async () => {
+  test('finds a voter that reads unloaded properties', async () => {
     class ReadingVoter extends ReportVoter {
       override async vote(role: string, report: Report | null, user: User | null): Promise<Vote> {
         return report && (report as { author?: { name?: string } }).author?.name === 'Eve'
@@ -283,7 +283,7 @@ describe.each(databases)('the access suite on %s', (kind) => {
   // what it finds does not depend on the database
   if (kind !== 'sqlite') return;
 
-  test('finds that nothing is guarded', async () => {
+  test('finds missing guards', async () => {
     faults.guard = (guard) => ({ ...guard, check: () => undefined });
     const { failures } = await run({ database }, [...reads, 'DELETE /report/{id}.{_format} as Ben']);
     expect(failures).toMatchObject({
@@ -293,7 +293,7 @@ describe.each(databases)('the access suite on %s', (kind) => {
     });
   });
 
-  test('finds that only the first of several roles is asked for', async () => {
+  test('finds that only the first of several roles is checked', async () => {
     faults.guard = (guard) => ({
       ...guard,
       check: async (subject, user, request) => {
@@ -309,7 +309,7 @@ describe.each(databases)('the access suite on %s', (kind) => {
     expect(failures).not.toHaveProperty('GET /report/{id}.{_format} as Ben');
   });
 
-  test('finds that HEAD is not guarded as GET is', async () => {
+  test('finds that HEAD is not guarded like GET', async () => {
     faults.rolesOfHead = false;
     const { failures } = await run({ database }, reads);
     expect(failures['HEAD /report.{_format} as anonymous']).toMatch(/returned 200, but must return 401/);
@@ -317,13 +317,13 @@ describe.each(databases)('the access suite on %s', (kind) => {
     expect(failures).not.toHaveProperty('GET /report.{_format} as anonymous');
   });
 
-  test('finds that voters are not told which row it is about', async () => {
+  test('finds that voters do not get the row as subject', async () => {
     faults.guard = (guard) => ({ ...guard, check: (_, user, request) => guard.check(null, user, request) });
     const { failures } = await run({ database }, reads);
     expect(failures['GET /report/{id}.{_format} as Ben']).toMatch(/report\/1\.json as Ben: returned 200, but must return 403/);
   });
 
-  test('finds that rows which customizeQuery hides are shown', async () => {
+  test('finds that rows hidden by customizeQuery are shown', async () => {
     faults.restriction = false;
     const { failures } = await run({ database }, reads);
     expect(failures['GET /report/{id}.{_format} as Ben']).toMatch(/report\/3\.json as Ben: returned 403, but must return 404/);
@@ -331,7 +331,7 @@ describe.each(databases)('the access suite on %s', (kind) => {
     expect(failures).not.toHaveProperty('GET /report.{_format} as Ada');
   });
 
-  test('finds that callers are taken for somebody else', async () => {
+  test('finds that callers are authenticated as another user', async () => {
     faults.everybodyIs = { id: 'ada', roles: ['ROLE_ADMIN'] };
     const { failures } = await run({ database }, reads);
     expect(failures['GET /author.{_format} as anonymous']).toMatch(/the caller was authenticated as "ada"/);
@@ -346,7 +346,7 @@ describe.each(databases)('the access suite on %s', (kind) => {
     ['a row below a key that it may have', (report: Report) => ({ total: { id: report.id, draft: report.draft } })],
     ['a collection', (report: Report) => ({ count: 1, results: [{ draft: report.draft }], pagination: {} })],
     ['a collection with more to it', () => ({ count: 1, results: [], pagination: {}, draft: 'the draft' })],
-  ])('finds what a handler lets out by %s', async (_title, leak) => {
+  ])('finds a handler that leaks fields by %s', async (_title, leak) => {
     const Leaking = defineEntity({
       name: 'Report',
       properties: {
@@ -393,7 +393,7 @@ describe.each(databases)('the access suite on %s', (kind) => {
     );
   });
 
-  test('finds what a hook adds to a default action', async () => {
+  test('finds fields that a hook adds to a default action', async () => {
     class HookController extends ReportController {
       override beforeSerialize(action: string, _request: ApiRequest, value: unknown): unknown {
         if (action !== '_entity' || !(value instanceof Report)) return undefined;
@@ -407,7 +407,7 @@ describe.each(databases)('the access suite on %s', (kind) => {
     expect(await takeObjections()).toContainEqual(expect.stringContaining("must have required property 'title'"));
   });
 
-  test('finds a voter that does not look at the row, unless that is said to be so', async () => {
+  test('finds a voter that ignores the row, unless that is declared', async () => {
     class CarelessVoter extends Voter {
       static override roles = ['REPORT_SEE', 'REPORT_SIGN'];
       vote(_role: string, _subject: unknown, user: User | null): Vote {
@@ -433,7 +433,7 @@ describe.each(databases)('the access suite on %s', (kind) => {
     expect(failures).not.toHaveProperty('GET /report/summary.{_format} as anonymous');
   });
 
-  test('is not satisfied with routes that nobody was granted or refused, and with tables without rows', async () => {
+  test('fails for routes without a granted and a denied caller, and for tables without rows', async () => {
     const nobody = await run({ database, actors: {} }, reads);
     expect(Object.keys(nobody.failures)).toEqual([coverage, apart]);
     expect(nobody.failures[coverage]).toMatch(
@@ -499,14 +499,14 @@ describe('the access suite', () => {
   const robot = (user: { readonly roles?: readonly string[] }) =>
     user.roles?.includes('ROLE_ADMIN') ? { 'x-api-key': 'the-key-of-the-robot' } : { 'x-api-key': 'another' };
 
-  test('says what it has to be told: placeholders and credentials', async () => {
+  test('names the missing settings: placeholders and credentials', async () => {
     const untold = await run(keys);
     expect(untold.failures['GET /of/{country}/author.{_format} as anonymous']).toMatch(/set parameters: { country: … }/);
     const tokens = await run({ ...keys, parameters: { country: 'x' } });
     expect(tokens.failures['GET /of/{country}/author.{_format} as a user with ROLE_ADMIN alone']).toMatch(/headersFor/);
   });
 
-  test('sends required query parameters, which voters and customizeQuery see', async () => {
+  test('sends required query parameters, which voters and customizeQuery receive', async () => {
     class ShelfController extends ReportController {
       override customizeQuery(_action: string, request: ApiRequest, query: ModelQuery<Report>): void {
         if (request.parameters.owner !== undefined) query.andWhere({ owner: request.parameters.owner as string });
@@ -525,7 +525,7 @@ describe('the access suite', () => {
     expect((await run({ ...asking, parameters: { owner: 'ada' } }, ['GET ', 'HEAD ', 'PATCH '])).failures).toEqual({});
   });
 
-  test('calls with credentials of another kind, and sends the bodies that it is given', async () => {
+  test('supports credentials of another kind and sends the given bodies', async () => {
     const sent = { ...keys, parameters: { country: 'a b' }, headersFor: robot, userId: 'robot' };
     expect((await run(sent)).failures).toEqual({});
     const bodies = { 'POST app_api_single_author__index': { name: 'New', salary: 1 } };

@@ -294,12 +294,12 @@ const reversible: [string, Variation, string[], string[]][] = [
   ],
 ];
 
-describe('what was opened', () => {
+describe('changes that open access', () => {
   test.each(reversible)('%s', async (_, variation, opened) => {
     expect(await changes({}, variation)).toEqual({ opened, closed: [] });
   });
 
-  test('HEAD, where its own role becomes null', async () => {
+  test('HEAD, if its own role becomes null', async () => {
     const index = (roles: object) => ({
       index: { methods: { GET: true, HEAD: true, POST: true }, roles: { POST: 'EDIT', GET: 'ROLE_USER', ...roles } },
     });
@@ -309,7 +309,7 @@ describe('what was opened', () => {
     });
   });
 
-  test('the base role, which is told as one thing where it was asked for everywhere', async () => {
+  test('the base role, reported once if it applied everywhere', async () => {
     const { opened, closed } = await changes({}, { api: { base_role: null } });
     expect(opened).toEqual([
       `${at}.base_role: GET,HEAD /item.{_format} is PUBLIC now, required SEE`,
@@ -321,7 +321,7 @@ describe('what was opened', () => {
     expect(closed).toEqual([]);
   });
 
-  test('another role in the place of one', async () => {
+  test('a role replaced by another', async () => {
     const { opened, closed } = await changes(
       {},
       { entity: { methods: { GET: true, PATCH: true }, roles: { PATCH: 'ROLE_USER' } } },
@@ -345,7 +345,7 @@ describe('what was opened', () => {
     );
   });
 
-  test('another handler', async () => {
+  test('a replaced handler', async () => {
     const { opened } = await changes(
       {},
       { actions: { archive: { methods: { POST: true }, controller_action: 'otherApi' } }, api: { controller: Plain } },
@@ -355,7 +355,7 @@ describe('what was opened', () => {
     );
   });
 
-  test('a hook, whether it comes or goes', async () => {
+  test('a hook that is added or removed', async () => {
     const come = await changes({}, { api: { controller: Hooked } });
     const gone = await changes({ api: { controller: Hooked } }, {});
     expect(come.opened[0]).toBe(
@@ -365,7 +365,7 @@ describe('what was opened', () => {
     expect([come.closed, gone.closed]).toEqual([[], []]);
   });
 
-  test('a requirement that is another one', async () => {
+  test('a changed requirement', async () => {
     const wider = {
       entity: { methods: { GET: true, PATCH: true }, roles: { PATCH: 'EDIT' }, requirements: { id: '[1-9]\\d*' } },
     };
@@ -378,7 +378,7 @@ describe('what was opened', () => {
     ]);
   });
 
-  test('what a reference can name, and who reads it', async () => {
+  test('the classes of a reference, and its denormalizer', async () => {
     const { opened } = await changes({}, { polymorphic: true, denormalizers: [OwnerDenormalizer] });
     expect(opened).toEqual([
       'Item.owner: POST /item.{_format} writes owner -> Company, owner by OwnerDenormalizer',
@@ -386,7 +386,7 @@ describe('what was opened', () => {
     ]);
   });
 
-  test('rows of a further class, told by the association that can hold them', async () => {
+  test('rows of a further class, reported by the association that can hold them', async () => {
     const groups = { owner: ['read', 'write'] };
     const { opened, closed } = await changes({ groups }, { groups, polymorphic: true });
     expect(opened).toContain(
@@ -395,7 +395,7 @@ describe('what was opened', () => {
     expect(closed).toEqual([]);
   });
 
-  test('a class that inherits from the model', async () => {
+  test('a new class that inherits from the model', async () => {
     const { opened, closed } = await changes({}, { subclass: true });
     expect(opened).toEqual(
       expect.arrayContaining([
@@ -406,7 +406,7 @@ describe('what was opened', () => {
     expect(closed).toEqual([]);
   });
 
-  test('a field of what is embedded already, told by its own line', async () => {
+  test('a new field of an embedded model, reported by its own line', async () => {
     const groups = { owner: ['read'] };
     const { opened } = await changes({ groups: { ...groups, 'Owner.name': ['other'] } }, { groups });
     expect(opened).toEqual([
@@ -416,34 +416,34 @@ describe('what was opened', () => {
     ]);
   });
 
-  test('filters of the model that are off', async () => {
+  test('a removed filter of the model', async () => {
     const filtered = { model: { filters: { kept: { name: 'kept', cond: { title: 'a' }, default: true } } } };
     expect((await changes(filtered, {})).opened).toEqual(['Item: rows of Item are no longer filtered by kept']);
     expect(await changes({}, filtered)).toEqual({ opened: [], closed: ['Item: rows of Item are filtered by kept now'] });
   });
 
-  test('an API that has moved', async () => {
+  test('an API with another base path', async () => {
     const { opened, closed } = await changes({}, { api: { base_path: '/thing' } });
     expect(opened.map((text) => text.split(':')[0])).toEqual(opened.map(() => `${at}.base_path`));
     expect(opened[0]).toBe(`${at}.base_path: GET,HEAD /thing.{_format} is new: requires SEE, reads 2 fields`);
     expect(closed).toContain('null: GET,HEAD,POST /item.{_format} was removed');
   });
 
-  test('that routes may be without a role', async () => {
+  test('routes without a role, now allowed', async () => {
     const required = { security: { require_role: true } };
     const place = 'app_main.security.require_role';
     expect((await changes(required, {})).opened).toEqual([`${place}: routes without a role are allowed now`]);
     expect(await changes({}, required)).toEqual({ opened: [], closed: [`${place}: routes without a role are an error now`] });
   });
 
-  test('another issuer or audience', async () => {
+  test('a changed issuer or audience', async () => {
     const { opened, closed } = await changes({}, { security: { jwt: { issuer: 'others', audience: 'people' } } });
     expect(opened).toEqual(['app_main.security.jwt.issuer: tokens must have the issuer others now, had to have tests']);
     expect(closed).toEqual([]);
   });
 });
 
-describe('what was closed', () => {
+describe('changes that close access', () => {
   test.each(reversible)('%s', async (_, variation, __, closed) => {
     expect(await changes(variation, {})).toEqual({ opened: [], closed });
   });
@@ -477,14 +477,14 @@ describe('the strategy', () => {
     ['consensus', [SeeVoter, LaterVoter], [SeeVoter], 'opened'],
     ['priority', [SeeVoter, LaterVoter], [LaterVoter, SeeVoter], 'opened'],
     ['affirmative', [SeeVoter, LaterVoter], [LaterVoter, SeeVoter], 'nothing'],
-  ])('under %s, what other voters mean: case %#', async (strategy, from, to, expected) => {
+  ])('under %s, a change of voters: case %#', async (strategy, from, to, expected) => {
     const { opened, closed } = await changes({ security: { strategy }, voters: from }, { security: { strategy }, voters: to });
     expect([opened.length > 0, closed.length > 0]).toEqual([expected === 'opened', expected === 'closed']);
   });
 });
 
 describe('a baseline', () => {
-  test('is sorted, has one fact a line and is read as it was written', () => {
+  test('is sorted, has one fact per line and is read as it was written', () => {
     const lines = baselineText(usual)
       .trimEnd()
       .split('\n')
@@ -502,7 +502,7 @@ describe('a baseline', () => {
     expect(baselineText(turned)).toBe(baselineText(usual));
   });
 
-  test('holds no secret', async () => {
+  test('contains no secret', async () => {
     const secret = 'a secret of the tests, long enough to sign';
     const text = baselineText(
       await matrixOf({ security: { jwt: { secret }, api_keys: { robot: { key: secret.toUpperCase(), roles: [] } } } }),
@@ -518,11 +518,11 @@ describe('a baseline', () => {
     [`${title}/item.{_format} GET reads id\n`, 'line 2: unknown fact "/item.{_format} GET reads id"'],
     [`${title}model Item\n`, 'unknown fact'],
     [`${title}<<<<<<< HEAD\n`, 'unknown fact'],
-  ])('that is none is refused: case %#', (text, message) => {
+  ])('that is invalid is rejected: case %#', (text, message) => {
     expect(() => readBaseline(text)).toThrow(message);
   });
 
-  test('is read with the line ends of another system', () => {
+  test('is read with the line endings of another system', () => {
     expect(readBaseline(baselineText(usual).replaceAll('\n', '\r\n')).facts.size).toBe(
       readBaseline(baselineText(usual)).facts.size,
     );
@@ -530,7 +530,7 @@ describe('a baseline', () => {
 });
 
 describe('the baseline of the example', () => {
-  test('is what the example does; otherwise: npm run generate', async () => {
+  test('matches the example; otherwise: npm run generate', async () => {
     const matrix = accessMatrix(await loadApplication({ directory: example, env: {} }));
     const saved = readFileSync(join(example, 'access.baseline'), 'utf8');
     expect(compareAccess(readBaseline(saved), matrix)).toEqual({ opened: [], closed: [] });

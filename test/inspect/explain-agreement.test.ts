@@ -85,7 +85,7 @@ describe.each(databases)('an explanation on %s', (kind) => {
     await database?.drop();
   });
 
-  test('has the status that the server answers with, and whoever is refused is refused there too', {
+  test('has the status of the server response, and rejects the same callers', {
     timeout: 60_000,
   }, async () => {
     const outcomes = { answered: 0, refused: 0, failed: 0, stopped: 0 };

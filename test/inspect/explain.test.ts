@@ -25,7 +25,7 @@ describe.each(databases)('the explanation of a request on %s', (kind) => {
     calls.length = 0;
   });
 
-  test('of an entity tells the route, the caller, the checks among the statements, and what goes out', async () => {
+  test('of an entity shows the route, the caller, checks and statements in order, and the fields', async () => {
     const explained = await explain('GET', '/note/1.json', { as: ada });
     expect(explained).toMatchObject({
       method: 'GET',
@@ -63,7 +63,7 @@ describe.each(databases)('the explanation of a request on %s', (kind) => {
     ]);
   });
 
-  test('shows the statements that are sent when it is served, with their parameters', async () => {
+  test('shows the statements of a real request, with their parameters', async () => {
     application.app.statements.length = 0;
     await application.request('GET', '/note/1.json', { as: ada });
     const served = [...application.app.statements];
@@ -73,14 +73,14 @@ describe.each(databases)('the explanation of a request on %s', (kind) => {
     expect(application.app.statements).toEqual(served);
   });
 
-  test('of a list asks without a subject before any statement', async () => {
+  test('of a list checks access without a subject before any statement', async () => {
     const explained = await explain('GET', '/note.json?page=1', { user: ada });
     expect(explained).toMatchObject({ status: 200, caller: { by: 'given', user: { id: 1 } } });
     expect(explained.steps[0]).toMatchObject({ kind: 'check', subject: null, granted: true });
     expect(explained.fields.sent).toEqual(['id', 'title', 'labels[]']);
   });
 
-  test('of HEAD is that of GET without fields that go out', async () => {
+  test('of HEAD is the explanation of GET without response fields', async () => {
     const explained = await explain('HEAD', '/note/1.json', { user: ada });
     expect(explained).toMatchObject({
       status: 200,
@@ -102,7 +102,7 @@ describe.each(databases)('the explanation of a request on %s', (kind) => {
     expect(explained.fields.sent).toEqual(['id', 'title', 'labels[]']);
   });
 
-  test('a wrong token is the first reason, and nothing else was done', async () => {
+  test('of a wrong token gives that as the reason and stops', async () => {
     const explained = await explain('GET', '/note/1.json', { as: 'abc.def.ghijklmnop' });
     expect(explained).toMatchObject({
       outcome: 'refused',
@@ -115,19 +115,19 @@ describe.each(databases)('the explanation of a request on %s', (kind) => {
     expect(JSON.stringify(explained)).not.toContain('ghijklmnop');
   });
 
-  test('an API key is sent as one', async () => {
+  test('accepts an API key', async () => {
     const explained = await explain('GET', '/tag.json', { as: apiKey });
     expect(explained).toMatchObject({ status: 200, caller: { user: { id: 'robot', roles: ['ROLE_ADMIN'] } } });
     expect(JSON.stringify(explained)).not.toContain(apiKey);
     expect(await explain('GET', '/tag.json', { as: 'another-key' })).toMatchObject({ status: 401, steps: [] });
   });
 
-  test('a header of its own reaches the authenticator of the application', async () => {
+  test('passes a custom header to the authenticator of the application', async () => {
     const explained = await explain('GET', '/note.json', { headers: { 'x-session': 'session-of-7' } });
     expect(explained).toMatchObject({ status: 200, caller: { by: 'credential', user: { id: 7 } } });
   });
 
-  test('anonymous callers are told which voter said no', async () => {
+  test('of an anonymous request names the voter that denied it', async () => {
     const explained = await explain('GET', '/note.json');
     expect(explained).toMatchObject({
       status: 401,
@@ -141,7 +141,7 @@ describe.each(databases)('the explanation of a request on %s', (kind) => {
     expect(statements(explained)).toEqual([]);
   });
 
-  test('a vote against it refuses it, and the roles after it are not asked for', async () => {
+  test('of a denied request does not check the roles after the denied one', async () => {
     const explained = await explain('PATCH', '/note/4.json', { user: ada });
     expect(explained).toMatchObject({ outcome: 'refused', status: 403, reason: { code: 'access_denied' }, next: [] });
     expect(explained.reason?.message).toBe('NOTE_CHANGE: NoteVoter voted deny on Note 4');
@@ -159,7 +159,7 @@ describe.each(databases)('the explanation of a request on %s', (kind) => {
     ]);
   });
 
-  test('where every voter abstains it says so', async () => {
+  test('reports if every voter abstains', async () => {
     const explained = await explain('GET', '/label.json', { user: ada });
     expect(explained).toMatchObject({
       status: 403,
@@ -170,7 +170,7 @@ describe.each(databases)('the explanation of a request on %s', (kind) => {
     });
   });
 
-  test('a role that the user has not got is named with those that include it', async () => {
+  test('of a role that the user lacks lists the roles that include it', async () => {
     const explained = await explain('GET', '/tag/1.json', { user: ada });
     expect(explained.reason).toEqual({
       code: 'access_denied',
@@ -179,7 +179,7 @@ describe.each(databases)('the explanation of a request on %s', (kind) => {
     });
   });
 
-  test('a voter that throws is named, with what it threw', async () => {
+  test('names a voter that throws, with its error', async () => {
     const explained = await explain('PATCH', '/label/1.json', { user: ada });
     expect(explained).toMatchObject({ outcome: 'failed', status: 500 });
     expect(explained.reason?.message).toBe('the voter BrokenVoter failed for the role "LABEL_COUNT": the tables are gone');
@@ -192,13 +192,13 @@ describe.each(databases)('the explanation of a request on %s', (kind) => {
     ['/note/3.json', 'Note 3 is hidden by the filter alive of the model'],
     ['/note/99999999999999999999.json', 'no Note can have the id "99999999999999999999": its column cannot hold it'],
     ['/note/1/gone.json', 'no page has this id: NoteController.goneApi threw it'],
-  ])('of the 404 of %s says that %s', async (path, message) => {
+  ])('of the 404 of %s gives the reason: %s', async (path, message) => {
     const explained = await explain('GET', path, { user: ada });
     expect(explained).toMatchObject({ outcome: 'refused', status: 404, reason: { code: 'entity_not_found', message } });
     expect(await application.request('GET', path, { as: ada })).toMatchObject({ status: 404 });
   });
 
-  test('looks for the row without a trace among the steps', async () => {
+  test('does not list its own search for the row among the steps', async () => {
     const hidden = await explain('GET', '/note/2.json', { user: ada });
     expect(statements(hidden)).toHaveLength(1);
     expect(checks(hidden)).toEqual([]);
@@ -208,13 +208,13 @@ describe.each(databases)('the explanation of a request on %s', (kind) => {
     ['PUT', '/label.json', 405, 'method_not_allowed'],
     ['GET', '/label.xml', 404, 'unknown_format'],
     ['GET', '/nothing.json', 404, 'not_found'],
-  ])('where no route answers %s %s it says why each does not', async (method, path, status, code) => {
+  ])('without a matching route for %s %s gives the reason for each route', async (method, path, status, code) => {
     const explained = await explain(method, path, { user: ada });
     expect(explained).toMatchObject({ status, route: null, reason: { code }, steps: [] });
     expect(explained.others).toHaveLength(application.app.application.records.length);
   });
 
-  test('errors of the request are explained in their place', async () => {
+  test('shows request errors at the step of the failure', async () => {
     const parameter = await explain('GET', '/note.json?pag=1', { user: ada });
     expect(parameter).toMatchObject({ status: 400, reason: { code: 'unknown_parameter' } });
     expect(parameter.reason?.message).toContain('"pag"');
@@ -224,7 +224,7 @@ describe.each(databases)('the explanation of a request on %s', (kind) => {
     expect(await explain('PATCH', '/note/1.json?x=1', { user: ada })).toMatchObject({ reason: { code: 'unknown_parameter' } });
   });
 
-  test('an answer of a hook or a handler with a status of its own is told as theirs', async () => {
+  test('attributes a response with its own status to the hook or handler', async () => {
     const early = await explain('GET', '/label/1.json', { headers: { 'x-early': 'yes' } });
     expect(early).toMatchObject({
       status: 403,
@@ -258,7 +258,7 @@ describe.each(databases)('the explanation of a request on %s', (kind) => {
       expect(calls).toEqual([]);
     });
 
-    test('a body is read and validated, and nothing is done with it', async () => {
+    test('reads and validates the body, and writes nothing', async () => {
       const before = await rows();
       const fine = await explain('PATCH', '/note/1.json', { user: ada, json: { title: 'new' } });
       expect(fine).toMatchObject({ outcome: 'stopped', status: 200 });
@@ -276,7 +276,7 @@ describe.each(databases)('the explanation of a request on %s', (kind) => {
       expect(calls).toEqual([]);
     });
 
-    test('of an item to add, it is looked for, and the rest is left', async () => {
+    test('that adds an item looks it up and stops', async () => {
       const links = () => application.rows('select * from note_labels');
       const fine = await explain('POST', '/note/1/labels.json', { user: admin, json: { id: 1 } });
       expect(fine).toMatchObject({ status: 403 });
@@ -293,7 +293,7 @@ describe.each(databases)('the explanation of a request on %s', (kind) => {
       expect(await links()).toEqual(before);
     });
 
-    test('a handler of the application is not run at all', async () => {
+    test('does not run a handler of the application', async () => {
       const explained = await explain('POST', '/note/1/send.json', { user: ada, json: { title: 'x' } });
       expect(explained).toMatchObject({ outcome: 'stopped', status: null, reason: null });
       expect(explained.next).toEqual(['NoteController.sendApi, which is not run: it may do more than write']);
@@ -303,7 +303,7 @@ describe.each(databases)('the explanation of a request on %s', (kind) => {
       expect(await explain('POST', '/note/1/send.json')).toMatchObject({ status: 401 });
     });
 
-    test('a handler that writes when it should read is stopped by the database', async () => {
+    test('lets the database stop a handler that writes during a read', async () => {
       const before = await rows();
       const explained = await explain('GET', '/note/count.json', { user: ada });
       expect(explained).toMatchObject({ outcome: 'failed', status: null });
@@ -314,14 +314,14 @@ describe.each(databases)('the explanation of a request on %s', (kind) => {
     });
   });
 
-  test('sees what was written a moment ago', async () => {
+  test('sees rows that were just written', async () => {
     const { status } = await application.request('POST', '/note.json', { as: ada, json: { title: 'fresh', owner: 1 } });
     expect(status).toBe(201);
     const id = (await application.rows('select max(id) as id from note'))[0]?.id;
     expect(await explain('GET', `/note/${id}.json`, { user: ada })).toMatchObject({ status: 200 });
   });
 
-  test('several at a time do not get into one another', async () => {
+  test('does not interfere with concurrent explanations', async () => {
     const paths = ['/note/1.json', '/note/2.json', '/note/4.json', '/note.json', '/note/99.json'];
     const explained = await Promise.all(paths.map((path) => explain('GET', path, { user: ada })));
     expect(explained.map(({ path, status }) => [path, status])).toEqual(
@@ -331,7 +331,7 @@ describe.each(databases)('the explanation of a request on %s', (kind) => {
   });
 });
 
-test('a database in memory is copied, and again once something was changed in it', async () => {
+test('the explanation of a request copies an in-memory database, and again after a change', async () => {
   const app = await startApplication({ ...notebook, databaseUrl: 'sqlite::memory:' });
   try {
     expect(await app.explain('GET', '/note/5.json', { user: ada })).toMatchObject({
@@ -347,7 +347,7 @@ test('a database in memory is copied, and again once something was changed in it
   }
 });
 
-test('the explanation of a request names overrides that refuse', async () => {
+test('the explanation of a request names overrides that deny access', async () => {
   const Crate = defineEntity({ name: 'Crate', properties: { id: p.integer().primary().groups('read') } });
   class CrateController extends ApiController<{ id: number }> {
     override async checkAccess(action: string, request: ApiRequest, crate: { id: number } | null): Promise<void> {

@@ -37,7 +37,7 @@ describe('the matrix of the example', () => {
     expect(JSON.parse(JSON.stringify(matrix))).toEqual(matrix);
   });
 
-  test('says who is asked for which role, and where it was declared', () => {
+  test('shows the voters of each role and the place of its declaration', () => {
     const { roles, public: open } = entry(matrix, 'DELETE', '/api/person/{id}.{_format}');
     expect(open).toBe(false);
     expect(roles).toEqual([
@@ -46,7 +46,7 @@ describe('the matrix of the example', () => {
     ]);
   });
 
-  test('says PUBLIC of what asks nobody', () => {
+  test('shows PUBLIC for routes without a role', () => {
     expect(entry(matrix, 'HEAD', '/api/center.{_format}')).toMatchObject({ public: true, roles: [] });
     expect(matrix.routes.filter((route) => route.public).map(({ path }) => path)).toEqual([
       '/api/center.{_format}',
@@ -54,7 +54,7 @@ describe('the matrix of the example', () => {
     ]);
   });
 
-  test('follows embedded associations, and tells classes apart where rows can be of several', () => {
+  test('follows embedded associations, and separates the classes of polymorphic rows', () => {
     const { read } = entry(matrix, 'GET', '/api/course/{id}.{_format}');
     expect(labels(read)).toEqual(
       expect.arrayContaining([
@@ -69,7 +69,7 @@ describe('the matrix of the example', () => {
     expect(labels(read).filter((label) => label.includes('nationalNumber'))).toEqual([]);
   });
 
-  test('says of a field which class has it, in which group, and on which line', () => {
+  test('shows the class, the group and the line of each field', () => {
     const { read } = entry(matrix, 'GET', '/api/course/{id}.{_format}');
     expect(read.fields.find(({ label }) => label === 'participations[].person.center.name')).toEqual({
       path: 'participations[].person.center.name',
@@ -84,13 +84,13 @@ describe('the matrix of the example', () => {
     });
   });
 
-  test('points at the line that says the groups, where a property goes over several', () => {
+  test('points at the line of the groups if a property spans several lines', () => {
     const { read } = entry(matrix, 'GET', '/api/document.{_format}');
     expect(read.fields.find(({ label }) => label === 'Note:id')).toMatchObject({ place: 'src/models/document.ts:13' });
     expect(read.fields.find(({ label }) => label === 'Letter:created')).toMatchObject({ place: 'src/models/document.ts:19' });
   });
 
-  test('has what a body may hold, with the classes that a reference can name and the denormalizer that reads it', () => {
+  test('lists body fields, with the classes of a reference and its denormalizer', () => {
     const { write } = entry(matrix, 'PATCH', '/api/course/{id}.{_format}');
     expect(write.fields.map(({ label, references, madeBy }) => [label, references, madeBy])).toEqual([
       ['title', [], null],
@@ -109,13 +109,13 @@ describe('the matrix of the example', () => {
     ]);
   });
 
-  test('says that adding and removing take a reference, and answer with the item', () => {
+  test('shows that adding and removing accept a reference and return the item', () => {
     const { write, read } = entry(matrix, 'POST', '/api/course/{id}/tags.{_format}');
     expect(write.fields).toMatchObject([{ label: '', kind: 'reference', references: ['Tag'] }]);
     expect(labels(read)).toEqual(['id', 'label']);
   });
 
-  test('says so where a handler decides', () => {
+  test('shows if a handler decides', () => {
     const close = entry(matrix, 'POST', '/api/course/{id}/close.{_format}');
     expect(close).toMatchObject({
       action: 'handler',
@@ -130,7 +130,7 @@ describe('the matrix of the example', () => {
     });
   });
 
-  test('says what restricts the rows, and that nothing restricts a new one or the queries of a handler', () => {
+  test('shows row restrictions, and that they do not cover new rows or queries of a handler', () => {
     const restricted = { value: 'PersonController.customizeQuery', place: 'src/controllers/person-controller.ts:7' };
     expect(entry(matrix, 'DELETE', '/api/person/{id}.{_format}').restricted).toEqual(restricted);
     expect(entry(matrix, 'GET', '/api/person.{_format}').restricted).toEqual(restricted);
@@ -139,14 +139,14 @@ describe('the matrix of the example', () => {
     expect(entry(matrix, 'GET', '/api/tag.{_format}').restricted).toBeNull();
   });
 
-  test('shows nothing of what is deleted', () => {
+  test('shows no fields for DELETE', () => {
     expect(entry(matrix, 'DELETE', '/api/person/{id}.{_format}')).toMatchObject({
       read: { fields: [], decidedBy: null },
       write: { fields: [], decidedBy: null },
     });
   });
 
-  test('has each model with what is in its groups, whoever shows it', () => {
+  test('has each model with the fields of its groups, whether or not a route shows them', () => {
     const person = matrix.models.find(({ model }) => model === 'Person');
     expect(Object.keys(person?.groups ?? {})).toEqual(['read', 'write']);
     expect(person?.groups.write?.map(({ name }) => name)).toEqual([
@@ -160,7 +160,7 @@ describe('the matrix of the example', () => {
     expect(matrix.models.map(({ model }) => model)).toEqual(expect.arrayContaining(['Address', 'Participation', 'Note']));
   });
 
-  test('has what holds for every route', () => {
+  test('has the settings that apply to every route', () => {
     expect(matrix.settings.strategy.value).toBe('affirmative');
     expect(matrix.settings.hierarchy.map(({ role, includes, direct }) => [role, includes, direct])).toEqual([
       ['ROLE_ADMIN', 'ROLE_SUPERVISOR', true],
@@ -245,7 +245,7 @@ describe('the matrix of an application in code', () => {
     matrix = accessMatrix(await loadApplication(options));
   });
 
-  test('names places by dots', () => {
+  test('identifies places by dotted paths', () => {
     const { place, roles, requirements } = entry(matrix, 'PUT', '/thing/{id}.{_format}');
     expect(place).toBe('app_main.apis.thing.actions._entity.methods.PUT');
     expect(roles).toEqual([{ role: 'THING_SEE', voters: ['OpenVoter'], place: 'app_main.apis.thing.base_role' }]);
@@ -253,7 +253,7 @@ describe('the matrix of an application in code', () => {
     expect(entry(matrix, 'GET', '/thing.{_format}').read.fields[0]?.place).toBe('Thing.id');
   });
 
-  test('has the names of JSON, cuts what would recurse, and leaves out what is hidden or in no group', () => {
+  test('uses JSON names, cuts recursion, and omits fields that are hidden or in no group', () => {
     expect(entry(matrix, 'GET', '/thing.{_format}').read.fields.map(({ label, kind, madeBy }) => [label, kind, madeBy])).toEqual([
       ['id', 'value', null],
       ['label', 'value', null],
@@ -265,13 +265,13 @@ describe('the matrix of an application in code', () => {
     ]);
   });
 
-  test('lets a key be set when the row is made, and not later', () => {
+  test('lets a key be set on creation, and not later', () => {
     expect(labels(entry(matrix, 'POST', '/thing.{_format}').write)).toEqual(['id', 'label', 'parent']);
     expect(labels(entry(matrix, 'PUT', '/thing/{id}.{_format}').write)).toEqual(['label', 'parent']);
     expect(entry(matrix, 'PUT', '/thing/{id}.{_format}').write.fields[1]?.madeBy).toBe('ParentDenormalizer');
   });
 
-  test('says which methods are enabled and not supported', () => {
+  test('lists methods that are enabled but not supported', () => {
     const unsupported = matrix.routes.filter(({ action }) => action === 'unsupported');
     expect(unsupported.map(({ method, path }) => `${method} ${path}`)).toEqual([
       'DELETE /thing.{_format}',
@@ -282,12 +282,12 @@ describe('the matrix of an application in code', () => {
   });
   const nothing = { fields: [], decidedBy: null };
 
-  test('leaves it to the methods of a model what adding answers with', () => {
+  test('names the model method that decides the response to adding', () => {
     expect(entry(matrix, 'POST', '/thing/{id}/children.{_format}').read).toEqual({ fields: [], decidedBy: 'Thing.addChild' });
     expect(labels(entry(matrix, 'DELETE', '/thing/{id}/children.{_format}').read)).toContain('label');
   });
 
-  test('sees a controller that handles a default action itself, and its hooks', () => {
+  test('detects a controller that overrides a default action, and its hooks', () => {
     const own = entry(matrix, 'GET', '/own.{_format}');
     expect(own).toMatchObject({ action: 'handler', read: { fields: [], decidedBy: 'ThingController.indexApi' }, public: true });
     expect(own.hooks.map(({ value }) => value)).toEqual(['ThingController.beforeSerialize']);

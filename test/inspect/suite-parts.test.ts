@@ -20,7 +20,7 @@ class Saying extends Voter {
   }
 }
 
-describe('the judge of a suite', () => {
+describe('the reference decision of a suite', () => {
   const question = { role: 'SEE', subject: null, user: null, request: {} as FastifyRequest };
   const votes: readonly Vote[] = ['grant', 'deny', 'abstain'];
   const lists = [0, 1, 2, 3, 4].reduce<Vote[][]>(
@@ -28,7 +28,7 @@ describe('the judge of a suite', () => {
     [[]],
   );
 
-  test.each(strategies)('comes by itself to what the strategy %s decides', (strategy) => {
+  test.each(strategies)('equals the decision under the strategy %s', (strategy) => {
     for (const list of lists) {
       const voters = list.map((vote) => new Saying(vote));
       expect([list, decides(strategy, list)]).toEqual([list, poll(strategy, voters, question)]);
@@ -39,13 +39,13 @@ describe('the judge of a suite', () => {
 describe('a shape', () => {
   const shape = shapeOfPaths(['id', 'center.name', 'people[].address.city', 'free']);
 
-  test('holds what its paths lead to, in lists too', () => {
+  test('contains the values at its paths, in lists too', () => {
     const value = { id: 1, center: { name: 'N' }, people: [{ address: null }, { address: { city: 'C' } }], free: { any: [{}] } };
     expect(outside(value, shape)).toEqual([]);
     expect(outside([value, null, 7], shape)).toEqual([]);
   });
 
-  test('tells each path that leads out of it', () => {
+  test('lists each path outside of it', () => {
     const value = { pin: 1, center: { name: 'N', budget: 7 }, people: [{ address: { city: 'C', alarm: 'loud' }, id: 1 }] };
     expect(outside(value, shape)).toEqual(['pin', 'center.budget', 'people.address.alarm', 'people.id']);
   });
@@ -53,7 +53,7 @@ describe('a shape', () => {
   const route = (fields: readonly { path: string; kind: string }[], more: object = {}) =>
     ({ action: 'fetch', read: { fields, decidedBy: null }, ...more }) as unknown as RouteAccess;
 
-  test('of a route is closed below an object of which nothing may be seen, and open below a value', () => {
+  test('of a route is closed below an object without visible fields, and open below a value', () => {
     const closed = shapeOfRoute(
       route([
         { path: 'owner', kind: 'object' },
@@ -70,7 +70,7 @@ describe('a shape', () => {
     expect(outside({ owner: { id: 1, name: 'A' } }, open)).toEqual(['owner.name']);
   });
 
-  test('of a list is that of its items, beside what every list has', () => {
+  test('of a list is the shape of its items, plus the keys of every list', () => {
     const list = route([{ path: 'id', kind: 'value' }], { action: 'list' });
     const body = {
       count: 1,

@@ -99,7 +99,7 @@ function show({ variants }: FieldPlan): Record<string, Record<string, unknown>> 
 }
 
 describe('a plan', () => {
-  test('holds the fields of the active groups and nothing else, in the order of the model', () => {
+  test('holds only the fields of the active groups, in the order of the model', () => {
     const plan = show(planFields(garage, metaIn(garage, 'Car'), ['read']));
     expect(Object.keys(plan)).toEqual(['Car']);
     expect(Object.keys(plan.Car ?? {})).toEqual([
@@ -118,7 +118,7 @@ describe('a plan', () => {
     expect(show(planFields(garage, metaIn(garage, 'Owner'), ['write', 'list']))).toEqual({ Owner: { pin: 'string' } });
   });
 
-  test('knows a property by its own name and by that in JSON', () => {
+  test('finds a property by its own name and by its JSON name', () => {
     const fields = [...planFields(garage, metaIn(garage, 'Car'), ['list']).variants.values()].flat();
     expect(fields.map(({ property, name, metadata }) => [property, name, metadata.name])).toEqual([
       ['plate', 'license_plate', 'plate'],
@@ -128,12 +128,12 @@ describe('a plan', () => {
     expect(jsonName(properties.id as never)).toBe('id');
   });
 
-  test('tells what the model computes from what the database does', () => {
+  test('separates fields computed by the model from fields computed by the database', () => {
     const car = show(planFields(garage, metaIn(garage, 'Car'), ['read'])).Car;
     expect(car).toMatchObject({ id: 'integer', title: 'computed', doubled: 'integer' });
   });
 
-  test('embeds an association with the fields that the same groups select there, and cuts it where it would recurse', () => {
+  test('embeds associations with the fields of the same groups, and cuts recursion', () => {
     expect(show(planFields(garage, metaIn(garage, 'Car'), ['read'])).Car).toMatchObject({
       owner: {
         'to-one': {
@@ -148,20 +148,20 @@ describe('a plan', () => {
     });
   });
 
-  test('holds nothing of an associated model that the groups do not select there', () => {
+  test('holds no fields of an associated model outside the groups', () => {
     expect(show(planFields(garage, metaIn(garage, 'Car'), ['drivers']))).toEqual({
       Car: { drivers: { 'to-many': { Owner: {} } } },
     });
   });
 
-  test('of what is cut holds no field outside the groups, be it the key', () => {
+  test('of a cut association holds no field outside the groups, not even the key', () => {
     const plan = planFields(clinic, metaIn(clinic, 'Secretive'), ['read']);
     expect(show(plan).Secretive).not.toHaveProperty('id');
   });
 });
 
 describe('embeddables', () => {
-  test('hold the fields of the groups, for each class that can stand there', () => {
+  test('hold the fields of the groups, for each possible class', () => {
     expect(show(planFields(garage, metaIn(garage, 'Car'), ['read'])).Car?.engine).toEqual({
       embedded: {
         Petrol: { kind: 'enum', power: 'integer', tank: 'integer' },
@@ -170,7 +170,7 @@ describe('embeddables', () => {
     });
   });
 
-  test('that come again by way of an entity end where that entity is cut', () => {
+  test('that recur through an entity end at the cut of that entity', () => {
     const reference = { 'to-one, cut': { Owner: { id: 'integer' } } };
     const tool = { embedded: { Part: { label: 'string', seller: reference } } };
     const cars = { 'to-many, cut': { Car: { id: 'integer' } } };
@@ -181,7 +181,7 @@ describe('embeddables', () => {
     });
   });
 
-  test('leave no column of theirs among the properties of their owner', () => {
+  test('leave no columns among the properties of their owner', () => {
     expect(ownProperties(metaIn(garage, 'Car')).map(({ name }) => name)).toEqual(
       'id plate secret hiddenToo title doubled engine spares owner drivers twin keeper'.split(' '),
     );
@@ -189,7 +189,7 @@ describe('embeddables', () => {
 });
 
 describe('a hierarchy', () => {
-  test('has the plan of each class a row can be, without the abstract ones and without fields of sister classes', () => {
+  test('has a plan for each concrete class, without fields of sibling classes', () => {
     const plan = show(planFields(clinic, metaIn(clinic, 'Staff'), ['read']));
     const common = ['id', 'type', 'name', 'mentor', 'trainees', 'ward', 'locker'];
     expect(Object.fromEntries(Object.entries(plan).map(([name, fields]) => [name, Object.keys(fields)]))).toEqual({
@@ -208,7 +208,7 @@ describe('a hierarchy', () => {
     });
   });
 
-  test('of a table for each class has no discriminator to be cut to', () => {
+  test('with a table per class has no discriminator when cut', () => {
     const plan = show(planFields(clinic, metaIn(clinic, 'Equipment'), ['read']));
     expect(plan).toEqual({
       Scanner: { id: 'integer', label: 'string', tesla: 'float' },
@@ -216,7 +216,7 @@ describe('a hierarchy', () => {
     });
   });
 
-  test('has properties of its root that only subclasses have left out there, and kept in them', () => {
+  test('keeps properties of subclasses out of the root', () => {
     const names = (name: string) => ownProperties(metaIn(clinic, name)).map((property) => property.name as string);
     expect(names('Staff')).not.toContain('specialty');
     expect(names('Staff')).toContain('salary');
@@ -226,18 +226,18 @@ describe('a hierarchy', () => {
 });
 
 describe('an association of several models', () => {
-  test('has the plan of each', () => {
+  test('has a plan for each model', () => {
     expect(show(planFields(clinic, metaIn(clinic, 'Patient'), ['read'])).Patient?.carer).toEqual({
       'to-one': { Visitor: { id: 'integer', name: 'string' }, ThirdParty: { id: 'integer', company: 'string' } },
     });
   });
 
-  test('is cut only where each of them would recurse', () => {
+  test('is cut only if each of them would recurse', () => {
     const [keeper] = [...planFields(garage, metaIn(garage, 'Car'), ['keeper']).variants.values()].flat();
     expect(keeper).toMatchObject({ name: 'keeper', kind: 'to-one', cut: false });
   });
 
-  test('names them all', () => {
+  test('names all models', () => {
     const { carer, doctor, firstName } = metaIn(clinic, 'Patient').properties as unknown as Record<string, never>;
     expect(targetsOf(carer as never).map(({ className }) => className)).toEqual(['Visitor', 'ThirdParty']);
     expect(targetsOf(doctor as never).map(({ className }) => className)).toEqual(['Doctor']);
@@ -245,8 +245,8 @@ describe('an association of several models', () => {
   });
 });
 
-describe('what an embedded property can hold', () => {
-  test('is one embeddable, or those of its map, or nothing', () => {
+describe('the targets of an embedded property', () => {
+  test('are its embeddable, the classes of its map, or empty', () => {
     const { engine, spares, plate } = metaIn(garage, 'Car').properties as unknown as Record<string, never>;
     expect(embeddedTargets(garage, engine as never).map(({ className }) => className)).toEqual(['Electric', 'Petrol']);
     expect(embeddedTargets(garage, spares as never).map(({ className }) => className)).toEqual(['Part']);

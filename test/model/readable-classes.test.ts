@@ -56,13 +56,13 @@ afterAll(() => mapper.close());
 const garage = [...mapper.getMetadata().getAll().values()].find(({ className }) => className === 'Garage') as EntityMetadata;
 const read = (path: string) => readableField(planFields(mapper, garage, ['read']), path);
 
-describe('where rows of several classes can stand', () => {
-  test('a field is readable that all of them show, from the same column', () => {
+describe('rows that can be of several classes', () => {
+  test('a field is readable if all of them show it from the same column', () => {
     expect(read('item.id')?.field.kind).toBe('scalar');
     expect(read('item.size')?.field.kind).toBe('scalar');
   });
 
-  test('a field is readable that the others do not have, whether or not columns stand behind it', () => {
+  test('a field is readable if the other classes lack it, with or without columns', () => {
     for (const path of ['item.seats', 'item.title', 'item.drivers']) expect([path, read(path) !== null]).toEqual([path, true]);
   });
 
@@ -71,13 +71,13 @@ describe('where rows of several classes can stand', () => {
     ['mark', 'that is another property in one of them'],
     ['seller', 'that is a row in one of them and a number in another'],
     ['weight', 'that one of them has and does not show'],
-  ])('%s is not readable, %s', (name) => {
+  ])('%s is not readable: a field %s', (name) => {
     expect(read(`item.${name}`)).toBeNull();
     expect(read(`car.${name}`)).not.toBeNull();
   });
 });
 
-describe('a value is as it is stored', () => {
+describe('a value equals its stored value', () => {
   test.each([
     ['car.size', true],
     ['item.size', true],

@@ -70,51 +70,51 @@ const mapper = new MikroORM({
 const planOf = (name: string, groups = ['read']) => planFields(mapper, mapper.getMetadata().get(name as never) as Any, groups);
 const kindOf = (path: string, model = 'Pet') => readableField(planOf(model), path)?.field.kind ?? null;
 
-describe('what a caller may read at a path', () => {
-  test('is a field in the active groups, by its name in JSON', () => {
+describe('the readable field at a path', () => {
+  test('is a field in the active groups, by its JSON name', () => {
     expect(kindOf('name')).toBe('scalar');
     expect(kindOf('title', 'Center')).toBe('scalar');
     expect(kindOf('name', 'Center')).toBeNull();
     expect(readableProperty(planOf('Center'), 'name')?.field.name).toBe('title');
   });
 
-  test('goes through associations and embeddables', () => {
+  test('can be inside associations and embeddables', () => {
     expect(readableField(planOf('Pet'), 'center.title')?.fields.map(({ kind }) => kind)).toEqual(['to-one', 'scalar']);
     expect(kindOf('center.address.city')).toBe('scalar');
     expect(kindOf('pets.name', 'Center')).toBe('scalar');
   });
 
   test.each(['secret', 'center.budget', 'center.address.vault', 'nothing', '', 'name.length', 'constructor', '__proto__.name'])(
-    'is nothing at %j',
+    'does not exist at %j',
     (path) => {
       expect(readableField(planOf('Pet'), path)).toBeNull();
     },
   );
 
-  test('is nothing without groups', () => {
+  test('does not exist without groups', () => {
     expect(readableField(planOf('Pet', []), 'name')).toBeNull();
     expect(readableField(planOf('Pet', ['other']), 'name')).toBeNull();
   });
 
-  test('ends where an association is cut to its reference', () => {
+  test('does not exist below an association that is cut to its reference', () => {
     expect(kindOf('center.pets.id')).toBe('scalar');
     expect(kindOf('center.pets.name')).toBeNull();
   });
 
-  test('can belong to some classes only, unless another class has it and does not show it', () => {
+  test('can belong to some classes only, unless another class has it and hides it', () => {
     expect(kindOf('barks')).toBe('scalar');
     expect(kindOf('chip')).toBeNull();
     expect(kindOf('sound')).toBeNull();
     expect(kindOf('chip', 'Dog')).toBe('scalar');
   });
 
-  test('is not what is stored where the model writes it in its own way', () => {
+  test('is not marked as stored if the model serializes it differently', () => {
     expect(readableField(planOf('Pet'), 'name')?.isStored).toBe(true);
     expect(readableField(planOf('Pet'), 'masked')?.isStored).toBe(false);
   });
 });
 
-test('the groups and the hidden mark of a property are looked at in one place', () => {
+test('only one file reads the groups and the hidden flag of a property', () => {
   const src = join(import.meta.dirname, '../../src');
   const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
   const looking = files.filter((name) =>

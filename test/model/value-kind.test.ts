@@ -27,7 +27,7 @@ const database = {
 const mapper = await createMapper(database, { entities: [Everything], directory: '.' });
 afterAll(() => mapper.close());
 
-test('every kind of column is that of some type of the mapper', () => {
+test('every kind of column belongs to a type of MikroORM', () => {
   const meta = mapper.getMetadata().get(Everything as never);
   const scalars = Object.values(meta.properties) as unknown as EntityProperty[];
   const found = scalars.map((property) => valueKindOf(property, mapper.driver.getPlatform()).kind);

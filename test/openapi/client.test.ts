@@ -14,7 +14,7 @@ test('the client of the example is up to date; otherwise: npm run generate', asy
   expect(out).toBe(readFileSync(join(directory, 'client.ts'), 'utf8'));
 });
 
-test('a file that cannot be written is the fault of the call', async () => {
+test('a file that cannot be written is a usage error', async () => {
   const { code, err } = await call(['client', directory, '--out', 'no/such/directory/client.ts']);
   expect(code).toBe(2);
   expect(err).toContain('cannot write no/such/directory/client.ts');
@@ -39,7 +39,7 @@ describe.each(databases)('the client of the example on %s', (kind) => {
     await database?.drop();
   });
 
-  test('lists, pages to the end by the links that it is given, and fetches', async () => {
+  test('lists, follows the page links to the end, and fetches', async () => {
     const { count, results } = await client.person.list({ items_per_page: 2 });
     expect(results).toHaveLength(2);
     expect(count).toBeGreaterThan(6);
@@ -57,7 +57,7 @@ describe.each(databases)('the client of the example on %s', (kind) => {
     expect(await client.person.get(first?.id ?? 0)).toEqual(first);
   });
 
-  test('asks for no more pages than it is asked for', async () => {
+  test('fetches only the pages that are consumed', async () => {
     let requests = 0;
     const counting: typeof fetch = (address, options) => {
       requests++;
@@ -67,7 +67,7 @@ describe.each(databases)('the client of the example on %s', (kind) => {
     expect(requests).toBe(1);
   });
 
-  test('creates, changes an association, adds, removes', async () => {
+  test('creates, updates an association, adds and removes', async () => {
     const [north, south] = (await client.center.list()).results;
     const created = await client.person.create({ firstName: 'Ada', lastName: 'Byron', center: { id: north?.id ?? 0 } });
     expect(created.center).toEqual(north);
@@ -83,7 +83,7 @@ describe.each(databases)('the client of the example on %s', (kind) => {
     expect((await client.course.get(id)).tags).not.toContainEqual(tag);
   });
 
-  test('changes associations to one of several models, to none, and to many', async () => {
+  test('updates associations to one of several models, to null, and to many', async () => {
     const [course] = (await client.course.list()).results;
     const [person] = (await client.person.list()).results;
     const [thirdParty] = (await client.thirdParty.list()).results;
@@ -100,7 +100,7 @@ describe.each(databases)('the client of the example on %s', (kind) => {
     expect(other).toMatchObject({ requestor: { id: thirdParty?.id }, tags: [] });
   });
 
-  test('sends a request with a key as often as it likes, and it is done once', async () => {
+  test('repeats a request with an idempotency key, and it runs once', async () => {
     const [center] = (await client.center.list()).results;
     const body = { firstName: 'Once', lastName: 'Only', center: { id: center?.id ?? 0 } };
     const options = { idempotencyKey: '8e03978e-40d5-43e8-bc93-6894a57f9324' };
@@ -114,7 +114,7 @@ describe.each(databases)('the client of the example on %s', (kind) => {
     });
   });
 
-  describe('what is refused', () => {
+  describe('a rejected request', () => {
     const failure = async (attempt: Promise<unknown>): Promise<Problem> => {
       const error = await attempt.catch((thrown: unknown) => thrown);
       expect(error).toBeInstanceOf(ApiError);
@@ -122,7 +122,7 @@ describe.each(databases)('the client of the example on %s', (kind) => {
       return (error as ApiError).problem;
     };
 
-    test('is told by its status, which tells the type of the problem', async () => {
+    test('has a problem whose status determines its type', async () => {
       const [center] = (await client.center.list()).results;
       const problem = await failure(
         client.person.create({ firstName: 'x'.repeat(81), lastName: 'y', center: { id: center?.id ?? 0 } }),
@@ -134,7 +134,7 @@ describe.each(databases)('the client of the example on %s', (kind) => {
       expect(problem.status === 422 && problem.code).toBe('validation_failed' satisfies typeof problem.code);
     });
 
-    test('for its form', async () => {
+    test('returns 400 for invalid parameters or fields', async () => {
       const problem = await failure(client.person.list({ items_per_page: 0 }));
       // @ts-expect-error a request with a wrong form is never in conflict
       const isConflict = problem.status === 400 && problem.code === 'conflict';
@@ -145,18 +145,18 @@ describe.each(databases)('the client of the example on %s', (kind) => {
       expect(await failure(client.person.create({ ...unknown, center: { id: 999_999 } }))).toMatchObject({ status: 400 });
     });
 
-    test('for there is no such thing', async () => {
+    test('returns 404 for a missing entity', async () => {
       expect(await failure(client.person.get(999_999))).toMatchObject({ status: 404, code: 'entity_not_found' });
     });
 
-    test('for nobody is calling, or somebody whom nobody can tell', async () => {
+    test('returns 401 for missing or invalid credentials', async () => {
       const nobody = createClient({ baseUrl: app.url });
       expect(await failure(nobody.person.list())).toMatchObject({ status: 401, code: 'authentication_required' });
       const forged = createClient({ baseUrl: app.url, token: 'forged' });
       expect(await failure(forged.person.list())).toMatchObject({ status: 401, code: 'invalid_credentials' });
     });
 
-    test('for the caller may not, be it to list, to add, to change or to remove', async () => {
+    test('returns 403 if the caller may not list, add, change or remove', async () => {
       const [course] = (await client.course.list()).results;
       const [person] = (await client.person.list()).results;
       const refused = { status: 403, code: 'access_denied' };

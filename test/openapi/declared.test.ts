@@ -97,7 +97,7 @@ function appMain(actions: object = {}): object {
 const given = (app_main: object) =>
   ({ app_main, models: [Box, Tag], controllers: [BoxController] }) as Parameters<typeof startApplication>[0];
 
-describe.each(databases)('what handlers take, on %s', (kind) => {
+describe.each(databases)('declared handler bodies on %s', (kind) => {
   // the handlers give back what they got, whatever was declared of their results
   afterEach(async () => void (await takeObjections()));
 
@@ -120,7 +120,7 @@ describe.each(databases)('what handlers take, on %s', (kind) => {
     return response.json.violations.map(({ propertyPath, code }: { propertyPath: string; code: string }) => [propertyPath, code]);
   };
 
-  test('is held to a JSON Schema, with everything that is wrong told together', async () => {
+  test('are validated by a JSON Schema, with all errors reported together', async () => {
     const json = { count: 2, parts: [{ name: 'abc', inner: { count: 1 } }], colour: ['red'] };
     expect(await app.request('POST', '/box/plain.json', { json })).toMatchObject({ status: 200, json: { body: json } });
     expect(await violationsOf('/box/plain.json', { count: 0, parts: [{ name: 'abcd' }, {}], more: 1, colour: 5 }, 'PUT')).toEqual(
@@ -140,7 +140,7 @@ describe.each(databases)('what handlers take, on %s', (kind) => {
     expect(await violationsOf('/box/plain.json', { count: 1, parts: Array(20_000).fill({ name: 1 }) })).toHaveLength(1);
   });
 
-  test('is held to a Standard Schema, and the handler gets what it made of the body', async () => {
+  test('are validated by a Standard Schema, and the handler gets its output', async () => {
     const answer = await app.request('POST', '/box/due.json', { json: { due: '2026-11-15T00:00:00Z', other: 1 } });
     expect(answer.json).toEqual({ isDate: true, body: { due: '2026-11-15T00:00:00.000Z' } });
     expect(await violationsOf('/box/due.json', { due: 'never', note: 'x' })).toEqual([
@@ -149,7 +149,7 @@ describe.each(databases)('what handlers take, on %s', (kind) => {
     ]);
   });
 
-  test('is held to a model, or to a reference to one', async () => {
+  test('are validated by a model, or by a reference to one', async () => {
     expect((await app.request('POST', '/box/copy.json', { json: { label: 'abc' } })).status).toBe(200);
     expect(await violationsOf('/box/copy.json', { label: 'abcdef', id: 1 })).toEqual(
       expect.arrayContaining([
@@ -161,7 +161,7 @@ describe.each(databases)('what handlers take, on %s', (kind) => {
     expect(await violationsOf('/box/1/refer.json', { id: 'x' }, 'DELETE')).toEqual([['id', 'type']]);
   });
 
-  test('must be there, but for DELETE; and what is not declared is not looked at', async () => {
+  test('are required except for DELETE, and undeclared bodies are not read', async () => {
     expect(await app.request('POST', '/box/plain.json')).toMatchObject({ status: 400, json: { code: 'invalid_body' } });
     expect(await app.request('DELETE', '/box/1/refer.json')).toMatchObject({ status: 200, json: { body: null } });
     expect(await app.request('GET', '/box/1/refer.json')).toMatchObject({ status: 200 });
@@ -170,7 +170,7 @@ describe.each(databases)('what handlers take, on %s', (kind) => {
     expect((await app.request('POST', '/box/9/refer.json', { json: {} })).status).toBe(404);
   });
 
-  test('is in the document and in the client', () => {
+  test('are in the document and in the client', () => {
     const document = openApiDocument(app.application, { title: 'x', version: '1' }) as any;
     const bodyOf = (path: string, method = 'post') => document.paths[path][method].requestBody;
     const resultOf = (path: string, method = 'post') =>
@@ -225,7 +225,7 @@ test.each([
     { plain: { 'single-collection': 'collection', methods: { POST: true }, body: { $ref: '#/nowhere' } } },
     '"body" is not a usable JSON Schema',
   ],
-])('%j is refused at start', async (actions, message) => {
+])('%j is rejected at start', async (actions, message) => {
   const attempt = startApplication({ ...given(appMain(actions)), databaseUrl: 'sqlite::memory:' });
   const error = await attempt.then(
     async (app) => app.close(),

@@ -42,7 +42,7 @@ const House = defineEntity({
   },
 });
 
-describe.each(databases)('an embedded object that holds nothing but null, on %s,', (kind) => {
+describe.each(databases)('an embedded object with only null values on %s', (kind) => {
   let database: FreshDatabase;
   let app: TestApplication;
   beforeAll(async () => {
@@ -59,7 +59,7 @@ describe.each(databases)('an embedded object that holds nothing but null, on %s,
     await database?.drop();
   });
 
-  test('is null within one that may be null, as the document says', async () => {
+  test('is null inside a nullable object, as the document describes', async () => {
     const nothing = { colour: null, width: null };
     const json = { door: nothing, front: { side: 'north', door: nothing, roof: { pitch: 30 } } };
     expect((await app.request('POST', '/house.json', { json })).status).toBe(201);

@@ -14,7 +14,7 @@ interface Operation {
   readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: JsonSchema }>> };
 }
 
-describe.each(databases)('what the document says of the example on %s', (kind) => {
+describe.each(databases)('the document of the example on %s', (kind) => {
   let database: FreshDatabase;
   let app: TestApplication;
   let document: OpenApiDocument;
@@ -43,7 +43,7 @@ describe.each(databases)('what the document says of the example on %s', (kind) =
   };
 
   // that answers are as described is seen to for every test
-  test('holds for what everybody and nobody is answered', async () => {
+  test('describes the responses to authenticated and anonymous callers', async () => {
     let answered = 0;
     for (const { path, method, operation } of operations()) {
       const schema = operation.requestBody?.content['application/json']?.schema;
@@ -61,7 +61,7 @@ describe.each(databases)('what the document says of the example on %s', (kind) =
     expect(answered).toBeGreaterThan(60);
   });
 
-  test('holds for every parameter of every list', async () => {
+  test('describes every parameter of every list', async () => {
     for (const { path, method, operation } of operations()) {
       for (const { name, in: place, schema } of operation.parameters) {
         if (place !== 'query' || name === 'after' || name === 'before' || name === 'fields') continue;
@@ -77,7 +77,7 @@ describe.each(databases)('what the document says of the example on %s', (kind) =
     }
   });
 
-  test('is told of no field that no group shows', () => {
+  test('contains no field that no group shows', () => {
     expect(JSON.stringify(document)).not.toContain('nationalNumber');
   });
 });

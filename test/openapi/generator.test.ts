@@ -81,7 +81,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-test('openapi-typescript makes types of the document that fit the running example', async () => {
+test('openapi-typescript generates types that fit the running example', async () => {
   const file = (name: string) => join(folder, name);
   writeFileSync(file('document.json'), JSON.stringify(openApiDocument(app.application, { title: 'courses', version: '1.0.0' })));
   writeFileSync(file('program.ts'), program);

@@ -50,7 +50,7 @@ const pick = {
   tree: { class: Leaf, base_path: '/tree', controller: TreeController, actions: { pick: { methods: { GET: true } } } },
 };
 
-test('the document says which headers an answer has, and which it may have', async () => {
+test('the document lists required and optional response headers', async () => {
   await withLeaves({}, pick, async (app) => {
     const id = { 'X-Request-Id': true };
     expect(headersOf(app, 'GET /leaf.json', '200')).toEqual({ ...id, ETag: true });
@@ -75,7 +75,7 @@ test('the document says which headers an answer has, and which it may have', asy
   });
 });
 
-test('what requests are called is told by the header that is declared, and only by a server of ours', async () => {
+test('the request ID header is documented if declared, and only on the server of Declarest', async () => {
   await withLeaves({ request_id: 'Trace' }, {}, async (app) => {
     expect(headersOf(app, 'DELETE /leaf/{id}.json', '404')).toEqual({ Trace: true });
     expect(headersOf(app, 'DELETE /leaf/{id}.json', '404', { ownServer: false })).toEqual({});
@@ -85,7 +85,7 @@ test('what requests are called is told by the header that is declared, and only 
   });
 });
 
-test('how often a caller may still ask is told where there is a limit', async () => {
+test('rate limit headers are documented if there is a limit', async () => {
   const counted = { RateLimit: true, 'RateLimit-Policy': true };
   const uncertain = { RateLimit: false, 'RateLimit-Policy': false };
   const limit = { rate_limit: { limit: 2, window: 60, by: 'address' } };

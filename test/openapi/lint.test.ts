@@ -44,7 +44,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-test('a strict linter finds nothing wrong with the document of any application', async () => {
+test('a strict linter reports no errors in the document of any application', async () => {
   const files: string[] = [];
   for (const [name, options] of Object.entries(applications)) {
     const application = await loadApplication(options);
@@ -55,7 +55,7 @@ test('a strict linter finds nothing wrong with the document of any application',
   expect(await lint(files)).toEqual([]);
 });
 
-test('the linter finds what is wrong', async () => {
+test('the linter reports errors in a broken document', async () => {
   const file = join(folder, 'wrong.json');
   writeFileSync(file, JSON.stringify({ openapi: '3.1.1', info, paths: { '/x': { get: { responses: {} } } } }));
   expect(await lint([file])).toContainEqual(expect.stringContaining('operation-operationId'));

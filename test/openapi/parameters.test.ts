@@ -114,7 +114,7 @@ describe('declared query parameters', () => {
     expect((await client.thing.list({ season: 2026 })).count).toBe(1);
   });
 
-  test('are told by routes and the access matrix', () => {
+  test('are shown by routes and the access matrix', () => {
     const described = describeRecords(app.application.records);
     expect(described.find(({ name }) => name === 'app_api_single_thing_report')?.parameters).toEqual(['names', 'day']);
     const { action = null } = app.application.records.find(({ name }) => name === 'app_api_single_thing__index') ?? {};

@@ -34,11 +34,11 @@ describe('a schema', () => {
     [{ anyOf: [text] }, { anyOf: [text, { type: 'null' }] }],
     [{ oneOf: [text] }, { anyOf: [{ oneOf: [text] }, { type: 'null' }] }],
     [{ description: 'anything' }, { description: 'anything' }],
-  ])('%j can take null as well', (schema, nullable) => {
+  ])('%j can also be null', (schema, nullable) => {
     expect(orNull(schema)).toEqual(nullable);
   });
 
-  test('has its references replaced wherever a schema can be, and nowhere else', () => {
+  test('has its references replaced wherever a schema is allowed, and only there', () => {
     const from = { $ref: '#' };
     const to = { $ref: '#/new' };
     const data = { const: from, default: from, examples: [from], enum: [from] };

@@ -72,7 +72,7 @@ describe('a server outside production', () => {
   });
   afterAll(() => app?.close());
 
-  test('serves the document, with what was said of it and without what is hidden', async () => {
+  test('serves the document with its declared info, and without hidden parts', async () => {
     const { statusCode, headers, body } = await app.inject('/openapi.json');
     expect(statusCode).toBe(200);
     expect(headers).toMatchObject({ 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-cache' });
@@ -93,7 +93,7 @@ describe('a server outside production', () => {
     expect((await app.inject('/backstage.json')).json()).toEqual({ seen: true });
   });
 
-  test('compresses it for those who take that', async () => {
+  test('compresses it for clients that accept compression', async () => {
     const plain = await app.inject('/openapi.json');
     const packed = await app.inject({ url: '/openapi.json', headers: { 'accept-encoding': 'br;q=1, gzip;q=0.5' } });
     expect(packed.headers).toMatchObject({ 'content-encoding': 'gzip', vary: 'accept-encoding' });
@@ -106,7 +106,7 @@ describe('a server outside production', () => {
     });
   });
 
-  test('does not send it again to those who have it', async () => {
+  test('returns 304 to clients that have the current version', async () => {
     for (const url of ['/openapi.json', '/docs']) {
       const { etag } = (await app.inject(url)).headers;
       const again = await app.inject({ url, headers: { 'if-none-match': String(etag), 'accept-encoding': 'gzip' } });
@@ -115,7 +115,7 @@ describe('a server outside production', () => {
     }
   });
 
-  test('serves a docs page whose files are all its own', async () => {
+  test('serves a docs page that loads only its own files', async () => {
     const { headers, body } = await app.inject('/docs');
     expect(headers['content-type']).toBe('text/html; charset=utf-8');
     expect(headers['content-security-policy']).toBe(
@@ -145,13 +145,13 @@ describe('a server outside production', () => {
     '/docs/constructor',
     '/docs/%00',
     '/docs/a/b',
-  ])('has nothing at %s', async (path) => {
+  ])('returns 404 at %s', async (path) => {
     const answer = await app.inject(path);
     expect(answer.statusCode).toBe(404);
     expect(answer.json()).toMatchObject({ code: 'not_found' });
   });
 
-  test('greets a program with JSON', async () => {
+  test('returns JSON to programs at the start page', async () => {
     for (const accept of ['*/*', 'application/json', undefined, 'text/html;q=0, */*']) {
       const answer = await app.inject({ url: '/', headers: accept === undefined ? {} : { accept } });
       expect(answer.headers).toMatchObject({ 'content-type': 'application/json; charset=utf-8', vary: 'accept' });
@@ -179,7 +179,7 @@ describe('a server outside production', () => {
     }
   });
 
-  test('greets a browser with a page that runs nothing', async () => {
+  test('returns a page without scripts to browsers at the start page', async () => {
     const accept = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
     const { headers, body } = await app.inject({ url: '/', headers: { accept } });
     expect(headers['content-type']).toBe('text/html; charset=utf-8');
@@ -191,7 +191,7 @@ describe('a server outside production', () => {
   });
 });
 
-test('in production nothing is told, unless it is declared', async () => {
+test('the document, the docs page and the start page return 404 in production unless declared', async () => {
   await withServer(options(titled, production), async (app) => {
     for (const path of ['/', '/docs', '/docs/', '/openapi.json']) expect((await app.inject(path)).statusCode).toBe(404);
   });
@@ -202,7 +202,7 @@ test('in production nothing is told, unless it is declared', async () => {
   });
 });
 
-test('each can be elsewhere, or nowhere', async () => {
+test('the paths of the document, the docs page and the start page can be changed or disabled', async () => {
   await withServer(options({ openapi: { path: '/meta/api.json', docs: '/read/it', greeting: false } }), async (app) => {
     expect((await app.inject('/meta/api.json')).statusCode).toBe(200);
     const { body } = await app.inject('/read/it');
@@ -220,7 +220,7 @@ test('each can be elsewhere, or nowhere', async () => {
   });
 });
 
-test('a route of the application stays its own', async () => {
+test('a route of the application takes precedence over the document and its pages', async () => {
   const own = ['/', '/docs', '/openapi.json'].map(
     (path): RouteDefinition => ({ name: `own${path}`, path, methods: ['GET'], handler: () => ({ own: path }) }),
   );
@@ -230,7 +230,7 @@ test('a route of the application stays its own', async () => {
   });
 });
 
-describe('on a server of someone else', () => {
+describe('on a server of the host application', () => {
   async function mounted(given: ApplicationOptions, prefix: string): Promise<FastifyInstance> {
     const app = Fastify({ exposeHeadRoutes: false });
     app.get('/theirs/docs', () => 'theirs');
@@ -239,13 +239,13 @@ describe('on a server of someone else', () => {
     return app;
   }
 
-  test('nothing is told unless it is declared', async () => {
+  test('nothing is served unless declared', async () => {
     const app = await mounted(options(), '/v1');
     for (const path of ['/', '/v1', '/v1/docs', '/v1/openapi.json']) expect((await app.inject(path)).statusCode).toBe(404);
     await app.close();
   });
 
-  test('everything is told under the prefix, and in front of it stands what proxies add', async () => {
+  test('all paths are below the prefix, and below the path that proxies add', async () => {
     const app = await mounted(
       options({ openapi: { enabled: true }, server: { base_url: 'https://example.org/api' } }),
       '/v1/:tenant',
@@ -262,7 +262,7 @@ describe('on a server of someone else', () => {
     await app.close();
   });
 
-  test('a route that is there already stays theirs', async () => {
+  test('an existing route of the host takes precedence', async () => {
     const app = await mounted(options({ openapi: { enabled: true } }), '/theirs');
     expect((await app.inject('/theirs/docs')).body).toBe('theirs');
     expect((await app.inject('/theirs/')).json().links).toEqual({ openapi: '/theirs/openapi.json' });

@@ -85,13 +85,13 @@ beforeAll(async () => {
 });
 afterAll(temporary.remove);
 
-test('models are described by the documentation before them', () => {
+test('models are described by their doc comments', () => {
   expect(schemas.Thing?.description).toBe('A thing, of which there are many; see Plain.\n\nTwo paragraphs.');
   expect(schemas.Child?.description).toBe('A child.');
   expect(schemas.Plain?.description).toBeUndefined();
 });
 
-test('properties are described by the documentation before them, unless the model itself says something', () => {
+test('properties are described by their doc comments unless the model has a description', () => {
   const said = Object.entries(schemas.Thing?.properties ?? {}).map(([name, { description }]) => [name, description]);
   expect(Object.fromEntries(said)).toEqual({
     id: 'The number.',

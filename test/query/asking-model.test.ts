@@ -354,8 +354,8 @@ async function answer(application: TestApplication, path: string): Promise<strin
   return body;
 }
 
-describe.each(databases)('what is asked of random lists on %s', (database) => {
-  test('is what a model in memory says, through entities and compiled', { timeout: 30_000 + runs * 30_000 }, async () => {
+describe.each(databases)('random list queries on %s', (database) => {
+  test('match an in-memory model, compiled and through entities', { timeout: 30_000 + runs * 30_000 }, async () => {
     await fc.assert(
       fc.asyncProperty(shelf, async (made) => {
         const fresh = await freshDatabase(database);

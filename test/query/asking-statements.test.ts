@@ -6,7 +6,7 @@ import { startApplication, type TestApplication } from '../support/testing.ts';
 
 type Any = any;
 
-test('what was used last is kept, and the rest is made again', () => {
+test('the LRU cache keeps the most recently used entries and evicts the others', () => {
   const recent = new LruCache<number>(2);
   let made = 0;
   const get = (key: string) => recent.get(key, () => ++made);
@@ -14,7 +14,7 @@ test('what was used last is kept, and the rest is made again', () => {
   expect(recent.size).toBe(2);
 });
 
-describe.each(databases)('the statements behind what is asked on %s', (database) => {
+describe.each(databases)('the statements of list queries on %s', (database) => {
   let fresh: FreshDatabase;
   let app: TestApplication;
   beforeAll(async () => {
@@ -74,12 +74,12 @@ describe.each(databases)('the statements behind what is asked on %s', (database)
     return [...new Set(app.statements)];
   }
 
-  test('are two for a page of what was asked, and one for each to-many that is shown', async () => {
+  test('are two for a page, and one for each returned to-many association', async () => {
     expect(await textsOf('age[lt]=4&sort=-age&items_per_page=2')).toHaveLength(3);
     expect(await textsOf('age[lt]=4&sort=-age&items_per_page=2&fields=id,center')).toHaveLength(2);
   });
 
-  test('do not depend on values, on their number, or on the order of conditions', async () => {
+  test('do not depend on values, their number or the order of conditions', async () => {
     const first = await textsOf(
       'age=1&name[contains]=p&center.name=n&tags.name=t&items_per_page=3&id[in]=1,6,11,16,21,26&fields=id',
     );
@@ -93,7 +93,7 @@ describe.each(databases)('the statements behind what is asked on %s', (database)
     expect(first.join()).not.toMatch(/'p'|'n'|'t'/);
   });
 
-  test('are the same for the next pages of a list, however many there are', async () => {
+  test('are the same for all following pages of a list', async () => {
     let at: string | null = '/person.json?age[lt]=4&sort=name&items_per_page=2&fields=id';
     const texts: string[][] = [];
     for (; at !== null; ) {
@@ -106,7 +106,7 @@ describe.each(databases)('the statements behind what is asked on %s', (database)
     for (const later of texts.slice(2, -1)) expect(later).toEqual(texts[1]);
   });
 
-  test('of a list that is asked in many ways at once are answered each for itself', async () => {
+  test('return the right rows to concurrent queries with different values', async () => {
     const answers = await Promise.all(
       Array.from({ length: 40 }, (_, i) => app.request('GET', `/person.json?age=${i % 5}&sort=-name&fields=id,age`)),
     );

@@ -165,10 +165,10 @@ async function bothAnswers(database: DatabaseKind, made: Case) {
   }
 }
 
-describe.each(databases)('on %s', (database) => {
+describe.each(databases)('compiled reads on %s', (database) => {
   const on = (cases: Record<string, Case>) => Object.keys(cases).filter((name) => (cases[name]?.only ?? database) === database);
 
-  test.each(on(compiled))('no entity is made to read %s, and the answer is the same', async (name) => {
+  test.each(on(compiled))('read %s without entities, with the same response', async (name) => {
     const [expected, given] = await bothAnswers(database, compiled[name] as Case);
     expect(expected.isCompiled).toBe(false);
     expect(given.texts).toEqual(expected.texts);
@@ -176,7 +176,7 @@ describe.each(databases)('on %s', (database) => {
     expect(given.isCompiled).toBe(true);
   });
 
-  test.each(on(refused))('entities are made to read %s', async (name) => {
+  test.each(on(refused))('fall back to entities for %s', async (name) => {
     const [expected, given] = await bothAnswers(database, refused[name] as Case);
     expect(given.texts).toEqual(expected.texts);
     expect(given.texts[2]).toContain('"name":"b"');
@@ -217,7 +217,7 @@ describe.each(databases)('coalescing on %s', (database) => {
     await fresh.drop();
   });
 
-  test('never answers from before a write that was committed when the request came', async () => {
+  test('never returns data older than a write committed before the request', async () => {
     let written = 0;
     let stop = false;
     let reads = 0;

@@ -150,24 +150,24 @@ describe.each(databases)('filters that are on by default, on %s', (kind) => {
       2,
     ],
     ['nothing', { own: { cond: {}, default: true } }, 4],
-  ])('are part of the compiled statements where they are fixed: %s', async (_name, filters, expected) => {
+  ])('are part of the compiled statements if they are fixed: %s', async (_name, filters, expected) => {
     const { count, isCompiled } = await shops(kind, filters);
     expect({ count, isCompiled }).toEqual({ count: expected, isCompiled: true });
   });
 
-  test('are asked for anew by each request where they are computed', async () => {
+  test('are evaluated for each request if they are computed', async () => {
     let calls = 0;
     const once = { own: { cond: () => ({ name: { $ne: `${calls++}` } }), default: true } };
     expect((await shops(kind, once)).count).toBe(4);
     expect(calls).toBeGreaterThanOrEqual(8);
   });
 
-  test('take the way through entities where they reach further than to-one associations', async () => {
+  test('fall back to entities if they reach beyond to-one associations', async () => {
     const { count, isCompiled } = await shops(kind, { own: { cond: { town: { shops: { name: 'smith' } } }, default: true } });
     expect({ count, isCompiled }).toEqual({ count: 1, isCompiled: false });
   });
 
-  test('of a subclass hold where its rows are read as those of the class it extends', async () => {
+  test('of a subclass apply when its rows are read through the parent class', async () => {
     const Vehicle = defineEntity({
       name: 'Vehicle',
       discriminator: 'type',

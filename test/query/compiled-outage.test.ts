@@ -71,7 +71,7 @@ describe('a compiled read on PostgreSQL', () => {
     }
   }
 
-  test('is answered with 503 and Retry-After when its connection is lost, and the next one works', async () => {
+  test('returns 503 with Retry-After if its connection is lost, and the next one succeeds', async () => {
     await use(0, async (application) => {
       expect((await application.request('GET', '/thing/1.json')).status).toBe(200);
       const slow = application.request('GET', '/slow.json');
@@ -87,7 +87,7 @@ describe('a compiled read on PostgreSQL', () => {
     });
   });
 
-  test('is answered with 503 when its statement takes too long', async () => {
+  test('returns 503 if its statement times out', async () => {
     await use(300, async (application) => {
       for (const path of ['/slow.json', '/slow/1.json']) {
         const answer = await application.request('GET', path);

@@ -247,7 +247,7 @@ describe.each(databases)('a controller that restricts compiled reads on %s', (da
   /** MikroORM takes a question mark inside a literal for a parameter, so such a query fails as soon as it has one. */
   const broken = ['raw with an escaped question mark', 'raw with a question mark in a literal'];
 
-  test.each(tried)('answers as entities do when it restricts by: %s', async (name) => {
+  test.each(tried)('gets the same responses as with entities when it restricts by: %s', async (name) => {
     current = restrictions[name] as Restriction;
     const lists = ['', '?page=2&items_per_page=2', '?items_per_page=3', '?page=7'].flatMap((query) => [
       `/person.json${query}`,
@@ -272,7 +272,7 @@ describe.each(databases)('a controller that restricts compiled reads on %s', (da
   });
 
   test.each(['name', 'NAME', database === 'sqlite' ? '`name`' : '"name"'])(
-    'takes a raw condition on a column that joined tables have as well: %s',
+    'may use a raw condition on a column that joined tables also have: %s',
     async (column) => {
       current = (query) => query.where(raw(`${column} <> ?`, ['b']));
       const urls = ['/person.json', '/person.json?page=2&items_per_page=2', '/person/1.json', '/person/2.json', '/note.json'];
@@ -287,7 +287,7 @@ describe.each(databases)('a controller that restricts compiled reads on %s', (da
   /** Those that are a condition on the rows of the class decide within the statement that reads what embeds them. */
   const withinStatement = [...conditions, 'a null', 'an enum', 'one or the other', 'raw with bytes', 'a subquery'];
 
-  test.each(tried)('hides embedded rows as entities do when it restricts by: %s', async (name) => {
+  test.each(tried)('hides the same embedded rows as with entities when it restricts by: %s', async (name) => {
     current = restrictions[name] as Restriction;
     const urls = ['/note.json', '/note.json?page=2&items_per_page=3', '/note/2.json', '/note/8.json', '/note/99.json'];
     const reads = urls.map((url) => ({ method: 'GET' as const, url }));

@@ -55,7 +55,7 @@ const Bag = defineEntity({
 });
 
 describe.each(databases)('the subject of a voter on %s', (kind) => {
-  test('is the same whether it was read by the mapper or made of a compiled row', async () => {
+  test('is the same whether the mapper or a compiled read loads it', async () => {
     const database = await freshDatabase(kind);
     const judged: unknown[] = [];
     class ItemVoter extends Voter<object> {

@@ -91,7 +91,7 @@ const calls = fc.array(fc.record({ method: fc.constantFrom('where' as const, 'an
   maxLength: 3,
 });
 
-test('a condition whose shape is known is what MikroORM would have written', () => {
+test('a condition of a known shape equals the one that MikroORM builds', () => {
   const em = mapper.em.fork() as RequestEntityManager;
   const built = () => em.createQueryBuilder(meta.class, 'e') as AnyQueryBuilder;
   fc.assert(
@@ -109,7 +109,7 @@ test('a condition whose shape is known is what MikroORM would have written', () 
   );
 });
 
-test('a query that is built late is the one that would have been built at once', () => {
+test('a deferred query equals the one that is built immediately', () => {
   const em = mapper.em.fork() as RequestEntityManager;
   let builds = 0;
   const built = () => {
@@ -137,7 +137,7 @@ test('a query that is built late is the one that would have been built at once',
   expect(Reflect.get(builtQuery(query), 'loggerContext')).toEqual({ label: 'x' });
 });
 
-test('a promise of a query does not build it', async () => {
+test('awaiting a deferred query does not build it', async () => {
   const query = deferredQuery(meta, () => {
     throw new Error('it was built');
   });

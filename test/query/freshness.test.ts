@@ -59,7 +59,7 @@ describe.each(databases)('a request on %s', (database) => {
     await fresh.drop();
   });
 
-  test('sees every write that was answered before it, however many read the same at the same time', async () => {
+  test('sees every earlier completed write, even if its read is shared with other requests', async () => {
     const sent = database === 'sqlite' ? vi.spyOn(ReaderThreads.prototype, 'rows') : vi.spyOn(PostgresLink.prototype, 'send');
     const missed: string[] = [];
     let created = 0;

@@ -155,8 +155,8 @@ async function compare(database: DatabaseKind, made: Hidden): Promise<void> {
   }
 }
 
-describe.each(databases)('rows that APIs hide, on %s', (database) => {
-  test('are embedded nowhere, as if nobody had a link to them, in compiled reads as in others', {
+describe.each(databases)('rows hidden by their API on %s', (database) => {
+  test('are never embedded, compiled or through entities, as if no row referred to them', {
     timeout: 30_000 + runs * 6_000,
   }, async () => {
     await fc.assert(

@@ -195,7 +195,7 @@ async function follow(application: TestApplication, path: string, link: 'next' |
 }
 
 describe.each(databases)('pages on %s', (database) => {
-  test('are the same by links, forwards and backwards, as by number', { timeout: 20_000 + runs * 8_000 }, async () => {
+  test('are the same by next and previous links as by page number', { timeout: 20_000 + runs * 8_000 }, async () => {
     let sought = 0;
     await fc.assert(
       fc.asyncProperty(shelf, async (made) => {
@@ -251,7 +251,7 @@ const change: fc.Arbitrary<Change> = fc.oneof(
   fc.record({ what: fc.constant('delete' as const) }),
 );
 
-describe.each(databases)('while others write on %s', (database: DatabaseKind) => {
+describe.each(databases)('pages during concurrent writes on %s', (database: DatabaseKind) => {
   let fresh: FreshDatabase;
   let apps: Record<'compiled' | 'plain', TestApplication>;
   beforeAll(async () => {
@@ -277,7 +277,7 @@ describe.each(databases)('while others write on %s', (database: DatabaseKind) =>
     await fresh?.drop();
   });
 
-  test('a walk meets every row that was there all along once, in order, both ways', { timeout: 120_000 }, async () => {
+  test('return each row that exists throughout once and in order, in both directions', { timeout: 120_000 }, async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.constantFrom('compiled', 'plain'),

@@ -26,7 +26,7 @@ const actions = { _index: null, _entity: { methods: { GET: true, PATCH: true } }
 
 const ways = databases.flatMap((database) => [[database, true] as const, [database, false] as const]);
 
-describe.each(ways)('a read that takes long on %s, compiled: %s', (database, compiledReads) => {
+describe.each(ways)('a slow read on %s, compiled: %s', (database, compiledReads) => {
   let fresh: FreshDatabase;
   let application: TestApplication;
 
@@ -57,7 +57,7 @@ describe.each(ways)('a read that takes long on %s, compiled: %s', (database, com
     await fresh.drop();
   });
 
-  test('holds up no other request', async () => {
+  test('does not block other requests', async () => {
     const { request } = application;
     expect((await request('GET', '/thing.json')).json.count).toBe(1);
     // the rows that the mapper reads take long for everybody once

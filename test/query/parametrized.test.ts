@@ -5,8 +5,8 @@ import { parametrized } from '../../src/query/rows/parametrized.ts';
 
 const dialect = { sql: postgresSyntax, values: { bindable: (value: unknown) => value } } as unknown as Dialect;
 
-describe('parameters of a query of the mapper', () => {
-  test('are numbered in order, with the types of the literals that they replace', () => {
+describe('parameters of a mapper query', () => {
+  test('are numbered in order, with the types of the literals they replace', () => {
     const query = { sql: 'a = ? and b in (?, ?) or ? is null', params: ['x', 1, 2 ** 40, true] };
     expect(parametrized(query, dialect)).toEqual({
       sql: 'a = $1 and b in ($2::int4, $3::int8) or $4::bool is null',
@@ -14,7 +14,7 @@ describe('parameters of a query of the mapper', () => {
     });
   });
 
-  test('follow those that a statement has in front of them', () => {
+  test('are numbered after the preceding parameters of the statement', () => {
     expect(parametrized({ sql: 'a = ?', params: ['x'] }, dialect, 2)).toEqual({ sql: 'a = $3', params: ['x'] });
   });
 

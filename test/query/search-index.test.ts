@@ -55,14 +55,14 @@ describe.each(databases)('a search with an index on %s', (database) => {
     return json.results.map(({ id }: Any) => id);
   };
 
-  test('by trigrams means the same as without', async () => {
+  test('by trigrams finds the same rows as without an index', async () => {
     expect(await ids('/trigram.json?q=HOUSE')).toEqual([2]);
     expect(await ids('/trigram.json?q=hous+north')).toEqual([1]);
     expect(await ids('/trigram.json?q=éLAN')).toEqual([3]);
     expect(await ids('/trigram.json?q=%25')).toEqual([]);
   });
 
-  test('of full text finds words by their beginning, on PostgreSQL', async () => {
+  test('by full text finds words by prefix on PostgreSQL', async () => {
     expect(await ids('/fulltext.json?q=hous')).toEqual(database === 'postgresql' ? [1, 2] : [1, 2]);
     expect(await ids('/fulltext.json?q=house')).toEqual(database === 'postgresql' ? [] : [2]);
     expect(await ids('/fulltext.json?q=more+ware')).toEqual([2]);
@@ -72,7 +72,7 @@ describe.each(databases)('a search with an index on %s', (database) => {
     }
   });
 
-  test('has its index made with the tables, once', async () => {
+  test('creates its index once, together with the tables', async () => {
     const em = app.application.mapper.em.fork() as Any;
     if (database === 'sqlite') {
       expect(await em.execute("select name from sqlite_master where sql like '%gin%'")).toEqual([]);
@@ -94,7 +94,7 @@ describe.each(databases)('a search with an index on %s', (database) => {
     expect(await made()).toEqual(indexes);
   });
 
-  test('makes use of its index, where there is one', async () => {
+  test('uses its index if there is one', async () => {
     if (database === 'sqlite') {
       expect(await ids('/fulltext.json?q=no+such+title')).toEqual([]);
       return;

@@ -48,7 +48,7 @@ async function page(size: number, number: number) {
   return body;
 }
 
-test('pages that are found together are those that are found alone', async () => {
+test('pages read together are the same as pages read separately', async () => {
   const asked = Array.from({ length: 300 }, (_, i) => {
     const size = [1, 7, 20, 50, 200][i % 5] as number;
     // one in ten is past the end, many are asked for twice
@@ -65,7 +65,7 @@ test('pages that are found together are those that are found alone', async () =>
   expect(walks.length).toBeLessThan(20);
 });
 
-test('nobody is shown what was there before they asked', async () => {
+test('a shared read never returns data older than the request', async () => {
   const em = app.application.mapper.em.fork();
   let isOver = false;
   const load = async (start: number) => {
@@ -87,7 +87,7 @@ test('nobody is shown what was there before they asked', async () => {
   expect(app.statements.filter((sql) => sql.startsWith('with recursive _hop')).length).toBeGreaterThan(10);
 });
 
-test('those who wait together fail together, and nobody after them', async () => {
+test('requests that share a failed read all fail, and later requests succeed', async () => {
   const em = app.application.mapper.em.fork();
   await em.execute('alter table thing rename column value to other');
   const failed = await Promise.all(

@@ -10,7 +10,7 @@ const written = ({ weak, opaque: text }: { weak: boolean; opaque: string }) => `
 const gap = fc.constantFrom(',', ', ', ' ,', '\t,\t', ',, ,');
 
 describe('a list of tags', () => {
-  test('is read as it was written, whatever stands between them', () => {
+  test('is parsed as written, whatever the separators', () => {
     const list = fc.array(fc.tuple(tag, gap), { minLength: 1, maxLength: 6 });
     fc.assert(
       fc.property(list, fc.constantFrom('', ' ', ',', ' , '), (tags, start) => {
@@ -20,7 +20,7 @@ describe('a list of tags', () => {
     );
   });
 
-  test('is nothing else than that, and never makes anybody wait', () => {
+  test('is rejected quickly if malformed', () => {
     const piece = fc.constantFrom('"', '"a"', 'W/', 'w/', '*', ',', ' ', '\t', 'a', 'W/"b"');
     fc.assert(
       fc.property(fc.array(piece, { maxLength: 12 }), (pieces) => {
@@ -42,7 +42,7 @@ describe('a list of tags', () => {
     expect(performance.now() - started).toBeLessThan(1000);
   });
 
-  test('is compared weakly and strongly as RFC 9110 has it (8.8.3.2)', () => {
+  test('is compared weakly and strongly as RFC 9110 defines (8.8.3.2)', () => {
     const table: [string, string, boolean, boolean][] = [
       ['W/"1"', 'W/"1"', false, true],
       ['W/"1"', 'W/"2"', false, false],
@@ -60,7 +60,7 @@ describe('a list of tags', () => {
 describe('a tag', () => {
   const tags = new EntityTags('a secret');
 
-  test('has the mark of its version, which depends on the row, the version and the secret', () => {
+  test('contains a version mark that depends on the row, the version and the secret', () => {
     const mark = tags.mark('course', 7, '3');
     const [read] = readTags(tags.of('{}', mark)) as never as [{ weak: boolean; opaque: string }];
     expect(markIn(read)).toBe(mark);
@@ -76,7 +76,7 @@ describe('a tag', () => {
     expect(markIn({ weak: false, opaque: `${mark}.` })).toBeNull();
   });
 
-  test('is another one for another text', () => {
+  test('differs for different texts', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' }), (one, other) => {
         expect(tags.of(one, null) === tags.of(other, null)).toBe(one.toWellFormed() === other.toWellFormed());
@@ -88,7 +88,7 @@ describe('a tag', () => {
 });
 
 describe('the tag of a long text', () => {
-  test('is the same whether it is made in one turn or in several', async () => {
+  test('is the same whether it is computed in one turn or in several', async () => {
     const tags = new EntityTags('a secret');
     const unit = fc.constantFrom('x', 'ü', '€', '😀');
     const text = fc.tuple(fc.nat(3), unit, fc.integer({ min: -2, max: 2 }), unit, fc.boolean());

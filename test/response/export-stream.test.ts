@@ -16,7 +16,7 @@ function read(stream: ExportStream): Promise<void> {
 
 const options = { start: '', stallTimeout: 0, onFreed: () => undefined, onUnread: () => undefined };
 
-test('exports that are read as fast as they come leave every other turn of the event loop to others', async () => {
+test('exports to fast readers leave every other turn of the event loop to other work', async () => {
   const pieces = 50;
   const exports = [0, 1, 2].map(() => read(new ExportStream(sourceOf(pieces), options)));
   let turns = 0;
@@ -29,7 +29,7 @@ test('exports that are read as fast as they come leave every other turn of the e
   expect(turns).toBeGreaterThanOrEqual(3 * pieces);
 });
 
-test('an export that is destroyed while it waits for its turn reads nothing more', async () => {
+test('an export that is destroyed while it waits for its turn stops reading', async () => {
   let asked = 0;
   const source = { next: async () => (asked++ < 1 ? 'line\n' : null), close: async () => undefined };
   const stream = new ExportStream(source, options);
@@ -40,7 +40,7 @@ test('an export that is destroyed while it waits for its turn reads nothing more
   expect(asked).toBe(0);
 });
 
-test('a chunk gets smaller if rows are long, and larger step by step if they are short', () => {
+test('chunks shrink if rows are long, and grow step by step if rows are short', () => {
   const size = new ChunkSize({ first: 20, most: 200, length: 1000 });
   const sizes = [size.rows];
   for (const length of [1_000_000, 10, 10, 10, 10, 10]) {
@@ -51,7 +51,7 @@ test('a chunk gets smaller if rows are long, and larger step by step if they are
   expect(sizes).toEqual([20, 1, 4, 16, 64, 200, 200]);
 });
 
-test('a chunk that takes long is followed by a smaller one', () => {
+test('a slow chunk is followed by a smaller one', () => {
   const size = new ChunkSize({ first: 10, most: 200, length: 1_000_000 });
   size.begin();
   size.end(10, 10);

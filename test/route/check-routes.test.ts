@@ -10,7 +10,7 @@ function errorsOf(made: readonly RouteRecord[]): [string, string][] {
   return errors;
 }
 
-test('routes that do not get in each other\u2019s way are fine', () => {
+test('routes that do not conflict are accepted', () => {
   const actions = [action('_index'), action('_entity'), action('join'), action('stats', { single: false })];
   expect(errorsOf(records([api('a', actions), api('b', actions), api('c', actions, { basePath: '/api/{tenant}/c' })]))).toEqual(
     [],
@@ -19,7 +19,7 @@ test('routes that do not get in each other\u2019s way are fine', () => {
 });
 
 describe('names', () => {
-  test('are unique', () => {
+  test('must be unique', () => {
     const errors = errorsOf(records([api('a_b', [action('c')]), api('a', [action('b_c')])]));
     expect(errors).toEqual([
       [
@@ -31,7 +31,7 @@ describe('names', () => {
 });
 
 describe('paths', () => {
-  test('that differ in placeholder names only may not share a method', () => {
+  test('that differ only in placeholder names must not share a method', () => {
     const errors = errorsOf([
       route('/a/{x}', ['GET', 'HEAD', 'POST'], { x: '\\d+' }),
       route('/a/{y}', ['HEAD', 'GET', 'PUT'], { y: '[a-z]+' }),
@@ -45,19 +45,19 @@ describe('paths', () => {
     ]);
   });
 
-  test('that differ in methods, or in what is static, may coexist', () => {
+  test('that differ in methods or static segments may coexist', () => {
     expect(
       errorsOf([route('/a/{x}', ['GET']), route('/a/{y}', ['POST']), route('/a/b', ['GET']), route('/{x}/b', ['GET'])]),
     ).toEqual([]);
   });
 
-  test('clash in a format that another path spells out', () => {
+  test('conflict if another path spells out one of their formats', () => {
     const made = [...records([api('a', [action('_index')])], ['json', 'xml']), definition('/api/a.xml')];
     expect(errorsOf(made).map(([, message]) => message)).toEqual([expect.stringContaining('GET /api/a.xml')]);
     expect(errorsOf([...records([api('a', [action('_index')])]), definition('/api/a.xml')])).toEqual([]);
   });
 
-  test('are reported once, however many formats clash', () => {
+  test('are reported once, however many formats conflict', () => {
     const made = records([api('a', [action('_index')]), api('b', [action('_index')], { basePath: '/api/a/' })], ['json', 'xml']);
     expect(errorsOf(made)).toHaveLength(1);
   });
@@ -80,7 +80,7 @@ describe('paths', () => {
     ['/api/%20', 'contains "%"'],
     ['/api/a b', 'contains " "'],
     ['/api/a\u0000', 'contains "\\u0000"'],
-  ])('%j is refused', (path, message) => {
+  ])('%j is rejected', (path, message) => {
     expect(errorsOf([route(path)]).map(([, told]) => told)).toEqual([expect.stringContaining(message)]);
   });
 });
@@ -89,7 +89,7 @@ describe('requirements', () => {
   const withRequirements = (requirements: Record<string, string>) =>
     errorsOf(records([api('a', [action('_entity', { requirements })], { basePath: '/api/{tenant}/a' })]));
 
-  test('that are invalid or catastrophic are reported where they are written', () => {
+  test('that are invalid or catastrophic are reported at their place', () => {
     const errors = withRequirements({ id: '(a+)+', tenant: '[a' });
     expect(errors).toEqual([
       [
@@ -109,7 +109,7 @@ describe('requirements', () => {
     ]);
   });
 
-  test('need a placeholder', () => {
+  test('must belong to a placeholder', () => {
     expect(withRequirements({ idd: '\\d+' })).toEqual([
       [
         'app_main.apis.x.actions._entity.requirements.idd',
@@ -119,7 +119,7 @@ describe('requirements', () => {
     expect(errorsOf([definition('/x', { requirements: { a: 'b' } })])[0]?.[1]).toContain('/x has: none');
   });
 
-  test('that many routes share are judged once, and reported for each', () => {
+  test('shared by many routes are checked once, and reported for each', () => {
     const costly = Array.from({ length: 12 }, (_, i) => `[a-${'bcdefghijklm'[i]}]{1,9}`).join('');
     const entity = action('_entity', { requirements: { id: costly } });
     const timeOf = (amount: number) => {
@@ -134,11 +134,11 @@ describe('requirements', () => {
     expect(timeOf(200)).toBeLessThan(one * 20 + 50);
   });
 
-  test('of id are let be where the path has none', () => {
+  test('of id are ignored if the path has no id', () => {
     expect(errorsOf(records([api('a', [action('_index', { requirements: { id: '\\d+' } })])]))).toEqual([]);
   });
 
-  test('of the format are held to the same rules', () => {
+  test('of the format follow the same rules', () => {
     expect(withRequirements({ _format: 'json' })).toEqual([]);
     expect(withRequirements({ _format: '(j+)+' })[0]?.[1]).toContain('catastrophically');
   });

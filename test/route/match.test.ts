@@ -21,7 +21,7 @@ const person = records(
 const pathsOf = (made: readonly RouteRecord[]) => made.map(({ path }) => path);
 
 describe('matching order', () => {
-  test('puts static segments before dynamic ones, segment by segment', () => {
+  test('puts static segments before dynamic ones, one segment after the other', () => {
     const paths = ['/a/{id}/{x}', '/a/{id}/b', '/a/{id}.{_format}', '/a/b.{_format}', '/a/b/{x}', '/{y}/b/c', '/a'];
     expect(pathsOf(orderRecords(paths.map((path) => route(path))))).toEqual([
       '/a',
@@ -44,7 +44,7 @@ describe('matching order', () => {
     expect(pathsOf(orderRecords(made))).toEqual(['/b', '/a', '/{x}/1', '/{x}/2']);
   });
 
-  test('is the same for every order of declaration, where static and dynamic decide', () => {
+  test('does not depend on the declaration order if static and dynamic segments decide', () => {
     const paths = ['/a/{id}/b', '/a/{id}/{x}', '/a/{id}.{_format}', '/a/b.{_format}'];
     const expected = ['/a/b.{_format}', '/a/{id}.{_format}', '/a/{id}/b', '/a/{id}/{x}'];
     fc.assert(
@@ -54,7 +54,7 @@ describe('matching order', () => {
     );
   });
 
-  test('leaves the given list as it is', () => {
+  test('does not change the given list', () => {
     const made = [route('/{a}'), route('/b')];
     orderRecords(made);
     expect(pathsOf(made)).toEqual(['/{a}', '/b']);
@@ -69,7 +69,7 @@ describe('a path', () => {
     ['/api/person/%312.xml', 'app_api_single_person__entity', 'xml', { id: '12' }],
     ['/api/person/1/join.json', 'app_api_single_person_join', 'json', { id: '1' }],
     ['https://example.org/api/person/1.json', 'app_api_single_person__entity', 'json', { id: '1' }],
-  ])('%s leads to its record', (path, name, format, params) => {
+  ])('%s matches its record', (path, name, format, params) => {
     expect(matchPath(person, path).map((match) => ({ ...match, record: match.record.name }))).toEqual([
       { record: name, format, params },
     ]);
@@ -93,11 +93,11 @@ describe('a path', () => {
     '/api/person/%c3%28.json',
     '/api/person/1\n.json',
     `/api/person/${'1'.repeat(101)}.json`,
-  ])('%j leads nowhere', (path) => {
+  ])('%j matches nothing', (path) => {
     expect(matchPath(person, path)).toEqual([]);
   });
 
-  test('leads to all records that fit, static ones first', () => {
+  test('matches all fitting records, static ones first', () => {
     const made = [route('/a/{id}', ['POST'], { id: '\\w+' }), route('/a/new')];
     expect(pathsOf(matchPath(made, '/a/new').map(({ record }) => record))).toEqual(['/a/new', '/a/{id}']);
     expect(findMatch(made, 'POST', '/a/new')?.record.path).toBe('/a/{id}');
@@ -111,26 +111,26 @@ describe('a path', () => {
     expect(matchPath(made, '/a/%2531%2F%40')[0]?.params).toEqual({ id: '%31/@' });
   });
 
-  test('with an encoded slash does not fit a placeholder without requirement', () => {
+  test('with an encoded slash does not match a placeholder without requirement', () => {
     expect(matchPath([route('/a/{x}')], '/a/b%2Fc')).toEqual([]);
     expect(matchPath([route('/a/{x}')], '/a/b%3Ac')[0]?.params).toEqual({ x: 'b:c' });
   });
 
-  test('finds the format that leaves a fitting value, where one format ends like another', () => {
+  test('matches the format that leaves a valid value, if one format ends like another', () => {
     const made = records([api('p', [action('_entity', { requirements: { id: '[a-z]+' } })])], ['json', 'ld.json']);
     expect(matchPath(made, '/api/p/a.ld.json')[0]).toMatchObject({ format: 'ld.json', params: { id: 'a' } });
     expect(matchPath(made, '/api/p/a.json')[0]).toMatchObject({ format: 'json', params: { id: 'a' } });
     expect(matchPath(made, '/api/p/1.ld.json')).toEqual([]);
   });
 
-  test('is matched against the list as it is now, unless the list is frozen', () => {
+  test('is matched against the current list, unless the list is frozen', () => {
     const made = [route('/a')];
     expect(matchPath(made, '/b')).toEqual([]);
     made.push(route('/b'));
     expect(matchPath(made, '/b')).toHaveLength(1);
   });
 
-  test('of any text is answered without an error', () => {
+  test('of any text is matched without an error', () => {
     fc.assert(
       fc.property(
         fc.string({ unit: fc.constantFrom('/', '.', '%', '2', 'f', '1', 'json', 'api', 'person', '?', '#', 'é', '\ud800') }),
@@ -145,7 +145,7 @@ describe('a path', () => {
     );
   });
 
-  test('of 100,000 characters is answered within milliseconds', () => {
+  test('of 100,000 characters is matched within milliseconds', () => {
     const made = [...person, ...records([api('slow', [action('_entity', { requirements: { id: '\\d*\\d*\\d*x' } })])])];
     matchPath(made, '/api/person/1.json');
     for (const base of ['/api/person/', '/api/slow/', '']) {
@@ -165,7 +165,7 @@ describe('a path', () => {
   });
 });
 
-describe('a miss', () => {
+describe('an unmatched request', () => {
   test.each([
     ['PUT', '/api/person.json', { kind: 'method', allowed: ['GET', 'HEAD', 'POST'] }],
     ['GET', '/api/person/1/join.xml', { kind: 'method', allowed: ['POST', 'DELETE'] }],
@@ -185,17 +185,17 @@ describe('a miss', () => {
     expect(classifyMiss(person, method, path)).toEqual(expected);
   });
 
-  test('names the suffix, where value and suffix could also be a value without suffix', () => {
+  test('names the suffix if value and suffix could also be a value without suffix', () => {
     const made = records([api('file', [action('_entity', { requirements: { id: '[a-z.]+' } })])]);
     expect(classifyMiss(made, 'GET', '/api/file/a.b')).toEqual({ kind: 'format', format: 'b', known: ['json'] });
     expect(classifyMiss(made, 'GET', '/api/file/.b')).toEqual({ kind: 'format', format: '', known: ['json'] });
   });
 
-  test('of a route without format is none of the format', () => {
+  test('of a route without format is not a format error', () => {
     expect(classifyMiss([route('/health')], 'GET', '/health.xml')).toEqual({ kind: 'nothing' });
   });
 
-  test('is none where the path is answered', () => {
+  test('is not reported if the path matches', () => {
     expect(classifyMiss(person, 'GET', '/api/person.json')).toEqual({ kind: 'nothing' });
   });
 });
@@ -209,7 +209,7 @@ describe('an explanation', () => {
     ];
   };
 
-  test('names the record that answers and why each other one does not', () => {
+  test('names the matching record and why each other one does not match', () => {
     expect(explained('GET', '/api/person/12.json')).toEqual([
       'app_api_single_person__entity',
       { _index: 'path differs', new: 'path differs', join: 'path differs' },
@@ -230,7 +230,7 @@ describe('an explanation', () => {
     ]);
   });
 
-  test('says who comes first, and what a placeholder without requirement takes', () => {
+  test('explains precedence, and the values of a placeholder without requirement', () => {
     const made = [route('/a/{x}'), route('/a/b')];
     expect(explained('GET', '/a/b', made)).toEqual(['/a/b', { '/a/{x}': 'matches too, but /a/b comes first' }]);
     expect(explained('GET', '/a/b%2Fc', made)[1]).toMatchObject({
@@ -245,7 +245,7 @@ describe('an explanation', () => {
   });
 });
 
-describe('beside the router', () => {
+describe('compared with the router', () => {
   const closing: (() => Promise<unknown>)[] = [];
   afterAll(() => Promise.all(closing.map((close) => close())));
 
@@ -272,7 +272,7 @@ describe('beside the router', () => {
     )
     .map(([parts, json]) => `/${parts.join('/')}${json ? '.json' : ''}`);
 
-  test('the same record answers with the same params', async () => {
+  test('the same record matches with the same params', async () => {
     await fc.assert(
       fc.asyncProperty(set, fc.array(requested, { minLength: 10, maxLength: 20 }), async (made, urls) => {
         const app = await serve(made);

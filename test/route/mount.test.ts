@@ -25,8 +25,8 @@ async function ask(mounted: readonly RouteRecord[], method: string, url: string,
   return { status: response.statusCode, allow: response.headers.allow, body: method === 'HEAD' ? null : response.json() };
 }
 
-describe('a record answers', () => {
-  test('at its path, with the id and nothing but the id', async () => {
+describe('a record responds', () => {
+  test('at its path, with the id as its only param', async () => {
     expect(await ask(records([person()]), 'GET', '/api/person/12.json?page=1')).toMatchObject({
       status: 200,
       body: { name: 'app_api_single_person__entity', method: 'GET', format: 'json', params: { id: '12' } },
@@ -56,7 +56,7 @@ describe('a record answers', () => {
     expect(await ask(mounted, 'GET', '/api/acme/person/1.xml')).toMatchObject({ status: 404, body: { code: 'unknown_format' } });
   });
 
-  test('where the base path ends in a placeholder', async () => {
+  test('if the base path ends in a placeholder', async () => {
     const mounted = records([api('person', [action('_index'), action('_entity')], { basePath: '/api/{kind}' })]);
     expect((await ask(mounted, 'GET', '/api/dogs.json')).body).toMatchObject({ params: { kind: 'dogs' } });
     expect((await ask(mounted, 'GET', '/api/dogs/1.json')).body).toMatchObject({ params: { kind: 'dogs', id: '1' } });
@@ -65,7 +65,7 @@ describe('a record answers', () => {
     expect(await ask(mounted, 'GET', '/api/dogs/x.json')).toMatchObject({ status: 404, body: { code: 'not_found' } });
   });
 
-  test('whose requirement has groups that capture, classes with parentheses and alternatives', async () => {
+  test('if the requirement has capturing groups, classes with parentheses and alternatives', async () => {
     const mounted = records([
       api('person', [action('_entity', { requirements: { id: '(a|(?<x>b)[()/*:]+)|^c$' } }), action('join')], { basePath: '/p' }),
     ]);
@@ -81,12 +81,12 @@ describe('a record answers', () => {
     expect((await ask(mounted, 'GET', '/p/ab.json')).status).toBe(404);
   });
 
-  test('with ids that contain dots, where the requirement allows them', async () => {
+  test('to ids that contain dots, if the requirement allows them', async () => {
     const mounted = records([api('file', [action('_entity', { requirements: { id: '[a-z.]+' } })])]);
     expect((await ask(mounted, 'GET', '/api/file/a.b.json.json')).body).toMatchObject({ params: { id: 'a.b.json' } });
   });
 
-  test('at static characters that mean something to the router', async () => {
+  test('at paths with static characters that are special to the router', async () => {
     const mounted = records([api('person', [action('_index'), action('_entity')], { basePath: '/a:b/(c)/d+é' })]);
     expect((await ask(mounted, 'GET', '/a:b/(c)/d+%C3%A9.json')).status).toBe(200);
     expect((await ask(mounted, 'GET', '/a:b/(c)/d+%C3%A9/3.json')).body).toMatchObject({ params: { id: '3' } });
@@ -115,7 +115,7 @@ describe('a record answers', () => {
     }
   });
 
-  test('before the fallback of an API with a more static base path hides it', async () => {
+  test('even if an API with a more static base path has a fallback', async () => {
     const mounted = records([
       api('person', [action('_entity')]),
       api('any', [action('_entity', { requirements: { id: '[a-z]+' }, methods: ['GET', 'POST'] })], { basePath: '/api/{kind}' }),
@@ -132,7 +132,7 @@ describe('a record answers', () => {
     expect((await app.inject('/r/api/person/5.json')).json()).toMatchObject({ name: 'app_api_single_person__entity' });
   });
 
-  test('static before dynamic, whatever the order of declaration', async () => {
+  test('static before dynamic, whatever the declaration order', async () => {
     const id = { id: '[a-z]+' };
     for (const actions of [
       [action('_entity', { requirements: id }), action('new', { single: false })],
@@ -148,7 +148,7 @@ describe('a record answers', () => {
   });
 });
 
-test('of two dynamic segments the one with a requirement is tried first, whatever the order of declaration', async () => {
+test('a dynamic segment with a requirement matches before one without, in any declaration order', async () => {
   const made = [route('/{a}/x'), route('/{b}/{z}', ['GET'], { b: '\\d+' })];
   for (const mounted of [made, made.toReversed()]) {
     expect((await ask(mounted, 'GET', '/1/x')).body).toMatchObject({ name: '/{b}/{z}', params: { b: '1', z: 'x' } });
@@ -158,20 +158,20 @@ test('of two dynamic segments the one with a requirement is tried first, whateve
 
 describe.each([false, true])('a method that is not enabled (alone: %s)', (alone) => {
   const mode = { options: { alone } };
-  test.each(['PUT', 'DELETE', 'OPTIONS', 'TRACE', 'QUERY'])('%s is 405 with the allowed ones', async (method) => {
+  test.each(['PUT', 'DELETE', 'OPTIONS', 'TRACE', 'QUERY'])('%s returns 405 with the allowed methods', async (method) => {
     const { status, allow, body } = await ask(records([person()]), method, '/api/person.json', mode);
     expect({ status, allow, code: body.code }).toEqual({ status: 405, allow: 'GET, HEAD, POST', code: 'method_not_allowed' });
     expect(body.detail).toBe(`${method} is not enabled on this path; use one of: GET, HEAD, POST`);
   });
 
-  test('HEAD is 405 where only GET is enabled, also when the host exposes HEAD routes', async () => {
+  test('returns 405 for HEAD if only GET is enabled, even if the host exposes HEAD routes', async () => {
     for (const exposeHeadRoutes of [true, false]) {
       const answer = await ask(records([person()]), 'HEAD', '/api/person/1.json', { ...mode, server: { exposeHeadRoutes } });
       expect(answer).toMatchObject({ status: 405, allow: 'GET, PATCH' });
     }
   });
 
-  test('is told before the body is looked at', async () => {
+  test('returns 405 before the body is read', async () => {
     app = await serve(records([person()]), mode);
     const answer = await app.inject({
       method: 'PUT',
@@ -182,12 +182,12 @@ describe.each([false, true])('a method that is not enabled (alone: %s)', (alone)
     expect(answer.statusCode).toBe(405);
   });
 
-  test('is 405 for every method that the host has added', async () => {
+  test('returns 405 for every method that the host has added', async () => {
     app = await serve(records([person()]), { ...mode, before: (host) => host.addHttpMethod('MKCOL', { hasBody: true }) });
     expect((await app.inject({ method: 'MKCOL' as 'GET', url: '/api/person.json' })).statusCode).toBe(405);
   });
 
-  test('joins the methods of all records at the path', async () => {
+  test('lists the methods of all records at the path', async () => {
     const mounted = [route('/x/{a}', ['GET'], { a: '\\d+' }), route('/x/{b}', ['POST'], { b: '\\w+' })];
     expect(await ask(mounted, 'PUT', '/x/1', mode)).toMatchObject({ status: 405, allow: 'GET, POST' });
     expect(await ask(mounted, 'PUT', '/x/a', mode)).toMatchObject({ status: 405, allow: 'POST' });
@@ -195,7 +195,7 @@ describe.each([false, true])('a method that is not enabled (alone: %s)', (alone)
   });
 });
 
-describe.each([false, true])('what is not there (alone: %s)', (alone) => {
+describe.each([false, true])('an unknown path (alone: %s)', (alone) => {
   const mode = { options: { alone } };
   test.each([
     ['/api/person/1.xml', 'the path has an unknown format "xml"; end it in one of: .json'],
@@ -203,7 +203,7 @@ describe.each([false, true])('what is not there (alone: %s)', (alone) => {
     ['/api/person.json;a=1', 'the path has an unknown format "json;a=1"; end it in one of: .json'],
     ['/api/person/1', 'the path has no format; end it in one of: .json'],
     ['/api/person', 'the path has no format; end it in one of: .json'],
-  ])('%s is 404 and names the known formats', async (url, detail) => {
+  ])('%s returns 404 with the known formats', async (url, detail) => {
     expect(await ask(records([person()]), 'GET', url, mode)).toMatchObject({
       status: 404,
       body: { code: 'unknown_format', detail },
@@ -224,12 +224,12 @@ describe.each([false, true])('what is not there (alone: %s)', (alone) => {
     '/api/person/1%00.json',
     '/api/person/.json',
     `/api/person/${'1'.repeat(101)}.json`,
-  ])('%s is 404', async (url) => {
+  ])('%s returns 404', async (url) => {
     const answer = await ask(records([person()]), 'GET', url, mode);
     expect(answer).toMatchObject({ status: 404, body: { code: 'not_found' } });
   });
 
-  test('does not include neighbours whose name only starts alike', async () => {
+  test('is left to the host if it only starts like an API path', async () => {
     const own = { before: (host: FastifyInstance) => void host.get('/api/:thing', async () => ({ own: true })) };
     expect(await ask(records([person()]), 'GET', '/api/personnel.json', own)).toMatchObject({ status: 200, body: { own: true } });
     const answer = await ask(records([person()]), 'GET', '/api/personnel.json', mode);
@@ -237,14 +237,14 @@ describe.each([false, true])('what is not there (alone: %s)', (alone) => {
     expect(answer).toMatchObject({ status: 404, body: told });
   });
 
-  test('is told without echoing an endless path', async () => {
+  test('returns 404 without echoing an endless path', async () => {
     const { body } = await ask(records([person()]), 'GET', `/api/person/${'x'.repeat(5000)}`, mode);
     expect(body.detail.length).toBeLessThan(250);
   });
 });
 
-describe('the router rules of the host', () => {
-  test('hold for what is told about misses as well', async () => {
+describe('the router options of the host', () => {
+  test('also apply to 404 and 405 responses', async () => {
     const server = {
       routerOptions: {
         caseSensitive: false,
@@ -262,7 +262,7 @@ describe('the router rules of the host', () => {
   });
 });
 
-test('a router that compiles its routes answers alike', async () => {
+test('a router that compiles its routes responds identically', async () => {
   const server = { routerOptions: { compile: true } };
   const mounted = records([person()], ['json', 'xml']);
   expect((await ask(mounted, 'GET', '/api/person/12.xml', { server })).body).toMatchObject({
@@ -273,10 +273,10 @@ test('a router that compiles its routes answers alike', async () => {
   expect(await ask(mounted, 'GET', `/api/person/${'1.'.repeat(50_000)}json`, { server })).toMatchObject({ status: 404 });
 });
 
-describe('requirements that the router judges by their looks', () => {
+describe('requirements that the router considers unsafe', () => {
   const nested = () => records([api('person', [action('_entity', { requirements: { id: '[a-z0-9]+(?:-[a-z0-9]+)*' } })])]);
 
-  test('are refused with the remedy', async () => {
+  test('are rejected with the remedy', async () => {
     await expect(serve(nested())).rejects.toThrow(/app_api_single_person__entity.*routerOptions: \{ allowUnsafeRegex: true \}/s);
   });
 
@@ -286,14 +286,14 @@ describe('requirements that the router judges by their looks', () => {
     expect((await ask(nested(), 'GET', '/api/person/a--c.json', { server })).status).toBe(404);
   });
 
-  test('other errors of the host are left as they are', async () => {
+  test('other errors of the host are passed on unchanged', async () => {
     const before = (host: FastifyInstance) => void host.get('/health', async () => 1);
     await expect(serve([route('/health')], { before })).rejects.toThrow("Method 'GET' already declared for route '/health'");
   });
 });
 
 describe('routes outside of any API', () => {
-  test('are mounted as they are, with the default format where the path has none', async () => {
+  test('are mounted unchanged, with the default format if the path has none', async () => {
     const mounted = [
       definition('/health'),
       definition('/reports/{year}.{_format}', { requirements: { year: '\\d{4}' } }),
@@ -307,13 +307,13 @@ describe('routes outside of any API', () => {
     expect(await ask(mounted, 'POST', '/reports/x.json')).toMatchObject({ status: 404 });
   });
 
-  test('leave the methods that the host answers at the same path to it', async () => {
+  test('leave other methods at the same path to the host', async () => {
     const before = (host: FastifyInstance) => void host.post('/health', async () => ({ own: true }));
     expect(await ask([definition('/health')], 'POST', '/health', { before })).toMatchObject({ status: 200, body: { own: true } });
     expect(await ask([definition('/health')], 'PUT', '/health', { before })).toMatchObject({ status: 405 });
   });
 
-  test('may lie at the base of an API', async () => {
+  test('may be at the base path of an API', async () => {
     const mounted = [...records([person()]), definition('/api/person'), definition('/api/person/export.csv')];
     expect(await ask(mounted, 'GET', '/api/person')).toMatchObject({ status: 200 });
     expect(await ask(mounted, 'PUT', '/api/person')).toMatchObject({ status: 405, allow: 'GET' });
@@ -322,7 +322,7 @@ describe('routes outside of any API', () => {
 });
 
 describe('shared route options', () => {
-  test('hold for routes and for misses', async () => {
+  test('apply to routes and to 405 responses', async () => {
     const seen: string[] = [];
     const options = { route: { onRequest: async (request: { method: string }) => void seen.push(request.method) } };
     await ask(records([person()]), 'GET', '/api/person.json', { options });
@@ -345,7 +345,7 @@ describe('over a socket', () => {
     return Number(/^HTTP\/1\.1 (\d+)/.exec(answer)?.[1]);
   }
 
-  test('odd paths get an answer below 500, and quickly', async () => {
+  test('odd paths quickly get a status below 500', async () => {
     app = await serve(records([person()]), { server: { http: { maxHeaderSize: 1_000_000 } } });
     await app.listen({ port: 0, host: '127.0.0.1' });
     const { port } = app.server.address() as net.AddressInfo;
@@ -377,7 +377,7 @@ describe('over a socket', () => {
       expect([line.slice(0, 60), await statusOf(port, line)]).toEqual([line.slice(0, 60), status]);
   });
 
-  test('a path of 100,000 characters is answered in no time', async () => {
+  test('a path of 100,000 characters gets a fast response', async () => {
     app = await serve(records([person(), api('slow', [action('_entity', { requirements: { id: '\\d*\\d*' } })])]));
     await app.inject('/api/person/1.json');
     for (const base of ['/api/person/', '/api/slow/']) {

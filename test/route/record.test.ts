@@ -47,14 +47,14 @@ describe('requirements', () => {
     expect(requirementsOf(action('_index', { requirements: { id: '\\d+' } }))).toEqual({});
   });
 
-  test('further placeholders of the base path have one only where declared', () => {
+  test('further placeholders of the base path have one only if declared', () => {
     expect(requirementsOf(action('_entity'), '/api/{tenant}/person')).toEqual({ id: '\\d+' });
     expect(requirementsOf(action('_index', { requirements: { tenant: '[a-z]+' } }), '/api/{tenant}/person')).toEqual({
       tenant: '[a-z]+',
     });
   });
 
-  test('names of Object.prototype are not taken for declared ones', () => {
+  test('names of Object.prototype are not treated as declared', () => {
     expect(requirementsOf(action('_index'), '/api/{constructor}/person')).toEqual({});
   });
 });
@@ -69,7 +69,7 @@ describe('handlers and controllers', () => {
     [action('_index', { controllerAction: 'list' }), 'list'],
     [action('participants', { association, controllerAction: 'mine' }), 'mine'],
   ];
-  test.each(names)('%# the handler follows from the action', (given, expected) => {
+  test.each(names)('%# the handler depends on the action', (given, expected) => {
     expect(handlerName(given)).toBe(expected);
     expect(records([api('person', [given])])[0]?.handler).toBe(expected);
   });
@@ -95,7 +95,7 @@ describe('records', () => {
     expect(Object.keys(record?.roles ?? {})).toEqual(['GET', 'PATCH']);
   });
 
-  test('are frozen throughout', () => {
+  test('are deeply frozen', () => {
     const made = records([api('a', [action('_entity')])]);
     const [record] = made;
     for (const part of [made, record, record?.methods, record?.requirements, record?.formats, record?.roles, record?.roles.GET]) {
@@ -135,7 +135,7 @@ describe('definitions of route-loading services', () => {
     expect(record.single).toBe(true);
   });
 
-  test('have a handler called so where the function has no name', () => {
+  test('have a handler named handler if the function has no name', () => {
     const made = recordOfDefinition(
       {
         name: 'x',

@@ -7,7 +7,7 @@ import { checkRequirement, maxValueLength, requirementSource } from '../../src/r
 import { type Expression, parseRequirement } from '../../src/route/requirement-syntax.ts';
 import { backtrack, stepsOf } from './backtracker.ts';
 
-describe('a requirement that there is one way to match', () => {
+describe('an unambiguous requirement', () => {
   test.each([
     '\\d+',
     '',
@@ -66,7 +66,7 @@ describe('a requirement that can backtrack catastrophically', () => {
     '(?:ab|a(?:b|c))*d',
     '(aa|aaa)*',
     'x(?:y(?:a|b|ab)+)?z',
-  ])('is refused: %s', (source) => {
+  ])('is rejected: %s', (source) => {
     expect(checkRequirement(source)).toMatch(/can backtrack catastrophically: a repeated part .* rewrite it/);
   });
 
@@ -78,7 +78,7 @@ describe('a requirement that can backtrack catastrophically', () => {
     '\\d*'.repeat(4),
     '(a{0,100}){1,5}',
     '[0-9]{8}-(a?){40}',
-  ])('is refused within the length of a value, without endless repetition: %s', (source) => {
+  ])('is rejected even without unbounded repetition: %s', (source) => {
     expect(checkRequirement(source)).toMatch(/can backtrack catastrophically: too many .* merge them/);
   });
 });
@@ -93,22 +93,22 @@ describe('a requirement that is too large', () => {
     'a{999999999999}',
     '(?:[]?){99999}',
     '(.{0,40}|x){2,40}y*'.repeat(1),
-  ])('is refused: %s', (source) => {
+  ])('is rejected: %s', (source) => {
     const start = performance.now();
     expect(checkRequirement(source)).toMatch(/too large|too many/);
     expect(performance.now() - start).toBeLessThan(3000);
   });
 
-  test('is refused where its pairs of states are too many to look at', () => {
+  test('is rejected if it has too many pairs of states to check', () => {
     expect(checkRequirement(`(?:${'a?'.repeat(100)}b)*`)).toContain('too large');
   });
 
-  test('is refused by its length', () => {
+  test('is rejected for its length', () => {
     expect(checkRequirement('a'.repeat(1001))).toContain('longer than 1000 characters');
   });
 });
 
-describe('what requirements do not support', () => {
+describe('unsupported syntax in requirements', () => {
   test.each([
     ['a(?=b)', 'lookahead and lookbehind'],
     ['a(?!b)', 'lookahead and lookbehind'],
@@ -209,7 +209,7 @@ function prefixesOf(parsed: Expression): string[] {
 }
 
 describe('every expression', () => {
-  test('means the same after it was written anew', () => {
+  test('means the same after it is rewritten', () => {
     const sources = fc.oneof(
       expression,
       fc.constantFrom(
@@ -240,7 +240,7 @@ describe('every expression', () => {
     );
   });
 
-  test('without groups that capture is left', () => {
+  test('has no capturing groups left', () => {
     fc.assert(
       fc.property(expression, (source) => {
         expect(new RegExp(`${requirementSource(source)}|`).exec('')).toHaveLength(1);
@@ -249,7 +249,7 @@ describe('every expression', () => {
   });
 
   // One text for each expression: the steps of one that is barely accepted are many, and all texts together would take seconds.
-  test('that is accepted never takes a backtracking matcher too long', () => {
+  test('that is accepted never makes a backtracking matcher too slow', () => {
     fc.assert(
       fc.property(expression, fc.constantFrom('', 'a', 'b'), fc.constantFrom(...pumps), (source, prefix, pump) => {
         const parsed = parseRequirement(source);
@@ -261,7 +261,7 @@ describe('every expression', () => {
     );
   });
 
-  test('that is refused as exponential doubles the steps with each repetition of some text', () => {
+  test('that is rejected as exponential doubles the steps with each repetition of some text', () => {
     fc.assert(
       fc.property(shortExpression, (source) => {
         const parsed = parseRequirement(source);
@@ -283,7 +283,7 @@ describe('every expression', () => {
   });
 });
 
-test('what is accepted runs fast in this very engine', () => {
+test('accepted requirements run fast in this engine', () => {
   for (const source of [
     '(a?){0,50}',
     '\\d*\\d*\\d*',

@@ -14,22 +14,22 @@ describe('the packages that users install with Declarest', () => {
     expect(packages.map(({ name }) => name)).toEqual(expect.arrayContaining(Object.keys(dependencies)));
   });
 
-  test('run no scripts when they are installed', () => {
+  test('run no install scripts', () => {
     expect(packages.filter(({ installScripts }) => installScripts.length > 0)).toEqual([]);
   });
 
-  test('have licenses of the allowed list', () => {
+  test('have licenses from the allowed list', () => {
     expect(packages.filter(({ license }) => !allowedLicenses.includes(license))).toEqual([]);
   });
 
-  test('stay within their number and size', () => {
+  test('stay within the limits for number and size', () => {
     expect(packages.length).toBeLessThanOrEqual(most.packages);
     expect(megabytesOf(packages)).toBeLessThanOrEqual(most.megabytes);
     // else nothing was measured
     expect(megabytesOf(packages)).toBeGreaterThan(1);
   });
 
-  test('have a policy that is documented', () => {
+  test('have a documented policy', () => {
     const [, policy = ''] = readFileSync(join(root, 'CONTRIBUTING.md'), 'utf8').split('## Dependencies');
     expect(policy).toContain(`at most ${most.packages} packages and ${most.megabytes} MB`);
     expect(policy).toContain(allowedLicenses.join(', '));
@@ -42,14 +42,14 @@ describe('the bill of materials', () => {
     dependencies: { ref: string; dependsOn: string[] }[];
   };
 
-  test('has each run-time package with its hash and license', () => {
+  test('lists each run-time package with its hash and license', () => {
     const names = sbom.components.map(({ name, version }) => `${name} ${version}`);
     expect(names).toEqual(expect.arrayContaining(runtimePackages(root).map(({ name, version }) => `${name} ${version}`)));
     expect(sbom.components.filter(({ hashes, licenses }) => !hashes || !licenses)).toEqual([]);
     expect(sbom.components.map(({ purl }) => purl)).toContainEqual(expect.stringMatching(/^pkg:npm\/%40mikro-orm\/core@\d/));
   });
 
-  test('refers only to packages that it lists, each of them once', () => {
+  test('refers only to listed packages, each listed once', () => {
     const refs = sbom.components.map((component) => component['bom-ref']);
     expect(new Set(refs).size).toBe(refs.length);
     expect(sbom.dependencies.flatMap(({ dependsOn }) => dependsOn).filter((ref) => !refs.includes(ref))).toEqual([]);
@@ -57,7 +57,7 @@ describe('the bill of materials', () => {
     expect(refs.filter((ref) => !needed.has(ref))).toEqual([]);
   });
 
-  test('is the same each time', () => {
+  test('is reproducible', () => {
     expect(JSON.stringify(sbomOf(root))).toBe(JSON.stringify(sbom));
     expect(JSON.stringify(sbom)).not.toMatch(/timestamp|serialNumber/);
   });

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { whatIsMissing } from '../../scripts/ensure-installed.mjs';
 import { makeTemporary, type Temporary } from '../support/temporary.ts';
 
-describe('what is missing', () => {
+describe('the check for missing packages', () => {
   let temporary: Temporary;
   const at = (...path: string[]) => join(temporary.directory, ...path);
   const write = (file: string, content: unknown) => writeFileSync(at(file), JSON.stringify(content));
@@ -25,33 +25,33 @@ describe('what is missing', () => {
   });
   afterEach(() => temporary.remove());
 
-  test('is nothing where the lock file is what was installed, whatever was left out for other platforms', () => {
+  test('passes if the lock file matches the installation, except for other platforms', () => {
     expect(whatIsMissing(temporary.directory)).toBeUndefined();
   });
 
-  test('is everything in a fresh clone', () => {
+  test('reports everything in a fresh clone', () => {
     rmSync(at('node_modules'), { recursive: true });
     expect(whatIsMissing(temporary.directory)).toBe('nothing is installed yet');
   });
 
-  test('is a package in another version', () => {
+  test('reports a package in another version', () => {
     write('node_modules/.package-lock.json', { packages: packages('0.9.0') });
     expect(whatIsMissing(temporary.directory)).toBe('node_modules/fast is not installed in version 1.0.0');
   });
 
-  test('is a package whose folder was removed', () => {
+  test('reports a package whose folder was removed', () => {
     rmSync(at('node_modules/fast'), { recursive: true });
     expect(whatIsMissing(temporary.directory)).toBe('node_modules/fast is not installed in version 1.0.0');
   });
 
-  test('is what was written into package.json by hand', () => {
+  test('reports packages that were added to package.json by hand', () => {
     write('package.json', { dependencies: { fast: '1.0.0', new: '1.0.0' } });
     expect(whatIsMissing(temporary.directory)).toBe('the dependencies of package.json are not those of the lock file');
   });
 });
 
 // npm installs no optional package that the lock file does not name, and names none that its registry could not give.
-test('the lock file names the native packages of 64-bit Intel and ARM machines', () => {
+test('the lock file names the native packages for 64-bit Intel and ARM machines', () => {
   const { packages } = JSON.parse(readFileSync(join(import.meta.dirname, '../../package-lock.json'), 'utf8'));
   const optional = Object.values<{ optionalDependencies?: object }>(packages).flatMap((each) =>
     Object.keys(each.optionalDependencies ?? {}),

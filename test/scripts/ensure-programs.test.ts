@@ -10,7 +10,7 @@ const temporary = makeTemporary('programs');
 afterAll(() => temporary.remove());
 const folder = (name: string) => join(temporary.directory, name);
 
-test('programs are missing that no folder of the path has, or not as a program', () => {
+test('programs are missing if no folder of the path has them as an executable', () => {
   for (const name of ['a', 'b']) mkdirSync(folder(name));
   for (const [file, mode] of [
     ['a/here', 0o755],
@@ -24,7 +24,7 @@ test('programs are missing that no folder of the path has, or not as a program',
   expect(missingPrograms(['here', 'there', 'text', 'other'], path)).toEqual(['text', 'other']);
 });
 
-test('what cannot be installed is told, with the command that would', () => {
+test('programs that cannot be installed are reported with the install command', () => {
   const script = join(root, 'scripts', 'ensure-programs.mjs');
   const { status, stderr } = spawnSync(process.execPath, [script, 'chromium', 'strace'], {
     env: { PATH: folder('a') },

@@ -11,11 +11,11 @@ const report = (changes: Partial<Report> = {}): Report => ({
 });
 
 describe('the closing count', () => {
-  test('is that of the tests where everything went well', () => {
+  test('is the count of the tests if everything passes', () => {
     expect(summarize({ checked: true, tested: true, report: report() })).toEqual({ passed: 12, failed: 0, reasons: [] });
   });
 
-  test('is that of the tests where only tests failed', () => {
+  test('is the count of the tests if only tests fail', () => {
     const testResults = [{ status: 'failed', assertionResults: [{ status: 'failed' }, { status: 'failed' }] }];
     expect(summarize({ checked: true, tested: false, report: report({ numFailedTests: 2, testResults }) })).toEqual({
       passed: 12,
@@ -40,7 +40,7 @@ describe('the closing count', () => {
     ],
     ['no test was run', { checked: true, tested: true, report: report({ numPassedTests: 0, testResults: [] }) }, /no test/],
     ['there is no report', { checked: true, tested: false, report: undefined }, /no test/],
-  ])('has one failure where %s', (_, run, reason) => {
+  ])('has one failure if %s', (_, run, reason) => {
     const { failed, reasons } = summarize(run);
     expect(failed).toBe(1);
     expect(reasons).toEqual([expect.stringMatching(reason)]);
@@ -65,7 +65,7 @@ describe('the closing lines of a part', () => {
       ...changes,
     });
 
-  test('name databases, files and tests that were left out', () => {
+  test('name skipped databases, files and tests', () => {
     expect(part()).toEqual({
       isPassed: true,
       lines: [

@@ -22,7 +22,7 @@ function expectNoFormula(cell: string): void {
   if (/^[=+\-@＝＋－＠]/.test(shown)) expect(cell).toMatch(/^[+-]?\d[\d.eE+-]*$/);
 }
 
-describe('a cell of CSV', () => {
+describe('a CSV cell', () => {
   test.each([
     ['plain', 'plain'],
     ['', '""'],
@@ -66,7 +66,7 @@ describe('a cell of CSV', () => {
     ['a=1', 'a=1'],
     ['é=1', 'é=1'],
     [' a-b', ' a-b'],
-  ])('is of the text %j written as %j', (text, cell) => {
+  ])('for the text %j is %j', (text, cell) => {
     expect(csvText(text)).toBe(cell);
   });
 
@@ -81,7 +81,7 @@ describe('a cell of CSV', () => {
     maxLength: 6,
   });
 
-  test('never begins a formula, and can be read back, whatever the text', () => {
+  test('never starts a formula, and can be read back, whatever the text', () => {
     fc.assert(
       fc.property(fc.oneof(risky, fc.string({ unit: 'grapheme' })), fc.string(), (text, other) => {
         const { rows } = parseCsv(`a,b\r\n${csvText(text)},${csvText(other)}\r\n`);
@@ -92,7 +92,7 @@ describe('a cell of CSV', () => {
     );
   });
 
-  test('is no formula behind any character that a spreadsheet may strip', () => {
+  test('is escaped if a formula follows any character that a spreadsheet may strip', () => {
     for (const character of invisible) {
       for (const text of [`${character}=1+1`, `'${character}=1+1`, `${character}'=1+1`, ` ${character}@SUM(1)`]) {
         expect(csvText(text).replace(/^"|"$/g, '')).toBe(`'${text}`);
@@ -100,7 +100,7 @@ describe('a cell of CSV', () => {
     }
   });
 
-  test('is the same of values, of rows and of the columns of a table', () => {
+  test('is the same for values, rows and table columns', () => {
     const kind = { kind: 'string', length: null, fixed: false } as never;
     const fields = ['a', 'b'].map((name, column) => ({ kind: 'value', name, column, value: kind }) as const);
     const object = { presence: null, discriminator: null, variants: [{ type: null, fields }] };
@@ -118,8 +118,8 @@ describe('a cell of CSV', () => {
   });
 });
 
-describe('rows of CSV', () => {
-  test('of values without a plan have the columns that come up, nested ones by their path', () => {
+describe('CSV rows', () => {
+  test('of values without a plan have every column that occurs, nested ones by their path', () => {
     const values = [{ a: 1, b: { c: null, d: [1, 'x'] } }, { e: true, b: { c: 'x' } }, 'bare'];
     const columns = columnsOfValues(values);
     expect(csvHeader(columns)).toBe('a,b.c,b.d,e,value\r\n');
@@ -127,7 +127,7 @@ describe('rows of CSV', () => {
     expect(values.map(csvRowWriter(columns)).join('')).toBe('1,,"[1,""x""]",,\r\n,x,,true,\r\n,,,,bare\r\n');
   });
 
-  test('with one column never are empty lines', () => {
+  test('with one column are never empty lines', () => {
     expect(rewriteJson('csv', '[{"a":null},{"a":""},{"a":1}]', null)).toBe('a\r\n""\r\n""\r\n1\r\n');
   });
 });

@@ -35,8 +35,8 @@ const oddJson = fc.letrec<{ json: string }>((tie) => ({
   ),
 })).json;
 
-describe('a body with something long in it', () => {
-  test('is read as any other, and JSON that is kept is what would be written', () => {
+describe('a body with a long value', () => {
+  test('is parsed like any other, and its stored JSON equals its serialized form', () => {
     let kept = 0;
     fc.assert(
       fc.property(oddJson, (json) => {
@@ -54,7 +54,7 @@ describe('a body with something long in it', () => {
     expect(kept).toBeGreaterThan(1);
   });
 
-  test('keeps no JSON of a list that was changed since', () => {
+  test('discards the stored JSON of a changed list', () => {
     const sent = String.raw`["1","2",{"a":2,"b":[]},"three\n"]`;
     const plain = sent.replace(String.raw`\n`, '');
     const changes: [string, (list: unknown[]) => void][] = [
@@ -78,7 +78,7 @@ describe('a body with something long in it', () => {
     }
   });
 
-  test('is refused where any other is', () => {
+  test('is rejected if JSON.parse rejects it', () => {
     const broken = fc
       .tuple(
         oddJson,
@@ -109,7 +109,7 @@ describe('a body with something long in it', () => {
     );
   });
 
-  test('is refused where it is no UTF-8', () => {
+  test('is rejected if it is not valid UTF-8', () => {
     const text = Buffer.from(`{"a": "${'x'.repeat(20)}", "b": [1, 2, 3, 4, "y"]}`);
     for (let i = 0; i < text.length; i++) {
       const bytes = Buffer.from(text);
@@ -128,7 +128,7 @@ describe.each(databases)('long values on %s', (database) => {
     ['a text that is all escapes', '"\\\n'.repeat(90_000)],
     ['a list', list],
     ['a list in an object', { list, text: 'x'.repeat(300_000) }],
-  ])('%s comes back as it was sent', async (_, data) => {
+  ])('%s is returned as it was sent', async (_, data) => {
     await withThings(database, thingOptions(), async ({ request }) => {
       for (const text of [JSON.stringify({ name: 'n', data }), JSON.stringify({ name: 'n', data }, null, 1)]) {
         const made = await request('POST', '/thing.json', { body: text, headers });
@@ -139,7 +139,7 @@ describe.each(databases)('long values on %s', (database) => {
     });
   });
 
-  test('are refused as short ones are', async () => {
+  test('are rejected like short ones', async () => {
     await withThings(database, thingOptions(), async ({ request }) => {
       const [text, items] = ['x'.repeat(300_000), '1,'.repeat(150_000)];
       for (const body of [
@@ -165,7 +165,7 @@ describe.each(databases)('long values on %s', (database) => {
 });
 
 describe('a long body', () => {
-  test('can be read along by others', async () => {
+  test('can also be read by other listeners', async () => {
     const read: Buffer[] = [];
     await withThings('sqlite', thingOptions(), async ({ app, request }) => {
       app.server.prependListener('request', (raw) => raw.on('data', (chunk: Buffer) => read.push(chunk)));

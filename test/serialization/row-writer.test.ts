@@ -19,7 +19,7 @@ const text: ValueKind = { kind: 'string', length: null };
 const integer: ValueKind = { kind: 'integer', min: -(2 ** 31), max: 2 ** 31 - 1 };
 
 describe('a row writer', () => {
-  test('writes texts and names exactly as JSON.stringify does', () => {
+  test('writes strings and names exactly like JSON.stringify', () => {
     const any = fc.oneof(fc.string({ unit: 'binary' }), fc.string({ unit: 'grapheme' }), fc.string());
     fc.assert(
       fc.property(any, any, (name, value) => {
@@ -29,7 +29,7 @@ describe('a row writer', () => {
     );
   });
 
-  test('writes numbers and dates exactly as JSON.stringify does', () => {
+  test('writes numbers and dates exactly like JSON.stringify', () => {
     const float: ValueKind = { kind: 'float' };
     const moment: ValueKind = { kind: 'datetime', digits: 3 };
     const write = (kind: ValueKind) =>
@@ -42,7 +42,7 @@ describe('a row writer', () => {
     );
   });
 
-  test('lets no name become code', () => {
+  test('never evaluates a name as code', () => {
     const name = "'+(globalThis.broken=1)+'\"`$\u007bglobalThis.broken=1}\\\u2028\n";
     const write = compileRowWriter(objectOf([{ kind: 'value', name, column: 0, value: text }]), 'text');
     expect(JSON.parse(write(['x'], [], []))).toEqual({ [name]: 'x' });
@@ -97,7 +97,7 @@ describe('a row writer', () => {
     expect(written(kind, 'native', given)).toEqual(expected);
   });
 
-  test('writes null for null, whatever the kind, and asks no converter', () => {
+  test('writes null for null, whatever the kind, and calls no converter', () => {
     const kinds: ValueKind[] = [
       integer,
       text,
@@ -114,11 +114,11 @@ describe('a row writer', () => {
     expect(compileRowWriter(objectOf([field]), 'text')([null], [], [])).toBe('{"v":null}');
   });
 
-  test('writes an empty object where nothing is shown', () => {
+  test('writes an empty object if no field is shown', () => {
     expect(compileRowWriter(objectOf([]), 'text')([], [], [])).toBe('{}');
   });
 
-  test('writes the variant that the discriminator names, and null for one that it does not know', () => {
+  test('writes the variant of the discriminator, and null for an unknown one', () => {
     const field = (name: string): RowField => ({ kind: 'value', name, column: 1, value: text });
     const write = compileRowWriter(
       {
@@ -136,7 +136,7 @@ describe('a row writer', () => {
     expect(write(['c', 'x'], [], [])).toBe('null');
   });
 
-  test('writes the first of several to-one objects that is there', () => {
+  test('writes the first of several to-one objects that exists', () => {
     const object = (column: number, name: string) => objectOf([{ kind: 'value', name, column, value: integer }], column);
     const write = compileRowWriter(
       objectOf([{ kind: 'to-one', name: 'one', objects: [object(0, 'a'), object(1, 'b')] }]),
@@ -147,7 +147,7 @@ describe('a row writer', () => {
     expect(write([null, null], [], [])).toBe('{"one":null}');
   });
 
-  test('writes null for an embedded object only where all of its columns are', () => {
+  test('writes null for an embedded object only if all of its columns are null', () => {
     const fields: RowField[] = [{ kind: 'value', name: 'a', column: 0, value: integer }];
     const nullable = compileRowWriter(objectOf([{ kind: 'embedded', name: 'e', columns: [0, 1], fields }]), 'text');
     expect(nullable([null, null], [], [])).toBe('{"e":null}');
@@ -156,7 +156,7 @@ describe('a row writer', () => {
     expect(always([null, null], [], [])).toBe('{"e":{"a":null}}');
   });
 
-  test('writes the rows of a to-many by the key of what they belong to, and none as an empty list', () => {
+  test('writes to-many rows by the key of their owner, and an empty list if there are none', () => {
     const item = compileRowWriter(objectOf([{ kind: 'value', name: 'n', column: 1, value: text }]), 'native');
     const write = compileRowWriter(objectOf([{ kind: 'to-many', name: 'items', source: 0, column: 0 }]), 'native');
     const rows = new Map([
@@ -179,7 +179,7 @@ test('a date and time without an offset is in UTC', () => {
   expect(dateOf('2026-11-15 03:29:00-02').toISOString()).toBe('2026-11-15T05:29:00.000Z');
 });
 
-test('what is no JSON in a JSON column is a text', () => {
+test('invalid JSON in a JSON column is written as a string', () => {
   expect(parsedJson('{')).toBe('{');
   expect(parsedJson('"5"')).toBe('5');
   expect(parsedJson(5)).toBe(5);

@@ -3,7 +3,7 @@ import { Client } from 'pg';
 import { expect, inject, test } from 'vitest';
 import { fromJson } from '../../src/serialization/kind-conversions.ts';
 
-test('numbers of single precision become those that PostgreSQL writes', async () => {
+test('single-precision numbers are written as PostgreSQL writes them', async () => {
   const client = new Client({ connectionString: inject('postgresUrl') });
   await client.connect();
   try {

@@ -23,7 +23,7 @@ describe('XML', () => {
       '<_x0078_mlns>1</_x0078_mlns><_x0058_ML>2</_x0058_ML><_x005F_x0020_>3</_x005F_x0020_><_x_>4</_x_><é>5</é><😀>6</😀>',
     ],
     ['text', 'text'],
-  ])('of %j', (value, expected) => {
+  ])('for %j', (value, expected) => {
     expect(inner(value)).toBe(expected);
   });
 
@@ -37,7 +37,7 @@ describe('XML', () => {
     );
   });
 
-  test('is the same in pieces', () => {
+  test('is the same when written in chunks', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 2 })), (value) => {
         expect([...xmlPieces(value)].join('')).toBe(xmlDocument(value));

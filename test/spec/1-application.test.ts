@@ -77,7 +77,7 @@ const forms: Readonly<Record<string, (url: string) => Promise<Running>>> = {
 };
 
 describe.each(databases)('an application on %s', (kind) => {
-  describe.each(Object.entries(forms))('given %s', (_, start) => {
+  describe.each(Object.entries(forms))('declared %s', (_, start) => {
     let database: FreshDatabase;
     let running: Running;
     const send = (method: string, path: string, request?: ZooRequest) => call(running.url, method, path, request);
@@ -93,7 +93,7 @@ describe.each(databases)('an application on %s', (kind) => {
       await database?.drop();
     });
 
-    test('lists what the seed wrote and the controller lets through, in the collection model', async () => {
+    test('lists the seeded rows that the controller allows, in the collection model', async () => {
       const { status, headers, json } = await send('GET', '/api/animal.json');
       expect(status).toBe(200);
       expect(headers.get('content-type')).toBe('application/json; charset=utf-8');
@@ -114,14 +114,14 @@ describe.each(databases)('an application on %s', (kind) => {
       expect((await send('GET', '/api/animal.json', { as: director })).json.count).toBe(4);
     });
 
-    test('asks the voter about the entity of a single action, and about nothing for a list', async () => {
+    test('passes the entity to the voter for a single action, and null for a list', async () => {
       expect((await send('GET', '/api/animal/3.json')).status).toBe(401);
       expect((await send('GET', '/api/animal/3.json', { as: keeper })).status).toBe(403);
       expect((await send('GET', '/api/animal/3.json', { as: director })).json).toMatchObject({ id: 3, name: 'Newborn' });
       expect((await send('HEAD', '/api/animal/3.json')).status).toBe(401);
     });
 
-    test('writes with the role of the method, and refuses what the model refuses', async () => {
+    test('writes if the caller has the role of the method, and rejects violations of the model', async () => {
       const json = { name: 'Pia', favourite: { badge: 'K-2' } };
       expect((await send('POST', '/api/animal.json', { json })).status).toBe(401);
       const made = await send('POST', '/api/animal.json', { json, as: keeper });
@@ -139,7 +139,7 @@ describe.each(databases)('an application on %s', (kind) => {
       expect((await send('GET', '/api/animal/5.json')).status).toBe(404);
     });
 
-    test('adds to and removes from an association through the controller', async () => {
+    test('adds and removes items of an association through the controller', async () => {
       const added = await send('POST', '/api/animal/2/keepers.json', { json: { id: 1 }, as: keeper });
       expect([added.status, added.json]).toEqual([200, { id: 1, name: 'Ann' }]);
       expect((await send('GET', '/api/animal/2.json')).json.keepers).toEqual([{ id: 1, name: 'Ann' }]);
@@ -149,7 +149,7 @@ describe.each(databases)('an application on %s', (kind) => {
       expect((await send('GET', '/api/animal/2.json')).json.keepers).toEqual([]);
     });
 
-    test('answers a custom action with the named method of the controller', async () => {
+    test('handles a custom action with the configured controller method', async () => {
       const { status, json } = await send('GET', '/api/animal/loudest.json');
       expect(status).toBe(200);
       expect(json).toMatchObject({ format: 'json', animal: { name: 'Leo' } });
@@ -171,7 +171,7 @@ describe.each(databases)('an application on %s', (kind) => {
       ]);
     });
 
-    test("serves the routes of the application's own loader, guarded by their roles", async () => {
+    test("serves the routes of the application's own loader, and checks their roles", async () => {
       expect((await send('GET', '/zoo/hours.json')).json).toEqual({ opens: 9, format: 'json', formats: ['json'] });
       expect((await send('POST', '/zoo/hours.json')).status).toBe(405);
       expect((await send('GET', '/zoo/lions/feeding.json')).status).toBe(401);
@@ -182,12 +182,12 @@ describe.each(databases)('an application on %s', (kind) => {
       expect((await send('GET', '/zoo/LIONS/feeding.json', { as: keeper })).status).toBe(404);
     });
 
-    test("guards HEAD as GET on the loader's routes too", async () => {
+    test("checks the GET role for HEAD on the loader's routes too", async () => {
       expect((await send('HEAD', '/zoo/lions/feeding.json')).status).toBe(401);
       expect((await send('HEAD', '/zoo/lions/feeding.json', { as: keeper })).status).toBe(200);
     });
 
-    test("lets in whom the application's own authenticator knows", async () => {
+    test("accepts users of the application's own authenticator", async () => {
       const ticket = (value: string) => ({ headers: { 'x-ticket': value } });
       expect((await send('GET', '/api/animal/3.json', ticket('director-ticket'))).status).toBe(200);
       const forged = await send('GET', '/api/keeper.json', ticket('forged'));
@@ -232,7 +232,7 @@ describe('the seed', () => {
     }
   });
 
-  test.each(databases)('is written when it did not flush itself, on %s', async (kind) => {
+  test.each(databases)('is written even if it does not flush, on %s', async (kind) => {
     const database = await freshDatabase(kind);
     try {
       expect(await texts(database.url, (em) => void em.create(Note, { text: 'left to the framework' }))).toEqual([
@@ -243,7 +243,7 @@ describe('the seed', () => {
     }
   });
 
-  test.each(databases)('that fails stops the start, leaves nothing behind and runs at the next one, on %s', async (kind) => {
+  test.each(databases)('aborts the start if it fails, writes nothing and runs again at the next start, on %s', async (kind) => {
     const database = await freshDatabase(kind);
     try {
       const failing = async (em: EntityManager) => {
@@ -258,7 +258,7 @@ describe('the seed', () => {
     }
   });
 
-  test('that fails holds no connection to the database open', async () => {
+  test('leaves no open database connection if it fails', async () => {
     const database = await freshDatabase('postgresql');
     try {
       await startApplication(
@@ -298,7 +298,7 @@ async function tablesOf(kind: (typeof databases)[number], url: string): Promise<
 describe('an application on disk', () => {
   const env = { ZOO_DATABASE: 'sqlite:var/zoo.db', ZOO_SECRET: zooSecret };
 
-  test('that has mistakes opens no port, makes no database, and is told all of them at once, each with its place', async () => {
+  test('with errors opens no port, creates no database, and lists all errors with their location', async () => {
     const directory = copyOfZoo({
       'config/20-apis.yaml': listYaml
         .replace('src/models/animal#Animal', 'src/models/animal#Animl')
@@ -318,14 +318,14 @@ describe('an application on disk', () => {
     expect(existsSync(join(directory, 'var'))).toBe(false);
   });
 
-  test('without the routing entry app_cruds does not start, and is told what to write where', async () => {
+  test('without the routing entry app_cruds does not start, and the error says what to add', async () => {
     const { code, text } = await serveInVain(copyOfZoo({ 'config/routes.yaml': null }), env);
     expect(code).toBe(1);
     expect(text).toMatch(/^config\/routes\.yaml.*"app_cruds" is missing.*app_main_crud_route_loader:load/m);
     expect(text).not.toContain('listening');
   });
 
-  test('with two classes of one bare name has to qualify it, and is told the candidates', async () => {
+  test('must qualify a class name that two classes share, and the error lists the candidates', async () => {
     const second = { 'src/models/old-keeper.ts': readFileSync(join(zooDirectory, 'src/models/keeper.ts'), 'utf8') };
     const ambiguous = await serveInVain(copyOfZoo({ ...second, 'config/20-apis.yaml': listYaml }), env);
     expect(ambiguous.code).toBe(1);
@@ -360,7 +360,7 @@ describe('an application on disk', () => {
     }
   });
 
-  test.each(databases)('that is killed in the middle of its seed is seeded at the next start, on %s', async (kind) => {
+  test.each(databases)('that is killed during its seed is seeded at the next start, on %s', async (kind) => {
     const database = await freshDatabase(kind);
     const seed = readFileSync(join(zooDirectory, 'src/seed.ts'), 'utf8');
     const killed = seed.replace(
@@ -380,7 +380,7 @@ describe('an application on disk', () => {
     }
   });
 
-  test('takes the block of its environment', async () => {
+  test('applies the configuration block of its environment', async () => {
     const directory = copyOfZoo({ 'config/30-prod.yaml': 'when@prod: { app_main: { pagination: { items_per_page: 1 } } }\n' });
     const sizes: number[] = [];
     for (const NODE_ENV of ['production', 'development']) {
@@ -391,7 +391,7 @@ describe('an application on disk', () => {
     expect(sizes).toEqual([1, 2]);
   });
 
-  test('is told which module cannot be loaded', async () => {
+  test('reports the module that cannot be loaded', async () => {
     const directory = copyOfZoo({ 'src/voters/broken.ts': "\nthrow new Error('no voter today');\n" });
     const { code, text } = await serveInVain(directory, env);
     expect(code).toBe(1);
@@ -416,7 +416,7 @@ describe('an application in code', () => {
       (error: Error) => (error instanceof DeclarationErrors ? error.message : `another error: ${error.message}`),
     );
 
-  test('is told all its mistakes at once', async () => {
+  test('reports all its errors at once', async () => {
     class Stray extends ApiController {}
     const message = await refusal(
       options(
@@ -489,7 +489,7 @@ describe('an application in code', () => {
       },
     );
 
-  test('does not start while a route of its own loader has a role that nobody judges', async () => {
+  test('does not start if a route of its own loader has a role without a voter', async () => {
     expect(await refusal(withRoute({ roles: 'STONE_SEE' }))).toMatch(/^routes\.mine.*no voter judges the role "STONE_SEE"/);
     expect(await refusal(withRoute({ roles: { GET: 'STONE_SEE' } }))).toMatch(/no voter judges the role "STONE_SEE"/);
     expect(await refusal(withRoute({ roles: 'ROLE_MASON' }))).toBe('it started');
@@ -505,16 +505,16 @@ describe('an application in code', () => {
     ['path', 'r'],
     ['handler', 'show'],
     ['requirements', { id: /x/ }],
-  ])('does not start while a route of its own loader has the %s %j, which cannot be read', async (key, value) => {
+  ])('does not start if a route of its own loader has the invalid %s %j', async (key, value) => {
     expect(await refusal(withRoute({ [key]: value }))).toMatch(new RegExp(`^routes\\.mine.*"${key}" must be`));
   });
 
-  test('does not start while a route of its own loader is public and a role is required', async () => {
+  test('does not start if a route of its own loader is public and require_role is set', async () => {
     expect(await refusal(withRoute({}, { require_role: true }))).toMatch(/^routes\.mine.*require_role.*"r".*GET/);
     expect(await refusal(withRoute({ roles: 'ROLE_MASON' }, { require_role: true }))).toBe('it started');
   });
 
-  test('is closed without waiting for a connection on which nothing was asked', async () => {
+  test('closes without waiting for idle connections', async () => {
     const application = await startApplication(options({ apis: { stone: api } }));
     const silent = connect(Number(new URL(application.url).port), '127.0.0.1');
     await once(silent, 'connect');
@@ -523,7 +523,7 @@ describe('an application in code', () => {
     await closed;
   });
 
-  test('can stand beside other routes of the same Fastify instance, under a prefix', async () => {
+  test('can run beside other routes of the same Fastify instance, under a prefix', async () => {
     const app = Fastify();
     app.get('/own', () => ({ own: true }));
     await app.register(declarest, { ...options({ apis: { stone: api } }), prefix: '/v1' } as CodeOptions);

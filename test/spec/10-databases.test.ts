@@ -100,13 +100,13 @@ describe.each(databases)('a database on %s', (kind) => {
     await database?.drop();
   });
 
-  test('is the one that the address names', async () => {
+  test('is of the kind that the URL names', async () => {
     const sql = kind === 'sqlite' ? 'select sqlite_version() as version' : 'select version() as version';
     const [row] = await app.application.mapper.em.fork().execute(sql);
     expect(row?.version).toMatch(kind === 'sqlite' ? /^3\./ : /^PostgreSQL 1\d/);
   });
 
-  test('is read beside an open write transaction without waiting, and only what is committed is seen', async () => {
+  test('serves reads during an open write transaction, and shows only committed data', async () => {
     let end = () => {};
     held.end = new Promise((resolve) => {
       end = () => resolve();
@@ -128,7 +128,7 @@ describe.each(databases)('a database on %s', (kind) => {
     expect((await app.request('GET', '/crate/1.json')).json.label).toBe('changed');
   });
 
-  test('goes on after a transaction that failed at its very end', async () => {
+  test('keeps working after a transaction that fails on commit', async () => {
     const { status, json } = await app.request('POST', '/crate/orphan.json');
     expect([status, json.code]).toEqual([409, 'conflict_reference']);
     expect((await app.request('POST', '/shelf.json', { json: { label: 'after' } })).status).toBe(201);
@@ -136,7 +136,7 @@ describe.each(databases)('a database on %s', (kind) => {
     expect(crates.results.map(({ label }: { label: string }) => label)).not.toContain('orphan');
   });
 
-  test('takes many writes at once', async () => {
+  test('accepts many concurrent writes', async () => {
     const before = (await app.request('GET', '/shelf.json')).json.count;
     const answers = await Promise.all(
       Array.from({ length: 40 }, (_, index) => app.request('POST', '/shelf.json', { json: { label: `s${index}` } })),
@@ -147,7 +147,7 @@ describe.each(databases)('a database on %s', (kind) => {
   });
 
   test.each(['9007199254740993', '-9007199254740993', '9223372036854775807', '-9223372036854775807'])(
-    'keeps the integer %s exactly',
+    'stores the integer %s exactly',
     async (grams) => {
       const made = await app.request('POST', '/crate.json', { json: { label: 'heavy', grams } });
       expect([made.status, made.json.grams]).toEqual([201, grams]);
@@ -206,7 +206,7 @@ describe('the schema', () => {
     database,
   });
 
-  test.each(databases)('gains columns and tables and loses nothing, on %s', async (kind) => {
+  test.each(databases)('gains columns and tables without losing data, on %s', async (kind) => {
     const database = await freshDatabase(kind);
     const at = { url: database.url, schema: 'update' };
     try {
@@ -255,7 +255,7 @@ describe('the schema', () => {
     }
   });
 
-  test.each(databases)('never renames a column: what a hidden one held does not become public, on %s', async (kind) => {
+  test.each(databases)('never renames a column, so that hidden data does not become public, on %s', async (kind) => {
     const database = await freshDatabase(kind);
     const at = { url: database.url, schema: 'update' };
     const hidden = defineEntity({
@@ -289,7 +289,7 @@ describe('the schema', () => {
     }
   });
 
-  test.each(databases)('is not narrowed over data that would be cut, on %s', async (kind) => {
+  test.each(databases)('is never narrowed if that would truncate data, on %s', async (kind) => {
     const database = await freshDatabase(kind);
     const at = { url: database.url, schema: 'update' };
     const narrow = defineEntity({
@@ -309,7 +309,7 @@ describe('the schema', () => {
     }
   });
 
-  test.each(databases)('never changes a type: a column that is too narrow is listed, on %s', async (kind) => {
+  test.each(databases)('never changes a column type, and reports a column that is too narrow, on %s', async (kind) => {
     const database = await freshDatabase(kind);
     const at = { url: database.url, schema: 'update' };
     const wide = defineEntity({
@@ -337,7 +337,7 @@ describe('the schema', () => {
     }
   });
 
-  test('with a column of quite another type is not touched on PostgreSQL: the start says what to do', async () => {
+  test('stays unchanged on PostgreSQL if a column has another type, and the start error says what to do', async () => {
     const database = await freshDatabase('postgresql');
     const at = { url: database.url, schema: 'update' };
     const other = defineEntity({
@@ -363,7 +363,7 @@ describe('the schema', () => {
   test.each([
     ['sqlite', 'none'],
     ['postgresql', 'none'],
-  ] as const)('is left alone on %s with the setting %s, and no seed is run', async (kind, schema) => {
+  ] as const)('stays unchanged on %s with the setting %s, and no seed runs', async (kind, schema) => {
     const database = await freshDatabase(kind);
     let seeded = false;
     try {
@@ -387,7 +387,7 @@ describe('the schema', () => {
     }
   });
 
-  test('is not taken apart on SQLite where it is as it was made, and still is where it was changed', async () => {
+  test('is inspected on SQLite only if it was changed since the last start', async () => {
     const database = await freshDatabase('sqlite');
     const looked: string[] = [];
     const startOnce = async () => {
@@ -415,7 +415,7 @@ describe('the schema', () => {
     await database.drop();
   });
 
-  test('is brought up to date on SQLite where nothing else is said', async () => {
+  test('is updated by default on SQLite', async () => {
     const database = await freshDatabase('sqlite');
     const app = await start({ app_main: app_main([['item', first]], { url: database.url }), models: [first] });
     expect((await app.request('GET', '/item.json')).json.count).toBe(0);
@@ -466,21 +466,21 @@ describe('SQLite', () => {
   test.each([
     [undefined, 'var/app.db'],
     ['sqlite:data/of/mine/zoo.db', 'data/of/mine/zoo.db'],
-  ])('with the address %s is the file %s of the application directory, which is made', async (url, file) => {
+  ])('with the URL %s uses the file %s in the application directory, and creates it', async (url, file) => {
     const directory = mkdtempSync(join(temporary.directory, 'app-'));
     const app = await start({ ...options, app_main: { ...options.app_main, ...(url && { database: { url } }) }, directory });
     expect((await app.request('POST', '/shelf.json', { json: { label: 'x' } })).status).toBe(201);
     expect(existsSync(join(directory, file))).toBe(true);
   });
 
-  test('with an absolute address is that file', async () => {
+  test('with an absolute path in the URL uses that file', async () => {
     const file = join(mkdtempSync(join(temporary.directory, 'abs-')), 'deep', 'zoo.db');
     await start({ ...options, app_main: at(`sqlite:${file}`), directory: temporary.directory });
     expect(existsSync(file)).toBe(true);
   });
 
   describe('in memory', () => {
-    test('keeps what is written while it runs, for itself alone, and makes no file', async () => {
+    test('keeps data while it runs, shares it with no other instance, and creates no file', async () => {
       const directory = mkdtempSync(join(temporary.directory, 'memory-'));
       const given = { ...options, app_main: at('sqlite::memory:'), directory };
       const [one, other] = [await start(given), await start(given)];
@@ -491,7 +491,7 @@ describe('SQLite', () => {
       expect(existsSync(':memory:')).toBe(false);
     });
 
-    test('never shows what is not committed: a read waits for the transaction', async () => {
+    test('never shows uncommitted data, because reads wait for the transaction', async () => {
       const app = await start({ ...options, app_main: at('sqlite::memory:') });
       await app.request('POST', '/crate.json', { json: { label: 'first' } });
       let end = () => {};
@@ -512,7 +512,7 @@ describe('SQLite', () => {
     });
   });
 
-  test('takes the writes of two processes at once, and one seed', async () => {
+  test('accepts concurrent writes of two processes, and runs the seed once', async () => {
     const file = join(mkdtempSync(join(temporary.directory, 'shared-')), 'zoo.db');
     const env = { ZOO_DATABASE: `sqlite:${file}`, ZOO_SECRET: zooSecret };
     const servers: Served[] = [];
@@ -538,7 +538,7 @@ describe('SQLite', () => {
 });
 
 describe('PostgreSQL', () => {
-  test('takes four servers that start at once, and one seed', async () => {
+  test('accepts four servers that start concurrently, and runs the seed once', async () => {
     const database = await freshDatabase('postgresql');
     const given: CodeOptions = {
       ...options,
@@ -560,7 +560,7 @@ describe('PostgreSQL', () => {
     }
   });
 
-  test('that is not there stops the start with an error', async () => {
+  test('that is unreachable aborts the start with an error', async () => {
     const url = 'postgresql://nobody:x@127.0.0.1:9/none';
     await expect(startApplication({ ...options, app_main: at(url, { connect_timeout: 500 }) })).rejects.toThrow();
   });

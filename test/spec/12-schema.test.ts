@@ -104,7 +104,7 @@ describe.each(databases)('on %s', (kind) => {
   };
   const remedy = 'run "declarest migrate create" and "declarest migrate up", or set app_main.database.schema to update';
 
-  test('check accepts what update created, for models of every shape', async () => {
+  test('check accepts a schema that update created, for models of every shape', async () => {
     await (await run(shapes(kind), 'update')).close();
     running.length = 0;
     const app = await run(shapes(kind), 'check');
@@ -113,7 +113,7 @@ describe.each(databases)('on %s', (kind) => {
     expect((await app.request('GET', '/health/ready')).status).toBe(200);
   });
 
-  test('check refuses an empty database, lists every table, and creates nothing', async () => {
+  test('check rejects an empty database, lists every table, and creates nothing', async () => {
     const lines = await refusal(shapes(kind), 'check');
     const last = lines.pop();
     expect(lines.map((line) => line.split(':')[0]).sort()).toEqual(
@@ -161,7 +161,7 @@ describe.each(databases)('on %s', (kind) => {
   }[kind];
   const name = () => p.string().length(50).groups('read', 'write');
 
-  test('check ignores columns, tables, indexes and constraints that the models do not have', async () => {
+  test('check ignores columns, tables, indexes and constraints that are not in the models', async () => {
     await sql(`${create}, further text, counted integer not null default 1)`);
     await sql('create unique index own on item (name)');
     await sql('create table stranger (a integer not null)');
@@ -169,7 +169,7 @@ describe.each(databases)('on %s', (kind) => {
     expect((await app.request('POST', '/person.json', { json: { name: 'x' } })).status).toBe(201);
   });
 
-  test('check finds a table as statements find it', async () => {
+  test('check resolves table names like SQL statements do', async () => {
     const other = kind === 'sqlite' ? 'create table ITEM' : 'create schema own; create table own.item';
     await sql(create.replace('create table item', other).concat(')'));
     const url = kind === 'sqlite' ? database.url : `${database.url}?options=-c%20search_path%3Down`;
@@ -179,7 +179,7 @@ describe.each(databases)('on %s', (kind) => {
     expect((await app.request('GET', '/health/ready')).status).toBe(200);
   });
 
-  test('check lists what makes writes fail: required columns, versions without a default, null that is refused', async () => {
+  test('check lists columns that make writes fail: unknown and required, no default, not nullable', async () => {
     const state = `state ${kind === 'sqlite' ? 'text' : 'varchar(255)'} not null`;
     await sql(`${create}, code text not null, note text not null, ${state}, version integer not null)`);
     const properties = { note: p.text().nullable(), state: p.string().default('new'), version: p.integer().version() };
@@ -194,13 +194,13 @@ describe.each(databases)('on %s', (kind) => {
     ]);
   });
 
-  test('check lists a key that does not number rows', async () => {
+  test('check lists a primary key that does not generate values', async () => {
     await sql('create table item (id bigint primary key, name text not null)');
     const lines = await refusal([Item({ name: name() })], 'check');
     expect(lines[0]).toMatch(/^Item\.id: the column item\.id does not generate numbers; /);
   });
 
-  test('update adds tables, columns and indexes, and tells every statement', async () => {
+  test('update adds tables, columns and indexes, and reports every statement', async () => {
     await sql(`${create})`);
     await sql("insert into item (name) values ('chair')");
     const told: string[] = [];
@@ -225,7 +225,7 @@ describe.each(databases)('on %s', (kind) => {
     expect(second.filter((one) => /^(?:create|alter|drop)/i.test(one))).toEqual([]);
   });
 
-  test('update lists all that it cannot add, and changes nothing', async () => {
+  test('update lists everything that it cannot add, and changes nothing', async () => {
     await sql(`${create}, code text not null, state integer)`);
     await sql("insert into item (name, code, state) values ('chair', 'a', 1)");
     await sql("insert into item (name, code, state) values ('chair', 'b', 2)");
@@ -251,13 +251,13 @@ describe.each(databases)('on %s', (kind) => {
     expect(await sql('select * from item')).toEqual(before);
   });
 
-  test('update adds a required column to a table without rows', async () => {
+  test('update adds a required column to an empty table', async () => {
     await sql(`${create})`);
     const app = await run([Item({ name: name(), owner: text() })], 'update');
     expect((await app.request('POST', '/person.json', { json: { name: 'a', owner: 'b' } })).status).toBe(201);
   });
 
-  test('update leaves enums and constraints alone that it would have to change', async () => {
+  test('update does not change existing enums and constraints', async () => {
     await (await run([Item({ name: name(), state: p.enum(['a', 'b']).groups('read'), gone: text() })], 'update')).close();
     running.length = 0;
     await sql("insert into item (name, state, gone) values ('chair', 'a', 'kept')");

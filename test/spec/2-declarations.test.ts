@@ -119,7 +119,7 @@ describe.each(databases)('a declaration, served on %s,', (kind) => {
   const routeNamed = (name: string) => app.application.records.find((record) => record.name === name);
 
   describe('has methods', () => {
-    test('GET and HEAD on both default actions where it says nothing', async () => {
+    test('GET and HEAD on both default actions by default', async () => {
       for (const path of ['/api/plain.json', '/api/plain/1.json']) {
         expect((await app.request('GET', path)).status).toBe(200);
         expect((await app.request('HEAD', path)).status).toBe(200);
@@ -131,7 +131,7 @@ describe.each(databases)('a declaration, served on %s,', (kind) => {
       }
     });
 
-    test('exactly those that it sets to true', async () => {
+    test('only if they are set to true', async () => {
       const refused = await app.request('HEAD', '/api/quiet.json');
       expect([refused.status, refused.headers.get('allow')]).toEqual([405, 'GET']);
       const single = await app.request('HEAD', '/api/quiet/1.json');
@@ -140,12 +140,12 @@ describe.each(databases)('a declaration, served on %s,', (kind) => {
       expect((await app.request('GET', '/api/quiet/1.json')).status).toBe(200);
     });
 
-    test('and a body is not looked at where the method is not enabled', async () => {
+    test('and ignores the body if the method is not enabled', async () => {
       const refused = await app.request('PUT', '/api/plain.json', { body: '{"broken', headers: { 'content-type': 'text/csv' } });
       expect(refused.status).toBe(405);
     });
 
-    test('whose HEAD answers like GET, without the body', async () => {
+    test('whose HEAD responds like GET, without the body', async () => {
       for (const path of ['/api/plain.json', '/api/plain/1.json']) {
         const whole = await app.request('GET', path);
         const head = await app.request('HEAD', path);
@@ -156,7 +156,7 @@ describe.each(databases)('a declaration, served on %s,', (kind) => {
       expect((await app.request('HEAD', '/api/plain.json?page=0')).status).toBe(400);
     });
 
-    test('whose HEAD needs the role of GET', async () => {
+    test('whose HEAD requires the role of GET', async () => {
       for (const path of ['/api/guarded.json', '/api/guarded/1.json']) {
         for (const method of ['GET', 'HEAD']) {
           expect((await app.request(method, path)).status).toBe(401);
@@ -167,7 +167,7 @@ describe.each(databases)('a declaration, served on %s,', (kind) => {
     });
   });
 
-  describe('makes routes', () => {
+  describe('creates routes', () => {
     test('named after the API and the action', () => {
       const named = (name: string) => {
         const route = routeNamed(name);
@@ -189,7 +189,7 @@ describe.each(databases)('a declaration, served on %s,', (kind) => {
       expect(paths['/api/underscored/{id}/_history.json'].get.operationId).toBe('app_api_single_underscored__history_get');
     });
 
-    test('for custom actions: with the id unless it says collection', async () => {
+    test('for custom actions, with the id unless they are declared as collection', async () => {
       expect((await app.request('GET', '/api/branches/north/books/2/lend.json')).json).toEqual({
         lent: 2,
         branch: 'north',
@@ -204,7 +204,7 @@ describe.each(databases)('a declaration, served on %s,', (kind) => {
       expect((await app.request('GET', '/api/branches/north/books/2/newest.json')).status).toBe(404);
     });
 
-    test('at the path that the action gives in place of its own', async () => {
+    test('at the path of the action if it sets one', async () => {
       expect((await app.request('GET', '/api/renamed/north/all.json')).json.count).toBe(40);
       expect((await app.request('GET', '/api/renamed/north.json')).status).toBe(404);
       expect((await app.request('GET', '/api/renamed/north/2/card.json')).json.id).toBe(2);
@@ -216,14 +216,14 @@ describe.each(databases)('a declaration, served on %s,', (kind) => {
       expect((await app.request('PUT', '/api/renamed/north/all.json')).headers.get('allow')).toBe('GET, HEAD');
     });
 
-    test('handled by the method of the controller that the action names', async () => {
+    test('handled by the controller method that the action names', async () => {
       expect((await app.request('GET', '/api/handled/north.json')).json).toEqual({ overview: 'GET', format: 'json' });
       expect((await app.request('GET', '/api/handled/north/2.json')).json).toEqual({ portrait: 2, format: 'json' });
       expect((await app.request('GET', '/api/handled/north/2/borrow.json')).json.lent).toBe(2);
       expect((await app.request('GET', '/api/handled/north/1.json')).status, 'a book of another branch').toBe(404);
     });
 
-    test('static before dynamic, whatever the order of declaration', async () => {
+    test('that match static before dynamic paths, in any order of declaration', async () => {
       for (const base of ['/api/words', '/api/early-words']) {
         expect((await app.request('GET', `${base}/newest.json`)).json).toEqual({ newest: 'json' });
         expect((await app.request('GET', `${base}/t1.json`)).json.code).toBe('t1');
@@ -231,14 +231,14 @@ describe.each(databases)('a declaration, served on %s,', (kind) => {
       }
     });
 
-    test('with the placeholders of the base path, in request.params', async () => {
+    test('with the placeholders of the base path in request.params', async () => {
       expect((await app.request('GET', '/api/branches/south/books.json?items_per_page=1')).json.count).toBe(20);
       expect((await app.request('GET', '/api/branches/north/books.json?items_per_page=1')).json.count).toBe(40);
       expect((await app.request('GET', '/api/branches/nowhere/books.json')).json).toMatchObject({ count: 0, results: [] });
       expect((await app.request('GET', '/api/branches/%27%20or%201=1/books/newest.json')).status).toBe(200);
     });
 
-    test('whose placeholders meet their requirements', async () => {
+    test('whose placeholders match their requirements', async () => {
       expect((await app.request('GET', '/api/branches/North/books.json')).status, 'only lower case letters').toBe(404);
       expect((await app.request('GET', '/api/few/3.json')).json.id).toBe(3);
       expect((await app.request('GET', '/api/few/4.json')).json.code).toBe('not_found');
@@ -248,7 +248,7 @@ describe.each(databases)('a declaration, served on %s,', (kind) => {
       expect(routeNamed('app_api_single_none__entity')?.requirements).toEqual({ id: '\\d+' });
     });
 
-    test('and nothing else: what is unknown is 404', async () => {
+    test('and returns 404 for unknown paths', async () => {
       for (const path of ['/api', '/api/unknown.json', '/api/books/1/unknown.json', '/api/books/x.json', '/api/booksy.json']) {
         for (const method of ['GET', 'POST', 'DELETE']) {
           const missing = await app.request(method, path);
@@ -257,7 +257,7 @@ describe.each(databases)('a declaration, served on %s,', (kind) => {
       }
     });
 
-    test('with a format: one that is not known is a 404 that names those that are', async () => {
+    test('with a format, and returns 404 with the known formats for an unknown one', async () => {
       for (const [path, format] of [
         ['/api/books.xml', 'xml'],
         ['/api/books/1.html', 'html'],
@@ -274,7 +274,7 @@ describe.each(databases)('a declaration, served on %s,', (kind) => {
     });
   });
 
-  describe('knows which ids a column can hold', () => {
+  describe('validates ids against the column type', () => {
     const uuid = '6f1c8c9e-0f4b-4a3e-9d2b-7d8e5a1c2b3f';
     const everything = async () => {
       const rows = await app.rows(
@@ -312,7 +312,7 @@ describe.each(databases)('a declaration, served on %s,', (kind) => {
       ['half a surrogate pair', '/api/tags/%ED%A0%80.json'],
       ['the other half', '/api/tags/%ED%B0%80.json'],
       ['half a surrogate pair for a number', '/api/books/%ED%A0%80.json'],
-    ])('%s is 404 and no other row', async (_, path) => {
+    ])('%s returns 404 and matches no other row', async (_, path) => {
       const before = await everything();
       expect(before).toEqual([counts.books + counts.withdrawn, counts.loans, counts.tags, 1]);
       for (const method of ['GET', 'HEAD', 'DELETE'])
@@ -328,7 +328,7 @@ describe.each(databases)('a declaration, served on %s,', (kind) => {
       expect(await everything()).toEqual(before);
     });
 
-    test('and finds a row by its one name', async () => {
+    test('and finds a row by its exact id', async () => {
       expect((await app.request('GET', '/api/books/1.json')).json.id).toBe(1);
       expect((await app.request('GET', '/api/tags/t0.json')).json.code).toBe('t0');
       expect((await app.request('GET', `/api/cards/${uuid}.json`)).json.holder).toBe('Ada');
@@ -400,7 +400,7 @@ describe.each(databases)('an action, served on %s,', (kind) => {
 
   const routesOf = (api: string) => app.application.records.filter((record) => record.api?.name === api);
 
-  test.each(six)('has %s alone where that alone is true and every other method is false', async (only) => {
+  test.each(six)('has only %s if only that method is true and the others are false', async (only) => {
     expect(routesOf(only).map(({ methods }) => methods)).toEqual(Array(4).fill([only]));
     for (const rest of ['', only === 'DELETE' ? '/7' : '/6', '/6/echo', '/all']) {
       for (const method of six) {
@@ -417,7 +417,7 @@ describe.each(databases)('an action, served on %s,', (kind) => {
     }
   });
 
-  test('has its defaults where its fields are null or empty', async () => {
+  test('has its defaults if its fields are null or empty', async () => {
     expect(
       routesOf('defaults').map(({ path, handler, requirements, roles }) => ({ path, handler, requirements, roles })),
     ).toEqual([
@@ -433,7 +433,7 @@ describe.each(databases)('an action, served on %s,', (kind) => {
     expect((await app.request('GET', '/api/defaults/all.json')).json).toEqual({ method: 'GET', format: 'json' });
   });
 
-  test('has a route below the base path where it is declared, and none where it is not', async () => {
+  test('has a route below the base path only if it is declared', async () => {
     expect(routesOf('listed').map(({ path }) => path)).toEqual(['/api/listed.{_format}']);
     expect((await app.request('GET', '/api/listed.json')).status).toBe(200);
     for (const path of ['/api/listed/1.json', '/api/listed/1/echo.json', '/api/listed/all.json']) {
@@ -442,7 +442,7 @@ describe.each(databases)('an action, served on %s,', (kind) => {
     for (const { api, path } of app.application.records) expect(path.startsWith(`${api?.basePath}`)).toBe(true);
   });
 
-  test('has its own name in the name of its route, whatever its path', async () => {
+  test('has its own name in the route name, independent of its path', async () => {
     expect(routesOf('moved').map(({ name, path }) => [name, path])).toEqual([
       ['app_api_single_moved_echo', '/api/moved/{id}/said.{_format}'],
     ]);
@@ -457,7 +457,7 @@ describe.each(databases)('an action, served on %s,', (kind) => {
   }
 
   test.each(['127.0.0.1', 'localhost:1', 'other.example', '[::1]:8080', 'xn--bcher-kva.example'])(
-    'responds whatever the host and the scheme: %s',
+    'responds for any host and scheme: %s',
     async (host) => {
       for (const target of ['', `http://${host}`, `https://${host}`]) {
         const path = `${target}/api/defaults/1.json`;
@@ -466,7 +466,7 @@ describe.each(databases)('an action, served on %s,', (kind) => {
     },
   );
 
-  test.each(['GET', 'HEAD'])('reads no payload of %s', async (method) => {
+  test.each(['GET', 'HEAD'])('ignores the payload of %s', async (method) => {
     for (const path of ['/api/defaults.json', '/api/defaults/1.json']) {
       for (const body of ['', '{"id":2}', '{"broken']) {
         const headers = { 'content-type': 'application/json', 'content-length': body.length };
@@ -479,7 +479,7 @@ describe.each(databases)('an action, served on %s,', (kind) => {
 describe('the APIs', () => {
   const author = { class: Author, actions: { _index: null } };
 
-  test('are a mapping or a list, which come to the same', async () => {
+  test('can be declared as a mapping or a list, with the same result', async () => {
     const routes = async (declarations: CodeOptions['app_main']['apis']) =>
       (await load(declarations)).records.map(({ name, path, methods }) => [name, path, methods]);
     expect(await routes([{ ...author, name: 'writer', base_path: '/w' }])).toEqual(
@@ -576,11 +576,11 @@ describe('the APIs', () => {
       { one: { ...author, base_path: '/a', default_sort: ['nam'] } },
       /no column for "nam"; did you mean "name"\?/,
     ],
-  ])('are refused at start with %s', async (_, declarations, message) => {
+  ])('are rejected at start with %s', async (_, declarations, message) => {
     await expect(load(declarations)).rejects.toThrow(message);
   });
 
-  test('tell all their errors at once', async () => {
+  test('report all their errors at once', async () => {
     const wrong = {
       one: { ...author, base_path: 'a', base_role: 'NOBODY' },
       two: { ...author, class: 'Nothing', base_path: '/b' },
@@ -593,7 +593,7 @@ describe('the APIs', () => {
     expect(error.message).toMatch(/Nothing/);
   });
 
-  test('may have a role that a voter of the application judges', async () => {
+  test('can have a role that a voter of the application decides', async () => {
     class AuthorVoter extends Voter {
       static override roles = ['AUTHOR_SEE'];
       override vote() {

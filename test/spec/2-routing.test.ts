@@ -79,7 +79,7 @@ describe.each(databases)('routing on %s', (kind) => {
   const get = (path: string) => running.request('GET', path);
   const base = '/depot/north';
 
-  test('puts the prefix of a route entry before all its routes, and before links and Location', async () => {
+  test('adds the prefix of a route entry to all its routes, links and Location headers', async () => {
     for (const label of ['a', 'b']) {
       const made = await running.request('POST', `${base}/parcel.json`, { json: { label } });
       expect(made.headers.get('location')).toBe(`https://depot.example${base}/parcel/${made.json.id}.json`);
@@ -95,13 +95,13 @@ describe.each(databases)('routing on %s', (kind) => {
     expect(paths).not.toHaveProperty('/parcel.json');
   });
 
-  test('puts a prefix before the routes of a service', async () => {
+  test('adds a prefix to the routes of a service', async () => {
     expect((await get('/own/status.json')).json).toEqual({ ok: true });
     expect((await get('/own')).json).toEqual({ root: true });
     expect((await get('/status.json')).status).toBe(404);
   });
 
-  test('holds the format to its requirement', async () => {
+  test('restricts the format to its requirement', async () => {
     expect((await get(`${base}/plain.json`)).status).toBe(200);
     for (const format of ['xml', 'csv']) expect((await get(`${base}/plain.${format}`)).status).toBe(404);
     expect((await get(`${base}/plain/1.xml`)).status).toBe(200);
@@ -140,13 +140,13 @@ describe('start errors', () => {
     }
   }
 
-  test('advise a method that can be written', async () => {
+  test('suggest a valid method name', async () => {
     const [message, ...others] = await mistakes({ 'send-it-back': POST });
     expect(message).toContain('write sendItBackApi(id, request, format) on ParcelController');
     expect(others).toEqual([]);
   });
 
-  test('tell actions apart that one method would handle', async () => {
+  test('report two actions with the same handler method', async () => {
     const both = { 'do-it': POST, doIt: POST };
     expect(await mistakes(both)).toEqual([
       'the actions "do-it" and "doIt" are both handled by doItApi; rename one of them, or set its "controller_action"',
@@ -154,7 +154,7 @@ describe('start errors', () => {
     expect(await mistakes({ ...both, doIt: { ...POST, controller_action: 'doItApi' } })).toEqual([]);
   });
 
-  test('name the formats if a requirement leaves none', async () => {
+  test('list the formats if a requirement matches none', async () => {
     const [message] = await mistakes({ _index: { requirements: { _format: 'xml' } } });
     expect(message).toBe('no format of this action matches "xml"; its formats: json. Others are declared under "formats"');
     expect((await mistakes({ _index: { requirements: { _format: 'json|(j+)+' } } })).join()).toContain('catastrophically');
@@ -167,12 +167,12 @@ describe('start errors', () => {
     ['src/models/parcels#Parcel', 'write "Parcel"'],
     ['App\\Entity\\Parcell', 'write "Parcel"'],
     ['App\\Entity\\Other', 'known: Parcel'],
-  ])('say what to write for the class %s', async (name, hint) => {
+  ])('suggest a class name for %s', async (name, hint) => {
     const [message] = await mistakes({ _index: null }, { class: name });
     expect(message).toContain(hint);
   });
 
-  test('refuse a prefix that is none, or that repeats a placeholder', async () => {
+  test('report an invalid prefix, and a prefix that repeats a placeholder', async () => {
     for (const prefix of ['depot', '/depot/', '/{id}', '']) {
       const [message] = await mistakes({ _index: null }, {}, { prefix });
       expect(message).toContain('"prefix" must be a path such as');
@@ -182,7 +182,7 @@ describe('start errors', () => {
   });
 });
 
-test('the compiler knows the handler of an action with dashes in its name', () => {
+test('the compiler checks the handler of an action with dashes in its name', () => {
   const declared = { ...parcel, base_path: '/parcel' } as const;
   defineApis({ parcel: { ...declared, actions: { 'do-it': POST, 'put-away': POST } } });
   // @ts-expect-error actions are handled by sendBackApi, which the controller does not have

@@ -25,15 +25,15 @@ async function errorsOf(actions: object, extra: object = {}): Promise<string> {
   }
 }
 
-describe('what would surprise at run time is an error at start', () => {
-  test('an association whose types cannot stand in it', async () => {
+describe('configuration checks at start', () => {
+  test('reject an association with a type that it cannot hold', async () => {
     expect(await errorsOf({ fan: { association: { property: 'fans', types: [Stage] } } })).toBe(
       'app_main.apis.concert.actions.fan.association.types: "fans" of Concert holds Visitor, not Stage; name a type that it holds, or write addFan(item) and removeFan(item) on Concert',
     );
   });
 
   test.each(['em', 'constructor', 'toString', 'checkAccess', 'customizeQuery', 'json', 'getEntity', 'entityApi', 'indexApi'])(
-    'a handler named %s, which is none',
+    'reject the controller_action %s, which cannot be a handler',
     async (name) => {
       const errors = await errorsOf({ open: { methods: { POST: true }, controller_action: name } });
       expect(errors).toMatch(/^app_main\.apis\.concert\.actions\.open\.controller_action: the action "open" is handled by /);
@@ -43,16 +43,16 @@ describe('what would surprise at run time is an error at start', () => {
   test.each([
     ['[', 'requirements.id: the requirement of "id" is not a regular expression: unterminated character class'],
     ['(a+)+', 'requirements.id: the requirement "(a+)+" of {id} can backtrack catastrophically'],
-  ])('the requirement %s, told once', async (id, told) => {
+  ])('report the invalid requirement %s once', async (id, told) => {
     const errors = (await errorsOf({ _entity: { requirements: { id } } })).split('\n');
     expect(errors).toEqual([expect.stringContaining(`app_main.apis.concert.actions._entity.${told}`)]);
   });
 
-  test('a method of the controller is a handler', async () => {
+  test('accept a controller method as the handler', async () => {
     expect(await errorsOf({ open: { methods: { POST: true } }, _index: { controller_action: 'openApi' } })).toBe('');
   });
 
-  test('a voter that cannot vote', async () => {
+  test('reject a voter without a vote method', async () => {
     class Mute extends (Voter as never as new () => object) {
       static roles = ['SEE'];
     }
@@ -61,7 +61,7 @@ describe('what would surprise at run time is an error at start', () => {
     );
   });
 
-  test('and a broken entry for the generated routes does not hide what is wrong with them', async () => {
+  test('report errors of generated routes even if their routing entry is wrong too', async () => {
     const routes = { app_cruds: { resource: 'app_main_crud_route_loadr:load', type: 'service' } };
     const errors = await errorsOf({ _entity: { requirements: { id: '(a+)+' } } }, { routes });
     expect(errors).toContain('the requirement "(a+)+" of {id} can backtrack catastrophically');

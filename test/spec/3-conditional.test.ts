@@ -203,7 +203,7 @@ describe.each(setups)('conditional requests on $kind, $how', ({ compiledReads, k
   const weak = /^W\/"[0-9a-f]{16}"$/;
 
   describe('reading', () => {
-    test('an entity with a version has a strong tag, anything else a weak one', async () => {
+    test('an entity with a version has a strong tag, other responses have a weak one', async () => {
       const { path } = await made();
       expect(await tagOf(path)).toMatch(strong);
       expect(await tagOf(path.replace('courses', 'hooked'))).toMatch(strong);
@@ -226,7 +226,7 @@ describe.each(setups)('conditional requests on $kind, $how', ({ compiledReads, k
       '/courses/1.xml',
       '/courses/1.csv',
       '/courses/stats.json',
-    ])('GET and HEAD of %s are 304 for who has it already', async (path) => {
+    ])('GET and HEAD of %s return 304 if If-None-Match has the current tag', async (path) => {
       await made();
       const first = await ask('GET', path);
       expect(first.status).toBe(200);
@@ -255,7 +255,7 @@ describe.each(setups)('conditional requests on $kind, $how', ({ compiledReads, k
       expect((await ask('GET', path, { 'if-match': tag })).status).toBe(strong.test(tag) ? 200 : 412);
     });
 
-    test('the tag changes with what is sent, and with the version', async () => {
+    test('the tag changes with the response body and with the version', async () => {
       const { path, tag } = await made();
       expect(await tagOf(path)).toBe(tag);
       // a field that nobody can read
@@ -272,13 +272,13 @@ describe.each(setups)('conditional requests on $kind, $how', ({ compiledReads, k
       expect((await ask('GET', path, { 'if-none-match': before })).status).toBe(200);
     });
 
-    test('rows of the same version do not share a tag, and the tag is the same on every API of the row', async () => {
+    test('rows of the same version have different tags, and each row has one tag in all APIs', async () => {
       const [one, other] = [await made(), await made()];
       expect(ofVersion(one.tag)).not.toBe(ofVersion(other.tag));
       expect(await tagOf(one.path.replace('courses', 'hooked'))).toBe(one.tag);
     });
 
-    test('what may not be read stays refused, whatever the caller says to have', async () => {
+    test('callers without read access get no 304, whatever If-None-Match says', async () => {
       const { path, tag } = await made();
       const guarded = path.replace('courses', 'guarded');
       const user = { id: 1 };
@@ -292,7 +292,7 @@ describe.each(setups)('conditional requests on $kind, $how', ({ compiledReads, k
       expect((await app.request('GET', guarded, { headers: { 'if-none-match': tag }, as })).status).toBe(304);
     });
 
-    test("a handler's own tag is the one that counts", async () => {
+    test("a handler's own tag takes precedence", async () => {
       const { headers } = await ask('GET', '/courses/own.json');
       expect([headers.get('etag'), headers.get('cache-control')]).toEqual(['"mine"', 'max-age=60']);
       const known = await ask('GET', '/courses/own.json', { 'if-none-match': 'W/"mine"' });
@@ -302,7 +302,7 @@ describe.each(setups)('conditional requests on $kind, $how', ({ compiledReads, k
   });
 
   describe('writing', () => {
-    test('POST, PATCH and PUT answer with the tag that GET gives next', async () => {
+    test('POST, PATCH and PUT return the same tag as the next GET', async () => {
       for (const [base, body] of [
         ['/courses', { title: 'a' }],
         ['/notes', { text: 'a' }],
@@ -318,31 +318,34 @@ describe.each(setups)('conditional requests on $kind, $how', ({ compiledReads, k
       }
     });
 
-    test.each(['PATCH', 'PUT', 'DELETE'])('%s goes through with the tag of now and is 412 with an older one', async (method) => {
-      for (const base of ['/courses', '/hooked', '/dated']) {
-        const { id, tag } = await made(base === '/hooked' ? '/courses' : base);
-        const path = `${base}/${id}.json`;
-        const json = method === 'DELETE' ? undefined : { title: 'b' };
-        await new Promise((resolve) => setTimeout(resolve, 2));
-        const fresh = await ask('PATCH', path, { 'if-match': tag }, { title: 'c' });
-        expect(fresh.status).toBe(200);
-        const stale = await ask(method, path, { 'if-match': tag }, json);
-        expect([stale.status, stale.json.code]).toEqual([412, 'precondition_failed']);
-        expect(stale.json.detail).toContain('was changed since');
-        expect((await ask('GET', path)).json.title).toBe('c');
-        // the tag of another format is of the same version
-        const other = await tagOf(path.replace('json', 'xml'));
-        const done = await ask(method, path, { 'if-match': `"x", ${other}` }, json);
-        expect(done.status).toBe(method === 'DELETE' ? 204 : 200);
-      }
-    });
+    test.each(['PATCH', 'PUT', 'DELETE'])(
+      '%s succeeds with the current tag and returns 412 with an older one',
+      async (method) => {
+        for (const base of ['/courses', '/hooked', '/dated']) {
+          const { id, tag } = await made(base === '/hooked' ? '/courses' : base);
+          const path = `${base}/${id}.json`;
+          const json = method === 'DELETE' ? undefined : { title: 'b' };
+          await new Promise((resolve) => setTimeout(resolve, 2));
+          const fresh = await ask('PATCH', path, { 'if-match': tag }, { title: 'c' });
+          expect(fresh.status).toBe(200);
+          const stale = await ask(method, path, { 'if-match': tag }, json);
+          expect([stale.status, stale.json.code]).toEqual([412, 'precondition_failed']);
+          expect(stale.json.detail).toContain('was changed since');
+          expect((await ask('GET', path)).json.title).toBe('c');
+          // the tag of another format is of the same version
+          const other = await tagOf(path.replace('json', 'xml'));
+          const done = await ask(method, path, { 'if-match': `"x", ${other}` }, json);
+          expect(done.status).toBe(method === 'DELETE' ? 204 : 200);
+        }
+      },
+    );
 
-    test('the tag of another row is none of this one', async () => {
+    test('the tag of another row returns 412', async () => {
       const [one, other] = [await made(), await made()];
       expect((await ask('PATCH', one.path, { 'if-match': other.tag }, { title: 'b' })).status).toBe(412);
     });
 
-    test('a weak tag never matches, and it is told why', async () => {
+    test('a weak tag never matches, and the error says why', async () => {
       const note = await made('/notes', { text: 'a' });
       const refused = await ask('PATCH', note.path, { 'if-match': note.tag }, { text: 'b' });
       expect([refused.status, refused.json.detail]).toEqual([412, expect.stringContaining('has no version')]);
@@ -354,7 +357,7 @@ describe.each(setups)('conditional requests on $kind, $how', ({ compiledReads, k
       expect([weakened.status, weakened.json.detail]).toEqual([412, expect.stringContaining('weak')]);
     });
 
-    test('what is no list of tags is 400, and what is not there or not allowed comes first', async () => {
+    test('a malformed tag list returns 400, but 404, 401 and 403 take precedence', async () => {
       const { path, tag } = await made();
       for (const header of ['x', '"a" "b"', '"a', 'w/"a"', '*, "a"', '"a"b']) {
         for (const name of ['if-match', 'if-none-match']) {
@@ -373,7 +376,7 @@ describe.each(setups)('conditional requests on $kind, $how', ({ compiledReads, k
       expect((await ask('PATCH', path, { 'if-match': tag }, { nothing: 1 })).status).toBe(400);
     });
 
-    test('If-None-Match refuses to change what is there', async () => {
+    test('If-None-Match prevents changes to an existing row', async () => {
       const { path, tag } = await made();
       for (const header of ['*', tag, `"x", W/${tag}`.replace('W/', '')]) {
         expect((await ask('PUT', path, { 'if-none-match': header }, { title: 'b' })).status).toBe(412);
@@ -384,13 +387,13 @@ describe.each(setups)('conditional requests on $kind, $how', ({ compiledReads, k
       expect((await ask('PATCH', note.path, { 'if-none-match': '*', 'if-match': '*' }, { text: 'b' })).status).toBe(412);
     });
 
-    test('what is created has no tag before', async () => {
+    test('POST with a tag in If-Match returns 412', async () => {
       expect((await ask('POST', '/notes.json', { 'if-match': '"x"' }, { text: 'a' })).status).toBe(412);
       expect((await ask('POST', '/notes.json', { 'if-match': '*' }, { text: 'a' })).status).toBe(201);
       expect((await ask('POST', '/notes.json', { 'if-none-match': '*' }, { text: 'a' })).status).toBe(201);
     });
 
-    test('where If-Match is required, it is 428 without; not where there is no version', async () => {
+    test('a missing If-Match returns 428 if it is required and the row has a version', async () => {
       const { path, tag } = await made();
       const strict = path.replace('courses', 'strict');
       for (const method of ['PATCH', 'PUT', 'DELETE']) {
@@ -407,7 +410,7 @@ describe.each(setups)('conditional requests on $kind, $how', ({ compiledReads, k
       expect((await ask('PATCH', note.path, {}, { text: 'b' })).status).toBe(200);
     });
 
-    test('what was done once is answered as it was, though the tag is older by then', async () => {
+    test('a request with an idempotency key is replayed even if its tag is outdated', async () => {
       const { path, tag } = await made();
       const headers = { 'if-match': tag, 'idempotency-key': `key-${path}` };
       const first = await ask('PATCH', path, headers, { title: 'once' });
@@ -419,7 +422,7 @@ describe.each(setups)('conditional requests on $kind, $how', ({ compiledReads, k
       expect(await tagOf(path)).toBe(first.headers.get('etag'));
     });
 
-    test('the version is nothing that a body can set', async () => {
+    test('the version cannot be set in a body', async () => {
       const { path } = await made();
       expect((await ask('PATCH', path, {}, { revision: 7 })).status).toBe(400);
       expect((await ask('POST', '/courses.json', {}, { title: 'a', revision: 7 })).status).toBe(400);
@@ -427,42 +430,45 @@ describe.each(setups)('conditional requests on $kind, $how', ({ compiledReads, k
   });
 
   describe('associations', () => {
-    test.each(['/courses', '/bare'])('adding and removing in %s makes a new version, if anything changes', async (base) => {
-      const path = base === '/bare' ? '/bare/1.json' : (await made()).path;
-      const action = path.replace('.json', '/tag.json');
-      let tag = await tagOf(path);
-      const expectNew = async (isNew: boolean) => {
-        const next = await tagOf(path);
-        expect(ofVersion(next) === ofVersion(tag)).toBe(!isNew);
-        tag = next;
-      };
-      for (const isNew of [true, false]) {
-        expect((await ask('POST', action, {}, { id: 1 })).status).toBe(200);
-        await expectNew(isNew);
-      }
-      const stale = tag;
-      expect((await ask('POST', action, { 'if-match': tag }, { id: 2 })).status).toBe(200);
-      await expectNew(true);
-      for (const method of ['POST', 'DELETE']) {
-        expect((await ask(method, action, { 'if-match': stale }, { id: 1 })).status).toBe(412);
-      }
-      expect((await ask('GET', path)).json.tags.map(({ id }: { id: number }) => id)).toEqual([1, 2]);
-      for (const isNew of [true, false]) {
-        expect((await ask('DELETE', action, {}, { id: 1 })).status).toBe(200);
-        await expectNew(isNew);
-      }
-      for (const [tags, isNew] of [
-        [[{ id: 1 }, { id: 3 }], true],
-        [[{ id: 3 }, { id: 1 }], false],
-        [[], true],
-        [[], false],
-      ] as const) {
-        expect((await ask('PATCH', path, { 'if-match': tag }, { tags })).status).toBe(200);
-        await expectNew(isNew);
-      }
-    });
+    test.each(['/courses', '/bare'])(
+      'adding and removing in %s creates a new version only if something changes',
+      async (base) => {
+        const path = base === '/bare' ? '/bare/1.json' : (await made()).path;
+        const action = path.replace('.json', '/tag.json');
+        let tag = await tagOf(path);
+        const expectNew = async (isNew: boolean) => {
+          const next = await tagOf(path);
+          expect(ofVersion(next) === ofVersion(tag)).toBe(!isNew);
+          tag = next;
+        };
+        for (const isNew of [true, false]) {
+          expect((await ask('POST', action, {}, { id: 1 })).status).toBe(200);
+          await expectNew(isNew);
+        }
+        const stale = tag;
+        expect((await ask('POST', action, { 'if-match': tag }, { id: 2 })).status).toBe(200);
+        await expectNew(true);
+        for (const method of ['POST', 'DELETE']) {
+          expect((await ask(method, action, { 'if-match': stale }, { id: 1 })).status).toBe(412);
+        }
+        expect((await ask('GET', path)).json.tags.map(({ id }: { id: number }) => id)).toEqual([1, 2]);
+        for (const isNew of [true, false]) {
+          expect((await ask('DELETE', action, {}, { id: 1 })).status).toBe(200);
+          await expectNew(isNew);
+        }
+        for (const [tags, isNew] of [
+          [[{ id: 1 }, { id: 3 }], true],
+          [[{ id: 3 }, { id: 1 }], false],
+          [[], true],
+          [[], false],
+        ] as const) {
+          expect((await ask('PATCH', path, { 'if-match': tag }, { tags })).status).toBe(200);
+          await expectNew(isNew);
+        }
+      },
+    );
 
-    test('the same where the other side holds the key, and where a controller does it', async () => {
+    test('the same applies to inverse associations and to changes by a controller', async () => {
       const { path } = await made();
       const before = await tagOf(path);
       const action = path.replace('.json', '/lesson.json');
@@ -481,7 +487,7 @@ describe.each(setups)('conditional requests on $kind, $how', ({ compiledReads, k
   });
 
   describe('custom actions', () => {
-    test('If-Match holds for them too', async () => {
+    test('If-Match applies to custom actions too', async () => {
       const { path, tag } = await made('/courses', { title: 'a', seats: 3 });
       const action = path.replace('.json', '/close.json');
       expect((await ask('POST', action, { 'if-match': '"x"' })).status).toBe(412);
@@ -491,7 +497,7 @@ describe.each(setups)('conditional requests on $kind, $how', ({ compiledReads, k
       expect((await ask('POST', action, { 'if-match': tag })).status).toBe(412);
     });
 
-    test('a handler that comes too late to write is 409, or 412 where the caller had named a version', async () => {
+    test('a handler that writes an outdated version returns 409, or 412 if the caller sent a tag', async () => {
       const { path } = await made();
       const action = path.replace('.json', '/rename.json');
       const late = await ask('POST', action);
@@ -502,8 +508,8 @@ describe.each(setups)('conditional requests on $kind, $how', ({ compiledReads, k
     });
   });
 
-  describe('at the same time', () => {
-    test('of a hundred changes of one version one succeeds, and the others are 412', async () => {
+  describe('concurrent requests', () => {
+    test('one of a hundred changes of the same version succeeds, and the others return 412', async () => {
       const { path, tag } = await made();
       const answers = await Promise.all(
         Array.from({ length: 100 }, (_, seats) => ask('PATCH', path, { 'if-match': tag }, { seats: seats + 1 })),
@@ -513,7 +519,7 @@ describe.each(setups)('conditional requests on $kind, $how', ({ compiledReads, k
       expect((await ask('GET', path)).json.seats).toBe(counts['200']?.[0]?.json.seats);
     });
 
-    test('without If-Match nobody overwrites what they did not read', async () => {
+    test('changes without If-Match each create a new version or return 409', async () => {
       const { path } = await made();
       const seen: number[] = [0];
       const answers = await Promise.all(
@@ -532,7 +538,7 @@ describe.each(setups)('conditional requests on $kind, $how', ({ compiledReads, k
       expect(seen).toContain(course.seats);
     });
 
-    test('a removal that was decided on what is no longer there is refused', async () => {
+    test('DELETE during changes of the row returns 204 or 409, and the row is gone only after 204', async () => {
       for (let round = 0; round < 5; round++) {
         const { path } = await made();
         const [removed, ...changed] = await Promise.all([
@@ -545,7 +551,7 @@ describe.each(setups)('conditional requests on $kind, $how', ({ compiledReads, k
       }
     });
 
-    test('additions of different items all get in, each as a version, and bound to one version only one', async () => {
+    test('additions of different items all succeed, but only one with the same If-Match tag', async () => {
       const { path } = await made();
       const action = path.replace('.json', '/tag.json');
       const answers = await Promise.all([1, 2, 3].map((id) => ask('POST', action, {}, { id })));

@@ -105,7 +105,7 @@ describe.each(databases)('on %s', (kind) => {
   }
 
   describe('_index', () => {
-    test('GET lists, HEAD answers alike without a body', async () => {
+    test('GET lists rows, HEAD responds alike without a body', async () => {
       const listed = await app.request('GET', '/api/publishers.json');
       expect(listed.status).toBe(200);
       expect(listed.json).toMatchObject({ count: counts.publishers, pagination: { first: 0 } });
@@ -117,7 +117,7 @@ describe.each(databases)('on %s', (kind) => {
       ]);
     });
 
-    test('POST makes one entity of the write group and answers 201 with it, and where it is', async () => {
+    test('POST creates an entity from the write group and returns 201 with the entity and its Location', async () => {
       const made = await post('/api/books.json', {
         type: 'audio',
         title: 'Emma',
@@ -157,7 +157,7 @@ describe.each(databases)('on %s', (kind) => {
       ]);
     });
 
-    test('POST tells a place under placeholders, segments and keys of any letters', async () => {
+    test('POST returns a Location with placeholders, path segments and escaped keys', async () => {
       const branch = await post('/api/branches/north/books.json', { type: 'printed', title: 'Here', branch: 'north' });
       expect(branch.headers.get('location')).toBe(`/api/branches/north/books/${branch.json.id}.json`);
       const odd = await post('/api/paged/all.json', { code: 'ä b/?#.%', label: 'odd' });
@@ -173,14 +173,14 @@ describe.each(databases)('on %s', (kind) => {
       ['null', { type: null, title: 'X' }],
       ['a list', { type: ['printed'], title: 'X' }],
       ['a property of every object', { type: 'constructor', title: 'X' }],
-    ])('POST is 400 where the type is %s', async (_, body) => {
+    ])('POST returns 400 if the type is %s', async (_, body) => {
       const before = await everything();
       const { status, json } = await post('/api/books.json', body);
       expect([status, json.code, json.detail]).toEqual([400, 'unknown_type', 'the field "type" must be one of: printed, audio']);
       expect(await everything()).toEqual(before);
     });
 
-    test('POST on one class of several needs no type, and takes no other', async () => {
+    test('POST in the API of one subclass needs no type, and accepts no other type', async () => {
       expect((await post('/api/audio.json', { title: 'Heard' })).json).toMatchObject({ type: 'audio', title: 'Heard' });
       expect((await post('/api/audio.json', { type: 'audio', title: 'Heard' })).status).toBe(201);
       expect((await post('/api/audio.json', { type: 'printed', title: 'Heard' })).status).toBe(400);
@@ -203,7 +203,7 @@ describe.each(databases)('on %s', (kind) => {
       expect(await everything()).toEqual(before);
     });
 
-    test('asks for access with a null subject, before it looks at anything', async () => {
+    test('checks access with a null subject, before parameters, body and database', async () => {
       for (const method of ['GET', 'HEAD'] as const) await app.request(method, '/api/checked/all/books.json');
       await post('/api/checked/all/books.json', { type: 'audio', title: 'Granted' });
       expect(asked).toEqual(Array(3).fill({ role: 'BOOK_TOUCH', subject: null }));
@@ -220,7 +220,7 @@ describe.each(databases)('on %s', (kind) => {
   });
 
   describe('_entity', () => {
-    test('GET fetches one, HEAD answers alike without a body', async () => {
+    test('GET returns one entity, HEAD responds alike without a body', async () => {
       const fetched = await app.request('GET', '/api/authors/3.json');
       expect([fetched.status, fetched.json]).toEqual([
         200,
@@ -240,7 +240,7 @@ describe.each(databases)('on %s', (kind) => {
       expect((await app.request('HEAD', '/api/authors/999.json')).status).toBe(404);
     });
 
-    test('PATCH sets what was sent, null clears, the rest stays', async () => {
+    test('PATCH sets the sent fields, null clears, other fields stay', async () => {
       const { id, path } = await newBook({
         subtitle: 'old',
         rank: 4,
@@ -260,7 +260,7 @@ describe.each(databases)('on %s', (kind) => {
       ]);
     });
 
-    test('PATCH merges objects within a JSON column, as RFC 7396 has it', async () => {
+    test('PATCH merges objects within a JSON column, as in RFC 7396', async () => {
       const { path } = await newBook();
       const steps: [unknown, unknown][] = [
         [
@@ -291,14 +291,14 @@ describe.each(databases)('on %s', (kind) => {
       }
     });
 
-    test('PATCH is a merge patch by its content type as well', async () => {
+    test('PATCH accepts the merge patch content type', async () => {
       const { path } = await newBook();
       const headers = { 'content-type': 'application/merge-patch+json' };
       const merged = await app.request('PATCH', path, { body: '{"title":"Merged"}', headers });
       expect([merged.status, merged.json.title]).toEqual([200, 'Merged']);
     });
 
-    test('PATCH sets a to-one association by type and id, beside its own', async () => {
+    test('PATCH sets a to-one association by type and id, together with own fields', async () => {
       const moved = await patch('/api/loans/1.json', { id: 1, type: 'loan', book: { id: 2, type: 'audio' } });
       expect([moved.status, moved.json.book.id]).toEqual([200, 2]);
       expect((await patch('/api/loans/1.json', { book: { id: 3 } })).json.book).toMatchObject({ id: 3, type: 'printed' });
@@ -328,7 +328,7 @@ describe.each(databases)('on %s', (kind) => {
       expect(await codes()).toEqual([]);
     });
 
-    test('PUT replaces everything: what is absent goes to its default or null', async () => {
+    test('PUT replaces everything, and resets missing fields to their default or null', async () => {
       const { id, path } = await newBook({
         subtitle: 'old',
         rank: 4,
@@ -358,14 +358,14 @@ describe.each(databases)('on %s', (kind) => {
       expect(await get(path)).toEqual(expected);
     });
 
-    test('PUT empties a to-many association that is absent', async () => {
+    test('PUT empties a missing to-many association', async () => {
       const { id, path } = await newBook({ tags: [{ id: 't1' }, { id: 't2' }] });
       expect((await put(path, { title: 'Untagged' })).json.tags).toEqual([]);
       expect((await get(path)).tags).toEqual([]);
       expect(await app.rows(`select * from book_tags where book_id = ${id}`)).toEqual([]);
     });
 
-    test('PUT leaves alone what cannot be written', async () => {
+    test('PUT does not change fields that are not writable', async () => {
       const { id, path } = await newBook();
       await put(path, { id, type: 'printed', title: 'Same' });
       expect(await app.rows(`select type, withdrawn from book where id = ${id}`)).toEqual([
@@ -373,7 +373,7 @@ describe.each(databases)('on %s', (kind) => {
       ]);
     });
 
-    test('PUT without what is required is 422 and changes nothing', async () => {
+    test('PUT without required fields returns 422 and changes nothing', async () => {
       const { path } = await newBook({ subtitle: 'kept', tags: [{ id: 't1' }] });
       const before = await everything();
       const refused = await put(path, { subtitle: 'changed' });
@@ -384,7 +384,7 @@ describe.each(databases)('on %s', (kind) => {
       expect(await everything()).toEqual(before);
     });
 
-    test('DELETE removes: 204, and then 404', async () => {
+    test('DELETE returns 204 the first time, then 404', async () => {
       const { id, path } = await newBook({ tags: [{ id: 't1' }] });
       const removed = await app.request('DELETE', path);
       expect([removed.status, removed.text, removed.headers.get('content-type')]).toEqual([204, '', null]);
@@ -396,7 +396,7 @@ describe.each(databases)('on %s', (kind) => {
       expect(await app.rows("select label from tag where code = 't1'")).toHaveLength(1);
     });
 
-    test('DELETE by many at once removes one row, and fails for nobody', async () => {
+    test('concurrent DELETE requests delete only that row, and each returns 204 or 404', async () => {
       const { path } = await newBook();
       const neighbour = await newBook();
       const statuses = await Promise.all(Array.from({ length: 6 }, async () => (await app.request('DELETE', path)).status));
@@ -405,13 +405,13 @@ describe.each(databases)('on %s', (kind) => {
       expect((await app.request('GET', neighbour.path)).status).toBe(200);
     });
 
-    test('DELETE of what is still needed is 409 and changes nothing', async () => {
+    test('DELETE of a row that others require returns 409 and changes nothing', async () => {
       const before = await everything();
       expect((await app.request('DELETE', '/api/books/5.json')).status).toBe(409);
       expect(await everything()).toEqual(before);
     });
 
-    test('asks for access with the entity, after it was found', async () => {
+    test('checks access with the entity, after loading it', async () => {
       expect((await app.request('GET', '/api/checked/all/books/2.json')).status).toBe(200);
       expect(asked).toMatchObject([{ role: 'BOOK_TOUCH', subject: { id: 2, title: 'Title 37', branch: 'north' } }]);
       asked.length = 0;
@@ -420,7 +420,7 @@ describe.each(databases)('on %s', (kind) => {
       expect(asked, 'there is nobody to ask about').toEqual([]);
     });
 
-    test('asks before the body is read, and a refusal writes nothing', async () => {
+    test('checks access before reading the body, and a rejection writes nothing', async () => {
       const before = await everything();
       for (const method of ['PATCH', 'PUT', 'DELETE'] as const) {
         const json = method === 'DELETE' ? undefined : { nonsense: true };
@@ -444,7 +444,7 @@ describe.each(databases)('on %s', (kind) => {
       ['PATCH', '/api/every.json'],
       ['DELETE', '/api/every.json'],
       ['POST', '/api/every/1.json'],
-    ])('%s %s is 400: this method is not supported', async (method, path) => {
+    ])('%s %s returns 400: this method is not supported', async (method, path) => {
       const before = await everything();
       for (const json of [undefined, {}, { name: 'Nobody' }]) {
         const refused = await app.request(method, path, { json });
@@ -457,7 +457,7 @@ describe.each(databases)('on %s', (kind) => {
       expect(await everything()).toEqual(before);
     });
 
-    test('is 404 on what does not exist', async () => {
+    test('returns 404 if the entity does not exist', async () => {
       expect((await post('/api/every/999.json', {})).status).toBe(404);
     });
   });
@@ -485,7 +485,7 @@ describe.each(databases)('on %s', (kind) => {
       expect(await everything()).toEqual(before);
     });
 
-    test('by POST where only the database knows of a conflict', async () => {
+    test('by POST if only the database detects a conflict', async () => {
       await newBook({ isbn: 'twice' });
       const before = await everything();
       const refused = await post('/api/books.json', { type: 'audio', title: 'X', isbn: 'twice', tags: [{ id: 't1' }] });
@@ -493,7 +493,7 @@ describe.each(databases)('on %s', (kind) => {
       expect(await everything()).toEqual(before);
     });
 
-    test('where the controller ends the request after validation', async () => {
+    test('if the controller ends the request after validation', async () => {
       const before = await everything();
       for (const { status, json } of [
         await post('/api/refusing/all.json', { type: 'audio', title: 'X', tags: [{ id: 't1' }] }),
@@ -505,7 +505,7 @@ describe.each(databases)('on %s', (kind) => {
       expect(await everything()).toEqual(before);
     });
 
-    test('where the database refuses only the last of several statements', async () => {
+    test('if the database rejects only the last of several statements', async () => {
       await post('/api/tags.json', { code: 'poison', label: 'refused' });
       const { path } = await newBook({ tags: [{ id: 't1' }] });
       const before = await everything();
@@ -544,7 +544,7 @@ describe.each(databases)('on %s', (kind) => {
       ['withTag', 'a join to many'],
       ['groupedByTag', 'groups'],
       ['second', 'a number of rows'],
-    ])('every door to a single entity, by %s: %s', async (view) => {
+    ])('every action on a single entity, by %s: %s', async (view) => {
       const base = `/api/views/${view}/books`;
       const before = await everything();
       for (const method of ['GET', 'HEAD', 'DELETE'] as const) {
@@ -564,14 +564,14 @@ describe.each(databases)('on %s', (kind) => {
       expect(listed).not.toContain(hidden);
     });
 
-    test('by the placeholders of the path', async () => {
+    test('rows by the placeholders of the path', async () => {
       expect((await app.request('GET', '/api/branches/north/books/2.json')).status).toBe(200);
       expect((await app.request('GET', '/api/branches/south/books/2.json')).status).toBe(404);
       expect((await app.request('GET', '/api/branches/south/books/2/lend.json')).status).toBe(404);
       expect((await app.request('DELETE', '/api/branches/south/books/2.json')).status).toBe(404);
     });
 
-    test('each action by its own name', async () => {
+    test('each action by the name of the action', async () => {
       publisherActions.length = 0;
       expect((await get('/api/publishers.json')).count, 'the list shows all of them').toBe(counts.publishers);
       expect((await app.request('GET', '/api/publishers/4.json')).status).toBe(404);
@@ -580,7 +580,7 @@ describe.each(databases)('on %s', (kind) => {
       expect(publisherActions).toEqual(['_index', '_entity', 'note', 'note']);
     });
 
-    test('what a body may refer to, where the class has an API: by the name _entity', async () => {
+    test('references in a body, if their class has an API, as for _entity', async () => {
       const before = await everything();
       publisherActions.length = 0;
       for (const refused of [
@@ -598,7 +598,7 @@ describe.each(databases)('on %s', (kind) => {
       expect((await patch('/api/authors/1.json', { publisher: { id: 3 } })).json.publisher.id).toBe(3);
     });
 
-    test('and tells a hidden row by nothing from one that is not there', async () => {
+    test('and makes hidden rows indistinguishable from missing ones', async () => {
       const [gone, secret] = [
         await app.request('GET', '/api/publishers/999.json'),
         await app.request('GET', '/api/publishers/4.json'),
@@ -608,7 +608,7 @@ describe.each(databases)('on %s', (kind) => {
   });
 });
 
-describe.each(databases)('a place is told with the base url on %s', (kind) => {
+describe.each(databases)('Location on %s', (kind) => {
   let app: RunningLibrary;
   beforeAll(async () => {
     const server = { base_url: 'https://library.example/v1' };
@@ -616,13 +616,13 @@ describe.each(databases)('a place is told with the base url on %s', (kind) => {
   });
   afterAll(() => app?.close());
 
-  test('before it', async () => {
+  test('starts with the configured base URL', async () => {
     const made = await app.request('POST', '/api/authors.json', { json: { name: 'Ada' } });
     expect(made.headers.get('location')).toBe(`https://library.example/v1/api/authors/${made.json.id}.json`);
   });
 });
 
-describe.each(databases)("mounted on somebody else's Fastify, on %s,", (kind) => {
+describe.each(databases)('mounted on another Fastify instance, on %s,', (kind) => {
   let database: FreshDatabase;
   let server: FastifyInstance;
   beforeAll(async () => {
@@ -639,7 +639,7 @@ describe.each(databases)("mounted on somebody else's Fastify, on %s,", (kind) =>
     await database?.drop();
   });
 
-  test.each(['/v1', '/v2', '/v3/a%20b'])('the application answers under %s, and tells places and links there', async (base) => {
+  test.each(['/v1', '/v2', '/v3/a%20b'])('the application responds under %s, with matching Location and links', async (base) => {
     const made = await server.inject({ method: 'POST', url: `${base}/api/authors.json`, payload: { name: 'Ada' } });
     const { id } = made.json();
     expect([made.statusCode, made.headers.location]).toEqual([201, `${base}/api/authors/${id}.json`]);

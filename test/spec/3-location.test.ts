@@ -55,7 +55,7 @@ describe.each(databases)('Location on %s', (kind) => {
     return header && (document.components.headers[header.$ref.split('/').at(-1)].required ?? false);
   };
 
-  test('leads to the entity, in its format or in one that the entity has', async () => {
+  test('points to the entity, in the requested format or one that the entity has', async () => {
     const { id, location } = await created('/whole.json');
     expect(location).toBe(`/whole/${id}.json`);
     expect((await running.request('GET', location as string)).status).toBe(200);
@@ -71,7 +71,7 @@ describe.each(databases)('Location on %s', (kind) => {
     expect([described('/alone.json'), described('/blind.json')]).toEqual([undefined, undefined]);
   });
 
-  test('is absent if a requirement keeps GET from the entity', async () => {
+  test('is absent if a requirement excludes the entity from GET', async () => {
     for (let i = 0; i < 20; i++) {
       const { id, location } = await created('/narrow.json');
       expect(location).toBe(String(id).startsWith('1') ? `/narrow/${id}.json` : null);
@@ -82,7 +82,7 @@ describe.each(databases)('Location on %s', (kind) => {
     expect([described('/narrow.json'), described('/placed/{hall}.json')]).toEqual([false, false]);
   });
 
-  test('is absent if another route has the place, or the id fits in no path', async () => {
+  test('is absent if another route matches the path, or the id does not fit in a path', async () => {
     expect((await created('/slot.json', { id: 'second' })).location).toBe('/slot/second.json');
     expect((await created('/slot.json', { id: 'first' })).location).toBeNull();
     expect((await created('/slot.json', { id: 'a/b' })).location).toBeNull();

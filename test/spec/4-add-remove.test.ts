@@ -150,7 +150,7 @@ describe.each(databases)('add and remove on %s', (kind) => {
     calls.length = 0;
   });
 
-  test('POST adds the item and DELETE removes it, with the answer in the groups of the handler', async () => {
+  test('POST adds the item and DELETE removes it, with responses in the groups of the handler', async () => {
     const added = await request('POST', '/appointments/1/attendees.json', { json: { type: 'nurse', id: 2 } });
     expect(added.status).toBe(200);
     expect(added.json).toMatchObject({ id: 1, title: 'Visit' });
@@ -167,7 +167,7 @@ describe.each(databases)('add and remove on %s', (kind) => {
     ['declared', '/appointments/1.json'],
     ['participation', '/staff/2.json'],
     ['loaded', '/staff/2.json'],
-  ])('POST adds the item of type and id, and DELETE removes it: %s', async (action, result) => {
+  ])('POST adds the item by type and id, and DELETE removes it: %s', async (action, result) => {
     const path = `/appointments/1/${action}.json`;
     const body = { json: { type: 'nurse', id: 2 }, as: { id: 'me' } };
     const stored = async () =>
@@ -180,7 +180,7 @@ describe.each(databases)('add and remove on %s', (kind) => {
     expect(await stored()).toEqual([1]);
   });
 
-  test('both answer in the groups that the handler gives', async () => {
+  test('both respond in the groups that the handler sets', async () => {
     const added = await request('POST', '/brief/2/brief.json', { json: { type: 'visitor', id: 1 } });
     expect([added.status, added.json]).toEqual([200, { id: 2, name: 'South' }]);
     const removed = await request('DELETE', '/brief/2/brief.json', { json: { type: 'visitor', id: 1 } });
@@ -202,7 +202,7 @@ describe.each(databases)('add and remove on %s', (kind) => {
   });
 
   test.each(['attendees', 'declared', 'participation'])(
-    'thirty concurrent adds of one item by %s make one row, and thirty removes none',
+    'thirty concurrent adds of one item by %s leave one row, and thirty removes leave none',
     async (action) => {
       const thirty = (method: string) =>
         Promise.all(
@@ -218,7 +218,7 @@ describe.each(databases)('add and remove on %s', (kind) => {
     },
   );
 
-  test('thirty concurrent adds by hand to a collection that was read before make one row, and no answer is an error', async () => {
+  test('thirty concurrent adds to a loaded collection add one row, and return only 200 or 409', async () => {
     const answers = await Promise.all(
       Array.from({ length: 30 }, () => request('POST', '/appointments/1/loaded.json', { json: { id: 2 }, as: { id: 'me' } })),
     );
@@ -233,7 +233,7 @@ describe.each(databases)('add and remove on %s', (kind) => {
     expect(await attendees()).toEqual([1]);
   });
 
-  test('concurrent adds of different items, and adds among removes, lose nothing', async () => {
+  test('concurrent adds and removes of different items lose no change', async () => {
     const change = (method: string, id: number) => request(method, '/appointments/1/attendees.json', { json: { id } });
     const answers = await Promise.all([2, 4, 2, 4, 2, 4].map((id) => change('POST', id)));
     expect(answers.map(({ status }) => status)).toEqual(Array(6).fill(200));
@@ -244,13 +244,13 @@ describe.each(databases)('add and remove on %s', (kind) => {
   });
 
   describe("the model's own methods", () => {
-    test('are called by their singular names, and what they return is the answer where it is an entity', async () => {
+    test('are called by their singular names, and the entity they return is the response', async () => {
       const added = await request('POST', '/wards/2/visitors.json', { json: { id: 1 } });
       expect(added.json).toMatchObject({ id: 2, name: 'South', visitors: [{ id: 1, name: 'Vera' }] });
       const removed = await request('DELETE', '/wards/2/visitors.json', { json: { id: 1 } });
       expect(removed.json).toEqual({ id: 1, name: 'Vera' });
     });
-    test('may have an irregular name, and may be async; what is no entity is not the answer', async () => {
+    test('can have an irregular name and be async, and a result other than an entity is ignored', async () => {
       const added = await request('POST', '/wards/2/children.json', { json: { type: 'patient', id: 2 } });
       expect(added.json).toMatchObject({ id: 2, firstName: 'Pia' });
       expect(await number('select count(*) from ward_children where ward_id = 2')).toBe(1);
@@ -258,7 +258,7 @@ describe.each(databases)('add and remove on %s', (kind) => {
       expect(removed.json).toMatchObject({ id: 2, name: 'South' });
       expect(await number('select count(*) from ward_children where ward_id = 2')).toBe(0);
     });
-    test('are each called where only one of them exists', async () => {
+    test('are called even if only one of the two exists', async () => {
       const before = await number('select budget from ward where id = 1');
       expect((await request('POST', '/wards/1/mixed.json', { json: { id: 1 } })).status).toBe(200);
       expect(await number('select budget from ward where id = 1')).toBe(before + 1);
@@ -266,13 +266,13 @@ describe.each(databases)('add and remove on %s', (kind) => {
       expect((await request('DELETE', '/wards/1/mixed.json', { json: { id: 1 } })).status).toBe(200);
       expect(await number('select count(*) from ward_companies where ward_id = 1')).toBe(0);
     });
-    test('are not needed: the collection itself is changed where the model has neither', async () => {
+    test('are optional: without them, the collection is changed directly', async () => {
       expect((await request('POST', '/appointments/1/firms.json', { json: { id: 1 } })).json).toEqual({ id: 1, company: 'Acme' });
       expect(await number('select count(*) from appointment_firms')).toBe(1);
       await request('DELETE', '/appointments/1/firms.json', { json: { id: 1 } });
       expect(await number('select count(*) from appointment_firms')).toBe(0);
     });
-    test('of an association that belongs to the item change the item', async () => {
+    test('change the item if the item owns the association', async () => {
       expect((await request('POST', '/wards/2/staff.json', { json: { type: 'doctor', id: 4 } })).json).toMatchObject({
         id: 4,
         ward: { id: 2 },
@@ -281,7 +281,7 @@ describe.each(databases)('add and remove on %s', (kind) => {
       expect((await request('DELETE', '/wards/2/staff.json', { json: { id: 4 } })).json).toMatchObject({ id: 4, ward: null });
       expect(await rows('select ward_id from staff where id = 4')).toEqual([{ ward_id: null }]);
     });
-    test('do not remove what cannot be without its owner: the answer is a refusal, not an error', async () => {
+    test('return 422 if the item cannot exist without its owner', async () => {
       const { status, json } = await request('DELETE', '/wards/1/beds.json', { json: { id: 1 } });
       expect(status).toBe(422);
       expect(json.violations).toMatchObject([{ propertyPath: 'beds' }]);
@@ -290,7 +290,7 @@ describe.each(databases)('add and remove on %s', (kind) => {
   });
 
   describe('an item of one of several types', () => {
-    test.each(['/appointments/1/companions.json', '/parties/1/companion.json'])('is picked by its type at %s', async (path) => {
+    test.each(['/appointments/1/companions.json', '/parties/1/companion.json'])('is resolved by its type at %s', async (path) => {
       expect((await request('POST', path, { json: { type: 'visitor', id: 1 } })).json).toEqual({ id: 1, name: 'Vera' });
       expect((await request('POST', path, { json: { type: 'third_party', id: 1 } })).json).toEqual({ id: 1, company: 'Acme' });
       const { json } = await request('GET', '/appointments/1.json');
@@ -308,7 +308,7 @@ describe.each(databases)('add and remove on %s', (kind) => {
       [{ type: 'third_party', id: 99 }],
       [{ type: ['visitor'], id: 1 }],
       [{ type: null, id: 1 }],
-    ])('is not found by %j', async (json) => {
+    ])('is not found with %j', async (json) => {
       const response = await request('POST', '/appointments/1/companions.json', { json });
       expect([response.status, response.json.detail]).toEqual([400, 'visitor or third_party id not found']);
     });
@@ -337,7 +337,7 @@ describe.each(databases)('add and remove on %s', (kind) => {
       [{ id: { $gt: 0 } }],
       [{ id: '__proto__' }],
       [{ type: 'constructor', id: 2 }],
-    ])('%j resolves to nobody: 400 with the name of the model', async (json) => {
+    ])('%j resolves to no row: returns 400 with the name of the model', async (json) => {
       for (const method of ['POST', 'DELETE']) {
         const response = await request(method, path, { json });
         expect([response.status, response.json.code, response.json.detail]).toEqual([
@@ -348,29 +348,29 @@ describe.each(databases)('add and remove on %s', (kind) => {
       }
       expect(await attendees()).toEqual([1]);
     });
-    test.each([[[]], [[{ id: 2 }]], ['text'], [5], [null], [true]])('%j is no object: 400', async (json) => {
+    test.each([[[]], [[{ id: 2 }]], ['text'], [5], [null], [true]])('%j, which is not an object, returns 400', async (json) => {
       const response = await request('POST', path, { json });
       expect([response.status, response.json.code]).toEqual([400, 'invalid_body']);
     });
-    test('that is missing or no JSON is 400', async () => {
+    test('that is missing or invalid JSON returns 400', async () => {
       expect((await request('POST', path)).json).toMatchObject({ status: 400, code: 'invalid_body' });
       const headers = { 'content-type': 'application/json' };
       expect((await request('POST', path, { headers })).json).toMatchObject({ status: 400, code: 'invalid_body' });
       expect((await request('POST', path, { headers, body: '{"id":' })).json).toMatchObject({ status: 400 });
     });
-    test('with further keys is 400, and the item stays as it was', async () => {
+    test('with other keys returns 400, and the item stays unchanged', async () => {
       const { status, json } = await request('POST', path, { json: { type: 'nurse', id: 2, name: 'Other' } });
       expect([status, json.code]).toEqual([400, 'unknown_field']);
       expect(json.detail).toContain('"name"');
       expect(await attendees()).toEqual([1]);
       expect(await rows('select name from staff where id = 2')).toEqual([{ name: 'Ada' }]);
     });
-    test.each(['{"__proto__":{"id":2},"id":2}', '{"constructor":{"prototype":{}},"id":2}'])('%s is 400', async (body) => {
+    test.each(['{"__proto__":{"id":2},"id":2}', '{"constructor":{"prototype":{}},"id":2}'])('%s returns 400', async (body) => {
       const headers = { 'content-type': 'application/json' };
       expect((await request('POST', path, { body, headers })).status).toBe(400);
       expect(await attendees()).toEqual([1]);
     });
-    test("that names an item out of the caller's sight is answered as one that does not exist", async () => {
+    test('with an item that is hidden from the caller returns the same as for a missing item', async () => {
       for (const [item, see, expected] of [
         ['/wards/1/visitors.json', {}, 400],
         ['/appointments/1/companions.json', {}, 400],
@@ -387,37 +387,37 @@ describe.each(databases)('add and remove on %s', (kind) => {
   });
 
   describe('a method that the action does not handle', () => {
-    test.each(['GET', 'PUT', 'PATCH'])('is a bad request: %s', async (method) => {
+    test.each(['GET', 'PUT', 'PATCH'])('returns 400: %s', async (method) => {
       for (const action of ['attendees', 'declared']) {
         const json = method === 'GET' ? undefined : { id: 2 };
         const response = await request(method, `/appointments/1/${action}.json`, json && { json });
         expect([response.status, response.json.detail]).toEqual([400, 'this method is not supported']);
       }
     });
-    test('is a bad request in a handler of its own', async () => {
+    test('returns 400 from a custom handler', async () => {
       const response = await request('PUT', '/appointments/1/participation.json', { json: { id: 2 } });
       expect([response.status, response.json.detail]).toEqual([400, 'this method is not supported']);
     });
-    test('is a bad request for HEAD, without a body', async () => {
+    test('returns 400 for HEAD, without a body', async () => {
       for (const action of ['attendees', 'declared']) {
         const { status, text } = await request('HEAD', `/appointments/1/${action}.json`);
         expect([status, text]).toEqual([400, '']);
       }
     });
-    test.each(['GET', 'HEAD', 'PUT', 'PATCH'])('is 405 where only POST and DELETE are enabled: %s', async (method) => {
+    test.each(['GET', 'HEAD', 'PUT', 'PATCH'])('returns 405 if only POST and DELETE are enabled: %s', async (method) => {
       const json = method === 'GET' || method === 'HEAD' ? undefined : { id: 1 };
       for (const path of ['/appointments/1/guarded', '/appointments/1/judged', '/appointments/1/loaded', '/brief/1/brief']) {
         const response = await request(method, `${path}.json`, { json, as: { id: 'me' } });
         expect([path, response.status, response.headers.get('allow')]).toEqual([path, 405, 'POST, DELETE']);
       }
     });
-    test('is 405 where it is not enabled', async () => {
+    test('returns 405 if it is not enabled', async () => {
       const response = await request('PUT', '/appointments/1/guarded.json', { json: { id: 2 } });
       expect([response.status, response.headers.get('allow')]).toEqual([405, 'POST, DELETE']);
     });
   });
 
-  describe('the order of things', () => {
+  describe('the order of steps', () => {
     test('is: load, access, resolve, change, validate, flush', async () => {
       const me = { id: 'me' };
       expect((await request('POST', '/appointments/99/guarded.json', { json: { id: 99 } })).status).toBe(404);
@@ -431,7 +431,7 @@ describe.each(databases)('add and remove on %s', (kind) => {
       await request('DELETE', '/appointments/1/guarded.json', { json: { id: 2 }, as: me });
     });
     test.each(['guarded', 'judged', 'participation', 'loaded'])(
-      '%s loads the entity, asks for the role with it, and looks at the body after that',
+      '%s loads the entity, checks the role with it, and then reads the body',
       async (action) => {
         const post = (id: number, as?: { id: string }) =>
           request('POST', `/appointments/${id}/${action}.json`, { json: { id: 99 }, ...(as && { as }) });
@@ -443,7 +443,7 @@ describe.each(databases)('add and remove on %s', (kind) => {
         expect([unresolved.status, unresolved.json.detail]).toEqual([400, 'staff id not found']);
       },
     );
-    test.each(['attendees', 'declared', 'loaded'])('violations are 422 and nothing is persisted by %s', async (action) => {
+    test.each(['attendees', 'declared', 'loaded'])('violations return 422, and %s persists nothing', async (action) => {
       const before = await attendees();
       const path = `/appointments/1/${action}.json`;
       const { status, json } = await request('POST', path, { json: { id: 3 }, as: { id: 'me' } });
@@ -454,13 +454,13 @@ describe.each(databases)('add and remove on %s', (kind) => {
       expect(await attendees()).toEqual(before);
       expect(calls.some((call) => /^(before|after)[A-Z]/.test(call))).toBe(false);
     });
-    test('a hook before the flush that ends the request keeps the item out', async () => {
+    test('a hook that ends the request before the flush prevents the change', async () => {
       const before = await attendees();
       const response = await request('POST', '/appointments/1/attendees.json', { json: { id: 4 }, headers: { 'x-end': '1' } });
       expect([response.status, response.json]).toEqual([202, 'ended']);
       expect(await attendees()).toEqual(before);
     });
-    test('an entity that the controller hides is 404', async () => {
+    test('an entity that the controller hides returns 404', async () => {
       const created = await request('POST', '/appointments.json', {
         json: { title: 'Hidden', starts: '2026-01-01T00:00:00Z', patient: { id: 1 } },
       });
@@ -472,9 +472,9 @@ describe.each(databases)('add and remove on %s', (kind) => {
     });
   });
 
-  describe('the participation style, written by hand', () => {
+  describe('a handwritten handler', () => {
     const as = { id: 'me' };
-    test('loads, deserializes, checks, changes, validates, flushes and answers', async () => {
+    test('loads, deserializes, checks, changes, validates, flushes and responds', async () => {
       const path = '/appointments/1/participation.json';
       expect((await request('POST', path, { json: { id: 2 } })).status).toBe(401);
       expect((await request('POST', path, { json: { id: 99 }, as })).json.detail).toBe('staff id not found');
@@ -483,7 +483,7 @@ describe.each(databases)('add and remove on %s', (kind) => {
       expect((await request('DELETE', path, { json: { id: 2 }, as })).status).toBe(200);
       expect(await attendees()).toEqual([1]);
     });
-    test('may return the violations themselves: 422 with the list as JSON, and nothing is persisted', async () => {
+    test('can return the violations: 422 with the list as JSON, and nothing is persisted', async () => {
       const before = await attendees();
       const { status, headers, json } = await request('POST', '/appointments/1/listed.json', { json: { id: 3 } });
       expect([status, headers.get('content-type')]).toEqual([422, 'application/json; charset=utf-8']);
@@ -493,7 +493,7 @@ describe.each(databases)('add and remove on %s', (kind) => {
   });
 });
 
-describe('an association that is declared wrong is a start error:', () => {
+describe('an association with a wrong declaration is a start error:', () => {
   const start = (association: object, model: unknown = Ward) =>
     startApplication({
       models: clinicModels,
@@ -508,7 +508,7 @@ describe('an association that is declared wrong is a start error:', () => {
   test('the property is to-one', async () => {
     await expect(start({ property: 'patient' }, Appointment)).rejects.toThrow(/no to-many association "patient"/);
   });
-  test('the methods exist and no type can be told', async () => {
+  test('the methods exist but the type cannot be inferred', async () => {
     await expect(start({ property: 'companions' }, Appointment)).rejects.toThrow(/declare its types/);
   });
 });

@@ -214,22 +214,22 @@ describe.each(databases)('a controller on %s', (kind) => {
     asked.length = 0;
   });
 
-  describe('hands its handlers', () => {
-    test('the id, the request and the format, for single', async () => {
+  describe('calls its handlers', () => {
+    test('with the id, the request and the format, for single actions', async () => {
       const { json, status } = await request('GET', '/wards/1/single.json?q=1');
       expect(status).toBe(200);
       expect(json).toEqual({ arguments: 3, url: '/wards/1/single.json?q=1' });
       expect(calls.find(([what]) => what === 'handler')).toEqual(['handler', 1, 'request', 'json']);
     });
-    test('the request and the format, for collection', async () => {
+    test('with the request and the format, for collection actions', async () => {
       const { json } = await request('POST', '/wards/collective.json');
       expect(json).toEqual({ arguments: 2, url: '/wards/collective.json' });
       expect(calls.find(([what]) => what === 'handler')).toEqual(['handler', 'request', 'json']);
     });
-    test('the request by the name that controller_action gives', async () => {
+    test('by the name in controller_action', async () => {
       expect((await request('GET', '/wards/named.json')).json).toBe('otherwise');
     });
-    test('nothing where the entity does not exist or is out of sight', async () => {
+    test('only if the entity exists and is visible', async () => {
       for (const id of ['99', '3', '99999999999999999999']) {
         const { status, json } = await request('GET', `/wards/${id}/single.json`);
         expect(status).toBe(404);
@@ -240,7 +240,7 @@ describe.each(databases)('a controller on %s', (kind) => {
     });
   });
 
-  describe('serializes what a handler returns:', () => {
+  describe('serializes the result of a handler:', () => {
     const north = { id: 1, name: 'North' };
     const value = (of: string) => request('GET', `/wards/value.json?of=${encodeURIComponent(of)}`);
 
@@ -261,7 +261,7 @@ describe.each(databases)('a controller on %s', (kind) => {
         { name: 'Ada', shift: 'night' },
       ]);
     });
-    test('a reference that was not loaded, wrapped or not', async () => {
+    test('a reference that was not loaded, as wrapped or plain reference', async () => {
       expect((await value('unloaded reference')).json).toMatchObject({ id: 2, name: 'South' });
       expect((await value('wrapped reference')).json).toMatchObject({ id: 2, name: 'South', staff: [{ name: 'Banned' }] });
       expect((await value('bare references')).json).toEqual([{ id: 1, name: 'Vera' }, { inside: { id: 2, name: 'Victor' } }]);
@@ -278,10 +278,10 @@ describe.each(databases)('a controller on %s', (kind) => {
     test('a date', async () => {
       expect((await value('date')).text).toBe('"2026-11-15T00:00:00.000Z"');
     });
-    test('big integers, as strings beyond 2^53', async () => {
+    test('big integers beyond 2^53 as strings', async () => {
       expect((await value('bigints')).json).toEqual([12, 9007199254740991, '9007199254740992', '-9223372036854775808']);
     });
-    test('bytes in base64', async () => {
+    test('bytes as base64', async () => {
       expect((await value('bytes')).json).toBe('AQID');
     });
     test.each([
@@ -310,7 +310,7 @@ describe.each(databases)('a controller on %s', (kind) => {
         ],
       });
     });
-    test('the collection model of paginate', async () => {
+    test('the collection model that paginate returns', async () => {
       const { json } = await request('GET', '/wards/value.json?of=page&items_per_page=1');
       expect(json).toMatchObject({
         count: 2,
@@ -328,7 +328,7 @@ describe.each(databases)('a controller on %s', (kind) => {
   });
 
   describe('paginates', () => {
-    test("any query, of another model too, in the query's own order", async () => {
+    test("any query, also of another model, in the query's own order", async () => {
       const { json } = await request('GET', '/wards/page.json?items_per_page=2');
       expect(json.count).toBe(3);
       expect(json.results.map(({ name }: { name: string }) => name)).toEqual(['Ada', 'House']);
@@ -341,7 +341,7 @@ describe.each(databases)('a controller on %s', (kind) => {
       expect(json.count).toBe(2);
       expect(json.results.map(({ name }: { name: string }) => name)).toEqual(['North', 'South']);
     });
-    test('with 400 for a page that is none', async () => {
+    test('and returns 400 for an invalid page', async () => {
       for (const page of ['0', '-1', '1.5', 'x', '1&page=2']) {
         expect((await request('GET', `/wards/page.json?page=${page}`)).status).toBe(400);
       }
@@ -349,7 +349,7 @@ describe.each(databases)('a controller on %s', (kind) => {
   });
 
   describe('has helpers:', () => {
-    test('getEntity is answered from what was loaded, without another statement', async () => {
+    test('getEntity returns the loaded entity without another statement', async () => {
       const { statements } = clinic.app;
       statements.length = 0;
       await request('GET', '/wards/1/single.json');
@@ -362,13 +362,13 @@ describe.each(databases)('a controller on %s', (kind) => {
       expect(json).toEqual({ same: true, names: ['North', 'North'] });
       expect(calls.filter(([what]) => what === 'customizeQuery')).toHaveLength(1);
     });
-    test('getEntity throws 404 for what customizeQuery hides or what does not exist', async () => {
+    test('getEntity throws 404 for rows that customizeQuery hides or that do not exist', async () => {
       expect((await request('GET', '/wards/1/load.json?other=2')).json).toEqual({ same: false, names: ['North', 'South'] });
       for (const other of ['3', '99', 'x', '1.5', '']) {
         expect((await request('GET', `/wards/1/load.json?other=${other}`)).status).toBe(404);
       }
     });
-    test('checkAccess asks for the base role and the role of the method', async () => {
+    test('checkAccess checks the base role and the role of the method', async () => {
       expect((await request('POST', '/guarded/1/check.json')).json).toBe('granted');
       const both = [
         ['WARD_BASE', 'ward 1'],
@@ -376,7 +376,7 @@ describe.each(databases)('a controller on %s', (kind) => {
       ];
       expect(asked).toEqual([...both, ...both]);
     });
-    test('checkAccess asks for the base role alone where the method has none', async () => {
+    test('checkAccess checks only the base role if the method has none', async () => {
       expect((await request('GET', '/guarded/1/check.json')).json).toBe('granted');
       expect(asked).toEqual([
         ['WARD_BASE', 'ward 1'],
@@ -388,7 +388,7 @@ describe.each(databases)('a controller on %s', (kind) => {
       expect((await request('GET', '/wards/silent.json')).status).toBe(401);
       expect((await request('GET', '/wards/silent.json', { as: { id: 1 } })).status).toBe(403);
     });
-    test('deserialize resolves a reference to one class or to one of several', async () => {
+    test('deserialize resolves a reference to one or several classes', async () => {
       const to = (types: string, json: unknown) => request('POST', `/wards/deserialize.json?types=${types}`, { json });
       expect((await to('one', { id: 2 })).json).toEqual({ class: 'Visitor', entity: { id: 2, name: 'Victor' } });
       expect((await to('one', { type: 'visitor', id: 2 })).json.class).toBe('Visitor');
@@ -407,7 +407,7 @@ describe.each(databases)('a controller on %s', (kind) => {
         expect([types, json, status, problem.detail]).toEqual([types, json, 400, detail]);
       }
     });
-    test('deserialize with groups makes a new entity, or changes the one that is named, and writes nothing by itself', async () => {
+    test('deserialize with groups creates a new entity or changes the given one, and writes nothing', async () => {
       const to = (types: string, json: unknown) =>
         request('POST', `/wards/deserialize.json?types=${types}&groups=write`, { json });
       expect((await to('one', { name: 'New' })).json).toEqual({ class: 'Visitor', entity: { id: null, name: 'New' } });
@@ -419,7 +419,7 @@ describe.each(databases)('a controller on %s', (kind) => {
       expect(await rows('select count(*) as n from visitor')).toEqual([{ n: expect.toSatisfy((n) => Number(n) === 3) }]);
       expect(await rows('select name from visitor where id = 1')).toEqual([{ name: 'Vera' }]);
     });
-    test('validate gives every violation', async () => {
+    test('validate returns every violation', async () => {
       const { json } = await request('POST', '/wards/validate.json', {
         json: { firstName: 'x'.repeat(21), lastName: 'X'.repeat(21), insurance: '5', weight: 0 },
       });
@@ -431,12 +431,12 @@ describe.each(databases)('a controller on %s', (kind) => {
         ['lastName', 'model'],
       ]);
     });
-    test('em is the one of the request', async () => {
+    test('em is the entity manager of the request', async () => {
       expect((await request('GET', '/wards/manager.json')).json).toEqual({ same: true, own: true });
     });
   });
 
-  describe('cannot forget the access check', () => {
+  describe('cannot skip the access check', () => {
     test('of a collection action: it runs before the handler, with a null subject', async () => {
       expect((await request('GET', '/wards/silent.json', { as: { id: 1 } })).status).toBe(403);
       expect(asked).toEqual([['WARD_NEVER', null]]);
@@ -451,13 +451,13 @@ describe.each(databases)('a controller on %s', (kind) => {
         ['afterFetch', 'silentOne', 'ward North'],
       ]);
     });
-    test('of a single action on what is out of sight: nobody is asked, the answer is 404', async () => {
+    test('of a single action, but returns 404 for a hidden entity without calling voters', async () => {
       expect((await request('GET', '/wards/3/silentOne.json', { as: { id: 1 } })).status).toBe(404);
       expect(asked).toEqual([]);
     });
   });
 
-  describe('has hooks, called in this order', () => {
+  describe('calls its hooks in order', () => {
     // wards are embedded again, in the staff that they embed: two APIs are asked whether the caller sees them
     const looks = [
       ['customizeQuery', '_entity'],
@@ -475,7 +475,7 @@ describe.each(databases)('a controller on %s', (kind) => {
         ...looks,
       ]);
     });
-    test('on one entity', async () => {
+    test('on a single entity', async () => {
       await request('GET', '/wards/1.json');
       expect(calls).toEqual([
         ['customizeQuery', '_entity'],
@@ -486,7 +486,7 @@ describe.each(databases)('a controller on %s', (kind) => {
         ...looks.slice(1),
       ]);
     });
-    test('on a change', async () => {
+    test('on an update', async () => {
       await request('PATCH', '/wards/2.json', { json: { open: false } });
       expect(order()).toEqual([
         'customizeQuery _entity',
@@ -499,7 +499,7 @@ describe.each(databases)('a controller on %s', (kind) => {
         ...looks.slice(1).map((look) => look.join(' ')),
       ]);
     });
-    test('on a creation and a removal', async () => {
+    test('on a creation and a deletion', async () => {
       const { json } = await request('POST', '/wards.json', { json: { name: 'Brief' } });
       expect(order()).toEqual([
         'afterAccessCheck _index',
@@ -542,7 +542,7 @@ describe.each(databases)('a controller on %s', (kind) => {
       ['PUT', '/wards/2.json', { name: 'Ended' }, ['afterFetch', 'afterAccessCheck', 'afterValidation']],
       ['POST', '/wards.json', { name: 'Ended' }, ['afterAccessCheck', 'afterValidation']],
       ['DELETE', '/wards/2.json', undefined, ['afterFetch', 'afterAccessCheck']],
-    ] as const)('and each ends %s %s with its reply, before anything is written', async (method, path, json, hooks) => {
+    ] as const)('and each can end %s %s with its reply, before anything is written', async (method, path, json, hooks) => {
       for (const hook of hooks) {
         calls.length = 0;
         const response = await request(method, path, { ...(json && { json }), headers: { 'x-end': hook } });
@@ -554,14 +554,14 @@ describe.each(databases)('a controller on %s', (kind) => {
       ]);
       expect(await rows('select name from ward where id = 2')).toEqual([{ name: 'South' }]);
     });
-    test.each(['afterCommit', 'beforeSerialize'])('and %s ends a change when it is committed already', async (hook) => {
+    test.each(['afterCommit', 'beforeSerialize'])('and %s can replace the response after the commit', async (hook) => {
       const headers = { 'x-end': hook };
       const response = await request('POST', '/wards.json', { json: { name: hook }, headers });
       expect([response.status, response.json]).toEqual([202, { endedBy: hook }]);
       expect(response.headers.get('location')).toBeNull();
       expect(await rows(`select name from ward where name = '${hook}'`)).toEqual([{ name: hook }]);
     });
-    test('and validation that fails calls none of those after it', async () => {
+    test('and skips later hooks if validation fails', async () => {
       const { status } = await request('PATCH', '/wards/2.json', { json: { name: 'x'.repeat(21) } });
       expect(status).toBe(422);
       expect(order()).not.toContain('afterValidation _entity');
@@ -569,12 +569,12 @@ describe.each(databases)('a controller on %s', (kind) => {
     });
   });
 
-  test('is not needed: an API without one has the default actions', async () => {
+  test('is optional: an API without a controller has the default actions', async () => {
     expect((await request('GET', '/staff/1.json')).json).toMatchObject({ id: 1, type: 'doctor', name: 'House' });
   });
 });
 
-describe('a controller that is wrong is a start error:', () => {
+describe('an invalid controller is a start error:', () => {
   const start = (api: object, controllers: unknown[] = []) =>
     startApplication({
       models: clinicModels,
@@ -599,7 +599,7 @@ describe('a controller that is wrong is a start error:', () => {
     expect(String(error)).toMatch(/"think" is handled by thinkApi, which Own does not have/);
     expect(String(error)).toMatch(/"thing" is handled by thinkApi/);
   });
-  test('there is no controller for a custom action', async () => {
+  test('a custom action has no controller', async () => {
     await expect(start({ actions: { thing: { methods: { GET: true } } } })).rejects.toThrow(/thingApi/);
   });
 });

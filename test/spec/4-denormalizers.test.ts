@@ -112,7 +112,7 @@ describe.each(databases)('denormalizers on %s', (kind) => {
   });
   const send = (path: string, json: unknown, method = 'POST') => app.request(method, path, { json });
 
-  test('read the body of an action that calls deserialize, once, with the types in the order of the call', async () => {
+  test('read the body of an action that calls deserialize, once, with the types in call order', async () => {
     for (const body of ['zeta/1', { type: 'zeta', id: 1 }]) {
       const { status, json } = await send('/shelves/1/pick.json', body);
       expect([status, json]).toEqual([200, { id: 1, name: 'one' }]);
@@ -128,7 +128,7 @@ describe.each(databases)('denormalizers on %s', (kind) => {
     expect(given).toEqual([{ value: 'alpha/1', types: ['Mid', 'Alpha'] }]);
   });
 
-  test('leave other actions to references', async () => {
+  test('do not apply to other actions, which accept references', async () => {
     expect((await send('/shelves/plain.json', 'alpha/1')).status).toBe(400);
     expect((await send('/shelves/plain.json', { type: 'alpha', id: 1 })).status).toBe(200);
     expect(given).toEqual([]);
@@ -144,36 +144,36 @@ describe.each(databases)('denormalizers on %s', (kind) => {
     expect((await app.request('GET', '/shelves/1.json')).json.mids).toEqual([]);
   });
 
-  test('are given the types of a property in the order of the model', async () => {
+  test('get the types of a property in the order of the model', async () => {
     expect((await send('/shelves/1.json', { top: 'mid/1' }, 'PATCH')).json.top).toEqual({ id: 1, name: 'one' });
     expect(given).toEqual([{ value: 'mid/1', types: ['Zeta', 'Mid', 'Alpha'] }]);
     const refused = await send('/shelves/1.json', { top: 'mid/9' }, 'PATCH');
     expect(refused.json.detail).toContain('zeta or mid or alpha id not found; type is one of: zeta, mid, alpha');
   });
 
-  test('find no row that its API hides', async () => {
+  test('do not resolve rows that their API hides', async () => {
     const { status, json } = await send('/shelves/1/pick.json', 'mid/2');
     expect([status, json.detail]).toEqual([400, 'zeta or mid or alpha id not found']);
   });
 
-  test('that return an entity of another type make the response 500', async () => {
+  test('that return an entity of another type make the request return 500', async () => {
     expect((await send('/shelves/1/pick.json', 'shelf')).status).toBe(500);
   });
 
-  test('make the body of a declared association anything in the OpenAPI document', () => {
+  test('allow any body for a declared association in the OpenAPI document', () => {
     const { paths } = openApiDocument(app.application, { title: 'shelves', version: '1' }) as { paths: Record<string, object> };
     expect(paths['/shelves/{id}/put.json']).toMatchObject({
       post: { requestBody: { content: { 'application/json': { schema: { description: 'Read by code of the application.' } } } } },
     });
   });
 
-  test('are not called without a body', async () => {
+  test('are not called if there is no body', async () => {
     expect((await app.request('POST', '/shelves/1/pick.json')).json.code).toBe('invalid_body');
     expect(given).toEqual([]);
   });
 });
 
-describe('a denormalizer is a start error', () => {
+describe('a denormalizer causes a start error', () => {
   const start = (...denormalizers: unknown[]) =>
     startApplication({ ...application, denormalizers, databaseUrl: 'sqlite::memory:' } as never);
   const bound = (...actions: string[]) =>
@@ -191,7 +191,7 @@ describe('a denormalizer is a start error', () => {
   test('if it serves a default action', async () => {
     await expect(start(bound('shelf._entity'))).rejects.toThrow(/Bound handles the action "shelf._entity"/);
   });
-  test('if another one serves the action', async () => {
+  test('if another denormalizer serves the action', async () => {
     await expect(start(ShortDenormalizer, bound('shelf.pick'))).rejects.toThrow(
       /Bound and ShortDenormalizer both handle shelf.pick/,
     );

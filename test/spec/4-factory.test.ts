@@ -130,7 +130,7 @@ const options = (create: unknown) =>
   }) as unknown as ApplicationOptions;
 
 describe.each(databases)('a factory on %s', (kind) => {
-  test('makes everything that the application needs, each with what it depends on', async () => {
+  test('creates all objects of the application with their dependencies', async () => {
     const database = await freshDatabase(kind);
     const clock = new Clock();
     const made: string[] = [];
@@ -174,7 +174,7 @@ describe('a factory', () => {
     );
   const clock = new Clock();
 
-  test('that is async is refused', async () => {
+  test('that is async is rejected', async () => {
     const asynchronous = await failure(async (type: any) => new type(clock));
     expect(asynchronous).toContain('must return an instance of JarVoter, not a promise');
     const later = async (type: any) => {
@@ -185,12 +185,12 @@ describe('a factory', () => {
     expect(forControllers).toContain('must return an instance of JarController at once');
   });
 
-  test('that returns something else is refused', async () => {
+  test('that returns an instance of another class is rejected', async () => {
     expect(await failure(() => undefined)).toContain('must return an instance of JarVoter; it returned undefined');
     expect(await failure(() => new Clock())).toContain('must return an instance of JarVoter; it returned an instance of Clock');
   });
 
-  test('that throws is told with the class', async () => {
+  test('that throws is reported with the class name', async () => {
     const broken = await failure((type: any) => {
       throw new Error(`no ${type.name} here`);
     });
@@ -199,7 +199,7 @@ describe('a factory', () => {
     expect(broken).not.toContain('no voter judges');
   });
 
-  test('that gives one controller to two APIs is refused', async () => {
+  test('that returns the same controller for two APIs is rejected', async () => {
     const made = new Map<unknown, object>();
     const single = (type: any) => {
       if (!made.has(type)) made.set(type, new type(clock));
@@ -234,7 +234,7 @@ describe('src/container of an application on disk', () => {
     ),
   );
 
-  test('makes controllers as the documentation shows it', async () => {
+  test('creates controllers as shown in the documentation', async () => {
     expect(Object.keys(shown)).toEqual([
       'src/services/greetings.ts',
       'src/controllers/greeting-controller.ts',
@@ -251,7 +251,7 @@ describe('src/container of an application on disk', () => {
   test.each([
     ['export const create = 1;\n', 'must have a function as its default export'],
     ['throw new Error("broken");\n', 'the module cannot be loaded: broken'],
-  ])('is reported if it is wrong: %s', async (text, message) => {
+  ])('is reported if it is invalid: %s', async (text, message) => {
     const directory = write(`wrong-${text.length}`, { ...shown, 'src/container.ts': text });
     const error = (await createServer({ directory }).catch((thrown) => thrown)) as DeclarationErrors;
     expect(error.errors.map((each) => each.message).join('\n')).toContain(message);

@@ -242,7 +242,7 @@ const application = {
   },
 };
 
-describe.each(databases)('types of items on %s', (kind) => {
+describe.each(databases)('item types of associations on %s', (kind) => {
   let database: FreshDatabase;
   let app: TestApplication;
   beforeAll(async () => {
@@ -264,7 +264,7 @@ describe.each(databases)('types of items on %s', (kind) => {
   const revision = async () => (await app.request('GET', '/boats/1.json')).json.revision as number;
 
   test.each(['POST', 'DELETE'])(
-    '%s of a type that the association does not hold is 500, and nothing is written',
+    '%s of a type that the association cannot hold returns 500, and nothing is written',
     async (method) => {
       for (const action of ['wrong', 'mixed']) {
         const { status, json } = await send(method, `/boats/1/${action}.json`, { type: 'guest', id: 2 });
@@ -275,7 +275,7 @@ describe.each(databases)('types of items on %s', (kind) => {
     },
   );
 
-  test('a type that the association does not hold is logged with controller, action, property, type and held types', async () => {
+  test('a type that the association cannot hold is logged with its controller, action and property', async () => {
     const lines: string[] = [];
     const server = await createServer({
       ...application,
@@ -293,12 +293,12 @@ describe.each(databases)('types of items on %s', (kind) => {
     );
   });
 
-  test("a model's method that puts a wrong type into an association is 500, and nothing is written", async () => {
+  test("a model's method that adds a wrong type to an association returns 500, and nothing is written", async () => {
     const { status } = await send('POST', '/boats/1/spare.json', { id: 2 });
     expect([status, calls, await count('boat_spares')]).toEqual([500, ['addSpare'], 0]);
   });
 
-  test.each(['/boats', '/declared'])('a subclass of the held type is added and removed at %s', async (base) => {
+  test.each(['/boats', '/declared'])('a subclass of the association type can be added and removed at %s', async (base) => {
     expect((await send('POST', `${base}/1/rope.json`, { type: 'rope', id: 4 })).status).toBe(200);
     expect((await send('POST', `${base}/1/rope.json`, { id: 1 })).status).toBe(400);
     expect(await count('boat_gears')).toBe(1);
@@ -306,7 +306,7 @@ describe.each(databases)('types of items on %s', (kind) => {
     expect(await count('boat_gears')).toBe(0);
   });
 
-  test('an item of a subclass is found again in an association whose class is not abstract', async () => {
+  test('an item of a subclass is recognized in an association whose class is not abstract', async () => {
     const pennant = { id: 1, kind: 'pennant' };
     const flags = async () => (await app.request('GET', '/boats/1.json')).json.flags as object[];
     for (let again = 0; again < 2; again++) {
@@ -322,7 +322,7 @@ describe.each(databases)('types of items on %s', (kind) => {
     expect(await count('boat_flags')).toBe(0);
   });
 
-  test('an association of several classes takes each of them', async () => {
+  test('an association of several classes accepts each of them', async () => {
     const cargo = async () => (await app.request('GET', '/boats/1.json')).json.cargo as object[];
     for (const item of [
       { type: 'guest', id: 1 },
@@ -337,7 +337,7 @@ describe.each(databases)('types of items on %s', (kind) => {
   });
 
   describe.each(['/boats', '/declared'])("the model's methods for the type at %s", (base) => {
-    test('are called if the association holds something else', async () => {
+    test('are called if the association holds another type', async () => {
       const added = await send('POST', `${base}/1/berth.json`, { type: 'member', id: 2 });
       expect([added.status, added.json.member, calls]).toEqual([200, { id: 2, name: 'two' }, ['addMember']]);
       const removed = await send('DELETE', `${base}/1/berth.json`, { id: 2 });
@@ -345,7 +345,7 @@ describe.each(databases)('types of items on %s', (kind) => {
       expect(await count('berth')).toBe(0);
     });
 
-    test('are not called for an item that is there, or is not there to be removed', async () => {
+    test('are not called to add an existing item or to remove a missing one', async () => {
       await send('POST', `${base}/1/berth.json`, { id: 2 });
       const before = await revision();
       const again = await send('POST', `${base}/1/berth.json`, { id: 2 });
@@ -354,12 +354,12 @@ describe.each(databases)('types of items on %s', (kind) => {
       expect([calls, await count('berth'), await revision()]).toEqual([['addMember'], 1, before]);
     });
 
-    test('are not called twice for what the table holds once', async () => {
+    test('are not called twice for an item that the table can hold only once', async () => {
       for (let again = 0; again < 2; again++) expect((await send('POST', `${base}/1/key.json`, { id: 1 })).status).toBe(200);
       expect([calls, await count('key')]).toEqual([['addKey'], 1]);
     });
 
-    test('decide themselves if the association holds more than a link', async () => {
+    test('are always called if the association holds more than a link', async () => {
       for (const [method, expected] of [
         ['POST', 1],
         ['POST', 1],
@@ -373,24 +373,24 @@ describe.each(databases)('types of items on %s', (kind) => {
       expect(calls).toHaveLength(5);
     });
 
-    test('are chosen by the type of the item among several', async () => {
+    test('are selected by the type of the item', async () => {
       expect((await send('POST', `${base}/1/crew.json`, { type: 'member', id: 1 })).json.member).toMatchObject({ id: 1 });
       expect((await send('POST', `${base}/1/crew.json`, { type: 'guest', id: 1 })).json.guest).toMatchObject({ id: 1 });
       expect(calls).toEqual(['addMember', 'addGuest']);
     });
 
-    test('are not shown an item that its API hides', async () => {
+    test('are not called with an item that its API hides', async () => {
       expect((await send('POST', `${base}/1/berth.json`, { id: 4 })).json.detail).toBe('member id not found');
       expect([calls, await count('berth')]).toEqual([[], 0]);
     });
 
-    test('make one row for thirty concurrent adds', async () => {
+    test('create one row for thirty concurrent adds', async () => {
       const added = await Promise.all(Array.from({ length: 30 }, () => send('POST', `${base}/1/berth.json`, { id: 2 })));
       expect(added.filter(({ status }) => status !== 200 && status !== 409)).toEqual([]);
       expect(await count('berth')).toBe(1);
     });
 
-    test('run under If-Match', async () => {
+    test('apply If-Match', async () => {
       const { headers } = await app.request('GET', '/boats/1.json');
       const etag = headers.get('etag') as string;
       const add = (id: number) => app.request('POST', `${base}/1/berth.json`, { json: { id }, headers: { 'if-match': etag } });
@@ -398,34 +398,34 @@ describe.each(databases)('types of items on %s', (kind) => {
     });
   });
 
-  test('an explanation names the method', async () => {
+  test('explain names the method of the model', async () => {
     const explained = JSON.stringify(await app.explain('POST', '/declared/1/berth.json'));
     expect(explained).toContain('Boat.addMember');
   });
 });
 
-describe('a declared type that the association does not hold is a start error:', () => {
+describe('a declared type that the association cannot hold is a start error', () => {
   const start = (association: object, model: unknown = Boat, methods: object = addRemove) =>
     startApplication({
       models,
       databaseUrl: 'sqlite::memory:',
       app_main: { apis: { x: { class: model, base_path: '/x', actions: { thing: { methods, association } } } as never } },
     } as never);
-  test('no method takes it', async () => {
+  test('if no method accepts it', async () => {
     await expect(start({ property: 'gears', types: [Guest] }, Shed)).rejects.toThrow(
       /"gears" of Shed holds Gear, not Guest; .*write addGear\(item\) and removeGear\(item\) on Shed/,
     );
   });
-  test('no method takes it for this association, although one does for another', async () => {
+  test('if only a method of another association accepts it', async () => {
     await expect(start({ property: 'gears', types: [Member] })).rejects.toThrow(/"gears" of Boat holds Gear, not Member/);
   });
-  test('one of several types', async () => {
+  test('if it is one of several types', async () => {
     await expect(start({ property: 'gears', types: [Rope, Member] }, Shed)).rejects.toThrow(/holds Gear, not Member/);
   });
-  test('the method for removing is missing', async () => {
+  test('if the method for removing is missing', async () => {
     await expect(start({ property: 'spares', types: [Member] })).rejects.toThrow(/holds Gear, not Member.*removeSpare/);
   });
-  test('the method for adding is enough if nothing can be removed', async () => {
+  test('but not if only POST is enabled and the method for adding exists', async () => {
     const app = await start({ property: 'spares', types: [Member] }, Boat, { POST: true });
     await app.close();
   });

@@ -99,7 +99,7 @@ describe.each(databases)('linking on %s', (kind) => {
   const post = (path: string, json: unknown) => app.request('POST', path, { json });
   const revision = async (id: number) => (await app.request('GET', `/items/${id}.json`)).json.revision;
 
-  test('adding, removing and referring never alter the linked row', async () => {
+  test('adding, removing and referencing never change the linked row', async () => {
     for (const id of [1, 2]) {
       for (let again = 0; again < 2; again++) expect((await post('/boxes/1/item.json', { id })).status).toBe(200);
     }
@@ -110,20 +110,20 @@ describe.each(databases)('linking on %s', (kind) => {
     expect(app.statements.filter((sql) => /^update .item/.test(sql))).toEqual([]);
   });
 
-  test('items that are added to one another at the same time do not wait for each other for ever', async () => {
+  test('items that are added to each other concurrently do not deadlock', async () => {
     const pairs = [5, 6, 7, 8].flatMap((a) => [5, 6, 7, 8].filter((b) => b !== a).map((b) => [a, b]));
     const answers = await Promise.all(pairs.map(([a, b]) => post(`/items/${a}/friend.json`, { id: b })));
     expect(answers.map(({ status }) => status)).toEqual(pairs.map(() => 200));
   });
 
-  test('a row that one API hides is not reachable through another that the caller may not use', async () => {
+  test('a row that one API hides is not reachable through another API that the caller cannot use', async () => {
     expect((await post('/boxes.json', { first: { id: 9 } })).json.code).toBe('invalid_reference');
     expect((await post('/boxes/1/item.json', { id: 9 })).json.detail).toBe('item id not found');
     const admin = await app.request('POST', '/boxes.json', { json: { first: { id: 9 } }, as: { id: 1, roles: ['ROLE_ADMIN'] } });
     expect(admin.status).toBe(201);
   });
 
-  test.each(['PATCH', 'PUT', 'DELETE'])('%s of a row that was removed meanwhile is 404', async (method) => {
+  test.each(['PATCH', 'PUT', 'DELETE'])('%s that comes after a concurrent DELETE of the row returns 404', async (method) => {
     for (let round = 0; round < 5; round++) {
       const { json } = await post('/notes.json', { text: 'a' });
       const path = `/notes/${json.id}.json`;
@@ -137,14 +137,14 @@ describe.each(databases)('linking on %s', (kind) => {
     }
   });
 
-  test('thirty removals of one row remove it once', async () => {
+  test('thirty concurrent DELETE requests delete the row once', async () => {
     const { json } = await post('/notes.json', { text: 'a' });
     const answers = await Promise.all(Array.from({ length: 30 }, () => app.request('DELETE', `/notes/${json.id}.json`)));
     expect(answers.filter(({ status }) => status === 204)).toHaveLength(1);
     expect(answers.filter(({ status }) => status === 404)).toHaveLength(29);
   });
 
-  test('a reference given a thousand times is looked up once', async () => {
+  test('a reference that is sent a thousand times is looked up once', async () => {
     app.statements.length = 0;
     const items = Array.from({ length: 1000 }, () => ({ id: 1 }));
     expect((await app.request('PATCH', '/boxes/1.json', { json: { items } })).status).toBe(200);

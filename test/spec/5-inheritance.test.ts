@@ -21,9 +21,9 @@ const Vehicle = defineEntity({
 const Car = defineEntity({ name: 'Car', extends: Vehicle, discriminatorValue: 'car', properties: {} });
 const Boat = defineEntity({ name: 'Boat', extends: Vehicle, discriminatorValue: 'boat', properties: {} });
 
-describe.each(databases)('classes of one table on %s', (kind) => {
+describe.each(databases)('single-table inheritance on %s', (kind) => {
   test.each([true, false])(
-    'show lazy columns and references to their abstract root (compiled reads: %s)',
+    'shows lazy columns and references to the abstract root (compiled reads: %s)',
     async (compiledReads) => {
       const database = await freshDatabase(kind);
       const app = await startApplication({
@@ -150,7 +150,7 @@ describe.each(databases)('subclasses on %s', (kind) => {
 
   const ann = { id: 1, name: 'ann' };
 
-  test('have associations read by the denormalizer of the parent class, whatever the JSON', async () => {
+  test('use the denormalizer of the parent class for associations, with any JSON', async () => {
     const json = { pet_species: 'cat', name: 'kit', owner: 'ann', keepers: ['ann'] };
     const created = await app.request('POST', '/pets.json', { json });
     expect([created.status, created.json.owner, created.json.keepers]).toEqual([201, ann, [ann]]);
@@ -158,14 +158,14 @@ describe.each(databases)('subclasses on %s', (kind) => {
     expect([patched.status, patched.json.owner]).toEqual([200, ann]);
   });
 
-  test('are described with the denormalizer of the parent class', () => {
+  test('are described in OpenAPI with the denormalizer of the parent class', () => {
     const { components } = openApiDocument(app.application, { title: 'pets', version: '1' });
     const { schemas } = components as { schemas: Record<string, { properties: Record<string, object> }> };
     const read = { description: 'Read by code of the application.' };
     expect(schemas.DogPatch?.properties).toMatchObject({ owner: read, keepers: { items: read } });
   });
 
-  test('leave an association of an embeddable to references, even if it has the name of a denormalized one', async () => {
+  test('accept references in an embeddable, even if a denormalized association has the same name', async () => {
     const home = { home_sort: 'cage', bars: 3, owner: { id: 1 } };
     const patched = await app.request('PATCH', '/pets/2.json', { json: { home } });
     expect([patched.status, patched.json.home?.owner]).toEqual([200, ann]);
@@ -173,7 +173,7 @@ describe.each(databases)('subclasses on %s', (kind) => {
     expect(refused.status).toBe(422);
   });
 
-  test('are named by the JSON name of the discriminator in references', async () => {
+  test('use the JSON name of the discriminator in references', async () => {
     const { json } = await app.request('GET', '/pets/2.json');
     expect(json).toMatchObject({ id: 2, pet_species: 'cat' });
     const friend = { id: json.id, pet_species: json.pet_species };
@@ -188,7 +188,7 @@ describe.each(databases)('subclasses on %s', (kind) => {
   test.each([
     { home_sort: 'cage', bars: 3, owner: null },
     { home_sort: 'basket', cushion: 'soft', owner: null },
-  ])('of embeddables are chosen by the JSON name of the discriminator: %j', async (home) => {
+  ])('of embeddables are selected by the JSON name of the discriminator: %j', async (home) => {
     const patched = await app.request('PATCH', '/pets/1.json', { json: { home } });
     expect([patched.status, patched.json.home]).toEqual([200, home]);
     expect((await app.request('GET', '/pets/1.json')).json.home).toEqual(home);

@@ -143,7 +143,7 @@ describe.each(variants)('normalizers on $kind, compiled: $compiledReads', ({ com
   const second = { id: 2, title: { text: 'TWO' }, price: null, maker: null, tags: [] };
   const get = (path: string) => running.request('GET', path);
 
-  test('decide what goes out, wherever it goes out, and each value once', async () => {
+  test('change values in every response, and run once per value', async () => {
     given.length = 0;
     expect((await get('/lamp/1.json')).json).toEqual(first);
     expect(given.length).toBe(5);
@@ -152,7 +152,7 @@ describe.each(variants)('normalizers on $kind, compiled: $compiledReads', ({ com
     expect((await get('/lamp/both.json')).json).toEqual({ lamps: [first, second], tags: first.tags });
   });
 
-  test('are given nothing that is hidden', async () => {
+  test('never get hidden values', async () => {
     given.length = 0;
     await get('/lamp.json');
     await get('/lamp/both.json');
@@ -162,7 +162,7 @@ describe.each(variants)('normalizers on $kind, compiled: $compiledReads', ({ com
     expect((await get('/lamp/1.json')).json).not.toHaveProperty('pin');
   });
 
-  test('hold for exports and other formats', async () => {
+  test('apply to exports and other formats', async () => {
     expect(
       (await get('/lamp.ndjson')).text
         .trim()
@@ -177,7 +177,7 @@ describe.each(variants)('normalizers on $kind, compiled: $compiledReads', ({ com
     expect((await get('/lamp/1.xml')).text).toContain('<title><text>ONE</text></title><price>5 EUR</price>');
   });
 
-  test('hold for the response of a write, and leave bodies alone', async () => {
+  test('apply to the response of a write, but not to request bodies', async () => {
     const made = await running.request('POST', '/lamp.json', {
       json: { title: 'new', price: { amount: 1, currency: 'CHF' }, maker: { id: 1 } },
     });
@@ -191,7 +191,7 @@ describe.each(variants)('normalizers on $kind, compiled: $compiledReads', ({ com
     expect((await running.request('DELETE', path)).status).toBe(204);
   });
 
-  test('let a list be asked for fields, as a whole', async () => {
+  test('allow the fields parameter only for whole normalized values', async () => {
     expect((await get('/lamp.json?fields=title,maker')).json.results[0]).toEqual({ title: first.title, maker: 'Ada' });
     expect((await get('/tag.json?fields=name')).json.results).toEqual([{ name: 'red' }, { name: 'blue' }]);
     expect((await get('/tag.json?fields=label')).status).toBe(400);
@@ -203,7 +203,7 @@ describe.each(variants)('normalizers on $kind, compiled: $compiledReads', ({ com
     expect((await get('/lamp.csv?fields=id,price')).text).toContain('id,price\r\n1,5 EUR\r\n');
   });
 
-  test('are described by their schemas', () => {
+  test('are described in OpenAPI by their schemas', () => {
     const { components } = openApiDocument(running.app.application, { title: 'x', version: '1' }) as any;
     expect(components.schemas.Lamp.properties.title).toMatchObject(TitleNormalizer.schema);
     expect(components.schemas.Lamp.properties.price.anyOf).toEqual([{ type: 'string' }, { type: 'null' }]);
@@ -229,7 +229,7 @@ describe('the access suite of an application with normalizers', async () => {
   } as never);
 });
 
-test('reads with normalizers of properties alone are compiled', async () => {
+test('reads are compiled if only properties have normalizers', async () => {
   const app = await startApplication({
     ...options,
     normalizers: [TitleNormalizer, MakerNormalizer],
@@ -279,7 +279,7 @@ describe('a normalizer', () => {
     return error?.errors.map(({ message }) => message) ?? [];
   };
 
-  test('that serves nothing, or what is not there, or what another one serves is a start error', async () => {
+  test('that serves nothing, an unknown target, or the target of another one is a start error', async () => {
     class Idle extends TitleNormalizer {
       static override properties = [];
     }
@@ -300,13 +300,13 @@ describe('a normalizer', () => {
     );
   });
 
-  test('keeps a list from being filtered by what the database holds in its place', async () => {
+  test('prevents filters on its property, because the stored value differs', async () => {
     const [message] = await mistakes([TitleNormalizer], { filters: { title: ['eq'] } });
     expect(message).toContain('is not returned as the database stores it');
     expect(await mistakes([], { filters: { title: ['eq'] } })).toEqual([]);
   });
 
-  test('that returns a promise fails the request', async () => {
+  test('that returns a promise makes the request return 500', async () => {
     class Late extends Normalizer {
       static override properties = ['Lamp.title'];
       override async normalize() {

@@ -215,7 +215,7 @@ describe.each(databases)('private members of models on %s', (kind) => {
     const get = async (path: string) => app.request('GET', path);
     const send = (method: string, path: string, json: unknown) => app.request(method, path, { json });
 
-    test('work in getters, of embedded objects and associations too', async () => {
+    test('work in getters, also of embedded objects and associations', async () => {
       const { status, json } = await get('/vaults/1.json');
       expect(status).toBe(200);
       expect(json).toMatchObject({ code: 'v-open', size: { width: 3, area: 6 }, sizes: [{ area: 8 }], best: { shown: '5 €' } });
@@ -223,7 +223,7 @@ describe.each(databases)('private members of models on %s', (kind) => {
       expect((await get('/coins.json')).json.results[1]).toMatchObject({ shown: '500 €' });
     });
 
-    test('work in voters, of the subject and of what it refers to', async () => {
+    test('work in voters, for the subject and its associations', async () => {
       expect((await get('/vaults/2.json')).status).toBe(401);
       expect((await get('/letters/1.json')).json).toMatchObject({
         text: 'hello',
@@ -244,7 +244,7 @@ describe.each(databases)('private members of models on %s', (kind) => {
       expect((await get(`${base}/1.json`)).json.coins).toEqual([]);
     });
 
-    test.each(['/vaults', '/hooked'])('work when rows are created, changed, replaced and removed at %s', async (base) => {
+    test.each(['/vaults', '/hooked'])('work when rows are created, changed, replaced and deleted at %s', async (base) => {
       const created = await send('POST', `${base}.json`, { name: 'new', size: { width: 1 }, best: { id: 2 } });
       expect([created.status, created.json.code, created.json.size]).toEqual([201, 'v-new', { width: 1, area: 2 }]);
       const path = `${base}/${created.json.id}.json`;
@@ -259,7 +259,7 @@ describe.each(databases)('private members of models on %s', (kind) => {
       expect((await app.request('DELETE', path)).status).toBe(204);
     });
 
-    test('hold a column, and a constructor changes nothing that is stored', async () => {
+    test('can store a column, and the constructor does not change stored values', async () => {
       const created = await send('POST', '/letters.json', { text: 'abc', owner: { id: 1 } });
       expect(created.json).toMatchObject({ text: 'abc', length: 3, made: 'by the constructor', owner: { code: 'v-open' } });
       const path = `/letters/${created.json.id}.json`;
@@ -268,7 +268,7 @@ describe.each(databases)('private members of models on %s', (kind) => {
       await send('PATCH', '/letters/1.json', { text: 'hello' });
     });
 
-    test('work in classes of one table', async () => {
+    test('work with single-table inheritance', async () => {
       expect((await get('/boxes/2.json')).json).toEqual({ id: 2, type: 'chest', tag: 'box 2', inner: { id: 1, type: 'crate' } });
       const { status, json } = await send('PATCH', '/boxes/1.json', { inner: { type: 'chest', id: 2 } });
       expect([status, json.tag]).toEqual([200, 'box 1']);
@@ -277,7 +277,7 @@ describe.each(databases)('private members of models on %s', (kind) => {
   });
 });
 
-describe('private members that cannot work are start errors:', () => {
+describe('unsupported private members are start errors:', () => {
   const key = { id: p.integer().primary().groups('read') };
   const start = (given: readonly unknown[], model: unknown) =>
     startApplication({
@@ -286,7 +286,7 @@ describe('private members that cannot work are start errors:', () => {
       app_main: { apis: { x: { class: model, base_path: '/x', actions: { _entity: null } } } },
     } as never);
 
-  test('of a class whose constructor needs arguments', async () => {
+  test('of a class whose constructor requires arguments', async () => {
     const schema = defineEntity({ name: 'Needy', properties: { ...key, name: p.string() } });
     class Needy extends schema.class {
       #length: number;
@@ -304,7 +304,7 @@ describe('private members that cannot work are start errors:', () => {
     );
   });
 
-  test('of a class whose constructor takes parameters', async () => {
+  test('of a class whose constructor has optional parameters', async () => {
     const schema = defineEntity({ name: 'Willing', properties: { ...key, name: p.string() } });
     class Willing extends schema.class {
       #first: unknown;
@@ -320,7 +320,7 @@ describe('private members that cannot work are start errors:', () => {
     await expect(start([Willing], Willing)).rejects.toThrow(/Willing has private members \(#first\).*which has parameters/);
   });
 
-  test('of a class that is referred to by its parent', async () => {
+  test('of a class whose parent has a reference to it', async () => {
     const schema = defineEntity({
       name: 'Root',
       abstract: true,
@@ -342,7 +342,7 @@ describe('private members that cannot work are start errors:', () => {
     await expect(start([Root, Child], Root)).rejects.toThrow(/Child has private members \(#own\).*Root.next refers to Root/);
   });
 
-  test('but not a sign in a text, whatever the constructor does', async () => {
+  test('but a # in a string is not an error, with any constructor', async () => {
     const schema = defineEntity({ name: 'Sign', properties: { ...key, name: p.string() } });
     class Sign extends schema.class {
       label: string;

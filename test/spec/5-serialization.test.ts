@@ -76,7 +76,7 @@ describe.each(databases)('serialization on %s', (kind) => {
   const get = async (path: string) => (await request('GET', path)).json;
 
   describe('groups fail closed:', () => {
-    test('a field without groups is absent, wherever its entity stands', async () => {
+    test('a field without groups is absent, also in embedded entities', async () => {
       for (const path of ['/staff/1.json', '/staff.json', '/wards/1.json', '/patients/1.json', '/appointments/1.json']) {
         const { text, status } = await request('GET', path);
         expect(status).toBe(200);
@@ -85,12 +85,12 @@ describe.each(databases)('serialization on %s', (kind) => {
         }
       }
     });
-    test('so are the primary key and the discriminator', async () => {
+    test('a primary key and a discriminator without groups are absent', async () => {
       const one = await get('/secretives/1.json');
       expect(Object.keys(one).sort()).toEqual(['name', 'ward']);
       expect(await get('/secretives.json')).toMatchObject({ results: [{ name: 'S' }] });
     });
-    test('a hidden field is absent, though it is in the group', async () => {
+    test('a hidden field is absent, even if it is in the group', async () => {
       for (const path of ['/staff/2.json', '/patients/1.json', '/wards/1.json']) {
         const { text } = await request('GET', path);
         expect(text).not.toContain('"pin"');
@@ -98,29 +98,29 @@ describe.each(databases)('serialization on %s', (kind) => {
         expect(text).not.toContain('loud');
       }
     });
-    test('a field in another group only is absent', async () => {
+    test('a field that is only in another group is absent', async () => {
       expect(await get('/wards/1.json')).not.toHaveProperty('open');
       expect(await get('/wards/1.json')).not.toHaveProperty('beds');
     });
-    test('no group at all shows nothing', async () => {
+    test('without any group nothing is shown', async () => {
       expect(await get('/secretives/1/everything.json')).toEqual({});
       expect(await get('/secretives/1/everything.json?groups=nonsense')).toEqual({});
     });
-    test('the groups hold for embedded entities as well', async () => {
+    test('the groups apply to embedded entities too', async () => {
       expect(await get('/secretives/1/everything.json?groups=read,short')).toMatchObject({ ward: { id: 1, name: 'North' } });
       // the association itself is in read only, its fields are in both
       expect(await get('/secretives/1/everything.json?groups=short')).toEqual({});
     });
-    test('an embeddable shows its own fields of the group, under their own names', async () => {
+    test('an embeddable shows its own fields of the group, with their own names', async () => {
       expect((await get('/patients/1.json')).address).toEqual({ street: 'Main 1', postal_code: '1234' });
     });
-    test('an association that is not shown does not load anything of it', async () => {
+    test('an association outside the groups is not loaded', async () => {
       expect(await get('/equipment/1.json')).toEqual({ id: 1, label: 'MRI', tesla: 1.5 });
     });
   });
 
   describe('an association', () => {
-    test('is loaded by as many statements for one row as for many', async () => {
+    test('is loaded with the same number of statements for one row and for many', async () => {
       const { statements } = clinic.app;
       const needed = async (path: string) => {
         statements.length = 0;
@@ -136,10 +136,10 @@ describe.each(databases)('serialization on %s', (kind) => {
         ['id', 'locker', 'mentor', 'name', 'patients', 'specialty', 'trainees', 'type', 'ward'].sort(),
       );
     });
-    test('that is empty is null or an empty list', async () => {
+    test('is null or an empty list if it is empty', async () => {
       expect(await get('/staff/3.json')).toMatchObject({ mentor: null, trainees: [], locker: null });
     });
-    test('to itself is cut to a reference, through inheritance too', async () => {
+    test('to its own class is shown as a reference, also with inheritance', async () => {
       const ada = await get('/staff/2.json');
       expect(ada.mentor).toEqual({ id: 1, type: 'doctor' });
       const house = await get('/staff/1.json');
@@ -149,7 +149,7 @@ describe.each(databases)('serialization on %s', (kind) => {
       ]);
       expect((await get('/nurses/2.json')).mentor).toEqual({ id: 1, type: 'doctor' });
     });
-    test('back to where it came from is cut to a reference', async () => {
+    test('back to the parent entity is shown as a reference', async () => {
       const { ward } = await get('/staff/1.json');
       expect(ward).toMatchObject({ id: 1, name: 'North' });
       expect(ward.staff).toEqual([
@@ -161,7 +161,7 @@ describe.each(databases)('serialization on %s', (kind) => {
       const pat = await get('/patients/1.json');
       expect(pat.doctor.patients).toEqual([{ id: 1 }, { id: 2 }, { id: 3 }]);
     });
-    test('to-many is embedded, in the order of the keys', async () => {
+    test('to-many is embedded, ordered by key', async () => {
       const north = await get('/wards/1.json');
       expect(north.staff.map(({ id, name, specialty, shift }: Record<string, unknown>) => [id, name, specialty, shift])).toEqual([
         [1, 'House', 'all', undefined],
@@ -173,7 +173,7 @@ describe.each(databases)('serialization on %s', (kind) => {
       expect((await get('/staff/1.json')).locker).toEqual({ id: 1, number: 11, holder: { id: 1, type: 'doctor' } });
       expect(await get('/lockers/2.json')).toEqual({ id: 2, number: 12, holder: null });
     });
-    test('that may hold several types shows the fields of the type it holds', async () => {
+    test('of several types shows the fields of the actual type', async () => {
       await request('PATCH', '/patients/2.json', { json: { carer: { type: 'third_party', id: 1 } } });
       expect((await get('/patients/2.json')).carer).toEqual({ id: 1, company: 'Acme' });
       await request('PATCH', '/patients/2.json', { json: { carer: { type: 'visitor', id: 1 } } });
@@ -184,7 +184,7 @@ describe.each(databases)('serialization on %s', (kind) => {
   });
 
   describe('a field', () => {
-    test('may be computed by a getter', async () => {
+    test('can be computed by a getter', async () => {
       const { fullName, summary } = await get('/patients/1.json');
       expect(fullName).toBe('Pat Smith');
       // whatever it gives is serialized by the same rules
@@ -195,16 +195,16 @@ describe.each(databases)('serialization on %s', (kind) => {
         address: { street: 'Main 1', postal_code: '1234' },
       });
     });
-    test('may be lazy, and is shown all the same', async () => {
+    test('can be lazy, and is still shown', async () => {
       expect((await get('/patients/1.json')).history).toBe('history of Pat');
       expect((await get('/patients.json')).results.map(({ history }: { history: string }) => history)).toContain(
         'history of Pia',
       );
     });
-    test('may be a formula', async () => {
+    test('can be a formula', async () => {
       expect((await get('/patients/1.json')).nameLength).toBe(5);
     });
-    test('may be renamed, in both directions', async () => {
+    test('can be renamed, for reads and writes', async () => {
       const patched = await request('PATCH', '/patients/3.json', { json: { insurance_number: 'A1' } });
       expect(patched.json).toMatchObject({ insurance_number: 'A1' });
       expect(patched.json).not.toHaveProperty('insurance');
@@ -212,7 +212,7 @@ describe.each(databases)('serialization on %s', (kind) => {
       const byProperty = await request('PATCH', '/patients/3.json', { json: { insurance: 'A2' } });
       expect([byProperty.status, byProperty.json.code]).toEqual([400, 'unknown_field']);
     });
-    test('may have a serializer of its own', async () => {
+    test('can have its own serializer', async () => {
       expect((await get('/patients/1.json')).weight).toBe('unknown');
       expect((await request('PATCH', '/patients/1.json', { json: { weight: 70_000 } })).json.weight).toBe('70000 g');
       expect((await get('/patients/1.json')).weight).toBe('70000 g');
@@ -220,7 +220,7 @@ describe.each(databases)('serialization on %s', (kind) => {
   });
 
   describe('a discriminator', () => {
-    test('shows each row of a root API with the fields of its class', async () => {
+    test('selects the fields of each row in a root API', async () => {
       const { results } = await get('/staff.json');
       expect(results.map(({ type, specialty, shift }: Record<string, unknown>) => [type, specialty, shift])).toEqual([
         ['doctor', 'all', undefined],
@@ -230,12 +230,12 @@ describe.each(databases)('serialization on %s', (kind) => {
       ]);
       expect(results[0]).not.toHaveProperty('shift');
     });
-    test('confines the API of a leaf to its rows', async () => {
+    test('limits the API of a subclass to its rows', async () => {
       expect((await get('/nurses.json')).count).toBe(2);
       expect((await request('GET', '/nurses/1.json')).status).toBe(404);
       expect((await get('/doctors/1.json')).type).toBe('doctor');
     });
-    test('is not needed where each class has a table of its own', async () => {
+    test('is not needed if each class has its own table', async () => {
       expect((await get('/equipment.json')).results).toEqual([
         { id: 1, label: 'MRI', tesla: 1.5 },
         { id: 2, label: 'Pump', rate: 5 },
@@ -246,7 +246,7 @@ describe.each(databases)('serialization on %s', (kind) => {
     });
   });
 
-  test('rows with keys of other types are addressed by them', async () => {
+  test('rows are addressed by UUID and string keys', async () => {
     expect(await get('/badges/00000000-0000-4000-8000-000000000001.json')).toEqual({
       id: '00000000-0000-4000-8000-000000000001',
       owner: 'House',
@@ -257,7 +257,7 @@ describe.each(databases)('serialization on %s', (kind) => {
     }
   });
 
-  describe('a column of every type comes back as it was given, in the answer to the write and in the next GET:', () => {
+  describe('a column of every type returns the written value, in the response and in the next GET:', () => {
     const dose = { amount: 5, unit: 'ml', given: '2026-11-15T13:45:00.123Z', lot: '9007199254740993', warmth: { celsius: 4 } };
     const plainDose = { amount: 1, unit: null, given: null, lot: null, warmth: null };
     test.each<[string, unknown, unknown?]>([
@@ -374,24 +374,24 @@ describe.each(databases)('serialization on %s', (kind) => {
       expect((await get(path))[field]).toBeNull();
     });
 
-    test('null everywhere, where nothing was given', async () => {
+    test('null for every column that was not sent', async () => {
       const { json } = await request('POST', '/charts.json', { json: {} });
       const { id, ...others } = await get(`/charts/${json.id}.json`);
       expect(Object.values(others).every((value) => value === null)).toBe(true);
       expect(json).toEqual({ id, ...others });
       expect(Object.keys(others)).toHaveLength(37);
     });
-    test('a decimal with more digits than the database keeps is refused, never rounded', async () => {
+    test('a decimal with more digits than the database can store is rejected, never rounded', async () => {
       const precise = '12345678901234.5678';
       const { status, json } = await request('POST', '/charts.json', { json: { precise } });
       if (kind === 'sqlite') expect([status, json.violations]).toMatchObject([422, [{ propertyPath: 'precise', code: 'range' }]]);
       else expect([status, json.precise, (await get(`/charts/${json.id}.json`)).precise]).toEqual([201, precise, precise]);
     });
-    test('a custom type writes what it makes of the value', async () => {
+    test('a custom type stores its own representation of the value', async () => {
       const { json } = await request('POST', '/charts.json', { json: { temperature: { celsius: 36.6 } } });
       expect(await rows(`select temperature from chart where id = ${json.id}`)).toEqual([{ temperature: '36.6C' }]);
     });
-    test('the answer to a write shows what the next GET shows, computed fields too', async () => {
+    test('the response of a write equals the next GET, including computed fields', async () => {
       const created = await request('POST', '/patients.json', { json: { firstName: 'Quinn', lastName: 'Xi', history: 'h' } });
       expect(created.status).toBe(201);
       expect(created.json).toEqual(await get(`/patients/${created.json.id}.json`));

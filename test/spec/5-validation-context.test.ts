@@ -131,7 +131,7 @@ describe.each(databases.flatMap((kind) => [true, false].map((compiledReads) => (
       return id;
     };
 
-    test('applies constraints of the groups that the action names, and always those without groups', async () => {
+    test('applies constraints of the groups of the action, and always those without groups', async () => {
       for (const base of ['/plain', '/forgetful']) {
         const id = await insert(`'ab', '', 'x'`);
         const patched = await send('PATCH', `${base}/${id}.json`, { title: 'abc' });
@@ -151,7 +151,7 @@ describe.each(databases.flatMap((kind) => [true, false].map((compiledReads) => (
       expect((await send('POST', '/note.json', { text: '' })).status).toBe(422);
     });
 
-    test('tells action, request and groups to the controller and to the model, once', async () => {
+    test('passes action, request and groups to the controller and to the model, once', async () => {
       seen.length = 0;
       const made = await send('POST', '/hooked.json', { title: 'first' }, { 'x-author': 'ada' });
       expect([made.status, made.json]).toEqual([
@@ -169,7 +169,7 @@ describe.each(databases.flatMap((kind) => [true, false].map((compiledReads) => (
       expect(seen).toEqual([]);
     });
 
-    test('validates and writes what beforeValidation sets', async () => {
+    test('validates and writes values that beforeValidation sets', async () => {
       await running.rows(`insert into team (id, name) values (1, 'north') on conflict do nothing`);
       const made = await send('POST', '/hooked.json', { title: 'first' }, { 'x-author': 'eve', 'x-team': '1' });
       expect([made.status, made.json]).toMatchObject([201, { author: 'eve', team: { id: 1, name: 'north' } }]);
@@ -183,12 +183,12 @@ describe.each(databases.flatMap((kind) => [true, false].map((compiledReads) => (
       expect((await send('GET', '/plain.json')).json.count).toBe(count);
     });
 
-    test('reports what the body got wrong if beforeValidation cannot go on', async () => {
+    test('reports violations of the body if beforeValidation fails', async () => {
       const wrong = await send('POST', '/hooked.json', { title: 3 });
       expect([wrong.status, wrong.json.violations.map(({ propertyPath }: Violation) => propertyPath)]).toEqual([422, ['title']]);
     });
 
-    test('gives a handler the groups of its action, or those it asks for', async () => {
+    test('applies the groups of its action in a handler, or those that the handler passes', async () => {
       const id = await insert(`'abc', '', 'x'`);
       const { json } = await send('GET', `/forgetful/${id}/check.json`);
       expect(json.own.map(({ title }: Violation) => title)).toEqual(['is too short to be published']);
@@ -197,7 +197,7 @@ describe.each(databases.flatMap((kind) => [true, false].map((compiledReads) => (
   },
 );
 
-test('a group that no constraint has, and constraints that are none, are start errors', async () => {
+test('unknown validation groups and malformed constraints are start errors', async () => {
   const mistakes = async (model: unknown, actions: object, controller: unknown = null): Promise<string[]> => {
     const app_main = { apis: { one: { class: model, base_path: '/one', controller, actions } } };
     const error = await createServer({

@@ -214,7 +214,7 @@ describe.each(databases)('validation on %s', (kind) => {
       ['strings', [[null], [1], ['a\0']]],
       ['blob', ['a', 'abc', '====', 'ab c', 'é']],
       ['temperature', [{ celsius: 'hot' }, { celsius: 1000 }, 37]],
-    ])('%s out of its bounds', async (field, values) => {
+    ])('%s out of range', async (field, values) => {
       for (const value of values) {
         const { status, json } = await request('POST', '/charts.json', { json: { [field]: value } });
         expect([value, status, paths(json)]).toEqual([value, 422, [field]]);
@@ -226,7 +226,7 @@ describe.each(databases)('validation on %s', (kind) => {
         });
       }
     });
-    test('a number that JSON can write and nothing can hold', async () => {
+    test('a JSON number that is too large', async () => {
       const headers = { 'content-type': 'application/json' };
       for (const field of ['double', 'float', 'integer', 'json', 'decimal']) {
         for (const value of ['1e999', '-1e999', ...(field === 'json' ? ['{"a":[1e999]}'] : [])]) {
@@ -235,7 +235,7 @@ describe.each(databases)('validation on %s', (kind) => {
         }
       }
     });
-    test('the length of a text is counted in code points', async () => {
+    test('the length of a text is measured in code points', async () => {
       expect((await request('POST', '/charts.json', { json: { string: '👩‍🚀ab' } })).status).toBe(201);
       const { json } = await request('POST', '/charts.json', { json: { string: '😀'.repeat(6) } });
       expect(json.violations).toEqual([
@@ -296,14 +296,14 @@ describe.each(databases)('validation on %s', (kind) => {
         expect(paths(json)).toEqual(Object.keys(wrong));
       }
     });
-    test('what is missing', async () => {
+    test('missing fields', async () => {
       const { json } = await request('POST', '/strict.json', { json: {} });
       expect(json.violations).toEqual(
         Object.keys(good).map((propertyPath) => ({ propertyPath, title: 'is required', code: 'required', parameters: {} })),
       );
       expect((await request('PATCH', '/strict/1.json', { json: {} })).status).toBe(200);
     });
-    test('those of the body, of the constraints and of the model', async () => {
+    test('violations of the body, the constraints and the model', async () => {
       const { status, json } = await request('POST', '/patients.json', {
         json: { firstName: 'same', lastName: 'SAME', insurance_number: 'x', weight: 0, born: 'yesterday' },
       });
@@ -316,13 +316,13 @@ describe.each(databases)('validation on %s', (kind) => {
       ]);
       expect(json.detail).toContain('lastName: must differ from the first name');
     });
-    test('a property that the body got wrong is judged once', async () => {
+    test('one violation for a field with a wrong type', async () => {
       const { json } = await request('POST', '/patients.json', {
         json: { firstName: 'a', lastName: 'b', weight: 'x', insurance_number: 5 },
       });
       expect(paths(json)).toEqual(['insurance_number', 'weight']);
     });
-    test('with a model whose own rules take for granted what is missing', async () => {
+    test('even if the rules of the model throw because a field is missing', async () => {
       for (const body of [{}, { firstName: 5 }, { firstName: null, lastName: 'x' }, { lastName: 'x'.repeat(300) }]) {
         const { status, json } = await request('POST', '/patients.json', { json: body });
         expect(status).toBe(422);
@@ -333,7 +333,7 @@ describe.each(databases)('validation on %s', (kind) => {
 
   describe('static constraints', () => {
     const booking = { from_day: 1, until: 2 };
-    test('of the whole model hold for every way to write', async () => {
+    test('of the whole model apply to POST, PATCH and PUT', async () => {
       const created = await request('POST', '/bookings.json', { json: booking });
       expect(created.status).toBe(201);
       const path = `/bookings/${created.json.id}.json`;
@@ -352,17 +352,17 @@ describe.each(databases)('validation on %s', (kind) => {
       expect((await request('PATCH', path, { json: { from_day: 2 } })).status).toBe(422);
       expect((await request('GET', path)).json).toMatchObject(booking);
     });
-    test('name the field as JSON does, and may concern no field', async () => {
+    test('use JSON field names in violations, and can apply to no single field', async () => {
       expect(paths((await request('POST', '/bookings.json', { json: { from_day: 0, until: 2 } })).json)).toEqual(['from_day']);
       expect(paths((await request('POST', '/bookings.json', { json: { from_day: 13, until: 14 } })).json)).toEqual(['']);
       const tags = ['ok', 'x'];
       expect(paths((await request('POST', '/bookings.json', { json: { ...booking, tags } })).json)).toEqual(['tags[1]']);
     });
-    test('hold together with what the model knows', async () => {
+    test('apply together with the rules of the column types', async () => {
       const { json } = await request('POST', '/bookings.json', { json: { from_day: 0, until: 'x', note: '123456' } });
       expect(paths(json)?.sort()).toEqual(['from_day', 'note', 'until']);
     });
-    test('hold when items are added and removed', async () => {
+    test('apply when items are added and removed', async () => {
       const { json } = await request('POST', '/bookings.json', { json: { ...booking, guests: [{ id: 1 }, { id: 2 }] } });
       const path = `/bookings/${json.id}/guests.json`;
       const added = await request('POST', path, { json: { id: 3 } });
@@ -382,7 +382,7 @@ describe.each(databases)('validation on %s', (kind) => {
         { n: expect.toSatisfy((n) => Number(n) === 2) },
       ]);
     });
-    test('by property may be any Standard Schema, asynchronous too', async () => {
+    test('of a property can be any Standard Schema, also asynchronous', async () => {
       expect((await request('POST', '/odds.json', { json: { value: 2 } })).status).toBe(201);
       const { status, json } = await request('POST', '/odds.json', { json: { value: 3 } });
       expect([status, json.violations]).toEqual([
@@ -390,7 +390,7 @@ describe.each(databases)('validation on %s', (kind) => {
         [{ propertyPath: 'value.deep[0]', title: 'must be even', code: 'constraint', parameters: {} }],
       ]);
     });
-    test('judge dates as dates', async () => {
+    test('get dates as Date objects', async () => {
       const json = { title: 'x', patient: { id: 1 }, starts: '2026-01-02T00:00:00Z', ends: '2026-01-01T00:00:00Z' };
       expect((await request('POST', '/appointments.json', { json })).json.violations).toMatchObject([
         { propertyPath: 'ends', title: 'must be after the start' },
@@ -399,7 +399,7 @@ describe.each(databases)('validation on %s', (kind) => {
   });
 
   describe("the model's own validate()", () => {
-    test('may be async, and may give code and parameters', async () => {
+    test('can be async, and can return code and parameters', async () => {
       const { status, json } = await request('POST', '/odds.json', { json: { value: 2, mood: 'bad' } });
       expect([status, json.violations]).toEqual([
         422,
@@ -409,16 +409,16 @@ describe.each(databases)('validation on %s', (kind) => {
         ],
       ]);
     });
-    test('may say nothing', async () => {
+    test('can return nothing', async () => {
       expect((await request('POST', '/odds.json', { json: { value: 2, mood: 'sulking' } })).status).toBe(201);
     });
-    test('that fails is our fault, and nothing is written', async () => {
+    test('that throws returns 500, and nothing is written', async () => {
       const { status, json, text } = await request('POST', '/odds.json', { json: { value: 2, mood: 'broken' } });
       expect([status, json.code]).toEqual([500, 'internal_error']);
       expect(text).not.toContain('mistake');
       expect(await rows("select id from odd where mood = 'broken'")).toEqual([]);
     });
-    test('is called on change as well', async () => {
+    test('is called on updates too', async () => {
       const { json } = await request('POST', '/patients.json', { json: { firstName: 'a', lastName: 'b' } });
       for (const method of ['PATCH', 'PUT']) {
         const response = await request(method, `/patients/${json.id}.json`, { json: { firstName: 'b', lastName: 'B' } });
@@ -428,7 +428,7 @@ describe.each(databases)('validation on %s', (kind) => {
     });
   });
 
-  test("a controller's own rules come on top", async () => {
+  test("a controller's own rules apply in addition", async () => {
     const { status, json } = await request('POST', '/strict.json', { json: { ...good, string: 'own' } });
     expect([status, json.violations]).toEqual([
       422,
@@ -508,7 +508,7 @@ describe.each(databases)('validation on %s', (kind) => {
         Object.fromEntries(names.filter((name) => Object.hasOwn(full, name)).map((name) => [name, full[name]])),
       );
 
-    test('are never an error of ours, and what was accepted is what the next GET shows', async () => {
+    test('never return 5xx, and accepted values equal the next GET', async () => {
       let accepted = 0;
       await fc.assert(
         fc.asyncProperty(fewFields, fewFields, async (first, second) => {
@@ -530,7 +530,7 @@ describe.each(databases)('validation on %s', (kind) => {
       );
       expect(accepted).toBeGreaterThan(10);
     });
-    test('of any shape are never an error of ours', async () => {
+    test('of any shape never return 5xx', async () => {
       await fc.assert(
         fc.asyncProperty(
           fc.oneof(fc.jsonValue(), fc.dictionary(fc.constantFrom(...Object.keys(likely), 'id', 'type'), unlikely)),

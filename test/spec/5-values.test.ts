@@ -84,39 +84,39 @@ describe.each(databases)('values on %s', (kind) => {
   }
 
   test.each([[[' a ', 'null', 'x\n"y', '', '\\', '{', ',']], [['']], [[]], [['[1]', '"']]])(
-    'a list of texts comes back as it was: %j',
+    'a list of strings is returned unchanged: %j',
     async (words) => {
       const id = await create({ words });
       expect((await app.request('GET', `/things/${id}.json`)).json.words).toEqual(words);
     },
   );
 
-  test('an association inside an embeddable is embedded by the write and by the next read', async () => {
+  test('an association in an embeddable is embedded in the response of a write and in the next GET', async () => {
     const slot = { number: 1, tag: { id: 1, name: 'red' } };
     const written = await app.request('POST', '/things.json', { json: { slot: { number: 1, tag: { id: 1 } } } });
     expect(written.json.slot).toEqual(slot);
     expect((await app.request('GET', `/things/${written.json.id}.json`)).json.slot).toEqual(slot);
   });
 
-  test('PUT takes what was not sent back to what a new row would have', async () => {
+  test('PUT resets missing fields to the defaults of a new row', async () => {
     const id = await create({ counted: 9, made: '2026-01-01T00:00:00Z', words: ['a'] });
     const replaced = await app.request('PUT', `/things/${id}.json`, { json: {} });
     expect(replaced.json).toMatchObject({ counted: 7, made: '1970-01-01T00:00:00.000Z', words: null, slot: null });
     expect((await app.request('GET', `/things/${id}.json`)).text).toBe(replaced.text);
   });
 
-  test.each(['-9223372036854775807', '9223372036854775807'])('the 64-bit integer %s is kept exactly', async (big) => {
+  test.each(['-9223372036854775807', '9223372036854775807'])('the 64-bit integer %s is stored exactly', async (big) => {
     const id = await create({ big });
     expect((await app.request('GET', `/things/${id}.json`)).json.big).toBe(big);
   });
 
-  test('the one 64-bit integer that SQLite cannot read exactly is refused, not rounded', async () => {
+  test('the only 64-bit integer that SQLite cannot read exactly is rejected, not rounded', async () => {
     const response = await app.request('POST', '/things.json', { json: { big: '-9223372036854775808' } });
     expect([response.status, response.json.violations[0].propertyPath]).toEqual([422, 'big']);
   });
 
   test.each(['1 day 02:00:00', '1e5', '5', '1.5', '-3 days', '00:00:00.25', '9007199254740993', 'P1Y2M'])(
-    'the interval %j is a string, the same through entities as through compiled rows',
+    'the interval %j is a string, the same with entities and with compiled reads',
     async (span) => {
       const created = await app.request('POST', '/things.json', { json: { span } });
       if (created.status === 422) return;
@@ -131,7 +131,7 @@ describe.each(databases)('values on %s', (kind) => {
     },
   );
 
-  test('an integer key given as a string is no reference and no identity', async () => {
+  test('an integer key that is sent as a string is rejected in references and as id', async () => {
     const id = await create({});
     const reference = await app.request('PATCH', `/things/${id}.json`, { json: { slot: { number: 1, tag: { id: '1' } } } });
     expect([reference.status, reference.json.code]).toEqual([400, 'invalid_reference']);
@@ -145,12 +145,12 @@ describe.each(databases)('values on %s', (kind) => {
     ['2026-13-45', 404],
     ['2026-12-25T00:00:00Z', 404],
     ['garbage', 404],
-  ])('a date as key: %s is %i', async (day, status) => {
+  ])('a date as key: %s returns %i', async (day, status) => {
     expect((await app.request('GET', `/holidays/${day}.json`)).status).toBe(status);
   });
 });
 
-test('a key that has many spellings is an error at start', async () => {
+test('a primary key with several notations is a start error', async () => {
   const Moment = defineEntity({ name: 'Moment', properties: { at: p.datetime().primary().groups('read') } });
   const app_main = { apis: { moment: { class: Moment, base_path: '/moments', actions: { _index: null } } } };
   await expect(loadApplication({ app_main, models: [Moment] })).rejects.toThrow(

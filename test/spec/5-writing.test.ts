@@ -111,7 +111,7 @@ describe.each(databases)('writing on %s', (kind) => {
     return json.id as number;
   };
 
-  describe('takes only the fields of the write group:', () => {
+  describe('accepts only the fields of the write group:', () => {
     test.each([
       ['/staff/2.json', { trainees: [], id: 2, type: 'nurse', shift: 'day' }, 200, undefined],
       ['/patients/1.json', { fullName: 'X Y' }, 400, 'field_not_writable'],
@@ -119,15 +119,15 @@ describe.each(databases)('writing on %s', (kind) => {
       ['/wards/1.json', { staff: [] }, 400, 'field_not_writable'],
       ['/wards/1.json', { nothing: 1 }, 400, 'unknown_field'],
       ['/wards/1.json', { open: true }, 200, undefined],
-    ])('%s %j is %i %s', async (path, json, status, code) => {
+    ])('%s %j returns %i %s', async (path, json, status, code) => {
       expect(await refusal('PATCH', path, json)).toEqual([status, code]);
     });
-    test('a refused field is named, with those that can be written', async () => {
+    test('the error names the rejected field and the writable ones', async () => {
       const { json } = await request('PATCH', '/wards/1.json', { json: { name: 'Other', staff: [] } });
       expect(json.detail).toBe('the field "staff" is not writable; writable fields: name, open, beds, visitors');
       expect((await get('/wards/1.json')).name).toBe('North');
     });
-    test('a field that the caller cannot see is refused as one that does not exist', async () => {
+    test('a field that is hidden from the caller is rejected like an unknown field', async () => {
       for (const [path, hidden] of [
         ['/wards/1.json', 'budget'],
         ['/wards/1.json', 'secret'],
@@ -150,7 +150,7 @@ describe.each(databases)('writing on %s', (kind) => {
         'unknown_field',
       ]);
     });
-    test('a field of another class of the hierarchy does not exist', async () => {
+    test('a field of another subclass is rejected as unknown', async () => {
       expect(await refusal('PATCH', '/staff/2.json', { specialty: 'x' })).toEqual([400, 'unknown_field']);
       expect(await refusal('POST', '/staff.json', { type: 'doctor', name: 'x', specialty: 's', shift: 'day' })).toEqual([
         400,
@@ -158,7 +158,7 @@ describe.each(databases)('writing on %s', (kind) => {
       ]);
     });
     test.each(['__proto__', 'constructor', 'prototype', 'toString', 'hasOwnProperty', '__helper', '__meta', 'addVisitor', ''])(
-      'the key %j does not exist',
+      'the key %j is rejected',
       async (key) => {
         const headers = { 'content-type': 'application/json' };
         for (const value of ['1', '{}', '{"prototype":{"polluted":1}}']) {
@@ -174,7 +174,7 @@ describe.each(databases)('writing on %s', (kind) => {
         expect(await rows("select id from ward where name = 'Polluted'")).toEqual([]);
       },
     );
-    test('the body must be an object', async () => {
+    test('a body that is not an object is rejected', async () => {
       for (const json of [[], [{}], 'text', 5, null, true]) {
         expect(await refusal('POST', '/wards.json', json)).toEqual([400, 'invalid_body']);
         expect(await refusal('PATCH', '/wards/1.json', json)).toEqual([400, 'invalid_body']);
@@ -183,7 +183,7 @@ describe.each(databases)('writing on %s', (kind) => {
     });
   });
 
-  describe('takes id and type where they agree:', () => {
+  describe('accepts id and type if they match the entity:', () => {
     test.each([
       [{ id: 2, type: 'nurse' }, 200],
       [{ id: 2 }, 200],
@@ -198,7 +198,7 @@ describe.each(databases)('writing on %s', (kind) => {
       [{ type: null }, 400],
       [{ type: ['nurse'] }, 400],
       [{ id: 2, type: 'doctor' }, 400],
-    ])('PATCH and PUT %j is %i', async (identity, status) => {
+    ])('PATCH and PUT %j returns %i', async (identity, status) => {
       for (const [path, method] of [
         ['/staff/2.json', 'PATCH'],
         ['/nurses/2.json', 'PATCH'],
@@ -210,13 +210,13 @@ describe.each(databases)('writing on %s', (kind) => {
         else expect(response.json).toMatchObject({ id: 2, type: 'nurse' });
       }
     });
-    test('a model without a discriminator has its name as its type', async () => {
+    test('the type of a model without a discriminator is its name', async () => {
       expect(
         (await request('PATCH', '/third-parties/1.json', { json: { type: 'third_party', id: 1, company: 'Acme' } })).status,
       ).toBe(200);
       expect(await refusal('PATCH', '/third-parties/1.json', { type: 'ThirdParty' })).toEqual([400, 'identity_mismatch']);
     });
-    test('a new entity is given its id by the server', async () => {
+    test('an id is rejected for a new entity, because the server assigns it', async () => {
       for (const id of [5, 1, null, 'x']) {
         expect(await refusal('POST', '/wards.json', { id, name: 'Own id' })).toEqual([400, 'identity_mismatch']);
       }
@@ -224,7 +224,7 @@ describe.each(databases)('writing on %s', (kind) => {
   });
 
   describe('the type of a new entity', () => {
-    test('picks its class', async () => {
+    test('selects its class', async () => {
       const doctor = await request('POST', '/staff.json', { json: { type: 'doctor', name: 'Cuddy', specialty: 'all' } });
       expect([doctor.status, doctor.json.type, doctor.json.specialty]).toEqual([201, 'doctor', 'all']);
       expect(await rows(`select type from staff where id = ${doctor.json.id}`)).toEqual([{ type: 'doctor' }]);
@@ -232,19 +232,19 @@ describe.each(databases)('writing on %s', (kind) => {
       expect(await get(`/nurses/${nurse.json.id}.json`)).toEqual(nurse.json);
     });
     test.each([undefined, null, 'patient', 'staff', 'Doctor', 5, ['doctor'], {}, '__proto__', 'constructor'])(
-      'is refused if it is %j',
+      'is rejected if it is %j',
       async (type) => {
         const { status, json } = await request('POST', '/staff.json', { json: { type, name: 'x', specialty: 'y' } });
         expect([status, json.code]).toEqual([400, 'unknown_type']);
         expect(json.detail).toContain('doctor, nurse');
       },
     );
-    test('may be left out, and must be right, in the API of a leaf', async () => {
+    test('is optional in the API of a subclass, but must match', async () => {
       expect((await request('POST', '/nurses.json', { json: { name: 'N' } })).json.type).toBe('nurse');
       expect((await request('POST', '/nurses.json', { json: { type: 'nurse', name: 'N' } })).status).toBe(201);
       expect((await request('POST', '/nurses.json', { json: { type: 'doctor', name: 'N', specialty: 'x' } })).status).toBe(400);
     });
-    test('is the name of the class where each has a table of its own', async () => {
+    test('is the name of the class if each class has its own table', async () => {
       const pump = await request('POST', '/equipment.json', {
         json: { type: 'infusion_pump', label: 'P', rate: 3, ward: { id: 1 } },
       });
@@ -263,7 +263,7 @@ describe.each(databases)('writing on %s', (kind) => {
   });
 
   describe('a to-one association', () => {
-    test('is set by PATCH from {id} or {type, id}, and the discriminator and the id of the entity may be sent along', async () => {
+    test('is set by PATCH from {id} or {type, id}, also together with the own id and type', async () => {
       const body = { type: 'nurse', id: 2, mentor: { type: 'doctor', id: 4 } };
       const { status, json } = await request('PATCH', '/staff/2.json', { json: body });
       expect([status, json.mentor]).toEqual([200, { id: 4, type: 'doctor' }]);
@@ -273,7 +273,7 @@ describe.each(databases)('writing on %s', (kind) => {
       });
       expect((await get('/staff/2.json')).mentor).toEqual({ id: 1, type: 'doctor' });
     });
-    test('is cleared by null and kept by silence', async () => {
+    test('is cleared by null, and kept if it is missing', async () => {
       const id = await newNurse();
       await request('PATCH', `/staff/${id}.json`, { json: { mentor: { id: 1 } } });
       expect((await request('PATCH', `/staff/${id}.json`, { json: { name: 'Same' } })).json.mentor).toEqual({
@@ -283,11 +283,11 @@ describe.each(databases)('writing on %s', (kind) => {
       expect((await request('PATCH', `/staff/${id}.json`, { json: { mentor: null } })).json.mentor).toBeNull();
       expect((await get(`/staff/${id}.json`)).mentor).toBeNull();
     });
-    test('that is not nullable is not cleared', async () => {
+    test('that is not nullable rejects null', async () => {
       const { status, json } = await request('PATCH', '/appointments/1.json', { json: { patient: null } });
       expect([status, json.violations]).toMatchObject([422, [{ propertyPath: 'patient', code: 'required' }]]);
     });
-    test('may point to the entity itself', async () => {
+    test('can refer to the entity itself', async () => {
       const id = await newNurse();
       const { json } = await request('PATCH', `/staff/${id}.json`, { json: { mentor: { type: 'nurse', id } } });
       expect(json.mentor).toEqual({ id, type: 'nurse' });
@@ -321,7 +321,7 @@ describe.each(databases)('writing on %s', (kind) => {
       ['has a huge id', { id: '99999999999999999999999' }],
       ['has a negative id', { id: -1 }],
       ['has an id in another notation', { id: '01' }],
-    ])('is refused with 400 if the reference %s: %j', async (_, mentor) => {
+    ])('returns 400 if the reference %s: %j', async (_, mentor) => {
       const before = await get('/staff/2.json');
       for (const [method, path, more] of [
         ['PATCH', '/staff/2.json', {}],
@@ -336,11 +336,11 @@ describe.each(databases)('writing on %s', (kind) => {
       expect(await rows('select name, salary from staff where id = 1')).toEqual([{ name: 'House', salary: 9 }]);
       expect(await rows("select id from staff where name = 'Refused'")).toEqual([]);
     });
-    test.each([5, 'text', true, [], [{ id: 1 }]])('is violated by %j', async (mentor) => {
+    test.each([5, 'text', true, [], [{ id: 1 }]])('rejects %j with 422', async (mentor) => {
       const { status, json } = await request('PATCH', '/staff/2.json', { json: { mentor } });
       expect([status, json.violations]).toMatchObject([422, [{ propertyPath: 'mentor', code: 'type' }]]);
     });
-    test('does not resolve to what the caller cannot see through the API of its class', async () => {
+    test('does not resolve rows that the API of their class hides from the caller', async () => {
       const { status, json } = await request('PATCH', '/patients/1.json', { json: { carer: { type: 'visitor', id: 3 } } });
       expect([status, json.code]).toEqual([400, 'invalid_reference']);
       expect(json.detail).toBe(
@@ -350,7 +350,7 @@ describe.each(databases)('writing on %s', (kind) => {
       expect(await refusal('PATCH', '/wards/1.json', { visitors: [{ id: 1 }, { id: 3 }] })).toEqual([400, 'invalid_reference']);
       expect((await get('/wards/1.json')).visitors).toEqual([]);
     });
-    test('that may hold several types needs the type', async () => {
+    test('of several types requires the type', async () => {
       expect(
         (await request('PATCH', '/patients/3.json', { json: { carer: { type: 'third_party', id: 1 } } })).json.carer,
       ).toEqual({
@@ -368,7 +368,7 @@ describe.each(databases)('writing on %s', (kind) => {
       expect((await get('/patients/3.json')).carer).toBeNull();
       expect(await rows('select carer_type from patient where id = 3')).toEqual([{ carer_type: null }]);
     });
-    test('one-to-one is written from its owner', async () => {
+    test('one-to-one can be written from its owning side', async () => {
       const id = await newNurse();
       expect((await request('PATCH', '/lockers/2.json', { json: { holder: { type: 'nurse', id } } })).json.holder).toMatchObject({
         id,
@@ -380,7 +380,7 @@ describe.each(databases)('writing on %s', (kind) => {
       expect((await request('PATCH', '/lockers/2.json', { json: { holder: null } })).json.holder).toBeNull();
       expect((await get(`/staff/${id}.json`)).locker).toBeNull();
     });
-    test('one-to-one is written from its other side', async () => {
+    test('one-to-one can be written from its inverse side', async () => {
       const id = await newNurse();
       const { status, json } = await request('PATCH', `/staff/${id}.json`, { json: { locker: { id: 2 } } });
       expect([status, json.locker]).toEqual([200, { id: 2, number: 12, holder: { id, type: 'nurse' } }]);
@@ -403,7 +403,7 @@ describe.each(databases)('writing on %s', (kind) => {
       expect(ids((await patch([{ id: 1 }])).json.attendees)).toEqual([1]);
       expect(ids((await request('PATCH', '/appointments/1.json', { json: { title: 'Visit' } })).json.attendees)).toEqual([1]);
     });
-    test('is set when the entity is made, and emptied by a PUT that leaves it out', async () => {
+    test('is set when the entity is created, and emptied by a PUT without it', async () => {
       const json = { title: 'Team', starts: '2026-01-01T00:00:00Z', patient: { id: 1 }, attendees: [{ id: 1 }, { id: 2 }] };
       const created = await request('POST', '/appointments.json', { json });
       expect(ids(created.json.attendees)).toEqual([1, 2]);
@@ -413,7 +413,7 @@ describe.each(databases)('writing on %s', (kind) => {
       expect((await request('PUT', path, { json: rest })).json.attendees).toEqual([]);
       expect((await get(path)).attendees).toEqual([]);
     });
-    test('of the other side changes the items', async () => {
+    test('on the inverse side changes the items', async () => {
       const [mentor, a, b] = [await newNurse(), await newNurse(), await newNurse()];
       const patch = (trainees: unknown) => request('PATCH', `/staff/${mentor}.json`, { json: { trainees } });
       expect((await patch([{ id: a }, { id: b }])).json.trainees).toEqual([
@@ -425,7 +425,7 @@ describe.each(databases)('writing on %s', (kind) => {
       expect((await get(`/staff/${a}.json`)).mentor).toBeNull();
       expect((await get(`/staff/${b}.json`)).mentor).toEqual({ id: mentor, type: 'nurse' });
     });
-    test('does not lose items that cannot be without it: 422, and they stay', async () => {
+    test('keeps items that cannot exist without it, and returns 422', async () => {
       const { status, json } = await request('PATCH', '/wards/1.json', { json: { beds: [{ id: 1 }] } });
       expect([status, json.violations]).toMatchObject([422, [{ propertyPath: 'beds' }]]);
       expect(await rows('select id from bed where ward_id = 1 order by id')).toEqual([{ id: 1 }, { id: 2 }]);
@@ -435,26 +435,26 @@ describe.each(databases)('writing on %s', (kind) => {
       [[{ id: 1 }, { id: 99 }], 'attendees[1]'],
       [[{ id: 1, name: 'Altered' }], 'attendees[0]'],
       [[{ type: 'nurse', id: 1 }], 'attendees[0]'],
-    ])('is refused with 400 that names the item: %j', async (attendees, name) => {
+    ])('returns 400 and names the invalid item: %j', async (attendees, name) => {
       const before = await get('/appointments/1.json');
       const { status, json } = await request('PATCH', '/appointments/1.json', { json: { attendees } });
       expect([status, json.code]).toEqual([400, 'invalid_reference']);
       expect(json.detail).toContain(`"${name}"`);
       expect(await get('/appointments/1.json')).toEqual(before);
     });
-    test.each([[[1]], [[null]], [[[{ id: 1 }]]]])('is violated by an item that is no object: %j', async (attendees) => {
+    test.each([[[1]], [[null]], [[[{ id: 1 }]]]])('rejects an item that is not an object with 422: %j', async (attendees) => {
       const { status, json } = await request('PATCH', '/appointments/1.json', { json: { attendees } });
       expect([status, json.violations]).toMatchObject([422, [{ propertyPath: 'attendees[0]', code: 'type' }]]);
     });
-    test.each([{ id: 1 }, {}, 5, 'text', true, null])('is violated by %j', async (attendees) => {
+    test.each([{ id: 1 }, {}, 5, 'text', true, null])('rejects %j with 422', async (attendees) => {
       const { status, json } = await request('PATCH', '/appointments/1.json', { json: { attendees } });
       expect([status, json.violations]).toMatchObject([422, [{ propertyPath: 'attendees' }]]);
     });
   });
 
-  describe('a key that the client gives', () => {
+  describe('a primary key set by the client', () => {
     const id = '00000000-0000-4000-8000-0000000000ab';
-    test('is taken once, when the row is made', async () => {
+    test('is accepted when the row is created, and cannot be changed later', async () => {
       const created = await request('POST', '/badges.json', { json: { id: id.toUpperCase(), owner: 'A' } });
       expect([created.status, created.json]).toEqual([201, { id, owner: 'A' }]);
       expect(created.headers.get('location')).toBe(`/badges/${id}.json`);
@@ -466,7 +466,7 @@ describe.each(databases)('writing on %s', (kind) => {
       expect([again.status, again.json.code]).toEqual([409, 'conflict_unique']);
       expect(await get(`/badges/${id}.json`)).toEqual({ id, owner: 'D' });
     });
-    test('must be given, and be one', async () => {
+    test('is required and must be valid', async () => {
       for (const json of [{ owner: 'A' }, { id: null, owner: 'A' }, { id: 'x', owner: 'A' }, { id: 5, owner: 'A' }]) {
         const response = await request('POST', '/badges.json', { json });
         expect([response.status, response.json.violations]).toMatchObject([422, [{ propertyPath: 'id' }]]);
@@ -476,7 +476,7 @@ describe.each(databases)('writing on %s', (kind) => {
         expect([response.status, response.json.violations]).toMatchObject([422, [{ propertyPath: 'code' }]]);
       }
     });
-    test('may be a text, and is found by it', async () => {
+    test('can be a string, and identifies the row', async () => {
       const created = await request('POST', '/drugs.json', { json: { code: 'é 1%', name: 'X', replaces: { code: 'ASA' } } });
       expect(created.json).toEqual({ code: 'é 1%', name: 'X', replaces: { code: 'ASA' } });
       expect(await get(created.headers.get('location') as string)).toEqual(created.json);
@@ -489,7 +489,7 @@ describe.each(databases)('writing on %s', (kind) => {
   });
 
   describe('PUT', () => {
-    test('takes what is left out to its default, or to null', async () => {
+    test('resets missing fields to their default or null', async () => {
       const full = {
         integer: 1,
         string: 'a',
@@ -525,7 +525,7 @@ describe.each(databases)('writing on %s', (kind) => {
   });
 
   describe('PATCH merges', () => {
-    test('objects of a JSON column, as RFC 7396 says', async () => {
+    test('objects of a JSON column, as in RFC 7396', async () => {
       const { json } = await request('POST', '/charts.json', { json: { json: { a: 1, b: { c: 2, d: [1, 2] }, e: null } } });
       const path = `/charts/${json.id}.json`;
       expect(json.json).toEqual({ a: 1, b: { c: 2, d: [1, 2] }, e: null });
@@ -568,14 +568,14 @@ describe.each(databases)('writing on %s', (kind) => {
       });
       expect(await get(path)).toEqual(cleared.json);
     });
-    test('and does not touch fields of an embeddable that nobody can write', async () => {
+    test('embeddables without changing their fields that are not writable', async () => {
       await request('PATCH', '/patients/1.json', { json: { address: { street: 'Other 2' } } });
       expect((await get('/patients/1.json')).address).toEqual({ street: 'Other 2', postal_code: '1234' });
       expect(await rows('select address_door_code, address_alarm from patient where id = 1')).toEqual([
         { address_door_code: '99', address_alarm: 'loud' },
       ]);
     });
-    test('no value that is nested too deep', async () => {
+    test('no value that is nested too deeply, and returns 4xx', async () => {
       const deep = (depth: number, open: string, close: string) => open.repeat(depth) + close.repeat(depth);
       const headers = { 'content-type': 'application/json' };
       const { json } = await request('POST', '/charts.json', { json: { json: {} } });
@@ -594,7 +594,7 @@ describe.each(databases)('writing on %s', (kind) => {
   });
 
   describe("an application's own denormalizer", () => {
-    test('is given the value and the allowed types, and decides', async () => {
+    test('gets the value and the allowed types, and its result is used', async () => {
       seen.length = 0;
       const { json } = await request('PATCH', '/patients/1.json', { json: { carer: 'third_party:1' } });
       expect(json.carer).toEqual({ id: 1, company: 'Acme' });
@@ -605,12 +605,12 @@ describe.each(databases)('writing on %s', (kind) => {
       });
       expect((await request('PATCH', '/patients/1.json', { json: { carer: null } })).json.carer).toBeNull();
     });
-    test('resolves only what the caller can see, and null from it is 400', async () => {
+    test('resolves only rows that the caller can see, and returns 400 if it finds none', async () => {
       for (const carer of ['visitor:3', 'visitor:99', 'third_party:x', 5, [], { id: 1 }]) {
         expect(await refusal('PATCH', '/patients/1.json', { carer })).toEqual([400, 'invalid_reference']);
       }
     });
-    test('serves the subclasses of the model it names', async () => {
+    test('applies to the subclasses of its model', async () => {
       const { status, json } = await request('PATCH', '/nurses/2.json', { json: { ward: { name: 'South' } } });
       expect([status, json.ward]).toMatchObject([200, { id: 2, name: 'South' }]);
       expect(await refusal('PATCH', '/staff/2.json', { ward: { name: 'nothing' } })).toEqual([400, 'invalid_reference']);
@@ -619,7 +619,7 @@ describe.each(databases)('writing on %s', (kind) => {
   });
 });
 
-describe('a denormalizer that is wrong is a start error:', () => {
+describe('a denormalizer causes a start error', () => {
   class Ready extends TypeDenormalizer {
     static override properties = ['Patient.carer'];
   }
@@ -634,19 +634,19 @@ describe('a denormalizer that is wrong is a start error:', () => {
       databaseUrl: 'sqlite::memory:',
       app_main: { apis: { patient: { class: Patient, base_path: '/patients', actions: everything } } },
     });
-  test('it serves nothing', async () => {
+  test('if it serves nothing', async () => {
     await expect(start(Unserving)).rejects.toThrow(/Unserving must declare what it handles/);
   });
-  test('what it serves is no association', async () => {
+  test('if its target is not an association', async () => {
     const error = String(await start(Lost).catch((e: Error) => e));
     for (const name of ['Patient.nothing', 'Nobody.carer', 'carer', 'Patient.firstName']) {
       expect(error).toContain(`Lost handles "${name}", which is not an association of a model`);
     }
   });
-  test('two serve the same', async () => {
+  test('if two serve the same association', async () => {
     await expect(start(Ready, CarerDenormalizer)).rejects.toThrow(/CarerDenormalizer and Ready both handle Patient.carer/);
   });
-  test('the ready one is none', async () => {
+  test('but not if it is valid', async () => {
     const app = await start(Ready);
     await app.close();
   });

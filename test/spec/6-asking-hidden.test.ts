@@ -139,8 +139,8 @@ describe.each(databases)('rows that are hidden from a caller on %s', (database) 
     await fresh?.drop();
   });
 
-  describe.each(['entities', 'compiled'] as const)('are not told of by what is asked, through %s', (way) => {
-    test.each(cases)('?%s by who sees %j', async (query, sees, found, foundByAll) => {
+  describe.each(['entities', 'compiled'] as const)('do not affect filter and search results, through %s', (way) => {
+    test.each(cases)('?%s by a caller who sees %j', async (query, sees, found, foundByAll) => {
       const ids = async (who: string) => {
         const { json, status } = await apps[way].request('GET', `/person.json?${query}`, { headers: { 'x-sees': who } });
         expect([status, json.detail]).toEqual([200, undefined]);

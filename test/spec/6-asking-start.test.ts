@@ -155,14 +155,14 @@ const cases: [api: object, ...lines: string[]][] = [
   [{ search: ['salary'] }, 'person.search.0: "salary" is not in the group'],
 ];
 
-describe.each(databases)('what a list declares on %s', (database) => {
+describe.each(databases)('list declarations on %s', (database) => {
   test.each(cases)('%j', async (api, ...lines) => {
     const found = await troublesOf(database, api);
     expect(found.length).toBe(lines.length);
     for (const [i, line] of lines.entries()) expect(found[i]).toContain(`app_main.apis.${line}`);
   });
 
-  test('belongs to actions that give a list, and is told at its own place there', async () => {
+  test('are only allowed for list actions, and errors name their location', async () => {
     const found = await troublesOf(
       database,
       {},
@@ -174,7 +174,7 @@ describe.each(databases)('what a list declares on %s', (database) => {
     expect(found.join('\n')).toMatch(/actions\._entity\.sort: "sort" is allowed for actions that return a list/);
   });
 
-  test('is told once, however many actions have it from their API', async () => {
+  test('are reported once, even if several actions inherit the error', async () => {
     expect(await troublesOf(database, { filters: { salary: ['eq'] } }, { _index: null, _entity: null })).toHaveLength(1);
   });
 });

@@ -434,7 +434,7 @@ const refusals: [query: string, code: string, part: string | RegExp][] = [
   [Array.from({ length: 11 }, (_, i) => `or[${i}][age]=1`).join('&'), 'too_many_groups', 'more than 10 groups'],
 ];
 
-describe.each(databases)('what is asked of a list on %s', (database) => {
+describe.each(databases)('list queries on %s', (database) => {
   let fresh: FreshDatabase;
   let apps: Record<'entities' | 'compiled', TestApplication>;
   beforeAll(async () => {
@@ -469,7 +469,7 @@ describe.each(databases)('what is asked of a list on %s', (database) => {
       expect(idsOf(await get(`/person.json?${query}`))).toEqual(ends(ids, nulls, query));
     });
 
-    test.each(orders)('?%s page by page, by links forwards and backwards', async (query, ids, nulls = []) => {
+    test.each(orders)('?%s page by page, with next and previous links', async (query, ids, nulls = []) => {
       const seen: number[] = [];
       let last = '';
       for (let at: string | null = `/person.json?${query}&items_per_page=1&age[ne]=40`; at !== null; ) {
@@ -490,7 +490,7 @@ describe.each(databases)('what is asked of a list on %s', (database) => {
       expect(back).toEqual(expected.toReversed());
     });
 
-    test.each(refusals)('refuses ?%s', async (query, code, part) => {
+    test.each(refusals)('rejects ?%s', async (query, code, part) => {
       apps[way].statements.length = 0;
       const { json, status } = await apps[way].request('GET', `/person.json?${query}`);
       expect([status, json.code]).toEqual([400, code]);
@@ -499,13 +499,13 @@ describe.each(databases)('what is asked of a list on %s', (database) => {
       expect(apps[way].statements).toEqual([]);
     });
 
-    test('a token belongs to the order that it was made for', async () => {
+    test('a page token is only valid for its own sort order', async () => {
       const { pagination } = await get('/person.json?sort=age&items_per_page=2');
       const { json, status } = await apps[way].request('GET', pagination.next.replace('sort=age', 'sort=-age'));
       expect([status, json.code]).toEqual([400, 'invalid_parameter']);
     });
 
-    test('fields choose what is shown, and nothing else changes', async () => {
+    test('the fields parameter selects the shown fields and changes nothing else', async () => {
       const whole = await get('/person.json');
       const some = await get('/person.json?fields=lastName,id,center.name,tags.label,data,address.city,desk');
       const pick = ({ id, lastName, data, address, center, tags, ...rest }: Any) => ({
@@ -530,7 +530,7 @@ describe.each(databases)('what is asked of a list on %s', (database) => {
       );
     });
 
-    test('the restriction of a controller holds for whatever is asked', async () => {
+    test('the restriction of a controller applies to every filter and sort order', async () => {
       for (const [query, ids] of conditions) {
         const json = await get(`/restricted.json?${query}`);
         const expected = ids.filter((id) => id < 5);
@@ -539,7 +539,7 @@ describe.each(databases)('what is asked of a list on %s', (database) => {
       expect(idsOf(await get('/restricted.json?sort=-id&age[exists]=true'))).toEqual([4, 3, 1]);
     });
 
-    test('an export has what the list has', async () => {
+    test('an export contains the same rows as the list', async () => {
       const exported = async (path: string) => {
         const { status, text } = await apps[way].request('GET', path);
         expect([path, status]).toEqual([path, 200]);
@@ -551,7 +551,7 @@ describe.each(databases)('what is asked of a list on %s', (database) => {
       expect(await exported('/restricted.ndjson?lastName[contains]=a&sort=-id')).toEqual([4, 3]);
     });
 
-    test('so does one that is made of alternatives, or of a join', async () => {
+    test('restrictions with alternatives or joins apply to every filter and sort order', async () => {
       for (const query of ['lastName[ne]=x', 'or[0][age]=30&or[1][age]=40', 'q=n', 'tags.label=left-handed', 'sort=-id']) {
         const all = idsOf(await get(`/person.json?${query}`));
         expect(idsOf(await get(`/either.json?${query}`))).toEqual(all.filter((id) => [1, 4].includes(id)));
@@ -561,21 +561,21 @@ describe.each(databases)('what is asked of a list on %s', (database) => {
       }
     });
 
-    test('a restriction to a number of rows is not widened by what is asked', async () => {
+    test('filters and sort orders do not extend a row limit of a restriction', async () => {
       expect(idsOf(await get('/limited.json'))).toEqual([6, 5]);
       expect(await get('/limited.json?age[lte]=5&sort=age')).toMatchObject({ count: 2, results: [{ id: 6 }, { id: 5 }] });
       expect(await get('/limited.json?sort=id')).toMatchObject({ count: 2, results: [{ id: 5 }, { id: 6 }] });
       expect(await get('/limited.json?age=30')).toMatchObject({ count: 0, results: [] });
     });
 
-    test('counts that end early end early among what was asked', async () => {
+    test('capped counts apply to the filtered rows', async () => {
       expect(await get('/capped.json?age[exists]=true')).toMatchObject({ count: 2, count_is: 'capped' });
       expect(await get('/capped.json?age=30')).toMatchObject({ count: 2 });
       const { json } = await apps[way].request('GET', '/capped.json?or[0][or][0][age]=1');
       expect(json.code).toBe('too_many_groups');
     });
 
-    test('an action has what it declares in place of what its API does', async () => {
+    test('declarations of an action replace those of its API', async () => {
       expect(idsOf(await get('/lists.json?age[lt]=30'))).toEqual([5, 6]);
       for (const query of ['age=30', 'sort=id', 'q=x']) {
         expect((await apps[way].request('GET', `/lists.json?${query}`)).status).toBe(400);
@@ -587,7 +587,7 @@ describe.each(databases)('what is asked of a list on %s', (database) => {
       }
     });
 
-    test('a list that declares nothing can be asked for its fields alone', async () => {
+    test('a list without declarations accepts only the fields parameter', async () => {
       expect((await get('/plain.json?fields=id&items_per_page=2')).results).toEqual([{ id: 1 }, { id: 2 }]);
       for (const query of ['lastName=x', 'sort=id', 'q=x', 'or[0][id]=1']) {
         const { json, status } = await apps[way].request('GET', `/plain.json?${query}`);

@@ -71,7 +71,7 @@ const expectations: Readonly<Record<string, Expected>> = {
   nothing: { filter: () => false },
 };
 
-describe.each(databases)('a listing on %s', (kind) => {
+describe.each(databases)('a list on %s', (kind) => {
   let app: RunningLibrary;
   let books: readonly BookJson[];
   beforeAll(async () => {
@@ -122,7 +122,7 @@ describe.each(databases)('a listing on %s', (kind) => {
   }
 
   describe('has the collection model', () => {
-    test('and nothing else', async () => {
+    test('without additional members', async () => {
       const answer = await app.request('GET', '/api/authors.json?items_per_page=3&page=2');
       expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8');
       expect(answer.json).toEqual({
@@ -138,7 +138,7 @@ describe.each(databases)('a listing on %s', (kind) => {
       });
     });
 
-    test('whose items show their fields of the group read, associations embedded', async () => {
+    test('with the read fields of its items, and embedded associations', async () => {
       const { results } = await list('/api/books.json?items_per_page=2');
       expect(results[1]).toEqual({
         id: 2,
@@ -159,7 +159,7 @@ describe.each(databases)('a listing on %s', (kind) => {
       expect(results[0]).not.toHaveProperty('withdrawn');
     });
 
-    test('without links where there is but one page', async () => {
+    test('without links if there is only one page', async () => {
       expect((await list('/api/authors.json')).pagination).toEqual({
         more: false,
         next: null,
@@ -169,7 +169,7 @@ describe.each(databases)('a listing on %s', (kind) => {
       });
     });
 
-    test('with no next on the last page, full or not', async () => {
+    test('without a next link on the last page', async () => {
       expect((await list('/api/books.json?items_per_page=30&page=2')).pagination).toMatchObject({ more: false, next: null });
       expect((await list('/api/books.json?items_per_page=40&page=2')).pagination).toMatchObject({
         more: false,
@@ -180,7 +180,7 @@ describe.each(databases)('a listing on %s', (kind) => {
       expect((await list('/api/books.json?items_per_page=60')).pagination).toMatchObject({ more: false });
     });
 
-    test('past the end: 200 with no results', async () => {
+    test('with 200 and no results past the end', async () => {
       for (const path of [
         '/api/books.json',
         '/api/views/tagged/books.json',
@@ -199,7 +199,7 @@ describe.each(databases)('a listing on %s', (kind) => {
       expect((await list('/api/books.json?items_per_page=1&page=1000000000000')).results).toEqual([]);
     });
 
-    test('of nothing at all', async () => {
+    test('with an empty result', async () => {
       expect(await list('/api/views/nothing/books.json')).toEqual({
         count: 0,
         results: [],
@@ -209,7 +209,7 @@ describe.each(databases)('a listing on %s', (kind) => {
   });
 
   describe('links', () => {
-    test('to the page before and after, all the way and back', async () => {
+    test('lead to all pages, forwards and backwards', async () => {
       const { next } = (await list('/api/books.json?items_per_page=25')).pagination;
       const second = await list(next);
       expect(ids(second.results)).toEqual(ids(books as never).slice(25, 50));
@@ -217,7 +217,7 @@ describe.each(databases)('a listing on %s', (kind) => {
       expect((await list(second.pagination.previous)).pagination.first).toBe(0);
     });
 
-    test('with every other parameter where it was', async () => {
+    test('keep all other parameters in place', async () => {
       const path = '/api/branches/north/books/search.json';
       for (const [query, next] of [
         ['q=a%20b&page=2&items_per_page=2&empty=&q=c', 'q=a%20b&page=3&items_per_page=2&empty=&q=c'],
@@ -229,7 +229,7 @@ describe.each(databases)('a listing on %s', (kind) => {
       }
     });
 
-    test('of a handler that pages through a query of its own, all the way and back', async () => {
+    test('of a handler with its own query lead to all pages, forwards and backwards', async () => {
       const path = '/api/branches/north/books/search.json?items_per_page=15';
       const walked = await walk(path);
       expect(walked).toHaveLength((await list(path)).count);
@@ -243,7 +243,7 @@ describe.each(databases)('a listing on %s', (kind) => {
       expect(back).toEqual(walked);
     });
 
-    test('relative, even where a proxy sent the whole address', async () => {
+    test('are relative, even if a proxy sends an absolute URL', async () => {
       const answer = await send(app.url, 'GET http://elsewhere.example/api/books.json?items_per_page=2&page=2 HTTP/1.1');
       expect(answer).toMatch(/^HTTP\/1.1 200/);
       expect(answer).toMatch(
@@ -253,7 +253,7 @@ describe.each(databases)('a listing on %s', (kind) => {
   });
 
   describe('has pages', () => {
-    test('of 50 unless asked for others, and of at most 200', async () => {
+    test('of 50 items by default, and at most 200', async () => {
       expect((await list('/api/books.json')).results).toHaveLength(50);
       expect((await list('/api/books.json?items_per_page=200')).pagination.items_per_page).toBe(200);
       expect((await app.request('GET', '/api/books.json?items_per_page=201')).json.detail).toBe(
@@ -261,7 +261,7 @@ describe.each(databases)('a listing on %s', (kind) => {
       );
     });
 
-    test('of what the API says', async () => {
+    test('of the size that the API configures', async () => {
       expect((await list('/api/small.json')).pagination).toMatchObject({
         items_per_page: 3,
         next: expect.stringMatching(/^\/api\/small\.json\?page=2&after=[\w-]+$/),
@@ -301,7 +301,7 @@ describe.each(databases)('a listing on %s', (kind) => {
       'page=1&page=1',
       'page=1&p%61ge=2',
       'items_per_page=2&items_per_page=2',
-    ])('and refuses ?%s', async (query) => {
+    ])('and rejects ?%s', async (query) => {
       const { status, json } = await app.request('GET', `/api/books.json?${query}`);
       expect([status, json.code]).toEqual([400, 'invalid_parameter']);
       expect(json.detail).toMatch(
@@ -321,7 +321,7 @@ describe.each(databases)('a listing on %s', (kind) => {
       '=1',
       'page%00=1',
       'id=1',
-    ])('and refuses ?%s as unknown', async (query) => {
+    ])('and rejects ?%s as unknown', async (query) => {
       for (const path of ['/api/books.json', '/api/views/north/books.json']) {
         const { status, json } = await app.request('GET', `${path}?${query}`);
         expect([status, json.code]).toEqual([400, 'unknown_parameter']);
@@ -329,14 +329,14 @@ describe.each(databases)('a listing on %s', (kind) => {
       }
     });
 
-    test('and asks the database for nothing where the parameters are wrong', async () => {
+    test('and does not query the database if parameters are invalid', async () => {
       app.statements.length = 0;
       await app.request('GET', '/api/books.json?page=0');
       await app.request('GET', '/api/books.json?unknown=1');
       expect(app.statements).toEqual([]);
     });
 
-    test('and other doors take no parameters', async () => {
+    test('and other actions reject page parameters', async () => {
       for (const [method, path] of [
         ['GET', '/api/books/1.json?page=1'],
         ['HEAD', '/api/books/1.json?page=1'],
@@ -361,13 +361,13 @@ describe.each(databases)('a listing on %s', (kind) => {
       expect((await list('/api/tags.json')).results.map(({ code }: { code: string }) => code)).toEqual(['t0', 't1', 't2', 't3']);
     });
 
-    test('by what the declaration says, and then by key', async () => {
+    test('by the declared sort order, then by key', async () => {
       const expected = expectedIds({ order: [rank] });
       expect(await idsOf('/api/by-rank.json?items_per_page=100')).toEqual(expected);
       expect(await walk('/api/by-rank.json?items_per_page=5')).toEqual(expected);
     });
 
-    test('by what stands behind associations, with rows that have none', async () => {
+    test('by fields of associations, including rows without the association', async () => {
       const publisher: SortKey = [(book) => book.author?.publisher?.name ?? null, 'asc'];
       const writer: SortKey = [(book) => book.author?.name ?? null, 'desc'];
       const expected = expectedIds({ order: [publisher, writer] });
@@ -375,7 +375,7 @@ describe.each(databases)('a listing on %s', (kind) => {
       expect(await walk('/api/by-author.json?items_per_page=7')).toEqual(expected);
     });
 
-    test('by the default of the declaration where the controller restricts but does not order', async () => {
+    test('by the declared default if the controller restricts but does not sort', async () => {
       for (const view of ['north', 'tagged', 'joined', 'grouped', 'limited', 'distinct']) {
         const expected = expectedIds(expectations[view] as Expected, [rank, title]);
         expect([view, await idsOf(`/api/ranked/${view}/books.json?items_per_page=100`)]).toEqual([view, expected]);
@@ -386,7 +386,7 @@ describe.each(databases)('a listing on %s', (kind) => {
       }
     });
 
-    test('in pages of any size: each row exactly once, in the same order', async () => {
+    test('on pages of any size, with each row exactly once', async () => {
       await fc.assert(
         fc.asyncProperty(
           fc.constantFrom(
@@ -408,8 +408,8 @@ describe.each(databases)('a listing on %s', (kind) => {
     });
   });
 
-  describe('shows what customizeQuery lets through', () => {
-    test('in every form that the fixture knows', () => {
+  describe('shows the rows that customizeQuery allows', () => {
+    test('for every view of the fixture', () => {
       expect([...Object.keys(expectations), 'united'].toSorted()).toEqual(Object.keys(views).toSorted());
     });
 
@@ -423,7 +423,7 @@ describe.each(databases)('a listing on %s', (kind) => {
 
     // the mapper writes unions in brackets, which SQLite does not take
     if (kind === 'postgresql') {
-      test('of a union', async () => {
+      test('for a union', async () => {
         const expected = expectedIds({ filter: (book) => book.rank === 1 || book.rank === 4 });
         expect(await walk('/api/views/united/books.json?items_per_page=13')).toEqual(expected);
         expect((await app.request('GET', `/api/views/united/books/${expected[0]}.json`)).status).toBe(200);
@@ -431,12 +431,12 @@ describe.each(databases)('a listing on %s', (kind) => {
       });
     }
 
-    test.each(Object.entries(expectations))('whole, whatever was joined or selected: %s', async (view) => {
+    test.each(Object.entries(expectations))('with all their fields, whatever was joined or selected: %s', async (view) => {
       const { results } = await list(`/api/views/${view}/books.json?items_per_page=500`);
       for (const book of results) expect(book).toEqual(books.find((other) => other.id === book.id));
     });
 
-    test.each(Object.entries(expectations))('and nothing else by its id: %s', async (view, expectation) => {
+    test.each(Object.entries(expectations))('and no other row by id: %s', async (view, expectation) => {
       const visible = expectedIds(expectation);
       const hidden = ids(books as never).filter((other) => !visible.includes(other));
       for (const shown of [visible[0], visible.at(-1)]) {
@@ -448,10 +448,10 @@ describe.each(databases)('a listing on %s', (kind) => {
     });
   });
 
-  describe('heeds the filters that a model switches on by default', () => {
+  describe('applies the default filters of a model', () => {
     const withdrawn = counts.books + 1;
 
-    test('in rows and count, with a restriction and without', async () => {
+    test('in rows and counts, with and without a restriction', async () => {
       for (const path of ['/api/books.json', '/api/views/all/books.json', '/api/views/tagged/books.json']) {
         const { count, results } = await list(`${path}?items_per_page=200`);
         expect([path, count, results.length]).toEqual([path, counts.books, counts.books]);
@@ -468,7 +468,7 @@ describe.each(databases)('a listing on %s', (kind) => {
       expect(Number((await app.rows('select count(*) n from book'))[0]?.n)).toBe(counts.books + counts.withdrawn);
     });
 
-    test('by id', async () => {
+    test('to rows by id', async () => {
       for (const path of [
         `/api/books/${withdrawn}.json`,
         `/api/views/all/books/${withdrawn}.json`,
@@ -480,7 +480,7 @@ describe.each(databases)('a listing on %s', (kind) => {
       expect((await app.request('PATCH', `/api/books/${withdrawn}.json`, { json: { title: 'found' } })).status).toBe(404);
     });
 
-    test('of what a row cannot do without, alike in rows, count and by id', async () => {
+    test('of a required association, consistently in rows, counts and by id', async () => {
       for (const path of ['/api/loans.json', '/api/loan-views/all/loans.json']) {
         const { count, results } = await list(path);
         expect([path, count, results.length]).toEqual([path, counts.loans - 1, counts.loans - 1]);
@@ -491,7 +491,7 @@ describe.each(databases)('a listing on %s', (kind) => {
         expect((await app.request('GET', path)).status).toBe(200);
     });
 
-    test('in references', async () => {
+    test('to references', async () => {
       const refused = await app.request('POST', '/api/loans.json', {
         json: { member: 'Eve', book: { id: withdrawn, type: 'printed' } },
       });
@@ -504,7 +504,7 @@ describe.each(databases)('a listing on %s', (kind) => {
     ['/api/views/tagged/books.json', 'the same, joined by the application'],
     ['/api/audio.json', 'one class of several'],
     ['/api/loan-views/all/loans.json', 'everything one level deeper'],
-  ])('%s takes as many statements for 2 items as for 50: %s', async (path) => {
+  ])('%s needs as many statements for 2 items as for 50: %s', async (path) => {
     const taken = async (size: number) => {
       app.statements.length = 0;
       const { results } = await list(`${path}?items_per_page=${size}`);
@@ -518,7 +518,7 @@ describe.each(databases)('a listing on %s', (kind) => {
   });
 });
 
-describe.each(databases)('what the whole application says of paging holds on %s', (kind) => {
+describe.each(databases)('application-wide pagination settings on %s', (kind) => {
   let app: RunningLibrary;
   beforeAll(async () => {
     const options: CodeOptions = {
@@ -534,20 +534,20 @@ describe.each(databases)('what the whole application says of paging holds on %s'
   });
   afterAll(() => app?.close());
 
-  test('for APIs that say nothing', async () => {
+  test('apply to APIs without their own settings', async () => {
     expect((await app.request('GET', '/api/books.json')).json.results).toHaveLength(4);
     expect((await app.request('GET', '/api/books.json?items_per_page=8')).json.results).toHaveLength(8);
     expect((await app.request('GET', '/api/books.json?items_per_page=9')).status).toBe(400);
   });
 
-  test('but not for those that do', async () => {
+  test('do not apply to APIs with their own settings', async () => {
     expect((await app.request('GET', '/api/small.json')).json.results).toHaveLength(3);
     expect((await app.request('GET', '/api/small.json?items_per_page=6')).status).toBe(400);
     expect((await app.request('GET', '/api/huge.json')).json.results).toHaveLength(4);
     expect((await app.request('GET', '/api/huge.json?items_per_page=1000')).json.results).toHaveLength(counts.books);
   });
 
-  test('and links begin with the base url', async () => {
+  test('make links start with the base URL', async () => {
     expect((await app.request('GET', '/api/books.json?page=2')).json.pagination).toMatchObject({
       next: expect.stringMatching(/^https:\/\/library\.example\/v1\/api\/books\.json\?page=3&after=[\w-]+$/),
       previous: expect.stringMatching(/^https:\/\/library\.example\/v1\/api\/books\.json\?page=1&before=[\w-]+$/),

@@ -92,7 +92,7 @@ describe.each(databases)('counts on %s', (database) => {
     return pages;
   }
 
-  test('are exact, and say nothing of themselves, unless the API wants them otherwise', async () => {
+  test('are exact by default, without count_is', async () => {
     const { count, results, pagination, ...rest } = await page('/exact/all.json');
     expect([count, results.length, pagination.more, rest]).toEqual([small, 6, true, {}]);
     expect(Object.keys(await page('/plain.json'))).toEqual(['count', 'results', 'pagination']);
@@ -109,7 +109,7 @@ describe.each(databases)('counts on %s', (database) => {
     ['/cut/all/search.json', small],
     ['/plain-cut.json', small + bulk],
     ['/plain-estimated.json', small + bulk],
-  ])('let a page past the end lead to the last one that has rows: %s', async (path, rows) => {
+  ])('make a page past the end link to the last page with rows: %s', async (path, rows) => {
     for (const size of [1, 3, 6]) {
       const last = Math.ceil(rows / size);
       for (const asked of [last + 1, last + 2, last + 90]) {
@@ -121,11 +121,11 @@ describe.each(databases)('counts on %s', (database) => {
     }
   });
 
-  test('are as the whole application wants them, where the API says nothing', async () => {
+  test('follow the application setting if the API has none', async () => {
     expect(await page('/inherited/all.json')).toMatchObject({ count: 8, count_is: 'capped' });
   });
 
-  test('go up to the number that they are capped at, and say so if there is more', async () => {
+  test('stop at the configured cap, and report it if there are more rows', async () => {
     expect(Object.keys(await page('/cut/all.json'))).toEqual(['count', 'count_is', 'results', 'pagination']);
     expect(await page('/cut/all.json')).toMatchObject({ count: 8, count_is: 'capped' });
     expect(await page('/plain-cut.json')).toMatchObject({ count: 8, count_is: 'capped' });
@@ -140,7 +140,7 @@ describe.each(databases)('counts on %s', (database) => {
   });
 
   test.each(['/cut/all.json', '/cut/limited.json', '/estimated/all.json', '/cut/all/search.json'])(
-    'leave the links right beyond where they end: %s',
+    'do not break links beyond the cap: %s',
     async (path) => {
       const expected = path.includes('limited') ? 9 : small;
       for (const size of [1, 3, 5, 10, expected]) {
@@ -157,7 +157,7 @@ describe.each(databases)('counts on %s', (database) => {
     },
   );
 
-  test('are estimated only where there are many, and on PostgreSQL', async () => {
+  test('are estimated only for many rows, and only on PostgreSQL', async () => {
     const few = await page('/estimated/all.json');
     expect([few.count, few.count_is]).toEqual([small, undefined]);
     const many = await page('/plain-estimated.json');
@@ -171,7 +171,7 @@ describe.each(databases)('counts on %s', (database) => {
     expect([last.count, last.count_is, last.pagination.more]).toEqual([small + bulk, undefined, false]);
   });
 
-  test('are not asked for where a page tells, and are right when that changes', async () => {
+  test('are not queried if the page determines them, and stay correct after changes', async () => {
     const [compiled, plain] = apps as [TestApplication, TestApplication];
     const counted = async (path: string) => {
       compiled.statements.length = 0;

@@ -187,7 +187,7 @@ describe.each(databases.flatMap((database) => [[database, 'compiled'] as const, 
       return seen;
     }
 
-    test('seek, and skip no rows', async () => {
+    test('seek by key, without an offset', async () => {
       for (const path of ['/player.json', '/by/rank.json', '/by-team.json', '/restricted.json']) {
         const next = await nextOf(path);
         app.statements.length = 0;
@@ -200,7 +200,7 @@ describe.each(databases.flatMap((database) => [[database, 'compiled'] as const, 
       }
     });
 
-    test('put the token beside the page, in place of the one before, with every other parameter where it was', async () => {
+    test('put the new token next to the page, and keep all other parameters in place', async () => {
       const first = await nextOf('/player.json?page=1&items_per_page=2');
       expect(first).toMatch(/^\/player\.json\?page=2&after=[\w-]+&items_per_page=2$/);
       const moved = `/player.json?after=${tokenOf(first)}&items_per_page=2&p%61ge=2`;
@@ -209,7 +209,7 @@ describe.each(databases.flatMap((database) => [[database, 'compiled'] as const, 
       expect(previous).toMatch(/^\/player\.json\?items_per_page=2&page=1&before=[\w-]+$/);
     });
 
-    test('lead through every kind of key', async () => {
+    test('work with every type of sort key', async () => {
       for (const name of columns) {
         const whole = await page(`/by/${name}.json?items_per_page=50`);
         expect([name, await walked(`/by/${name}.json`)]).toEqual([name, idsOf(whole.results)]);
@@ -217,7 +217,7 @@ describe.each(databases.flatMap((database) => [[database, 'compiled'] as const, 
       }
     });
 
-    test('show only what customizeQuery lets through, wherever they begin', async () => {
+    test('show only rows that customizeQuery allows, for any token', async () => {
       const expected = [5, 6, 7, 8, 9, 10, 11];
       expect((await walked('/restricted.json')).toSorted((a, b) => a - b)).toEqual(expected);
       // the same token, as the list would give it for a row that it does not show
@@ -229,7 +229,7 @@ describe.each(databases.flatMap((database) => [[database, 'compiled'] as const, 
       for (const { id } of results) expect(id).toBeGreaterThan(4);
     });
 
-    test('work beside the joins of a restriction', async () => {
+    test('work with the joins of a restriction', async () => {
       const whole = await page('/joining.json?items_per_page=50');
       expect(whole.results.length).toBeGreaterThan(3);
       expect(await walked('/joining.json')).toEqual(idsOf(whole.results));
@@ -237,7 +237,7 @@ describe.each(databases.flatMap((database) => [[database, 'compiled'] as const, 
     });
 
     test.each(['/by-salary.json', '/by-team-secret.json', '/by-masked.json', '/hidden.json', '/masking.json', '/fetched.json'])(
-      'tell nothing that a caller may not read: %s',
+      'reveal nothing that the caller cannot read: %s',
       async (path) => {
         const { pagination } = await page(`${path}?page=2`);
         expect(pagination).toMatchObject({ next: `${path}?page=3`, previous: `${path}?page=1` });
@@ -248,14 +248,14 @@ describe.each(databases.flatMap((database) => [[database, 'compiled'] as const, 
       },
     );
 
-    test('carry no token where the controller orders, and refuse one that was given before it did', async () => {
+    test('contain no token if the controller sorts, and older tokens are rejected', async () => {
       const first = await page('/ordered.json');
       expect(first.pagination.next).toMatch(/&after=/);
       expect(await refused(first.pagination.next)).toMatch(/^the query parameter "after" must be given once/);
       expect((await page('/ordered.json?page=2')).pagination.next).toBe('/ordered.json?page=3');
     });
 
-    test('of paginate carry none, and leave a parameter of that name to the handler', async () => {
+    test('of paginate contain no token, and leave parameters of that name to the handler', async () => {
       const { pagination } = await page('/search/search.json?after=x&page=2&before=y');
       expect(pagination).toMatchObject({
         next: '/search/search.json?after=x&page=3&before=y',
@@ -263,7 +263,7 @@ describe.each(databases.flatMap((database) => [[database, 'compiled'] as const, 
       });
     });
 
-    test('say what a token must be', async () => {
+    test('reject invalid tokens with an explanation', async () => {
       const next = await nextOf('/player.json');
       const token = tokenOf(next);
       const asked = 'the query parameter "after" must be given once, as in a link of this list';
@@ -306,7 +306,7 @@ describe.each(databases.flatMap((database) => [[database, 'compiled'] as const, 
       );
     });
 
-    test('survive any token: 200 or 400, never a failure', async () => {
+    test('return 200 or 400 for any token, never 5xx', async () => {
       const tags = new Map<string, unknown>();
       for (const name of columns) tags.set(name, contentOf(tokenOf(await nextOf(`/by/${name}.json`)))[0]);
       const value = fc.oneof(
@@ -368,7 +368,7 @@ describe.each(databases.flatMap((database) => [[database, 'compiled'] as const, 
       expect([...statuses].toSorted()).toEqual([200, 400]);
     });
 
-    test('end where the rows end, whatever the number of the page says', async () => {
+    test('end at the last row, independent of the page number', async () => {
       const last = await nextOf(`/player.json?items_per_page=${count - 1}`);
       expect((await page(last)).pagination).toMatchObject({ more: false, next: null, first: count - 1 });
       const token = tokenOf(await nextOf('/player.json'));
@@ -382,7 +382,7 @@ describe.each(databases.flatMap((database) => [[database, 'compiled'] as const, 
       expect(back.pagination).toMatchObject({ more: true, previous: null });
     });
 
-    test('are the same for HEAD, and need no right but that of the list', async () => {
+    test('work the same with HEAD', async () => {
       const next = await nextOf('/player.json');
       expect((await app.request('HEAD', next)).status).toBe(200);
     });

@@ -21,7 +21,7 @@ describe.each(databases)('access to the zoo on %s', async (kind) => {
   });
 });
 
-describe('access to the library, where nobody is asked for anything', async () => {
+describe('access to the library, which has no roles', async () => {
   await accessSuite({
     ...library,
     test,

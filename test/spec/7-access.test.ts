@@ -255,7 +255,7 @@ describe.each(databases)('access on %s', (kind) => {
   });
 
   describe('a role', () => {
-    test('of the API guards every action', async () => {
+    test('of the API protects every action', async () => {
       for (const [method, path] of [
         ['GET', '/report.json'],
         ['HEAD', '/report.json'],
@@ -269,7 +269,7 @@ describe.each(databases)('access on %s', (kind) => {
       }
     });
 
-    test('of the method is needed beside that of the API, and neither is enough alone', async () => {
+    test('of the method is required in addition to that of the API', async () => {
       const patch = (id: number, user: User) => status('PATCH', `/report/${id}.json`, { json: { title: 'Of Ada' }, as: user });
       expect(await patch(1, ada())).toBe(403);
       expect(await patch(2, ada('WRITER'))).toBe(403);
@@ -279,24 +279,24 @@ describe.each(databases)('access on %s', (kind) => {
       expect(await post(ada('ROLE_EDITOR'))).toBe(422);
     });
 
-    test('that is null leaves the role of the API alone', async () => {
+    test('of the method that is null leaves only the role of the API', async () => {
       expect(await status('GET', '/report/2.json', { as: ada('WRITER') })).toBe(403);
       expect(await status('GET', '/report/1.json', { as: ada() })).toBe(200);
     });
 
-    test('that is absent on both makes the route public', async () => {
+    test('missing on both method and API makes the route public', async () => {
       expect(await status('GET', '/open.json')).toBe(200);
       expect(await status('GET', '/open/2.json')).toBe(200);
       expect(await status('DELETE', '/open/2.json')).toBe(401);
       expect(asked).toEqual([]);
     });
 
-    test('on which every voter abstains is denied', async () => {
+    test('is denied if every voter abstains', async () => {
       expect(await status('GET', '/undecided.json')).toBe(401);
       expect(await status('GET', '/undecided.json', { as: ada('UNDECIDED', 'ROLE_OWNER') })).toBe(403);
     });
 
-    test('named ROLE_… is granted to who holds it, directly or through the hierarchy, and to nobody else', async () => {
+    test('named ROLE_… is granted only to users who have it, directly or through the hierarchy', async () => {
       const put = (...roles: string[]) => status('PUT', '/report/1.json', { json: {}, as: ada(...roles) });
       expect(await put()).toBe(403);
       expect(await put('ROLE_EDITORS', 'role_editor', 'EDITOR')).toBe(403);
@@ -318,7 +318,7 @@ describe.each(databases)('access on %s', (kind) => {
       expect(subjects()).toEqual(Array(4).fill(['REPORT_SEE', null]));
     });
 
-    test('is the entity for _entity, a single action and an association, under each role', async () => {
+    test('is the entity for _entity, a single action and an association, for each role', async () => {
       await send('GET', '/report/1.json', { as: ada() });
       await send('PATCH', '/report/1.json', { as: ada('WRITER'), json: {} });
       await send('POST', '/report/1/note.json', { as: ada() });
@@ -332,25 +332,25 @@ describe.each(databases)('access on %s', (kind) => {
       ]);
     });
 
-    test('is judged as stored, before the body changes it', async () => {
+    test('is the stored entity, before the body changes it', async () => {
       expect(await status('PUT', '/report/2.json', { as: ada('ROLE_EDITOR'), json: { title: 'mine', owner: 'ada' } })).toBe(403);
       expect(subjects()).toEqual([['REPORT_SEE', { class: Report, id: 2, owner: 'ben' }]]);
     });
 
-    test('decides: two rows of one API have different rights for one user', async () => {
+    test('decides: one user has different rights on two rows of one API', async () => {
       expect(await status('GET', '/report/1.json', { as: ada() })).toBe(200);
       expect(await status('GET', '/report/2.json', { as: ada() })).toBe(403);
       expect(await status('GET', '/report/1.json', { as: { id: 'ben' } })).toBe(403);
       expect(await status('GET', '/report/2.json', { as: { id: 'ben' } })).toBe(200);
     });
 
-    test('that does not exist, or that the controller hides, is 404 before any voter is asked', async () => {
+    test('that does not exist or is hidden by the controller returns 404 before any voter runs', async () => {
       expect(await status('GET', '/report/99.json', { as: ada() })).toBe(404);
       expect(await status('GET', '/report/3.json', { as: ada() })).toBe(404);
       expect(asked).toEqual([]);
     });
 
-    test('comes with the whole user, claims included', async () => {
+    test('is passed with the whole user, including claims', async () => {
       await send('GET', '/report.json', { as: { id: 'ada', roles: ['A'], department: { name: 'press' } } });
       expect(asked[0]?.user).toMatchObject({ id: 'ada', roles: ['A'], department: { name: 'press' } });
       await send('GET', '/report.json');
@@ -358,26 +358,26 @@ describe.each(databases)('access on %s', (kind) => {
     });
   });
 
-  test('the user reaches customizeQuery and handlers as request.user', async () => {
+  test('the user is available in customizeQuery and handlers as request.user', async () => {
     expect((await send('GET', '/report.json', { as: ada() })).json.count).toBe(2);
     expect((await send('GET', '/report.json', { as: ada('ROLE_ARCHIVIST') })).json.count).toBe(3);
     expect((await send('GET', '/report/summary.json', { as: ada() })).json).toEqual({ for: 'ada' });
   });
 
   describe('HEAD', () => {
-    test('is guarded by the role of GET', async () => {
+    test('requires the role of GET', async () => {
       expect(await status('HEAD', '/report/1/note.json', { as: ada() })).toBe(403);
       expect(await status('HEAD', '/report/1/note.json', { as: ada('WRITER') })).toBe(200);
       expect(await status('HEAD', '/report/2.json', { as: ada() })).toBe(403);
     });
 
-    test('is guarded by its own role in place of that of GET', async () => {
+    test('requires its own role instead of that of GET, if it has one', async () => {
       expect(await status('HEAD', '/peek.json', { as: ada('ROLE_EDITOR') })).toBe(403);
       expect(await status('HEAD', '/peek.json', { as: ada('ROLE_ARCHIVIST') })).toBe(200);
       expect(await status('GET', '/peek.json', { as: ada('ROLE_ARCHIVIST') })).toBe(403);
     });
 
-    test('needs only the base role if its own is null', async () => {
+    test('requires only the base role if its own is null', async () => {
       expect(await status('HEAD', '/peek/1.json')).toBe(401);
       expect(await status('HEAD', '/peek/1.json', { as: ada() })).toBe(403);
       expect(await status('HEAD', '/peek/1.json', { as: ada('ROLE_USER') })).toBe(200);
@@ -385,7 +385,7 @@ describe.each(databases)('access on %s', (kind) => {
       expect(await status('GET', '/peek/1.json', { as: ada('ROLE_USER', 'ROLE_EDITOR') })).toBe(200);
     });
 
-    test('is guarded so even where GET itself is not enabled', async () => {
+    test('requires the role of GET even if GET is not enabled', async () => {
       expect(await status('HEAD', '/head.json')).toBe(401);
       expect(await status('HEAD', '/head.json', { as: ada('ROLE_EDITOR') })).toBe(200);
     });
@@ -401,7 +401,7 @@ describe.each(databases)('access on %s', (kind) => {
       ['POST', '/report/1/readers.json', { id: 1 }],
     ];
 
-    test.each(writes)('%s %s changes nothing and sends no statement that could', async (method, path, json) => {
+    test.each(writes)('%s %s changes nothing and sends no write statement', async (method, path, json) => {
       const before = await stored();
       app.statements.length = 0;
       expect(await status(method, path, { json })).toBe(401);
@@ -410,7 +410,7 @@ describe.each(databases)('access on %s', (kind) => {
       expect(await stored()).toEqual(before);
     });
 
-    test('is denied whatever the body is: rights come before its mistakes', async () => {
+    test('is denied for any body, because access is checked before validation', async () => {
       const request = { body: '{', headers: { 'content-type': 'application/json' } };
       expect([400, 401]).toContain(await status('PATCH', '/report/1.json', request));
       expect(await status('PATCH', '/report/1.json', { json: { nonsense: 1 } })).toBe(401);
@@ -419,35 +419,38 @@ describe.each(databases)('access on %s', (kind) => {
     });
   });
 
-  describe('a voter that', () => {
-    test.each(Object.keys(answers))('answers %s never grants: 500 on reads and writes, and nothing is written', async (role) => {
-      const before = await stored();
-      const requests: [string, string, TestRequest][] = [
-        ['GET', `/faulty/${role}.json`, {}],
-        ['GET', `/faulty/${role}/1.json`, { as: ada('ROLE_OWNER') }],
-        ['PATCH', `/faulty/${role}/1.json`, { as: ada('ROLE_OWNER'), json: { title: 'changed' } }],
-        ['DELETE', `/faulty/${role}/1.json`, {}],
-      ];
-      for (const [method, path, request] of requests) {
-        const { status, json, headers } = await send(method, path, request);
-        expect(status).toBe(500);
-        expect(headers.get('content-type')).toMatch(/^application\/problem\+json/);
-        expect(json).toMatchObject({ code: 'internal_error', detail: 'an internal error occurred; it has been logged' });
-        expect(Object.keys(json).sort()).toEqual(['code', 'detail', 'instance', 'status', 'title', 'type']);
-      }
-      expect(await stored()).toEqual(before);
-    });
+  describe('a voter with the invalid result', () => {
+    test.each(Object.keys(answers))(
+      '%s never grants access: reads and writes return 500, and nothing is written',
+      async (role) => {
+        const before = await stored();
+        const requests: [string, string, TestRequest][] = [
+          ['GET', `/faulty/${role}.json`, {}],
+          ['GET', `/faulty/${role}/1.json`, { as: ada('ROLE_OWNER') }],
+          ['PATCH', `/faulty/${role}/1.json`, { as: ada('ROLE_OWNER'), json: { title: 'changed' } }],
+          ['DELETE', `/faulty/${role}/1.json`, {}],
+        ];
+        for (const [method, path, request] of requests) {
+          const { status, json, headers } = await send(method, path, request);
+          expect(status).toBe(500);
+          expect(headers.get('content-type')).toMatch(/^application\/problem\+json/);
+          expect(json).toMatchObject({ code: 'internal_error', detail: 'an internal error occurred; it has been logged' });
+          expect(Object.keys(json).sort()).toEqual(['code', 'detail', 'instance', 'status', 'title', 'type']);
+        }
+        expect(await stored()).toEqual(before);
+      },
+    );
   });
 
-  describe('the answer to who is denied', () => {
-    test('is 401 with a challenge without a user', async () => {
+  describe('a denied request', () => {
+    test('returns 401 with a challenge if there is no user', async () => {
       const { status, headers, json } = await send('GET', '/report.json');
       expect(status).toBe(401);
       expect(headers.get('www-authenticate')).toBe('Bearer realm="api"');
       expect(json).toMatchObject({ code: 'authentication_required', status: 401 });
     });
 
-    test('is 403 without a challenge with a user', async () => {
+    test('returns 403 without a challenge if there is a user', async () => {
       const { status, headers, json } = await send('GET', '/report/2.json', { as: ada() });
       expect(status).toBe(403);
       expect(headers.get('www-authenticate')).toBeNull();
@@ -458,7 +461,7 @@ describe.each(databases)('access on %s', (kind) => {
   describe('a token', () => {
     const bearer = (value: string) => ({ headers: { authorization: `Bearer ${value}` } });
 
-    test('that is right lets in, and its claims decide', async () => {
+    test('that is valid authenticates the user, and its claims decide', async () => {
       expect(await status('GET', '/report/1.json', bearer(token(claims())))).toBe(200);
       expect(await status('GET', '/report/1.json', bearer(token(claims({ sub: 'ben' }))))).toBe(403);
       expect(await status('GET', '/report.json', bearer(token(claims({ roles: undefined }))))).toBe(200);
@@ -514,7 +517,7 @@ describe.each(databases)('access on %s', (kind) => {
       'a wrong token beside a right badge': () => ({ authorization: 'Bearer x.y.z', 'x-badge': 'gold' }),
     };
 
-    test.each(Object.keys(wrong))('with %s is 401 on guarded and public routes alike, before any query', async (name) => {
+    test.each(Object.keys(wrong))('with %s returns 401 on protected and public routes, before any query', async (name) => {
       for (const [method, path] of [
         ['GET', '/report.json'],
         ['GET', '/open.json'],
@@ -531,7 +534,7 @@ describe.each(databases)('access on %s', (kind) => {
       expect(asked).toEqual([]);
     });
 
-    test('sent twice is 401', async () => {
+    test('sent twice returns 401', async () => {
       const { hostname, port } = new URL(app.url);
       const answer = await new Promise<string>((resolve, reject) => {
         const socket = connect(Number(port), hostname);
@@ -546,7 +549,7 @@ describe.each(databases)('access on %s', (kind) => {
       expect(answer).toMatch(/^HTTP\/1\.1 401 /);
     });
 
-    test('that was accepted is refused once it has expired', async () => {
+    test('that was accepted is rejected after it expires', async () => {
       const request = bearer(token(claims({ exp: now() + 2 })));
       expect(await status('GET', '/report/1.json', request)).toBe(200);
       const until = Date.now() + 4000;
@@ -560,7 +563,7 @@ describe.each(databases)('access on %s', (kind) => {
   });
 
   describe('an API key', () => {
-    test('is accepted in either header, and brings its roles', async () => {
+    test('is accepted in either header, and grants its roles', async () => {
       const key = 'the-key-of-the-reporting-job';
       for (const headers of [{ 'x-api-key': key }, { authorization: `ApiKey ${key}` }]) {
         expect((await send('GET', '/report/summary.json', { headers: { ...headers } as Record<string, string> })).json).toEqual({
@@ -577,14 +580,14 @@ describe.each(databases)('access on %s', (kind) => {
     });
   });
 
-  describe("an authenticator of the application's own", () => {
-    test('is asked, and its user is the user', async () => {
+  describe('an authenticator of the application', () => {
+    test('is called, and its user becomes the user of the request', async () => {
       expect((await send('GET', '/report/summary.json', { headers: { 'x-badge': 'gold' } })).json).toEqual({ for: 'goldie' });
       expect(asked[0]?.user).toEqual({ id: 'goldie', roles: ['ROLE_ADMIN'], department: 'press' });
       expect(await status('DELETE', '/open/99.json', { headers: { 'x-badge': 'gold' } })).toBe(404);
     });
 
-    test('that answers with what is no user is 500, and nobody is let in', async () => {
+    test('that returns an invalid user makes the request return 500', async () => {
       const { status, json } = await send('GET', '/open.json', { headers: { 'x-badge': 'nonsense' } });
       expect([status, json.code]).toEqual([500, 'internal_error']);
       expect(app.statements).toEqual([]);
@@ -611,7 +614,7 @@ describe('an authenticator that throws', () => {
 
   test.each(
     Object.keys(throwers).flatMap((when) => [undefined, null, 0, 'no', new Error('no')].map((value) => [when, value] as const)),
-  )('%s, be it %s, lets nobody in', async (when, value) => {
+  )('%s, with the value %s, makes every request return 500', async (when, value) => {
     class Thrower extends Authenticator {
       override authenticate(): never | Promise<never> {
         return (throwers[when] as (value: unknown) => never)(value);
@@ -652,7 +655,7 @@ describe('strategies', () => {
   } as const;
 
   test.each([undefined, 'affirmative', 'consensus', 'unanimous', 'priority'] as const)(
-    '%s grants exactly what it should',
+    '%s grants access exactly for the expected votes',
     async (strategy) => {
       const judged = panels.filter((panel) => panel !== '');
       const apis = Object.fromEntries(
@@ -700,7 +703,7 @@ describe('public keys', () => {
     expect(await ask(`${signed}.${signature}`)).toBe(200);
   });
 
-  test('never serve as the secret of a symmetric token', async () => {
+  test('are never accepted as the secret of a symmetric token', async () => {
     const pem = publicKey.export({ format: 'pem', type: 'spki' }) as string;
     const keys = [pem, pem.trim(), publicKey.export({ format: 'der', type: 'spki' }), JSON.stringify(jwk), jwk.n as string];
     for (const key of keys) {
@@ -710,7 +713,7 @@ describe('public keys', () => {
     }
   });
 
-  test('refuse a token of another private key', async () => {
+  test('reject a token of another private key', async () => {
     const { sign } = await import('node:crypto');
     const other = generateKeyPairSync('rsa', { modulusLength: 2048 });
     for (const kid of ['one', 'two']) {
@@ -731,7 +734,7 @@ describe('at start', () => {
     return 'it started';
   };
 
-  test('a role that no voter judges is an error, wherever it stands', async () => {
+  test('a role without a voter is an error, for APIs and methods', async () => {
     const message = await refusal(
       {
         apis: { report: { ...api, base_role: 'REPORT_SE', actions: { _index: { roles: { GET: 'REPORT_LIST' } } } } },
@@ -742,7 +745,7 @@ describe('at start', () => {
     expect(message).toMatch(/app_main\.apis\.report\.actions\._index\.roles\.GET: no voter judges the role "REPORT_LIST"/);
   });
 
-  test('require_role refuses every public method, and is content with a role on each', async () => {
+  test('require_role rejects every public method, and accepts a role on each', async () => {
     const security = { require_role: true };
     const message = await refusal({
       apis: { report: { ...api, actions: { _index: { methods: everyMethod, roles: { POST: 'ROLE_A' } }, _entity: null } } },
@@ -754,7 +757,7 @@ describe('at start', () => {
     expect(await refusal({ apis: { report: api } })).toBe('it started');
   });
 
-  test('a short secret, an unknown algorithm and an unknown strategy are errors that do not tell the secret', async () => {
+  test('a short secret, an unknown algorithm and an unknown strategy are errors that hide the secret', async () => {
     const message = await refusal({
       apis: { report: api },
       security: { jwt: { secret: 'only-thirty-one-characters-long', algorithm: 'none' }, strategy: 'majority' as never },
@@ -765,7 +768,7 @@ describe('at start', () => {
     expect(message).not.toContain('only-thirty-one');
   });
 
-  test('a class that does not extend Voter judges nothing', async () => {
+  test('a class that does not extend Voter is not a voter', async () => {
     class Imposter {
       static roles = ['REPORT_SEE'];
       vote() {

@@ -167,7 +167,7 @@ const chief = { id: 9, roles: ['ROLE_CHIEF'] };
 const archivist = { id: 8, roles: ['ROLE_ARCHIVIST'] };
 
 describe.each(databases.flatMap((database) => [true, false].map((compiledReads) => ({ database, compiledReads }))))(
-  'rows that an API hides, where others embed them, on $database, compiled: $compiledReads',
+  'embedded rows that their API hides, on $database, compiled: $compiledReads',
   ({ database, compiledReads }) => {
     const application = useApplication(database, agency({ compiledReads }));
     const running = {
@@ -197,7 +197,7 @@ describe.each(databases.flatMap((database) => [true, false].map((compiledReads) 
       for (const agent of [1, 2, 3]) await running.rows(`insert into mission_agents (mission_id, agent_id) values (1, ${agent})`);
     });
 
-    test('a to-one is null, and a to-many leaves them out, in a list and in one row', async () => {
+    test('are null in a to-one and omitted from a to-many, in lists and single rows', async () => {
       const { json, text } = await get('/mission/1');
       expectNone(text);
       expect(json.lead).toBeNull();
@@ -211,7 +211,7 @@ describe.each(databases.flatMap((database) => [true, false].map((compiledReads) 
       expect(list.json.results[1]).toMatchObject({ lead: { id: 1 }, about: { id: 3 }, base: { id: 3 }, agents: [], assets: [] });
     });
 
-    test('two levels deep, and where a cycle is cut to a reference', async () => {
+    test('are omitted two levels deep, and in cycles that are cut to a reference', async () => {
       const { json, text } = await get('/mission/1');
       expectNone(text);
       const carl = json.agents.find(({ id }: Any) => id === 3);
@@ -223,7 +223,7 @@ describe.each(databases.flatMap((database) => [true, false].map((compiledReads) 
       expect(anna.team.members).toEqual([{ id: 1 }]);
     });
 
-    test('those who may see them do', async () => {
+    test('are shown to callers who can see them', async () => {
       const { json, text } = await get('/mission/1', { as: chief });
       for (const name of hidden) expect(text).toContain(name);
       expect(json.agents.map(({ id }: Any) => id)).toEqual([1, 2, 3]);
@@ -231,7 +231,7 @@ describe.each(databases.flatMap((database) => [true, false].map((compiledReads) 
       expect((await get('/mission', { as: chief })).json.results[0]).toEqual(json);
     });
 
-    test('an API that hides nothing counts for those who may use it, and for its own class', async () => {
+    test('are shown if another API of the class does not hide them and the caller can use it', async () => {
       const { json } = await get('/mission/1', { as: archivist });
       expect(json.lead).toMatchObject({ id: 2, name: 'BERT' });
       expect(json.agents.map(({ id }: Any) => id)).toEqual([1, 2, 3]);
@@ -239,12 +239,12 @@ describe.each(databases.flatMap((database) => [true, false].map((compiledReads) 
       expect(json.about).toBeNull();
     });
 
-    test('an API that turns the caller away shows nothing', async () => {
+    test('are not shown if the API rejects the caller', async () => {
       const { json } = await get('/mission/1', { headers: { 'x-banned': '1' } });
       expect(json).toMatchObject({ lead: null, agents: [] });
     });
 
-    test('in what a handler gives, and in what the own code of a model does', async () => {
+    test('are omitted from handler responses and from computed fields of a model', async () => {
       const report = await get('/mission/report');
       expectNone(report.text);
       expect(report.json.first.agents).toHaveLength(2);
@@ -256,7 +256,7 @@ describe.each(databases.flatMap((database) => [true, false].map((compiledReads) 
       expect((await get('/dossier/1', { as: chief })).json.contacts.all).toHaveLength(3);
     });
 
-    test('in exports and in other formats', async () => {
+    test('are omitted from exports and other formats', async () => {
       for (const path of ['/mission.csv', '/mission.ndjson', '/mission.xml', '/mission/1.xml', '/mission/1.csv']) {
         const response = await application.request('GET', path);
         expect(response.status, response.text).toBe(200);
@@ -266,7 +266,7 @@ describe.each(databases.flatMap((database) => [true, false].map((compiledReads) 
       }
     });
 
-    test('in the answers to writes', async () => {
+    test('are omitted from the responses of writes', async () => {
       for (const [method, path, json, status] of [
         ['PATCH', '/mission/1', { title: 'renamed' }, 200],
         ['POST', '/mission/1/agents', { id: 1 }, 200],
@@ -280,7 +280,7 @@ describe.each(databases.flatMap((database) => [true, false].map((compiledReads) 
       expect(await linked()).toEqual([1, 2]);
     });
 
-    test.each(['PUT', 'PATCH'])('%s of what was read unlinks nothing that the caller did not see', async (method) => {
+    test.each(['PUT', 'PATCH'])('stay linked if the caller sends the data it read back with %s', async (method) => {
       const { json } = await get('/mission/1');
       const agents = json.agents.map(({ id }: Any) => ({ id }));
       const response = await running.request(method, '/mission/1', { json: { title: 'first', lead: json.lead, agents } });
@@ -290,21 +290,21 @@ describe.each(databases.flatMap((database) => [true, false].map((compiledReads) 
       expect(await linked()).toEqual([1, 2, 3]);
     });
 
-    test('PUT that leaves them out unlinks what the caller sees, and nothing else', async () => {
+    test('stay linked on a PUT without them, which unlinks only visible rows', async () => {
       const response = await running.request('PUT', '/mission/1', { json: { title: 'first' } });
       expect(response.status, response.text).toBe(200);
       expect(await linkOf('lead_id')).toBe(2);
       expect(await linked()).toEqual([2]);
     });
 
-    test('null and lists mean all that a caller sees', async () => {
+    test('are unlinked by null and lists if the caller can see them', async () => {
       const json = { lead: null, agents: [] };
       expect((await running.request('PATCH', '/mission/1', { json, as: chief })).status).toBe(200);
       expect(await linkOf('lead_id')).toBeNull();
       expect(await linked()).toEqual([]);
     });
 
-    test('another one can be put in place of a hidden one', async () => {
+    test('can be replaced by another row', async () => {
       const response = await running.request('PATCH', '/mission/1', { json: { lead: { id: 1 } } });
       expect(response.json.lead).toMatchObject({ id: 1 });
       expect(await linkOf('lead_id')).toBe(1);
@@ -312,13 +312,13 @@ describe.each(databases.flatMap((database) => [true, false].map((compiledReads) 
       expect(await linkOf('lead_id')).toBeNull();
     });
 
-    test('links of a list do not hold what it is ordered by, where that can be hidden', async () => {
+    test('do not leak sort values into list links', async () => {
       const { json } = await get('/led?items_per_page=1');
       expect(json.pagination.next).toMatch(/page=2/);
       expect(json.pagination.next).not.toContain('after');
     });
 
-    test('the number of statements does not grow with the rows', async () => {
+    test('do not increase the number of statements with the number of rows', async () => {
       const count = async () => {
         application.app.statements.length = 0;
         await get('/mission?items_per_page=200');

@@ -16,7 +16,7 @@ const bodies = ['POST', 'PUT', 'PATCH', 'DELETE'];
 const idFor = (requirement = '') =>
   ['1', 'a', '00000000-0000-4000-8000-000000000000'].find((id) => new RegExp(`^(?:${requirement || '.*'})$`).test(id)) as string;
 
-describe.each(databases)('a rejection of the example on %s', (database) => {
+describe.each(databases)('a rejected request to the example on %s', (database) => {
   let fresh: FreshDatabase;
   let app: TestApplication;
   beforeAll(async () => {
@@ -42,7 +42,7 @@ describe.each(databases)('a rejection of the example on %s', (database) => {
     return { status, statements: [...app.statements] };
   }
 
-  test('for a wrong credential reaches no database, on every route and method', async () => {
+  test('with wrong credentials does not reach the database, on every route and method', async () => {
     const wrong = [
       { authorization: 'Bearer a.b.c' },
       { authorization: 'Bearer' },
@@ -62,14 +62,14 @@ describe.each(databases)('a rejection of the example on %s', (database) => {
     expect(asked).toBeGreaterThan(100);
   });
 
-  test('for a path or a method that does not exist reaches no database', async () => {
+  test('for an unknown path or method does not reach the database', async () => {
     for (const { path } of paths()) {
       expect(await statementsOf('GET', `${path}x`)).toEqual({ status: 404, statements: [] });
       expect(await statementsOf('OPTIONS', path)).toEqual({ status: 405, statements: [] });
     }
   });
 
-  test('of a caller without the roles reaches no database, where there is no row to judge', async () => {
+  test('of a caller without the roles does not reach the database, unless a row is needed', async () => {
     const nobody = { authorization: `Bearer ${await app.tokenFor({ id: 1, roles: [] })}` };
     const refused = new Map<string, number>();
     for (const { methods, path, single } of paths()) {
@@ -115,7 +115,7 @@ class OwnController extends ApiController {
 }
 
 describe.each(databases.flatMap((database) => [true, false].map((compiledReads) => ({ database, compiledReads }))))(
-  'requests of many callers at once on $database, compiled: $compiledReads',
+  'concurrent requests of many callers on $database, compiled: $compiledReads',
   ({ database, compiledReads }) => {
     const { request } = useApplication(database, {
       compiledReads,
@@ -137,15 +137,18 @@ describe.each(databases.flatMap((database) => [true, false].map((compiledReads) 
     });
     const callers = Array.from({ length: 40 }, (_, i) => (i % 2 === 0 ? `good${i % 5}` : `bad${i}`));
 
-    test.each(['/all.json', '/all/3.json'])('are judged one by one, although %s is the same statement for all', async (path) => {
-      asked.length = 0;
-      const answers = await Promise.all(callers.map((id) => request('GET', path, { as: { id } })));
-      expect(answers.map(({ status }) => status)).toEqual(callers.map((id) => (id.startsWith('good') ? 200 : 403)));
-      expect(asked.toSorted()).toEqual(callers.toSorted());
-      for (const { status, text } of answers) if (status === 403) expect(text).not.toContain('owner');
-    });
+    test.each(['/all.json', '/all/3.json'])(
+      'are checked one by one, although %s uses the same statement for all',
+      async (path) => {
+        asked.length = 0;
+        const answers = await Promise.all(callers.map((id) => request('GET', path, { as: { id } })));
+        expect(answers.map(({ status }) => status)).toEqual(callers.map((id) => (id.startsWith('good') ? 200 : 403)));
+        expect(asked.toSorted()).toEqual(callers.toSorted());
+        for (const { status, text } of answers) if (status === 403) expect(text).not.toContain('owner');
+      },
+    );
 
-    test('are shown their own rows and counts, although they ask for the same path', async () => {
+    test('get their own rows and counts for the same path', async () => {
       const answers = await Promise.all(callers.map((id) => request('GET', '/own.json?items_per_page=4', { as: { id } })));
       for (const [i, { json }] of answers.entries()) {
         const isKnown = (callers[i] as string).startsWith('good');
@@ -154,7 +157,7 @@ describe.each(databases.flatMap((database) => [true, false].map((compiledReads) 
       }
     });
 
-    test('are judged anew each time', async () => {
+    test('are checked again each time', async () => {
       const as = { id: 'x', roles: ['ROLE_CLERK'] };
       expect((await request('GET', '/closed/1.json', { as })).status).toBe(200);
       expect((await request('GET', '/closed/1.json', { as: { id: 'x', roles: [] } })).status).toBe(403);
@@ -162,7 +165,7 @@ describe.each(databases.flatMap((database) => [true, false].map((compiledReads) 
       expect((await request('GET', '/closed/1.json', { as })).status).toBe(200);
     });
 
-    test('are refused before a body is read, where the roles of the user decide', async () => {
+    test('are rejected before the body is read if the user lacks the role', async () => {
       const headers = { 'content-type': 'application/json' };
       const body = '[1, 2';
       expect((await request('POST', '/closed.json', { headers, body })).status).toBe(401);

@@ -229,7 +229,7 @@ describe.each(databases)('errors on %s', (kind) => {
     await database?.drop();
   });
 
-  describe('a refusal', () => {
+  describe('an error response', () => {
     test('has the members of RFC 9457, a code of the catalogue, and the content type', async () => {
       const { status, headers, json } = await send('GET', '/animal/99.json');
       expect(status).toBe(404);
@@ -244,7 +244,7 @@ describe.each(databases)('errors on %s', (kind) => {
       });
     });
 
-    test('tells the path it was for without the query', async () => {
+    test('contains the request path without the query', async () => {
       expect((await send('GET', '/animal.json?page=0&token=x')).json.instance).toBe('/animal.json');
     });
 
@@ -255,8 +255,8 @@ describe.each(databases)('errors on %s', (kind) => {
     });
   });
 
-  describe('a request for what is not there', () => {
-    test('is 404, or 405 with the methods that are', async () => {
+  describe('an invalid request', () => {
+    test('for an unknown path returns 404, and for a disabled method 405 with Allow', async () => {
       expect(await told('GET', '/nowhere')).toEqual([404, 'not_found', 'no route matches /nowhere']);
       expect((await told('GET', '/animal/x.json')).slice(0, 2)).toEqual([404, 'not_found']);
       expect((await told('GET', `/animal/${'9'.repeat(300)}.json`)).slice(0, 1)).toEqual([404]);
@@ -271,7 +271,7 @@ describe.each(databases)('errors on %s', (kind) => {
     });
 
     test.each(['/animal/%zz.json', '/%', '/animal/1.json/%E0%A4%A'])(
-      'at %s, which cannot be decoded, is refused in the same form',
+      'to %s, which cannot be decoded, returns a problem document',
       async (path) => {
         const { status, headers, json } = await send('GET', path);
         expect([400, 404]).toContain(status);
@@ -280,7 +280,7 @@ describe.each(databases)('errors on %s', (kind) => {
       },
     );
 
-    test('that is no HTTP is refused in the same form', async () => {
+    test('that is malformed HTTP returns a problem document', async () => {
       const { port } = new URL(app.url);
       const socket = connect(Number(port), '127.0.0.1');
       socket.write('GET /animal.json HTTP/1.1\r\nno colon here\r\n\r\n');
@@ -294,13 +294,13 @@ describe.each(databases)('errors on %s', (kind) => {
       expect(JSON.parse(text.slice(text.indexOf('\r\n\r\n') + 4))).toMatchObject({ status: 400, code: 'bad_request' });
     });
 
-    test('with headers that are too large is 431 in the same form', async () => {
+    test('with headers that are too large returns 431 as a problem document', async () => {
       const { status, headers } = await app.request('GET', '/animal.json', { headers: { 'x-long': 'x'.repeat(20_000) } });
       expect([status, headers.get('content-type')]).toEqual([431, 'application/problem+json; charset=utf-8']);
     });
   });
 
-  test('a method that an action does not handle is 400 with the message of the specification', async () => {
+  test('a method that an action does not handle returns 400 with the message of the specification', async () => {
     for (const [method, path] of [
       ['PUT', '/animal.json'],
       ['DELETE', '/animal.json'],
@@ -320,7 +320,7 @@ describe.each(databases)('errors on %s', (kind) => {
     ]);
   });
 
-  test('a body of add or remove that does not resolve is 400 with the message of the specification', async () => {
+  test('an unresolved body of add or remove returns 400 with the message of the specification', async () => {
     const id = await make('/animal.json', { name: 'Toyless' });
     for (const method of ['POST', 'DELETE']) {
       for (const json of [{ id: 99 }, { id: 'x' }, {}, { type: 'keeper', id: 1 }]) {
@@ -329,7 +329,7 @@ describe.each(databases)('errors on %s', (kind) => {
     }
   });
 
-  test('query parameters that are unknown or wrong are 400', async () => {
+  test('unknown or invalid query parameters return 400', async () => {
     expect((await told('GET', '/animal.json?size=3')).slice(0, 2)).toEqual([400, 'unknown_parameter']);
     expect((await told('GET', '/animal.json?page=0')).slice(0, 2)).toEqual([400, 'invalid_parameter']);
   });
@@ -350,7 +350,7 @@ describe.each(databases)('errors on %s', (kind) => {
       ['has __proto__ further in', '{"name": "x", "chip": {"__proto__": {"code": "1"}}}'],
       ['has constructor.prototype', '{"name": "x", "constructor": {"prototype": {"admin": true}}}'],
       ['is no UTF-8', new Uint8Array([0x7b, 0x22, 0xff, 0x22, 0x7d])],
-    ])('that %s is 400, and nothing is written', async (_, body) => {
+    ])('that %s returns 400, and nothing is written', async (_, body) => {
       const before = await count('tbl_animal');
       const [status, code] = await told('POST', '/animal.json', typed('application/json', body));
       expect(status).toBe(400);
@@ -359,7 +359,7 @@ describe.each(databases)('errors on %s', (kind) => {
       expect(({} as { admin?: unknown }).admin).toBeUndefined();
     });
 
-    test('that is not there is 400 on each method that needs one', async () => {
+    test('that is missing returns 400 on each method that requires one', async () => {
       const id = await make('/animal.json', { name: 'Bodiless' });
       for (const [method, path] of [
         ['POST', '/animal.json'],
@@ -379,18 +379,18 @@ describe.each(databases)('errors on %s', (kind) => {
       ['application/xml', '<animal/>'],
       ['application/jsonp', '{"name": "x"}'],
       ['nonsense', '{"name": "x"}'],
-    ])('of the type %s is 415, and nothing is written', async (type, body) => {
+    ])('of the type %s returns 415, and nothing is written', async (type, body) => {
       const before = await count('tbl_animal');
       expect((await told('POST', '/animal.json', typed(type, body))).slice(0, 2)).toEqual([415, 'unsupported_media_type']);
       expect(await count('tbl_animal')).toBe(before);
     });
 
-    test('of no type at all is 415', async () => {
+    test('without a content type returns 415', async () => {
       const body = new TextEncoder().encode('{"name": "x"}');
       expect((await told('POST', '/animal.json', { body })).slice(0, 2)).toEqual([415, 'unsupported_media_type']);
     });
 
-    test('may say its charset, or be called a merge patch where it is one', async () => {
+    test('can declare its charset, or the merge patch type for PATCH', async () => {
       const id = await make('/animal.json', { name: 'Merged' });
       const patch = (type: string) => send('PATCH', `/animal/${id}.json`, typed(type, '{"age": 2}'));
       expect((await patch('application/json; charset=utf-8')).status).toBe(200);
@@ -398,13 +398,13 @@ describe.each(databases)('errors on %s', (kind) => {
       expect((await send('POST', '/animal.json', typed('application/merge-patch+json', '{"name": "x"}'))).status).toBe(415);
     });
 
-    test('that is larger than the limit is 413, told or not told beforehand', async () => {
+    test('that is larger than the limit returns 413', async () => {
       const large = JSON.stringify({ name: 'x'.repeat(3000) });
       const expected = [413, 'body_too_large', 'the body must not be larger than 2000 bytes'];
       expect(await told('POST', '/animal.json', typed('application/json', large))).toEqual(expected);
     });
 
-    test('with fields that are unknown, not writable or of another identity is 400 and names them', async () => {
+    test('with unknown, unwritable or mismatching fields returns 400 and names them', async () => {
       const id = await make('/animal.json', { name: 'Named' });
       const patch = (json: unknown) => told('PATCH', `/animal/${id}.json`, { json });
       expect(await patch({ colour: 'red' })).toEqual([400, 'unknown_field', expect.stringContaining('"colour"')]);
@@ -423,7 +423,7 @@ describe.each(databases)('errors on %s', (kind) => {
       ]);
     });
 
-    test('that breaks rules is 422 with every violation in full, and nothing is written', async () => {
+    test('that violates rules returns 422 with every violation, and nothing is written', async () => {
       const before = await count('tbl_animal');
       const { status, json } = await send('POST', '/animal.json', { json: { name: 'x'.repeat(21), age: 'old', weight: 1.5 } });
       expect([status, json.code]).toEqual([422, 'validation_failed']);
@@ -445,7 +445,7 @@ describe.each(databases)('errors on %s', (kind) => {
     });
   });
 
-  describe('a unique conflict is 409 and names', () => {
+  describe('a unique conflict returns 409 and names', () => {
     test('the property', async () => {
       const json = { email: email() };
       const id = await make('/keeper.json', json);
@@ -468,7 +468,7 @@ describe.each(databases)('errors on %s', (kind) => {
       ]);
     });
 
-    test('a property by the name it has in JSON', async () => {
+    test('a property by its JSON name', async () => {
       await make('/keeper.json', { email: email(), slogan: 'feed' });
       expect(await told('POST', '/keeper.json', { json: { email: email(), slogan: 'feed' } })).toEqual([
         409,
@@ -494,7 +494,7 @@ describe.each(databases)('errors on %s', (kind) => {
     });
   });
 
-  describe('a foreign key conflict is 409 and names', () => {
+  describe('a foreign key conflict returns 409 and names', () => {
     test.each(['keeper', 'oldKeeper'])('the property %s that still refers to the row', async (property) => {
       const id = await make('/keeper.json', { email: email() });
       const animal = await make('/animal.json', { name: 'Kept', [property]: { id } });
@@ -516,7 +516,7 @@ describe.each(databases)('errors on %s', (kind) => {
       expect(detail).toMatch(/^the keeper is still referenced by: (enclosure|cage)\.guard$/);
     });
 
-    test('the many-to-many property that still holds the row, and the row stays', async () => {
+    test('the many-to-many property that still contains the row, and the row stays', async () => {
       const toy = await make('/toy.json', {});
       const animal = await make('/animal.json', { name: 'Player', toys: [{ id: toy }] });
       expect(await told('DELETE', `/toy/${toy}.json`)).toEqual([
@@ -528,7 +528,7 @@ describe.each(databases)('errors on %s', (kind) => {
       expect((await send('DELETE', `/toy/${toy}.json`)).status).toBe(204);
     });
 
-    test('the many-to-many property of the row itself, where its own rule restricts', async () => {
+    test('the many-to-many property of the row itself, if its rule restricts deletion', async () => {
       const toy = await make('/toy.json', {});
       const animal = await make('/animal.json', { name: 'Owner', toys: [{ id: toy }] });
       const { status, json } = await send('DELETE', `/animal/${animal}.json`);
@@ -536,7 +536,7 @@ describe.each(databases)('errors on %s', (kind) => {
         expect([status, json.code, json.detail]).toEqual([409, 'conflict_reference', expect.stringContaining('toys')]);
     });
 
-    test('the property whose target is gone, where a handler writes past the checks', async () => {
+    test('the property with a missing target, if a handler writes without checks', async () => {
       const sql = "insert into tbl_animal (col_name, col_keeper) values ('Orphan', 4711)";
       const [status, code, detail] = await told('POST', '/animal/break.json', { json: { how: 'sql', sql } });
       expect([status, code]).toEqual([409, 'conflict_reference']);
@@ -545,8 +545,8 @@ describe.each(databases)('errors on %s', (kind) => {
     });
   });
 
-  describe('a rule that only the database knows', () => {
-    test('of a value that must be there is 422 and names the property', async () => {
+  describe('a constraint that only the database checks', () => {
+    test('for a required value returns 422 and names the property', async () => {
       const before = await count('tbl_keeper');
       const sql = 'insert into tbl_keeper (col_genus) values (null)';
       const { status, json } = await send('POST', '/animal/break.json', { json: { how: 'sql', sql } });
@@ -555,13 +555,13 @@ describe.each(databases)('errors on %s', (kind) => {
       expect(await count('tbl_keeper')).toBe(before);
     });
 
-    test('of a value that the database was to fill and did not is 422', async () => {
+    test('for a value that the database should have set returns 422', async () => {
       const { status, json } = await send('POST', '/ticket.json', { json: {} });
       expect([status, json.code]).toEqual([422, 'validation_failed']);
       expect(json.violations[0].propertyPath).toBe('stamp');
     });
 
-    test('of one property is 422 and names it', async () => {
+    test('on one property returns 422 and names it', async () => {
       const { status, json } = await send('POST', '/animal.json', { json: { name: 'Unborn', age: -1 } });
       expect([status, json.code]).toEqual([422, 'validation_failed']);
       expect(json.violations).toEqual([
@@ -569,14 +569,14 @@ describe.each(databases)('errors on %s', (kind) => {
       ]);
     });
 
-    test('across properties is 422', async () => {
+    test('across properties returns 422', async () => {
       const { status, json } = await send('POST', '/animal.json', { json: { name: 'Heavy', weight: 5, limit: 4 } });
       expect([status, json.code]).toEqual([422, 'validation_failed']);
       expect(json.violations).toEqual([{ propertyPath: '', title: 'breaks a rule of the model', code: 'check', parameters: {} }]);
     });
   });
 
-  test('a handler that writes a version that was changed meanwhile is 409 and changes nothing', async () => {
+  test('a handler that writes an outdated version returns 409 and changes nothing', async () => {
     const id = await make('/animal.json', { name: 'Versioned' });
     const gated = (json: unknown) => send('POST', `/animal/${id}/aging.json`, { json });
     const answers = await Promise.all([gated({ age: 5 }), gated({ age: 6 })]);
@@ -587,7 +587,7 @@ describe.each(databases)('errors on %s', (kind) => {
     expect((await send('GET', `/animal/${id}.json`)).json).toEqual(won?.json);
   });
 
-  test('a change that is not bound to the version it should be is refused', async () => {
+  test('a change without the required If-Match version is rejected', async () => {
     const id = await make('/animal.json', { name: 'Bound' });
     const bound = (headers: Record<string, string>) => told('PATCH', `/bound/${id}.json`, { json: { age: 5 }, headers });
     expect(await bound({})).toEqual([428, 'precondition_required', expect.stringContaining('that the animal had')]);
@@ -600,7 +600,7 @@ describe.each(databases)('errors on %s', (kind) => {
     expect((await bound({ 'if-match': '*' }))[0]).toBe(200);
   });
 
-  test('a refusal of the caller is told as it was refused', async () => {
+  test('a denied caller gets 401 or 403 with the matching code', async () => {
     expect((await told('GET', '/guarded.json')).slice(0, 2)).toEqual([401, 'authentication_required']);
     expect((await told('GET', '/guarded.json', { as: { id: 'guest' } })).slice(0, 2)).toEqual([403, 'access_denied']);
     expect((await told('GET', '/guarded.json', { headers: { authorization: 'Bearer x' } })).slice(0, 2)).toEqual([
@@ -612,32 +612,32 @@ describe.each(databases)('errors on %s', (kind) => {
   describe("a handler's own", () => {
     const broken = (how: string) => told('POST', '/animal/break.json', { json: { how } });
 
-    test('problem is sent as it is', async () => {
+    test('problem is sent unchanged', async () => {
       expect(await broken('own')).toEqual([400, 'bad_request', 'the animals are asleep']);
     });
 
-    test('error with a status of the caller keeps the status and its message', async () => {
+    test('error with a 4xx status keeps its status and message', async () => {
       expect(await broken('teapot')).toEqual([418, 'bad_request', 'no coffee here']);
     });
 
-    test('refusal says how to authenticate, or when to come back, as every other of its status does', async () => {
+    test('401 and 503 errors get WWW-Authenticate and Retry-After headers', async () => {
       const headersOf = async (how: string) => (await send('POST', '/animal/break.json', { json: { how } })).headers;
       expect((await headersOf('stranger')).get('www-authenticate')).toBe('Bearer realm="api"');
       expect((await headersOf('busy')).get('retry-after')).toBe('1');
     });
 
-    test.each(['null', 'text', 'error', 'gateway', 'odd status'])('failure (%s) is 500 that tells nothing of it', async (how) => {
+    test.each(['null', 'text', 'error', 'gateway', 'odd status'])('failure (%s) returns 500 without details', async (how) => {
       expect(await broken(how)).toEqual([500, 'internal_error', 'an internal error occurred; it has been logged']);
     });
 
-    test('wrong SQL is 500 that tells nothing of it', async () => {
+    test('wrong SQL returns 500 without details', async () => {
       const request = { json: { how: 'sql', sql: 'select col_x from tbl_nowhere' } };
       expect((await told('POST', '/animal/break.json', request)).slice(0, 2)).toEqual([500, 'internal_error']);
       expect((await told('GET', '/stuck.json')).slice(0, 2)).toEqual([500, 'internal_error']);
     });
   });
 
-  test('what went wrong on our side is logged with its cause', async () => {
+  test('server errors are logged with their cause', async () => {
     const lines: string[] = [];
     const server = await createServer({
       ...options,
@@ -660,8 +660,8 @@ describe.each(databases)('errors on %s', (kind) => {
   });
 });
 
-describe('a database out of reach', () => {
-  test('is 503 with Retry-After on every route while it lasts, and over without a restart', async () => {
+describe('503 responses', () => {
+  test('have Retry-After on every route while the database is unavailable, and end without a restart', async () => {
     const database = await freshDatabase('postgresql');
     const name = new URL(database.url).pathname.slice(1);
     const server = new URL(database.url);
@@ -694,7 +694,7 @@ describe('a database out of reach', () => {
     }
   });
 
-  test('that is dropped altogether is 503 too', async () => {
+  test('are returned after the database was dropped', async () => {
     const database = await freshDatabase('postgresql');
     const app = await startApplication({ ...options, databaseUrl: database.url });
     try {
@@ -706,7 +706,7 @@ describe('a database out of reach', () => {
     }
   });
 
-  test('behind a statement that takes too long, a pool that is used up, or a deadlock is 503, and over right after', async () => {
+  test('are returned for a statement timeout, an exhausted pool or a deadlock, and end right after', async () => {
     const database = await freshDatabase('postgresql');
     const limits = { schema: 'update', pool: 1, connect_timeout: 1000, statement_timeout: 2500 } as const;
     const app = await startApplication({
@@ -732,7 +732,7 @@ describe('a database out of reach', () => {
     }
   });
 
-  test('on SQLite, locked by another process for longer than the busy timeout, is 503 for a write and no matter for a read', async () => {
+  test('are returned only for writes if another process locks SQLite beyond the busy timeout', async () => {
     const database = await freshDatabase('sqlite');
     const app = await startApplication({ ...options, databaseUrl: database.url });
     const other = new DatabaseSync(database.url.slice('sqlite:'.length));
@@ -750,7 +750,7 @@ describe('a database out of reach', () => {
     }
   });
 
-  test('for the keys of tokens is 503 too', async () => {
+  test('are returned if the token keys are unavailable', async () => {
     const app = await startApplication({
       ...options,
       app_main: {
@@ -771,7 +771,7 @@ describe('a database out of reach', () => {
 });
 
 describe.each(databases)('a limit on %s', (database) => {
-  test('has a code of its own', async () => {
+  test('has its own error code', async () => {
     const server = {
       ...{ json_depth: 3, url_limit: 200, max_parameters: 2, parameter_limit: 50, handler_timeout: 1200, max_concurrent: 2 },
       rate_limit: { limit: 2, by: 'address' as const },
@@ -805,7 +805,7 @@ describe.each(databases)('a limit on %s', (database) => {
 });
 
 describe.each(databases)('a request with an idempotency key on %s', (database) => {
-  test('has codes of its own', async () => {
+  test('has its own error codes', async () => {
     const fresh = await freshDatabase(database);
     const start = (schema: 'update' | 'none') => {
       const given = thingOptions({ idempotency: { answer_limit: 10 } });
@@ -849,8 +849,8 @@ describe.each(databases)('a request with an idempotency key on %s', (database) =
   });
 });
 
-describe.each(databases)('a table that disappears on %s', (database) => {
-  test('is 503 for what needs it', async () => {
+describe.each(databases)('a dropped table on %s', (database) => {
+  test('makes requests that need it return 503', async () => {
     await withThings(database, thingOptions(), async (app) => {
       await app.application.mapper.em.fork().execute('drop table thing');
       const { status, json, headers } = await sendTo(app, 'GET', '/thing.json');
@@ -859,8 +859,8 @@ describe.each(databases)('a table that disappears on %s', (database) => {
   });
 });
 
-describe('a disk that is full', () => {
-  test('is 507 on SQLite for what needs room, and over when there is some', async () => {
+describe('a full disk', () => {
+  test('makes writes on SQLite return 507 until there is space again', async () => {
     await withThings('sqlite', thingOptions(), async (app) => {
       const dialect = app.application.mapper.config.get('driverOptions') as any;
       const room = (pages: number) =>
@@ -879,7 +879,7 @@ describe('a disk that is full', () => {
     });
   });
 
-  test('is 507 on PostgreSQL too, and what cannot be read or written now is 503', async () => {
+  test('makes writes on PostgreSQL return 507; out of memory or read-only returns 503', async () => {
     await withThings('postgresql', thingOptions(), async (app) => {
       const { mapper } = app.application;
       const refuseWith = (code: string) =>
@@ -906,8 +906,8 @@ class HeldController extends ApiController {
   }
 }
 
-describe.each(databases)('what a list cannot be asked on %s', (database) => {
-  test('has a code of its own', async () => {
+describe.each(databases)('a rejected list request on %s', (database) => {
+  test('has its own error code', async () => {
     const asking = thingOptions(
       { response_limit: 2048 },
       {
@@ -945,8 +945,8 @@ describe.each(databases)('what a list cannot be asked on %s', (database) => {
 });
 
 // These run last: they look at every refusal that the tests above were given.
-describe('of all refusals', () => {
-  test('each is a problem document with nothing but the documented members', () => {
+describe('all error responses', () => {
+  test('are problem documents with only the documented members', () => {
     expect(seen.length).toBeGreaterThan(100);
     for (const { where, response } of seen) {
       expect([where, response.headers.get('content-type')]).toEqual([where, 'application/problem+json; charset=utf-8']);
@@ -959,7 +959,7 @@ describe('of all refusals', () => {
     }
   });
 
-  test('none tells of SQL, tables, columns, constraints, files or the stack', () => {
+  test('do not reveal SQL, tables, columns, constraints, files or the stack', () => {
     const internals =
       /tbl_|col_|uq_|ck_|_foreign|(?<!conflict)_unique|_check\b|\b(select|insert|update|delete) .*\b(from|into|set|where)\b|constraint|violates|sqlite|postgres|\bpg\b|mikro|kysely|exception|\.[cm]?[jt]s\b|node_modules|node:|\bat \S+ \(|ECONN/i;
     expect(
@@ -967,7 +967,7 @@ describe('of all refusals', () => {
     ).toEqual([]);
   });
 
-  test('there is one for each code of the catalogue', () => {
+  test('cover every code of the catalogue', () => {
     const codes = new Set(seen.map(({ response }) => response.json.code as ErrorCode));
     expect((Object.keys(catalogue) as ErrorCode[]).filter((code) => !codes.has(code))).toEqual([]);
   });

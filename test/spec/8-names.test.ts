@@ -50,7 +50,7 @@ const Sorted = defineEntity({
 
 const reading = { _index: { methods: { GET: true } } };
 
-describe.each(databases)('what no caller can read or write is named in no answer, on %s', (database) => {
+describe.each(databases)('error responses do not reveal names that no caller can read or write, on %s', (database) => {
   const { request } = useApplication(database, {
     models: [Account, Gold, Iron, Note, Form, Sorted] as Any[],
     app_main: {
@@ -71,7 +71,7 @@ describe.each(databases)('what no caller can read or write is named in no answer
     },
   });
 
-  test('a unique property', async () => {
+  test('of a unique property', async () => {
     const hidden = await request('POST', '/account.json', { json: { kind: 'ironvault', email: 'new@b.c' } });
     expect(hidden.status, hidden.text).toBe(409);
     expect(hidden.text).not.toContain('ledger');
@@ -79,13 +79,13 @@ describe.each(databases)('what no caller can read or write is named in no answer
     expect(written.status).toBe(409);
   });
 
-  test('an association that still refers to a row', async () => {
+  test('of an association that still refers to a row', async () => {
     const { status, json, text } = await request('DELETE', '/account/1.json');
     expect(status, text).toBe(409);
     expect(json.detail).toBe('the account is still referenced by another entity');
   });
 
-  test('the class of a row', async () => {
+  test('of the class of a row', async () => {
     for (const type of ['type', 'kind']) {
       const { status, text } = await request('PATCH', '/account/1.json', { json: { [type]: 'ironvault' } });
       expect(status, text).toBe(400);
@@ -93,7 +93,7 @@ describe.each(databases)('what no caller can read or write is named in no answer
     }
   });
 
-  test('a rule of the model', async () => {
+  test('of a property with a model rule', async () => {
     const { status, json, text } = await request('POST', '/form.json', { json: { text: 'x' } });
     expect(status, text).toBe(422);
     expect(text).not.toContain('auditor');
@@ -102,7 +102,7 @@ describe.each(databases)('what no caller can read or write is named in no answer
     expect(seen.json.violations.map(({ propertyPath }: Any) => propertyPath)).toContain('text');
   });
 
-  test.each(['ranked', 'masked'])('the order of the list %s', async (list) => {
+  test.each(['ranked', 'masked'])('of the sort order of the list %s', async (list) => {
     const { json, text } = await request('GET', `/${list}.json?items_per_page=2`);
     expect(json.results).toHaveLength(2);
     expect(json.pagination.next).toBe(`/${list}.json?items_per_page=2&page=2`);

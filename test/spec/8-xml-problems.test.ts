@@ -39,7 +39,7 @@ const options = {
 const xml = 'application/problem+xml; charset=utf-8';
 const json = 'application/problem+json; charset=utf-8';
 
-describe.each(databases)('problems of requests in XML on %s', (kind) => {
+describe.each(databases)('problem documents of XML requests on %s', (kind) => {
   const running = useApplication(kind, options as never);
 
   test.each([
@@ -62,7 +62,7 @@ describe.each(databases)('problems of requests in XML on %s', (kind) => {
     expect(answer.text).toContain(`<instance>${path.split('?')[0]}</instance>`);
   });
 
-  test('have members and lists as RFC 9457 writes them', async () => {
+  test('have members and lists as in RFC 9457', async () => {
     const { headers, status, text } = await running.request('POST', '/note.xml', { json: { text: 'too long', kind: 'c' } });
     expect([status, headers.get('content-type')]).toEqual([422, xml]);
     expect(text).toContain('<violations><i><propertyPath>text</propertyPath>');
@@ -76,12 +76,12 @@ describe.each(databases)('problems of requests in XML on %s', (kind) => {
     expect([status, headers.get('content-type'), document.code]).toEqual([404, json, 'entity_not_found']);
   });
 
-  test('are XML as well if the gate rejects a request', async () => {
+  test('are XML too if the gate rejects a request', async () => {
     const { headers, status } = await running.request('GET', `/note/${'1'.repeat(9000)}.xml`);
     expect([status, headers.get('content-type')]).toEqual([414, xml]);
   });
 
-  test('are described as such', () => {
+  test('are described in OpenAPI', () => {
     const document = openApiDocument(running.app.application, { title: 'x', version: '1' }) as any;
     const contentOf = (path: string) => {
       const { $ref } = document.paths[path].get.responses[404];
@@ -97,7 +97,7 @@ describe.each(databases)('an application without XML on %s', (kind) => {
   const { app_main, ...rest } = options;
   const running = useApplication(kind, { ...rest, app_main: { apis: { plain: app_main.apis.plain } } } as never);
 
-  test('refuses in JSON whatever is asked for', async () => {
+  test('returns errors in JSON for any requested format', async () => {
     const { headers, json: document } = await running.request('GET', '/plain.xml');
     expect([headers.get('content-type'), document.code]).toEqual([json, 'unknown_format']);
   });

@@ -18,7 +18,7 @@ const items: Record<number, Any> = {
 const whole = { offset: 0, limit: 20 };
 
 /** What both stores do, on both databases: the same cases, the same results. */
-describe.each(databases)('on %s', (database) => {
+describe.each(databases)('store contract on %s', (database) => {
   const shapes = Object.entries(forms).filter(([, { only }]) => !only || only === database);
 
   describe.each(storeKinds)('the store of %s', (kind) => {
@@ -66,11 +66,11 @@ describe.each(databases)('on %s', (database) => {
       return { action: '_entity', key, restriction, found };
     }
 
-    describe.each(shapes)('through a restriction by "%s"', (_, form) => {
+    describe.each(shapes)('with a restriction by "%s"', (_, form) => {
       const hidden = [1, 2, 3, 4].filter((id) => !form.leaves.includes(id));
       const [some] = form.leaves;
 
-      test('finds the rows that it leaves and no other', async () => {
+      test('finds only rows that the restriction allows', async () => {
         for (const id of [1, 2, 3, 4, 99]) {
           const request = requestOf();
           const found = await stores.find(request, id, await stores.restriction(request, form));
@@ -83,7 +83,7 @@ describe.each(databases)('on %s', (database) => {
         }
       });
 
-      test('finds the same rows for a change, with what tells whether they are changed', async () => {
+      test('finds the same rows for a change, with their versions', async () => {
         for (const method of ['PATCH', 'DELETE', 'POST'] as const) {
           for (const id of [1, 2, 3, 4]) {
             const request = requestOf();
@@ -94,7 +94,7 @@ describe.each(databases)('on %s', (database) => {
         }
       });
 
-      test('gives pages and their count in the order of the list, each row once', async () => {
+      test('returns pages and the count in list order, each row once', async () => {
         for (const window of [whole, { offset: 0, limit: 2 }, { offset: 1, limit: 2 }, { offset: 9, limit: 2 }]) {
           const request = requestOf();
           const { count, results } = await stores.page(request, await stores.restriction(request, form), window);
@@ -103,13 +103,13 @@ describe.each(databases)('on %s', (database) => {
         }
       });
 
-      test('walks through all rows in the order of the list, each once', async () => {
+      test('streams all rows in list order, each once', async () => {
         const request = requestOf();
         const walked = await stores.walk(request, await stores.restriction(request, form));
         expect(walked).toEqual(form.leaves.map((id) => items[id]));
       });
 
-      test('combines with what a list is asked for', async () => {
+      test('combines the restriction with filters and sort order of a list', async () => {
         for (const query of [{ 'num[lt]': '40' }, { 'num[lt]': '40', sort: 'name' }] as Record<string, string>[]) {
           const left = form.leaves.filter((id) => items[id].num < 40);
           // a limit is one of the restricted rows, before anything else is asked of them
@@ -122,7 +122,7 @@ describe.each(databases)('on %s', (database) => {
         }
       });
 
-      test.each([true, false])('changes a row that it leaves and no other, read before: %s', async (read) => {
+      test.each([true, false])('changes only rows that the restriction allows, read before: %s', async (read) => {
         for (const id of hidden) {
           const request = requestOf({ num: 99 });
           const restriction = await stores.restriction(request, form);
@@ -138,7 +138,7 @@ describe.each(databases)('on %s', (database) => {
         expect(changed.map(({ id }: Any) => id)).toEqual([some]);
       });
 
-      test.each([true, false])('removes a row that it leaves and no other, read before: %s', async (read) => {
+      test.each([true, false])('removes only rows that the restriction allows, read before: %s', async (read) => {
         for (const id of hidden) {
           const request = requestOf();
           // what was not read before is read by the action for an entity
@@ -153,7 +153,7 @@ describe.each(databases)('on %s', (database) => {
         expect((await itemRows()).map(({ id }: Any) => id)).toEqual([1, 2, 3, 4].filter((id) => id !== some));
       });
 
-      test.each([true, false])('links to a row that it leaves and to no other, read before: %s', async (read) => {
+      test.each([true, false])('links items only to rows that the restriction allows, read before: %s', async (read) => {
         for (const id of hidden) {
           for (const what of ['add', 'remove'] as const) {
             const before = await links(id);
@@ -188,7 +188,7 @@ describe.each(databases)('on %s', (database) => {
       });
     });
 
-    describe('a row that was changed since access to it was checked', () => {
+    describe('a row that has changed since the access check', () => {
       const touched = "update item set name = 'touched' where id = 1";
 
       test('is not changed', async () => {
@@ -218,7 +218,7 @@ describe.each(databases)('on %s', (database) => {
         expect(await links(1)).toEqual([1, 2]);
       });
 
-      test('is not written, whatever the restriction says of it now', async () => {
+      test('is not written, even if the restriction now excludes it', async () => {
         const request = requestOf({ num: 99 });
         const restriction = await stores.restriction(request, forms.condition as never);
         const admission = await admitted(request, 1, restriction, { read: true });
@@ -226,7 +226,7 @@ describe.each(databases)('on %s', (database) => {
         expect(await outcome(stores.change(request, admission))).toBe('changed');
       });
 
-      test('is written if nothing had to read it, as the restriction still leaves it', async () => {
+      test('is written if the check did not read it and the restriction still allows it', async () => {
         const request = requestOf({ num: 99 });
         const restriction = await stores.restriction(request, forms.condition as never);
         const admission = await admitted(request, 1, restriction, { read: false });
@@ -235,10 +235,10 @@ describe.each(databases)('on %s', (database) => {
       });
     });
 
-    describe('a row that is gone', () => {
+    describe('a missing row', () => {
       const missing: Admission = { action: '_entity', key: 99, restriction: null, found: null };
 
-      test('is neither found, changed, removed nor linked', async () => {
+      test('is not found, changed, removed or linked', async () => {
         const request = () => requestOf({ id: 3 });
         expect(await stores.find(requestOf(), 99, null)).toBe(null);
         expect(await stores.checked(requestOf(), 99, null)).toBe(null);
@@ -248,7 +248,7 @@ describe.each(databases)('on %s', (database) => {
         expect(await outcome(stores.link(request(), missing, 'remove'))).toBe(null);
       });
 
-      test('since access to it was checked is not written', async () => {
+      test('that was removed after the access check is not written', async () => {
         const gone = 'delete from item where id = 1';
         const change = requestOf({ num: 99 });
         const removal = requestOf();
@@ -269,7 +269,7 @@ describe.each(databases)('on %s', (database) => {
     });
 
     describe('a body', () => {
-      test('creates a row, which is given as it is stored', async () => {
+      test('creates a row, which is returned as stored', async () => {
         const data = { b: 1, a: [{ d: 2, c: 3 }] };
         const json = { name: 'new', code: 'N', num: 5, data, center: { id: 1 } };
         const created = await stores.create(requestOf(json));
@@ -279,12 +279,12 @@ describe.each(databases)('on %s', (database) => {
         expect(JSON.stringify(await shownBy(request, found))).toBe(JSON.stringify(created));
       });
 
-      test('creates a row with the defaults of what it leaves out', async () => {
+      test('creates a row with defaults for omitted fields', async () => {
         const created = await stores.create(requestOf({ name: 'new', code: 'N' }));
         expect(created).toEqual({ id: created.id, name: 'new', code: 'N', num: 0, data: null, center: null });
       });
 
-      test('changes what it names and nothing else', async () => {
+      test('changes only the fields that it contains', async () => {
         const request = requestOf({ center: { id: 3 }, data: { x: 1 } });
         const changed = await stores.change(request, await admitted(request, 4, null, { read: true }));
         expect(changed).toEqual({ ...items[4], center: { id: 3, name: 'west' }, data: { x: 1 } });
@@ -300,7 +300,7 @@ describe.each(databases)('on %s', (database) => {
       test.each([
         ['is hidden', 2],
         ['is missing', 99],
-      ])('that refers to a row which %s writes nothing', async (_, id) => {
+      ])('that refers to a row that %s writes nothing', async (_, id) => {
         const before = await itemRows();
         expect(await outcome(stores.create(requestOf({ name: 'n', code: 'N', center: { id } })))).toBe(400);
         for (const read of [true, false]) {
@@ -313,7 +313,7 @@ describe.each(databases)('on %s', (database) => {
       test.each([
         ['is hidden', 4],
         ['is missing', 99],
-      ])('that links a row which %s writes nothing', async (_, id) => {
+      ])('that links a row that %s writes nothing', async (_, id) => {
         for (const what of ['add', 'remove'] as const) {
           for (const read of [true, false]) {
             const request = requestOf({ id });
@@ -324,7 +324,7 @@ describe.each(databases)('on %s', (database) => {
         expect(await links(1)).toEqual([1, 2]);
       });
 
-      test('with a value that another row has is a conflict', async () => {
+      test('with a duplicate unique value returns 409', async () => {
         const before = await itemRows();
         expect(await outcome(stores.create(requestOf({ name: 'n', code: 'A' })))).toBe(409);
         const request = requestOf({ code: 'A', num: 99 });
@@ -333,7 +333,7 @@ describe.each(databases)('on %s', (database) => {
       });
     });
 
-    test('does not remove a row that others refer to', async () => {
+    test('does not remove a row that other rows refer to', async () => {
       const request = requestOf();
       const admission = await admitted(request, 1, null, { read: true, method: 'DELETE', api: 'center' });
       expect(await outcome(stores.remove(request, admission, 'center'))).toBe(409);
@@ -343,7 +343,7 @@ describe.each(databases)('on %s', (database) => {
       expect(await stores.remove(unused, other, 'center')).toBe(true);
     });
 
-    test('takes part in a transaction of the request', async () => {
+    test('takes part in the transaction of the request', async () => {
       const request = requestOf({ num: 99, name: 'new', code: 'N', id: 3 });
       const em = stores.em(request);
       await em.begin();
@@ -360,19 +360,19 @@ describe.each(databases)('on %s', (database) => {
       expect(await links(2)).toEqual([1, 2, 3]);
     });
 
-    describe('a row with a version of its own', () => {
-      test('is found with it as text', async () => {
+    describe('a row with a version column', () => {
+      test('is found with its version as text', async () => {
         expect((await stores.find(requestOf(), 1, null, 'revised'))?.versionText).toBe('7');
         expect((await stores.checked(requestOf(), 1, null, 'PATCH', 'revised'))?.versionText).toBe('7');
       });
 
-      test('gets the next one with a change', async () => {
+      test('gets the next version with a change', async () => {
         const request = requestOf({ name: 'two' });
         const admission = await admitted(request, 1, null, { read: true, api: 'revised' });
         expect(await stores.change(request, admission, 'revised')).toEqual({ id: 1, name: 'two', revision: 8 });
       });
 
-      test('is not changed if somebody else has changed it', async () => {
+      test('is not changed if its version has changed', async () => {
         const request = requestOf({ name: 'two' });
         const admission = await admitted(request, 1, null, { read: true, api: 'revised' });
         await stores.execute("update revised set name = 'other', revision = 8");

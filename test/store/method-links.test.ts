@@ -170,7 +170,7 @@ class Team extends schema.class {
 }
 schema.setClass(Team);
 
-describe.each(databases)('methods that add and remove, on %s', (kind) => {
+describe.each(databases)('add and remove methods on %s', (kind) => {
   let database: FreshDatabase;
   let app: TestApplication;
   beforeAll(async () => {
@@ -226,7 +226,7 @@ describe.each(databases)('methods that add and remove, on %s', (kind) => {
     expect(await playersOf(team)).toEqual([]);
   });
 
-  test('are not called for an item that is there, or is not', async () => {
+  test('are not called if the item is already linked, already unlinked or missing', async () => {
     const team = await teamOf('plain');
     await send('POST', team, 1);
     calls.clear();
@@ -264,7 +264,7 @@ describe.each(databases)('methods that add and remove, on %s', (kind) => {
     expect(await shown(team)).toMatchObject({ size: 1, players: [{ id: 2 }] });
   });
 
-  test('respond with the owner if they return it, as it is stored then', async () => {
+  test('respond with the stored owner if they return it', async () => {
     const team = await teamOf('fluent');
     await send('POST', team, 1);
     const response = await send('POST', team, 2);
@@ -279,7 +279,7 @@ describe.each(databases)('methods that add and remove, on %s', (kind) => {
     expect(await playersOf(team)).toEqual([2]);
   });
 
-  test('write nothing if a rule is broken, or if they throw', async () => {
+  test('write nothing if a rule is violated or if they throw', async () => {
     const picky = await teamOf('picky');
     await send('POST', picky, 1);
     expect((await send('POST', picky, 2)).status).toBe(422);
@@ -300,13 +300,13 @@ describe.each(databases)('methods that add and remove, on %s', (kind) => {
     expect(await playersOf(team)).toEqual([3]);
   });
 
-  test('may change what the owner refers to', async () => {
+  test('may change a row that the owner refers to', async () => {
     const team = await teamOf('renaming');
     expect((await send('POST', team, 1)).status).toBe(200);
     expect(await shown(team)).toMatchObject({ club: { name: 'renamed' }, players: [{ id: 1 }] });
   });
 
-  test('are refused a value that its column does not take', async () => {
+  test('return 422 for a value that does not fit its column', async () => {
     const team = await teamOf('long');
     expect((await send('POST', team, 1)).status).toBe(422);
     expect(await playersOf(team)).toEqual([]);
@@ -329,7 +329,7 @@ describe.each(databases)('methods that add and remove, on %s', (kind) => {
     return team;
   };
 
-  test('may load rows that refer to items, and make another', async () => {
+  test('may load rows that refer to items, and create another one', async () => {
     const team = await noted('noting after a look', 1, 2);
     expect((await send('POST', team, 3)).status).toBe(200);
     calledOnce('addPlayer', 'validate');
@@ -338,52 +338,52 @@ describe.each(databases)('methods that add and remove, on %s', (kind) => {
     expect(notes.map(({ text }: { text: string }) => text)).toEqual(['about 1', 'about 2', 'added 3']);
   });
 
-  test('may set a column before they load something', async () => {
+  test('may set a column before they load an association', async () => {
     const team = await noted('counting notes', 1, 2);
     expect((await send('POST', team, 3)).status).toBe(200);
     expect(await shown(team)).toMatchObject({ size: 12, players: [{ id: 1 }, { id: 2 }, { id: 3 }] });
   });
 
-  test('may change what they have loaded, be it an item of the association', async () => {
+  test('may change loaded rows, including items of the association', async () => {
     const team = await noted('rewriting', 4);
     expect((await send('POST', team, 3)).status).toBe(200);
     expect((await shown(team)).notes).toMatchObject([{ text: 'rewritten', player: { since: 'rewritten' } }]);
     expect(await playersOf(team)).toEqual([3, 4]);
   });
 
-  test('know an item that they have come to by another way', async () => {
+  test('recognize an item that was loaded through another association', async () => {
     const team = await noted('replacing', 1, 2);
     expect((await send('POST', team, 3)).status).toBe(200);
     expect(await playersOf(team)).toEqual([3]);
   });
 
-  test('may ask the association and its other side for more', async () => {
+  test('may query the association and its inverse side', async () => {
     const team = await noted('asking', 1, 2);
     expect((await send('POST', team, 3)).status).toBe(200);
     expect(await shown(team)).toMatchObject({ size: 3, players: [{ id: 1 }, { id: 2 }, { id: 3 }] });
   });
 
-  test('respond with what they return, never with an item that has the same key', async () => {
+  test('respond with the returned entity, never with an item that has the same key', async () => {
     const team = await noted('sponsored');
     const response = await send('POST', team, 3);
     expect(response.json).toEqual({ id: 1, name: expect.any(String) });
     expect(await playersOf(team)).toEqual([3]);
   });
 
-  test('may write themselves out', async () => {
+  test('may serialize the owner to JSON', async () => {
     await app.application.mapper.em.fork().nativeUpdate(Player, { id: [1, 2, 3] }, { club: 1 } as never);
     const team = await noted('telling', 1, 2);
     expect((await send('POST', team, 3)).status).toBe(200);
     expect(await shown(team)).toMatchObject({ size: 3, players: [{ id: 1 }, { id: 2 }, { id: 3 }] });
   });
 
-  test('may make what the owner refers to', async () => {
+  test('may create a row that the owner refers to', async () => {
     const team = await noted('founding');
     expect((await send('POST', team, 3)).status).toBe(200);
     expect(await shown(team)).toMatchObject({ club: { name: 'founded' }, players: [{ id: 3 }] });
   });
 
-  test('may make further rows that refer to the owner and the item, and run once', async () => {
+  test('may create rows that refer to the owner and the item, and run once', async () => {
     const team = await teamOf('noting');
     await send('POST', team, 4);
     calls.clear();
@@ -398,7 +398,7 @@ describe.each(databases)('methods that add and remove, on %s', (kind) => {
     });
   });
 
-  test('keep a limit if all come at once', async () => {
+  test('respect a limit under concurrent requests', async () => {
     for (let round = 0; round < 8; round++) {
       const team = await teamOf('limit');
       const responses = await Promise.all([1, 2, 3, 4, 5].map((player) => send('POST', team, player)));
@@ -408,7 +408,7 @@ describe.each(databases)('methods that add and remove, on %s', (kind) => {
     }
   });
 
-  test('keep a count if all come at once', async () => {
+  test('keep a correct count under concurrent requests', async () => {
     for (let round = 0; round < 8; round++) {
       const team = await teamOf('counting');
       const responses = await Promise.all([1, 2, 3, 4, 5].map((player) => send('POST', team, player)));

@@ -60,13 +60,13 @@ function methodsOf(type: { readonly prototype: object }): string[] {
 }
 
 describe('MikroORM', () => {
-  test('has every method that is replaced', () => {
+  test('has every method that Declarest replaces', () => {
     const has = (type: { readonly prototype: object }, name: string) => typeof (type.prototype as Any)[name] === 'function';
     expect([...gated, ...joined].filter((name) => !has(SqlEntityManager, name))).toEqual([]);
     expect(has(QueryBuilder, 'execute')).toBe(true);
   });
 
-  test('has no method of which nobody has decided whether it writes', () => {
+  test('has only methods that are classified as writing or not', () => {
     const decided = new Set<string>([...gated, ...joined, ...others]);
     expect(methodsOf(SqlEntityManager).filter((name) => !decided.has(name))).toEqual([]);
     const known = new Set(methodsOf(SqlEntityManager));
@@ -123,7 +123,7 @@ const writes = Object.entries(ways).flatMap(([method, by]) =>
   Object.entries(by).map(([title, write]) => ({ method, title, write })),
 );
 
-describe.each(databases)('on %s', (database) => {
+describe.each(databases)('patched methods on %s', (database) => {
   let fresh: FreshDatabase;
   let mapper: Mapper;
 
@@ -169,7 +169,7 @@ describe.each(databases)('on %s', (database) => {
   }
 
   describe.each(writes)('$title in a handler', ({ method, write }) => {
-    test(`goes through ${method} as it was replaced, and is written when the handler ends`, async () => {
+    test(`goes through the replaced ${method} and is written when the handler ends`, async () => {
       let called = 0;
       await handled(async (em, entity) => {
         // the outermost layer is the one that the application calls, and that other methods of MikroORM call
@@ -187,7 +187,7 @@ describe.each(databases)('on %s', (database) => {
       expect(await stored()).not.toEqual(untouched);
     });
 
-    test('is undone if the handler fails', async () => {
+    test('is rolled back if the handler fails', async () => {
       const failing = handled(async (em, entity) => {
         await write(em, entity);
         throw new Error('too late');
@@ -197,7 +197,7 @@ describe.each(databases)('on %s', (database) => {
       expect(await stored()).toEqual(untouched);
     });
 
-    test('is refused if the row was changed since it was checked', async () => {
+    test('is rejected if the row has changed since the access check', async () => {
       const overtaken = handled(async (em, entity) => {
         await execute('update item set num = 9 where id = 1');
         await write(em, entity);
@@ -207,7 +207,7 @@ describe.each(databases)('on %s', (database) => {
     });
   });
 
-  test('an entity manager has its own methods again after a handler', async () => {
+  test('an entity manager gets its original methods back after a handler', async () => {
     const left = async (isFailure: boolean) => {
       let used: Any;
       await handled((em, entity) => {
@@ -220,7 +220,7 @@ describe.each(databases)('on %s', (database) => {
     expect([await left(false), await left(true)]).toEqual([[], []]);
   });
 
-  test('reads in a handler begin no transaction', async () => {
+  test('reads in a handler start no transaction', async () => {
     await handled(async (em) => {
       await em.find(Item, {});
       await em.execute('  SELECT 1');
@@ -230,14 +230,14 @@ describe.each(databases)('on %s', (database) => {
     });
   });
 
-  describe('within a transaction around everything', () => {
+  describe('a transaction around the whole request', () => {
     const parts: Record<string, (em: Any, entity: Any) => unknown> = {
       'em.begin() and em.commit()': ways.begin['em.begin() and em.commit()'] as never,
       'em.transactional()': ways.transactional['em.transactional()'] as never,
       'em.flush()': ways.flush['em.flush()'] as never,
     };
 
-    test.each(Object.entries(parts))('%s is a part of it', async (_, write) => {
+    test.each(Object.entries(parts))('includes %s', async (_, write) => {
       for (const how of ['rollback', 'commit'] as const) {
         const em = mapper.em.fork() as Any;
         const whole = await WholeTransaction.begin(em);
@@ -251,7 +251,7 @@ describe.each(databases)('on %s', (database) => {
       }
     });
 
-    test('em.rollback() undoes its part alone', async () => {
+    test('rolls back only the inner part on em.rollback()', async () => {
       const em = mapper.em.fork() as Any;
       const whole = await WholeTransaction.begin(em);
       await em.execute('update item set num = 7 where id = 2');
@@ -262,7 +262,7 @@ describe.each(databases)('on %s', (database) => {
       expect(await stored()).toEqual([untouched[0], { ...untouched[1], num: 7 }]);
     });
 
-    test('a flush that fails is undone, and the rest goes on', async () => {
+    test('rolls back only the flush if a flush fails', async () => {
       const em = mapper.em.fork() as Any;
       const whole = await WholeTransaction.begin(em);
       await em.execute('update item set num = 7 where id = 2');
@@ -272,7 +272,7 @@ describe.each(databases)('on %s', (database) => {
       expect(await stored()).toEqual([untouched[0], { ...untouched[1], num: 7 }]);
     });
 
-    test('cannot be ended by a part of it', async () => {
+    test('cannot be ended by em.commit() or em.rollback()', async () => {
       const em = mapper.em.fork() as Any;
       const whole = await WholeTransaction.begin(em);
       await expect(em.commit()).rejects.toThrow('no transaction was begun');

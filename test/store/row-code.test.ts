@@ -80,19 +80,19 @@ describe.each(databases)('rules that load more than their own row, on %s', (kind
   const patch = (json: object) => app.request('PATCH', '/book/1.json', { json });
   const stored = async () => (await app.request('GET', '/book/1.json')).json;
 
-  test('may look at what they have loaded', async () => {
+  test('may read loaded rows', async () => {
     const response = await patch({ title: 'counting' });
     expect(response.json).toMatchObject({ size: 2, printed: '1970-01-01T00:00:00.000Z', data: { level: 1 } });
     expect(response.json).toEqual(await stored());
   });
 
-  test('may load what a row refers to, whether the body says so or the row itself', async () => {
+  test('may load a referenced row, whether the body or the stored row refers to it', async () => {
     expect((await patch({ title: 'naming' })).json.size).toBe(3);
     expect((await patch({ title: 'naming', owner: { id: 2 } })).json.size).toBe(7);
     expect(await stored()).toMatchObject({ size: 7, owner: { id: 2 } });
   });
 
-  test.each(['rewriting', 'renaming'])('are told that their change to another entity is not written: %s', async (title) => {
+  test.each(['rewriting', 'renaming'])('return 500 if they change another entity, and write nothing: %s', async (title) => {
     const before = await stored();
     expect((await patch({ title })).status).toBe(500);
     expect(await stored()).toEqual(before);

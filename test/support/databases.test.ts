@@ -4,7 +4,7 @@ import { Client } from 'pg';
 import { expect, test } from 'vitest';
 import { freshDatabase } from './databases.ts';
 
-test('a fresh SQLite database can be written, and leaves no file behind', async () => {
+test('a fresh SQLite database is writable, and leaves no file behind', async () => {
   const database = await freshDatabase('sqlite');
   const file = database.url.slice('sqlite:'.length);
   const connection = new DatabaseSync(file);
@@ -15,7 +15,7 @@ test('a fresh SQLite database can be written, and leaves no file behind', async 
   expect(existsSync(file)).toBe(false);
 });
 
-test('a fresh PostgreSQL database is empty, apart from others, and gone once destroyed', async () => {
+test('a fresh PostgreSQL database is empty, isolated from others, and gone once destroyed', async () => {
   const [one, other] = await Promise.all([freshDatabase('postgresql'), freshDatabase('postgresql')]);
   const client = new Client({ connectionString: one.url });
   await client.connect();
@@ -32,7 +32,7 @@ test('a fresh PostgreSQL database is empty, apart from others, and gone once des
   await expect(new Client({ connectionString: one.url }).connect()).rejects.toThrow(/does not exist/);
 });
 
-test('a PostgreSQL database that was dropped is empty for who is given it next', async () => {
+test('a dropped PostgreSQL database is empty when it is reused', async () => {
   const used = await freshDatabase('postgresql');
   const client = new Client({ connectionString: used.url });
   await client.connect();
@@ -57,7 +57,7 @@ test('a PostgreSQL database that was dropped is empty for who is given it next',
   }
 });
 
-test('a database that still has connections can be dropped', async () => {
+test('a database with open connections can be dropped', async () => {
   const database = await freshDatabase('postgresql');
   const client = new Client({ connectionString: database.url });
   const ended = new Promise((resolve) => client.on('error', resolve));

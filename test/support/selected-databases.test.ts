@@ -7,7 +7,7 @@ describe('the databases of a run', () => {
     ['all', ['sqlite', 'postgresql']],
     ['sqlite', ['sqlite']],
     ['none', []],
-  ])('are, with %j, %j', (value, kinds) => {
+  ])('with %j are %j', (value, kinds) => {
     expect(selectedDatabases(value)).toEqual(kinds);
   });
 

@@ -147,7 +147,7 @@ describe.each(databases)('the log on %s', (database) => {
     });
   });
 
-  test('names a difference between models and database once, without a stack, however many requests fail', async () => {
+  test('names a schema difference once, without a stack, however many requests fail', async () => {
     await withLog(database, options, {}, async ({ url, lines }) => {
       const headers = { 'x-api-key': secrets.apiKey };
       expect((await fetch(`${url}/leak/leak.json?how=drop`, { headers })).status).toBe(200);
@@ -173,7 +173,7 @@ describe.each(databases)('the log on %s', (database) => {
     });
   });
 
-  test('holds no secret, wherever one comes from and whoever writes it', async () => {
+  test('contains no secret, whatever its source or writer', async () => {
     await withLog(database, options, { level: 'trace' }, async ({ url, text, lineOf }) => {
       const jwt = await token();
       const ask = async (path: string, init: RequestInit = {}) => {
@@ -232,7 +232,7 @@ describe.each(databases)('the log on %s', (database) => {
   });
 });
 
-test('requests are not logged below info, and LOG_LEVEL and the options of a server come before the declaration', async () => {
+test('requests are logged at info; LOG_LEVEL and server options override the declaration', async () => {
   await withLog('sqlite', options, { level: 'warn' }, async ({ url, text }) => {
     await (await fetch(`${url}/thing/1.json`)).text();
     await sleep(20);

@@ -24,7 +24,7 @@ async function scrape({ request }: Pick<TestApplication, 'request'>) {
 }
 
 describe.each(databases)('metrics on %s', (database) => {
-  test('count requests by route, method and status, and nothing that a caller makes up', async () => {
+  test('count requests by route, method and status, without labels from callers', async () => {
     await withThings(database, measured(), async (application) => {
       const { request } = application;
       for (let id = 1; id <= 5; id++) await request('GET', `/thing/${id}.json`);
@@ -69,7 +69,7 @@ describe.each(databases)('metrics on %s', (database) => {
     });
   });
 
-  test('count statements as they are sent, those of entities included, and tell of connections', async () => {
+  test('count statements as they are sent, including those of entities, and connections', async () => {
     await withThings(database, measured(), async (application) => {
       const { request } = application;
       await request('GET', '/thing/1.json');
@@ -112,7 +112,7 @@ describe.each(databases)('metrics on %s', (database) => {
     });
   });
 
-  test('count what is turned away, by the reason, and are told meanwhile', async () => {
+  test('count rejections by reason, and stay available meanwhile', async () => {
     const options = measured({ max_concurrent: 2, handler_timeout: 1000, rate_limit: { limit: 10, by: 'address' } });
     await withThings(database, options, async (application) => {
       const { request, url } = application;
@@ -144,7 +144,7 @@ describe.each(databases)('metrics on %s', (database) => {
   });
 });
 
-test('an answer that nobody waited for is counted as aborted', async () => {
+test('a response after the client disconnects is counted as aborted', async () => {
   await withThings('sqlite', measured(), async (application) => {
     const open = closeGate();
     const gone = new AbortController();
@@ -158,7 +158,7 @@ test('an answer that nobody waited for is counted as aborted', async () => {
   });
 });
 
-test('only who has the role may read them, unless they are declared to be for everybody', async () => {
+test('metrics require their role unless they are declared public', async () => {
   await withThings('sqlite', measured(), async ({ request }) => {
     expect((await request('GET', '/metrics')).status).toBe(401);
     expect((await request('GET', '/metrics', { headers: { 'x-api-key': 'key-of-somebody-else' } })).status).toBe(403);
@@ -175,7 +175,7 @@ test('only who has the role may read them, unless they are declared to be for ev
   });
 });
 
-test('the documentation names every metric, and shows some as they are', async () => {
+test('the documentation names every metric, and shows some exactly', async () => {
   const operations = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'reference', 'operations.md'), 'utf8');
   const page = operations.split(/^### /m).find((part) => part.startsWith('Metrics')) as string;
   const rows = page.split('\n').filter((line) => line.startsWith('| `'));
@@ -188,7 +188,7 @@ test('the documentation names every metric, and shows some as they are', async (
   });
 });
 
-test('a role that nobody judges, a path that is taken and metrics for everybody where roles are required are mistakes', async () => {
+test('a role without a voter, a taken path and public metrics with required roles are errors', async () => {
   const faults: [CodeOptions, RegExp][] = [
     [measured({ metrics: { role: 'reader' } }), /metrics\.role: no voter judges the role "reader"/],
     [measured({ metrics: { path: '/health/live' } }), /metrics\.path: another route already uses \/health\/live/],

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { operationOf, withPlaceholders } from '../../src/telemetry/query-text.ts';
 
-test('values that stand in a statement are replaced, and names are not', () => {
+test('literal values in a statement are replaced, and names are not', () => {
   const rows = [
     [
       `select "t0"."id2" from "thing" as "t0" where "t0"."name" = 'it''s' and id = -12.5e3 limit 20`,
@@ -24,7 +24,7 @@ test('values that stand in a statement are replaced, and names are not', () => {
   expect(operationOf('?')).toBe('SQL');
 });
 
-test('no text that is a value comes through, whatever is in it', () => {
+test('no string value of a statement remains, whatever its content', () => {
   fc.assert(
     fc.property(fc.string(), fc.string(), (one, other) => {
       const mark = 'zqzq';

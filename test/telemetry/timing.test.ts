@@ -23,7 +23,7 @@ function timesIn(header: string | null): Record<string, number> {
 }
 
 describe.each(databases)('Server-Timing on %s', (database) => {
-  test.each([true, false])('tells of access, queries and serialization, compiled: %s', async (compiled) => {
+  test.each([true, false])('has access, queries and serialization, compiled: %s', async (compiled) => {
     await withThings(database, timed({ timing: true }, compiled), async ({ request }) => {
       const headers = { 'x-api-key': key };
       const asks: [string, string, object][] = [
@@ -44,7 +44,7 @@ describe.each(databases)('Server-Timing on %s', (database) => {
     });
   });
 
-  test('keeps the times of requests apart that are answered at the same time', async () => {
+  test('separates the times of concurrent requests', async () => {
     await withThings(database, timed({ timing: true }), async ({ request }) => {
       const headers = { 'x-api-key': key };
       const [queried, none] = await Promise.all([
@@ -57,7 +57,7 @@ describe.each(databases)('Server-Timing on %s', (database) => {
   });
 });
 
-test('is told where it is declared, and never in production', async () => {
+test('Server-Timing is sent only if declared, and never in production', async () => {
   for (const [options, env] of [
     [timed({}), {}],
     [timed({ timing: true }), { NODE_ENV: 'production' }],

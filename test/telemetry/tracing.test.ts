@@ -56,8 +56,8 @@ async function spansOf(traceId?: string): Promise<{ server: ReadableSpan; parts:
   return { server, parts: found.filter((span) => span !== server) };
 }
 
-describe.each(databases)('with an SDK of OpenTelemetry on %s', (database) => {
-  test('a request is a span below that of its caller, with its parts below it', async () => {
+describe.each(databases)('with an OpenTelemetry SDK on %s', (database) => {
+  test('a request is a span below the span of its caller, with its parts below it', async () => {
     await withThings(database, options(), async ({ request }) => {
       exporter.reset();
       const traceId = '0af7651916cd43dd8448eb211c80319c';
@@ -85,7 +85,7 @@ describe.each(databases)('with an SDK of OpenTelemetry on %s', (database) => {
     });
   });
 
-  test('writes have their statements, and no value is in any span', async () => {
+  test('writes have spans for their statements, and no span contains a value', async () => {
     await withThings(database, options(), async ({ request }) => {
       exporter.reset();
       const headers = { 'x-api-key': key };
@@ -113,7 +113,7 @@ describe.each(databases)('with an SDK of OpenTelemetry on %s', (database) => {
   });
 });
 
-test('what no route answers is named by its method only', async () => {
+test('a request without a matching route is named by its method only', async () => {
   await withThings('sqlite', options(), async ({ request }) => {
     exporter.reset();
     expect((await request('GET', '/nowhere/7')).status).toBe(404);
@@ -124,7 +124,7 @@ test('what no route answers is named by its method only', async () => {
   });
 });
 
-test('on a server of somebody else, parts are below the span that is under way there', async () => {
+test('on a server of the host application, parts are below its active span', async () => {
   const database = await freshDatabase('sqlite');
   const app = Fastify({ routerOptions: { allowUnsafeRegex: true } });
   app.addHook('onRequest', (request, _reply, done) => {

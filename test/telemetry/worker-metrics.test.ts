@@ -6,7 +6,7 @@ import { freshDatabase } from '../support/databases.ts';
 import { parseExposition, total } from './parse-exposition.ts';
 
 describe('the metrics of several processes', () => {
-  test('are told by whichever is asked, one series for each, also of one that was started again', async () => {
+  test('are served by any of them, one series per process, even after a restart', async () => {
     const database = await freshDatabase('sqlite');
     const directory = smallApplication({
       'config/app_main.yaml': `${personYaml}  database: { url: '${database.url}', schema: update }\n  server: { metrics: { role: ~ } }\n`,

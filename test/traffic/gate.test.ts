@@ -67,13 +67,13 @@ describe('a busy server', () => {
     return { connections, ask };
   }
 
-  test('reads all that has come before it goes on with the next, and turns away what there is no room for', async () => {
+  test('reads all received requests before it starts the next, and rejects requests over capacity', async () => {
     const { ask } = await connected('/1', '/2', '/3', '/4', '/5', '/health');
     expect(await ask()).toEqual([200, 200, 200, 200, 503, 200]);
     expect(begun).toEqual(['/health for /health', '/1 for /1', '/2 for /2', '/3 for /3', '/4 for /4']);
   });
 
-  test('does nothing for those who have gone before it was their turn', async () => {
+  test('skips requests whose client disconnected before their turn', async () => {
     const { connections, ask } = await connected('/1', '/2', '/3', '/4');
     onBegin = () => connections[3]?.socket.destroy();
     await ask();
@@ -81,7 +81,7 @@ describe('a busy server', () => {
     expect(begun).toEqual(['/1 for /1', '/2 for /2', '/3 for /3']);
   });
 
-  test('has room for others while bodies are on their way, from the moment they are', async () => {
+  test('frees capacity for other requests as soon as it waits for bodies', async () => {
     const { connections } = await connected('/1', '/2', '/3', '/4', '/5', '/6');
     const head = 'POST /slow HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n';
     for (const { socket } of connections) socket.write(head);

@@ -7,7 +7,7 @@ import { databases } from '../support/databases.ts';
 import { closeGate, gate, thingOptions, until, withThings } from './things.ts';
 
 describe.each(databases)('health on %s', (database) => {
-  test('is told in a word, to whoever asks, GET or HEAD', async () => {
+  test('returns a single status to any caller, for GET and HEAD', async () => {
     await withThings(database, thingOptions(), async ({ request }) => {
       for (const path of ['/health/live', '/health/ready', '/health/ready?verbose=1']) {
         const answer = await request('GET', path, { headers: { authorization: 'Nonsense' } });
@@ -20,7 +20,7 @@ describe.each(databases)('health on %s', (database) => {
     });
   });
 
-  test('is where the declaration says, or nowhere', async () => {
+  test('is at the declared path, or disabled', async () => {
     await withThings(database, thingOptions({ health: { live: '/up', ready: null } }), async ({ request }) => {
       expect((await request('GET', '/up')).status).toBe(200);
       for (const path of ['/health/live', '/health/ready']) expect((await request('GET', path)).json.code).toBe('not_found');
@@ -30,7 +30,7 @@ describe.each(databases)('health on %s', (database) => {
     });
   });
 
-  test('is not ready any more while the server ends, and every connection ends with its answer', async () => {
+  test('is not ready during shutdown, and every connection closes after its response', async () => {
     await withThings(database, thingOptions(), async ({ app, request }) => {
       const open = closeGate();
       const slow = request('GET', '/slow/work.json');
@@ -47,7 +47,7 @@ describe.each(databases)('health on %s', (database) => {
   });
 });
 
-test('a route of the application at the same path is the one that answers', async () => {
+test('a route of the application at the same path takes precedence', async () => {
   const options = {
     ...thingOptions(),
     routes: {
@@ -64,7 +64,7 @@ test('a route of the application at the same path is the one that answers', asyn
   });
 });
 
-test('a PostgreSQL that lets nobody in is not ready, and is again when it does', async () => {
+test('PostgreSQL that rejects connections is not ready until it accepts them again', async () => {
   await withThings('postgresql', thingOptions(), async ({ application, request }) => {
     const { url } = application.declaration.database;
     const name = new URL(url).pathname.slice(1);
@@ -89,7 +89,7 @@ test('a PostgreSQL that lets nobody in is not ready, and is again when it does',
   });
 });
 
-test('another process that writes to SQLite for long holds up its own writes and nothing else', async () => {
+test('a long write of another process to SQLite delays only writes', async () => {
   await withThings('sqlite', thingOptions(), async ({ application, request }) => {
     const other = new DatabaseSync(application.declaration.database.url.slice('sqlite:'.length));
     onTestFinished(() => other.close());

@@ -9,7 +9,7 @@ function nested(depth: number): string {
 const json = { 'content-type': 'application/json' };
 
 describe.each(databases)('the limits of a request on %s', (database) => {
-  test('are each told by a code of their own', async () => {
+  test('each have their own error code', async () => {
     const server = { json_depth: 10, url_limit: 300, max_parameters: 3, parameter_limit: 40, body_limit: 500 };
     await withThings(database, thingOptions(server, { pagination: { max_offset: 100 } }), async ({ request }) => {
       const asked = async (method: string, path: string, body?: string) => {
@@ -30,7 +30,7 @@ describe.each(databases)('the limits of a request on %s', (database) => {
     });
   });
 
-  test('a link goes on however far it leads', async () => {
+  test('next links are not limited by max_offset', async () => {
     await withThings(database, thingOptions({}, { pagination: { max_offset: 1 } }), async ({ request }) => {
       const first = await request('GET', '/thing.json?items_per_page=1');
       const second = await request('GET', first.json.pagination.next);
@@ -40,7 +40,7 @@ describe.each(databases)('the limits of a request on %s', (database) => {
     });
   });
 
-  test('a request that takes too long is given up, and its connection goes on', async () => {
+  test('a request that takes too long times out, and its connection stays usable', async () => {
     await withThings(database, thingOptions({ handler_timeout: 1000 }), async ({ request, url }) => {
       const open = closeGate();
       const answer = await request('GET', '/slow/work.json');
@@ -58,7 +58,7 @@ describe.each(databases)('the limits of a request on %s', (database) => {
 });
 
 describe('slow clients', () => {
-  test('whose headers or bodies do not come in time are told so and closed, and connections that ask nothing too', async () => {
+  test('that send headers or bodies too late get an error and are closed, like idle connections', async () => {
     const server = { header_timeout: 300, request_timeout: 600, keep_alive_timeout: 200 };
     await withThings('sqlite', thingOptions(server), async ({ url }) => {
       const start = performance.now();
@@ -76,7 +76,7 @@ describe('slow clients', () => {
     });
   });
 
-  test('headers that are too large are told so', async () => {
+  test('with too large headers get 431', async () => {
     await withThings('sqlite', thingOptions({ header_limit: 2048 }), async ({ url }) => {
       const raw = await rawConnection(url);
       raw.socket.write(`GET /thing.json HTTP/1.1\r\nHost: x\r\nX-Long: ${'y'.repeat(3000)}\r\n\r\n`);
@@ -87,7 +87,7 @@ describe('slow clients', () => {
 });
 
 describe.each(databases)('a busy database on %s', (database) => {
-  test('keeps nobody waiting who needs none: 404, 405, 401 and health', async () => {
+  test('does not delay requests that do not need it: 404, 405, 401 and health', async () => {
     const more = {
       database: { pool: 1, connect_timeout: 5000 },
       security: { api_keys: { one: { key: 'a-key-that-nobody-knows', roles: ['ROLE_ONE'] } } },

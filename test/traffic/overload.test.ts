@@ -3,8 +3,8 @@ import { gateOf } from '../../src/traffic/gate.ts';
 import { databases } from '../support/databases.ts';
 import { closeGate, gate, rawConnection, thingOptions, until, withThings } from './things.ts';
 
-describe.each(databases)('more requests at once than can be served on %s', (database) => {
-  test('are turned away at once, whatever they ask for, while health is told and the others are served', async () => {
+describe.each(databases)('more concurrent requests than capacity on %s', (database) => {
+  test('are rejected immediately, while health checks and the other requests succeed', async () => {
     await withThings(database, thingOptions({ max_concurrent: 2 }), async ({ request, app }) => {
       const open = closeGate();
       const accepted = [request('GET', '/slow/work.json'), request('GET', '/slow/work.json')];
@@ -26,7 +26,7 @@ describe.each(databases)('more requests at once than can be served on %s', (data
     });
   });
 
-  test('are not those whose bodies do not come: they take nobody’s place, up to as many again', async () => {
+  test('do not include requests that wait for bodies, up to the same number again', async () => {
     await withThings(database, thingOptions({ max_concurrent: 2 }), async ({ app, request, url }) => {
       const head = 'POST /thing.json HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 20\r\n\r\n{"na';
       const slow = await Promise.all([rawConnection(url), rawConnection(url)]);

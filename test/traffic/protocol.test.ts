@@ -79,7 +79,7 @@ const rejected: readonly (readonly [string, number, string])[] = [
   ],
 ];
 
-describe('what is no valid request', () => {
+describe('an invalid request', () => {
   let app: TestApplication;
   let drop: () => Promise<void>;
   beforeAll(async () => {
@@ -109,7 +109,7 @@ describe('what is no valid request', () => {
     },
   );
 
-  test('is not what HTTP allows', async () => {
+  test('is not confused with an unusual but valid request', async () => {
     for (const sent of [
       `POST /thing.json HTTP/1.1\r\nHost: x\r\n${json}\r\nTransfer-Encoding: Chunked\r\n\r\n${chunked}`,
       `POST /thing.json HTTP/1.1\r\nHost: x\r\n${json}\r\nExpect: 100-continue\r\nContent-Length: 12\r\n\r\n${body}`,
@@ -122,7 +122,7 @@ describe('what is no valid request', () => {
     }
   });
 
-  test('does not get into the response before it', async () => {
+  test('does not corrupt the response before it', async () => {
     const raw = await rawConnection(app.url);
     raw.socket.write('GET /thing/1.json HTTP/1.1\r\nHost: x\r\n\r\n');
     await until(() => raw.received().endsWith('}'));
@@ -144,13 +144,13 @@ describe('what is no valid request', () => {
     ['GET', '/docs', 200],
     ['GET', '/', 200],
     ['GET', `/${'x'.repeat(9000)}`, 414],
-  ])('%s %s tells browsers not to guess its type', async (method, path, status) => {
+  ])('%s %s has X-Content-Type-Options: nosniff', async (method, path, status) => {
     const response = await fetch(app.url + path, { method });
     expect([response.status, response.headers.get('x-content-type-options')]).toEqual([status, 'nosniff']);
   });
 });
 
-test('an application on the Fastify of somebody else sends the header with its own responses', async () => {
+test('an application on the Fastify server of a host sends the header with its own responses', async () => {
   const database = await freshDatabase('sqlite');
   const host = Fastify();
   host.get('/own', async () => 'own');

@@ -16,7 +16,7 @@ function limited(rate: NonNullable<AppMain['server']>['rate_limit'], server: App
 }
 
 describe.each(stores)('a rate limit on %s, counted in %s', (database, store) => {
-  test('lets as many pass as it says, tells each how many are left, and refuses the rest until the window is over', async () => {
+  test('allows the declared number, sends the remaining count, and rejects more until the window ends', async () => {
     await withThings(database, limited({ limit: 3, window: 2, store }), async ({ request }) => {
       const left: (string | null)[] = [];
       for (let i = 0; i < 3; i++) {
@@ -39,7 +39,7 @@ describe.each(stores)('a rate limit on %s, counted in %s', (database, store) => 
     });
   });
 
-  test('counts users apart from each other and from who has none', async () => {
+  test('counts users separately from each other and from anonymous callers', async () => {
     await withThings(database, limited({ limit: 1, window: 60, store }), async ({ request }) => {
       for (const as of [{ id: 1 }, { id: 2 }, undefined]) {
         const statuses = [];
@@ -49,7 +49,7 @@ describe.each(stores)('a rate limit on %s, counted in %s', (database, store) => 
     });
   });
 
-  test('lets exactly as many pass of those who come at once', async () => {
+  test('allows exactly its number of concurrent requests', async () => {
     await withThings(database, limited({ limit: 10, window: 60, store }), async ({ request }) => {
       const answers = await Promise.all(Array.from({ length: 30 }, () => request('GET', '/thing/1.json')));
       expect(answers.filter(({ status }) => status === 200).length).toBe(10);
@@ -74,7 +74,7 @@ test.each(databases)('several processes count together in the database on %s', a
 });
 
 describe('a rate limit', () => {
-  test('of an API is its own, and null is none', async () => {
+  test('of an API is separate, and null disables it', async () => {
     const own = { rate_limit: { limit: 2, window: 60 } };
     await withThings('sqlite', limited({ limit: 1, window: 60 }, {}, own), async ({ request }) => {
       const statuses = [];
@@ -88,7 +88,7 @@ describe('a rate limit', () => {
     });
   });
 
-  test('by address holds for all users together, and believes only proxies that are trusted', async () => {
+  test('by address applies to all users together, and trusts only declared proxies', async () => {
     const from = (address: string) => ({ headers: { 'x-forwarded-for': address } });
     await withThings('sqlite', limited({ limit: 1, by: 'address' }), async ({ request }) => {
       expect((await request('GET', '/thing/1.json', { as: { id: 1 }, ...from('192.0.2.1') })).status).toBe(200);
@@ -101,7 +101,7 @@ describe('a rate limit', () => {
     });
   });
 
-  test('holds for wrong credentials too, without asking the database', async () => {
+  test('applies to wrong credentials too, without a database query', async () => {
     await withThings('postgresql', limited({ limit: 3, store: 'database' }), async ({ request, statements }) => {
       statements.length = 0;
       const statuses = [];
@@ -112,14 +112,14 @@ describe('a rate limit', () => {
     });
   });
 
-  test('is not in the headers where none is declared', async () => {
+  test('sends no headers if no limit is declared', async () => {
     await withThings('sqlite', thingOptions(), async ({ request }) => {
       expect((await request('GET', '/thing/1.json')).headers.get('ratelimit')).toBeNull();
     });
   });
 });
 
-test('what is remembered of callers is bounded, and those whose window is over go first', () => {
+test('a rate limit stores a bounded number of callers, and drops ended windows first', () => {
   const counted: Parameters<typeof countHit>[0] = new LruCache(10);
   for (let i = 0; i < 1000; i++) countHit(counted, `caller ${i}`, 1000, i);
   expect(counted.size).toBe(10);

@@ -8,8 +8,8 @@ import { closeGate, gate, rawConnection, thingOptions, until, withThings } from 
 const made = /^[0-9a-f]{16}-[0-9a-f]{8}$/;
 const options = thingOptions({ max_concurrent: 2, handler_timeout: 1500, url_limit: 200 }, { formats: ['json', 'csv'] });
 
-describe.each(databases)('the id of a request on %s', (database) => {
-  test('is in every answer, whoever gives it: as it came, or a new one', async () => {
+describe.each(databases)('the request ID on %s', (database) => {
+  test('is in every response: the received ID or a new one', async () => {
     await withThings(database, options, async ({ request, url }) => {
       const asks: [string, string, number, RequestInit?][] = [
         ['GET', '/thing/1.json', 200],
@@ -65,7 +65,7 @@ describe.each(databases)('the id of a request on %s', (database) => {
   });
 });
 
-test('an id that is too long, or has signs that mean something elsewhere, is not taken', async () => {
+test('a request ID that is too long or has special characters is replaced', async () => {
   await withThings('sqlite', options, async ({ url }) => {
     const ask = async (...values: string[]) => {
       const { socket, received, closed } = await rawConnection(url);
@@ -82,7 +82,7 @@ test('an id that is too long, or has signs that mean something elsewhere, is not
   });
 });
 
-test('the header is the declared one, or none is told', async () => {
+test('the request ID header is the declared one, or not sent', async () => {
   await withThings('sqlite', thingOptions({ request_id: 'Correlation-Id' }), async ({ request }) => {
     const { headers } = await request('GET', '/thing/1.json', { headers: { 'correlation-id': 'c', 'x-request-id': 'x' } });
     expect([headers.get('correlation-id'), headers.get('x-request-id')]).toEqual(['c', null]);
@@ -93,7 +93,7 @@ test('the header is the declared one, or none is told', async () => {
   });
 });
 
-test('a header that carries something else cannot be the one', async () => {
+test('a header with another meaning cannot be the request ID header', async () => {
   for (const header of ['Authorization', 'cookie', 'X-Api-Key', 'Content-Type', 'a b', '']) {
     await expect(loadApplication(thingOptions({ request_id: header }))).rejects.toThrow(
       /"request_id" must be the name of a header/,
@@ -101,7 +101,7 @@ test('a header that carries something else cannot be the one', async () => {
   }
 });
 
-test('it is told as well while the database is waited for', async () => {
+test('the request ID is also sent while the server waits for the database', async () => {
   const { declaration } = await loadApplication(thingOptions());
   const waiting = await startWaiting(declaration.server, { host: '127.0.0.1', port: 0 });
   try {
@@ -115,7 +115,7 @@ test('it is told as well while the database is waited for', async () => {
   }
 });
 
-test('no id comes twice, in one process or in another', () => {
+test('request IDs are unique, within one process and across processes', () => {
   const one = new RequestIds('x-request-id');
   const other = new RequestIds('x-request-id');
   const ids = new Set(Array.from({ length: 100_000 }, (_, i) => (i % 2 ? one : other).next()));

@@ -66,7 +66,7 @@ describe.each(databases)('responses on %s', (kind) => {
     return [status, json?.code];
   };
 
-  test.each(['note', 'entity'])('beyond the limit get 413, and what is asked for less is sent: /%s', async (path) => {
+  test.each(['note', 'entity'])('beyond the limit return 413, and smaller ones are sent: /%s', async (path) => {
     expect(await asked(`/${path}.json?size=2`)).toEqual([413, 'response_too_large']);
     const { json } = await app.request('GET', `/${path}/21.json`);
     expect(json).toMatchObject({
@@ -79,7 +79,7 @@ describe.each(databases)('responses on %s', (kind) => {
     expect((await app.request('GET', `/${path}.csv?size=2`)).text.length).toBeGreaterThan(24_000_000);
   });
 
-  test.each(['note', 'entity'])('that are long are whole in XML: /%s', async (path) => {
+  test.each(['note', 'entity'])('that are long are complete in XML: /%s', async (path) => {
     const { status, text } = await app.request('GET', `/${path}.xml?size=2&items_per_page=3`);
     expect(status).toBe(200);
     expect(text.match(/<item><id>\d+<\/id><size>2<\/size><text>x{2000000}<\/text><\/item>/g)).toHaveLength(3);
@@ -92,44 +92,44 @@ describe.each(databases)('responses on %s', (kind) => {
     expect(answer.json.text).toHaveLength(20_000_000);
   });
 
-  test.each(['note', 'entity'])('of clients that do not read are bounded, and these are disconnected: /%s', async (path) => {
-    const unread = (key?: string) =>
-      new Promise<IncomingMessage>((resolve, reject) => {
-        const headers = key === undefined ? {} : { 'x-api-key': key };
-        get(`${app.url}/${path}/20.json`, { headers, agent: false }, (response) => resolve(response.on('error', () => {}))).on(
-          'error',
-          reject,
-        );
-      });
-    const first = await unread();
-    const second = await unread();
-    const other = await unread('a-key-of-another-caller');
-    expect([first, second, other].map(({ statusCode }) => statusCode)).toEqual([200, 503, 200]);
-    expect(second.headers['retry-after']).toBe('1');
-    second.resume();
-    const third = await unread('a-key-of-another-caller');
-    expect(third.statusCode).toBe(503);
-    third.resume();
-    expect(await asked(`/${path}/1.json`)).toEqual([200, undefined]);
-    await until(async () => (await unread().then((response) => response.resume().statusCode)) === 200);
-    const closed = new Promise((resolve) => first.resume().once('close', resolve));
-    await closed;
-    expect(first.complete).toBe(false);
-    other.destroy();
-  });
-
   test.each(['note', 'entity'])(
-    'that are long are rejected as soon as there is no room, and none stays counted: /%s',
+    'to clients that do not read are bounded, and these clients are disconnected: /%s',
     async (path) => {
-      const page = `/${path}.json?size=2&items_per_page=3`;
-      const statuses = (await Promise.all(Array.from({ length: 12 }, () => asked(page)))).map(([status]) => status);
-      expect(statuses).toContain(200);
-      expect(statuses.filter((status) => status !== 200 && status !== 503)).toEqual([]);
-      for (const _ of [1, 2, 3]) expect(await asked(page)).toEqual([200, undefined]);
+      const unread = (key?: string) =>
+        new Promise<IncomingMessage>((resolve, reject) => {
+          const headers = key === undefined ? {} : { 'x-api-key': key };
+          get(`${app.url}/${path}/20.json`, { headers, agent: false }, (response) => resolve(response.on('error', () => {}))).on(
+            'error',
+            reject,
+          );
+        });
+      const first = await unread();
+      const second = await unread();
+      const other = await unread('a-key-of-another-caller');
+      expect([first, second, other].map(({ statusCode }) => statusCode)).toEqual([200, 503, 200]);
+      expect(second.headers['retry-after']).toBe('1');
+      second.resume();
+      const third = await unread('a-key-of-another-caller');
+      expect(third.statusCode).toBe(503);
+      third.resume();
+      expect(await asked(`/${path}/1.json`)).toEqual([200, undefined]);
+      await until(async () => (await unread().then((response) => response.resume().statusCode)) === 200);
+      const closed = new Promise((resolve) => first.resume().once('close', resolve));
+      await closed;
+      expect(first.complete).toBe(false);
+      other.destroy();
     },
   );
 
-  test('that are long have the same results whether they are read as entities or not, and tags that are known again', async () => {
+  test.each(['note', 'entity'])('that are long return 503 without capacity, and release it afterwards: /%s', async (path) => {
+    const page = `/${path}.json?size=2&items_per_page=3`;
+    const statuses = (await Promise.all(Array.from({ length: 12 }, () => asked(page)))).map(([status]) => status);
+    expect(statuses).toContain(200);
+    expect(statuses.filter((status) => status !== 200 && status !== 503)).toEqual([]);
+    for (const _ of [1, 2, 3]) expect(await asked(page)).toEqual([200, undefined]);
+  });
+
+  test('that are long are the same with or without entities, and their ETags return 304', async () => {
     const [one, other] = await Promise.all(
       ['note', 'entity'].map((path) => app.request('GET', `/${path}.json?size=2&items_per_page=2&sort=id`)),
     );

@@ -59,8 +59,8 @@ const Person = defineEntity({
 
 const entities = [Team, Place, Animal, Cat, Dog, Person];
 
-describe.each(databases)('a migration of every kind of column on %s', (kind) => {
-  test('makes what a new database has, leaves no difference, and can be reverted after everything was dropped', async () => {
+describe.each(databases)('a migration with every kind of column on %s', (kind) => {
+  test('creates the schema of a new database without differences, and can be reverted', async () => {
     const fresh = await freshDatabase(kind);
     const directory = `${temporary.directory}/${kind}`;
     const options = { renames: [], fills: [], allowDrop: true, empty: false };

@@ -248,11 +248,11 @@ async function foundRows(mapper: Mapper, models: Models): Promise<Rows> {
   return found;
 }
 
-describe.each(databases)('migrations after random changes of the models on %s', (kind) => {
+describe.each(databases)('migrations after random model changes on %s', (kind) => {
   const seeds = Array.from({ length: kind === 'sqlite' ? 4 : 1 }, (_, index) => first + index);
 
   test.each(seeds)(
-    'lead to the schema of a new database, keep the data, and lead back (seed %i)',
+    'create the schema of a new database, keep the data and can be reverted (seed %i)',
     async (seed) => {
       const pick = choices(seed);
       const fresh = await freshDatabase(kind);

@@ -14,7 +14,7 @@ const options = { renames: [], fills: [], allowDrop: false, empty: false };
 const person = (properties: object) =>
   defineEntity({ name: 'Person', properties: { id: p.integer().primary(), ...properties } as never });
 
-test('a table that is rebuilt on SQLite keeps columns that no model has, and views of it', async () => {
+test('a rebuild of a table on SQLite keeps its views and columns that no model has', async () => {
   const fresh = await freshDatabase('sqlite');
   const directory = temporary.directory;
   const up = (entity: unknown, before?: string) =>
@@ -44,7 +44,7 @@ test('a table that is rebuilt on SQLite keeps columns that no model has, and vie
   await fresh.drop();
 });
 
-test('a table that is rebuilt on SQLite keeps indexes and triggers that no model has, unless they name a dropped column', async () => {
+test('a rebuild of a table on SQLite keeps unknown indexes and triggers, except on dropped columns', async () => {
   const fresh = await freshDatabase('sqlite');
   const directory = join(temporary.directory, 'kept');
   const run = (sql: string) => withMapper(fresh.url, [], async (mapper) => mapper.em.fork().execute(sql));

@@ -4,7 +4,7 @@ import type { DatabaseDeclaration } from '../../../src/declaration/types.ts';
 import { postgresCursors } from '../../../src/dialect/postgresql/cursors.ts';
 import { freshDatabase } from '../../support/databases.ts';
 
-test('a cursor returns no more rows than fit into a chunk, and all of them in the end', async () => {
+test('a cursor returns all rows, in chunks of limited size', async () => {
   const database = await freshDatabase('postgresql');
   const cursors = postgresCursors({
     url: database.url,

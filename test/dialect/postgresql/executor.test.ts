@@ -71,14 +71,14 @@ describe('the PostgreSQL executor', () => {
     while ((await backends()).length > 0) await sleep(10);
   });
 
-  test('gives every value as text, in the order of the columns', async () => {
+  test('returns every value as text, in column order', async () => {
     const executor = open();
     const text = "select 1::int8, true, null, 0.1::float8, '\\x6869'::bytea, date '2026-11-15', 'a'::text";
     expect(await executor.rows(statement(text), [])).toEqual([['1', 't', null, '0.1', '\\x6869', '2026-11-15', 'a']]);
     await executor.close();
   });
 
-  test('answers many at once, each its own', async () => {
+  test('returns the right rows to each of many concurrent statements', async () => {
     const executor = open();
     const asked = Array.from({ length: 500 }, (_, i) => executor.rows(statement('select $1::int4'), [i]));
     expect((await Promise.all(asked)).map(([row]) => row?.[0])).toEqual(asked.map((_, i) => String(i)));
@@ -87,7 +87,7 @@ describe('the PostgreSQL executor', () => {
     await executor.close();
   });
 
-  test('sends every kind of value as pg itself would', async () => {
+  test('sends every kind of value like pg does', async () => {
     const executor = open();
     const read = statement(
       'select $1::text, $2::text[], $3::bytea, $4::timestamptz, $5::timestamp, $6::bool, $7::int8, $8::float8',
@@ -109,7 +109,7 @@ describe('the PostgreSQL executor', () => {
     await executor.close();
   });
 
-  test('gives no rows where there are none, and any number where there are many', async () => {
+  test('returns any number of rows, including none', async () => {
     const executor = open();
     const series = statement("select i, repeat('x', 1000) from generate_series(1, $1::int4) as i");
     for (const amount of [0, 1, 5000]) {
@@ -119,7 +119,7 @@ describe('the PostgreSQL executor', () => {
     await executor.close();
   });
 
-  test('lets nobody wait behind a statement that is known to take long', async () => {
+  test('does not queue short statements behind one that is known to be slow', async () => {
     const executor = open();
     const long = statement('select pg_sleep(0.4), $1::int4');
     await executor.rows(long, [0]);
@@ -133,7 +133,7 @@ describe('the PostgreSQL executor', () => {
     await executor.close();
   });
 
-  test('expects a count to take long before it has seen one', async () => {
+  test('expects a count to be slow before it has run one', async () => {
     const executor = open();
     const counting = statement('select count(*) from (select pg_sleep($1)) as nap');
     await warm(executor);
@@ -146,7 +146,7 @@ describe('the PostgreSQL executor', () => {
     await executor.close();
   });
 
-  test('sends others past a statement that takes long unexpectedly', async () => {
+  test('routes other statements around one that is unexpectedly slow', async () => {
     const executor = open();
     await warm(executor);
     const answered: string[] = [];
@@ -160,7 +160,7 @@ describe('the PostgreSQL executor', () => {
     await executor.close();
   });
 
-  test('does not keep a long statement behind very long ones', async () => {
+  test('does not queue a slow statement behind slower ones', async () => {
     const executor = open();
     const long = statement('select pg_sleep(0.1)');
     const veryLong = statement('select pg_sleep(1.0)');
@@ -173,7 +173,7 @@ describe('the PostgreSQL executor', () => {
     await executor.close();
   });
 
-  test('does not begin what waits for a connection after it was closed', async () => {
+  test('does not start waiting statements after it was closed', async () => {
     const executor = open();
     const long = statement('select pg_sleep(0.1)');
     await executor.rows(long, []);
@@ -186,7 +186,7 @@ describe('the PostgreSQL executor', () => {
     expect(isUnavailable(third)).toBe(true);
   });
 
-  test('lets a statement fail alone among those sent with it', async () => {
+  test('fails only the faulty statement of a batch', async () => {
     const executor = open();
     const asked = Array.from({ length: 20 }, (_, i) => executor.rows(statement('select 10 / $1::int4'), [i % 5]));
     const settled = await Promise.allSettled(asked);
@@ -194,7 +194,7 @@ describe('the PostgreSQL executor', () => {
     await executor.close();
   });
 
-  test('opens new connections after idle ones were ended by the server', async () => {
+  test('opens new connections after the server has closed idle ones', async () => {
     const executor = open();
     await warm(executor);
     for (const pid of await backends()) await admin.query('select pg_terminate_backend($1)', [pid]);
@@ -206,7 +206,7 @@ describe('the PostgreSQL executor', () => {
     while ((await backends()).length > 0) await sleep(10);
   });
 
-  test('fails what was under way on a lost connection as unavailable, and then works again', async () => {
+  test('fails running statements of a lost connection as unavailable, then reconnects', async () => {
     const executor = open();
     const asked = Array.from({ length: 6 }, () => executor.rows(sleeping, []));
     const settling = Promise.allSettled(asked);
@@ -221,7 +221,7 @@ describe('the PostgreSQL executor', () => {
     await executor.close();
   });
 
-  test('never answers with another error than "unavailable" while connections are being lost', async () => {
+  test('fails only with "unavailable" while connections are being lost', async () => {
     const executor = open();
     let stop = false;
     const failures: unknown[] = [];
@@ -252,7 +252,7 @@ describe('the PostgreSQL executor', () => {
     while ((await backends()).length > 0) await sleep(10);
   });
 
-  test('ends a statement that takes too long as unavailable, and answers the ones behind it', async () => {
+  test('fails a statement that times out as unavailable, and runs the ones queued behind it', async () => {
     const executor = open({ statementTimeout: 200 });
     const slow = [executor.rows(sleeping, []), executor.rows(sleeping, [])];
     const behind = [executor.rows(one, []), executor.rows(one, [])];
@@ -262,7 +262,7 @@ describe('the PostgreSQL executor', () => {
     await executor.close();
   });
 
-  test('fails as unavailable where nothing listens, and does not remember it', async () => {
+  test('fails as unavailable each time if no server is listening', async () => {
     const executor = open({ url: 'postgresql://nobody:x@127.0.0.1:1/nowhere' });
     for (let i = 0; i < 3; i++) {
       const error = await executor.rows(one, []).catch((reason: unknown) => reason);
@@ -271,7 +271,7 @@ describe('the PostgreSQL executor', () => {
     await executor.close();
   });
 
-  test('fails as unavailable where nobody answers in time', async () => {
+  test('fails as unavailable if the server does not respond in time', async () => {
     const silent = createServer().listen(0, '127.0.0.1');
     await once(silent, 'listening');
     const executor = open({
@@ -283,7 +283,7 @@ describe('the PostgreSQL executor', () => {
     silent.close();
   });
 
-  test('answers what is under way before it closes, and nothing after', async () => {
+  test('finishes running statements before it closes, and rejects later ones', async () => {
     const executor = open();
     await warm(executor);
     const asked = executor.rows(statement('select pg_sleep(0.2), 7'), []);
@@ -294,7 +294,7 @@ describe('the PostgreSQL executor', () => {
     while ((await backends()).length > 0) await sleep(10);
   });
 
-  test('goes on after a table has changed under its prepared statements', async () => {
+  test('keeps working after the table of a prepared statement has changed', async () => {
     const executor = open();
     await admin.query('create table changing (id int, name varchar(10))');
     await admin.query("insert into changing values (1, 'one')");
@@ -307,7 +307,7 @@ describe('the PostgreSQL executor', () => {
     while ((await backends()).length > 0) await sleep(10);
   });
 
-  test('does not let prepared statements pile up in the server', async () => {
+  test('limits the number of prepared statements on the server', async () => {
     const executor = open();
     for (let i = 0; i < 2200; i += 100) {
       await Promise.all(
@@ -319,7 +319,7 @@ describe('the PostgreSQL executor', () => {
     await executor.close();
   });
 
-  test('keeps the settings that the address brings', async () => {
+  test('applies the settings in the database URL', async () => {
     await admin.query('create schema elsewhere; create table elsewhere.hidden (id int); insert into elsewhere.hidden values (5)');
     const url = new URL(database.url);
     url.searchParams.set('options', '-c search_path=elsewhere');
@@ -329,7 +329,7 @@ describe('the PostgreSQL executor', () => {
   });
 });
 
-test('prepares statements, unless the database is behind a pooler that cannot have them', async () => {
+test('the PostgreSQL executor prepares statements unless preparedStatements is false', async () => {
   const kept = statement('select count(*) from pg_prepared_statements');
   for (const preparedStatements of [true, false]) {
     const executor = open({ preparedStatements });

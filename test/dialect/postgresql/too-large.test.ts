@@ -6,7 +6,7 @@ import { freshDatabase } from '../../support/databases.ts';
 const big = { name: 'big', text: "select repeat('x', 10000) from generate_series(1, 100) limit $1", wide: false };
 const small = { name: 'small', text: 'select 1', wide: false };
 
-test('fails a statement whose rows have too many bytes, and serves the ones beside it', async () => {
+test('the PostgreSQL executor fails a statement whose rows have too many bytes, but not others', async () => {
   const database = await freshDatabase('postgresql');
   const executor = postgresExecutor(
     {

@@ -8,7 +8,7 @@ import { makeTemporary } from '../../support/temporary.ts';
 const temporary = makeTemporary('cursors');
 afterAll(temporary.remove);
 
-test('a cursor returns no more rows than fit into a chunk, and all of them in the end', async () => {
+test('a cursor returns all rows, in chunks of limited size', async () => {
   const dialect = new SqliteFileDialect(join(temporary.directory, 'app.db'));
   // short rows, some of 300 KB, one that is larger than a chunk, and short ones again
   const size = 'case when i between 101 and 120 then 300000 when i = 130 then 3000000 else 10 end';

@@ -17,7 +17,7 @@ function open() {
 describe('the SQLite executor', () => {
   afterEach(() => vi.restoreAllMocks());
 
-  test('gives rows as arrays, in the order of the columns', async () => {
+  test('returns rows as arrays, in column order', async () => {
     const { executor } = open();
     expect(await executor.rows(statement('select name, id, name from thing order by id'), [])).toEqual([
       ['one', 1, 'one'],
@@ -32,7 +32,7 @@ describe('the SQLite executor', () => {
     expect(prepare).toHaveBeenCalledTimes(1);
   });
 
-  test('keeps a bounded number of prepared statements, and forgets the oldest', async () => {
+  test('keeps a limited number of prepared statements and evicts the oldest', async () => {
     const { state, executor } = open();
     const prepare = vi.spyOn(state.db, 'prepare');
     for (let i = 0; i < 600; i++) expect(await executor.rows(statement(`select ${i}`), [])).toEqual([[i]]);
@@ -43,7 +43,7 @@ describe('the SQLite executor', () => {
     expect(prepare).toHaveBeenCalledTimes(601);
   });
 
-  test('goes on after the table of a prepared statement has changed', async () => {
+  test('keeps working after the table of a prepared statement has changed', async () => {
     const { state, executor } = open();
     const read = statement('select name from thing where id = ?1');
     expect(await executor.rows(read, [1])).toEqual([['one']]);
@@ -55,7 +55,7 @@ describe('the SQLite executor', () => {
     expect(await executor.rows(read, [1])).toEqual([['anew']]);
   });
 
-  test('gives integers beyond 2^53 exactly, also where none were expected', async () => {
+  test('returns integers beyond 2^53 exactly, even if none were expected', async () => {
     const { executor } = open();
     const text = 'select ?1';
     expect(await executor.rows(statement(text), [1n])).toEqual([[1]]);
@@ -63,13 +63,13 @@ describe('the SQLite executor', () => {
     expect(await executor.rows(statement('select 1, 0.5', true), [])).toEqual([[1n, 0.5]]);
   });
 
-  test('does not hide an error, and goes on after it', async () => {
+  test('reports an error and keeps working', async () => {
     const { executor } = open();
     await expect(executor.rows(statement('select id from nowhere'), [])).rejects.toThrow('no such table');
     expect(await executor.rows(statement('select 1'), [])).toEqual([[1]]);
   });
 
-  test('prepares anew on another connection', async () => {
+  test('prepares statements again on another connection', async () => {
     const { state, executor } = open();
     const read = statement('select count(*) from thing');
     expect(await executor.rows(read, [])).toEqual([[2]]);
@@ -79,7 +79,7 @@ describe('the SQLite executor', () => {
     expect(await executor.rows(read, [])).toEqual([[0]]);
   });
 
-  test('holds no statement after it was closed', async () => {
+  test('releases its prepared statements when it closes', async () => {
     const { state, executor } = open();
     await executor.rows(statement('select 1'), []);
     await executor.close();

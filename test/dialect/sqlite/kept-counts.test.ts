@@ -48,7 +48,7 @@ afterEach(async () => {
 
 const count = async (given: Statement, ...parameters: unknown[]) => (await executor.rows(given, parameters))[0]?.[0];
 
-test('what was counted is not counted again until something is committed, by whomever', async () => {
+test('a count is cached until any connection commits', async () => {
   for (let i = 0; i < 3; i++) expect(await count(all)).toBe(0);
   expect(sent).toHaveLength(1);
   other.exec('insert into item default values');
@@ -59,7 +59,7 @@ test('what was counted is not counted again until something is committed, by who
   expect(sent).toHaveLength(3);
 });
 
-test('what is not committed does not count, and what is rolled back is not counted anew', async () => {
+test('uncommitted changes and rollbacks do not invalidate a cached count', async () => {
   expect(await count(all)).toBe(0);
   other.exec('begin; insert into item default values');
   expect(await count(all)).toBe(0);
@@ -68,7 +68,7 @@ test('what is not committed does not count, and what is rolled back is not count
   expect(sent).toHaveLength(1);
 });
 
-test('other parameters are another count', async () => {
+test('counts are cached separately for different parameters', async () => {
   other.exec('insert into item default values; insert into item default values');
   expect(await count(above, 0)).toBe(2);
   expect(await count(above, 1)).toBe(1);
@@ -76,13 +76,13 @@ test('other parameters are another count', async () => {
   expect(sent).toHaveLength(2);
 });
 
-test('what depends on more than rows is counted each time, and so is what is no count', async () => {
+test('only counts that depend on nothing but rows are cached', async () => {
   for (let i = 0; i < 2; i++) expect(await count(lately)).toBe(0);
   for (let i = 0; i < 2; i++) await executor.rows(statement('select id from item'), []);
   expect(sent).toHaveLength(4);
 });
 
-test('a commit between the question and the count is seen by the next who asks', async () => {
+test('a commit during a count is visible to the next count', async () => {
   const first = count(all);
   other.exec('insert into item default values');
   expect([0, 1]).toContain(await first);

@@ -51,10 +51,10 @@ function fill(rows: number): void {
   );
 }
 
-describe('threads that read', () => {
+describe('reader threads', () => {
   const open = (timeout = 0) => new ReaderThreads(file, timeout);
 
-  test('give what a connection gives, blobs and integers beyond 2^53 included', async () => {
+  test('return the same values as a connection, including blobs and integers beyond 2^53', async () => {
     const threads = open();
     const text = "select 1, 0.5, null, 'ä', x'00ff', 9007199254740993, ?1, ?2";
     const parameters = [2n ** 63n - 1n, new Uint8Array([1, 2])];
@@ -67,7 +67,7 @@ describe('threads that read', () => {
     await threads.close();
   });
 
-  test('give rows as objects where that is asked for, as the mapper reads them', async () => {
+  test('return rows as objects on request, in the form that the mapper reads', async () => {
     const threads = open();
     const text = "select 1 as a, 9007199254740993 as b, x'00ff' as c, null as d, 2 as a";
     for (let i = 0; i < 2; i++) {
@@ -77,7 +77,7 @@ describe('threads that read', () => {
     await threads.close();
   });
 
-  test('see what was committed before they were asked', async () => {
+  test('see all changes committed before the read', async () => {
     const threads = open();
     const count = statement('select count(*) from thing');
     for (let i = 0; i < 50; i++) {
@@ -87,13 +87,13 @@ describe('threads that read', () => {
     await threads.close();
   });
 
-  test('write nothing', async () => {
+  test('reject writes', async () => {
     const threads = open();
     await expect(ask(threads, statement("insert into thing values (1, 'x')"), [], 'arrays')).rejects.toThrow('readonly');
     await threads.close();
   });
 
-  test('begin again with what was stopped because it is not short', async () => {
+  test('restart a statement that was stopped because it is slow', async () => {
     const threads = open();
     fill(3000);
     const slow = statement('select count(*) from thing as a, thing as b where a.name <> b.name');
@@ -103,7 +103,7 @@ describe('threads that read', () => {
     await threads.close();
   });
 
-  test('read no more bytes than they may, and go on', async () => {
+  test('reject a result over the byte limit and keep working', async () => {
     const threads = open();
     fill(1000);
     const all = statement('select id, name from thing');
@@ -114,7 +114,7 @@ describe('threads that read', () => {
     await threads.close();
   });
 
-  test('stop what takes longer than the timeout, and are free for others at once', async () => {
+  test('stop statements that time out and are free for others immediately', async () => {
     const threads = open(300);
     fill(3000);
     const endless = statement('select count(*) from thing as a, thing as b, thing as c where a.name || b.name = c.name');
@@ -133,7 +133,7 @@ describe('threads that read', () => {
     expect(ended).not.toHaveBeenCalled();
   });
 
-  test('tell an error as the connection would, and go on', async () => {
+  test('report the same errors as a connection and keep working', async () => {
     const threads = open();
     const failing = statement('select id from nowhere');
     const told = await ask(threads, failing, [], 'arrays').catch((error: unknown) => error);
@@ -150,7 +150,7 @@ describe('threads that read', () => {
     await threads.close();
   });
 
-  test('are no more than two, whatever is asked', async () => {
+  test('number at most two under any load', async () => {
     const threads = open();
     const started = vi.spyOn(Worker.prototype, 'postMessage');
     await Promise.all(Array.from({ length: 30 }, () => ask(threads, counts, [10_000n], 'arrays')));
@@ -158,7 +158,7 @@ describe('threads that read', () => {
     await threads.close();
   });
 
-  test('that end unexpectedly fail what they were doing as unavailable; others do what was waiting', async () => {
+  test('that end unexpectedly fail their statements as unavailable; new threads run waiting ones', async () => {
     const threads = open();
     const posted = vi.spyOn(Worker.prototype, 'postMessage');
     await Promise.all([ask(threads, short, [], 'arrays'), ask(threads, short, [], 'arrays')]);
@@ -171,7 +171,7 @@ describe('threads that read', () => {
     await threads.close();
   });
 
-  test('that cannot open the file say so, once and for all', async () => {
+  test('that cannot open the file fail and are not started again', async () => {
     const threads = new ReaderThreads(join(temporary.directory, 'none', 'such.db'), 0);
     await expect(ask(threads, short, [], 'arrays')).rejects.toThrow(NoThreads);
     const started = vi.spyOn(Worker.prototype, 'postMessage');
@@ -180,7 +180,7 @@ describe('threads that read', () => {
     await threads.close();
   });
 
-  test('are waited for until the timeout, be it for a thread or for an answer', async () => {
+  test('time out both while waiting for a thread and while running', async () => {
     const threads = open(100);
     // a thread takes its time to start
     while (!(await ask(threads, short, [], 'arrays').catch(() => null)));
@@ -195,7 +195,7 @@ describe('threads that read', () => {
     await threads.close();
   });
 
-  test('answer what is under way before they end, and nothing after', async () => {
+  test('finish running statements before they close, and reject later ones', async () => {
     const threads = open();
     await Promise.all([ask(threads, short, [], 'arrays'), ask(threads, short, [], 'arrays')]);
     const under = [ask(threads, counts, [500_000n], 'arrays'), ask(threads, counts, [500_000n], 'arrays')];
@@ -227,7 +227,7 @@ describe('the executor of a SQLite file', () => {
     expect(posted).not.toHaveBeenCalled();
   });
 
-  test('lets others be answered while a statement takes long, the first time already', async () => {
+  test('runs other statements during a slow one, even the first time', async () => {
     const executor = open();
     const order: string[] = [];
     await executor.rows(short, []);
@@ -241,7 +241,7 @@ describe('the executor of a SQLite file', () => {
     await executor.close();
   });
 
-  test('stops what takes long here and reads it in a thread, until it is short again', async () => {
+  test('moves a slow statement to a thread until it is fast again', async () => {
     const executor = open();
     const posted = posts();
     fill(3000);
@@ -259,7 +259,7 @@ describe('the executor of a SQLite file', () => {
     await executor.close();
   });
 
-  test('tries no other statement of the same shape here once one was stopped', async () => {
+  test('sends statements of the same shape to a thread once one was stopped', async () => {
     const executor = open();
     fill(3000);
     await executor.rows(pairs, ['%7%']);
@@ -271,7 +271,7 @@ describe('the executor of a SQLite file', () => {
     await executor.close();
   });
 
-  test('looks up a row by its key without a thread, and without being able to be stopped', async () => {
+  test('looks up a row by key without a thread and without the stoppable connection', async () => {
     fill(100_000);
     const executor = open();
     const posted = posts();
@@ -283,7 +283,7 @@ describe('the executor of a SQLite file', () => {
     await executor.close();
   });
 
-  test('shares in a thread only what was not begun when the later one asked', async () => {
+  test('shares a read in a thread only with requests that came before it started', async () => {
     const executor = open();
     await executor.rows(short, []);
     const posted = posts();
@@ -297,7 +297,7 @@ describe('the executor of a SQLite file', () => {
     await executor.close();
   });
 
-  test('does without threads where there can be none', async () => {
+  test('works without threads if none can be started', async () => {
     const executor = open();
     await dialect.read(() => undefined);
     vi.spyOn(dialect.threads as ReaderThreads, 'rows').mockRejectedValue(new NoThreads());
@@ -307,7 +307,7 @@ describe('the executor of a SQLite file', () => {
   });
 });
 
-describe('what the mapper reads from a SQLite file', () => {
+describe('a read of the mapper from a SQLite file', () => {
   let dialect: SqliteFileDialect;
   let ask: (sql: string) => Promise<unknown[]>;
 
@@ -320,7 +320,7 @@ describe('what the mapper reads from a SQLite file', () => {
   });
   afterEach(() => dialect.createDriver().destroy());
 
-  test('is read in a thread when something that differs in its values only took long', async () => {
+  test('runs in a thread if the same statement with other values was slow', async () => {
     fill(3000);
     const matching = (text: string) => `select count(*) as "all" from thing as a, thing as b where a.name like '${text}'`;
     const posted = vi.spyOn(Worker.prototype, 'postMessage');
@@ -334,7 +334,7 @@ describe('what the mapper reads from a SQLite file', () => {
     expect(posted).not.toHaveBeenCalled();
   });
 
-  test('is prepared once for the same text, and follows a table that changes', async () => {
+  test('is prepared once for the same text and reflects changes of the table', async () => {
     const prepare = vi.spyOn(DatabaseSync.prototype, 'prepare');
     writer.exec("insert into thing values (1, 'one')");
     const read = 'select * from thing';
@@ -348,7 +348,7 @@ describe('what the mapper reads from a SQLite file', () => {
     for (let i = 0; i < 2; i++) expect(await ask(read)).toEqual([{ id: 1, title: 'one', age: '9007199254740993' }]);
   });
 
-  test('comes from the connection where there can be no threads', async () => {
+  test('uses the connection if no threads can be started', async () => {
     vi.spyOn(dialect.threads as ReaderThreads, 'rows').mockRejectedValue(new NoThreads());
     expect(await ask('select count(*) as "all" from thing')).toEqual([{ all: 0 }]);
   });

@@ -33,7 +33,7 @@ afterAll(() => {
 const patterns = (i: number) => Array.from({ length: 6 }, (_, n) => `text like '%${n}%${i}%x%'`).join(' or ');
 const readsHere = (text: string) => Array.isArray(reads.rows({ name: text, text, wide: false }, []));
 
-test('reads that arrive together take 25 milliseconds of a turn together, and not ten each', async () => {
+test('concurrent reads share a budget of 25 ms per event loop turn instead of 10 ms each', async () => {
   // more than two milliseconds each, whatever the machine: several patterns for each of the rows
   const scans = Array.from({ length: 40 }, (_, i) => `select id from note where ${patterns(i)}`);
   const here = scans.filter(readsHere);
@@ -44,7 +44,7 @@ test('reads that arrive together take 25 milliseconds of a turn together, and no
   expect(readsHere('select id from note where id < 3')).toBe(true);
 });
 
-test.runIf(process.threadCpuUsage)('a read that took long only because the processor was away stays in this thread', () => {
+test.runIf(process.threadCpuUsage)('a read that was slow only because the CPU was busy stays on the main thread', () => {
   const scan = 'select id from note where length(text) > 5 limit 300';
   const clock = performance.now.bind(performance);
   let calls = 0;

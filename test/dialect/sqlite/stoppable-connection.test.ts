@@ -88,8 +88,8 @@ function looksAt(text: string): number {
 /** Rows as texts in order, as a statement without an order may give them in any. */
 const asSet = (rows: object[]) => rows.map((row) => JSON.stringify(row)).sort();
 
-describe('a connection on which statements can be stopped', () => {
-  test('gives the rows that any connection gives, by whatever statement', () => {
+describe('a connection with stoppable statements', () => {
+  test('returns the same rows as a plain connection for any statement', () => {
     fc.assert(
       fc.property(statements, (text) => {
         stoppable.hideTables();
@@ -103,7 +103,7 @@ describe('a connection on which statements can be stopped', () => {
     );
   });
 
-  test('stops whatever looks at a row, if it is said to be stoppable', () => {
+  test('stops any stoppable statement that reads a row', () => {
     const isStopped = (text: string) => {
       try {
         stoppable.within(-1, () => rowsOn(stoppable.db, text));
@@ -125,12 +125,12 @@ describe('a connection on which statements can be stopped', () => {
     ["select count(*) as n from person where declarest_lower(name) like '%nobody%'", people],
     ["select p.id from person as p where p.id > 10 and p.name like '%nobody%' order by p.name limit 3", people - 10],
     ["select c.id from center as c where exists (select 1 from person as p where p.center_id = c.id and p.name = 'x')", people],
-  ])('can stop at one of about eleven rows that are looked at: %s', (text, rows) => {
+  ])('can stop at about every eleventh row that is read: %s', (text, rows) => {
     expect(planOf(text).kind).toBe('stoppable');
     expect(looksAt(text)).toBeGreaterThanOrEqual(rows / 32);
   });
 
-  test('can stop soon, whatever gaps there are between the numbers of rows', () => {
+  test('can stop soon, whatever the gaps between row ids', () => {
     const longest = (start: number, step: number) => {
       const numbers = `select value * ${step} + ${start} as _rowid_ from json_each('${JSON.stringify(Array.from({ length: 2000 }, (_, i) => i))}')`;
       let run = 0;
@@ -161,7 +161,7 @@ describe('a connection on which statements can be stopped', () => {
     expect(looksAt(text)).toBeGreaterThanOrEqual(people);
   });
 
-  test('hides tables that are made later, and sees columns that are added', () => {
+  test('covers tables created later and sees added columns', () => {
     writer.exec(
       "create table later (id integer primary key); insert into later select id from person; alter table center add column city text default 'X'",
     );
@@ -170,7 +170,7 @@ describe('a connection on which statements can be stopped', () => {
     expect(rowsOn(stoppable.db, 'select * from center where id = 1')).toEqual([{ id: 1, name: 'Center 1', city: 'X' }]);
   });
 
-  test('writes nothing', () => {
+  test('rejects writes', () => {
     expect(() => stoppable.db.exec('delete from main.person')).toThrow(/readonly/);
   });
 });
@@ -205,6 +205,6 @@ describe('the plan of a statement', () => {
   });
 });
 
-test('a database file and what SQLite puts beside it can be read by their owner alone', () => {
+test('only the owner can read a database file and its WAL and shared-memory files', () => {
   for (const suffix of ['', '-wal', '-shm']) expect(statSync(`${file}${suffix}`).mode & 0o777).toBe(0o600);
 });

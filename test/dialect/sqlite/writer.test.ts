@@ -35,7 +35,7 @@ afterEach(async () => {
 });
 afterAll(temporary.remove);
 
-test('a change that removes other rows leaves the thread of the server free', async () => {
+test('a change that cascades to many rows does not block the main thread', async () => {
   let turns = 0;
   let isOver = false;
   const removed = sqliteWriter(dialect)
@@ -52,7 +52,7 @@ test('a change that removes other rows leaves the thread of the server free', as
   expect([await count('parent'), await count('child')]).toEqual([1, 0]);
 });
 
-test('a change that fails in a thread leaves everything as it was, and the next one succeeds', async () => {
+test('a change that fails in a thread is rolled back, and the next one succeeds', async () => {
   const writer = sqliteWriter(dialect);
   await expect(writer.change([remove, step("insert into parent values (2, 'again') returning id")])).rejects.toMatchObject({
     errcode: 1555,
@@ -62,21 +62,21 @@ test('a change that fails in a thread leaves everything as it was, and the next 
   expect(await count('child')).toBe(0);
 });
 
-test('changes in a thread and beside it take turns', async () => {
+test('changes in a thread and on the main thread run one after the other', async () => {
   const writer = sqliteWriter(dialect);
   const rename = step("update parent set name = name || '!' where id = 2 returning name");
   const names = await Promise.all([writer.change([rename]), writer.change([remove]), writer.change([rename])]);
   expect(names).toEqual([[['two!']], [[1]], [['two!!']]]);
 });
 
-test('a change of one row needs no thread', async () => {
+test('a change of one row uses no thread', async () => {
   const posted = vi.spyOn(Worker.prototype, 'postMessage');
   await sqliteWriter(dialect).change([step("update parent set name = 'other' where id = 2 returning id")]);
   await sqliteWriter(dialect).change([step('insert into child (parent_id) values (2) returning id')]);
   expect(posted).not.toHaveBeenCalled();
 });
 
-test('a database that refuses to be changed refuses it in threads as well', async () => {
+test('a read-only database also rejects changes in threads', async () => {
   await dialect.refuseWrites();
   await expect(sqliteWriter(dialect).change([remove])).rejects.toThrow(/readonly/);
   expect(await count('child')).toBe(children);

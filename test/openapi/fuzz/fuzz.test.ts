@@ -21,7 +21,7 @@ const unforeseeable = new Set([
 ]);
 const formalViolations = new Set(['required', 'type', 'too_long', 'enum', 'range', 'json', 'too_many']);
 
-describe.each(databases)('requests made from the document of the example alone, on %s,', (kind) => {
+describe.each(databases)('requests generated from the document of the example on %s', (kind) => {
   let database: FreshDatabase;
   let app: TestApplication;
 
@@ -34,7 +34,7 @@ describe.each(databases)('requests made from the document of the example alone, 
     await database?.drop();
   });
 
-  test(`are answered as it says: ${count} with the seed ${seed}`, { timeout: 60_000 + count * 100 }, async () => {
+  test(`get responses as described: ${count} with the seed ${seed}`, { timeout: 60_000 + count * 100 }, async () => {
     const document = openApiDocument(app.application, { title: 'courses', version: '1.0.0' });
     const bearer = async (id: number, roles: string[], centers: number[]) =>
       `Bearer ${await app.tokenFor({ id, roles, centers })}`;

@@ -52,14 +52,14 @@ const refused = (code: string) => ({
 });
 const objections = (given: Partial<Exchange>) => judge.objections('/thing.json', { ...good, ...given });
 
-describe('an answer', () => {
-  test('as described has no objections', () => {
+describe('a response', () => {
+  test('as described gets no objections', () => {
     expect(objections({})).toEqual([]);
     expect(objections({ headers: { ...good.headers, age: '7' } })).toEqual([]);
     expect(objections({ method: 'POST', status: 204, headers: {}, text: '' })).toEqual([]);
   });
 
-  test('of an operation that is not described is not judged', () => {
+  test('of an undescribed operation is not checked', () => {
     expect(judge.objections('/other.json', { ...good, status: 599 })).toEqual([]);
   });
 
@@ -72,38 +72,41 @@ describe('an answer', () => {
     ["must have required property 'name'", { text: '{"id":1}' }],
     ['must NOT have additional properties', { text: '{"id":1,"name":"x","secret":2}' }],
     ['there is a body, and none is described', { method: 'POST', status: 204, headers: {} }],
-  ])('is objected to: %s', (what, given) => {
+  ])('gets an objection: %s', (what, given) => {
     expect(objections(given)).toEqual([expect.stringContaining(what)]);
   });
 
-  test('to which fields were chosen need not have all, and must not have others', () => {
+  test('with selected fields may lack some, and must not have others', () => {
     expect(objections({ query: 'fields=id', text: '{"id":1}' })).toEqual([]);
     expect(objections({ query: 'fields=id', text: '{"secret":1}' })).toHaveLength(1);
     expect(objections({ query: 'page=1', text: '{"id":1}' })).toHaveLength(1);
   });
 
-  test('may have a status of a range, or any by default', () => {
+  test('may have a status of a range, or any status by default', () => {
     expect(objections({ method: 'POST', status: 418, headers: {}, text: '' })).toEqual([]);
     expect(objections({ method: 'POST', status: 302, headers: {}, text: '' })).toEqual([]);
   });
 });
 
-describe('a refusal', () => {
-  test.each(['page=1', ''])('of parameters that the document allows is objected to: %s', (query) => {
+describe('a rejection', () => {
+  test.each(['page=1', ''])('of parameters that the document allows gets an objection: %s', (query) => {
     expect(objections({ ...refused('unknown_parameter'), query })).toEqual([expect.stringContaining('allows what was refused')]);
   });
 
-  test.each(['page=0', 'page=x', 'pages=1', 'page=1&page=2'])('of parameters that it does not allow is right: %s', (query) => {
-    expect(objections({ ...refused('unknown_parameter'), query })).toEqual([]);
-  });
+  test.each(['page=0', 'page=x', 'pages=1', 'page=1&page=2'])(
+    'of parameters that the document does not allow is correct: %s',
+    (query) => {
+      expect(objections({ ...refused('unknown_parameter'), query })).toEqual([]);
+    },
+  );
 
-  test('of a body is right where the document does not allow it', () => {
+  test('of a body is correct if the document does not allow it', () => {
     const post = { method: 'POST', ...refused('unknown_field') };
     expect(objections({ ...post, sent: { id: 1, name: 'x', other: 1 } })).toEqual([]);
     expect(objections({ ...post, sent: { id: 1, name: 'x' } })).toHaveLength(1);
   });
 
-  test('that depends on what there is is right', () => {
+  test('that depends on stored data is correct', () => {
     expect(objections({ method: 'POST', ...refused('reference_not_found'), sent: { id: 1, name: 'x' } })).toEqual([]);
   });
 });
