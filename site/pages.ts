@@ -44,7 +44,10 @@ export function readPages(): Page[] {
   const start = pages.find(({ section }) => section === null);
   if (!start) throw new Error('docs/README.md does not exist: write the start page of the site');
   const linked = linksIn(start.text).map((link) => posix.normalize(`docs/${link.split('#')[0]}`));
-  const place = ({ file }: Page) => (linked.includes(file) ? linked.indexOf(file) : linked.length);
+  const place = ({ file, path }: Page) => {
+    if (path.endsWith('/index.md')) return -1;
+    return linked.includes(file) ? linked.indexOf(file) : linked.length;
+  };
   const names = Object.keys(sections);
   const sorted = pages
     .filter((page) => page !== start)
