@@ -237,7 +237,7 @@ const edits: [string, string, string, string, string, boolean][] = [
     'config/apis.yaml',
     "requirements: { id: '[a-z]+(?:-[a-z]+)*' }",
     "requirements: { id: '[^/.]+' }",
-    'GET,HEAD /api/tag/{id}.{_format} takes [^/.]+ as id, took [a-z]+(?:-[a-z]+)*',
+    'GET,HEAD /api/tag/{id}.{_format} accepts [^/.]+ as id, accepted [a-z]+(?:-[a-z]+)* before',
     true,
   ],
   [

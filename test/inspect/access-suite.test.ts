@@ -429,7 +429,7 @@ describe.each(databases)('the access suite on %s', (kind) => {
       }
     }
     const { failures } = await run({ database, ...withController(FailingController) }, reads);
-    expect(failures['GET /report/summary.{_format} as Ada']).toMatch(/answered 500/);
+    expect(failures['GET /report/summary.{_format} as Ada']).toMatch(/returned 500/);
     expect(failures).not.toHaveProperty('GET /report/summary.{_format} as anonymous');
   });
 

@@ -330,7 +330,7 @@ describe.each(setups)('conditional requests on $kind, $how', ({ compiledReads, k
           expect(fresh.status).toBe(200);
           const stale = await ask(method, path, { 'if-match': tag }, json);
           expect([stale.status, stale.json.code]).toEqual([412, 'precondition_failed']);
-          expect(stale.json.detail).toContain('was changed since');
+          expect(stale.json.detail).toContain('has changed since');
           expect((await ask('GET', path)).json.title).toBe('c');
           // the tag of another format is of the same version
           const other = await tagOf(path.replace('json', 'xml'));

@@ -225,7 +225,10 @@ describe.each(databases)('add and remove on %s', (kind) => {
     for (const { status, json } of answers) {
       expect([200, 409]).toContain(status);
       if (status === 409)
-        expect(json).toMatchObject({ code: 'conflict_version', detail: expect.stringMatching(/^the appointment was changed/) });
+        expect(json).toMatchObject({
+          code: 'conflict_version',
+          detail: expect.stringMatching(/^another request has changed the appointment/),
+        });
     }
     expect(answers.some(({ status }) => status === 200)).toBe(true);
     expect(await number('select count(*) from appointment_attendees where staff_id = 2')).toBe(1);

@@ -182,7 +182,7 @@ describe('a factory', () => {
       return new type(clock);
     };
     const forControllers = await failure((type: any) => (type === JarController ? later(type) : new type(clock)));
-    expect(forControllers).toContain('must return an instance of JarController at once');
+    expect(forControllers).toContain('must return an instance of JarController, not a promise');
   });
 
   test('that returns an instance of another class is rejected', async () => {

@@ -583,18 +583,21 @@ describe.each(databases)('errors on %s', (kind) => {
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 409]);
     const won = answers.find(({ status }) => status === 200);
     const lost = answers.find(({ status }) => status === 409);
-    expect(lost?.json).toMatchObject({ code: 'conflict_version', detail: expect.stringMatching(/^the animal was changed/) });
+    expect(lost?.json).toMatchObject({
+      code: 'conflict_version',
+      detail: expect.stringMatching(/^another request has changed the animal/),
+    });
     expect((await send('GET', `/animal/${id}.json`)).json).toEqual(won?.json);
   });
 
   test('a change without the required If-Match version is rejected', async () => {
     const id = await make('/animal.json', { name: 'Bound' });
     const bound = (headers: Record<string, string>) => told('PATCH', `/bound/${id}.json`, { json: { age: 5 }, headers });
-    expect(await bound({})).toEqual([428, 'precondition_required', expect.stringContaining('that the animal had')]);
+    expect(await bound({})).toEqual([428, 'precondition_required', expect.stringContaining('the ETag of the animal')]);
     expect(await bound({ 'if-match': '"x"' })).toEqual([
       412,
       'precondition_failed',
-      expect.stringContaining('the animal was changed'),
+      expect.stringContaining('the animal has changed since'),
     ]);
     expect(await bound({ 'if-match': 'x' })).toEqual([400, 'invalid_precondition', expect.stringContaining('If-Match')]);
     expect((await bound({ 'if-match': '*' }))[0]).toBe(200);
