@@ -43,7 +43,7 @@ const textOf = (node: Line | Line['children'][number]): string =>
 export const commandsOnly: Transformer = {
   name: 'commands-only',
   line(line) {
-    if (this.options.lang !== 'console') return;
+    if (this.options.lang !== 'console' || !/^\$ /m.test(this.source)) return;
     if (!textOf(line).startsWith('$ ')) {
       this.addClassToHast(line, 'vp-copy-ignore');
       return;
