@@ -31,7 +31,7 @@ export default {
     check: 'Report whether models and migrations differ. Opens no database.',
   },
   details: ['Renames are never guessed: "create" asks on a terminal, and otherwise needs --rename or --allow-drop.'],
-  positionals: [{ name: 'ACTION', doc: 'One of the actions below.', required: true }, directoryPositional],
+  positionals: [{ name: 'ACTION', doc: 'One of status, create, up, down, check.', required: true }, directoryPositional],
   options: {
     name: { value: 'N', doc: 'create: a short description that becomes part of the file name.' },
     rename: {
