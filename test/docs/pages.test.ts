@@ -67,7 +67,7 @@ describe('README.md', () => {
   test('claims no more speed than the benchmark measured', () => {
     expect(text).toContain('at least four times as often per second');
     const measured = tableBelow('bench/README.md', 'ARM64').find(([work]) =>
-      work?.startsWith('against the best of the frameworks'),
+      work?.startsWith('relative to the best of the frameworks'),
     );
     const ratios = measured?.[1]?.split(', ').map(Number) ?? [];
     expect(ratios.length).toBeGreaterThan(3);
