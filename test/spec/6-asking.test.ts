@@ -431,7 +431,7 @@ const refusals: [query: string, code: string, part: string | RegExp][] = [
   ['or[0][salary]=1', 'unknown_parameter', '"or[0][salary]"'],
   ['or[0][age]=x', 'invalid_parameter', '"or[0][age]" must be an integer'],
   ['or[0][or][0][or][0][age]=1', 'too_many_groups', 'deeper than 2'],
-  [Array.from({ length: 11 }, (_, i) => `or[${i}][age]=1`).join('&'), 'too_many_groups', 'more than 10 groups'],
+  [Array.from({ length: 11 }, (_, i) => `or[${i}][age]=1`).join('&'), 'too_many_groups', 'exceeds the maximum of 10 groups'],
 ];
 
 describe.each(databases)('list queries on %s', (database) => {

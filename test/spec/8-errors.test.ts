@@ -541,7 +541,7 @@ describe.each(databases)('errors on %s', (kind) => {
       const [status, code, detail] = await told('POST', '/animal/break.json', { json: { how: 'sql', sql } });
       expect([status, code]).toEqual([409, 'conflict_reference']);
       // SQLite does not tell which of the references it was.
-      expect(detail).toMatch(kind === 'sqlite' ? /does not exist/ : /keeper.*does not exist/);
+      expect(detail).toMatch(kind === 'sqlite' ? /does not exist/ : /keeper.*no longer exists/);
     });
   });
 
