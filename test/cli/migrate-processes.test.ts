@@ -144,7 +144,7 @@ describe.each(databases)('schema: migrate on %s', (kind) => {
     write(directory, `migrations/${bad}.ts`, migrationText(bad, ['select nonsense']));
     const { code, err, out } = await run(['serve', directory, '--port', '0']);
     expect({ code, out }).toEqual({ code: 1, out: '' });
-    expect(err).toMatch(new RegExp(`${bad} failed: .*nonsense.* statement: select nonsense nothing was changed; correct`));
+    expect(err).toMatch(new RegExp(`${bad} failed: .*nonsense.* statement: select nonsense nothing was changed; fix`));
     await expect(rowsOf(kind, database.url, 'select 1 from person')).rejects.toThrow(/person/);
     await database.drop();
   });
