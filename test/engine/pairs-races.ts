@@ -23,7 +23,7 @@ interface Race {
 }
 
 /** Of each race on each deployment; the models share them. */
-const repetitions = Number(process.env.ENGINE_REPETITIONS ?? 6);
+const repetitions = Number(process.env.ENGINE_REPETITIONS ?? 4);
 
 const anna = { user: 'anna', tenant: 'north' };
 const admin = { user: 'admin', tenant: 'north' };

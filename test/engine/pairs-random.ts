@@ -3,7 +3,7 @@ import { seed } from '../support/random.ts';
 import { type Kind, kinds, pairForms } from './pairs-app.ts';
 import { type Deployment, firstState, inBatches, type RowRequest, SerialOrders, type State } from './pairs-support.ts';
 
-const count = Number(process.env.ENGINE_CASES ?? 60);
+const count = Number(process.env.ENGINE_CASES ?? 40);
 
 /** Mulberry32: the same seed gives the same numbers. */
 class Random {
