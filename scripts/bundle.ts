@@ -33,6 +33,8 @@ export async function bundle(directory: string, exported: Readonly<Record<string
     platform: 'node',
     // else the paths of this machine would be in it
     experimental: { attachDebugInfo: 'none' },
+    // on a slow machine it would warn that this plugin takes long, and a warning ends the build
+    checks: { bundlerTimings: false },
     plugins: [
       {
         name: 'main',

@@ -18,8 +18,8 @@ export interface Summary {
  * Counts what passed and failed. Tests are counted by Vitest; whatever else fails counts as one failure each, so that
  * "0 failed" is never said of a run that failed.
  */
-export function summarize(run: { checked: boolean; tested: boolean; report: Report | undefined }): Summary {
-  const { checked, tested, report } = run;
+export function summarize(run: { checked: boolean; built: boolean; tested: boolean; report: Report | undefined }): Summary {
+  const { checked, built, tested, report } = run;
   const reasons: string[] = [];
   const passed = report?.numPassedTests ?? 0;
   let failed = report?.numFailedTests ?? 0;
@@ -33,6 +33,7 @@ export function summarize(run: { checked: boolean; tested: boolean; report: Repo
   if (passed + failed === 0) add(1, 'no test was run');
   if (!tested && failed === 0) add(1, 'coverage, or an error outside of any test: see the output above');
   if (!checked) add(1, 'npm run check: see its output above');
+  if (!built) add(1, 'npm run build: see its output above');
   return { passed, failed, reasons };
 }
 

@@ -12,12 +12,16 @@ const report = (changes: Partial<Report> = {}): Report => ({
 
 describe('the closing count', () => {
   test('is the count of the tests if everything passes', () => {
-    expect(summarize({ checked: true, tested: true, report: report() })).toEqual({ passed: 12, failed: 0, reasons: [] });
+    expect(summarize({ checked: true, built: true, tested: true, report: report() })).toEqual({
+      passed: 12,
+      failed: 0,
+      reasons: [],
+    });
   });
 
   test('is the count of the tests if only tests fail', () => {
     const testResults = [{ status: 'failed', assertionResults: [{ status: 'failed' }, { status: 'failed' }] }];
-    expect(summarize({ checked: true, tested: false, report: report({ numFailedTests: 2, testResults }) })).toEqual({
+    expect(summarize({ checked: true, built: true, tested: false, report: report({ numFailedTests: 2, testResults }) })).toEqual({
       passed: 12,
       failed: 2,
       reasons: [],
@@ -25,21 +29,31 @@ describe('the closing count', () => {
   });
 
   test.each([
-    ['the checks beside the tests failed', { checked: false, tested: true, report: report() }, /npm run check/],
-    ['coverage is too low', { checked: true, tested: false, report: report() }, /coverage/],
-    ['a test was skipped', { checked: true, tested: true, report: report({ numPendingTests: 1 }) }, /skipped/],
+    ['the checks beside the tests failed', { checked: false, built: true, tested: true, report: report() }, /npm run check/],
+    ['the build failed', { checked: true, built: false, tested: true, report: report() }, /npm run build/],
+    ['coverage is too low', { checked: true, built: true, tested: false, report: report() }, /coverage/],
+    ['a test was skipped', { checked: true, built: true, tested: true, report: report({ numPendingTests: 1 }) }, /skipped/],
     [
       'a test is still to be written',
-      { checked: true, tested: true, report: report({ numTodoTests: 1 }) },
+      { checked: true, built: true, tested: true, report: report({ numTodoTests: 1 }) },
       /still to be written/,
     ],
     [
       'a file could not be run',
-      { checked: true, tested: false, report: report({ testResults: [{ status: 'failed', assertionResults: [] }] }) },
+      {
+        checked: true,
+        built: true,
+        tested: false,
+        report: report({ testResults: [{ status: 'failed', assertionResults: [] }] }),
+      },
       /could not be run/,
     ],
-    ['no test was run', { checked: true, tested: true, report: report({ numPassedTests: 0, testResults: [] }) }, /no test/],
-    ['there is no report', { checked: true, tested: false, report: undefined }, /no test/],
+    [
+      'no test was run',
+      { checked: true, built: true, tested: true, report: report({ numPassedTests: 0, testResults: [] }) },
+      /no test/,
+    ],
+    ['there is no report', { checked: true, built: true, tested: false, report: undefined }, /no test/],
   ])('has one failure if %s', (_, run, reason) => {
     const { failed, reasons } = summarize(run);
     expect(failed).toBe(1);
