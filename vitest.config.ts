@@ -66,7 +66,7 @@ const apart = [
  */
 const counted = [
   'test/access/**/*.test.ts',
-  'test/attacks/{2-identities,10-key-sets}.test.ts',
+  'test/attacks/{2-identities,4-callers,10-key-sets}.test.ts',
   'test/model/**/*.test.ts',
   'test/spec/7-*.test.ts',
   'test/telemetry/**/*.test.ts',
@@ -78,7 +78,7 @@ const countsAll = process.env.DECLAREST_COVERAGE === 'all';
  * cores, and a test that fails is repeated twice, because another tenant of the machine can take the processor away for seconds.
  */
 const timed = [
-  'test/attacks/{2-guessing,4-callers,4-fairness,4-rate-table,4-resources,8-caching,10-consumption}.test.ts',
+  'test/attacks/{2-guessing,4-fairness,4-rate-table,4-resources,8-caching,10-consumption}.test.ts',
   'test/browser/**/*.test.ts',
   'test/chaos/**/*.test.ts',
   'test/cli/{database-away,dev,lean-start,migrate-processes,schema,serve,workers}.test.ts',
