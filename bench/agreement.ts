@@ -2,10 +2,10 @@ import type { Contestant } from './contestants.ts';
 import type { LoadRequest } from './load/request.ts';
 import { type Task, tasksOf, type WorkName, works } from './works.ts';
 
-/** Contestants whose answers to a work cannot be compared: they give back nothing. */
-const silent: Partial<Record<string, readonly WorkName[]>> = { loopback: ['P'] };
+/** Workloads without a response body, which cannot be compared, by contestant. */
+const bodiless: Partial<Record<string, readonly WorkName[]>> = { loopback: ['P'] };
 
-interface Answer {
+interface Received {
   readonly status: number;
   readonly body: unknown;
 }
@@ -18,7 +18,7 @@ interface Participant {
 
 const samples = 4;
 
-/** Asks everybody the same, and throws unless the same people come back, as many, with the same fields. */
+/** Sends the same requests to every contestant, and throws unless all return the same rows, counts and fields. */
 export async function checkAgreement(participants: readonly Participant[]): Promise<number> {
   let compared = 0;
   for (const name of Object.keys(works) as WorkName[]) {
@@ -26,7 +26,7 @@ export async function checkAgreement(participants: readonly Participant[]): Prom
     for (const task of tasksOf(works[name], samples)) {
       let first: { readonly name: string; readonly text: string } | undefined;
       for (const { contestant, port } of taking) {
-        const text = await answerOf(contestant, port, name, task);
+        const text = await responseOf(contestant, port, name, task);
         if (text === null) continue;
         compared++;
         if (first && first.text !== text) {
@@ -39,7 +39,7 @@ export async function checkAgreement(participants: readonly Participant[]): Prom
   return compared + (await checkRejections(participants));
 }
 
-/** Sends every contestant what it must reject, and throws unless all reject it with the same status. */
+/** Sends requests that every contestant must reject, and throws unless all reject them with the same status. */
 async function checkRejections(participants: readonly Participant[]): Promise<number> {
   const statuses = new Map<string, { readonly name: string; readonly status: number }>();
   let compared = 0;
@@ -58,25 +58,27 @@ async function checkRejections(participants: readonly Participant[]): Promise<nu
   return compared;
 }
 
-async function answerOf({ name: who, dialect }: Contestant, port: number, work: WorkName, task: Task): Promise<string | null> {
+async function responseOf({ name, dialect }: Contestant, port: number, work: WorkName, task: Task): Promise<string | null> {
   const requests = dialect.ask[work]?.(task) ?? [];
-  const answers: Answer[] = [];
-  // one after another: what was added is then removed
-  for (const request of requests) answers.push(await send(port, request));
+  const responses: Received[] = [];
+  // in sequence, because a DELETE removes the item of the POST before it
+  for (const request of requests) responses.push(await send(port, request));
   const { refused = false } = works[work];
-  for (const { status, body } of answers) {
-    if (status >= 400 !== refused) throw new Error(`${work}: ${who} answers ${status} ${JSON.stringify(body)}`);
+  for (const { status, body } of responses) {
+    if (status >= 400 !== refused) throw new Error(`${work}: ${name} answers ${status} ${JSON.stringify(body)}`);
   }
-  if (refused) return answers.map(({ status }) => status).join();
-  if (silent[who]?.includes(work)) return null;
+  if (refused) return responses.map(({ status }) => status).join();
+  if (bodiless[name]?.includes(work)) return null;
   if (dialect.isExact) {
-    return JSON.stringify(answers.map(({ status, body }) => ({ status, body: comparable(body, works[work].creates === true) })));
+    return JSON.stringify(
+      responses.map(({ status, body }) => ({ status, body: comparable(body, works[work].creates === true) })),
+    );
   }
-  const { items, count } = dialect.read(answers.map(({ body }) => body));
+  const { items, count } = dialect.read(responses.map(({ body }) => body));
   return JSON.stringify({ count, items: items.map(normalized) });
 }
 
-async function send(port: number, { method, path, token, body }: LoadRequest): Promise<Answer> {
+async function send(port: number, { method, path, token, body }: LoadRequest): Promise<Received> {
   const response = await fetch(`http://127.0.0.1:${port}${path}`, {
     method,
     headers: {
@@ -93,7 +95,7 @@ async function send(port: number, { method, path, token, body }: LoadRequest): P
   return { status: response.status, body: text === '' ? undefined : JSON.parse(text) };
 }
 
-/** A whole body without what may differ: paths and tokens of links, and what the database gives to a new row. */
+/** A body without the parts that may differ: paths and tokens of links, and generated values of a new row. */
 function comparable(body: unknown, isNew: boolean): unknown {
   const { pagination, ...rest } = body as { pagination?: { next: string | null; previous: string | null } };
   if (pagination) {
@@ -103,7 +105,7 @@ function comparable(body: unknown, isNew: boolean): unknown {
   return isNew ? { ...rest, id: null, created_at: null } : body;
 }
 
-/** An item with the fields that all must give, in one form of dates, whatever else there is. */
+/** The fields of an item that every contestant must return, with dates in one format. Other fields are ignored. */
 function normalized(item: unknown): unknown {
   const given = item as Record<string, unknown>;
   if (Array.isArray(given.participants)) {

@@ -10,7 +10,7 @@ import { type Task, tasksOf, type WorkName, works } from './works.ts';
 
 export type Database = 'postgresql' | 'sqlite';
 
-/** The databases that were filled. */
+/** The URLs of the filled databases. */
 export type Urls = Readonly<Record<Dataset, Readonly<Partial<Record<Database, string>>>>>;
 
 export interface Contestant {
@@ -19,10 +19,10 @@ export interface Contestant {
   readonly database: Database;
   readonly data: Dataset;
   readonly dialect: Dialect;
-  /** The folder below peers whose packages it needs. */
+  /** The folder of bench/peers with its packages. */
   readonly peer?: string;
   readonly command: Omit<ServerCommand, 'env' | 'log'>;
-  /** The works that it does with --quick. */
+  /** Its workloads with --quick. */
   readonly quick: readonly WorkName[];
   readonly kind: 'declarest' | 'by hand' | 'framework';
   readonly env?: Readonly<Record<string, string>>;
@@ -30,7 +30,7 @@ export interface Contestant {
 
 const here = import.meta.dirname;
 
-/** The main ratios, in a few minutes. */
+/** Workloads of the main ratios, which take a few minutes. */
 const quickWorks: Readonly<Record<string, readonly WorkName[]>> = {
   'fastify-pg': ['E', 'LF', 'LFU', 'LS', 'L', 'W', 'P'],
   'declarest-pg': ['E', 'LS', 'L', 'W', 'P'],
@@ -81,7 +81,7 @@ function framework(name: string, title: string, database: Database, peer: string
 
 const installed = join(here, 'apps', 'node_modules', 'declarest');
 
-/** The command that serves an application, with its folder as an ordinary user has it. */
+/** Arguments of Node that serve an application with the installed package, as users do. */
 export function serveCommand(directory: string, { reads, profile }: Pick<Options, 'reads' | 'profile'>): string[] {
   const profiling = profile ? ['--cpu-prof', `--cpu-prof-dir=${profile}`] : [];
   if (reads !== 'default') return [...profiling, join(here, 'apps', 'serve.ts'), directory, '{port}', reads];
@@ -125,7 +125,7 @@ function declarest(options: Options, database: Database, app: 'people' | 'member
   };
 }
 
-/** What sets of contestants are asked with a token: the example application, and one of many tenants. */
+/** Applications whose requests all have a token: the example, and one with many tenants. */
 const sets = {
   example: {
     title: 'example',
@@ -175,7 +175,7 @@ function pair(options: Options, data: keyof typeof sets, database: Database): Co
   ];
 }
 
-/** The first request of a work. */
+/** The first request of a workload. */
 function probeOf({ ask }: Dialect, work: WorkName): ServerCommand['probe'] {
   const [task] = tasksOf(works[work], 1);
   const [request] = ask[work]?.(task as Task) ?? [];
@@ -209,7 +209,7 @@ export function contestantsFor(options: Options): Contestant[] {
   });
 }
 
-/** Tells the names of contestants from those of works in --only. */
+/** Distinguishes names of contestants from those of workloads in --only. */
 const contestantNames = /^[a-z]/;
 const workNames = /^[A-Z]/;
 
@@ -219,14 +219,14 @@ export function worksFor(options: Options, { dialect, quick }: Contestant): Work
   return workList.filter((name) => dialect.ask[name] && isChosen(options, name, workNames, quick.includes(name)));
 }
 
-/** What --only names takes part, whatever --quick says. */
+/** --only takes precedence over --quick. */
 function isChosen({ only, quick }: Options, name: string, kind: RegExp, isQuick: boolean): boolean {
   const relevant = only.filter((chosen) => kind.test(chosen));
   if (relevant.length === 0) return isQuick || !quick;
   return relevant.some((chosen) => name === chosen || name.startsWith(`${chosen}-`));
 }
 
-/** What every server is told. */
+/** The environment variables of a server. */
 export function environmentFor(urls: Urls, { data, database, env }: Contestant): Record<string, string> {
   return { DATABASE_URL: urlOf(urls, data, database), JWT_SECRET: secret, ...env };
 }

@@ -3,17 +3,17 @@ import { availableParallelism } from 'node:os';
 
 const canPin = process.platform === 'linux' && availableParallelism() > 1 && spawnSync('taskset', ['--version']).status === 0;
 
-/** Where each part runs: what is measured has a core of its own. */
+/** The measured server has a core of its own; everything else shares the other. */
 export type Place = 'server' | 'load';
 
 const cores: Record<Place, string> = { server: '0', load: '1' };
 
-/** A command that runs where it should, or anywhere on a machine that cannot be told. */
+/** A command pinned to its core, or unchanged if the machine cannot pin processes. */
 export function pinned(place: Place, command: string, args: readonly string[]): [string, string[]] {
   return canPin ? ['taskset', ['-c', cores[place], command, ...args]] : [command, [...args]];
 }
 
-/** One line about it for the report. */
+/** A line about the cores for the report. */
 export const pinning = canPin
   ? 'server on core 0; database and load on core 1'
   : 'NOT PINNED: taskset (util-linux) and two cores are needed; these figures are rougher than they need to be';

@@ -9,10 +9,10 @@ import { startServer } from './server-process.ts';
 
 const deep = 50_000;
 const around = 20;
-/** Counting two million rows takes a while: a shorter time would see few answers, or none. */
+/** Counting two million rows is slow: a shorter measurement would see few responses, or none. */
 const leastSeconds = 4;
 
-/** The first page of two million rows against the fifty-thousandth, reached as a reader reaches it: by the link of the page before. */
+/** Compares page 1 of two million rows with page 50,000, which is requested by the link of the page before. */
 export async function measureDeepPaging(server: string, directory: string, options: Options): Promise<Measurement[]> {
   console.log(`filling a table with ${amounts.large.toLocaleString('en')} people`);
   const url = await fillPostgres(server, 'large', amounts.large);

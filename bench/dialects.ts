@@ -3,12 +3,12 @@ import * as tenant from './data/tenant.ts';
 import type { LoadRequest } from './load/request.ts';
 import { exampleToken, type Task, tenantToken, type WorkName } from './works.ts';
 
-/** How a contestant is asked, and how its answers are read. */
+/** The requests of a contestant, and how to read its responses. */
 export interface Dialect {
   readonly ask: Partial<Record<WorkName, (task: Task) => readonly LoadRequest[]>>;
-  /** The items and the count in the answers to one task. */
-  read(answers: readonly unknown[]): { readonly items: readonly unknown[]; readonly count?: number };
-  /** Lists are answered in two requests, page and count, which count as one. */
+  /** The items and the count in the responses to one task. */
+  read(responses: readonly unknown[]): { readonly items: readonly unknown[]; readonly count?: number };
+  /** Lists that need two requests, page and count, which count as one task. */
   readonly asksTwice?: readonly WorkName[];
   /** Whole responses are compared: status, every field in its order, count and pagination. */
   readonly isExact?: true;
@@ -25,9 +25,9 @@ interface Envelope {
   readonly results: readonly unknown[];
 }
 
-function readEnvelope([answer]: readonly unknown[]): ReturnType<Dialect['read']> {
-  const { results, count } = answer as Envelope;
-  return results ? { items: results, count } : { items: [answer] };
+function readEnvelope([response]: readonly unknown[]): ReturnType<Dialect['read']> {
+  const { results, count } = response as Envelope;
+  return results ? { items: results, count } : { items: [response] };
 }
 
 export const byHand: Dialect = {
@@ -53,7 +53,7 @@ function addAndRemove(path: string, id: number, token?: string): LoadRequest[] {
   ];
 }
 
-/** The applications of apps/: people and members are open, guarded asks for a token. */
+/** The applications of apps/: people and members are open, guarded requires a token. */
 export const declarest: Dialect = {
   ask: {
     E: ({ id }) => get(`/api/person/${id}.json`),
@@ -75,7 +75,7 @@ export const declarestMembers: Dialect = {
   read: readEnvelope,
 };
 
-const nobodys = 1_000_000_000;
+const aboveAllIds = 1_000_000_000;
 const staff = (id: number) => id - (id % 3) + 2;
 
 export const declarestGuarded: Dialect = {
@@ -89,7 +89,7 @@ export const declarestGuarded: Dialect = {
     W: ({ course, id, token }) => addAndRemove(`/api/course/${course}/participants.json`, id, token),
     R401: ({ id }) => get(`/api/person/${id}.json`),
     R403: ({ id, lesserToken }) => get(`/api/person/${staff(id)}.json`, lesserToken),
-    R404: ({ id, token }) => get(`/api/person/${nobodys + id}.json`, token),
+    R404: ({ id, token }) => get(`/api/person/${aboveAllIds + id}.json`, token),
     R405: ({ id, token }) => [{ method: 'DELETE', path: `/api/person/${id}.json`, token }],
   },
   read: readEnvelope,
@@ -106,9 +106,9 @@ export const feathers: Dialect = {
     LFP: (task) => get(`/people?${sorted(task)}&center_id=${task.center}`),
     P: ({ id, email }) => [{ method: 'PATCH', path: `/people/${id}`, body: { email } }],
   },
-  read([answer]) {
-    const { data, total } = answer as { data?: readonly unknown[]; total: number };
-    return data ? { items: data, count: total } : { items: [answer] };
+  read([response]) {
+    const { data, total } = response as { data?: readonly unknown[]; total: number };
+    return data ? { items: data, count: total } : { items: [response] };
   },
 };
 
@@ -122,9 +122,9 @@ export const nest: Dialect = {
     LM: (task) => get(`/courses?limit=${pageSize}&offset=${offset(task)}`),
     P: ({ id, email }) => [{ method: 'PATCH', path: `/people/${id}`, body: { email } }],
   },
-  read([answer]) {
-    const { data, total } = answer as { data?: readonly unknown[]; total: number };
-    return data ? { items: data, count: total } : { items: [answer] };
+  read([response]) {
+    const { data, total } = response as { data?: readonly unknown[]; total: number };
+    return data ? { items: data, count: total } : { items: [response] };
   },
 };
 
@@ -146,9 +146,9 @@ export const loopback: Dialect = {
     P: ({ id, email }) => [{ method: 'PATCH', path: `/people/${id}`, body: { email } }],
   },
   asksTwice: ['L', 'LN', 'LF', 'LFP'],
-  read([answer, counted]) {
-    if (!Array.isArray(answer)) return { items: [answer] };
-    return { items: answer, count: (counted as { count: number }).count };
+  read([response, counted]) {
+    if (!Array.isArray(response)) return { items: [response] };
+    return { items: response, count: (counted as { count: number }).count };
   },
 };
 
@@ -186,7 +186,7 @@ function exampleDialect({ person, persons, course, courses }: Paths, participati
     read: readEnvelope,
     isExact: true,
     rejected: {
-      // of one row Declarest returns 404: its query hides the row before a voter is asked
+      // lists, because for a single row Declarest returns 404: its query hides the row before a voter runs
       'no token': { method: 'GET', path: persons('') },
       'token of another issuer': { method: 'GET', path: person(colleague), token: exampleToken(user, { iss: 'others' }) },
       'caller without centers': { method: 'GET', path: persons(''), token: exampleToken(user, { centers: [] }) },

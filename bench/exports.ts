@@ -1,4 +1,4 @@
-// Exports of a million rows beside a cursor loop by hand: node bench/exports.ts [rows]. The whole benchmark does it with --full.
+// Compares exports of a million rows with a hand-written cursor loop: node bench/exports.ts [rows]. It is part of --full.
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { get } from 'node:http';
 import { join } from 'node:path';
@@ -16,11 +16,11 @@ export interface ExportMeasurement {
   readonly name: string;
   readonly rowsPerSecond: number;
   readonly cpuPerRow: number;
-  /** Megabytes beyond what the server had before, at the most. */
+  /** The peak of resident memory during the export minus that before it, in megabytes. */
   readonly growth: number;
 }
 
-/** Every row of a large table, by hand and as Declarest exports it, in turns. */
+/** Exports every row of a large table, alternating between hand-written code and Declarest. */
 export async function measureExports(
   server: string,
   directory: string,

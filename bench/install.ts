@@ -4,7 +4,7 @@ import { installFolder, runIn, runNpm } from '../scripts/install-folder.ts';
 
 const root = join(import.meta.dirname, '..');
 
-/** Installs the packages of a peer, where that was not done since its list of them was last changed. */
+/** Installs and compiles a peer, unless both are up to date. */
 export function installPeer(name: string): void {
   const cwd = join(import.meta.dirname, 'peers', name);
   installFolder(cwd);
@@ -14,7 +14,7 @@ export function installPeer(name: string): void {
   if (scripts?.['prepare-peer'] && isStale) runNpm(cwd, ['run', '--silent', 'prepare-peer']);
 }
 
-/** Puts the package, newly built unless one is given, where the applications of apps/ find it, as if they had installed it. */
+/** Installs the given package, or a new build of the sources, for the applications of apps/. */
 export function installDeclarest(built: string | undefined): void {
   const target = join(import.meta.dirname, 'apps', 'node_modules', 'declarest');
   if (built !== undefined) {
@@ -29,7 +29,7 @@ const generated = join(import.meta.dirname, '.generated');
 
 export const exampleDirectory = join(generated, 'courses');
 
-/** Copies the example application to a folder of its own, with the package installed beside it. */
+/** Copies the example application to its own folder, with the package installed next to it. */
 export function installExample(): void {
   rmSync(exampleDirectory, { recursive: true, force: true });
   mkdirSync(exampleDirectory, { recursive: true });

@@ -9,7 +9,7 @@ import { residentMegabytes, startServer } from './server-process.ts';
 const here = import.meta.dirname;
 const amounts = [1, 200] as const;
 
-/** An application with two hundred APIs, each over a model of its own, beside one with a single API. */
+/** Compares an application of two hundred APIs, each with its own model, with one of a single API. */
 export async function measureManyApis(
   directory: string,
   options: Options,
@@ -29,9 +29,9 @@ export async function measureManyApis(
         log: join(directory, `${contestant}.log`),
       });
       try {
-        // the last of them, whose route is found last if any order matters
+        // the last API, whose route is found last if the order matters
         const file = requestFile(directory, contestant, [{ method: 'GET', path: `/api/thing${amount}/1.json` }]);
-        // the first round makes the tables, and is not counted
+        // the first round creates the tables, and is not counted
         if (round === 0) continue;
         await measure(server, { contestant, work: 'E', file }, round, 1);
         measurements.push(await measure(server, { contestant, work: 'E', file }, round, options.seconds));

@@ -8,7 +8,7 @@ import { type LoadRequest, toLines } from './load/request.ts';
 import { cpuSeconds, type ServerProcess } from './server-process.ts';
 import { tasksOf, type WorkName, works } from './works.ts';
 
-/** What one contestant got done of one work in one round. */
+/** The result of one contestant in one workload and round. */
 export interface Measurement {
   readonly contestant: string;
   readonly work: string;
@@ -20,11 +20,11 @@ export interface Measurement {
   /** Milliseconds, with every connection busy. */
   readonly p50: number;
   readonly p99: number;
-  /** Answers that were not what the work asks for. */
+  /** Requests with an unexpected status or without a response. */
   readonly wrong: number;
 }
 
-/** Latency at a fixed rate that everybody can keep up with. */
+/** Latency at a fixed rate that every contestant can handle. */
 export interface Latency {
   readonly contestant: string;
   readonly work: string;
@@ -36,7 +36,7 @@ export interface Latency {
 
 const tasks = 4000;
 
-/** Writes the requests of a work to a file for the load generators. */
+/** Writes the requests of a workload to a file for the load generators. */
 export function requestFile(directory: string, name: string, requests: readonly LoadRequest[]): string {
   const file = join(directory, `${name}.requests`);
   writeFileSync(file, toLines(requests));
@@ -57,11 +57,11 @@ export interface Load {
   readonly connections?: number | undefined;
 }
 
-/** Puts a server under load for so many seconds. */
+/** Measures a server under load. */
 export async function measure(server: ServerProcess, load: Load, round: number, seconds: number): Promise<Measurement> {
   const { contestant, work, file, requestsPerTask = 1, refused = false, connections } = load;
   const before = cpuSeconds(server.pid);
-  // writes come in pairs, so every load begins with the first of one
+  // writes come in pairs, so a load must begin with the first of a pair
   const result = await applyLoad(server.port, file, seconds, 2 * Math.floor((Math.random() * tasks) / 2), connections);
   const used = cpuSeconds(server.pid) - before;
   const done = result.requests / requestsPerTask;

@@ -1,16 +1,16 @@
 import { parseArgs } from 'node:util';
 
 export interface Options {
-  /** The contestants that the table's main ratios need, and nothing else. */
+  /** Only the contestants and workloads of the main ratios. */
   readonly quick: boolean;
-  /** Adds what takes long: every peer, two million rows, two hundred APIs. */
+  /** Adds slow measurements: two million rows, two hundred APIs, exports of a million rows. */
   readonly full: boolean;
-  /** Names or beginnings of names of contestants and works; empty means all. */
+  /** Names of contestants and workloads, or their beginnings; empty means all. */
   readonly only: readonly string[];
   readonly rounds: number;
-  /** Seconds that one contestant does one work in one round. */
+  /** Seconds of load for each contestant, workload and round. */
   readonly seconds: number;
-  /** How Declarest reads: as it does by default, or forced either way for comparison. */
+  /** How Declarest reads: its default, or one store forced for comparison. */
   readonly reads: 'default' | 'compiled' | 'entities';
   /** A package that was built before, to measure instead of the sources. */
   readonly package: string | undefined;

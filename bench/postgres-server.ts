@@ -11,16 +11,16 @@ type Account = { uid: number; gid: number } | Record<string, never>;
 export interface PostgresServer {
   readonly url: string;
   readonly version: string;
-  /** The process that starts all others of the server. */
+  /** The id of the postmaster, the parent of all other processes of the server. */
   pid(): number;
-  /** Ends it in order, waits, and starts it again on the same port with the same data. */
+  /** Shuts the server down, waits, and starts it on the same port with the same data. */
   restart(milliseconds: number): Promise<void>;
   stop(): Promise<void>;
 }
 
 /**
- * A PostgreSQL server with default settings, so fsync and all, on the core of the load. Only the number of connections is
- * raised, as the pools of all contestants are open side by side.
+ * A PostgreSQL server with default settings, fsync included, on the core of the load generator. Only `max_connections` is
+ * raised, because the pools of all contestants are open at the same time.
  */
 export async function startPostgres(directory: string): Promise<PostgresServer> {
   const account = serverAccount();
@@ -46,7 +46,7 @@ export async function startPostgres(directory: string): Promise<PostgresServer> 
     });
   let server = launch();
   const kill = () => server.kill('SIGQUIT');
-  // before the folder is removed that it writes to
+  // prepended, because the server must stop before its folder is removed
   process.prependOnceListener('exit', kill);
   await ready(server);
   return {
@@ -54,19 +54,19 @@ export async function startPostgres(directory: string): Promise<PostgresServer> 
     version: spawnSync(join(native, 'bin', 'postgres'), ['--version'], { ...options, encoding: 'utf8' }).stdout.trim(),
     pid: () => server.pid as number,
     async restart(milliseconds) {
-      const gone = once(server, 'exit');
-      // its fast shutdown: sessions are ended, and nothing is lost
+      const exited = once(server, 'exit');
+      // fast shutdown: ends all sessions without data loss
       server.kill('SIGINT');
-      await gone;
+      await exited;
       await sleep(milliseconds);
       server = launch();
       await ready(server);
     },
     async stop() {
       process.off('exit', kill);
-      const gone = once(server, 'exit');
+      const exited = once(server, 'exit');
       kill();
-      await gone;
+      await exited;
     },
   };
 }
@@ -95,7 +95,7 @@ async function binaries(): Promise<string> {
   return dirname(dirname(postgres));
 }
 
-/** The binaries where they are if the account can run them from there, else a copy. */
+/** The installed binaries if the account can run them, otherwise a copy. */
 function reachable(native: string, home: string, account: Account): string {
   if (spawnSync(join(native, 'bin', 'postgres'), ['--version'], { ...account, cwd: home }).status === 0) return native;
   const copy = join(home, 'native');

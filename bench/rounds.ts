@@ -10,7 +10,7 @@ import { type WorkName, works } from './works.ts';
 export interface Start {
   readonly contestant: string;
   readonly round: number;
-  /** Milliseconds from start to first answer. */
+  /** Milliseconds from start to first response. */
   readonly boot: number;
   /** Megabytes after the round's load. */
   readonly memory: number;
@@ -30,8 +30,8 @@ interface Running {
 }
 
 /**
- * All contestants are up at the same time, idle but for the one under load. In each round every work is done by everybody
- * in turn, within seconds of one another, and in another order each round.
+ * All contestants run at the same time, but only one gets load. In each round, every contestant runs each workload within
+ * seconds of the others. The order differs from round to round.
  */
 export async function runRounds(
   contestants: readonly Contestant[],
@@ -66,7 +66,7 @@ export async function runRounds(
           if (works[name].creates) await resetDataset(urls, contestant.data, contestant.database);
           const measured = await measure(server, load, round, options.seconds);
           measurements.push(measured);
-          say(measured);
+          print(measured);
           const { fixedRate } = works[name];
           if (round === 1 && fixedRate && !options.quick) latencies.push(await measureLatency(server, load, fixedRate));
         }
@@ -74,7 +74,7 @@ export async function runRounds(
       for (const { contestant, server } of running) {
         starts.push({ contestant: contestant.name, round, boot: server.boot, memory: residentMegabytes(server.pid) });
       }
-      // a server keeps the luck it started with: the next round draws again
+      // the speed of a process differs from start to start, so each round starts new ones
       if (!options.quick) await stop();
     }
   } finally {
@@ -114,7 +114,7 @@ function rotated<Item>(items: readonly Item[], by: number): Item[] {
   return [...items.slice(start), ...items.slice(0, start)];
 }
 
-function say({ contestant, work, round, rate, cpu, p99, wrong }: Measurement): void {
+function print({ contestant, work, round, rate, cpu, p99, wrong }: Measurement): void {
   const figures = `${rate.toFixed(0).padStart(7)}/s ${cpu.toFixed(0).padStart(6)} µs p99 ${p99.toFixed(1)} ms`;
   console.log(`round ${round}  ${work.padEnd(5)} ${contestant.padEnd(24)} ${figures}${wrong ? `  ${wrong} WRONG ANSWERS` : ''}`);
 }

@@ -1,4 +1,4 @@
-// Declarest beside what one would write or use instead. See README.md.
+// Compares Declarest with hand-written servers and other frameworks. See README.md.
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { join } from 'node:path';
@@ -43,7 +43,7 @@ async function run(options: Options): Promise<void> {
   installDeclarest(options.package);
   if (contestants.some(({ data }) => data === 'example')) installExample();
 
-  // the account that runs PostgreSQL must get through to its folder
+  // the account that runs PostgreSQL must be able to enter its folder
   const directory = mkdtempSync('/tmp/declarest-bench-');
   chmodSync(directory, 0o755);
   process.once('exit', () => rmSync(directory, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 }));

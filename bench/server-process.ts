@@ -6,26 +6,26 @@ import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pinned } from './cores.ts';
 
-/** How a server is started. It is told its port by PORT and by `{port}` in its arguments. */
+/** How to start a server. It gets its port as PORT, and as `{port}` in its arguments. */
 export interface ServerCommand {
   readonly args: readonly string[];
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
-  /** What it can answer with 200 as soon as it has started. */
+  /** A request that returns 200 as soon as the server has started. */
   readonly probe: { readonly path: string; readonly headers?: Readonly<Record<string, string>> };
   readonly log: string;
 }
 
-/** A server that was started on the server's core. */
+/** A running server on the core for servers. */
 export interface ServerProcess {
   readonly port: number;
   readonly pid: number;
-  /** Milliseconds from its start to its first answer. */
+  /** Milliseconds from its start to its first response. */
   readonly boot: number;
   stop(): Promise<void>;
 }
 
-const patience = 60_000;
+const startTimeout = 60_000;
 const ticksPerSecond = 100;
 
 export async function startServer({ args, cwd, env, probe, log }: ServerCommand): Promise<ServerProcess> {
@@ -47,20 +47,20 @@ export async function startServer({ args, cwd, env, probe, log }: ServerCommand)
   );
   closeSync(output);
   const kill = () => child.kill('SIGKILL');
-  // before the folder is removed that it writes to
+  // prepended, because the server must stop before the folder of its log is removed
   process.prependOnceListener('exit', kill);
   const stop = async () => {
     process.off('exit', kill);
     if (child.exitCode !== null || child.signalCode !== null) return;
-    const gone = once(child, 'exit');
+    const exited = once(child, 'exit');
     child.kill('SIGTERM');
-    const impatience = setTimeout(kill, 5000);
-    await gone;
-    clearTimeout(impatience);
+    const killTimer = setTimeout(kill, 5000);
+    await exited;
+    clearTimeout(killTimer);
   };
   for (;;) {
     if ((await statusOf(port, probe)) === 200) break;
-    if (!isRunning(child) || performance.now() - begun > patience) {
+    if (!isRunning(child) || performance.now() - begun > startTimeout) {
       await stop();
       throw new Error(`${args.join(' ')} did not answer ${probe.path} with 200; its output is in ${log}`);
     }
@@ -87,7 +87,7 @@ export function cpuSeconds(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
 }
 
-/** Megabytes of memory that a process holds. */
+/** Resident memory of a process, in megabytes. */
 export function residentMegabytes(pid: number): number {
   return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024;
 }

@@ -9,7 +9,7 @@ import { residentMegabytes, type ServerCommand, startServer } from './server-pro
 const here = import.meta.dirname;
 const handWritten = join(here, 'peers', 'by-hand');
 
-/** Starts the example application and the hand-written server in turn, and looks at what they hold after some load. */
+/** Starts the example application and the hand-written server in turn, and measures their memory after some load. */
 export async function measureStarts(postgres: string, directory: string, options: Options): Promise<Start[]> {
   installExample();
   const log = join(directory, 'starts.log');
@@ -37,7 +37,7 @@ export async function measureStarts(postgres: string, directory: string, options
   };
   const starts: Start[] = [];
   const rounds = options.quick ? Math.min(options.rounds, 3) : options.rounds;
-  // the first round makes the example's database, and is not counted
+  // the first round creates the example's database, and is not counted
   for (let round = 0; round <= rounds; round++) {
     for (const [contestant, { command, path }] of Object.entries(commands)) {
       const server = await startServer(command);

@@ -1,4 +1,4 @@
-/** The middle of some figures, and how far they lie apart. */
+/** The median, minimum and maximum of some figures. */
 export interface Spread {
   readonly median: number;
   readonly low: number;

@@ -5,12 +5,12 @@ import { type WorkName, works } from './works.ts';
 
 type Figure = 'rate' | 'cpu' | 'boot' | 'memory';
 
-/** A row of the table: one contestant beside another, and what has to come out. */
+/** A row of the table: a ratio of two contestants, and the bound that it must meet. */
 export interface Target {
   readonly title: string;
   readonly figure: Figure;
   readonly ours: readonly [contestant: string, work: string];
-  /** One contestant, or the best of several. None: the figure itself is looked at, not a ratio. */
+  /** One contestant, or several of which the best counts. If empty, the figure itself is compared, not a ratio. */
   readonly theirs: readonly (readonly [contestant: string, work: string])[];
   readonly least?: number;
   readonly most?: number;
@@ -22,7 +22,7 @@ export interface Verdict extends Target {
   readonly met: boolean | null;
 }
 
-/** Pipelining helps code written by hand too, so that is what everything is held against. */
+/** The baseline. It has pipelining, because hand-written code can use that too. */
 const hand = 'fastify-pg';
 const pooled = 'fastify-pg-pooled';
 const onPg = 'declarest-pg';
@@ -116,13 +116,13 @@ export const targets: readonly Target[] = [
 
 export interface Figures {
   readonly measurements: readonly Measurement[];
-  /** Of servers that were started for their start alone. */
+  /** Of servers that were started only to measure their startup. */
   readonly starts: readonly Start[];
-  /** Of servers that have done all works. */
+  /** Of servers that have run all workloads. */
   readonly startsOfRounds: readonly Start[];
 }
 
-/** Every target for which there are figures of both sides. */
+/** The result of every target that has figures of both sides. */
 export function judge(figures: Figures): Verdict[] {
   return targets.flatMap((target) => {
     const ours = byRound(figures, target.figure, target.ours);

@@ -5,35 +5,35 @@ import * as tenant from './data/tenant.ts';
 import { seededRandom } from './statistics.ts';
 import { tokenWith } from './tokens.ts';
 
-/** What one request of a work is about; each contestant has its own way to ask for it. */
+/** The random values of one task. Each contestant has its own requests for it. */
 export interface Task {
   /** A person. */
   readonly id: number;
   readonly center: number;
   readonly page: number;
-  /** A course to add the person to: one of the second half that they do not take part in. */
+  /** A course of the second half in which the person does not take part, to add them. */
   readonly course: number;
-  /** A course of the first half, whose participants no work changes. */
+  /** A course of the first half, whose participants no workload changes. */
   readonly settledCourse: number;
   readonly email: string;
-  /** Of a caller who may do everything, and works in the center. */
+  /** Of a caller with full access who works in the center. */
   readonly token: string;
-  /** Of a caller who may not see staff. */
+  /** Of a caller without access to staff. */
   readonly lesserToken: string;
 }
 
 export interface Work {
   readonly title: string;
-  /** The rows that it is about; people if absent. */
+  /** The dataset of its requests; people if absent. */
   readonly data?: Dataset;
-  /** What to ask for at random. */
+  /** The number of pages, of which each task has a random one. */
   readonly pages: number;
   readonly centers?: readonly number[];
-  /** Refusals are asked for, and every answer must be one. */
+  /** Every response must be an error. */
   readonly refused?: true;
-  /** Adds rows that stay. They are removed before each measurement. */
+  /** Leaves rows behind, which are removed before each measurement. */
   readonly creates?: true;
-  /** Connections of the load, if not the usual number. */
+  /** Connections of the load generator, if not the default number. */
   readonly connections?: number;
   /** Requests a second at which latency is measured. */
   readonly fixedRate?: number;
@@ -48,7 +48,7 @@ const personsOfCaller = (2 * exampleAmounts.persons) / exampleAmounts.centers;
 const { tenantAmounts } = tenant;
 const peopleOfTenant = tenantAmounts.people / tenantAmounts.tenants;
 const coursesOfTenant = tenantAmounts.courses / tenantAmounts.tenants;
-/** Those of the first half that fill whole pages. */
+/** Courses of the first half that fill whole pages. */
 const settledCourses = pageSize * Math.floor(coursesOfTenant / 2 / pageSize);
 
 const defined = {
@@ -64,7 +64,7 @@ const defined = {
   LS: { title: 'page of 20, filtered by center and birthdate, sorted by name and birthdate', pages: 10, centers: everyCenter },
   L: { title: 'page of 20 of 100,000, exact count, random pages', pages: amounts.people / pageSize },
   LN: { title: 'the same among the first ten pages', pages: 10 },
-  // only the first half of the courses: participants of the others are added and removed
+  // only the first half of the courses: other workloads add participants to the second half and remove them
   LM: { title: 'page of 20 with an embedded to-many of 5 each', pages: amounts.courses / pageSize / 2 },
   W: { title: 'add and remove a participant', pages: 1 },
   WO: { title: 'the same by methods of the model', pages: 1 },
@@ -93,14 +93,14 @@ export type WorkName = keyof typeof defined;
 
 export const works: Readonly<Record<WorkName, Work>> = defined;
 
-/** The works over the rows of a dataset. */
+/** The workloads on a dataset. */
 export function worksOn(data: Dataset): WorkName[] {
   return (Object.keys(works) as WorkName[]).filter((name) => (works[name].data ?? 'people') === data);
 }
 
 const tokens = new Map<string, string>();
 
-function remembered(claims: Readonly<Record<string, unknown>>): string {
+function cachedToken(claims: Readonly<Record<string, unknown>>): string {
   const key = JSON.stringify(claims);
   const token = tokens.get(key) ?? tokenWith(claims);
   tokens.set(key, token);
@@ -121,20 +121,20 @@ function peopleTask(random: Random, { pages, centers = [1] }: Work): Task {
     course: settledCourse + amounts.courses / 2,
     settledCourse,
     email: `p${id}-${random(1_000_000)}@example.org`,
-    token: remembered({ center, roles: ['ROLE_STAFF'] }),
-    lesserToken: remembered({ center, roles: [] }),
+    token: cachedToken({ center, roles: ['ROLE_STAFF'] }),
+    lesserToken: cachedToken({ center, roles: [] }),
   };
 }
 
 /** The token of a user of the example application. Every fourth is a supervisor. */
 export function exampleToken(user: number, claims: Readonly<Record<string, unknown>> = {}): string {
   const roles = [isSupervisor(user) ? 'ROLE_SUPERVISOR' : 'ROLE_USER'];
-  return remembered({ iss: 'courses', sub: String(user), roles, centers: example.centersOfUser(user), ...claims });
+  return cachedToken({ iss: 'courses', sub: String(user), roles, centers: example.centersOfUser(user), ...claims });
 }
 
 const isSupervisor = (user: number) => user % 4 === 0;
 
-/** A caller, and what this caller may see and change. */
+/** A caller, and rows that this caller can read and change. */
 function exampleTask(random: Random, { pages }: Work): Task {
   const user = 1 + random(exampleAmounts.users);
   const centers = example.centersOfUser(user);
@@ -165,7 +165,7 @@ function exampleTask(random: Random, { pages }: Work): Task {
 }
 
 export function tenantToken(claims: Readonly<Record<string, unknown>>): string {
-  return remembered({ roles: ['ROLE_USER'], ...claims });
+  return cachedToken({ roles: ['ROLE_USER'], ...claims });
 }
 
 /** A caller of a tenant, and rows of this tenant. */
@@ -198,7 +198,7 @@ function drawn(draw: () => number, isRight: (number: number) => boolean): number
 
 const taskOf = { people: peopleTask, example: exampleTask, tenant: tenantTask };
 
-/** So many tasks of a work, the same on every run. */
+/** Tasks of a workload, the same on every run. */
 export function tasksOf(work: Work, count: number): Task[] {
   const random = seededRandom(20_261_115);
   return Array.from({ length: count }, () => taskOf[work.data ?? 'people'](random, work));

@@ -86,7 +86,7 @@ export class ThingController extends ApiController {
 `,
 };
 
-/** Writes the application that is put to the test, with its settings, and gives its directory. */
+/** Writes the tested application with its settings, and returns its directory. */
 export function writeApplication(root: string, databaseUrl: string, server: object = {}, database: object = {}): string {
   const directory = mkdtempSync(join(root, 'app-'));
   const declaration = {

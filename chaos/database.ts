@@ -8,7 +8,7 @@ let databases = 0;
 
 export type FreshDatabase = Awaited<ReturnType<typeof freshDatabase>>;
 
-/** A new database: its address, and a way to ask it beside the application. */
+/** A new database: its URL, and a function that queries it on its own connection. */
 export async function freshDatabase({ kind, postgres, root }: Surroundings) {
   const name = `chaos_${process.pid}_${++databases}`;
   if (kind === 'sqlite') {
@@ -39,7 +39,7 @@ async function queryAt(url: string, sql: string): Promise<Record<string, unknown
   }
 }
 
-/** Connections of the application that are in a transaction. */
+/** Transactions and connections that the application has left open. */
 export async function leftOpen(
   { kind }: Surroundings,
   query: (sql: string) => Promise<Record<string, unknown>[]>,

@@ -1,4 +1,4 @@
-// A process of its own, so that what is measured beside it does not wait for it: ten clients with the most expensive requests there are.
+// Ten clients with the most expensive requests, in a separate process, so that they do not delay the measurements.
 import { get } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -6,13 +6,13 @@ const url = process.argv[2] as string;
 const counts: Record<string, number> = {};
 let isOver = false;
 
-/** Ten conditions of which none is found by an index. */
+/** Ten conditions, none of which can use an index. */
 function contains(n: number): string {
   const conditions = Array.from({ length: 10 }, (_, i) => `or[${i}][note][contains]=${(n * 10 + i).toString(36)}q`);
   return `/text.json?${conditions.join('&')}&page=${(n % 5) + 1}&items_per_page=200`;
 }
 
-/** Resolves when a response was read, or after a while if it is not to be read. */
+/** Resolves when the response was read. An unread response resolves with its headers, and is disconnected after two seconds. */
 function send(kind: string, path: string, isRead: boolean): Promise<void> {
   return new Promise((resolve) => {
     const done = (outcome: number | string) => {

@@ -1,7 +1,7 @@
 import { Agent, type IncomingHttpHeaders, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** What came of a request: a status, or that there was no connection (`refused`), or that it was lost on the way (`lost`). */
+/** The result of a request: a status, `refused` without a connection, or `lost` if the connection broke. */
 export interface Outcome {
   readonly status: number | 'refused' | 'lost';
   readonly took: number;
@@ -16,13 +16,13 @@ export interface ListQuery {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Sends a request and never fails. */
+/** Sends a request. Errors of the connection are results, never exceptions. */
 export function ask(url: string, { method = 'GET', path, json, headers = {} }: ListQuery, agent?: Agent): Promise<Outcome> {
   let start = performance.now();
   const body = json === undefined ? undefined : JSON.stringify(json);
   return new Promise((resolve) => {
-    const done = (status: Outcome['status'], text = '', told: IncomingHttpHeaders = {}) =>
-      resolve({ status, took: performance.now() - start, body: text, headers: told });
+    const done = (status: Outcome['status'], text = '', received: IncomingHttpHeaders = {}) =>
+      resolve({ status, took: performance.now() - start, body: text, headers: received });
     const ofBody = body === undefined ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
     const sent = request(url + path, { method, agent, headers: { ...headers, ...ofBody } }, (response) => {
       let text = '';
@@ -32,7 +32,7 @@ export function ask(url: string, { method = 'GET', path, json, headers = {} }: L
       response.on('end', () => done(response.complete ? (response.statusCode as number) : 'lost', text, response.headers));
       response.on('error', () => done('lost'));
     });
-    // not what a request waited for a connection here
+    // excludes the wait for a connection of this client
     sent.once('socket', () => {
       start = performance.now();
     });
@@ -61,7 +61,7 @@ export function percentile(outcomes: readonly Outcome[], part: number): number {
   return times[Math.min(Math.floor(times.length * part), times.length - 1)] ?? 0;
 }
 
-/** Clients that ask one thing after the other, until they are stopped. */
+/** Clients that send one request after another until they are stopped. */
 export function clients(
   count: number,
   url: string,
@@ -88,14 +88,14 @@ export function clients(
   };
 }
 
-/** Sends as many requests each second, whether the earlier ones are answered or not. */
+/** Sends requests at a fixed rate, whether or not earlier ones have a response. */
 export async function atRate(
   rate: number,
   { connections, seconds }: { connections: number; seconds: number },
   url: string,
   next: (n: number) => ListQuery,
 ): Promise<Outcome[]> {
-  // connections are there before, as those of a proxy are
+  // connections are opened before the measurement, like those of a proxy
   const agent = new Agent({ keepAlive: true, maxSockets: connections });
   for (let open = 20; open <= connections; open += 20)
     await Promise.all(Array.from({ length: open }, () => ask(url, { path: '/health/live' }, agent)));

@@ -2,12 +2,12 @@ import type { PostgresServer } from '../bench/postgres-server.ts';
 
 export type Kind = 'sqlite' | 'postgresql';
 
-/** What a row is run with. */
+/** The environment in which a row runs. */
 export interface Surroundings {
   readonly root: string;
   readonly kind: Kind;
   readonly postgres: PostgresServer;
-  /** Whether a row is run in its short form. */
+  /** Whether rows run in their short form. */
   readonly quick: boolean;
 }
 
@@ -25,7 +25,7 @@ export interface Row {
 
 export const both: readonly Kind[] = ['sqlite', 'postgresql'];
 
-/** The milliseconds that something may take. A short run has to do with a machine that does other things as well, and does not judge speed. */
+/** A time limit in milliseconds. The short form runs on busy machines and does not judge speed, so its limits are longer. */
 export function allowed(milliseconds: number, { quick }: Surroundings): number {
   return quick ? milliseconds * 10 : milliseconds;
 }

@@ -7,7 +7,7 @@ import { lifecycleRows } from './rows/lifecycle.ts';
 import { loadRows } from './rows/load.ts';
 import { migrationRows } from './rows/migrations.ts';
 
-/** What the application is put through, in this order. */
+/** All fault tests, in this order. */
 export const rows: readonly Row[] = [
   ...lifecycleRows,
   ...loadRows,

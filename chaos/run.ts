@@ -1,4 +1,4 @@
-// Runs the application through what can happen to it, and prints a table: what was asked, what must be seen, what was seen.
+// Runs the fault tests against the application, and prints a table of requirements and results.
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,17 +17,17 @@ chmodSync(root, 0o755);
 process.on('exit', () => rmSync(root, { recursive: true, force: true }));
 const postgres = await startPostgres(root);
 
-/** Parts of the names of rows. */
-const asked = [...values.only, ...positionals];
-const isAsked = (name: string, kind: Kind) =>
-  asked.length === 0 || asked.some((text) => `${name} ${kind}`.toLowerCase().includes(text.toLowerCase()));
+/** Parts of the names of the rows to run; all rows if empty. */
+const filters = [...values.only, ...positionals];
+const isSelected = (name: string, kind: Kind) =>
+  filters.length === 0 || filters.some((text) => `${name} ${kind}`.toLowerCase().includes(text.toLowerCase()));
 
 if (values.quick) console.log('The short form does not judge speed, and memory with more room than is promised.\n');
 console.log('| test | database | must show | seen | |\n| --- | --- | --- | --- | --- |');
 let failed = 0;
 try {
   for (const row of rows) {
-    for (const kind of row.kinds.filter((one) => isAsked(row.name, one))) {
+    for (const kind of row.kinds.filter((one) => isSelected(row.name, one))) {
       const outcome: Seen = await row
         .run({ root, kind, postgres, quick: values.quick })
         .catch((error: Error) => ({ seen: `failed: ${error.message.split('\n')[0]}`, pass: false }));

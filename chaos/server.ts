@@ -7,17 +7,17 @@ import { command } from '../scripts/command.ts';
 export interface ServedApplication {
   readonly url: string;
   readonly child: ChildProcess;
-  /** What it has printed on the standard error. */
+  /** The end of its standard error. */
   errors(): string;
-  /** Mebibytes in memory, now and at most. */
+  /** Resident memory in MiB, now and at its peak. */
   memory(): { readonly now: number; readonly peak: number };
-  /** From now on the most that is in memory is counted anew. */
+  /** Resets the peak of memory. */
   forgetPeak(): void;
-  /** Sends a signal and gives the exit code and the milliseconds until the end. */
+  /** Sends a signal, and returns the exit code and the milliseconds until the exit. */
   end(signal?: NodeJS.Signals): Promise<{ readonly code: number | null; readonly took: number }>;
 }
 
-/** Starts the application and waits until it listens; `before` is a program to run it under. */
+/** Starts the application and waits until it listens. `before` is a program that runs it, such as strace. */
 export async function serve(
   directory: string,
   options: readonly string[] = [],
@@ -57,9 +57,9 @@ export async function serve(
     async end(signal = 'SIGTERM') {
       const start = performance.now();
       if (child.exitCode !== null || child.signalCode !== null) return { code: child.exitCode, took: 0 };
-      const gone = once(child, 'exit');
+      const exited = once(child, 'exit');
       child.kill(signal);
-      await gone;
+      await exited;
       return { code: child.exitCode, took: performance.now() - start };
     },
   };

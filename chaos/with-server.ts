@@ -4,7 +4,7 @@ import type { ListQuery } from './load.ts';
 import type { Seen, Surroundings } from './row.ts';
 import { type ServedApplication, serve } from './server.ts';
 
-/** Runs the application on a new database, and ends it afterwards. */
+/** Runs the application on a new database, and stops it afterwards. */
 export async function withServer(
   surroundings: Surroundings,
   settings: { server?: object; database?: object; options?: readonly string[] },

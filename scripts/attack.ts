@@ -1,5 +1,5 @@
-// The attack suites: `npm run attack` runs them once. `npm run attack -- --random --minutes 60` runs everything random in them, and in the
-// suites on access and concurrency, on every database, with a new seed each time. It ends at the first failure and prints its seed.
+// `npm run attack` runs the attack suites once. With `-- --random --minutes 60`, it repeats all random tests of attacks, access
+// and concurrency on every database, with a new seed in each round. It stops at the first failure and prints the seed.
 import { spawnSync } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { seedVariable } from '../test/support/random.ts';
 import { databasesVariable } from '../test/support/selected-databases.ts';
 import { missingPrograms } from './ensure-programs.mjs';
 
-/** Files that depend on the seed: attacks, what callers can see, and concurrent requests. */
+/** Files that depend on the seed: attacks, visibility and concurrent requests. */
 const random = [
   'test/attacks/',
   'test/openapi/fuzz/',
@@ -48,7 +48,7 @@ do {
 console.log(`${rounds} ${rounds === 1 ? 'round' : 'rounds'} passed`);
 if (!values.random) checkSpreadsheets();
 
-/** LibreOffice is too large to be installed by itself. */
+/** Optional, because LibreOffice is too large for an automatic installation. */
 function checkSpreadsheets(): void {
   if (missingPrograms(['soffice'], process.env.PATH ?? '').length > 0) {
     console.log('left out: exports in LibreOffice. Debian: apt-get install --no-install-recommends libreoffice-calc-nogui');

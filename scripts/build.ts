@@ -1,4 +1,4 @@
-// Makes a complete package in dist, or in the folder that is given: node scripts/build.ts [folder]
+// Builds a complete package in dist or in the given folder: node scripts/build.ts [folder]
 import { spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -42,14 +42,17 @@ await bundle(
   ),
 );
 
-/** What the docs page needs of its viewer: a sixth of what its package holds, which also wants to tell its makers of every install. */
+/**
+ * Copies the files of Swagger UI that the docs page needs: a sixth of the package. As a dependency, the package would report
+ * every installation to its makers (decision 21).
+ */
 function copyViewer(folder: string): void {
   const from = join(root, 'node_modules', 'swagger-ui-dist');
   const files = ['swagger-ui-bundle.js', 'swagger-ui-bundle.js.LICENSE.txt', 'swagger-ui.css', 'LICENSE', 'NOTICE'];
   for (const name of files) cpSync(join(from, name), join(folder, name));
 }
 
-/** Node reads no TypeScript inside of node_modules, so the package names what was made of it. */
+/** Node does not run TypeScript in node_modules, so the package exports the compiled files. */
 function builtExports(sources: Record<string, string>): Record<string, string | { types: string; default: string }> {
   const built = Object.entries(sources).map(([name, path]) => {
     const source = /^\.\/src\/(?<path>.+)\.ts$/.exec(path)?.groups?.path;

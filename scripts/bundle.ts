@@ -1,5 +1,5 @@
-// Puts what `declarest` runs into a few files. Most of the time to start goes into finding modules one by one: the mapper and what
-// it stands on are more than four hundred files, the command itself more than a hundred.
+// Bundles the command `declarest` into a few files. Most of its startup time goes into resolving modules one by one: MikroORM and
+// its dependencies are more than four hundred files, the command itself more than a hundred.
 
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -8,16 +8,16 @@ import { rolldown } from 'rolldown';
 
 const require = createRequire(import.meta.url);
 
-/** Packages whose classes an application shares with Declarest: whoever imports them must get what is in the bundle. */
+/** Packages whose classes an application shares with Declarest: imports of them must resolve to the bundle. */
 const shared = ['@mikro-orm/core', '@mikro-orm/sql', '@mikro-orm/postgresql', '@mikro-orm/migrations'];
 
-/** Packages that stay outside: Fastify, what it brings along, and pg are loaded as they are, the others only where an application has them. */
-const outside = [/^node:/, /^fastify(\/|$)/, /^ajv(-formats)?(\/|$)/, /^pg(\/|$)/, 'dataloader', 'tinyglobby'];
+/** Not bundled: Fastify, its dependencies and pg are loaded as installed, the other packages only if an application has them. */
+const external = [/^node:/, /^fastify(\/|$)/, /^ajv(-formats)?(\/|$)/, /^pg(\/|$)/, 'dataloader', 'tinyglobby'];
 
 /**
- * Makes the folder `bundle` of a package that was built before.
+ * Creates the folder `bundle` in a built package.
  *
- * @param directory Where the built package is.
+ * @param directory The folder of the built package.
  * @param exported The modules that the package exports, as in its manifest: `{ '.': './index.js' }`.
  */
 export async function bundle(directory: string, exported: Readonly<Record<string, string>>): Promise<void> {
@@ -29,23 +29,23 @@ export async function bundle(directory: string, exported: Readonly<Record<string
   const main = join(directory, 'bundle-main.js');
   const bundled = await rolldown({
     input: { main, ...Object.fromEntries([...modules].map(([name, file]) => [files.get(name) as string, file])) },
-    external: outside,
+    external,
     platform: 'node',
-    // else the paths of this machine would be in it
+    // debug info would contain paths of this machine
     experimental: { attachDebugInfo: 'none' },
-    // on a slow machine it would warn that this plugin takes long, and a warning ends the build
+    // on a slow machine, Rolldown warns about the time of this plugin, and a warning fails the build
     checks: { bundlerTimings: false },
     plugins: [
       {
         name: 'main',
-        // the package may be built anywhere, and what it stands on is here
+        // the package can be built in any folder, but its dependencies are installed here
         resolveId(id, importer) {
           if (id === main) return id;
           if (!importer?.startsWith(join(directory, sep)) || !/^[@a-z]/i.test(id)) return null;
           return this.resolve(id, import.meta.filename, { skipSelf: true });
         },
         load: (id) => (id === main ? mainText(files) : null),
-        transform: (code, id) => (id.startsWith(join(directory, sep)) ? fromItsPlace(code, relative(directory, id)) : null),
+        transform: (code, id) => (id.startsWith(join(directory, sep)) ? withOriginalUrl(code, relative(directory, id)) : null),
       },
     ],
     onwarn(warning) {
@@ -55,7 +55,7 @@ export async function bundle(directory: string, exported: Readonly<Record<string
   const { output } = await bundled.write({
     dir: join(directory, 'bundle'),
     format: 'esm',
-    // the mapper goes by the names of classes
+    // MikroORM identifies entities by the names of their classes
     keepNames: true,
     comments: false,
     chunkFileNames: 'chunk.[name].js',
@@ -65,12 +65,12 @@ export async function bundle(directory: string, exported: Readonly<Record<string
   writeFileSync(join(directory, 'bundle', 'LICENSES.txt'), licenses(sources));
 }
 
-/** What a module looks for beside itself, such as the file of a thread, is still beside where it was. */
-function fromItsPlace(code: string, file: string): string {
+/** A module finds files beside itself, such as that of a thread, by its original URL: these files are not bundled. */
+function withOriginalUrl(code: string, file: string): string {
   return code.replaceAll('import.meta.url', `new URL(${JSON.stringify(`../${file}`)}, import.meta.url).href`);
 }
 
-/** Tells the hook that resolves an application's imports what is in the bundle, and is the command otherwise. */
+/** The entry point: registers the bundled modules for the imports of applications, and exports the command. */
 function mainText(files: ReadonlyMap<string, string>): string {
   const urls = [...files].map(
     ([name, file]) => `  ${JSON.stringify(name)}: import.meta.resolve(${JSON.stringify(`./${file}.js`)}),`,
@@ -96,7 +96,7 @@ function manifestOf(name: string): Record<string, unknown> {
   return JSON.parse(readFileSync(require.resolve(`${name}/package.json`), 'utf8'));
 }
 
-/** What the authors of the bundled packages ask to be kept with them. */
+/** The licenses of the bundled packages, which must be distributed with them. */
 function licenses(sources: readonly string[]): string {
   const packages = new Set(sources.flatMap((file) => packageOf(file) ?? []));
   return [...packages].sort().map(licenseOf).join('\n');

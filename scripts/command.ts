@@ -11,5 +11,5 @@ export const builtPackage: string | undefined = process.env[builtVariable];
 /** The file of the command that runs the source. */
 export const sourceCommand = join(root, 'bin', 'declarest.js');
 
-/** The file of the command: that of the built package, which starts in half the time, or else the one that runs the source. */
+/** The file of the command: in the built package, which starts in half the time, or in the sources if nothing is built. */
 export const command = builtPackage ? join(builtPackage, 'bin', 'declarest.js') : sourceCommand;

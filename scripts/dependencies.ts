@@ -13,7 +13,7 @@ export const allowedLicenses: readonly string[] = [
   'MIT',
 ];
 
-/** The most run-time packages, transitive ones included, and the most megabytes that they may take. */
+/** Maximum number and total size of run-time packages, transitive ones included. */
 export const most = { packages: 80, megabytes: 20 };
 
 /** A package that is installed with Declarest. */
@@ -63,7 +63,7 @@ export function runtimePackages(root: string): RuntimePackage[] {
     const installed = join(root, folder);
     const manifest = existsSync(installed) ? JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8')) : null;
     const scripts = ['preinstall', 'install', 'postinstall'].filter((script) => manifest?.scripts?.[script] !== undefined);
-    // npm builds such a package without being told
+    // npm runs node-gyp for such a package even without a script
     if (existsSync(join(installed, 'binding.gyp'))) scripts.push('node-gyp');
     if (hasInstallScript && scripts.length === 0) scripts.push('install');
     return {
@@ -76,7 +76,7 @@ export function runtimePackages(root: string): RuntimePackage[] {
   });
 }
 
-/** The bytes of the files of a package, without packages of its own. */
+/** The bytes of the files of a package, without nested packages. */
 function bytesIn(folder: string): number {
   let bytes = 0;
   for (const name of readdirSync(folder)) {

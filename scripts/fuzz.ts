@@ -1,5 +1,5 @@
-// Sends requests that are made from the document of the example alone, and holds the answers to it: on every database, 20,000 each.
-// `npm run fuzz -- --count 500 --seed 7` sends fewer; the same seed sends the same again.
+// Generates requests from the OpenAPI document of the example, 20,000 on each database, and compares the responses with it.
+// `npm run fuzz -- --count 500 --seed 7` sends fewer; the same seed sends the same requests.
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';

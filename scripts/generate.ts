@@ -1,4 +1,4 @@
-// Remakes every generated file that is under version control, and prints which of them changed.
+// Regenerates every generated file under version control, and prints which files changed.
 import { spawnSync } from 'node:child_process';
 import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -6,7 +6,7 @@ import { jsonSchemaText } from '../src/declaration/json-schema.ts';
 
 const root = join(import.meta.dirname, '..');
 
-/** A generated file, by its path from the root, and what makes it. */
+/** A generated file, by its path from the root, with its generator. */
 interface Generated {
   readonly file: string;
   make(): void;
@@ -47,7 +47,7 @@ function outcome(before: string | null, after: string | null): string {
   return before === after ? 'unchanged' : 'changed  ';
 }
 
-/** Runs a script in an environment without settings that would end up in its output. */
+/** Runs a script without NODE_ENV, which would change its output. */
 function node(script: string, ...args: string[]): void {
   const { NODE_ENV: _, ...env } = process.env;
   const { status, stderr, stdout } = spawnSync(process.execPath, [script, ...args], { cwd: root, env, encoding: 'utf8' });

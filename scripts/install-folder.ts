@@ -3,8 +3,8 @@ import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
 /**
- * Installs the packages of a folder that brings its own list of them, where that was not done since the list was last changed.
- * What few people need is kept out of everybody's `npm install` that way.
+ * Installs the packages of a folder with its own package.json, if that file changed since the last installation. Such folders
+ * keep packages that few contributors need out of everybody's `npm install`.
  */
 export function installFolder(cwd: string, flags: readonly string[] = []): void {
   const manifest = join(cwd, 'package.json');
@@ -14,7 +14,7 @@ export function installFolder(cwd: string, flags: readonly string[] = []): void 
   runNpm(cwd, ['install', '--no-package-lock', '--no-audit', '--no-fund', '--loglevel=error', ...flags]);
 }
 
-/** Runs the npm that runs us, or the one on the path. */
+/** Uses the npm that started this process, or the one on the path. */
 export function runNpm(cwd: string, args: readonly string[]): void {
   const cli = process.env.npm_execpath;
   if (cli?.endsWith('.js')) runIn(cwd, process.execPath, [cli, ...args]);

@@ -1,9 +1,9 @@
-// Rejects phrases that make a reader stop, in everything that users read: string literals of src, README.md and docs.
+// Rejects phrases that are hard to read, in all texts for users: string literals of src, README.md and docs.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ts } from '@ts-morph/common';
 
-/** Each phrase with its replacement. A space stands for any white space, line breaks included. */
+/** Each phrase with its replacement. A space matches any white space, line breaks included. */
 export const phrases: readonly { readonly phrase: RegExp; readonly instead: string }[] = [
   { phrase: /\bis no (?!longer\b)/gi, instead: '"is not a …", "unknown …" or "… does not exist"' },
   { phrase: /\bthere is none\b/gi, instead: '"is missing" or "does not exist"' },
@@ -14,9 +14,6 @@ export const phrases: readonly { readonly phrase: RegExp; readonly instead: stri
   { phrase: /\bwhoever\b/gi, instead: 'the one who acts: "the caller", "the client", "the user"' },
   { phrase: /[;:] such as\b/gi, instead: '"use one of: …" before a list of what is allowed' },
 ];
-
-/** Files below docs that are not checked yet: the output lists them. */
-export const exempt: readonly string[] = ['docs/decisions/'];
 
 /** One place with a phrase. */
 export interface Finding {
@@ -66,18 +63,12 @@ function filesBelow(root: string, folder: string, extension: string): string[] {
 if (import.meta.main) {
   const root = join(import.meta.dirname, '..');
   const texts = ['README.md', ...filesBelow(root, 'docs', '.md')];
-  const isExempt = (file: string) => exempt.some((start) => file.startsWith(start));
   const all = [
     ...filesBelow(root, 'src', '.ts').map((file) => ({ file, read: phrasesInLiterals })),
     ...texts.map((file) => ({ file, read: (text: string) => phrasesIn(text) })),
   ].map(({ file, read }) => ({ file, found: read(readFileSync(join(root, file), 'utf8')) }));
-  const faults = all.filter(({ file }) => !isExempt(file)).flatMap(({ file, found }) => found.map((one) => ({ file, ...one })));
+  const faults = all.flatMap(({ file, found }) => found.map((one) => ({ file, ...one })));
   for (const { file, instead, line, text } of faults) console.error(`${file}:${line}: "${text}": write ${instead}`);
-  for (const start of exempt) {
-    const own = all.filter(({ file, found }) => file.startsWith(start) && found.length > 0);
-    const count = own.reduce((sum, { found }) => sum + found.length, 0);
-    if (count > 0) console.log(`phrases: not checked: ${start}, with ${count} in ${own.length} files`);
-  }
   console.log(`phrases: ${all.length} files, ${faults.length} faults`);
   process.exitCode = faults.length === 0 ? 0 : 1;
 }

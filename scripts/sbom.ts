@@ -1,10 +1,10 @@
-// The bill of materials of the package, in CycloneDX 1.5. It is made from the lock file alone: the same file gives the same bytes, unlike
-// `npm sbom`, which adds the time and a random number.
+// The bill of materials of the package, in CycloneDX 1.5. It is generated from the lock file alone, so the same lock file
+// gives the same bytes. `npm sbom` adds the time and a random number.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isRuntime, type LockedPackage, lockedPackages, nameOf } from './dependencies.ts';
 
-/** Copied into the package by the build, although no user installs it: the viewer of the docs page. */
+/** The viewer of the docs page: the build copies it into the package, so users do not install it. */
 const copied = ['node_modules/swagger-ui-dist'];
 
 /** Every package that is installed with Declarest or is a part of it. */
@@ -60,14 +60,14 @@ function refOf(folder: string, { version }: LockedPackage): string {
   return `${nameOf(folder)}@${version}${isNested ? `|${folder}` : ''}`;
 }
 
-/** The folders of what a package depends on, found as Node finds them: in the nearest `node_modules`. */
+/** The folders of a package's dependencies, resolved as by Node: in the nearest `node_modules`. */
 function neededBy(locked: ReadonlyMap<string, LockedPackage>, folder: string, entry: LockedPackage): string[] {
   const names = Object.keys({ ...entry.dependencies, ...entry.optionalDependencies, ...entry.peerDependencies });
   return names.flatMap((name) => {
     for (let place = folder; ; place = place.slice(0, Math.max(place.lastIndexOf('/node_modules/'), 0))) {
       const found = join(place, 'node_modules', name);
       const nearest = locked.get(found);
-      // an optional peer can be there for development alone
+      // an optional peer can be installed for development only
       if (nearest) return isRuntime(found, nearest) ? [found] : [];
       if (place === '') return [];
     }

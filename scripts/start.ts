@@ -1,4 +1,4 @@
-// Serves the example application and says what to try next.
+// Serves the example application and prints requests to try.
 import { spawn, spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
@@ -16,16 +16,16 @@ server.on('exit', (code, signal) => {
   process.exitCode = code ?? (signal ? 1 : 0);
 });
 
-let told = false;
+let isPrinted = false;
 server.stdout.setEncoding('utf8').on('data', (text: string) => {
   process.stdout.write(text);
   const url = /listening on (\S+)/.exec(text)?.[1];
-  if (!url || told) return;
-  told = true;
-  process.stdout.write(whatToTry(url));
+  if (!url || isPrinted) return;
+  isPrinted = true;
+  process.stdout.write(suggestions(url));
 });
 
-function whatToTry(url: string): string {
+function suggestions(url: string): string {
   const token = spawnSync(
     process.execPath,
     declarest('token', example, '--sub', '1', '--roles', 'ROLE_USER', '--claim', 'centers=[1,2]'),

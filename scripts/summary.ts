@@ -1,4 +1,4 @@
-/** What is read of the report that Vitest writes as JSON. */
+/** The parts of Vitest's JSON report that a full run needs. */
 export interface Report {
   numPassedTests: number;
   numFailedTests: number;
@@ -7,7 +7,7 @@ export interface Report {
   testResults: readonly { status: string; assertionResults: readonly { status: string }[] }[];
 }
 
-/** The closing count of a run, and what failed beside the tests themselves. */
+/** The final counts of a run, and its failures outside of tests. */
 export interface Summary {
   passed: number;
   failed: number;
@@ -15,8 +15,8 @@ export interface Summary {
 }
 
 /**
- * Counts what passed and failed. Tests are counted by Vitest; whatever else fails counts as one failure each, so that
- * "0 failed" is never said of a run that failed.
+ * Counts successes and failures. Vitest counts the tests. Every other failure counts as one, so that a failed run never prints
+ * "0 failed".
  */
 export function summarize(run: { checked: boolean; built: boolean; tested: boolean; report: Report | undefined }): Summary {
   const { checked, built, tested, report } = run;
@@ -41,14 +41,14 @@ function brokeOutsideTests(file: Report['testResults'][number]): boolean {
   return file.status === 'failed' && !file.assertionResults.some(({ status }) => status === 'failed');
 }
 
-/** What is read of the report about a part of the tests. */
+/** The parts of Vitest's JSON report that a partial run needs. */
 export interface PartReport {
   numPassedTests: number;
   numFailedTests: number;
   testResults: readonly { name: string; assertionResults: readonly { status: string; fullName: string }[] }[];
 }
 
-/** The closing lines of a run of a part of the tests: what passed, and what was left out. */
+/** The final lines of a partial run: its results, and the files and tests that were left out. */
 export function summarizePart(run: {
   name: string;
   /** The databases that were left out. */
@@ -77,7 +77,7 @@ export function summarizePart(run: {
   return { lines, isPassed };
 }
 
-/** The folders of test files, each with the number of its files, a line for some of them. */
+/** The folders of test files, each with its number of files, six folders per line. */
 function placesOf(files: readonly string[]): string[] {
   const folders = Map.groupBy(files, (file) => file.split('/').slice(0, -1).join('/'));
   const places = [...folders].map(([folder, own]) => `${folder} (${own.length})`).sort();

@@ -1,4 +1,4 @@
-// Runs a part of the tests: `node scripts/test-part.ts unit` or `spec`. It closes with what was left out.
+// Runs a part of the tests: `node scripts/test-part.ts unit` or `spec`. It ends with a list of omitted files and tests.
 import { spawnSync } from 'node:child_process';
 import { existsSync, globSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,7 +9,7 @@ import { type PartReport, summarizePart } from './summary.ts';
 interface Part {
   /** The value of the environment variable that selects databases. */
   readonly databases: string;
-  /** What Vitest runs of the files that its configuration has for these databases. */
+  /** Select some of the test files that the configuration of Vitest has for these databases. */
   readonly filters: readonly string[];
   readonly without: string;
 }

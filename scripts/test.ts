@@ -1,4 +1,4 @@
-// Runs every check and closes with one line, "N passed, N failed".
+// Runs every check and ends with one line, "N passed, N failed".
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ const environment = { ...process.env, [databasesVariable]: 'all', [builtVariable
 
 const npm = process.env.npm_execpath;
 const checked = npm ? run(process.execPath, [npm, 'run', 'check']) : run('npm', ['run', 'check']);
-// what tests start is what users run
+// tests start the built command, as users do
 const built = run(process.execPath, [join(root, 'scripts', 'build.ts')]);
 const tested = run(process.execPath, [
   join(root, 'node_modules', 'vitest', 'vitest.mjs'),

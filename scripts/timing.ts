@@ -1,6 +1,6 @@
-// Measures whether the time of a response tells a hidden row from a missing one: `npm run timing`, or with `-- --samples 200`.
-// For each kind of request it sends both in random order over one connection. The AUC is the probability that a guess by time is right:
-// 0.5 is chance, and 0.6 or more is a failure.
+// Measures whether response times distinguish hidden rows from missing ones: `npm run timing`, or with `-- --samples 200`.
+// For each kind of request, it sends both in random order over one connection. The AUC is the probability that a guess by
+// response time is right: 0.5 is chance, and 0.6 or more is a failure.
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { Agent, request as httpRequest } from 'node:http';
 import { tmpdir } from 'node:os';
@@ -10,16 +10,16 @@ import { startPostgres } from '../bench/postgres-server.ts';
 import { type RunningApplication, runApplication } from '../src/inspect/running-application.ts';
 import { ann, vault } from '../test/attacks/support/vault.ts';
 
-/** The AUC from which on time tells hidden rows from missing ones. */
+/** From this AUC on, response times distinguish hidden rows from missing ones. */
 export const highestAuc = 0.6;
 
-/** Pages of another caller, and pages that nobody has: ids of the same length. */
+/** Pages of another caller, and pages that do not exist, with ids of the same length. */
 const ids = { hidden: [2, 4, 6], missing: [7, 8, 9] };
 type Kind = keyof typeof ids;
 
-type Way = [name: string, method: string, path: (id: number) => string, body?: (id: number) => unknown];
+type Probe = [name: string, method: string, path: (id: number) => string, body?: (id: number) => unknown];
 
-const ways: Way[] = [
+const probes: Probe[] = [
   ['GET', 'GET', (id) => `/page/${id}.json`],
   ['PATCH', 'PATCH', (id) => `/page/${id}.json`, () => ({ title: 'a' })],
   ['PUT', 'PUT', (id) => `/page/${id}.json`, () => ({ title: 'a' })],
@@ -33,27 +33,27 @@ const ways: Way[] = [
   ['remove', 'DELETE', () => '/folder/1/pages.json', (id) => ({ id })],
 ];
 
-/** What was measured of one kind of request. */
+/** The result for one kind of request. */
 export interface Timing {
   readonly database: 'sqlite' | 'postgresql';
   readonly store: 'compiled' | 'entities';
   readonly request: string;
-  /** The distance from 0.5 counts, whichever of the two takes longer. */
+  /** At least 0.5, no matter which of the two takes longer. */
   readonly auc: number;
   /** Statements of one request. */
   readonly statements: Readonly<Record<Kind, number>>;
 }
 
-/** Measures every kind of request, in both stores and on both databases. `samples`: how many of each, hidden and missing. */
+/** Measures every kind of request, in both stores and on both databases. `samples`: requests for hidden and for missing rows. */
 export async function measureTimings({
   samples = 500,
   only = '',
   report = () => undefined,
 }: {
   readonly samples?: number;
-  /** A text in the names of requests. */
+  /** Measures only kinds of requests whose names contain this text. */
   readonly only?: string;
-  /** Is given each figure as soon as it is there. */
+  /** Called with each result as soon as it is measured. */
   readonly report?: (timing: Timing) => void;
 } = {}): Promise<Timing[]> {
   const directory = mkdtempSync(join(tmpdir(), 'declarest-timing-'));
@@ -68,9 +68,9 @@ export async function measureTimings({
           database === 'sqlite' ? `sqlite:${join(directory, `${store}.db`)}` : await newDatabase(postgres.url, store);
         const app = await runApplication({ ...vault, databaseUrl, compiledReads: store === 'compiled' } as never);
         try {
-          const chosen = ways.filter(([name]) => name.includes(only));
-          for (const way of chosen) {
-            const timing = { database, store, request: way[0], ...(await measure(app, way, samples)) };
+          const chosen = probes.filter(([name]) => name.includes(only));
+          for (const probe of chosen) {
+            const timing = { database, store, request: probe[0], ...(await measure(app, probe, samples)) };
             timings.push(timing);
             report(timing);
           }
@@ -95,7 +95,7 @@ async function newDatabase(server: string, name: string): Promise<string> {
   return server.replace(/[^/]*$/, name);
 }
 
-async function measure(app: RunningApplication, way: Way, samples: number): Promise<Pick<Timing, 'auc' | 'statements'>> {
+async function measure(app: RunningApplication, probe: Probe, samples: number): Promise<Pick<Timing, 'auc' | 'statements'>> {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   const token = await app.tokenFor(ann);
   const times: Record<Kind, number[]> = { hidden: [], missing: [] };
@@ -103,11 +103,11 @@ async function measure(app: RunningApplication, way: Way, samples: number): Prom
   try {
     const once = async (kind: Kind, i: number) => {
       app.statements.length = 0;
-      const took = await timeOf(app, agent, token, way, ids[kind][i % 3] as number);
+      const took = await timeOf(app, agent, token, probe, ids[kind][i % 3] as number);
       statements[kind] = app.statements.length;
       return took;
     };
-    // compilers and caches are warm for both alike
+    // warms up compilers and caches equally for both
     for (let i = 0; i < 100; i++) for (const kind of ['hidden', 'missing'] as const) await once(kind, i);
     for (const [i, kind] of shuffled(samples).entries()) times[kind].push(await once(kind, i));
   } finally {
@@ -130,7 +130,7 @@ function timeOf(
   { url }: RunningApplication,
   agent: Agent,
   token: string,
-  [, method, path, body]: Way,
+  [, method, path, body]: Probe,
   id: number,
 ): Promise<number> {
   const sent = body && JSON.stringify(body(id));
@@ -153,7 +153,10 @@ function timeOf(
   });
 }
 
-/** The area under the ROC curve, by ranks: the probability that one of the first takes longer than one of the second, or the reverse. */
+/**
+ * The area under the ROC curve, by ranks: the probability that a time of the first list is longer than one of the second, or the
+ * reverse.
+ */
 export function aucOf(first: readonly number[], second: readonly number[]): number {
   const all = [...first.map((time) => ({ time, isFirst: true })), ...second.map((time) => ({ time, isFirst: false }))];
   all.sort((a, b) => a.time - b.time);
@@ -161,7 +164,7 @@ export function aucOf(first: readonly number[], second: readonly number[]): numb
   for (let start = 0; start < all.length; ) {
     let end = start;
     while (end < all.length && all[end]?.time === all[start]?.time) end++;
-    // those that took the same time share their ranks
+    // equal times share their ranks
     for (let i = start; i < end; i++) if (all[i]?.isFirst) sum += (start + 1 + end) / 2;
     start = end;
   }

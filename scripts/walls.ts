@@ -1,4 +1,4 @@
-// The walls of the house: which folder of src may import from which, and that no file imports itself by a detour.
+// Checks the imports of src: each folder may import only from its own layer and those below, and there are no import cycles.
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, posix } from 'node:path';
 
@@ -23,7 +23,7 @@ export const layers: readonly (string | readonly string[])[] = [
   'response',
   'access',
   'model',
-  // a dialect implements what `database` declares, and `database` asks the dialect of its mapper
+  // a dialect implements interfaces of `database`, and `database` calls the dialect of its mapper
   ['database', 'dialect'],
   'declaration',
   'errors.ts',
@@ -42,7 +42,7 @@ const patterns = [
   /\bimport\s*\(\s*(['"`])(?<path>[^'"`\n]+)\1/g,
 ];
 
-/** Every module that a source text names in an import or export, in order of kind, repeats left out. */
+/** The modules in the imports and exports of a source text, by kind of import, without duplicates. */
 export function importsIn(source: string): string[] {
   const found = patterns.flatMap((pattern) =>
     [...source.matchAll(pattern)].filter((match) => !isInComment(source, match.index)).map((match) => match.groups?.path ?? ''),
@@ -50,7 +50,7 @@ export function importsIn(source: string): string[] {
   return [...new Set(found)];
 }
 
-/** Comments are told by the beginning of their line, as the formatter leaves them. */
+/** Recognizes comments by the beginning of their line, which the formatter guarantees. */
 function isInComment(source: string, index: number): boolean {
   const line = source.slice(source.lastIndexOf('\n', index - 1) + 1, index).trimStart();
   return line.startsWith('*') || line.startsWith('/*') || line.includes('//');
@@ -72,7 +72,7 @@ export function readGraph(src: string): ImportGraph {
   );
 }
 
-/** Imports that go up, out of src, to nowhere, or that belong to no layer, one sentence each. */
+/** One sentence for each violation: an upward import, an import of a file that src does not have, a file without a layer. */
 export function breaches(graph: ImportGraph): string[] {
   return [...graph].flatMap(([file, targets]) => {
     const from = layerOf(file);
@@ -90,19 +90,19 @@ function layerOf(file: string): number {
   return layers.findIndex((layer) => [layer].flat().some((name) => file === name || file.startsWith(`${name}/`)));
 }
 
-/** Circles of imports, each as the way around: `a.ts → b.ts → a.ts`. */
+/** Import cycles: `a.ts → b.ts → a.ts`. */
 export function circles(graph: ImportGraph): string[] {
-  const done = new Set<string>();
-  const way: string[] = [];
+  const visited = new Set<string>();
+  const path: string[] = [];
   const found: string[] = [];
   const visit = (file: string) => {
-    const start = way.indexOf(file);
-    if (start !== -1) found.push([...way.slice(start), file].map((name) => `src/${name}`).join(' → '));
-    if (start !== -1 || done.has(file)) return;
-    way.push(file);
+    const start = path.indexOf(file);
+    if (start !== -1) found.push([...path.slice(start), file].map((name) => `src/${name}`).join(' → '));
+    if (start !== -1 || visited.has(file)) return;
+    path.push(file);
     for (const target of graph.get(file) ?? []) visit(target);
-    way.pop();
-    done.add(file);
+    path.pop();
+    visited.add(file);
   };
   for (const file of graph.keys()) visit(file);
   return found;
@@ -110,7 +110,7 @@ export function circles(graph: ImportGraph): string[] {
 
 if (import.meta.main) {
   const graph = readGraph(join(import.meta.dirname, '..', 'src'));
-  const faults = [...breaches(graph), ...circles(graph).map((way) => `circle of imports: ${way}`)];
+  const faults = [...breaches(graph), ...circles(graph).map((path) => `circle of imports: ${path}`)];
   for (const fault of faults) console.error(fault);
   console.log(
     faults.length === 0 ? `walls: ${graph.size} files, no upward or circular imports` : `walls: ${faults.length} faults`,

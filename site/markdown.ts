@@ -5,13 +5,13 @@ import { type Page, root, targetOf } from './pages.ts';
 type State = Parameters<Parameters<MarkdownRenderer['core']['ruler']['push']>[1]>[0];
 type Token = State['tokens'][number];
 
-/** What VitePress says of the page that is being rendered. */
+/** Data of VitePress about the page that it renders. */
 interface Environment {
   readonly path: string;
   readonly realPath?: string;
 }
 
-/** Adapts VitePress to Markdown that is written for the repository: its links, its marks behind fences, and braces that mean nothing. */
+/** Adapts VitePress to the Markdown of the repository: its links, the marks of its code blocks, and literal braces. */
 export function configureMarkdown(md: MarkdownRenderer, pages: readonly Page[]): void {
   md.core.ruler.push('repository-links', (state) => {
     const { path, realPath } = state.env as Environment;
@@ -22,7 +22,7 @@ export function configureMarkdown(md: MarkdownRenderer, pages: readonly Page[]):
     state.tokens = withTabs(state.tokens, state);
   });
   const { text, fence } = md.renderer.rules;
-  // Vue would evaluate what stands in double braces
+  // Vue would evaluate expressions in double braces
   md.renderer.rules.text = (...args) => (text?.(...args) ?? '').replaceAll('{{', '&#123;&#123;');
   md.renderer.rules.fence = (...args) => {
     const [tokens, index] = args;
@@ -70,7 +70,7 @@ function dropCharacters(line: Line, count: number): void {
   }
 }
 
-/** Links to pages become addresses of the site; what is in the repository only is named, not linked. */
+/** Links to pages become links of the site. Links to other files of the repository become the names of these files. */
 function rewriteLinks(tokens: Token[], pages: readonly Page[], file: string, state: State): void {
   for (let open = 0; open < tokens.length; open++) {
     const link = tokens[open] as Token;
@@ -85,7 +85,7 @@ function rewriteLinks(tokens: Token[], pages: readonly Page[], file: string, sta
   }
 }
 
-/** A label that names the file stands alone, as code with the path as its title; another one is followed by the path. */
+/** A label that names the file becomes code with the path as its title. Other labels are followed by the path. */
 function asFileName(label: Token[], path: string, state: State): Token[] {
   const text = label.map(({ content }) => content).join('');
   const code = (content: string) =>
@@ -127,7 +127,7 @@ function isInTabs(tokens: readonly Token[], index: number): boolean {
   return / \[.*\]( active)?$/.test((tokens[index] as Token).info);
 }
 
-/** The `name=value` marks behind the language of a fence. */
+/** The `name=value` marks after the language of a code block. */
 function marksOf(info: string): Record<string, string> {
   const [, ...marks] = info.trim().split(/\s+/);
   return Object.fromEntries(marks.map((mark) => [mark.split('=')[0] as string, mark.split('=')[1] ?? '']));

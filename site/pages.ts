@@ -15,7 +15,7 @@ export const sections = {
 
 export type Section = keyof typeof sections;
 
-/** Pages outside of `docs`: their path on the site, and a title if the heading says too little in a sidebar. */
+/** Pages outside of `docs`: their path on the site, and a title if the heading is not clear enough in a sidebar. */
 const outside: Readonly<Record<string, { readonly path: string; readonly title?: string }>> = {
   'README.md': { path: 'tutorial/tour.md', title: 'Five-minute tour' },
   'bench/README.md': { path: 'about/benchmarks.md' },
@@ -27,7 +27,7 @@ const outside: Readonly<Record<string, { readonly path: string; readonly title?:
 export interface Page {
   /** The path from the root of the repository. */
   readonly file: string;
-  /** The path on the site, which ends in `.md` as VitePress wants it. */
+  /** The path on the site, which ends in `.md` as VitePress requires. */
   readonly path: string;
   /** Null for the start page. */
   readonly section: Section | null;
@@ -91,7 +91,7 @@ export function linksIn(text: string): string[] {
   return [...text.replace(/^```[\s\S]*?^```$/gm, '').matchAll(/\]\(([^)\s]+)\)/g)].map((match) => match[1] as string);
 }
 
-/** Where a link of a page leads. */
+/** The target of a link on a page. */
 export type Target =
   | { readonly kind: 'page'; readonly page: Page; readonly anchor: string }
   /** A file or folder of the repository that is not on the site. */
@@ -108,7 +108,7 @@ export function targetOf(pages: readonly Page[], file: string, link: string): Ta
   return { kind: 'file', path: target };
 }
 
-/** The anchor of a heading, as hosts of Markdown make it, so that links work in the repository and on the site. */
+/** The anchor of a heading, as Git hosts generate it, so that links work in the repository and on the site. */
 export function anchorOf(heading: string): string {
   return heading
     .trim()

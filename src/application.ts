@@ -39,12 +39,12 @@ export interface DirectoryOptions extends CommonOptions {
   readonly directory: string;
 }
 
-/** A class, whatever it is constructed with; one that is abstract is the base of others, and never made. */
+/** A class with any constructor parameters. An abstract class is accepted as a base class, and never instantiated. */
 type ClassOf<Instance> = abstract new (...args: never[]) => Instance;
 
 /** An application in code. */
 export interface CodeOptions extends CommonOptions {
-  /** Where relative file names start from, such as the database's. Default: the working directory. */
+  /** The base of relative file names, such as the database's. Default: the working directory. */
   readonly directory?: string;
   readonly app_main: AppMain;
   readonly routes?: Routes;
@@ -61,21 +61,21 @@ export interface CodeOptions extends CommonOptions {
 }
 
 interface CommonOptions {
-  /** Default: the process's own. */
+  /** Default: `process.env`. */
   readonly env?: NodeJS.ProcessEnv;
-  /** Put in place of `app_main.database.url`, for tests and tools. */
+  /** Replaces `app_main.database.url`, for tests and tools. */
   readonly databaseUrl?: string;
-  /** Sees every statement that is sent to the database: its text, and its parameters apart. */
+  /** Called with every statement that is sent to the database: its text, and its parameters separately. */
   readonly onStatement?: OnStatement;
-  /** Makes instances of controllers, voters and the like. Default: without arguments, or in a directory as `src/container` does. */
+  /** Creates instances of controllers, voters and so on. Default: the export of `src/container`, or `new` without arguments. */
   readonly create?: Create;
 }
 
 export type ApplicationOptions = DirectoryOptions | CodeOptions;
 
-/** With what tests of the framework itself can switch. */
+/** With options for tests of the framework itself. */
 export type InternalOptions = ApplicationOptions & {
-  /** False: every read and write goes through entities. For comparison. */
+  /** False: every read and write uses MikroORM's entities, for comparison. */
   readonly compiledReads?: boolean;
 };
 
@@ -84,7 +84,7 @@ export interface Application {
   readonly directory: string;
   readonly production: boolean;
   readonly declaration: Declaration;
-  /** The declaration as it was written, and where. */
+  /** The declaration as it was written, with its file positions. */
   readonly source: Source;
   readonly catalog: Catalog;
   readonly mapper: Mapper;
@@ -95,20 +95,20 @@ export interface Application {
   readonly warnings: readonly Warning[];
   readonly seed: ((em: EntityManager) => unknown) | null;
   readonly compiledReads: boolean;
-  /** Sees every statement that changes the schema at startup. Default: they are logged. */
+  /** Called with every statement that changes the schema at startup. Default: it is logged. */
   readonly onSchemaChange?: (sql: string) => void;
-  /** Sees what happened to migrations at startup, one line each. Default: it is logged. */
+  /** Called with each message about migrations at startup. Default: it is logged. */
   readonly onMigration?: (line: string) => void;
   readonly onStatement: OnStatement | undefined;
 }
 
 interface Written extends Pick<Application, 'source' | 'catalog' | 'seed'> {
   readonly faults: readonly ReportedError[];
-  /** What `src/container` exports. */
+  /** The export of `src/container`. */
   readonly container?: Create | undefined;
 }
 
-/** Puts another database in place of the one that an application declares. */
+/** Replaces the database that an application declares. */
 export type ChooseDatabase = (declared: DatabaseDeclaration, directory: string) => DatabaseDeclaration;
 
 /** Reads an application and checks all of it; throws every error of its declaration at once. */
@@ -205,7 +205,7 @@ export function declaresBodies({ apis }: Pick<Declaration, 'apis'>): boolean {
   return apis.some(({ actions }) => actions.some(({ body }) => body !== null));
 }
 
-/** Whether the parts of a route's name and path are right; otherwise both are made up. */
+/** Whether all parts of a route's name and path are valid; otherwise both contain fallback values. */
 function isSound({ api, action }: RouteRecord, report: Report): boolean {
   const parts = [
     ...['name', 'base_path'].map((key) => [...(api?.path ?? []), key]),
@@ -227,7 +227,7 @@ async function writtenOnDisk(directory: string, env: NodeJS.ProcessEnv): Promise
     normalizers: isNormalizerClass,
     authenticators: isAuthenticatorClass,
   });
-  // an application that is given in code needs no parser
+  // loaded here only: an application in code needs no YAML parser
   const { readYamlSource } = await import('./declaration/yaml-source.ts');
   const config = await loadConfigModules(directory);
   const container = await loadContainer(directory);
@@ -241,7 +241,7 @@ async function writtenOnDisk(directory: string, env: NodeJS.ProcessEnv): Promise
   };
 }
 
-/** What `defineEntity` returns, or a class that was given to it. */
+/** Whether a value is a result of `defineEntity`, or a class that was passed to it. */
 function isModel(value: unknown): boolean {
   return EntitySchema.is(value) || (typeof value === 'function' && EntitySchema.REGISTRY.has(value as never));
 }
@@ -290,7 +290,7 @@ async function loadRoutes(
   const isOwn = ({ service }: RouteEntry) => service === crudLoader.service;
   for (const entry of declaration.routes)
     records.push(...(isOwn(entry) ? recordsOf(declaration) : await loadDefinitions(entry, catalog, declaration, create, report)));
-  // without its entry the application does not start, but errors of its routes are reported as well
+  // without this entry the application does not start, but errors in its routes are reported as well
   if (!declaration.routes.some(isOwn)) records.push(...recordsOf(declaration));
   return Object.freeze(records);
 }
@@ -324,7 +324,7 @@ async function loadDefinitions(
   }
 }
 
-/** What is wrong with the route of a service. A role that cannot be read must not leave the route open. */
+/** The error in a route of a service, or null. An invalid role must be an error: ignoring it would make the route public. */
 function definitionTrouble(given: unknown): string | null {
   const { name, path, methods, roles, requirements, description, hidden, handler } = (given ?? {}) as Partial<
     Record<keyof RouteDefinition, unknown>
@@ -361,7 +361,7 @@ function instanceOf(create: Create, service: unknown): Record<string, unknown> |
   return (isClass(service) ? create(service as Creatable) : service) as Record<string, unknown> | undefined;
 }
 
-/** One instance of each class of a kind. One that cannot be made is reported if there is a report, and throws otherwise. */
+/** One instance of each class of a kind. An error of a constructor is added to the report, or thrown without a report. */
 export function instancesOf<Instance extends object>(
   exported: Catalog['voters'],
   isKind: (value: unknown) => value is Creatable<Instance>,

@@ -1,5 +1,5 @@
 /**
- * Every error a person can cause, in one place. `docs/reference/errors.md` lists the same codes; a test holds the two together.
+ * Every error that a caller can get, in one place. `docs/reference/errors.md` lists the same codes; a test compares the two.
  * `{name}` in a template is filled from the parameters given to {@link problem}.
  */
 export const catalogue = {
@@ -204,7 +204,7 @@ export interface Violation {
   readonly parameters?: Readonly<Record<string, unknown>>;
 }
 
-/** The codes of violations that Declarest itself gives; rules of an application may have others. */
+/** The violation codes of Declarest itself; rules of an application may use others. */
 export const violationCodes = [
   'check',
   'constraint',
@@ -238,7 +238,7 @@ export function missingValue(propertyPath: string): Violation {
   return violationOf(propertyPath, 'is required', 'required');
 }
 
-/** An answer that ends the request: thrown anywhere on the request path, sent as `application/problem+json`. */
+/** An error response that ends the request: thrown anywhere during the request, sent as `application/problem+json`. */
 export class Problem extends Error {
   readonly code: ErrorCode;
   readonly status: number;
@@ -256,7 +256,7 @@ export class Problem extends Error {
       cause,
     }: { headers?: Record<string, string>; members?: Record<string, unknown>; cause?: unknown } = {},
   ) {
-    // nobody looks where a refusal of the caller was made, and to note it takes longer than to answer
+    // no stack for client errors: nobody reads it, and recording it takes longer than the response
     const { stackTraceLimit } = Error;
     if (catalogue[code].status < 500) Error.stackTraceLimit = 0;
     super(detail, { cause });
@@ -270,13 +270,13 @@ export class Problem extends Error {
   }
 }
 
-/** What a caller sent is not sent back without end. */
+/** Limits how much of the caller's input a message repeats. */
 function shown(value: string | number): string {
   const text = String(value);
   return text.length > 1000 ? `${text.slice(0, 1000)}…` : text;
 }
 
-/** Makes the {@link Problem} of a code, its template filled with `parameters`. */
+/** Creates the {@link Problem} of a code, with its template filled from `parameters`. */
 export function problem(
   code: ErrorCode,
   parameters: Record<string, string | number> = {},
@@ -288,10 +288,10 @@ export function problem(
   return new Problem(code, detail, options);
 }
 
-/** A list in a body can break a rule in every item; nobody reads more of them, and whoever sends a million is not served a million. */
+/** A list in a body can break a rule in every item. Nobody reads more violations, and a response must not have a million. */
 export const mostViolations = 100;
 
-/** The answer to broken validation rules: 422 with all of them, as far as {@link mostViolations}. */
+/** The response to broken validation rules: 422 with up to {@link mostViolations} violations. */
 export function violationsProblem(found: readonly Violation[]): Problem {
   const violations = found.slice(0, mostViolations);
   const summary = violations.map((v) => (v.propertyPath ? `${v.propertyPath}: ${v.title}` : v.title)).join('; ');

@@ -60,26 +60,26 @@ export const declarest: FastifyPluginAsync<ApplicationOptions> = async (app, opt
   const tracing = await tracingOf(application.directory, application.declaration.database.url);
   const watching = tracing && { access: tracing.access, statements: { waits: tracing.waits }, onProblem: tracing.problem };
   await mountApplication(app, application, watching ?? {});
-  // the host may have pages of its own there
+  // the host may have its own pages at these paths
   if (!application.declaration.openapi.enabled) return;
   const { mountDescription } = await import('./openapi/mount.ts');
   mountDescription(app, application, null);
 };
 
-/** Publishes every application that is mounted for callers: `{ app, application, alone }`. For tools such as our own tests. */
+/** Publishes `{ app, application, alone }` for every application that is mounted to serve, for tools such as our own tests. */
 const mountings = channel('declarest.mounted');
 
 export interface Mounted {
   readonly executor: Executor;
-  /** Whether the database still has what the models need. */
+  /** Whether the database still fits the models. */
   schemaFits(): Promise<boolean>;
   /** Checks roles for further routes, such as the metrics. */
   guardFor(roles: readonly string[]): Guard;
-  /** Statements that wait, for the database or to be sent to it. */
+  /** The number of statements that are running or queued. */
   statementsUnderWay(): number;
   /** Rejects exports that wait for others to end. */
   refuseWaiting(): void;
-  /** By their purpose; empty if the database needs no connections. */
+  /** Connection counts by purpose; empty if the database needs no connections. */
   connections(): ReadonlyMap<string, ConnectionCounts>;
 }
 
@@ -178,7 +178,7 @@ export async function mountApplication(
   };
 }
 
-/** A server of our own sends it with every response. */
+/** Only for a host's server: our own server sends this header with every response. */
 const sendNoSniffing: onRequestHookHandler = (_request, reply, done) => {
   reply.header(noSniffing.name, noSniffing.value);
   done();
@@ -228,7 +228,7 @@ async function bodyChecksOf(application: Application): Promise<ReadonlyMap<Actio
   return bodyChecks(application);
 }
 
-/** Compares the database with the models when a request fails by it, and for readiness. */
+/** Compares the database with the models: for readiness, and if the schema may be the reason for a failed request. */
 function monitorSchema(
   app: FastifyInstance,
   { declaration: { database }, mapper }: Application,
@@ -250,7 +250,7 @@ function monitorSchema(
   if (database.schema === 'none') {
     app.addHook('onListen', async () => {
       const warn = (differences: readonly Difference[]) => app.log.warn({ differences: differences.map(faultOf) }, outOfDate);
-      // a database that is out of reach is noticed by requests
+      // the requests report a database that is unreachable
       monitor.glance(warn).catch(() => undefined);
     });
   }
@@ -296,7 +296,7 @@ function answerErrors(
   });
 }
 
-/** A concurrent change is a conflict, or with a precondition a failed one. */
+/** A concurrent change returns 409, or 412 if the request has a precondition. */
 function conflictOf(error: unknown, request: ApiRequest, mapper: Mapper): Problem | null {
   const found = conflictProblem(error, mapper);
   if (found?.code !== 'conflict_version' || !isBound(request)) return found;

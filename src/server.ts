@@ -30,10 +30,10 @@ export async function createServer({ fastify, ...options }: ServerOptions): Prom
 }
 
 export interface ServerParts {
-  /** Sees the server before anything is mounted on it. */
+  /** Called with the server before anything is mounted on it. */
   readonly prepare?: (app: FastifyInstance) => void;
   readonly observer?: Observer;
-  /** Whether responses have `Server-Timing`, whatever is declared; never in production. */
+  /** Whether responses have `Server-Timing`; overrides the declaration. Ignored in production. */
   readonly timing?: boolean;
   /** Present if several processes serve. */
   readonly sharedMetrics?: SharedMetrics;
@@ -51,7 +51,7 @@ export async function serverOf(
   const proxies = server.trustProxy.length > 0 ? trustedProxies(server.trustProxy) : null;
   let onProblem: Telemetry['onProblem'];
   const answer = (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
-    // a malformed address has passed no hook
+    // no hook runs for a malformed URL
     if (ids) reply.header(ids.header, request.id);
     const found = toProblem(error, bodyLimit);
     onProblem?.(found);
@@ -179,7 +179,7 @@ function healthPaths({ health: { live, ready } }: ServerDeclaration): (url: stri
   };
 }
 
-/** Fastify has a server for each address that "localhost" stands for. */
+/** Fastify creates a server for each address that "localhost" resolves to. */
 function furtherServers(app: FastifyInstance): readonly Server[] {
   const bindings = Object.getOwnPropertySymbols(app).find(({ description }) => description === 'fastify.serverBindings');
   return bindings ? ((app as unknown as Record<symbol, Server[]>)[bindings] ?? []) : [];
@@ -192,7 +192,7 @@ function ownHealth({ declaration, records }: Application): HealthDeclaration {
   return { live: free(live), ready: free(ready) };
 }
 
-/** Fastify's own compilers of JSON Schemas, loaded when the first schema comes. No route of ours has one. */
+/** Fastify's own compilers of JSON Schemas, loaded on first use only: none of our routes has a schema. */
 function compilersOnDemand() {
   const fromHere = createRequire(import.meta.url);
   const fromFastify = createRequire(fromHere.resolve('fastify'));

@@ -1,4 +1,4 @@
-// Serves an application with a way of reading that `declarest serve` has no option for: node serve.ts DIRECTORY PORT READS
+// Serves an application with one kind of reads. `declarest serve` has no such option: node serve.ts DIRECTORY PORT READS
 import { createServer } from 'declarest';
 
 const [directory = '.', port, reads] = process.argv.slice(2);

@@ -13,14 +13,14 @@ import { tenantAmounts, tenantRows, tenantTables } from './tenant.ts';
 /** The rows that a contestant serves: people, those of the example application, or those of many tenants. */
 export type Dataset = 'people' | 'example' | 'tenant';
 
-/** Tables that works write to. */
+/** Tables that workloads change. */
 const written: Readonly<Record<Dataset, readonly string[]>> = {
   people: ['person', 'course_person', 'team_person'],
   example: ['person', 'participation'],
   tenant: ['person', 'course_person', 'team_person'],
 };
 
-/** Removes the rows that works have created. */
+/** Statements that remove the rows created by workloads. */
 const resets: Readonly<Record<Dataset, readonly string[]>> = {
   people: [],
   example: [`delete from participation where id > ${exampleAmounts.courses * exampleAmounts.participations}`],
@@ -59,7 +59,7 @@ async function fillFile(data: Dataset, file: string, directory: string): Promise
   return url;
 }
 
-/** The example creates its tables itself when it starts, as `schema: update` of its configuration says. */
+/** The example creates its tables when it starts, because its configuration has `schema: update`. */
 async function createExampleTables(url: string, directory: string): Promise<void> {
   const server = await startServer({
     args: serveCommand(exampleDirectory, { reads: 'default', profile: undefined }),
@@ -71,14 +71,14 @@ async function createExampleTables(url: string, directory: string): Promise<void
   await server.stop();
 }
 
-/** Leaves no rows, row versions and dirty pages of one round for the next to clean up. */
+/** Removes rows, row versions and dirty pages of one round, so that the next does not pay for them. */
 export async function tidyDatasets(urls: Urls): Promise<void> {
   for (const data of Object.keys(written) as Dataset[]) {
     for (const database of Object.keys(urls[data]) as Database[]) await resetDataset(urls, data, database);
   }
 }
 
-/** Removes what works have created, so that every contestant begins with the same number of rows. */
+/** Removes the rows created by workloads, so that every contestant begins with the same number. */
 export async function resetDataset(urls: Urls, data: Dataset, database: Database): Promise<void> {
   const url = urls[data][database];
   if (url === undefined) return;

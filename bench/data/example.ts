@@ -1,6 +1,6 @@
 import { daysAfter, numbered, range, several, type TableRows } from './rows.ts';
 
-/** How much the example application holds. Ids run from 1 without gaps. */
+/** Numbers of rows of the example application; `participations` are for each course. Ids run from 1 without gaps. */
 export const exampleAmounts = {
   centers: 20,
   users: 40,
@@ -15,7 +15,7 @@ const { centers, users, persons, thirdParties, courses, participations } = examp
 const firstNames = ['Ada', 'Ben', 'Cléo', 'Dora', 'Emil', 'Fatou', 'Gil', 'Hana', 'Ivo', 'Jun'];
 const tags = ['asylum', 'budget', 'childcare', 'debt', 'family', 'health', 'housing', 'school-support', 'training', 'work'];
 
-/** How many times the centers were gone through before row n: what varies with it varies within each center. */
+/** The index of row n within its center. Values that depend on it vary within each center. */
 const lap = (n: number) => Math.floor((n - 1) / centers);
 
 /** The center of person n, and of course n. */
@@ -32,13 +32,13 @@ export const isConfidential = (course: number) => lap(course) % 5 === 4;
 /** Courses of the second half are open. */
 export const isClosed = (course: number) => course <= courses / 2 && lap(course) % 10 === 3;
 
-/** The user who refers a course: one of the two whose first center is that of the course, or nobody. */
+/** The referrer of a course: one of the two users whose first center is that of the course, or null. */
 export function referrerOf(course: number): number | null {
   if (lap(course) % 11 === 10) return null;
   return inCenter(centerOf(course), lap(course) % 2);
 }
 
-/** The last participant of every third course is of the next center: callers who do not work there get null. */
+/** The last participant of every third course belongs to the next center: callers who do not work there get null. */
 export function participantsOf(course: number): number[] {
   return range(1, participations).map((k) => {
     const isElsewhere = k === participations && lap(course) % 3 === 0;
@@ -47,7 +47,7 @@ export function participantsOf(course: number): number[] {
   });
 }
 
-/** Persons and third parties in turn; every fourth person is of another center. */
+/** Persons and third parties in turn; every fourth person belongs to another center. */
 function requestorOf(course: number): readonly ['person' | 'third_party', number] {
   if (lap(course) % 2 === 1) return ['third_party', 1 + (course % thirdParties)];
   const isElsewhere = lap(course) % 8 === 0;
@@ -55,7 +55,7 @@ function requestorOf(course: number): readonly ['person' | 'third_party', number
   return ['person', inCenter(center, (course * 7919) % (persons / centers))];
 }
 
-/** The mapper indexes foreign keys on SQLite only. Tables of this size need that on PostgreSQL as well. */
+/** MikroORM indexes foreign keys on SQLite only. Tables of this size need these indexes on PostgreSQL too. */
 export const exampleIndexes = [
   'create index on person (center_id)',
   'create index on course (center_id)',
@@ -110,7 +110,7 @@ export function exampleRows(): TableRows[] {
     {
       table: 'course',
       columns: ['id', 'title', 'opened', 'closed', 'confidential', 'center_id', 'referrer_id', 'requestor_type', 'requestor_id'],
-      // the list begins with the latest, so that its first pages hold the first half of the ids
+      // lists have the latest course first, so their first pages have ids of the first half
       rows: numbered(courses, (n) => [
         n,
         `Course ${n}`,

@@ -9,17 +9,17 @@ export interface TableRows {
 
 const day = 86_400_000;
 
-/** The date that is so many days after another. */
+/** The date some days after another. */
 export function daysAfter(start: string, days: number): string {
   return new Date(Date.parse(start) + days * day).toISOString().slice(0, 10);
 }
 
-/** One row for each number from 1 to the given one. */
+/** One row for each number from 1 to `amount`. */
 export function* numbered(amount: number, row: (n: number) => readonly Value[]): Generator<readonly Value[]> {
   for (let n = 1; n <= amount; n++) yield row(n);
 }
 
-/** Several rows for each number from 1 to the given one. */
+/** Several rows for each number from 1 to `amount`. */
 export function* several(amount: number, rows: (n: number) => readonly (readonly Value[])[]): Generator<readonly Value[]> {
   for (let n = 1; n <= amount; n++) yield* rows(n);
 }

@@ -1,7 +1,7 @@
-/** How much there is of everything. Ids run from 1 without gaps. */
+/** Numbers of rows: `participants` for each course, `large` people for deep paging. Ids run from 1 without gaps. */
 export const amounts = { centers: 100, people: 100_000, courses: 10_000, participants: 5, large: 2_000_000 } as const;
 
-/** The tables, in the types of either database. */
+/** Statements that create the tables, with the column types of a database. */
 export function tables(types: { id: string; moment: string }): string[] {
   const pair = (owner: string) =>
     `create table ${owner}_person (${owner}_id integer not null references ${owner} (id), person_id integer not null references person (id), primary key (${owner}_id, person_id))`;

@@ -43,10 +43,10 @@ export function fillSqlite(file: string): string {
   return `sqlite:${file}`;
 }
 
-/** Replaces what is in the tables of a file. */
+/** Replaces the rows of tables in a file. */
 export function insertIntoSqlite(file: string, tables: readonly TableRows[]): void {
   const database = new DatabaseSync(file);
-  // rows are removed and inserted table by table
+  // rows are removed and inserted table by table, so foreign keys are invalid in between
   database.exec('pragma journal_mode = wal; pragma foreign_keys = off; begin');
   for (const { table, columns, rows } of tables) {
     database.exec(`delete from ${table}`);
@@ -58,7 +58,7 @@ export function insertIntoSqlite(file: string, tables: readonly TableRows[]): vo
   database.close();
 }
 
-/** Values as the mapper stores them: moments in milliseconds. */
+/** Values as MikroORM stores them: times in milliseconds, booleans as numbers. */
 function toSqlite(value: Value): string | number | null {
   if (value instanceof Date) return value.getTime();
   return typeof value === 'boolean' ? Number(value) : value;

@@ -1,11 +1,11 @@
 import { daysAfter, numbered, range, several, type TableRows } from './rows.ts';
 
-/** How much there is of everything, over all tenants. Ids run from 1 without gaps. */
+/** Numbers of rows of all tenants; `participants` are for each course. Ids run from 1 without gaps. */
 export const tenantAmounts = { tenants: 100, centers: 500, people: 100_000, courses: 10_000, participants: 5 } as const;
 
 const { tenants, centers, people, courses, participants } = tenantAmounts;
 
-/** How many times the tenants were gone through before row n: what varies with it varies within each tenant. */
+/** The index of row n within its tenant. Values that depend on it vary within each tenant. */
 const lap = (n: number) => Math.floor((n - 1) / tenants);
 
 /** The tenant of row n of any table. */
@@ -16,13 +16,13 @@ export const inTenant = (tenant: number, index: number) => (tenant === 1 ? tenan
 
 const tenantAfter = (tenant: number) => 1 + (tenant % tenants);
 
-/** Every fiftieth person is in a center of another tenant, which callers do not see. */
+/** Every fiftieth person is in a center of another tenant, which is hidden from callers. */
 function centerOf(person: number): number {
   const tenant = tenantOf(person);
   return inTenant(lap(person) % 50 === 49 ? tenantAfter(tenant) : tenant, lap(person) % (centers / tenants));
 }
 
-/** The last participant of every tenth course is of another tenant: callers get the other four. */
+/** The last participant of every tenth course belongs to another tenant: callers get the other four. */
 export function participantsOf(course: number): number[] {
   const tenant = tenantOf(course);
   return range(1, participants).map((k) => {
@@ -31,7 +31,7 @@ export function participantsOf(course: number): number[] {
   });
 }
 
-/** The tables, in the types of either database. */
+/** Statements that create the tables, with the column types of a database. */
 export function tenantTables(types: { id: string; moment: string }): string[] {
   const tenant = 'tenant_id integer not null references tenant (id)';
   const group = (name: string) => [

@@ -1,4 +1,4 @@
-// The same load as wrk's, for machines that have none: node autocannon-client.ts URL CONNECTIONS SECONDS
+// Generates the same load as wrk, for machines without it: node autocannon-client.ts URL CONNECTIONS SECONDS
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
@@ -23,8 +23,8 @@ const [url, connections, duration] = process.argv.slice(2);
 const all = fromLines(readFileSync(process.env.REQUESTS ?? '', 'utf8'));
 const offset = Number(process.env.OFFSET ?? 0) % all.length;
 const requests = [...all.slice(offset), ...all.slice(0, offset)];
-// Each connection sends a share of its own. If all sent everything, they would send the same at the same time, and lock the
-// same rows; and building as many requests for each connection takes seconds. Writes come in pairs, so shares are even.
+// Each connection sends its own share. If all sent everything, they would send the same request at the same time and lock the
+// same rows. Building all requests for each connection would also take seconds. Writes come in pairs, so shares are even.
 const share = Math.max(2, 2 * Math.floor(requests.length / Number(connections) / 2));
 let started = 0;
 

@@ -2,13 +2,13 @@ import { spawn, spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { pinned } from '../cores.ts';
 
-/** What so many connections that never rest got done. */
+/** The result of load on connections that are always busy. */
 export interface LoadResult {
   readonly requests: number;
   readonly seconds: number;
-  /** Answers of status 400 and above. */
+  /** Responses with status 400 and above. */
   readonly refused: number;
-  /** Requests that got no answer. */
+  /** Requests without a response. */
   readonly broken: number;
   /** Milliseconds. */
   readonly p50: number;
@@ -20,7 +20,7 @@ export const connections = 64;
 const hasWrk = spawnSync('wrk', ['--version']).error === undefined;
 export const generator = hasWrk ? 'wrk' : 'autocannon';
 
-/** Sends the requests of a file over and over for so many seconds, each connection one at a time. */
+/** Repeats the requests of a file until the time is over, one at a time on each connection. */
 export async function applyLoad(
   port: number,
   file: string,
@@ -38,7 +38,7 @@ export async function applyLoad(
   return JSON.parse(result);
 }
 
-/** Runs a command to its end and gives what it printed. */
+/** Runs a command to its end, and returns its output. */
 export function outputOf(command: string, args: readonly string[], env: Record<string, string>): Promise<string> {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });

@@ -1,5 +1,5 @@
-// Sends requests at a fixed rate, come what may: node fixed-rate.ts PORT RATE SECONDS. A latency counts from the moment
-// at which the request was due, so a server that stalls cannot hide it by being sent less.
+// Sends requests at a fixed rate, regardless of the responses: node fixed-rate.ts PORT RATE SECONDS. Latency is measured from
+// the time at which a request was due, so it includes the time for which a stalled server delays requests.
 import { readFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { quantile } from '../statistics.ts';
@@ -9,12 +9,12 @@ const [port, rate, seconds] = process.argv.slice(2).map(Number) as [number, numb
 const requests = fromLines(readFileSync(process.env.REQUESTS ?? '', 'utf8'));
 const agent = new Agent({ keepAlive: true, maxSockets: 64 });
 const total = rate * seconds;
-// the first second opens connections
+// the first second opens connections, and is not measured
 const warming = rate;
 const latencies: number[] = [];
 const begun = performance.now();
 let sent = 0;
-let answered = 0;
+let completed = 0;
 let failed = 0;
 
 function send(number: number): void {
@@ -40,8 +40,8 @@ function tick(): void {
 }
 
 function finish(): void {
-  answered++;
-  if (answered < total) return;
+  completed++;
+  if (completed < total) return;
   latencies.sort((a, b) => a - b);
   console.log(`RESULT ${JSON.stringify({ rate, p50: quantile(latencies, 0.5), p99: quantile(latencies, 0.99), failed })}`);
   process.exit();
@@ -50,7 +50,7 @@ function finish(): void {
 tick();
 setTimeout(
   () => {
-    console.log(`RESULT ${JSON.stringify({ rate, p50: null, p99: null, failed: failed + total - answered })}`);
+    console.log(`RESULT ${JSON.stringify({ rate, p50: null, p99: null, failed: failed + total - completed })}`);
     process.exit();
   },
   seconds * 1000 + 5000,

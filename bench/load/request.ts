@@ -1,4 +1,4 @@
-/** One request of a work. */
+/** One request of a workload. */
 export interface LoadRequest {
   readonly method: string;
   readonly path: string;

@@ -7,7 +7,7 @@ const top = 50;
 const decades = [0.1, 1, 10, 100];
 const [lowest, highest] = [0.05, 200];
 
-/** A drawing of every ratio with its spread and its target, on a logarithmic scale. */
+/** An SVG plot of every ratio with its spread and its target, on a logarithmic scale. */
 export function plot(verdicts: readonly Verdict[], subtitle: string): string {
   const rows = verdicts.filter(({ theirs }) => theirs.length > 0);
   const height = top + rows.length * rowHeight + 30;

@@ -5,7 +5,7 @@ import { spreadOf } from '../statistics.ts';
 import type { Verdict } from '../targets.ts';
 import type { WorkName } from '../works.ts';
 
-/** Every target: what was reached, and whether it is enough. */
+/** Every target with its result. */
 export function verdictTable(verdicts: readonly Verdict[]): string {
   const rows = verdicts.map(({ title, ratio, least, most, met, rounds }) => [
     title,
@@ -17,7 +17,7 @@ export function verdictTable(verdicts: readonly Verdict[]): string {
   return table(['ratio, median of the rounds (lowest to highest)', 'reached', 'target', '', 'rounds'], rows);
 }
 
-/** Every contestant in every work: tasks a second, and the server's CPU for each. */
+/** Every contestant in every workload: tasks a second, and CPU of the server for each task. */
 export function figureTable(
   contestants: readonly Contestant[],
   measurements: readonly Measurement[],

@@ -3,13 +3,13 @@ import { dirname, join } from 'node:path';
 
 const root = join(import.meta.dirname, '..', '..');
 
-/** The parts of an application whose types are measured, each with those that it needs. */
+/** The measured parts of an application, each with the parts that it needs. */
 export const parts = ['models', 'declarations', 'client'] as const;
 export type Part = (typeof parts)[number];
 
 /**
- * Writes an application with as many models as are wanted, each with associations to its neighbours in a ring, and an API over each, declared by
- * `defineApis`. It can be started. It must be inside of the repository, where "declarest" is found by this name.
+ * Writes an application with the given number of models, each with associations to its neighbours in a ring, and an API declared
+ * by `defineApis`. It can be started. Its folder must be in the repository, so that the import "declarest" is resolved.
  */
 export function writeApplication(directory: string, amount: number): void {
   rmSync(directory, { recursive: true, force: true });
@@ -29,7 +29,7 @@ export function writeApplication(directory: string, amount: number): void {
   for (const part of parts) write(`tsconfig.${part}.json`, JSON.stringify(configOf(part, directory), null, 2));
 }
 
-/** Groups of three models embed each other: a whole ring would be embedded without end. */
+/** Only groups of three models embed each other: the whole ring would be embedded endlessly. */
 function isShown(n: number, property: 'next' | 'others', amount: number): boolean {
   return property === 'next' ? n % 3 < 2 && n + 1 < amount : n % 3 === 0 && n + 2 < amount;
 }
@@ -132,7 +132,7 @@ function apiText(n: number, amount: number): string {
 `;
 }
 
-/** As much of the package as the declarations name: the rest of its sources would be checked with every application. */
+/** The parts of the package that the declarations use: the compiler would check its other sources with every application. */
 const packageText = `export { defineApis } from ${JSON.stringify(join(root, 'src', 'declaration', 'define-apis.ts'))};
 
 export type Vote = 'grant' | 'deny' | 'abstain';
@@ -154,7 +154,7 @@ function configOf(part: Part, directory: string): object {
     extends: join(root, 'tsconfig.json'),
     compilerOptions: {
       types: [],
-      // where it runs, a client finds fetch
+      // a client uses fetch of its environment
       ...(part === 'client' ? { lib: ['es2024', 'dom', 'dom.asynciterable'] } : { paths: declarest }),
     },
     include: { models: ['src/models'], declarations: ['config'], client: ['client.ts'] }[part],

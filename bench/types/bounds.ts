@@ -1,17 +1,17 @@
 import type { Part } from './application.ts';
 import type { Cost } from './compiler.ts';
 
-/** What checking the types of an application with some number of models took. */
+/** The costs of checking the types of an application with this number of models. */
 export interface Sample {
   readonly models: number;
   readonly costs: Readonly<Record<Part, Cost>>;
 }
 
-/** What is held: instantiations are the same on every machine, seconds are not, and are judged by `npm run bench:types` only. */
+/** Instantiations are the same on every machine. Seconds are not, so only `npm run bench:types` checks them. */
 export const bounds = {
-  /** Instantiations that a model adds; what there is without any is not counted. */
+  /** Instantiations that each model adds, without the constant part. */
   perModel: { models: 200, declarations: 2_900, client: 15 },
-  /** How much more a model may add in the larger application of two. */
+  /** The factor by which a model may add more in the larger application of two. */
   growth: 1.1,
   /** For the client of 100 models. */
   seconds: { client: 2 },
@@ -26,7 +26,7 @@ export function perModel(part: Part, less: Sample, more: Sample): number {
   return (more.costs[part].instantiations - less.costs[part].instantiations) / (more.models - less.models);
 }
 
-/** What exceeds its bounds, one sentence each. Samples are of ever more models. */
+/** One sentence for each exceeded bound. Samples are in ascending order of models. */
 export function excesses(part: Part, samples: readonly Sample[]): string[] {
   const found: string[] = [];
   let before: number | null = null;

@@ -4,15 +4,18 @@ import type { Part } from './application.ts';
 
 const root = join(import.meta.dirname, '..', '..');
 
-/** What checking the types of a part of an application takes. */
+/** The cost of checking the types of a part of an application. */
 export interface Cost {
-  /** How many types the compiler made of generic ones: the same number each time. */
+  /** The number of types that the compiler created from generic ones, the same in each run. */
   readonly instantiations: number;
   readonly seconds: number;
   readonly megabytes: number;
 }
 
-/** Checks the types of a part of an application, and throws where one is wrong. One thread: several repeat each other's work, never in the same way. */
+/**
+ * Checks the types of a part of an application, and throws if one is wrong. It uses one thread, because several repeat each
+ * other's work, differently in each run.
+ */
 export function checkTypes(directory: string, part: Part): Cost {
   const { stdout, status } = run(
     join(root, 'node_modules', 'typescript', 'bin', 'tsc'),
@@ -32,7 +35,7 @@ export function checkTypes(directory: string, part: Part): Cost {
   };
 }
 
-/** Writes the client of an application as users do, to `client.ts` in it. */
+/** Generates `client.ts` of an application with the command, as users do. */
 export function writeClient(directory: string): void {
   const command = ['client', directory, '--out', join(directory, 'client.ts')];
   const { stderr, status } = run(join(root, 'bin', 'declarest.js'), command, directory);

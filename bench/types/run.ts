@@ -1,4 +1,4 @@
-// What types cost the compilers of users: models, their declarations by defineApis(), and the generated client.
+// Measures how long the compiler of a user checks types: models, declarations by defineApis(), and the generated client.
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Part, parts, writeApplication } from './application.ts';

@@ -4,9 +4,9 @@ import { both, type Row } from '../row.ts';
 import { withServer } from '../with-server.ts';
 
 /** Sends requests all at once, each on a connection of its own. */
-async function atOnce(url: string, count: number, asked: (n: number) => ListQuery): Promise<Outcome[]> {
+async function atOnce(url: string, count: number, requestOf: (n: number) => ListQuery): Promise<Outcome[]> {
   const agent = new Agent({ keepAlive: true, maxSockets: count });
-  const outcomes = await Promise.all(Array.from({ length: count }, (_, n) => ask(url, asked(n), agent)));
+  const outcomes = await Promise.all(Array.from({ length: count }, (_, n) => ask(url, requestOf(n), agent)));
   agent.destroy();
   return outcomes;
 }
@@ -48,7 +48,7 @@ export const concurrencyRows: readonly Row[] = [
         const counts: Record<string, number> = {};
         const names = new Map<string, string>();
         const links = new Map<string, Set<number>>();
-        // every client changes the same few rows, each another part of them, so that the outcome is known
+        // all clients change the same few rows, each its own part of them, so that the expected result is known
         const run = async (client: number) => {
           for (let n = 0; n < operations / 16; n++) {
             const own = `${client < 8 ? '/thing' : '/note'}/${(client % 8) + 1}`;
@@ -56,17 +56,17 @@ export const concurrencyRows: readonly Row[] = [
             const isPatch = Math.random() < 0.3;
             const entity = isPatch ? own : any;
             const tag = client + 1;
-            const asked: ListQuery = isPatch
+            const request: ListQuery = isPatch
               ? { method: 'PATCH', path: `${own}.json`, json: { name: `${client} ${n}` } }
               : { method: Math.random() < 0.6 ? 'POST' : 'DELETE', path: `${any}/tags.json`, json: { id: tag } };
-            const { status } = await ask(url, asked);
-            counts[`${asked.method} ${status}`] = (counts[`${asked.method} ${status}`] ?? 0) + 1;
+            const { status } = await ask(url, request);
+            counts[`${request.method} ${status}`] = (counts[`${request.method} ${status}`] ?? 0) + 1;
             if (status !== 200) continue;
             const tags = links.get(entity) ?? new Set();
             links.set(entity, tags);
-            if (asked.method === 'POST') tags.add(tag);
-            else if (asked.method === 'DELETE') tags.delete(tag);
-            else names.set(entity, (asked.json as { name: string }).name);
+            if (request.method === 'POST') tags.add(tag);
+            else if (request.method === 'DELETE') tags.delete(tag);
+            else names.set(entity, (request.json as { name: string }).name);
           }
         };
         await Promise.all(Array.from({ length: 16 }, (_, client) => run(client)));
@@ -77,7 +77,7 @@ export const concurrencyRows: readonly Row[] = [
           if (ids.join() !== [...tags].sort((a, b) => a - b).join()) diverged++;
           if (names.has(entity) && name !== names.get(entity)) diverged++;
         }
-        // who lost against another writer of a row with a version was told so, and had no effect
+        // a client that lost against another writer of a row with a version got 409, without an effect
         const isWell = Object.keys(counts).every((outcome) => / 200$/.test(outcome) || outcome === 'PATCH 409');
         return { seen: `${shown(counts)}; ${diverged} of ${links.size} rows diverged`, pass: diverged === 0 && isWell };
       }),
@@ -111,7 +111,7 @@ export const concurrencyRows: readonly Row[] = [
       withServer(surroundings, {}, async ({ url }) => {
         const rounds = surroundings.quick ? 1 : 20;
         const counts: Record<string, number> = {};
-        let silent = 0;
+        let lost = 0;
         for (let id = 1; id <= rounds; id++) {
           const before = await jsonOf(url, `/note/${id}.json`);
           const outcomes = await atOnce(url, 100, (n) => ({
@@ -120,17 +120,17 @@ export const concurrencyRows: readonly Row[] = [
             json: { name: `writer ${n}` },
           }));
           const after = await jsonOf(url, `/note/${id}.json`);
-          const told = outcomes.filter(({ status }) => status === 200).map(({ body }) => JSON.parse(body));
+          const updates = outcomes.filter(({ status }) => status === 200).map(({ body }) => JSON.parse(body));
           for (const [status, count] of Object.entries(tally(outcomes))) counts[status] = (counts[status] ?? 0) + count;
-          // each who was told of success has a version of their own, and the last of these is what is there
-          const versions = new Set(told.map(({ version }) => version));
-          const last = told.find(({ version }) => version === after.version);
-          if (versions.size !== told.length || after.version - before.version !== told.length || last?.name !== after.name)
-            silent++;
+          // each successful response has its own version, and the row has the last of these
+          const versions = new Set(updates.map(({ version }) => version));
+          const last = updates.find(({ version }) => version === after.version);
+          if (versions.size !== updates.length || after.version - before.version !== updates.length || last?.name !== after.name)
+            lost++;
         }
         return {
-          seen: `${rounds} rounds: ${shown(counts)}; ${silent} with a lost update`,
-          pass: silent === 0 && Object.keys(counts).every((status) => status === '200' || status === '409'),
+          seen: `${rounds} rounds: ${shown(counts)}; ${lost} with a lost update`,
+          pass: lost === 0 && Object.keys(counts).every((status) => status === '200' || status === '409'),
         };
       }),
   },

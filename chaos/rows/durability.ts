@@ -25,7 +25,7 @@ export const durabilityRows: readonly Row[] = [
           path: '/thing.json',
           json: { name: `round ${i} write ${n}`, ...(n % 2 && { tags: [{ id: 1 }, { id: 2 }] }) },
         }));
-        // in short, a busy machine must get to a write before the kill
+        // in the short form, even a busy machine must complete a write before the kill
         await sleep((surroundings.quick ? 600 : 100) + Math.random() * 300);
         await server.end('SIGKILL');
         for (const { status, body } of await load.stop()) if (status === 201) acknowledged.add(JSON.parse(body).name);
@@ -73,7 +73,7 @@ export const durabilityRows: readonly Row[] = [
         const after = syncs();
         return { seen: `${written} commits, ${after - before} syncs`, pass: written === 20 && after - before >= written };
       } finally {
-        // strace leaves what it runs behind when it is killed itself
+        // if strace is killed, the process that it traces keeps running
         const { pid } = server.child;
         for (const child of readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean))
           process.kill(Number(child), 'SIGKILL');

@@ -20,7 +20,7 @@ export const idempotencyRows: readonly Row[] = [
       const rounds = surroundings.quick ? 10 : 100;
       const database = await freshDatabase(surroundings);
       const directory = writeApplication(surroundings.root, database.url);
-      // two servers, of which one is two processes, on one database
+      // two servers on one database, one of them with two processes
       const servers = [await serve(directory), await serve(directory, ['--workers', '2'])];
       const agent = new Agent({ keepAlive: true, maxSockets: 20 });
       const outcomes = [];
@@ -29,11 +29,11 @@ export const idempotencyRows: readonly Row[] = [
         for (let round = 0; round < rounds; round++) {
           const name = `round ${round}`;
           const path = round % 2 ? '/thing.json' : '/fragile.json';
-          const answers = await Promise.all(
+          const responses = await Promise.all(
             Array.from({ length: 20 }, (_, i) => ask(servers[i % 2]?.url as string, keyed(name, path), agent)),
           );
-          outcomes.push(...answers);
-          bodies += new Set(answers.map(({ body }) => body)).size;
+          outcomes.push(...responses);
+          bodies += new Set(responses.map(({ body }) => body)).size;
         }
       } finally {
         agent.destroy();
@@ -69,11 +69,11 @@ export const idempotencyRows: readonly Row[] = [
             `select (select count(*) from thing where name = '${name}') as things, (select count(*) from declarest_idempotency) as answers`,
           );
           const expected = when === 'before the commit' ? 0 : 1;
-          // earlier rounds have left two answers each
+          // each earlier round has stored two responses
           if (Number(row?.things) !== expected || Number(row?.answers) !== 2 * i + (expected ? 2 : 0)) left++;
           const again = await serve(directory);
-          const answer = await ask(again.url, keyed(name, '/fragile.json'));
-          if (answer.status !== 201) throw new Error(`sent again, it was answered with ${answer.status}`);
+          const response = await ask(again.url, keyed(name, '/fragile.json'));
+          if (response.status !== 201) throw new Error(`sent again, it was answered with ${response.status}`);
           await again.end('SIGKILL');
         }
       }
@@ -97,7 +97,7 @@ export const idempotencyRows: readonly Row[] = [
       for (let i = 0; i <= times; i++) {
         const isLast = i === times;
         const server = await serve(directory);
-        // first what the server before did not answer
+        // first the requests to which the server before did not respond
         const open = [...unanswered];
         unanswered = [];
         let isOver = false;

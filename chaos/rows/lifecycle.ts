@@ -14,7 +14,7 @@ export const lifecycleRows: readonly Row[] = [
       const times = surroundings.quick ? 2 : 50;
       let lost = 0;
       let slowest = 0;
-      let asked = 0;
+      let requests = 0;
       const codes = new Set<number | null>();
       for (let i = 0; i < times; i++) {
         await withServer(surroundings, {}, async (server) => {
@@ -24,14 +24,14 @@ export const lifecycleRows: readonly Row[] = [
           const outcomes = await load.stop();
           codes.add(code);
           slowest = Math.max(slowest, took);
-          asked += outcomes.length;
+          requests += outcomes.length;
           lost += outcomes.filter(({ status }) => status === 'lost' || (typeof status === 'number' && status >= 500)).length;
           return { seen: '', pass: true };
         });
       }
       const pass = lost === 0 && slowest < allowed(10_000, surroundings) && codes.size === 1 && codes.has(0);
       return {
-        seen: `${times} ends, ${asked} requests, ${lost} lost, slowest ${Math.round(slowest)} ms, exit ${[...codes]}`,
+        seen: `${times} ends, ${requests} requests, ${lost} lost, slowest ${Math.round(slowest)} ms, exit ${[...codes]}`,
         pass,
       };
     },

@@ -14,14 +14,14 @@ export const loadRows: readonly Row[] = [
       withServer(surroundings, { database: { pool: 1 } }, async ({ url }) => {
         const held = ask(url, { path: '/thing/hold.json?wait=1500' });
         await sleep(300);
-        const asked: ListQuery[] = [
+        const requests: ListQuery[] = [
           { path: '/nothing.json' },
           { method: 'PUT', path: '/thing.json' },
           { path: '/guarded.json' },
           { path: '/health/live' },
           { path: '/health/ready' },
         ];
-        const outcomes = await Promise.all(asked.map((one) => ask(url, one)));
+        const outcomes = await Promise.all(requests.map((one) => ask(url, one)));
         const statuses = outcomes.map(({ status }) => status).join(' ');
         const slowest = Math.max(...outcomes.map(({ took }) => took));
         const { took } = await held;
@@ -126,8 +126,8 @@ export const loadRows: readonly Row[] = [
         await sleep(1000);
         const left = await leftOpen(surroundings, query);
         const after = await Promise.all(Array.from({ length: 20 }, (_, n) => ask(url, mixed(n))));
-        const well = after.every(({ status }) => status === 200);
-        return { seen: `${count} aborts: ${left}; afterwards ${shown(tally(after))}`, pass: well && left.startsWith('0 ') };
+        const isServed = after.every(({ status }) => status === 200);
+        return { seen: `${count} aborts: ${left}; afterwards ${shown(tally(after))}`, pass: isServed && left.startsWith('0 ') };
       }),
   },
   {
@@ -152,7 +152,7 @@ export const loadRows: readonly Row[] = [
           half.reduce((sum, { at, size }) => sum + (at - x) * (size - y), 0) /
           half.reduce((sum, { at }) => sum + (at - x) ** 2, 0);
         const growth = slope * half.length;
-        // a short run is over before the heap has found its size
+        // a short run ends before the heap has reached its final size
         const most = surroundings.quick ? 100 : 1;
         return {
           seen: `${seconds} s, ${shown(counts)}: ${y.toFixed(0)} MiB, ${growth.toFixed(2)} MiB in the second half (at most ${most})`,
@@ -178,7 +178,7 @@ export const loadRows: readonly Row[] = [
           const { now } = server.memory();
           const { status } = await ask(server.url, { method: 'POST', path: '/thing.json', json: { name: 'n', data } });
           const grown = Math.max(server.memory().peak - now, 0);
-          // when memory is given back is the collector's affair, which has other things to do in a short run
+          // the garbage collector decides when memory is released; in a short run it can be later
           pass &&= status === 201 && grown <= (surroundings.quick ? 6 : 4) * size;
           seen.push(`${size.toFixed(1)} MiB: ${status}, + ${grown.toFixed(0)} MiB, × ${(grown / size).toFixed(1)}`);
         }

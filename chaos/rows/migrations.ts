@@ -8,7 +8,7 @@ import { writeApplication } from '../application.ts';
 import { freshDatabase } from '../database.ts';
 import { both, type Row } from '../row.ts';
 
-/** A migration with many statements, which says when it begins. */
+/** A migration with many statements, which prints a line when it begins. */
 function longMigration(name: string, statements: readonly string[], inserts: number): string {
   return `import { Migration } from '@mikro-orm/migrations';
 export class ${name} extends Migration {
@@ -32,7 +32,7 @@ export const migrationRows: readonly Row[] = [
     kinds: both,
     async run(surroundings) {
       const times = surroundings.quick ? 1 : 40;
-      // about as long on either database
+      // takes about the same time on both databases
       const rowsEach = surroundings.kind === 'sqlite' ? 4000 : 150;
       const database = await freshDatabase(surroundings);
       const directory = writeApplication(surroundings.root, database.url, {}, { schema: 'migrate' });
@@ -61,7 +61,7 @@ export const migrationRows: readonly Row[] = [
         await sleep(Math.random() * 200);
         child.kill('SIGKILL');
         await ended;
-        // the server may still be busy with what the process had sent
+        // the server may still execute statements of the killed process
         if (surroundings.kind === 'postgresql')
           await database.query("select pg_advisory_xact_lock(hashtext('declarest'), hashtext(current_schema()))");
         const [count, found] = [await applied(), await rows()];

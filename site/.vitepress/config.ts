@@ -16,7 +16,10 @@ const itemsOf = (section: Section) => pagesOf(section).map((page) => ({ text: pa
 const present = (Object.keys(sections) as Section[]).filter((section) => pagesOf(section).length > 0);
 
 const groupOf = (section: Section): DefaultTheme.SidebarItem => ({ text: sections[section], items: itemsOf(section) });
-/** Decisions are many: other pages link to their index only. The theme nests buttons in groups that can be closed, so none can. */
+/**
+ * Without the many decisions: other pages link to their index only. Groups cannot be closed, because the theme nests buttons in
+ * groups that can.
+ */
 const groups = present.filter((section) => section !== 'decisions').map(groupOf);
 const decisions = pages
   .filter(({ path }) => path === 'decisions/index.md')
@@ -28,7 +31,7 @@ const sidebar: DefaultTheme.SidebarMulti = {
   ),
 };
 
-/** The head of the start page; what docs/README.md says follows below it. */
+/** The head of the start page. The text of docs/README.md follows below it. */
 const startPage = {
   layout: 'home',
   hero: {
@@ -75,7 +78,7 @@ export default defineConfig({
     search: {
       provider: 'local',
       options: {
-        // the index needs words, not colours
+        // the search index needs no syntax highlighting
         _render(text, env, md) {
           const { highlight } = md.options;
           md.options.highlight = null;
@@ -96,7 +99,7 @@ export default defineConfig({
   vite: {
     plugins: [
       {
-        // what renders the pages once is never sent, so that its size does not matter
+        // this bundle renders the pages at build time and is never sent, so its size does not matter
         name: 'quick-server-bundle',
         config: (_config, { isSsrBuild }) => (isSsrBuild ? { build: { rollupOptions: { treeshake: false } } } : {}),
       },

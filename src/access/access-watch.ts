@@ -10,7 +10,7 @@ export function watchedGuard(guard: Guard, watch: AccessWatch): Guard {
   return Object.freeze({ ...guard, check: watchedCall(guard.check, watch) });
 }
 
-/** The same function, watched until its result, or what it promises, is there. */
+/** The same function, watched until it returns, or until its promise settles. */
 export function watchedCall<Args extends unknown[], Result>(
   call: (...args: Args) => Result,
   watch: AccessWatch,

@@ -1,6 +1,9 @@
 import { isIP, isIPv4, isIPv6 } from 'node:net';
 
-/** An address without its port, brackets and zone, and an IPv4 address that is written as IPv6 as the former; null if it is none. */
+/**
+ * An address without port, brackets and zone; null if the text is not an address. An IPv4 address that is written as IPv6 becomes
+ * plain IPv4.
+ */
 export function parseAddress(text: string | undefined): string | null {
   if (text === undefined) return null;
   if (isIPv4(text)) return text;
@@ -10,7 +13,7 @@ export function parseAddress(text: string | undefined): string | null {
   return isIPv6(plain) ? (mappedAddress(plain) ?? plain) : plain;
 }
 
-/** The part of an address that is counted: in IPv6 the network, since its owner has all of its addresses. */
+/** The part of an address by which callers are counted: in IPv6 the network, because its owner has all of its addresses. */
 export function networkOf(address: string): string {
   if (!isIPv6(address)) return address;
   return groupsOf(address)
@@ -19,7 +22,7 @@ export function networkOf(address: string): string {
     .join(':');
 }
 
-/** The IPv4 address in `::ffff:192.0.2.1`, in whichever way that is written. */
+/** The IPv4 address in `::ffff:192.0.2.1`, in any notation; null for other addresses. */
 function mappedAddress(address: string): string | null {
   const groups = groupsOf(address);
   if (groups[5] !== 0xffff || groups.slice(0, 5).some((group) => group !== 0)) return null;

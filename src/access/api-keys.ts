@@ -47,7 +47,7 @@ export class ApiKeyAuthenticator extends Authenticator {
     return user;
   }
 
-  /** Compares with every key, always: how long it takes tells nothing about which one came close. */
+  /** Always compares with every key, so that the duration does not reveal which key came close. */
   #find(key: string): User | null {
     const digest = hash('sha256', key, 'buffer');
     let found: User | null = null;

@@ -4,12 +4,12 @@ import { bearerChallenge, invalidCredentials, singleHeader } from './credentials
 import { noteKind } from './identity.ts';
 import type { User } from './user.ts';
 
-/** Not a name, so that it is none that a class of the application could have. */
+/** Symbols, so that they cannot collide with members of an application's class. */
 export const kindOfUsers = Symbol('kind of users');
 export const readHeaders = Symbol('headers that are read');
 
 /**
- * Finds out who is calling.
+ * Finds the user of a request from its credentials.
  *
  * @example
  * class SessionAuthenticator extends Authenticator {
@@ -24,17 +24,17 @@ export abstract class Authenticator {
   /** The user; null if the request has no credential of this kind; throws `invalid_credentials` if it has a wrong one. */
   abstract authenticate(request: FastifyRequest): User | null | Promise<User | null>;
 
-  /** What `WWW-Authenticate` says to somebody who has to authenticate this way. */
+  /** The value of `WWW-Authenticate` in 401 responses. */
   challenge(): string {
     return bearerChallenge;
   }
 
-  /** The headers that it reads; those of an application's own are not known. */
+  /** The headers that it reads; they are not known for authenticators of the application. */
   get [readHeaders](): readonly string[] {
     return [];
   }
 
-  /** Tells its users from those of other authenticators; the same in every process. */
+  /** Distinguishes its users from those of other authenticators; the same in every process. */
   get [kindOfUsers](): string {
     return `class ${this.constructor.name}`;
   }
@@ -57,16 +57,16 @@ export function challengeOf(authenticators: readonly Authenticator[]): string {
   return authenticators[0]?.challenge() ?? bearerChallenge;
 }
 
-/** The headers on which it depends who is calling; none if nobody can be known. */
+/** The headers that identify the caller; none without authenticators. */
 export function credentialHeaders(authenticators: readonly Authenticator[]): readonly string[] {
-  // rejected if no authenticator knows it
+  // always relevant, because a scheme that no authenticator supports is rejected
   const all = authenticators.length > 0 ? ['Authorization'] : [];
   return [...all, ...authenticators.flatMap((authenticator) => authenticator[readHeaders])];
 }
 
 /**
- * The user of the first authenticator that finds one, or null without any credential. Every authenticator is asked, since a wrong
- * credential is 401 even beside a right one; so is an `Authorization` header that none of them knows.
+ * The user of the first authenticator that finds one, or null without any credential. Every authenticator is called, because a
+ * wrong credential returns 401 even beside a right one. So does an `Authorization` header that none of them supports.
  */
 export function authenticateWith(
   authenticators: readonly Authenticator[],
@@ -78,14 +78,14 @@ export function authenticateWith(
   let found = foundBefore;
   for (let index = start; index < authenticators.length; index++) {
     const authenticator = authenticators[index] as Authenticator;
-    const answer: unknown = authenticator.authenticate(request);
-    if (isPromiseLike(answer)) {
-      return Promise.resolve(answer).then((late) => {
+    const result: unknown = authenticator.authenticate(request);
+    if (isPromiseLike(result)) {
+      return Promise.resolve(result).then((late) => {
         const user = toUser(late, authenticator);
         return authenticateWith(authenticators, request, index + 1, found ?? user);
       });
     }
-    const user = toUser(answer, authenticator);
+    const user = toUser(result, authenticator);
     found ??= user;
   }
   if (found === null && singleHeader(request, 'authorization', challengeOf(authenticators)) !== undefined) {
@@ -94,15 +94,15 @@ export function authenticateWith(
   return found;
 }
 
-function toUser(answer: unknown, authenticator: Authenticator): User | null {
-  if (answer === null) return null;
-  if (!isUser(answer)) {
+function toUser(result: unknown, authenticator: Authenticator): User | null {
+  if (result === null) return null;
+  if (!isUser(result)) {
     throw new Error(
       `the authenticator ${authenticator.constructor.name} must return null or a user { id, roles }: ` +
         'id is a string or a number, roles is a list of strings',
     );
   }
-  return noteKind(freezeUser(answer), authenticator[kindOfUsers]);
+  return noteKind(freezeUser(result), authenticator[kindOfUsers]);
 }
 
 /** Whether a value is a user: an id that is a string or a number, and roles that are a list of strings. */
@@ -115,8 +115,8 @@ export function isUser(value: unknown): value is User {
 }
 
 /**
- * No voter or handler can give its caller another id or role. A plain object is copied, for the application may go on using
- * its own; an object of a class is frozen itself, since a copy would lose its private state.
+ * Freezes a user, so that no voter or handler can change its id or roles. A plain object is copied, because the application may
+ * keep using its own. An object of a class is frozen itself, because a copy would lose its private state.
  */
 function freezeUser(user: User): User {
   if (Object.isFrozen(user) && Object.isFrozen(user.roles)) return user;

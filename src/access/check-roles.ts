@@ -29,12 +29,12 @@ export function checkRole(role: string | null | undefined, path: Path, registry:
   );
 }
 
-/** The enabled methods, and GET beside HEAD, which is guarded by the role of GET even where GET itself is not enabled. */
+/** The enabled methods, plus GET if HEAD requires its role: that applies even if GET itself is not enabled. */
 function methodsWhoseRoleCounts({ methods, roles }: ActionDeclaration): Iterable<HttpMethod> {
   return new Set(methods.includes('HEAD') && roles.HEAD === undefined ? [...methods, 'GET' as const] : methods);
 }
 
-/** Warns of `HEAD: null` where GET has a role. */
+/** Warns of `HEAD: null` if GET has a role. */
 export function checkHeadRoles(apis: readonly ApiDeclaration[], warn: Report['warn']): void {
   for (const { baseRole, actions } of apis) {
     for (const { methods, path, roles } of actions) {
@@ -48,7 +48,7 @@ export function checkHeadRoles(apis: readonly ApiDeclaration[], warn: Report['wa
   }
 }
 
-/** Where the application wants a role on every route (`security.require_role`), reports the methods that have none. */
+/** If the application requires a role on every route (`security.require_role`), reports the methods without one. */
 export function checkPublic(apis: readonly ApiDeclaration[], requireRole: boolean, findings: Findings): void {
   if (!requireRole) return;
   for (const api of apis) {
@@ -64,14 +64,14 @@ export function checkPublic(apis: readonly ApiDeclaration[], requireRole: boolea
   }
 }
 
-/** A route that is no action of an API: an application's own route-loading service made it. */
+/** A route that does not belong to an API: a route-loading service of the application provides it. */
 export interface LoadedRoute {
   readonly name: string;
   readonly roles: Readonly<Partial<Record<HttpMethod, readonly string[]>>>;
   readonly source: Path;
 }
 
-/** Reports of loaded routes what {@link checkRoles} and {@link checkPublic} report of APIs. */
+/** Does the checks of {@link checkRoles} and {@link checkPublic} for loaded routes. */
 export function checkLoadedRoutes(
   routes: readonly LoadedRoute[],
   registry: VoterRegistry,

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { type Problem, problem } from '../errors.ts';
 
-/** Says in `WWW-Authenticate` that a bearer token is wanted. */
+/** The value of `WWW-Authenticate` that requests a bearer token. */
 export const bearerChallenge = 'Bearer realm="api"';
 
 /** The 401 for a credential that is present and wrong. */
@@ -10,8 +10,8 @@ export function invalidCredentials(reason: string, challenge: string, cause?: un
 }
 
 /**
- * The one value of a header (its name in lower case), or undefined without one. A credential that was sent twice is refused:
- * Node keeps the first `Authorization` and joins other headers, a proxy in front may have read the other one.
+ * The value of a header (its name in lower case), or undefined without one. A credential that was sent twice is rejected: Node
+ * keeps the first `Authorization` and joins other headers, but a proxy may have read the other one.
  */
 export function singleHeader(request: FastifyRequest, name: string, challenge: string): string | undefined {
   const value = request.headers[name];

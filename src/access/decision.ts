@@ -9,7 +9,7 @@ import type { Vote, Voter } from './voter.ts';
 /** How votes become a decision. */
 export type Strategy = SecurityDeclaration['strategy'];
 
-/** What a single vote settles, whatever the others say; null leaves it open. */
+/** The decision that a single vote makes, whatever the others are; null if it makes none. */
 const settles: Readonly<Record<Strategy, Readonly<Record<Vote, boolean | null>>>> = {
   affirmative: { grant: true, deny: null, abstain: null },
   consensus: { grant: null, deny: null, abstain: null },
@@ -30,9 +30,10 @@ interface Question {
 }
 
 /**
- * Asks the voters in order until the decision is certain. A vote may decide by itself. If none does, there must be more grants than denies,
- * under every strategy: the undecided votes then hold no grant (affirmative), no deny (unanimous), neither (priority), or are
- * counted (consensus). Returns at once if all voters do. A voter that throws makes no decision: the error names the voter and has the cause.
+ * Calls the voters in order until the decision is certain. A vote may decide by itself. If none does, there must be more grants
+ * than denies, under every strategy. The votes then include no grant (affirmative), no deny (unanimous), neither (priority), or
+ * are counted (consensus). Synchronous if all voters are. A voter that throws makes no decision: the error has its name and
+ * cause.
  */
 export function poll(
   strategy: Strategy,
@@ -44,9 +45,9 @@ export function poll(
   let lead = startLead;
   for (let index = start; index < voters.length; index++) {
     const voter = voters[index] as Voter;
-    const answer = ask(voter, question);
-    if (isPromiseLike(answer)) {
-      return Promise.resolve(answer)
+    const result = callVoter(voter, question);
+    if (isPromiseLike(result)) {
+      return Promise.resolve(result)
         .catch((error: unknown) => {
           throw failed(voter, question.role, error);
         })
@@ -55,7 +56,7 @@ export function poll(
           return settles[strategy][vote] ?? poll(strategy, voters, question, index + 1, lead + weights[vote]);
         });
     }
-    const vote = toVote(answer, voter, question.role);
+    const vote = toVote(result, voter, question.role);
     const settled = settles[strategy][vote];
     if (settled !== null) return settled;
     lead += weights[vote];
@@ -63,7 +64,7 @@ export function poll(
   return lead > 0;
 }
 
-function ask(voter: Voter, { role, subject, user, request }: Question): unknown {
+function callVoter(voter: Voter, { role, subject, user, request }: Question): unknown {
   try {
     return subject === null
       ? voter.vote(role, subject, user, request)
@@ -79,10 +80,10 @@ function failed(voter: Voter, role: string, cause: unknown): Error {
   return new Error(`the voter ${voter.constructor.name} failed for the role "${role}"`, { cause });
 }
 
-function toVote(answer: unknown, voter: Voter, role: string): Vote {
-  if (answer === 'grant' || answer === 'deny' || answer === 'abstain') return answer;
+function toVote(result: unknown, voter: Voter, role: string): Vote {
+  if (result === 'grant' || result === 'deny' || result === 'abstain') return result;
   const shown =
-    typeof answer === 'string' ? JSON.stringify(answer) : answer === null ? 'null' : `a value of type ${typeof answer}`;
+    typeof result === 'string' ? JSON.stringify(result) : result === null ? 'null' : `a value of type ${typeof result}`;
   throw new Error(
     `the voter ${voter.constructor.name} returned ${shown} for the role "${role}"; vote() must return 'grant', 'deny' or 'abstain'`,
   );

@@ -3,15 +3,14 @@ import { constants, copyFile, link, mkdir, readFile, rm, writeFile } from 'node:
 import { join } from 'node:path';
 
 /**
- * The secret an application signs its tokens with while none is declared: read from `var/dev-jwt.key` in its directory, which
- * is made when it is not there. Only the owner can read it.
+ * The secret that signs the tokens of an application if none is declared. It is in `var/dev-jwt.key` in the directory of the
+ * application. The file is created if it is missing, and only its owner can read it.
  */
 export async function developmentKey(directory: string): Promise<string> {
   const file = developmentKeyFile(directory);
   return (await readKey(file)) ?? (await createKey(file));
 }
 
-/** Where it is kept. */
 export function developmentKeyFile(directory: string): string {
   return join(directory, 'var', 'dev-jwt.key');
 }
@@ -27,14 +26,17 @@ async function readKey(file: string): Promise<string | null> {
   return key;
 }
 
-/** Written in full beside its place, then linked there: linking fails if another process was first, and then its key holds. */
+/**
+ * Writes a draft and links it, so that the file is complete from the start. Linking fails if another process was first; then the
+ * key of that process is used.
+ */
 async function createKey(file: string): Promise<string> {
   const draft = `${file}.${randomBytes(8).toString('hex')}`;
   await mkdir(join(file, '..'), { recursive: true });
   try {
     await writeFile(draft, `${randomBytes(32).toString('base64url')}\n`, { mode: 0o600, flag: 'wx' });
     await link(draft, file)
-      // Some file systems have no links; a copy is exclusive too, only not there all at once.
+      // Some file systems have no hard links; a copy is exclusive too, but not atomic.
       .catch(() => copyFile(draft, file, constants.COPYFILE_EXCL))
       .catch((error: NodeJS.ErrnoException) => {
         if (error.code !== 'EEXIST') throw error;

@@ -13,7 +13,7 @@ export interface Guard {
   /** In the order they are checked. */
   readonly roles: readonly string[];
   readonly public: boolean;
-  /** Whether a voter of the application is asked: it may read the subject, which the built-in voter never does. */
+  /** Whether a voter of the application takes part: it may read the subject, which the built-in voter never does. */
   readonly readsSubject: boolean;
   /** The associations of the subject that voters read. */
   readonly loads: readonly string[];
@@ -68,8 +68,8 @@ function denied(user: User | null, challenge: string): Problem {
 }
 
 /**
- * The roles a method needs, all of them: the base role, then the method's own. HEAD tells whether GET would have answered, so
- * it needs what GET needs unless something else is declared; null leaves only the base role.
+ * The roles that a method requires, all of them: the base role, then the method's own. HEAD reveals the status of GET, so it
+ * requires the role of GET unless it declares its own; null leaves only the base role.
  */
 export function rolesFor(
   action: Pick<ActionDeclaration, 'roles'>,

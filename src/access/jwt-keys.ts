@@ -7,13 +7,13 @@ import type { JwtDeclaration } from '../declaration/types.ts';
 import { developmentKey } from './development-key.ts';
 import { remoteKeys } from './remote-keys.ts';
 
-/** What signatures are checked with: one secret, or a function that picks the public key a token names. */
+/** The keys for signature checks: one secret, or a function that picks the public key that a token names. */
 export type JwtKeys = CryptoKey | JWTVerifyGetKey;
 
 export interface Surroundings {
   readonly directory: string;
   readonly production: boolean;
-  /** Is told of a key set that cannot be fetched. */
+  /** Called if a key set cannot be fetched. */
   readonly warn?: ((message: string) => void) | undefined;
 }
 
@@ -21,14 +21,14 @@ const keySetAlgorithms = [...asymmetric, 'Ed25519'];
 
 const shortestSecret = 32;
 
-/** Finds the keys that a declaration names, and refuses any that could not be used safely with its algorithm. */
+/** Loads the declared keys, and rejects keys that are not safe with the declared algorithm. */
 export async function loadJwtKeys(declaration: JwtDeclaration, surroundings: Surroundings): Promise<JwtKeys> {
   const { algorithm, jwks } = declaration;
   if (jwks === null) return importSecret(await jwtSecret(declaration, surroundings), algorithm);
   if (declaration.secret !== null) {
     throw new Error('security.jwt has both "secret" and "jwks"; remove one of them');
   }
-  // A public key must never serve as a secret: whoever can read it could sign.
+  // A public key must never serve as a secret: anybody who can read it could sign.
   if (!keySetAlgorithms.includes(algorithm)) {
     throw new Error(
       `security.jwt.algorithm is "${algorithm}", which does not work with "jwks"; set it to the algorithm of the keys: ${keySetAlgorithms.join(', ')}`,
@@ -43,7 +43,7 @@ export async function loadJwtKeys(declaration: JwtDeclaration, surroundings: Sur
   return localKeys(await readKeySet(resolve(surroundings.directory, jwks)), algorithm, jwks);
 }
 
-/** The secret that tokens are signed and checked with: the declared one, or outside production the development key. */
+/** The secret that signs and verifies tokens: the declared one, or outside production the development key. */
 export async function jwtSecret(declaration: JwtDeclaration, { directory, production }: Surroundings): Promise<string> {
   const { algorithm, jwks, secret } = declaration;
   if (jwks !== null) {
@@ -85,7 +85,7 @@ async function readKeySet(file: string): Promise<unknown> {
   }
 }
 
-/** Every key is tried at start: one that cannot be used is a mistake to be told then, not at the first token. */
+/** Imports every key at startup, so that an unusable key is reported then and not with the first token. */
 async function localKeys(keySet: unknown, algorithm: string, place: string): Promise<JWTVerifyGetKey> {
   const keys = (keySet as { readonly keys?: unknown } | null)?.keys;
   if (!Array.isArray(keys) || keys.length === 0) {
@@ -108,7 +108,7 @@ async function localKeys(keySet: unknown, algorithm: string, place: string): Pro
   return pick;
 }
 
-/** Of an RSA key; weaker ones can be broken. */
+/** Bits of an RSA key; weaker keys can be broken. */
 const leastBits = 2048;
 
 function bitsOf({ algorithm }: CryptoKey): number {
@@ -123,7 +123,7 @@ function publicKey(key: unknown, place: string): JWK {
 
 const curves: Readonly<Record<string, string>> = { ES256: 'P-256', ES384: 'P-384', ES512: 'P-521' };
 
-/** Whether a key is of the algorithm's kind, and not marked for something else. */
+/** Whether a key is for the algorithm, and not marked for another algorithm or use. */
 function fits({ kty, crv, alg, use }: JWK, algorithm: string): boolean {
   if ((alg !== undefined && alg !== algorithm) || (use !== undefined && use !== 'sig')) return false;
   if (algorithm.startsWith('RS') || algorithm.startsWith('PS')) return kty === 'RSA';
@@ -131,7 +131,7 @@ function fits({ kty, crv, alg, use }: JWK, algorithm: string): boolean {
   return kty === 'OKP' && crv === 'Ed25519';
 }
 
-/** Keys at an address. A weak one is as if it were not in the set. */
+/** The keys of a set at a URL, without those that are too weak. */
 function strongKeys(pick: ReturnType<typeof remoteKeys>): JWTVerifyGetKey {
   return async (header, token) => {
     const key = await pick(header, token);

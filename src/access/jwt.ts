@@ -10,7 +10,7 @@ import type { User } from './user.ts';
 
 const wrongToken = `${bearerChallenge}, error="invalid_token"`;
 
-/** Characters. Node itself takes 16 KiB of headers; nothing longer than this is worth a signature check. */
+/** Characters. Node itself accepts 16 KiB of headers; longer tokens are rejected without a signature check. */
 const longestToken = 8192;
 
 const rememberedTokens = 4096;
@@ -49,10 +49,10 @@ export class JwtAuthenticator extends Authenticator {
 
   async #verify(token: string): Promise<User> {
     const { payload, protectedHeader } = await this.#checkSignature(token);
-    // No extension is understood here; jose would let `b64` through.
+    // No extension is supported here; jose would accept `b64`.
     if (protectedHeader.crit !== undefined) throw refused('the token uses an extension (crit) that is not supported');
     const user = toUser(payload);
-    // jose has made sure that both are numbers where they are there, and that `exp` is.
+    // jose has checked that `exp` is there, and that `exp` and `nbf` are numbers.
     const expires = payload.exp as number;
     if (!Number.isFinite(expires)) throw refused('the claim "exp" is not accepted');
     this.#memory.remember(token, { user, expires, notBefore: payload.nbf ?? 0 }, seconds());
@@ -61,7 +61,7 @@ export class JwtAuthenticator extends Authenticator {
 
   async #checkSignature(token: string) {
     try {
-      // jose takes a key or a function and looks which it is; its overloads know no union of both
+      // jose accepts a key or a function, but its overloads do not accept the union of both
       return await jwtVerify(token, this.#keys as JWTVerifyGetKey, this.#options);
     } catch (error) {
       if (error instanceof errors.JOSEError) throw refused(reasonOf(error), error);
@@ -91,9 +91,9 @@ function toUser({ sub, roles = [], ...claims }: JWTPayload): User {
   if (!Array.isArray(roles) || !roles.every((role) => typeof role === 'string')) {
     throw refused('the claim "roles" must be a list of strings');
   }
-  // A claim `__proto__` would be an own property here and a trap for whoever copies the user by assignment.
+  // A claim `__proto__` would be an own property here, and would set the prototype of a copy made by assignment.
   const carried = Object.entries(claims).filter(([name]) => name !== '__proto__');
-  // the user of a remembered token serves many requests: none of them may leave anything in it
+  // frozen, because all requests with the same cached token share this user
   return deepFreeze({ ...Object.fromEntries(carried), id: sub, roles });
 }
 

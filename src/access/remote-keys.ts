@@ -9,11 +9,11 @@ import {
 } from 'jose';
 import { problem } from '../errors.ts';
 
-/** Milliseconds: after the first the set is fetched again beside the requests, after the second requests wait for that. */
+/** Milliseconds. After `freshFor`, the set is fetched again in the background; after `knownFor`, requests wait for the fetch. */
 const freshFor = 300_000;
 const knownFor = 600_000;
 
-/** Milliseconds between two fetches; the second while there is no set at all. */
+/** Milliseconds between two fetches; `firstCooldown` applies until the first set was fetched. */
 const cooldown = 30_000;
 const firstCooldown = 5_000;
 
@@ -22,10 +22,10 @@ const timeout = 5_000;
 const mostBytes = 262_144;
 const mostKeys = 100;
 
-/** Requests that wait for a fetch at once. Others would take the places of callers with other credentials. */
+/** Requests that may wait for a fetch at once. More would take the places of callers with other credentials. */
 const mostWaiting = 16;
 
-/** Picks keys out of a set at an address. One that cannot be fetched is used as it was for up to `maxStale` seconds. */
+/** Picks keys from a set at a URL. If it cannot be fetched, the last one is used for up to `maxStale` seconds. */
 export function remoteKeys(
   address: URL,
   { maxStale, warn }: { readonly maxStale: number; readonly warn?: ((message: string) => void) | undefined },
@@ -56,7 +56,7 @@ class RemoteKeys {
     const age = performance.now() - this.#fetchedAt;
     if (age >= freshFor) this.#refresh();
     const known = await this.#find(header, token);
-    // after a long silence a key may have been withdrawn; while the set cannot be fetched, nobody waits for it
+    // a key may have been withdrawn since the last fetch; if that failed, requests do not wait for the next one
     const isOutdated = age >= knownFor && this.#failure === null;
     if (known && !(isOutdated && this.#mayWait())) return known;
     if (!known) this.#refresh();
@@ -69,7 +69,7 @@ class RemoteKeys {
     throw new errors.JWKSNoMatchingKey();
   }
 
-  /** The key that a token names; null if there is none, or no set that may still be used. */
+  /** The key that a token names; null if the set does not have it, or is missing or too old. */
   async #find(header: JWSHeaderParameters, token: FlattenedJWSInput): Promise<CryptoKey | null> {
     const isUsable = performance.now() - this.#fetchedAt < knownFor + this.#maxStale;
     if (!this.#pick || !isUsable) return null;
@@ -97,7 +97,7 @@ class RemoteKeys {
     }
   }
 
-  /** Begins a fetch, unless one is under way or was lately, whatever came of it. */
+  /** Starts a fetch, unless one is running or was tried recently, with or without success. */
   #refresh(): void {
     const now = performance.now();
     if (this.#fetching || now - this.#triedAt < (this.#pick ? cooldown : firstCooldown)) return;
@@ -140,7 +140,7 @@ async function fetchKeySet(address: URL): Promise<JSONWebKeySet> {
   return set;
 }
 
-/** The body of a response, which ends where it is too long. */
+/** Reads the body of a response; throws as soon as it is too long. */
 async function textOf(response: Response): Promise<string> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
@@ -152,7 +152,7 @@ async function textOf(response: Response): Promise<string> {
       chunks.push(chunk);
     }
   } catch (error) {
-    // closes the connection; a stream that was left early is locked by nobody
+    // closes the connection; the stream is not locked any more, because leaving the loop releases it
     await response.body?.cancel().catch(() => undefined);
     throw error;
   }

@@ -1,12 +1,12 @@
 import type { User } from './user.ts';
 import { type Vote, Voter } from './voter.ts';
 
-/** Names that start so are judged against the user's own roles. */
+/** Role names with this prefix are checked against the user's own roles. */
 export const rolePrefix = 'ROLE_';
 
 /** The built-in voter of every `ROLE_…` name: grants it to users who hold it, directly or through the role hierarchy. */
 export class RoleVoter extends Voter {
-  /** For a role, every role that includes it. Made once, so that a vote is a few lookups. */
+  /** For each role, all roles that include it. Built once, so that a vote takes only a few lookups. */
   readonly #holders: ReadonlyMap<string, ReadonlySet<string>>;
 
   constructor(hierarchy: Readonly<Record<string, readonly string[]>>) {
@@ -28,7 +28,7 @@ function invert(hierarchy: Readonly<Record<string, readonly string[]>>): Map<str
   const holders = new Map<string, Set<string>>();
   for (const holder of includes.keys()) {
     const reached = new Set([holder]);
-    // A set is walked in order of insertion, additions included, and adds nothing twice: a cycle ends by itself.
+    // The loop also visits roles that it adds. A set holds each role once, so a cycle ends by itself.
     for (const role of reached) for (const included of includes.get(role) ?? []) reached.add(included);
     for (const role of reached) holders.set(role, (holders.get(role) ?? new Set()).add(holder));
   }

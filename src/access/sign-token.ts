@@ -1,10 +1,10 @@
 import { SignJWT } from 'jose';
 import type { JwtDeclaration } from '../declaration/types.ts';
 
-/** Seconds a signed token is valid unless told otherwise: a working day. */
+/** Seconds for which a signed token is valid by default: a working day. */
 export const defaultTokenLifetime = 8 * 60 * 60;
 
-/** Makes a token that the application accepts. `secret` is what `jwtSecret` answers; `claims` cannot replace the fixed ones. */
+/** Creates a token that the application accepts. `secret` comes from `jwtSecret`; `claims` cannot replace those set here. */
 export async function signToken({
   secret,
   declaration,

@@ -1,19 +1,19 @@
 import { LruCache } from '../database/lru-cache.ts';
 import type { User } from './user.ts';
 
-/** A token whose signature was found right. Times are in seconds since 1970. */
+/** A token whose signature was verified. Times are in seconds since 1970. */
 interface VerifiedToken {
   readonly user: User;
   readonly notBefore: number;
   readonly expires: number;
 }
 
-/** Seconds after which a signature is checked again in any case, so that a key that was withdrawn stops working. */
-const longest = 600;
+/** Seconds after which a signature is checked again in any case, so that withdrawn keys stop working. */
+const maxAge = 600;
 
 /**
- * Remembers which tokens were verified, the least recently used ones being forgotten first. It knows only tokens that were
- * right, by their whole text, so a forger can neither fill it nor hit it. What a token permits is not its business.
+ * An LRU cache of verified tokens, by their whole text: forged tokens can neither fill it nor match an entry. It does not decide
+ * what a token permits.
  */
 export class TokenMemory {
   readonly #entries: LruCache<VerifiedToken & { readonly forget: number }>;
@@ -38,6 +38,6 @@ export class TokenMemory {
   }
 
   remember(token: string, verified: VerifiedToken, now: number): void {
-    this.#entries.set(token, { ...verified, forget: Math.min(verified.expires, now + longest) });
+    this.#entries.set(token, { ...verified, forget: Math.min(verified.expires, now + maxAge) });
   }
 }

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { BlockList, isIPv4 } from 'node:net';
 import { parseAddress } from './address.ts';
 
-/** Names for networks, as Fastify has them. */
+/** Names of networks, as in Fastify. */
 const named: Readonly<Record<string, readonly string[]>> = {
   loopback: ['127.0.0.0/8', '::1/128'],
   linklocal: ['169.254.0.0/16', 'fe80::/10'],
@@ -12,8 +12,8 @@ const named: Readonly<Record<string, readonly string[]>> = {
 export interface TrustedProxies {
   trusts(address: string | undefined): boolean;
   /**
-   * The address of the client of a request. `X-Forwarded-For` is followed from its end for as long as it was written by a trusted proxy,
-   * and rewritten without ports and the like, so that `request.ip` is the same address.
+   * The address of the client of a request. Reads `X-Forwarded-For` from its end, as long as trusted proxies wrote the entries.
+   * Rewrites the header with plain addresses, without ports and brackets, so that `request.ip` is the same address.
    */
   clientOf(request: IncomingMessage): string | null;
 }
@@ -32,7 +32,7 @@ export function trustedProxies(proxies: readonly string[]): TrustedProxies {
     const hops: string[] = [];
     while (entries.length > 0 && contains(client)) {
       const hop = parseAddress(entries.at(-1));
-      // not an address: the caller is counted with the proxy that wrote it
+      // not an address: the request is counted for the proxy that wrote it
       if (hop === null) {
         entries.length = 0;
         break;
@@ -59,7 +59,7 @@ function addTo(list: BlockList, proxy: string): void {
   const address = parseAddress(base);
   const family = address !== null && isIPv4(address) ? 'ipv4' : 'ipv6';
   try {
-    // a network of everything would let every caller choose its address
+    // a network of all addresses would let every caller choose its address
     if (Number(bits) === 0) throw new Error('the network has no bits');
     if (bits === undefined) list.addAddress(address as string, family);
     else list.addSubnet(address as string, Number(bits), family);

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import type { ParameterValues } from '../declaration/types.ts';
 
-/** Who is calling. */
+/** The caller of a request, as an authenticator found it. */
 export interface User {
   readonly id: string | number;
   readonly roles: readonly string[];

@@ -2,20 +2,20 @@ import { type Strategy, strategies } from './decision.ts';
 import { RoleVoter, rolePrefix } from './role-voter.ts';
 import type { Voter, VoterClass } from './voter.ts';
 
-/** Which voters judge which role, and how their votes are combined. Built once, at start. */
+/** The voters of each role, and how their votes are combined. Built once, at startup. */
 export interface VoterRegistry {
   readonly strategy: Strategy;
-  /** The voters of a role, in the order they are asked; none means that nobody can be granted it. */
+  /** The voters of a role, in calling order. A role without voters is granted to nobody. */
   votersFor(role: string): readonly Voter[];
-  /** Whether a voter is for the role, also one that could not be made: then that is the mistake. */
+  /** Whether a role has a voter. A voter that could not be constructed counts: its own error is reported instead. */
   isJudged(role: string): boolean;
-  /** Every role name that is known to mean something: those of the voters, and those of the hierarchy. */
+  /** The role names of the voters and of the hierarchy. */
   knownRoles(): readonly string[];
 }
 
 /**
  * Builds the registry. The built-in voter of `ROLE_…` names comes after the application's own voters: it never abstains, so
- * under the strategy `priority` nobody after it would be heard.
+ * under the strategy `priority` voters after it would never be called.
  */
 export function createVoterRegistry({
   voters,
@@ -26,7 +26,7 @@ export function createVoterRegistry({
   readonly voters: readonly Voter[];
   readonly strategy: Strategy;
   readonly roleHierarchy: Readonly<Record<string, readonly string[]>>;
-  /** The roles of voters that could not be made. */
+  /** The roles of voters that could not be constructed. */
   readonly unmade?: readonly string[];
 }): VoterRegistry {
   if (!strategies.includes(strategy)) {

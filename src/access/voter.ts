@@ -2,12 +2,12 @@ import type { FastifyRequest } from 'fastify';
 import type { Creatable } from '../declaration/names/create.ts';
 import type { User } from './user.ts';
 
-/** What a voter can say; anything else is an error of the voter and never grants. */
+/** The result of a voter; any other value is an error of the voter and never grants. */
 export type Vote = 'grant' | 'deny' | 'abstain';
 
 /**
- * Judges one or more roles. Voters of the same role are asked in the order in which the application lists them
- * (files and exports alphabetically); under the strategy `priority` the first that does not abstain decides.
+ * Grants or denies one or more roles. Voters of the same role are called in the order in which the application lists them
+ * (files and exports alphabetically). Under the strategy `priority`, the first that does not abstain decides.
  *
  * @example
  * class PersonVoter extends Voter<Person> {
@@ -18,10 +18,10 @@ export type Vote = 'grant' | 'deny' | 'abstain';
  * }
  */
 export abstract class Voter<Subject = unknown> {
-  /** The roles this voter judges. A base class for other voters has none and is never asked. */
+  /** The roles that this voter grants or denies. A base class for other voters has none and is never called. */
   static roles: readonly string[] = [];
 
-  /** The associations that the voter reads of its subject, such as `captain` or `captain.crew`: they are loaded before it is asked. */
+  /** The associations that the voter reads of its subject, such as `captain` or `captain.crew`. They are loaded first. */
   static loads: readonly string[] = [];
 
   /** The subject is the entity of a single-entity action, and null for a collection. */
@@ -35,7 +35,7 @@ export function isVoterClass(value: unknown): value is VoterClass {
   return typeof value === 'function' && value.prototype instanceof Voter;
 }
 
-/** The associations that a voter names. */
+/** The associations that a voter declares in `loads`. */
 export function loadsOf(voter: Voter): readonly string[] {
   return (voter.constructor as unknown as VoterClass).loads;
 }

@@ -25,14 +25,17 @@ export async function admitCollection(api: ApiRuntime, action: string, request: 
   if (api.overrides.has('afterAccessCheck')) await runHook(api.hooks.afterAccessCheck(action, request, null));
 }
 
-/** How the row of an action with an id is read. */
+/** Reads the row of an action with an id. */
 export interface RowReader {
   find(request: ApiRequest, key: Identifier, restriction: Restriction): Promise<Found | null>;
-  /** Whether nothing has to read the row before it is written, unless access is denied or the request has a precondition or a key. */
+  /**
+   * Whether the row need not be read before it is written. It is read all the same if access is denied, or if the request has a
+   * precondition, query parameters or an idempotency key.
+   */
   readonly isDeferred: boolean;
 }
 
-/** For an action with an id: the row is read as the controller restricts it, and access to it is checked. */
+/** For an action with an id: the row is read through the restriction, and access to it is checked. */
 export async function admitSingle(
   api: ApiRuntime,
   action: string,
@@ -56,7 +59,7 @@ export async function admitSingle(
   return { action, key, restriction, found };
 }
 
-/** The same where the controller loads the row itself. What it gives is the row that is checked. */
+/** The same if the controller loads the row itself: access to the row that it returns is checked. */
 export async function admitLoaded(
   api: ApiRuntime,
   action: string,
@@ -80,7 +83,7 @@ export async function admitLoaded(
   return { action, key: found.key as Identifier, restriction, found };
 }
 
-/** An entity that the controller loaded. For a change it must be what the row is once its version is known. */
+/** An entity that the controller loaded. For a change, it must equal the row at the time when the row version is read. */
 async function foundAs({ api, framework, meta }: ApiRuntime, request: ApiRequest, entity: object): Promise<FoundEntity> {
   if (!writes(request.method)) return new FoundEntity(entity, meta, null);
   const { mapper } = framework;
@@ -94,13 +97,13 @@ async function foundAs({ api, framework, meta }: ApiRuntime, request: ApiRequest
   return new FoundEntity(entity, meta, held.version);
 }
 
-/** Parameters are refused only for a row that is there. */
+/** Undeclared parameters are rejected only if the row exists. */
 function hasParameters({ query }: ApiRequest): boolean {
   for (const _ in query as object) return true;
   return false;
 }
 
-/** A kept response is returned only to callers who still see the row. */
+/** A stored response is returned only to callers who still see the row. */
 function hasKey({ headers }: ApiRequest): boolean {
   return headers['idempotency-key'] !== undefined;
 }
@@ -121,7 +124,7 @@ export async function admitFound(
   if (overrides.has('afterAccessCheck')) await runHook(hooks.afterAccessCheck(action, request, found.entity));
 }
 
-/** Why the caller is denied an action whose roles do not depend on the row; null if they are not. */
+/** The problem if the caller is denied an action whose roles do not depend on the row, else null. */
 async function denialOf(guard: Guard, request: ApiRequest): Promise<Problem | null> {
   try {
     await guard.check(null, userOf(request), request);
@@ -132,13 +135,13 @@ async function denialOf(guard: Guard, request: ApiRequest): Promise<Problem | nu
   }
 }
 
-/** The 404 of a row. It is noted: a kept response may still be returned to the caller. */
+/** The 404 of a row. It is noted in the state, because a stored response may still be returned to the caller. */
 export function missing(api: ApiRuntime, request: ApiRequest): Problem {
   stateOf(request, api.framework.mapper).isMissing = true;
   return problem('entity_not_found', { model: modelName(api.meta) });
 }
 
-/** The method that access is checked for where it is not that of the request: whether a row is shown depends on how it is read. */
+/** The method of an access check, if it is not that of the request: the visibility of a row depends on how it is read. */
 const methodChecked = new AsyncLocalStorage<HttpMethod>();
 
 export function checkedAs<Result>(method: HttpMethod, check: () => Result): Result {

@@ -3,13 +3,13 @@ import { runHook } from './hooks.ts';
 
 type Waiting = Pick<RequestState, 'afterCommit'>;
 
-/** Calls a hook that comes after the commit: now, or, within a larger transaction, when that is committed. */
+/** Calls an `afterCommit` hook: now, or after the commit of the transaction around it. */
 export async function runAfterCommit({ afterCommit }: Waiting, hook: () => unknown): Promise<void> {
   if (afterCommit) afterCommit.push(hook);
   else await runHook(hook());
 }
 
-/** Runs work that ends with a commit. Hooks that come after it wait until then, and are not called if the work fails. */
+/** Runs work that ends with a commit. Its `afterCommit` hooks wait until then, and are not called if the work fails. */
 export async function untilCommit<Result>(state: Waiting, work: () => Promise<Result>): Promise<Result> {
   const outer = state.afterCommit;
   const own: (() => unknown)[] = [];

@@ -46,15 +46,15 @@ export type Model<T extends object = object> =
 /** The query that `customizeQuery` narrows: MikroORM's query builder on the model, whose alias is `e`. */
 export type ModelQuery<T extends object> = SelectQueryBuilder<T, 'e'>;
 
-/** Queries that were made by `query()`, and are not restricted again. */
+/** Queries of `query()`, which are not restricted again. */
 const restrictedQueries = new WeakSet<object>();
 
 let underConstruction: ApiRuntime | null = null;
 
-/** Tells the API that a controller was made for. */
+/** The API of a controller; null for a proxy of one. */
 let runtimeOf: (controller: ApiController) => ApiRuntime | null;
 
-/** Makes the one controller of an API. */
+/** Constructs the controller of an API. */
 export function constructController(type: Creatable<ApiController>, runtime: ApiRuntime, create: Create): ApiController {
   underConstruction = runtime;
   try {
@@ -64,7 +64,7 @@ export function constructController(type: Creatable<ApiController>, runtime: Api
       throw new Error(
         `${type.name}.${field} is a field, which replaces a method of ApiController; write it as a method: ${field}(…) { … }`,
       );
-    // which hooks there are is known by the class
+    // overridden hooks are looked up on the declared class, so the object must be exactly of that class
     if (runtimeOf(controller) === runtime && Object.getPrototypeOf(controller) === type.prototype) return controller;
   } finally {
     underConstruction = null;
@@ -75,7 +75,7 @@ export function constructController(type: Creatable<ApiController>, runtime: Api
 }
 
 /**
- * The base of every controller: it carries the default actions, and a subclass hooks into them or adds its own.
+ * The base class of controllers. It has the default actions; a subclass overrides hooks or adds actions of its own.
  *
  * @example
  * export class CourseController extends ApiController<Course> {
@@ -107,7 +107,7 @@ export class ApiController<T extends object = any> implements ControllerHooks {
     return currentState().em;
   }
 
-  /** Restricts what an action sees, everywhere it looks: rows, count, links, single fetch. May be async. */
+  /** Restricts the rows of an action everywhere: in lists, counts, links and single fetches. May be async. */
   customizeQuery(_action: string, _request: ApiRequest, _query: ModelQuery<T>): unknown {
     return undefined;
   }
@@ -137,7 +137,7 @@ export class ApiController<T extends object = any> implements ControllerHooks {
     return undefined;
   }
 
-  /** Before an answer is serialized: an entity, the collection model, or what a handler returned. */
+  /** Before a response is serialized: an entity, the collection model, or the result of a handler. */
   beforeSerialize(_action: string, _request: ApiRequest, _value: unknown): unknown {
     return undefined;
   }
@@ -200,8 +200,9 @@ export class ApiController<T extends object = any> implements ControllerHooks {
   }
 
   /**
-   * The body as an entity of one of the types. Without groups the body is a reference, `{id}` or `{type, id}`, to an entity
-   * that is there, or what the action's denormalizer reads. With groups it makes a new entity, or changes the one whose `id` it holds, within these groups.
+   * The body as an entity of one of the types. Without groups, the body is a reference to an existing entity (`{id}` or
+   * `{type, id}`), or the action's denormalizer reads it. With groups, it makes a new entity, or changes the one whose `id` it
+   * contains, within these groups.
    */
   async deserialize<Type extends object>(
     request: ApiRequest,
@@ -232,8 +233,8 @@ export class ApiController<T extends object = any> implements ControllerHooks {
   }
 
   /**
-   * Every broken rule of an entity: what the model knows, its constraints, and its own `validate()`. The context is that of the request
-   * and its action, as far as it is not given.
+   * Every broken rule of an entity: those of its columns, its constraints, and its own `validate()`. Missing parts of the context
+   * are taken from the request and its action.
    */
   validate(entity: object, context: Partial<ValidationContext> = {}): Violation[] | Promise<Violation[]> {
     const state = currentState();
@@ -243,9 +244,8 @@ export class ApiController<T extends object = any> implements ControllerHooks {
   }
 
   /**
-   * Runs work in a transaction that holds the entity's row: whoever wants to change it meanwhile waits, and what the work
-   * reads of it stays true until the end. Then everything is written and committed, unless the work throws or returns a
-   * reply with an error status.
+   * Runs work in a transaction that locks the entity's row: other writers wait, and values that the work reads of it stay true
+   * until the end. Then everything is written and committed, unless the work throws or returns a reply with an error status.
    */
   transactional<Result>(entity: T, work: () => Result | Promise<Result>): Promise<Result> {
     const state = currentState();
@@ -257,7 +257,7 @@ export class ApiController<T extends object = any> implements ControllerHooks {
         const held = await holdEntity(api.framework.mapper, em, entity, true);
         if (!held) throw problem('entity_not_found', { model: modelName(api.meta) });
         if (entity === admitted?.entity && writes(request.method)) {
-          // access was granted to the row as it was before somebody else changed it
+          // access was granted to the row as it was before another request changed it
           if (held.isChanged) await this.#admitAgain(admitted, request);
           checkPrecondition(api, request, new FoundEntity(entity, api.meta, null));
         }
@@ -287,7 +287,7 @@ export class ApiController<T extends object = any> implements ControllerHooks {
     return link(api, api.entityLinks, request, admission, { property, targets, groups });
   }
 
-  /** The entity of a request as the action needs it: the row is the one that was checked. */
+  /** The admission of an entity: that of the request, if its row is the one that was checked. */
   #admissionOf(action: string, id: unknown, request: ApiRequest, entity: object): Admission {
     const api = this.#runtime;
     const { admission } = stateOf(request, api.framework.mapper);
@@ -319,7 +319,7 @@ export class ApiController<T extends object = any> implements ControllerHooks {
 
   /**
    * A page of any query of MikroORM's query builder, in the collection model. A query on the API's own model is restricted by
-   * `customizeQuery`, unless `restricted: false` says that it must not be.
+   * `customizeQuery`, unless `restricted` is false.
    */
   async paginate<Item extends object>(
     action: string,
@@ -332,18 +332,18 @@ export class ApiController<T extends object = any> implements ControllerHooks {
     const parameters = request.query as Record<string, unknown>;
     const meta = query.mainAlias.meta as EntityMetadata;
     const list = this.#listOf(action, meta);
-    const asked = list?.read(parameters, declaredNames(request), false);
+    const listQuery = list?.read(parameters, declaredNames(request), false);
     const page = readPageRequest(parameters, api.pagination);
     const state = stateOf(request, framework.mapper);
     const window = { offset: page.offset, limit: page.itemsPerPage };
-    const plan = list && asked ? list.planOf(asked) : { count: api.pagination.count, sort: [], ownSort: [] };
-    const seen = asked && (await seenBy(this.#runtime, request, asked));
+    const plan = list && listQuery ? list.planOf(listQuery) : { count: api.pagination.count, sort: [], ownSort: [] };
+    const seen = listQuery && (await seenBy(this.#runtime, request, listQuery));
     const { rows, counted, edges } = await pageOf(state.em, meta, query, window, plan, seen);
-    if (asked) state.choice = asked.choice;
+    if (listQuery) state.choice = listQuery.choice;
     return collectionOf(rows as Item[], counted, page, request.url, framework.declaration.server.baseUrl, edges);
   }
 
-  /** Checks a row once more that was changed after access to it had been granted: it may be hidden now, or denied. */
+  /** Checks a row again that was changed after access to it had been granted: it may be hidden now, or denied. */
   async #admitAgain({ action, entity }: { action: string; entity: object }, request: ApiRequest): Promise<void> {
     const { admission, em } = stateOf(request, this.#runtime.framework.mapper);
     const { api, meta } = this.#runtime;
@@ -360,7 +360,7 @@ export class ApiController<T extends object = any> implements ControllerHooks {
     return known;
   }
 
-  /** A query of the API's own model, narrowed to what `customizeQuery` leaves. */
+  /** Restricts a query on the API's own model by `customizeQuery`; others are returned as they are. */
   async #restricted(action: string, request: ApiRequest, query: AnyQueryBuilder): Promise<AnyQueryBuilder> {
     const { api, framework, meta } = this.#runtime;
     const isOwn = isKindOf(query.mainAlias.meta as EntityMetadata, meta);
@@ -379,7 +379,7 @@ export class ApiController<T extends object = any> implements ControllerHooks {
     return new JsonReply(value, options);
   }
 
-  /** What can be asked of an action's list; null where it gives other rows than those of the API, or none that can be asked for. */
+  /** The list of an action; null if its rows are of another model, or if it declares no filters, sorts or search. */
   #listOf(action: string, meta: EntityMetadata): ListRuntime | null {
     const { api, listOf, meta: own } = this.#runtime;
     const declared = api.actions.find(({ name }) => name === action)?.list;

@@ -2,12 +2,11 @@ import type { Creatable } from '../declaration/names/create.ts';
 import { ApiController } from './api-controller.ts';
 import { type HookName, hookWith, overriddenHooks } from './hooks.ts';
 
-/** A controller's class, as far as its methods are looked at. */
+/** A controller's class, reduced to its methods. */
 export interface ControllerClass {
   readonly prototype: ApiController;
 }
 
-/** The class of a controller that was made. */
 export function classOf(controller: ApiController): ControllerClass {
   return controller.constructor as unknown as ControllerClass;
 }
@@ -16,14 +15,14 @@ export function isOverridden({ prototype }: ControllerClass, method: keyof ApiCo
   return prototype[method] !== ApiController.prototype[method];
 }
 
-/** What the framework handles actions with, and the methods that take part. */
+/** The default handlers, each with the methods of the controller that take part. */
 const defaultHandlers: Readonly<Record<string, readonly (keyof ApiController)[]>> = {
   indexApi: ['indexApi'],
   entityApi: ['entityApi'],
   addRemoveApi: ['addRemoveApi', 'addRemove'],
 };
 
-/** Whether the framework handles an action, and no override of the controller takes part in it; `getEntity` only loads the row. */
+/** Whether a default handler runs without overrides of the controller. `getEntity` does not count: it only loads the row. */
 export function isDefaultHandler(type: ControllerClass, handler: string): boolean {
   return defaultHandlers[handler]?.every((method) => !isOverridden(type, method)) ?? false;
 }
@@ -38,7 +37,7 @@ export function restrictsQueries(type: ControllerClass): boolean {
   return isOverridden(type, 'customizeQuery');
 }
 
-/** Whether a controller has code that can end a request of a default action in a way that nobody else knows. */
+/** Whether a controller has code that can end a default action with a response that only the application knows. */
 export function hasHooks(type: ControllerClass): boolean {
   if (isOverridden(type, 'checkAccess') || isOverridden(type, 'getEntity')) return true;
   return hookWith(overriddenHooks(type.prototype, ApiController.prototype), 'replies') !== undefined;
@@ -49,7 +48,7 @@ export function isControllerClass(value: unknown): value is Creatable<ApiControl
   return typeof value === 'function' && value.prototype instanceof ApiController;
 }
 
-/** What hooks were called before. */
+/** The former names of hooks. */
 const retiredNames = {
   onPostFetchEntity: 'afterFetch',
   onPostCheckAccess: 'afterAccessCheck',
@@ -58,7 +57,7 @@ const retiredNames = {
   onBeforeSerialize: 'beforeSerialize',
 } as const satisfies Readonly<Record<string, HookName>>;
 
-/** Lets hooks with a name of before be called by the new one; gives the names that were found. */
+/** Makes hooks with a former name callable by the new one. Returns the names that were found. */
 export function adoptRetiredHooks(type: ControllerClass): readonly { readonly from: string; readonly to: HookName }[] {
   const methods = type.prototype as unknown as Record<string, unknown>;
   const found = Object.entries(retiredNames).filter(

@@ -34,8 +34,8 @@ export async function create(api: ApiRuntime, store: Pick<WriteStore, 'create'>,
 }
 
 /**
- * Throws every broken rule of an entity together with what the body got wrong; the hooks before and after validation run. What the first
- * of them sets is validated and written.
+ * Validates an entity between the hooks `beforeValidation` and `afterValidation`. Throws all broken rules together with the known
+ * violations of the body. Values that `beforeValidation` sets are validated and written.
  */
 export async function validated(
   api: ApiRuntime,
@@ -53,7 +53,7 @@ export async function validated(
   if (overrides.has('afterValidation')) await runHook(hooks.afterValidation(action, request, entity));
 }
 
-/** The hook may meet values that it never expects if the body is wrong; its failure then says nothing new. */
+/** With an invalid body, the hook may fail on unexpected values. Then only the violations of the body are thrown. */
 async function beforeValidation(
   { hooks }: ApiRuntime,
   action: string,
@@ -74,18 +74,21 @@ export function validationGroups({ api }: ApiRuntime, action: string): readonly 
   return api.actions.find(({ name }) => name === action)?.validationGroups ?? [];
 }
 
-/** The body as an object, or the 400 that asks for one. */
+/** The body as an object; throws 400 if it is missing or something else. */
 export function bodyOf(request: ApiRequest): Record<string, unknown> {
   if (isObject(request.body)) return request.body;
   throw problem('invalid_body', { reason: request.body === undefined ? 'it is missing' : 'it is not an object' });
 }
 
-/** The body as whatever JSON it is, for code of the application to read. */
+/** The body as any JSON, for code of the application; throws 400 if it is missing. */
 export function anyBodyOf(request: ApiRequest): unknown {
   return request.body ?? bodyOf(request);
 }
 
-/** The address of a new entity: beside the list, under the prefix and the placeholders of the request's own path; null if nothing answers there. */
+/**
+ * The URL of a new entity: beside the list, under the prefix and with the placeholders of the request's own path. Null if no
+ * route serves it.
+ */
 function locationOf({ api, framework, location }: ApiRuntime, request: ApiRequest, key: unknown, format: string): string | null {
   if (!location) return null;
   const path = segmentsOf(targetOf(request.url).path);

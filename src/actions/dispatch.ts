@@ -16,15 +16,15 @@ import { withAttempts } from './repeat.ts';
 import { answerOf, respond } from './respond.ts';
 import { type ApiRuntime, userOf } from './start/runtime.ts';
 
-/** Is called with what runs the action. */
+/** Wraps an action; `run` runs it. */
 export type Around = (request: ApiRequest, run: () => unknown) => unknown;
 
 /** Runs the action and nothing else. */
 export const directly: Around = (_, run) => run();
 
-/** A reading action of which a hook of the controller may end the request with a reply. */
+/** Wraps a reading action whose hooks may end the request with a reply. */
 export function leavable({ framework, overrides }: ApiRuntime, format: Format, run: RouteHandler): RouteHandler {
-  // the first has the state of the request anyway
+  // `customizeQuery` has the state of the request anyway
   if ([...overrides].every((name) => name === 'customizeQuery' || !(hookNeeds[name].replies || name === 'checkAccess')))
     return run;
   return (incoming: FastifyRequest, reply: FastifyReply) => {
@@ -40,16 +40,16 @@ export function leavable({ framework, overrides }: ApiRuntime, format: Format, r
   };
 }
 
-/** An action in its two parts: what decides whether the caller may do it, and what does it. */
+/** An action in two parts: `admit` checks access, `act` carries it out. */
 export interface Acting {
   readonly api: ApiRuntime;
   readonly action: string;
   readonly format: Format;
   /** Whether it is retried after the database rolled it back because of another request. */
   readonly isRepeatable: boolean;
-  /** Whether no code of the application handles it. */
+  /** Whether Declarest itself handles it, and no code of the application. */
   readonly isDefault: boolean;
-  /** Gives what answers requests with an `Idempotency-Key`; null: such keys mean nothing. */
+  /** Returns the store for requests with an `Idempotency-Key`; null if such keys are ignored. */
   readonly idempotencyStore: (() => Promise<IdempotencyStore>) | null;
   /** Finds the row and checks access; null for an action without an id. */
   admit(request: ApiRequest): Promise<Admission | null>;
@@ -75,23 +75,23 @@ export function actionHandler({
     return serializable(request, await act(request, admission));
   };
   const serializable = async (request: ApiRequest, result: unknown) => {
-    // an export shows the hook each of its chunks
+    // an export calls the hook with each chunk
     if (!(result instanceof ExportReply) && overrides.has('beforeSerialize'))
       await runHook(hooks.beforeSerialize(action, request, result));
     return result;
   };
   const run = async (request: ApiRequest) => perform(request, await admit(request)).catch(replyOfHook);
-  const answer = (request: ApiRequest, reply: FastifyReply) =>
+  const handle = (request: ApiRequest, reply: FastifyReply) =>
     withState(stateOf(request, mapper), async () => {
       const given = await lockedFirst(api, request, () => run(request).catch(replyOfHook));
       return respond(framework, request, reply, given, format, responding).catch(async (error: unknown) => {
-        // a hook that is shown a chunk can still reply as long as nothing was sent
+        // a hook that receives a chunk can still reply as long as nothing was sent
         if (!(error instanceof EarlyReply) || !(given instanceof ExportReply)) throw error;
         return respond(framework, request, reply, error.reply, 'json');
       });
     });
-  const answerOnce = async (answers: IdempotencyStore, request: ApiRequest, reply: FastifyReply) => {
-    const keyed = answers.read(request);
+  const handleOnce = async (store: IdempotencyStore, request: ApiRequest, reply: FastifyReply) => {
+    const keyed = store.read(request);
     let admission: Admission | null = null;
     const exchange: Exchange = {
       api,
@@ -105,25 +105,25 @@ export function actionHandler({
       render: (given, shown) => answerOf(framework, request, given, format, { ...responding, shown }),
       rerender: isDefault
         ? async (given) => {
-            // the hook is shown what the action gives
+            // the hook receives the same value as from the action
             await serializable(request, action === '_entity' ? given.value : given);
             return answerOf(framework, request, given, format, responding);
           }
         : null,
-      mayShowMissing: (kept) => mayShowMissing(api, action, request, kept),
+      mayShowMissing: (stored) => mayShowMissing(api, action, request, stored),
     };
-    return attempt(request, reply, () => withState(stateOf(request, mapper), () => answers.answer(keyed, exchange)));
+    return attempt(request, reply, () => withState(stateOf(request, mapper), () => store.answer(keyed, exchange)));
   };
   const attempt = <Result>(request: ApiRequest, reply: FastifyReply, work: () => Promise<Result>) =>
     withAttempts(api, request, reply, work, isRepeatable);
   return async (incoming: FastifyRequest, reply: FastifyReply) => {
     const request = incoming as ApiRequest;
-    if (idempotencyStore && hasKey(request)) return answerOnce(await idempotencyStore(), request, reply);
-    return attempt(request, reply, () => answer(request, reply));
+    if (idempotencyStore && hasKey(request)) return handleOnce(await idempotencyStore(), request, reply);
+    return attempt(request, reply, () => handle(request, reply));
   };
 }
 
-/** Runs a request whose row was changed too often while access to it was checked: the row is locked before anything else is done. */
+/** Runs a request. If its row was changed repeatedly during the access check, the row is locked before anything else. */
 async function lockedFirst<Result>(
   { framework, meta, parseId }: ApiRuntime,
   request: ApiRequest,
@@ -146,14 +146,14 @@ function replyOfHook(error: unknown): unknown {
   throw error;
 }
 
-/** Whether a request is to be carried out once, however often it is sent. Reading twice does no harm. */
+/** Whether a request must be carried out only once, however often it is sent. Repeated reads do no harm. */
 function hasKey({ headers, method }: ApiRequest): boolean {
   return headers['idempotency-key'] !== undefined && method !== 'GET' && method !== 'HEAD';
 }
 
 /**
- * Whether a kept response is returned to a caller for whom the entity is not there any more. That the request was carried out can be
- * told. The body only if the caller alone decides who sees it, and not the entity.
+ * Whether a stored response is returned to a caller who does not see the entity any more. One without a body always is. A
+ * body is returned only if its visibility depends on the caller alone, and not on the entity.
  */
 async function mayShowMissing(api: ApiRuntime, action: string, request: ApiRequest, { body }: StoredResponse): Promise<boolean> {
   const guard = api.guardOf(action, request.method as HttpMethod);

@@ -14,13 +14,13 @@ import { type RequestState, stateOf, withState } from '../store/request-state.ts
 import { runHook } from './hooks.ts';
 import type { ApiRuntime } from './start/runtime.ts';
 
-/** Entities that are in memory at a time, and the characters that they are written in, about. */
+/** Entities in memory at a time, and the approximate number of characters that are written for them. */
 const chunkLimits = { first: 20, most: 200, length: 512 * 1024 };
 
-/** Writes an entity, as it stands in JSON, as a line. */
+/** Writes the JSON value of an entity as a line. */
 export type WriteLine = (value: unknown) => string;
 
-/** The entities of a list, a chunk at a time and all of one snapshot; hooks are shown each chunk as if it were a page. */
+/** The entities of a list in chunks, all of one snapshot. Hooks receive each chunk as if it were a page. */
 export class EntityExport implements ExportSource {
   readonly #runtime: ApiRuntime;
   readonly #request: ApiRequest;
@@ -31,8 +31,8 @@ export class EntityExport implements ExportSource {
   readonly #size = new ChunkSize(chunkLimits);
   #keys: KeySteps | null = null;
   #count = 0;
-  #given = 0;
-  /** What is under way: an entity manager does one thing at a time. */
+  #exported = 0;
+  /** The running operation: an entity manager does one at a time. */
   #turn: Promise<unknown> = Promise.resolve();
   #isClosed = false;
 
@@ -108,18 +108,18 @@ export class EntityExport implements ExportSource {
     this.#size.begin();
     const chunk = this.#collection(rows);
     if (overrides.has('beforeSerialize')) await runHook(hooks.beforeSerialize('_index', this.#request, chunk));
-    const sight = new EntityVisibility(framework.mapper, em, framework.visibilityOf(this.#request));
-    const shown = (await serializeVisible(serializer, chunk.results, sight)) as unknown[];
+    const visibility = new EntityVisibility(framework.mapper, em, framework.visibilityOf(this.#request));
+    const shown = (await serializeVisible(serializer, chunk.results, visibility)) as unknown[];
     const text = shown.map((row) => this.#write(row)).join('');
     em.clear();
     this.#size.end(keys.length, text.length);
-    this.#given += rows.length;
+    this.#exported += rows.length;
     return text;
   }
 
-  /** A chunk in the form that hooks know, without links. */
+  /** A chunk as the collection model that hooks expect, without links. */
   #collection(rows: readonly object[]): CollectionModel {
-    const page = { page: 1, itemsPerPage: rows.length, offset: this.#given };
+    const page = { page: 1, itemsPerPage: rows.length, offset: this.#exported };
     const { pagination, ...rest } = collectionOf(rows, { count: this.#count, is: 'exact' }, page, '', '');
     return { ...rest, pagination: { ...pagination, next: null, previous: null } };
   }

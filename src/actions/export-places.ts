@@ -5,14 +5,14 @@ import { problem } from '../errors.ts';
 const retryAfter = '5';
 
 /** Milliseconds after which an export whose client reads nothing ends, if a caller with fewer exports waits. */
-const stalled = 3000;
+const stallTime = 3000;
 
-/** Milliseconds between two checks while somebody waits. */
-const beat = 250;
+/** Milliseconds between two checks for stalled exports, while others wait. */
+const checkInterval = 250;
 
-/** What a running export holds. */
+/** The place of a running export. */
 export interface ExportPlace {
-  /** Since when the client has not read what it was sent; null while the next lines are made. */
+  /** Since when the client has not read the sent lines; null while the next lines are written. */
   unreadSince: number | null;
   /** Ends the export; null if it has not begun to send. */
   end: (() => void) | null;
@@ -26,22 +26,22 @@ interface Waiting {
 }
 
 /**
- * Limits how many exports run at once; others wait for a while. A caller gets half of the places, or all but one while nobody else
- * exports or waits. A free place goes to the waiting caller with the fewest running exports.
+ * Limits how many exports run at once; others wait for a while. A caller gets half of the places, or all but one while nobody
+ * else exports or waits. A free place goes to the waiting caller with the fewest running exports.
  */
 export class ExportPlaces {
   readonly #limit: number;
-  readonly #patience: number;
+  readonly #timeout: number;
   readonly #waiting = new Set<Waiting>();
   readonly #held = new Map<string, Set<ExportPlace>>();
   #taken = 0;
   #timer: NodeJS.Timeout | undefined;
   #isClosing = false;
 
-  /** `patience`: milliseconds after which those who wait are rejected. */
-  constructor(limit: number, patience: number) {
+  /** `timeout`: milliseconds after which waiting exports are rejected. */
+  constructor(limit: number, timeout: number) {
     this.#limit = limit;
-    this.#patience = patience;
+    this.#timeout = timeout;
   }
 
   /** Waits for a place, until the client disconnects. */
@@ -123,15 +123,15 @@ export class ExportPlaces {
         refuse: () => {
           leave();
           reject(problem('too_many_exports', { limit: this.#limit }, { headers: { 'retry-after': retryAfter } }));
-          // a caller who is alone again may have more
+          // a caller that is alone again may have more places
           this.#admit();
         },
       };
-      const timer = setTimeout(waiting.refuse, this.#patience);
+      const timer = setTimeout(waiting.refuse, this.#timeout);
       if (gone.aborted || this.#isClosing) return waiting.refuse();
       gone.addEventListener('abort', waiting.refuse, { once: true });
       this.#waiting.add(waiting);
-      this.#timer ??= setInterval(() => this.#endStalled(), beat).unref();
+      this.#timer ??= setInterval(() => this.#endStalled(), checkInterval).unref();
     });
   }
 
@@ -139,7 +139,7 @@ export class ExportPlaces {
   #endStalled(): void {
     const next = this.#fewest([...this.#waiting]);
     if (!next) return;
-    const limit = performance.now() - stalled;
+    const limit = performance.now() - stallTime;
     const callers = [...this.#held].sort(([, one], [, other]) => other.size - one.size);
     for (const [, places] of callers) {
       if (places.size <= this.#countOf(next.caller)) return;

@@ -9,17 +9,17 @@ import type { Framework } from './start/runtime.ts';
 
 export { type ExportFormat, isExport };
 
-/** What is to be exported, and how. */
+/** The content and format of an export. */
 export interface ExportOptions {
   readonly format: ExportFormat;
-  /** What the file is called, without its ending. */
+  /** The name of the file, without its extension. */
   readonly name: string;
-  /** Those of CSV. */
+  /** The columns of CSV; null for other formats. */
   readonly columns: readonly CsvColumn[] | null;
   open(): Promise<ExportSource>;
 }
 
-/** A whole list that is read only while it is sent. It is what `indexApi` gives for CSV and NDJSON. */
+/** A whole list that is read only while it is sent. `indexApi` returns it for CSV and NDJSON. */
 export class ExportReply {
   readonly options: ExportOptions;
 
@@ -27,7 +27,7 @@ export class ExportReply {
     this.options = options;
   }
 
-  /** Code that was written for pages and hides something of their items must not be passed over in silence. */
+  /** Throws, because code that hides items of pages would otherwise have no effect on exports, without any error. */
   get results(): never {
     throw new Error(
       'the results of an export cannot be read before it is sent: hide rows or fields in afterFetch or beforeSerialize',
@@ -35,7 +35,7 @@ export class ExportReply {
   }
 }
 
-/** Sends an export. What goes wrong before its first lines were read is answered as ever; after that, the connection breaks off. */
+/** Sends an export. An error before its first lines were read gets an error response; a later one breaks the connection. */
 export async function sendExport(
   { declaration, places }: Framework,
   request: ApiRequest,
@@ -63,7 +63,7 @@ export async function sendExport(
     await source?.close().catch(() => undefined);
     place.release();
     if (!gone.signal.aborted) throw error;
-    // nobody is there to be told anything
+    // the client has disconnected
     return reply.hijack();
   }
   const stream = new ExportStream(source, {

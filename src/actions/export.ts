@@ -11,7 +11,7 @@ import { declaredNames } from './parameters.ts';
 import { restrictionOf } from './restriction.ts';
 import { type ApiRuntime, columnsOf, seenBy } from './start/runtime.ts';
 
-/** The whole list, of which nothing is read before it is sent: by a compiled statement, or as entities in chunks. */
+/** The whole list, which is read only while it is sent: by a compiled statement, or as entities in chunks. */
 export async function exportList(
   api: ApiRuntime,
   rows: RowStore | null,
@@ -19,20 +19,20 @@ export async function exportList(
   format: ExportFormat,
 ): Promise<ExportReply> {
   const list = api.listOf('_index');
-  const asked = list.readWhole(request.query as Record<string, unknown>, declaredNames(request));
-  const columns = hasColumns(format) ? columnsOf(api, asked.choice) : null;
+  const listQuery = list.readWhole(request.query as Record<string, unknown>, declaredNames(request));
+  const columns = hasColumns(format) ? columnsOf(api, listQuery.choice) : null;
   const restriction = await restrictionOf(api, '_index', request);
-  const plan = list.planOf(asked);
+  const plan = list.planOf(listQuery);
   const isCompiled = rows !== null && (await rows.canWalk(request, restriction));
   const open = async () => {
-    const wanted = { asked: await seenBy(api, request, asked), plan };
+    const wanted = { asked: await seenBy(api, request, listQuery), plan };
     if (isCompiled) return rows.walk(request, restriction, wanted, { columns });
-    return EntityExport.open(api, request, restriction, wanted, lineOf(columns, asked.choice));
+    return EntityExport.open(api, request, restriction, wanted, lineOf(columns, listQuery.choice));
   };
   return new ExportReply({ format, name: api.api.name, columns, open });
 }
 
-/** `_index` GET and HEAD in a format that gives the whole list. */
+/** `_index` GET and HEAD in an export format. */
 export function exportAction(api: ApiRuntime, rows: RowStore | null, _method: HttpMethod, format: ExportFormat): RouteHandler {
   return leavable(api, format, async (incoming, reply) => {
     const request = incoming as ApiRequest;

@@ -1,7 +1,7 @@
 import { JsonReply } from '../response/json-reply.ts';
 import { isEntity } from '../serialization/serializer.ts';
 
-/** Whether what a handler returned says that the request failed: an error status, or a list of violations. */
+/** Whether the result of a handler means that the request failed: an error status, or a list of violations. */
 export function isFailure(result: unknown): boolean {
   const { status, value } = result instanceof JsonReply ? result : { status: 200, value: result };
   return status >= 400 || areViolations(value);

@@ -25,8 +25,8 @@ export function fetchAction(api: ApiRuntime, store: Pick<ReadStore, 'find'>, met
   const written = (found: Found, json: string, request: ApiRequest, reply: FastifyReply) => {
     const body = format === 'json' ? json : rewriteJson(format, json, columns);
     const tag = tags.ofAny(body, markOf(tags, meta, found));
-    const answer = (known: string) => taggedAnswer(framework.responses, request, reply, known, contentTypes[format], body);
-    return typeof tag === 'string' ? answer(tag) : tag.then(answer);
+    const send = (known: string) => taggedAnswer(framework.responses, request, reply, known, contentTypes[format], body);
+    return typeof tag === 'string' ? send(tag) : tag.then(send);
   };
 
   return leavable(api, format, async (incoming: FastifyRequest, reply) => {

@@ -4,7 +4,7 @@ import type { Violation } from '../errors.ts';
 import type { AnyQueryBuilder } from '../query/entities/restriction.ts';
 import { JsonReply } from '../response/json-reply.ts';
 
-/** What a controller can hook into, in calling order. A hook that returns a reply ends the request with it. */
+/** The hooks of a controller, in calling order. A hook that returns a reply ends the request with it. */
 export interface ControllerHooks {
   customizeQuery(action: string, request: ApiRequest, query: AnyQueryBuilder): unknown;
   afterFetch(action: string, request: ApiRequest, fetched: unknown): unknown;
@@ -20,11 +20,11 @@ export interface ControllerHooks {
 export type HookName = keyof ControllerHooks;
 
 /**
- * What each hook needs. The one list of hooks: everything that asks about them asks here, and a hook that is left out does not compile.
+ * The needs of each hook. This is the only list of hooks: code does not compile if one is missing here.
  *
- * - `rows`: it is shown rows while they are read, which then have to be objects.
- * - `changes`: it takes part in a change, so that statements alone cannot make it.
- * - `replies`: it can end a request with a reply that nobody else knows.
+ * - `rows`: it receives rows while they are read, which then have to be objects.
+ * - `changes`: it takes part in changes, so that statements alone cannot make them.
+ * - `replies`: it can end a request with a response that only the application knows.
  */
 export const hookNeeds = {
   customizeQuery: { rows: false, changes: false, replies: true },
@@ -51,13 +51,13 @@ export function overriddenHooks(controller: ControllerHooks, base: ControllerHoo
   return new Set(hookNames.filter((name) => controller[name] !== base[name]));
 }
 
-/** The first of some hooks that has a need; undefined if none has. */
+/** The first of some hooks with a need; undefined if none has it. */
 export function hookWith(hooks: Iterable<HookName>, need: keyof HookNeeds): HookName | undefined {
   for (const name of hooks) if (hookNeeds[name][need]) return name;
   return undefined;
 }
 
-/** Thrown to leave an action with the reply that a hook gave. */
+/** Thrown to end an action with the reply of a hook. */
 export class EarlyReply {
   readonly reply: JsonReply;
 
@@ -66,7 +66,7 @@ export class EarlyReply {
   }
 }
 
-/** Waits for a hook, and leaves the action if it gave a reply. */
+/** Waits for a hook, and ends the action if it returned a reply. */
 export async function runHook(result: unknown): Promise<void> {
   const given = await result;
   if (given instanceof JsonReply) throw new EarlyReply(given);

@@ -21,8 +21,8 @@ export interface Link {
 }
 
 /**
- * Adds to or removes from an association of the row that access was granted to: resolve the item → add or remove → validate → write.
- * Adding an item that is there, or removing one that is not, changes nothing and calls nothing.
+ * Adds an item to an association of the admitted row, or removes it: resolve the item → add or remove → validate → write. Adding
+ * an item that is there, or removing one that is not, changes nothing and calls nothing.
  */
 export async function link(
   api: ApiRuntime,
@@ -31,7 +31,7 @@ export async function link(
   admission: Admission,
   { property, targets, groups }: Link,
 ): Promise<JsonReply> {
-  const what = whatToDo(request.method);
+  const verb = verbOf(request.method);
   requirePrecondition(api, request);
   const { framework, hooks, overrides } = api;
   const { action } = admission;
@@ -39,7 +39,7 @@ export async function link(
   const state = stateOf(request, framework.mapper);
   let isChanged = false;
   const checkTypes = (entity: object): void => {
-    const trouble = linkTrouble(framework.metaOf(entity), property, targets, [what]);
+    const trouble = linkTrouble(framework.metaOf(entity), property, targets, [verb]);
     if (trouble) throw new TypeError(`${api.api.controller?.name ?? 'ApiController'}, action "${action}": ${trouble}`);
   };
   const accessorsOf = (entity: object, item: object): Accessors => {
@@ -60,20 +60,20 @@ export async function link(
       return item;
     },
     apply: async (entity, item) => {
-      const { returned, changed } = await addOrRemove(entity, item, accessorsOf(entity, item), what);
+      const { returned, changed } = await addOrRemove(entity, item, accessorsOf(entity, item), verb);
       if (changed) await validated(api, action, request, entity);
       isChanged = changed;
       return { returned, changed };
     },
   };
-  const linked = await store.change(request, admission, what, edit);
+  const linked = await store.change(request, admission, verb, edit);
   if (!linked) throw missing(api, request);
   if (isChanged && overrides.has('afterCommit'))
     await runAfterCommit(state, () => hooks.afterCommit(action, request, linked.entity as object));
   return new JsonReply(linked.result, groups ? { groups } : {});
 }
 
-function whatToDo(method: string): 'add' | 'remove' {
+function verbOf(method: string): 'add' | 'remove' {
   if (method === 'POST') return 'add';
   if (method === 'DELETE') return 'remove';
   throw problem('method_not_supported');

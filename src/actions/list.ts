@@ -22,40 +22,40 @@ type Pages = Pick<ReadStore, 'page'>;
 
 interface Listed {
   readonly page: FoundPage;
-  readonly asked: PageRequest;
+  readonly pageRequest: PageRequest;
 }
 
-/** The page of a list that a request asks for, of the rows that the controller leaves of it. */
+/** The requested page of a list, restricted by the controller. */
 async function pageOf(api: ApiRuntime, store: Pages, request: ApiRequest, pace?: Pace): Promise<Listed> {
   const query = request.query as Record<string, unknown>;
   const list = api.listOf('_index');
-  const asked = list.read(query, declaredNames(request));
-  const page = readPageRequest(query, api.api.pagination);
-  const plan = list.planOf(asked);
-  const window = windowOf(plan, page, readPageToken(query));
+  const listQuery = list.read(query, declaredNames(request));
+  const pageRequest = readPageRequest(query, api.api.pagination);
+  const plan = list.planOf(listQuery);
+  const window = windowOf(plan, pageRequest, readPageToken(query));
   const restriction = await restrictionOf(api, '_index', request);
   const found = await store.page(request, restriction, {
-    asked: await seenBy(api, request, asked),
+    asked: await seenBy(api, request, listQuery),
     plan,
     window,
     ...(pace && { pace }),
   });
-  if (asked.choice) stateOf(request, api.framework.mapper).choice = asked.choice;
-  return { page: found, asked: page };
+  if (listQuery.choice) stateOf(request, api.framework.mapper).choice = listQuery.choice;
+  return { page: found, pageRequest };
 }
 
-/** The collection model of a page of entities, once the controller has been shown them. */
+/** The collection model of a page of entities, after the hook `afterFetch`. */
 export async function listEntities(api: ApiRuntime, request: ApiRequest): Promise<CollectionModel> {
   return collectionFrom(api, request, await pageOf(api, api.entities, request));
 }
 
-async function collectionFrom(api: ApiRuntime, request: ApiRequest, { asked, page }: Listed): Promise<CollectionModel> {
+async function collectionFrom(api: ApiRuntime, request: ApiRequest, { page, pageRequest }: Listed): Promise<CollectionModel> {
   const { framework, hooks, meta, overrides } = api;
   const { counted, edges, entities } = page;
   if (overrides.has('afterFetch')) await runHook(hooks.afterFetch('_index', request, entities));
   // all classes of the model at once, so that the number of statements does not depend on which of them are on the page
   await populatePlan(stateOf(request, framework.mapper).em, entities, framework.serializer().planFor(meta));
-  return collectionOf(entities, counted, asked, request.url, framework.declaration.server.baseUrl, edges);
+  return collectionOf(entities, counted, pageRequest, request.url, framework.declaration.server.baseUrl, edges);
 }
 
 /** `_index` GET and HEAD: check with a null subject → page through the restriction → hooks → collection model. */
@@ -74,7 +74,7 @@ export function listAction(api: ApiRuntime, store: Pages, method: HttpMethod, fo
     }
     const pace: Pace = (length, part) => framework.responses.makeRoom(incoming, reply, length, part);
     const listed = await pageOf(api, store, request, pace);
-    const { asked, page } = listed;
+    const { page, pageRequest } = listed;
     const items = page.json();
     if (items === null) {
       const collection = await collectionFrom(api, request, listed);
@@ -82,14 +82,14 @@ export function listAction(api: ApiRuntime, store: Pages, method: HttpMethod, fo
       return respond(framework, request, reply, collection, format, { model: meta, isDefault: true });
     }
     const { counted, edges } = page;
-    const { pagination } = collectionOf([], counted, asked, request.url, baseUrl, edges);
+    const { pagination } = collectionOf([], counted, pageRequest, request.url, baseUrl, edges);
     const number = counted.is === 'exact' ? String(counted.count) : `${counted.count},"count_is":"${counted.is}"`;
     const results = typeof items === 'string' ? items : await items;
     const json = `{"count":${number},"results":[${results}],"pagination":${JSON.stringify(pagination)}}`;
     const written = rewritePage(format, json);
     const body = typeof written === 'string' ? written : await written;
     const tag = framework.tags.ofAny(body, null);
-    const answer = (known: string) => taggedAnswer(framework.responses, incoming, reply, known, contentTypes[format], body);
-    return typeof tag === 'string' ? answer(tag) : tag.then(answer);
+    const send = (known: string) => taggedAnswer(framework.responses, incoming, reply, known, contentTypes[format], body);
+    return typeof tag === 'string' ? send(tag) : tag.then(send);
   });
 }

@@ -17,7 +17,7 @@ interface Holder extends FastifyRequest {
 const none: ParameterValues = Object.freeze(Object.create(null));
 const noNames: readonly string[] = Object.freeze([]);
 
-/** The same handler for requests that may have the declared parameters. Hooks of the host find them too. */
+/** The same handler for requests with declared parameters. Hooks of the host can read them too. */
 export function withParameters(handler: RouteHandler, reader: ParameterReader): RouteHandler {
   const bind = (request: FastifyRequest) => {
     (request as Holder)[readerKey] = reader;
@@ -33,7 +33,7 @@ export function withParameters(handler: RouteHandler, reader: ParameterReader): 
   return Object.assign(reading, { beforeBody });
 }
 
-/** The values of declared parameters, read when first asked for; throws 400 if one is missing or malformed. */
+/** The values of declared parameters, read on first use; throws 400 if one is missing or malformed. */
 export function parametersOf(request: FastifyRequest): ParameterValues {
   const holder = request as Holder;
   const reader = holder[readerKey];
@@ -43,8 +43,8 @@ export function parametersOf(request: FastifyRequest): ParameterValues {
 }
 
 /**
- * A request as `customizeQuery` sees it for rows that another request refers to or embeds: its parameters are not those of that
- * request, whose types may be others, but the defaults of `_entity`.
+ * The request for `customizeQuery` if it restricts rows that are referenced or embedded. Its parameters are the defaults of
+ * `_entity`, because those of the request itself may have other types.
  */
 export function withDefaults(request: ApiRequest, entity: ParameterReader | null): ApiRequest {
   if (!entity && !(request as Holder)[readerKey]) return request;
@@ -57,14 +57,14 @@ export function declaredNames(request: FastifyRequest): readonly string[] {
   return (request as Holder)[readerKey]?.names ?? noNames;
 }
 
-/** Refuses every query parameter that the action does not declare. */
+/** Rejects query parameters that the action does not declare. */
 export function refuseUndeclared(request: FastifyRequest): void {
   checkParameters(request.query as Record<string, unknown>, declaredNames(request));
 }
 
 /**
- * Reads declared parameters before a row is looked for: `customizeQuery` may depend on them. Callers who lack a role whatever the
- * row is are denied first, and do not learn which values are allowed.
+ * Reads declared parameters before the row is read, because `customizeQuery` may depend on them. If the roles do not depend on
+ * the row, callers without them are denied first, so that they do not learn which values are allowed.
  */
 export async function readBeforeRow(request: ApiRequest, guard: Guard, user: User | null): Promise<void> {
   try {

@@ -8,9 +8,9 @@ import type { Found } from '../store/port.ts';
 import type { ApiRuntime } from './start/runtime.ts';
 
 /**
- * Refuses a change of an entity that is not, or no longer, what the caller wants to change (RFC 9110, 13.1.1 and 13.1.2).
+ * Rejects a change if the entity does not match the precondition of the request (RFC 9110, 13.1.1 and 13.1.2).
  *
- * Only the version of the row is compared: what a row embeds, or another format of it, is not what the caller writes.
+ * Only the version of the row is compared, because the caller writes neither its embedded rows nor its format.
  */
 export function checkPrecondition({ framework, meta }: ApiRuntime, request: ApiRequest, found: Versioned): void {
   const { 'if-match': match, 'if-none-match': noneMatch } = request.headers;
@@ -25,18 +25,18 @@ export function checkPrecondition({ framework, meta }: ApiRuntime, request: ApiR
   }
 }
 
-/** Whether a request is bound to what there is. */
+/** Whether a request has a precondition. */
 export function isConditional({ headers }: ApiRequest): boolean {
   return headers['if-match'] !== undefined || headers['if-none-match'] !== undefined;
 }
 
-/** Refuses to change an entity with a version for somebody who does not say which version, where the API wants that. */
+/** Rejects changes of versioned entities without `If-Match`, if the API requires it. */
 export function requirePrecondition({ api, meta }: ApiRuntime, request: ApiRequest): void {
   if (!api.requireIfMatch || request.headers['if-match'] !== undefined || versionOf(meta) === null) return;
   throw problem('precondition_required', { model: modelName(meta) });
 }
 
-/** Refuses to create for somebody who names a tag: there is nothing yet that could have it. */
+/** Rejects the creation of an entity with a tag in `If-Match`: a new entity cannot have it yet. */
 export function refusePrecondition({ meta }: ApiRuntime, request: ApiRequest): void {
   const match = request.headers['if-match'];
   if (match === undefined || named('If-Match', match) === '*') return;
@@ -44,7 +44,7 @@ export function refusePrecondition({ meta }: ApiRuntime, request: ApiRequest): v
   throw problem('precondition_failed', { reason });
 }
 
-/** What is told who was too late: 412 to whom the change was bound to a version, else 409. */
+/** The problem for a change that came too late: 412 if the request names a version, else 409. */
 export function outdated(meta: EntityMetadata, request: ApiRequest): Problem {
   return isBound(request) ? stale(meta) : problem('conflict_version', { model: modelName(meta) });
 }
@@ -58,7 +58,7 @@ export function isBound(request: ApiRequest): boolean {
 /** A row with the value of its version property as text, null if it has none. */
 export type Versioned = Pick<Found, 'key' | 'versionText'>;
 
-/** What stands in tags for the version of a row; null if it has none. */
+/** The part of a tag that identifies the version of a row; null if it has none. */
 export function markOf(tags: EntityTags, meta: EntityMetadata, { key, versionText: version }: Versioned): string | null {
   return version === null ? null : tags.mark(meta.root.tableName, key, version);
 }

@@ -7,21 +7,21 @@ import { outdated } from './precondition.ts';
 import type { ApiRuntime } from './start/runtime.ts';
 
 /**
- * Answers a request, and starts again if the database rolled all of it back because of another request, or if its row was changed after
- * access to it was checked. Nothing of an attempt is left to the next: neither what code made of the body, nor an entity.
+ * Runs a request. Retries it if the database rolled all of it back because of another request, or if its row was changed after
+ * access to it was checked. Each attempt starts with a fresh copy of the body and without the entities of the attempt before.
  */
 export async function withAttempts<Result>(
   { framework, meta }: ApiRuntime,
   request: ApiRequest,
   reply: FastifyReply,
-  answer: () => Promise<Result>,
+  run: () => Promise<Result>,
   isRepeatable: boolean,
 ): Promise<Result> {
   const { mapper } = framework;
   const body = isRepeatable ? copyOf(request.body) : undefined;
   for (let attempt = 1; ; attempt++) {
     try {
-      return await answer();
+      return await run();
     } catch (error) {
       const isChanged = error instanceof RowChanged;
       const isLast = !isRepeatable || attempt >= mostAttempts || isOver(reply) || stateOf(request, mapper).isCommitted;
@@ -29,19 +29,19 @@ export async function withAttempts<Result>(
       if (isLast || !(isChanged || isTransient(error))) throw error;
       if (!isChanged) await pauseAfter(attempt);
       if (isOver(reply)) throw error;
-      // whoever keeps being overtaken takes the lock first
+      // a request that is overtaken repeatedly locks the row first
       renewState(request, mapper, isChanged && attempt >= mostAttempts - 2);
       (request as { body: unknown }).body = copyOf(body);
     }
   }
 }
 
-/** Whether nobody waits for a response any more: there is one, or the caller is gone. */
+/** Whether a response was sent, or the client has disconnected. */
 function isOver({ raw, sent }: FastifyReply): boolean {
   return sent || raw.headersSent || raw.writableEnded || raw.destroyed;
 }
 
-/** A copy of what was read from JSON. */
+/** A deep copy of a JSON value. */
 function copyOf(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.map(copyOf);

@@ -23,14 +23,14 @@ import { markOf, versionedEntity } from './precondition.ts';
 import type { Framework } from './start/runtime.ts';
 import { isKnown } from './tagged.ts';
 
-/** Whose answer it is. */
+/** The action that responds, and its options. */
 interface Responding {
   /** The model of the API. */
   readonly model?: EntityMetadata | null;
-  /** Whether `_index` or `_entity` answers: what it gives after a change is what can be fetched. */
+  /** Whether `_index` or `_entity` responds: after a change, they return the entity as GET would. */
   readonly isDefault?: boolean;
   readonly pace?: Pace;
-  /** Is told of the rows that the response shows. */
+  /** Collects the rows that the response shows. */
   readonly shown?: ShownRows | undefined;
 }
 
@@ -39,21 +39,21 @@ export type ShownRow = readonly [className: string, key: string];
 
 /** The rows that a response shows. */
 export interface ShownRows {
-  /** Those that the action returned. */
+  /** The rows that the action returned. */
   readonly returned: ShownRow[];
-  /** Those that are embedded in others, as far as they can be hidden from a caller. */
+  /** The rows that are embedded in others, if they can be hidden from a caller. */
   readonly embedded: ShownRow[];
 }
 
-/** An answer as it is sent. */
+/** A response as it is sent. */
 export interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** Null where there is none. */
+  /** Null for a response without a body. */
   readonly body: string | null;
 }
 
-/** Sends what an action gave: serialized in its groups, or 204 where there is nothing. */
+/** Sends the result of an action: serialized in its groups, or 204 if it is undefined. */
 export async function respond(
   framework: Framework,
   request: ApiRequest,
@@ -81,7 +81,7 @@ export function send(
     .send(body ?? undefined);
 }
 
-/** What is answered to a request with what its action gave. */
+/** The response to a request, from the result of its action. */
 export async function answerOf(
   framework: Framework,
   request: ApiRequest,
@@ -90,7 +90,7 @@ export async function answerOf(
   { model = null, isDefault = false, pace, shown: rows }: Responding,
 ): Promise<Answer> {
   const { value, status: own, groups, headers } = given instanceof JsonReply ? given : new JsonReply(given);
-  // nothing was written
+  // violations: nothing was written
   const status = own === 200 && writes(request.method) && areViolations(value) ? 422 : own;
   if (value === undefined) return { status: status === 200 ? 204 : status, headers, body: null };
   if (value instanceof FoundRow) {
@@ -110,9 +110,9 @@ export async function answerOf(
     if (writes(request.method)) await readFormulas(em, meta, entities, plan);
     await populatePlan(em, entities, plan);
   }
-  const sight = new EntityVisibility(framework.mapper, em, framework.visibilityOf(request));
-  const shown = chosen(await serializeVisible(serializer, value, sight), choice);
-  if (rows) for (const [{ className }, key] of sight.shownRows()) rows.embedded.push([className, key]);
+  const visibility = new EntityVisibility(framework.mapper, em, framework.visibilityOf(request));
+  const shown = chosen(await serializeVisible(serializer, value, visibility), choice);
+  if (rows) for (const [{ className }, key] of visibility.shownRows()) rows.embedded.push([className, key]);
   const json = pace && isList(shown) ? await listJson(shown, pace) : JSON.stringify(shown);
   const columns = () => columnsIn(framework, value, serializer, model, choice);
   const body = isList(shown) && !hasColumns(format) ? await rewritePage(format, json) : written(json, format, columns);
@@ -123,7 +123,7 @@ export async function answerOf(
   return isRead ? taggedAnswer(request, answer, tag) : writtenAnswer(framework, request, answer, tag);
 }
 
-/** An entity that was never written is not a row, and one with a key of several columns has no API that could hide it. */
+/** An entity that was never written is not a row, and no API could hide one with a key of several columns. */
 function noteReturned({ returned }: ShownRows, { className, compositePK }: EntityMetadata, entities: readonly object[]): void {
   if (compositePK) return;
   for (const entity of entities) {
@@ -132,21 +132,21 @@ function noteReturned({ returned }: ShownRows, { className, compositePK }: Entit
   }
 }
 
-/** What is answered to GET and HEAD; 304 to who has it already. */
+/** The response to GET and HEAD; 304 if the client has it already. */
 function taggedAnswer({ headers: sent }: ApiRequest, { body, headers, status }: Answer, tag: string): Answer {
   if (!isKnown(sent, tag)) return { status, headers: { ...headers, etag: tag }, body };
   const { 'content-type': _, ...others } = headers;
   return { status: 304, headers: { ...others, etag: tag }, body: null };
 }
 
-/** What is answered to who changed an entity: the tag is of what is sent, and not of what came. */
+/** The response to a change of an entity. The tag belongs to the body of the response, not to that of the request. */
 function writtenAnswer({ declaration }: Framework, request: ApiRequest, { body, headers, status }: Answer, tag: string): Answer {
   const location =
     request.method === 'PUT' ? { 'content-location': declaration.server.baseUrl + targetOf(request.url).path } : {};
   return { status, headers: { ...location, ...headers, etag: tag }, body };
 }
 
-/** A handler may know better what an answer depends on. */
+/** A handler may set its own tag, because it knows what its response depends on. */
 function ownTag(headers: Readonly<Record<string, string>>): string | null {
   for (const name in headers) if (name.toLowerCase() === 'etag') return headers[name] ?? null;
   return null;
@@ -163,8 +163,8 @@ function written(json: string, format: Format, columns: () => readonly CsvColumn
 }
 
 /**
- * The columns of an entity or of a list of entities: those of the API's model where they are of it, else those of all their classes.
- * Null where it is something else.
+ * The columns of an entity or of a list of entities: those of the API's model if all are of it, else those of all their classes.
+ * Null for other values.
  */
 function columnsIn(
   { mapper }: Framework,
@@ -183,7 +183,7 @@ function columnsIn(
   return csvColumns({ variants, normalizations }, choice);
 }
 
-/** The fields that were chosen of the items of a list. */
+/** Reduces the items of a list to the chosen fields. */
 function chosen(value: unknown, choice: FieldChoice | null): unknown {
   if (!choice || typeof value !== 'object' || value === null || !('results' in value)) return value;
   return { ...value, results: chosenOf(value.results, choice) };
@@ -199,7 +199,7 @@ function isList(value: unknown): value is List {
   );
 }
 
-/** The JSON of a list, as `JSON.stringify` returns it, written at a pace. */
+/** The JSON of a list, as `JSON.stringify` returns it, with pauses for other requests. */
 async function listJson(list: List, pace: Pace): Promise<string> {
   const items = await itemsJson(list.results, pace);
   const members: string[] = [];
@@ -222,7 +222,7 @@ async function itemsJson(items: readonly unknown[], pace: Pace): Promise<string>
   return json;
 }
 
-/** A handler may give references to rows that nobody has read yet. */
+/** A handler may return references to rows that were not loaded yet. */
 async function loadRows(em: RequestEntityManager, meta: EntityMetadata, entities: readonly object[]): Promise<void> {
   const unread = entities.filter((entity) => !helper(entity).isInitialized());
   if (unread.length === 0) return;
@@ -234,7 +234,7 @@ export function writes(method: string): boolean {
   return method !== 'GET' && method !== 'HEAD';
 }
 
-/** What the database computes from other columns is as old as the last reading, or was never read, when these were written. */
+/** Reads computed columns again: after a write, their values in the entities are outdated or missing. */
 async function readFormulas(
   em: RequestEntityManager,
   meta: EntityMetadata,
@@ -259,7 +259,7 @@ function entitiesIn(value: unknown): Set<object> {
   return found;
 }
 
-/** The entities of an answer, wherever in it a handler put them. */
+/** Collects the entities of a response at any depth. */
 function collect(value: unknown, found: Set<object>): void {
   if (typeof value !== 'object' || value === null) return;
   if (isEntity(value)) found.add(value);

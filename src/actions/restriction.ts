@@ -4,7 +4,7 @@ import type { Restriction } from '../store/port.ts';
 import { stateOf, withState } from '../store/request-state.ts';
 import type { ApiRuntime } from './start/runtime.ts';
 
-/** The restriction of an action for one request: `customizeQuery` is called here and nowhere else. */
+/** The restriction of an action for one request, as `customizeQuery` makes it. */
 export function restrictionOf(api: ApiRuntime, action: string, request: ApiRequest): Restriction | Promise<Restriction> {
   if (!api.restricts) return null;
   const { framework, hooks, meta, rule } = api;
@@ -15,7 +15,7 @@ export function restrictionOf(api: ApiRuntime, action: string, request: ApiReque
       meta,
       (given) => hooks.customizeQuery(action, request, given),
     );
-    // the same decides which rows of the model are visible where others refer to them or embed them
+    // it also decides which rows of the model are visible if others refer to them or embed them
     if (action === '_entity') framework.visibilityOf(request).know(rule(), query);
     return query;
   });

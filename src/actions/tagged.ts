@@ -4,7 +4,7 @@ import { problem } from '../errors.ts';
 import { namesStrongly, namesWeakly, readTags } from '../response/entity-tag.ts';
 import type { ResponseBuffer } from '../response/response-buffer.ts';
 
-/** Whether who asks has the answer with this tag already (RFC 9110, 13.2.2). Throws 412 where another one was asked for. */
+/** Whether the client has the response with this tag already (RFC 9110, 13.2.2). Throws 412 if it requires another tag. */
 export function isKnown({ 'if-match': match, 'if-none-match': noneMatch }: IncomingHttpHeaders, tag: string): boolean {
   if (match !== undefined && !namesStrongly(readTags(match) ?? [], tag)) {
     throw problem('precondition_failed', { reason: `the response has the ETag ${tag} now` });
@@ -13,10 +13,11 @@ export function isKnown({ 'if-match': match, 'if-none-match': noneMatch }: Incom
 }
 
 /**
- * What a handler returns to answer with a text and its tag; nothing where who asks has it already, and was told so.
+ * The body that a handler returns to send it with its tag; undefined if the client has it already and 304 was sent.
  *
- * Fastify sends what is returned a little later, when whoever came in with the same packet of the database was worked for as well.
- * To send it at once makes everything around it slower: each answer then finds the caches full of what sending took.
+ * Fastify sends a returned body a little later, after all requests whose rows came in the same packet of the database were
+ * processed. Sending it at once makes everything around it slower: each response then finds the caches filled by the
+ * one before.
  */
 export function taggedAnswer(
   responses: ResponseBuffer,

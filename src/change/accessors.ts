@@ -6,14 +6,14 @@ type Verb = 'add' | 'remove';
 
 /** How items of a type get into and out of an association of an entity. */
 export interface Accessors {
-  /** Whether the association holds the items themselves. Otherwise the model's methods keep something else for them. */
+  /** Whether the association holds the items themselves. Otherwise the model's methods store something else for them. */
   readonly holds: boolean;
   /** The names of the model's own methods; null if it has none. */
   readonly methods: Readonly<Record<Verb, string | null>>;
   /** The collections that have to be loaded before an item is added or removed. */
   readonly touches: readonly string[];
-  /** Adds or removes an item, and gives what the model's method returned. */
-  change(what: Verb, entity: object, item: object): unknown;
+  /** Adds or removes an item, and returns the result of the model's method. */
+  change(verb: Verb, entity: object, item: object): unknown;
   /** Whether an item is in the association; null if only the model's methods can tell. */
   contains(entity: object, item: object): boolean | null;
 }
@@ -21,9 +21,10 @@ export interface Accessors {
 const known = new WeakMap<EntityMetadata, Map<string, Map<EntityMetadata, Accessors>>>();
 
 /**
- * How items of a type are added to a property of a model and removed from it. If the association holds the type: `add<Property>`, also by
- * the property's singular, and without such a method the collection itself. Otherwise, if what it holds refers to the type, `add<Type>`, also
- * by a class that the type extends; then `add<Property>`.
+ * Finds how items of a type are added to a property of a model and removed from it. If the association holds the type: by
+ * `add<Property>`, also with the property's singular, and without such a method by the collection itself. Otherwise: by
+ * `add<Type>`, also with a class that the type extends, if the entities in the association refer to the type; then by
+ * `add<Property>`.
  */
 export function accessorsFor(meta: EntityMetadata, property: string, type: EntityMetadata): Accessors {
   const ofModel = known.get(meta) ?? new Map<string, Map<EntityMetadata, Accessors>>();
@@ -48,11 +49,11 @@ function findAccessors(meta: EntityMetadata, property: string, type: EntityMetad
     holds,
     methods,
     touches: association ? [property] : toManyProperties(meta),
-    change(what, entity, item) {
-      const method = methods[what];
+    change(verb, entity, item) {
+      const method = methods[verb];
       if (method) return (entity as Record<string, (item: object) => unknown>)[method]?.(item);
       const collection = (entity as Record<string, unknown>)[property] as Collection<object>;
-      return void collection[what](item);
+      return void collection[verb](item);
     },
     contains(entity, item) {
       const collection = (entity as Record<string, unknown>)[property];
@@ -65,7 +66,7 @@ function findAccessors(meta: EntityMetadata, property: string, type: EntityMetad
   };
 }
 
-/** What is wrong with adding items of some types to a property of a model, or removing them; null: nothing. */
+/** Why items of some types cannot be added to a property of a model, or removed from it; null if they can. */
 export function linkTrouble(
   meta: EntityMetadata,
   property: string,
@@ -88,7 +89,7 @@ export function linkTrouble(
   return null;
 }
 
-/** Whether items can be added to a property of a model and removed from it, be it only by methods. */
+/** Whether items can be added to a property of a model and removed from it, by a collection or by methods. */
 export function takesItems(meta: EntityMetadata, property: string): boolean {
   const names = accessorNames(property);
   return (
@@ -102,7 +103,10 @@ interface WronglyHeld {
   readonly holds: readonly string[];
 }
 
-/** A to-many association into which a method put what it cannot hold. Its rows would be those of another class with the same keys. */
+/**
+ * A to-many association into which a method put an item of a wrong class. It would be stored as the row of another class with the
+ * same key.
+ */
 export function wronglyHeld(meta: EntityMetadata, entity: object): WronglyHeld | null {
   for (const association of (meta.relations as EntityProperty[]).filter(isToMany)) {
     const property = association.name as string;
@@ -122,8 +126,8 @@ function refersTo(association: EntityProperty, type: EntityMetadata): boolean {
 }
 
 /**
- * The property by which the entities of an association refer to an item, if an item can be there only once: a unique constraint says so, or
- * there is nothing else by which two of them could differ.
+ * The property by which the entities of an association refer to an item, if an item can be there only once. That is so with a
+ * unique constraint, or if two of these entities could not differ in anything else.
  */
 function linkTo(association: EntityProperty, type: EntityMetadata): string | null {
   const { kind, mappedBy, targetMeta: target } = association;
@@ -184,7 +188,7 @@ function named(meta: EntityMetadata, verb: Verb, names: readonly string[]): stri
   return names.map((name) => verb + name).find((name) => typeof prototype[name] === 'function') ?? null;
 }
 
-/** The methods of the first name that the model has one of. */
+/** The methods of the first name for which the model has at least one. */
 function pairOf(meta: EntityMetadata, names: readonly string[]): Accessors['methods'] {
   const pairs = names.map((name) => ({ add: named(meta, 'add', [name]), remove: named(meta, 'remove', [name]) }));
   return pairs.find(({ add, remove }) => add ?? remove) ?? { add: null, remove: null };

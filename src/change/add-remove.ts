@@ -4,15 +4,15 @@ import { takeAsRead } from '../query/entities/hold-row.ts';
 import { isEntity } from '../serialization/serializer.ts';
 import { type Accessors, wronglyHeld } from './accessors.ts';
 
-/** What adding or removing gave, and whether anything was done. */
+/** The entity to return, and whether anything was changed. */
 export interface AddedOrRemoved {
   readonly returned: object;
   readonly changed: boolean;
 }
 
 /**
- * Loads what the methods of the model look at. It must run inside a transaction that holds the lock on the entity's row: then requests
- * that add the same item at the same time wait, find it there, and change nothing.
+ * Loads the collections that the methods of the model read. It must run inside a transaction that holds the lock on the entity's
+ * row: then requests that add the same item at the same time wait, find it there, and change nothing.
  */
 export async function loadTouched(em: RequestEntityManager, entity: object, item: object, accessors: Accessors): Promise<void> {
   await em.populate([entity], [...accessors.touches] as never, { refresh: true } as never);
@@ -20,20 +20,20 @@ export async function loadTouched(em: RequestEntityManager, entity: object, item
 }
 
 /**
- * Adds an item to, or removes it from, an association whose items are loaded, and gives what the model's method returned if that is an
- * entity, else the item. An item that is there is not added, and one that is not there is not removed: no code of the model is called
- * for it.
+ * Adds an item to an association whose items are loaded, or removes it. Returns the result of the model's method if that is an
+ * entity, else the item. An item that is there is not added, and one that is not there is not removed: then no code of the model
+ * is called.
  */
 export async function addOrRemove(
   entity: object,
   item: object,
   accessors: Accessors,
-  what: 'add' | 'remove',
+  verb: 'add' | 'remove',
 ): Promise<AddedOrRemoved> {
   const isThere = accessors.contains(entity, item);
-  if (isThere === (what === 'add')) return { returned: item, changed: false };
-  const returned = Reference.unwrapReference((await accessors.change(what, entity, item)) as object);
-  if (accessors.methods[what]) refuseWronglyHeld(entity, accessors.methods[what]);
+  if (isThere === (verb === 'add')) return { returned: item, changed: false };
+  const returned = Reference.unwrapReference((await accessors.change(verb, entity, item)) as object);
+  if (accessors.methods[verb]) refuseWronglyHeld(entity, accessors.methods[verb]);
   return { returned: isEntity(returned) ? (returned as object) : item, changed: true };
 }
 

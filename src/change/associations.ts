@@ -15,7 +15,7 @@ export type Denormalizers = ReadonlyMap<string, Denormalizer>;
 
 type DenormalizerClass = Creatable<Denormalizer> & typeof Denormalizer;
 
-/** The classes of the denormalizers that an application exports, by the associations they serve. */
+/** The classes of the denormalizers that an application exports, by the associations and actions that they serve. */
 export function denormalizerClasses(exported: Catalog['denormalizers']): ReadonlyMap<string, DenormalizerClass> {
   const classes = exported.flatMap(({ value }) => (isDenormalizerClass(value) ? [value] : []));
   return new Map(classes.flatMap((type) => servedBy(type).map((served) => [served, type] as const)));
@@ -25,14 +25,14 @@ function servedBy({ actions, properties }: DenormalizerClass): string[] {
   return [...properties, ...actions.map((action) => `action ${action}`)];
 }
 
-/** One denormalizer of each class, by what they serve. */
+/** One denormalizer of each class, by the associations and actions that it serves. */
 export function denormalizersOf(exported: Catalog['denormalizers'], create: Create): Denormalizers {
   const classes = denormalizerClasses(exported);
   const made = new Map([...new Set(classes.values())].map((type) => [type, create(type)] as const));
   return new Map([...classes].map(([property, type]) => [property, made.get(type) as Denormalizer]));
 }
 
-/** What serves an association: that of the class itself, else of the class it inherits from. */
+/** The denormalizer of an association: that of the class itself, else that of a class from which it inherits. */
 export function denormalizerOf<Serving>(
   serving: ReadonlyMap<string, Serving>,
   owner: EntityMetadata,
@@ -55,7 +55,7 @@ interface Scope {
   readonly request: ApiRequest;
 }
 
-/** Turns the JSON of associations into entities: through the application's denormalizer where there is one, else by `id` and `type`. */
+/** Resolves the JSON of associations to entities: by the application's denormalizer if there is one, else by `id` and `type`. */
 export class AssociationReader {
   readonly #mapper: Mapper;
   readonly #resolver: ReferenceResolver<ApiRequest>;
@@ -67,24 +67,23 @@ export class AssociationReader {
     this.#denormalizers = denormalizers;
   }
 
-  /** Whether the application itself reads the JSON of an association: then it can be anything. */
+  /** Whether a denormalizer reads the JSON of an association: then it can be any JSON. */
   denormalizes(owner: EntityMetadata, property: string): boolean {
     return denormalizerOf(this.#denormalizers, owner, property) !== undefined;
   }
 
-  /** Whether the application itself reads the body of an action, named as `api.action`. */
+  /** Whether a denormalizer reads the body of an action, named as `api.action`. */
   denormalizesBody(action: string): boolean {
     return bodyDenormalizerOf(this.#denormalizers, action) !== undefined;
   }
 
-  /** What references to rows of a class take. */
   get references(): ReferenceResolver<ApiRequest> {
     return this.#resolver;
   }
 
-  /** For the fields of a class: a reference that does not resolve is a 400 that names the field. */
+  /** For the fields of a class: a reference that does not resolve throws 400 with the name of the field. */
   forFieldsOf(owner: EntityMetadata): ResolveAssociation {
-    // the association of an embeddable can have the name of another one of the class
+    // an association of an embeddable can have the same name as one of the class
     const denormalizerFor = ({ metadata, property }: AssociationWrite) =>
       owner.properties[property as never] === metadata ? denormalizerOf(this.#denormalizers, owner, property) : undefined;
     return {
@@ -96,7 +95,7 @@ export class AssociationReader {
     };
   }
 
-  /** For the body of an add or remove action: what does not resolve is a 400 with the message of the action. */
+  /** For the body of an add or remove action: a body that does not resolve throws 400 with the message of the action. */
   async item(
     owner: EntityMetadata,
     property: string,
@@ -110,7 +109,7 @@ export class AssociationReader {
     return entityOf(resolution, () => this.itemRefusal(resolution, targets));
   }
 
-  /** For a body that identifies an entity of one of the classes, whatever it is wanted for. */
+  /** For a body that identifies an entity of one of the classes, for any purpose. */
   async reference(
     targets: readonly EntityMetadata[],
     json: unknown,
@@ -164,7 +163,7 @@ export class AssociationReader {
     });
   }
 
-  /** The 400 for a body that is to identify an entity. */
+  /** The 400 for a body that must identify an entity. */
   itemRefusal(resolution: Resolution, targets: readonly EntityMetadata[]): Problem {
     if ('unknownKey' in resolution) return problem('unknown_field', { field: resolution.unknownKey, allowed: 'type, id' });
     if ('noObject' in resolution) return problem('invalid_body', { reason: 'send {"type": …, "id": …}' });

@@ -15,17 +15,17 @@ import {
   type WritePlan,
 } from './write-plan.ts';
 
-/** Entries of an embedded list: the mapper holds each against all others when it looks for what changed. */
+/** Items of an embedded list. The mapper compares each with all others when it looks for changes. */
 const mostItems = 10_000;
 
-/** What a body does to an entity: makes a new one, sets the fields that were sent, or replaces all of them. */
+/** How a body is applied: it makes a new entity, sets the fields that were sent, or replaces all fields. */
 export type WriteMode = 'create' | 'patch' | 'replace';
 
-/** Finds the entities that the JSON of associations stands for. */
+/** Resolves the JSON of associations to entities. */
 export interface ResolveAssociation {
-  /** Whether the association is read by a denormalizer, which takes whatever it likes, and not only objects. */
+  /** Whether a denormalizer reads the association: it accepts any JSON, and not only objects. */
   denormalizes(field: AssociationWrite): boolean;
-  /** The entity, or throws the 400 that says why there is none. */
+  /** The entity; throws 400 with the reason if it cannot be resolved. */
   entity(
     field: AssociationWrite,
     json: unknown,
@@ -41,13 +41,13 @@ interface Reading {
   readonly request: ApiRequest;
   readonly mode: WriteMode;
   readonly resolve: ResolveAssociation;
-  /** Those of the entities, or of the keys, in an association that the caller cannot see. */
+  /** The entities, or keys, of an association that the caller cannot see. */
   readonly hiddenAmong: (field: AssociationWrite, associated: readonly unknown[]) => Promise<readonly unknown[]>;
 }
 
 /**
- * Reads a body against a plan. What the body must not hold at all is refused with 400 at once; values of the wrong type
- * or length become violations, all of them together. The values are by property of the model.
+ * Reads a body against a plan. Fields that are not allowed throw 400 at once. Values of the wrong type or length become
+ * violations, which are collected. The returned values are by property of the model.
  */
 export async function readBody(
   plan: WritePlan,
@@ -58,12 +58,12 @@ export async function readBody(
   checkIdentity(plan, body, entity);
   const ignored = new Set([plan.idKey, 'id', plan.typeKey, 'type'].filter((key) => !plan.fields.has(key)));
   checkKeys(body, plan.fields, plan.visible, ignored, '');
-  // a client-given key is set once, when the row is made
+  // a client-given key is set once, when the row is created
   if (entity) for (const field of plan.fields.values()) if (isSetOnce(field)) ignored.add(field.name);
   const reader = new FieldReader(reading);
   const values = await reader.fields(plan.fields, body, entity as Values | null, reading.mode, '', ignored);
   for (const field of entity ? [] : plan.fields.values()) {
-    // no path could name such a row
+    // a row with an empty key could not have a path
     if (field.metadata.primary && values[field.property] === '') reader.violations.push(missingValue(field.name));
   }
   return { values, violations: reader.violations };
@@ -104,7 +104,7 @@ function checkKeys(
   }
 }
 
-/** Reads the fields of one body, and collects what is wrong with them. `current` is what the entity has so far. */
+/** Reads the fields of one body, and collects their violations. `current` are the values that the entity has so far. */
 class FieldReader {
   readonly violations: Violation[] = [];
   readonly #reading: Reading;
@@ -134,11 +134,11 @@ class FieldReader {
     return values;
   }
 
-  /** The value for the model, or undefined where a violation stands in its place. */
+  /** The value for the model, or undefined if it is a violation. */
   async #field(field: WritableField, json: unknown, current: Values | null, mode: WriteMode, path: string): Promise<unknown> {
     if (json === null && field.kind !== 'to-many') {
-      const kept = (await this.#keptToOne(field, current)) ?? keptParts(field, current);
-      if (kept !== undefined) return kept;
+      const retained = (await this.#hiddenToOne(field, current)) ?? retainedParts(field, current);
+      if (retained !== undefined) return retained;
       return field.nullable ? null : this.#refuse(missingValue(path));
     }
     switch (field.kind) {
@@ -158,7 +158,7 @@ class FieldReader {
   }
 
   #scalar(field: ScalarWrite, json: unknown, current: Values | null, mode: WriteMode, path: string): unknown {
-    // what is sent is judged before it is merged: it may be nested too deep for that
+    // checked before it is merged, because it may be nested too deep for that
     const sent = field.parse(json);
     const merges = field.merges && mode === 'patch' && isObject(json) && 'value' in sent;
     const parsed = merges ? field.parse(mergePatch(current?.[field.property], json)) : sent;
@@ -177,27 +177,27 @@ class FieldReader {
     const seen = new Set<string>();
     for (const [position, item] of json.entries()) {
       if (this.violations.length >= mostViolations) break;
-      // what is given twice is looked up once
+      // duplicates are looked up once
       const text = referenceText(item);
       if (text !== null && seen.has(text)) continue;
       if (text !== null) seen.add(text);
       const entity = await this.#entity(field, item, `${path}[${position}]`, 'an object with the id of an associated entity');
       if (entity) items.add(entity);
     }
-    for (const kept of await this.#keptItems(field, current)) items.add(kept);
+    for (const retained of await this.#hiddenItems(field, current)) items.add(retained);
     return [...items];
   }
 
   /** A linked row that the caller cannot see was sent to them as null. If they send null back, the link stays. */
-  async #keptToOne(field: WritableField, current: Values | null): Promise<unknown> {
+  async #hiddenToOne(field: WritableField, current: Values | null): Promise<unknown> {
     const linked = field.kind === 'to-one' ? current?.[field.property] : null;
     if (field.kind !== 'to-one' || linked === null || linked === undefined) return undefined;
     const [hidden] = await this.#reading.hiddenAmong(field, [Reference.unwrapReference(linked as object)]);
     return hidden;
   }
 
-  /** A list is not about the items that the caller cannot see: they stay. What it leaves out otherwise can be removed once it is known. */
-  async #keptItems(field: AssociationWrite, current: Values | null): Promise<readonly object[]> {
+  /** The items that the caller cannot see: they stay in the list. Loads the items, because only loaded ones can be removed. */
+  async #hiddenItems(field: AssociationWrite, current: Values | null): Promise<readonly object[]> {
     const collection = current?.[field.property];
     if (!(collection instanceof Collection)) return [];
     if (!collection.isInitialized()) {
@@ -217,7 +217,7 @@ class FieldReader {
       if (this.violations.length >= mostViolations) return undefined;
       items.push(await this.#embeddable(field, item, null, mode, `${path}[${position}]`));
     }
-    // the mapper cannot make a list with holes
+    // the mapper cannot create a list with holes
     return items.includes(undefined) ? undefined : items;
   }
 
@@ -232,18 +232,18 @@ class FieldReader {
     const plan = chooseEmbeddable(field.plans, json, path);
     const keys = new Set(plan.discriminator ? [plan.discriminator.key] : []);
     checkKeys(json, plan.fields, new Set(), keys, `${path}.`);
-    // what is not there yet has nothing to be merged with
+    // an object that is missing so far cannot be patched
     const mode = outerMode === 'patch' && current === null ? 'create' : outerMode;
     const values = await this.fields(plan.fields, json, current, mode, `${path}.`, keys);
     if (mode === 'replace' && current) Object.assign(values, hiddenParts(plan, current));
     return plan.discriminator ? { ...values, [plan.discriminator.property]: plan.discriminator.value } : values;
   }
 
-  /** PUT takes a field that was not sent back to where a new row would have it. */
+  /** PUT sets a field that was not sent to the value that it would have in a new row. */
   async #absent(field: WritableField, current: Values | null, path: string): Promise<unknown> {
-    if (field.kind === 'to-many') return this.#keptItems(field, current);
-    const kept = (await this.#keptToOne(field, current)) ?? keptParts(field, current);
-    if (kept !== undefined) return kept;
+    if (field.kind === 'to-many') return this.#hiddenItems(field, current);
+    const retained = (await this.#hiddenToOne(field, current)) ?? retainedParts(field, current);
+    if (retained !== undefined) return retained;
     const { default: literal, defaultRaw, onCreate } = field.metadata;
     if (literal !== undefined && literal !== null) return literal;
     if (literal === undefined && defaultRaw !== undefined) return raw(defaultRaw);
@@ -253,17 +253,17 @@ class FieldReader {
   }
 }
 
-/** A reference as text; null for what is none, which can be nested deeper than text can be made of. */
+/** A reference as text; null for other values, which may be nested too deep for `JSON.stringify`. */
 function referenceText(item: unknown): string | null {
   const parts = isObject(item) ? Object.values(item) : [item];
   return parts.some((part) => typeof part === 'object' && part !== null) ? null : JSON.stringify(item);
 }
 
 /**
- * What an embedded object holds beyond the fields that bodies can set. They stay, whatever is sent: null is about what the caller can set.
- * Undefined if nothing of it is left.
+ * An embedded object with only those parts that bodies cannot set. They stay if null or nothing is sent, which
+ * clears only parts that the caller can set. Undefined if there are no such parts.
  */
-function keptParts(field: WritableField, current: Values | null): unknown {
+function retainedParts(field: WritableField, current: Values | null): unknown {
   const embedded = field.kind === 'embedded' && !field.array ? current?.[field.property] : null;
   if (field.kind !== 'embedded' || typeof embedded !== 'object' || embedded === null) return undefined;
   const plan = field.plans.length === 1 ? field.plans[0] : undefined;
@@ -311,13 +311,13 @@ function wrongType(propertyPath: string, expected: string): Violation {
   return violationOf(propertyPath, `must be ${expected}`, 'type', { expected });
 }
 
-/** The class that a new entity is to have: `type` picks it where the model has several. */
+/** The class of a new entity: `type` chooses it if the model has several. */
 export function chooseClass(metas: readonly EntityMetadata[], typeKey: string, body: Values): EntityMetadata {
   const key = Object.hasOwn(body, typeKey) ? typeKey : 'type';
   if (metas.length === 1 && !Object.hasOwn(body, key)) return metas[0] as EntityMetadata;
   const chosen = metas.find((meta) => typeOf(meta) === body[key]);
   if (chosen) return chosen;
-  // where there is no choice, a wrong type is found when the body is read
+  // if there is only one class, a wrong type is found when the body is read
   if (metas.length === 1) return metas[0] as EntityMetadata;
   throw problem('unknown_type', { field: typeKey, allowed: metas.map(typeOf).join(', ') });
 }

@@ -20,7 +20,7 @@ import { entitiesOf, modelName } from '../model/hierarchy.ts';
 import type { Identifier } from '../model/identifier.ts';
 import { type ForeignKey, foreignKeysOf, pivotOf } from './foreign-keys.ts';
 
-/** The answer to a write that the database refused, in terms of the model's properties. Null: the error is something else. */
+/** The problem for a write that the database rejected, in terms of the model's properties; null for other errors. */
 export function conflictProblem(given: unknown, mapper: Mapper): Problem | null {
   const error = translated(given, mapper);
   if (error instanceof OptimisticLockError) {
@@ -33,7 +33,7 @@ export function conflictProblem(given: unknown, mapper: Mapper): Problem | null 
     const { table, columns } = broken();
     const meta = metaOfTable(mapper, table);
     const pivot = meta ? null : pivotOf(mapper, table);
-    // the same item was put into a to-many by someone else after this request had read it
+    // another request put the same item into a to-many after this request had read it
     if (pivot) return problem('conflict_version', { model: modelName(pivot.owner) }, { cause: error });
     const properties = columns.map((column) => propertyOf(mapper, table, column)).flatMap((property) => nameOf(property) ?? []);
     const model = meta ? modelName(meta) : 'row';
@@ -42,7 +42,7 @@ export function conflictProblem(given: unknown, mapper: Mapper): Problem | null 
   if (error instanceof NotNullConstraintViolationException) {
     const { table, columns } = broken();
     const property = propertyOf(mapper, table, columns[0] ?? '');
-    // a column that the model does not know is not the caller's to fill
+    // a caller cannot fill a column that the model does not have
     if (property === null) return null;
     return violationsProblem([missingValue(nameOf(property) ?? '')]);
   }
@@ -59,7 +59,7 @@ export function conflictProblem(given: unknown, mapper: Mapper): Problem | null 
   return error instanceof ValidationError ? orphanProblem(error, mapper) : null;
 }
 
-/** The mapper does not take an item out of a to-many if the item cannot be without its owner. */
+/** The mapper does not remove an item from a to-many if the item cannot exist without its owner. */
 function orphanProblem(error: ValidationError, mapper: Mapper): Problem | null {
   const [, model, name] = /^Removing items from collection (\w+)\.(\w+) without/.exec(error.message) ?? [];
   const meta = entitiesOf(mapper).find(({ className }) => className === model);
@@ -68,7 +68,7 @@ function orphanProblem(error: ValidationError, mapper: Mapper): Problem | null {
   return violationsProblem([violationOf(jsonName(property), 'must keep its items: they cannot exist without it', 'orphan')]);
 }
 
-/** What a commit throws is the driver's own error: the mapper translates those of statements only. */
+/** A commit throws the driver's own error: the mapper translates only errors of statements. */
 function translated(error: unknown, mapper: Mapper): unknown {
   if (!databaseErrors.isTranslatable(error) || !(error instanceof Error) || error instanceof DriverException) return error;
   return mapper.driver.getPlatform().getExceptionConverter().convertException(error);
@@ -83,15 +83,15 @@ export async function flush(em: RequestEntityManager): Promise<void> {
 }
 
 /**
- * The violation of a value that its column does not take; null if the error is something else. PostgreSQL alone knows what some types of
- * columns hold (`interval`, `inet`), and does not say which column refused its value.
+ * The violation for a value that its column rejects; null for other errors. Only PostgreSQL knows which values some column types
+ * accept (`interval`, `inet`), and it does not say which column rejected its value.
  */
 export function valueProblem(error: unknown): Problem | null {
   if (!databaseErrors.isMisfit(error)) return null;
   return violationsProblem([violationOf('', 'a value is not valid for its column', 'value')]);
 }
 
-/** Why a row cannot be removed, for a database that does not say (SQLite): the first association that still points to it. */
+/** Finds the first association that still refers to a row, because SQLite does not say why the row cannot be removed. */
 export async function stillReferenced(
   given: unknown,
   meta: EntityMetadata,
@@ -148,7 +148,7 @@ function propertyOf(mapper: Mapper, table: string, column: string): EntityProper
   return null;
 }
 
-/** The name in JSON; of a part of an embedded object, the way to it; null where callers do not know the property. */
+/** The name in JSON, or the path for a part of an embedded object; null if callers do not know the property. */
 function nameOf(property: EntityProperty | null): string | null {
   if (!property || !isKnownToCallers(property)) return null;
   return property.embedded ? property.embedded.join('.') : jsonName(property);

@@ -15,7 +15,7 @@ interface Scope {
 
 interface Deserialized {
   readonly entity: object;
-  /** What the body got wrong; the fields concerned were left alone. */
+  /** The violations of the body; their fields were not set. */
   readonly violations: readonly Violation[];
 }
 
@@ -46,7 +46,7 @@ export class Deserializer {
     const concrete = metas.flatMap((meta) => concreteClasses(this.#mapper, meta));
     const plan = this.planFor(chooseClass(concrete, this.planFor(metas[0] as EntityMetadata).typeKey, body));
     const { values, violations } = await this.#read(plan, body, null, 'create', scope);
-    // A constructor that takes arguments would be called without those that the body got wrong.
+    // A constructor with parameters would be called without the invalid values.
     if (violations.length > 0 && (plan.meta.constructorParams?.length ?? 0) > 0) throw violationsProblem(violations);
     return { entity: scope.em.create(plan.meta.class, values as never, { partial: true } as never) as object, violations };
   }
@@ -71,13 +71,13 @@ export class Deserializer {
 
   #read(plan: WritePlan, body: Record<string, unknown>, entity: object | null, mode: WriteMode, { em, request }: Scope) {
     const resolve = this.#associations.forFieldsOf(plan.meta);
-    const sight = new EntityVisibility(this.#mapper, em, this.#associations.references.visibilityOf(request));
+    const visibility = new EntityVisibility(this.#mapper, em, this.#associations.references.visibilityOf(request));
     return readBody(plan, body, entity, {
       em,
       request,
       mode,
       resolve,
-      hiddenAmong: ({ targets }, associated) => sight.hiddenAmong(targets, associated),
+      hiddenAmong: ({ targets }, associated) => visibility.hiddenAmong(targets, associated),
     });
   }
 }

@@ -10,9 +10,9 @@ export interface ForeignKey {
   readonly columns: readonly string[];
   readonly constraint: string;
   readonly target: EntityMetadata;
-  /** The association that it stands for: `animal.keeper`; of a pivot table, the to-many property. Null: callers do not know it. */
+  /** Its association: `animal.keeper`; for a pivot table, the to-many property. Null if callers do not know it. */
   readonly holder: string | null;
-  /** Whether a row cannot be removed while it is pointed to. */
+  /** Whether a row cannot be removed while it is referenced. */
   readonly restricts: boolean;
 }
 

@@ -7,14 +7,14 @@ import { versionOf } from '../model/version.ts';
 const counted = new WeakSet<object>();
 
 /**
- * From now on, adding to a to-many of this entity and removing from it makes a new version of it. It is so for the entity that a
- * request is about, and not for those that it links: nobody else holds their rows, and they are not what was changed.
+ * From now on, adding an item to a to-many of this entity, or removing one, makes a new version of the entity. That applies to
+ * the entity of a request, and not to entities that it links: their rows are not locked, and they were not changed.
  */
 export function countLinksOf(entity: object): void {
   counted.add(entity);
 }
 
-/** Lets every flush count the links of those entities. By itself the mapper makes a new version only where a column changed. */
+/** Makes every flush count the links of those entities. The mapper itself makes a new version only if a column changed. */
 export function countLinks(mapper: Mapper): void {
   const versioned = entitiesOf(mapper).filter((meta) => versionOf(meta) !== null);
   if (versioned.length > 0) mapper.em.getEventManager().registerSubscriber(new LinkCounter(versioned));
@@ -27,7 +27,7 @@ class LinkCounter implements EventSubscriber {
     this.#versioned = versioned;
   }
 
-  /** The others can still be written without the mapper. */
+  /** Only classes with a version: others can still be written without the mapper. */
   getSubscribedEntities(): never[] {
     return this.#versioned.map(({ class: type }) => type) as never[];
   }
@@ -46,7 +46,7 @@ class LinkCounter implements EventSubscriber {
   }
 }
 
-/** Whether there is an item more or less than there was; of what was not loaded nobody knows. */
+/** Whether items were added or removed. True for a collection that was not loaded, because its items are not known. */
 function isChanged(collection: Collection<object>): boolean {
   const before = collection.getSnapshot();
   if (!before) return true;
@@ -54,12 +54,12 @@ function isChanged(collection: Collection<object>): boolean {
   return before.length !== after.size || before.some((item) => !after.has(item));
 }
 
-/** Makes the mapper update a row of which no column changed, by a column that is set to what it is: then it sets the version. */
+/** Makes the mapper update a row without changed columns: one column is set to its own value, so that the version is set too. */
 function touch(uow: FlushEventArgs['uow'], entity: object): void {
   const wrapped = helper(entity);
   const original = wrapped.__originalEntityData as Record<string, unknown>;
   const columns = wrapped.__meta.comparableProps.filter(({ name }) => original[name] !== undefined && original[name] !== null);
-  // some databases do not let a key be set that they count up by themselves
+  // some databases reject an update of a key that they count up by themselves
   const column = columns.find(({ generated, primary }) => !primary && !generated) ?? columns[0];
   wrapped.__originalEntityData = { ...original, [String(column?.name)]: undefined } as never;
   uow.computeChangeSet(entity);

@@ -24,14 +24,14 @@ import type { AssociationWrite, ScalarWrite, WritableField, WritePlan } from './
 interface Column {
   /** Quoted. */
   readonly column: string;
-  /** Its type without length or precision, with which a parameter can stand anywhere. */
+  /** Its type without length or precision: a parameter that is cast to it can be used anywhere. */
   readonly type: string;
 }
 
 export interface ColumnValue extends Column {
   readonly value: unknown;
   readonly refersTo: Referred | null;
-  /** The property of the model, and what it is set to there; null for what only the column has. */
+  /** The property of the model, and its value there; null if only the column is set. */
   readonly property: PropertyValue | null;
 }
 
@@ -49,14 +49,14 @@ interface Referred {
   readonly references: References;
 }
 
-/** Who may refer to the rows of a class. Whether there is such a row is found out by the statement that refers to it. */
+/** The rows of a class that callers may refer to. Whether a row exists is checked by the statement that refers to it. */
 export interface References {
   may(request: ApiRequest, id: Identifier): boolean | Promise<boolean>;
-  /** The rows that the caller may refer to, as a condition for that statement: `all` of them; null if only {@link may} can tell. */
+  /** The rows that the caller may refer to, as a condition for that statement, or `all`; null if only {@link may} can decide. */
   rows(request: ApiRequest): 'all' | Promise<readonly SeenRows[] | 'all' | null>;
 }
 
-/** Who may refer to the rows of an association's target; null where that takes more than statements. */
+/** The rows of an association's target that callers may refer to; null if statements alone cannot check that. */
 type ReferenceCheck = (field: AssociationWrite) => References | null;
 
 /** Whether every caller sees every row of a class. */
@@ -65,20 +65,20 @@ type IsOpen = (meta: EntityMetadata) => boolean;
 interface PlainField extends Column {
   readonly nullable: boolean;
   readonly refersTo: Omit<Referred, 'id'> | null;
-  /** Whether it can refer to a row that the caller does not see, and would not mean by null. */
+  /** Whether it can refer to a row that the caller does not see: such a reference is null for the caller. */
   readonly canHide: boolean;
-  /** Whether what is sent is a patch of what is there. */
+  /** Whether the sent value is merged into the stored one. */
   readonly merges: boolean;
-  /** What the driver takes for the value, or undefined where there is more to it. */
+  /** The value for the driver, or undefined if the deserializer has to read it. */
   read(json: unknown, body: object): unknown;
   readonly property: string;
-  /** What the model's property holds then. */
+  /** The value of the model's property. */
   propertyValue(json: unknown, context: InstanceContext): unknown;
 }
 
 /**
- * Reads bodies that hold nothing but right values of plain columns, and references that anybody may make. Everything else,
- * and above all everything that is wrong, is for the deserializer to read or to refuse.
+ * Reads bodies that contain only valid values of plain columns, and plain references. All other bodies, above all invalid ones,
+ * are left to the deserializer, which reads or rejects them.
  */
 export class PlainBody {
   readonly #fields: ReadonlyMap<string, PlainField>;
@@ -100,15 +100,15 @@ export class PlainBody {
     this.#stored = new Map(storedColumns(mapper, plan.meta).map((column) => [column.property, column]));
   }
 
-  /** The column of a property that is set to a value by code; null if it takes more than a statement. */
+  /** The column of a property that code has set; null if a statement alone cannot write it. */
   columnOf(property: string, value: unknown): ColumnValue | null {
     const stored = this.#stored.get(property);
     const column = stored?.store(value);
-    // an entity that code has made has no key yet
+    // an entity that code has created has no key yet
     return stored && column !== undefined ? { ...stored, value: column, refersTo: null, property: null } : null;
   }
 
-  /** The columns that a body sets, or null where it is more than a plain one. A new row gets its defaults, unless code makes them. */
+  /** The columns that a body sets; null if it is not a plain one. A new row gets its defaults, unless code sets them. */
   read(body: unknown, isNew: boolean, withDefaults = isNew): ColumnValue[] | null {
     if (typeof body !== 'object' || body === null || Array.isArray(body)) return null;
     const columns: ColumnValue[] = [];
@@ -140,7 +140,7 @@ export class PlainBody {
           columns.push({ column, type, value: value(), refersTo: null, property: null });
       }
     }
-    // the same columns make the same statement, in whatever order they were sent
+    // sorted, so that the same columns make the same statement, however they were sent
     return columns.length === 0 ? null : columns.sort((a, b) => (a.column < b.column ? -1 : 1));
   }
 }
@@ -205,7 +205,7 @@ function storedColumns(mapper: Mapper, meta: EntityMetadata): StoredColumn[] {
   });
 }
 
-/** What the driver takes for a value of the model's property; null if it takes more than a statement. */
+/** Converts a value of the model's property for the driver; null if a statement alone cannot write it. */
 function storing(property: EntityProperty, mapper: Mapper): ((value: unknown) => unknown) | null {
   const { values } = dialectOf(mapper);
   if (property.formula || property.hasConvertToDatabaseValueSQL) return null;
@@ -223,12 +223,12 @@ function storing(property: EntityProperty, mapper: Mapper): ((value: unknown) =>
   };
 }
 
-/** A column that the mapper fills in a new row where nobody else does. */
+/** A column that the mapper fills in a new row if it has no other value. */
 interface Default extends Column {
   readonly value: () => unknown;
 }
 
-/** What a new row has besides what it is given; null where the mapper alone knows. */
+/** The defaults of a new row; null if only the mapper can compute them. */
 export function defaultsOf(mapper: Mapper, meta: EntityMetadata): Default[] | null {
   const platform = mapper.driver.getPlatform();
   const { values } = dialectOf(mapper);
@@ -236,7 +236,7 @@ export function defaultsOf(mapper: Mapper, meta: EntityMetadata): Default[] | nu
   for (const property of meta.props as EntityProperty[]) {
     const { onCreate, default: literal } = property;
     if (property.persist === false || (!onCreate && (literal === undefined || literal === null || isRaw(literal)))) continue;
-    // what takes no argument does not look at the entity
+    // a function without parameters does not read the entity
     if (!isPlainColumn(property) || (onCreate && onCreate.length > 0)) return null;
     if (!columnKinds[valueKindOf(property, platform).kind].isPlain) return null;
     const toDatabase = databaseValue(property, platform);
@@ -247,7 +247,7 @@ export function defaultsOf(mapper: Mapper, meta: EntityMetadata): Default[] | nu
 }
 
 function columnOf({ columnTypes, fieldNames }: EntityProperty, platform: Platform): Column {
-  // a length or precision would cut the value off in silence, where the column itself refuses it; so would `character` alone
+  // a cast with a length or precision would silently cut off a value that the column itself rejects; so would `character` alone
   const type = String(columnTypes?.[0] ?? '').replace(/\s*\([^)]*\)/, '');
   return {
     column: platform.quoteIdentifier(fieldNames[0] as string).toString(),
@@ -275,14 +275,14 @@ function scalarReader(field: ScalarWrite, mapper: Mapper): PlainField['read'] | 
   };
 }
 
-/** The value as the mapper itself would hand it to the driver. */
+/** The value as the mapper itself would pass it to the driver. */
 function databaseValue(property: EntityProperty, platform: Platform): (value: unknown) => unknown {
   const custom = property.customType as Type<unknown> | undefined;
   if (!custom) return (value) => value;
   return (value) => custom.convertToDatabaseValue(value, platform, { mode: 'serialization' });
 }
 
-/** The key in `{id}`, or in `{type, id}` with the one type that there is; undefined where it is anything else. */
+/** The key in `{id}`, or in `{type, id}` with the type of the target; undefined for any other value. */
 export function readReference(json: unknown, target: EntityMetadata, parseId: IdentifierParser): Identifier | undefined {
   if (typeof json !== 'object' || json === null || Array.isArray(json) || !Object.hasOwn(json, 'id')) return undefined;
   const keys = Object.keys(json);

@@ -12,7 +12,7 @@ import { withLoadedData } from '../model/unloaded.ts';
 import { type ValueKind, valueKindOf } from '../model/value-kind.ts';
 import { isRequired } from './write-plan.ts';
 
-/** What rules are told of a request. */
+/** The information about a request that rules get. */
 export interface ValidationContext {
   readonly action: string;
   readonly request: ApiRequest;
@@ -22,7 +22,7 @@ export interface ValidationContext {
 
 type Check = (entity: Record<string, unknown>, isNew: boolean) => Violation | null;
 
-/** Finds every broken rule of entities: what the model knows, its `static constraints`, and its own `validate()`. */
+/** Finds every broken rule of an entity: those of its columns, its `static constraints`, and its own `validate()`. */
 export class Validator {
   readonly #mapper: Mapper;
   readonly #checks = new Map<EntityMetadata, readonly Check[]>();
@@ -37,10 +37,10 @@ export class Validator {
     const isNew = !helper(entity).__originalEntityData;
     const found: Violation[] = [];
     const add = (given: Violation | null) => {
-      const violation = given && tellable(meta, given);
+      const violation = given && forCallers(meta, given);
       if (!violation || found.length >= mostViolations) return;
-      const isTold = found.some(({ propertyPath, code }) => propertyPath === violation.propertyPath && code === violation.code);
-      if (!isTold) found.push(violation);
+      const isKnown = found.some(({ propertyPath, code }) => propertyPath === violation.propertyPath && code === violation.code);
+      if (!isKnown) found.push(violation);
     };
     for (const check of this.#checksOf(meta)) add(check(entity as Record<string, unknown>, isNew));
     for (const { groups, property, schema } of this.#rulesOf(meta)) {
@@ -74,8 +74,8 @@ export class Validator {
   }
 }
 
-/** A violation as callers are told of it: where it is about a property that they do not know, only that a rule is broken. */
-function tellable(meta: EntityMetadata, violation: Violation): Violation {
+/** A violation for callers. If they do not know its property, it says only that a rule is broken. */
+function forCallers(meta: EntityMetadata, violation: Violation): Violation {
   const [name] = violation.propertyPath.split(/[.[]/);
   const properties = ownProperties(meta).filter((property) => property.name === name || jsonName(property) === name);
   if (properties.length === 0 || properties.some(isKnownToCallers)) return violation;
@@ -128,12 +128,12 @@ function pathText(meta: EntityMetadata, keys: readonly PropertyKey[]): string {
   );
 }
 
-/** A schema is shown the model's properties as a plain object, with references unwrapped. */
+/** The properties of an entity for a schema: a plain object with unwrapped references. */
 function snapshot(meta: EntityMetadata, entity: Record<string, unknown>): Record<string, unknown> {
   const values: Record<string, unknown> = {};
   for (const property of ownProperties(meta)) {
     const name = property.name as string;
-    // a collection that nobody has loaded has no items yet
+    // a collection that was not loaded has no items yet
     const value = isToMany(property) && !Object.hasOwn(entity, name) ? [] : plain(entity[name]);
     if (value !== undefined) values[name] = value;
   }
@@ -146,7 +146,7 @@ function plain(value: unknown): unknown {
   return typeof collection?.getItems === 'function' ? collection.getItems(false) : value;
 }
 
-/** The model's own `validate()`. On an entity that already failed it may meet values it never expects, and then its failure says nothing new. */
+/** The violations of the model's own `validate()`. On an invalid entity it may fail on unexpected values; that is ignored. */
 async function ownViolations(entity: object, context: ValidationContext, hasFailed: boolean): Promise<Violation[]> {
   const own = (entity as { validate?: (context: ValidationContext) => unknown }).validate;
   if (typeof own !== 'function') return [];

@@ -23,7 +23,7 @@ interface NamedWrite {
   readonly property: string;
   readonly metadata: EntityProperty;
   readonly nullable: boolean;
-  /** A new row cannot do without it. */
+  /** A new row needs a value for it. */
   readonly required: boolean;
 }
 
@@ -32,14 +32,14 @@ export interface ScalarWrite extends NamedWrite {
   readonly parse: (json: unknown) => Parsed;
   /** Objects in it are merged by PATCH. */
   readonly merges: boolean;
-  /** It has a type of the application's own, whose values the mapper's checks take for wrong ones. */
+  /** It has a custom type of the application, whose values the mapper's checks would reject. */
   readonly custom: boolean;
 }
 
 export interface EmbeddedWrite extends NamedWrite {
   readonly kind: 'embedded';
   readonly array: boolean;
-  /** The plan of each embeddable that can stand there, by discriminator value where there are several. */
+  /** The plan of each possible embeddable; if there are several, the discriminator value chooses one. */
   readonly plans: readonly EmbeddedPlan[];
 }
 
@@ -59,20 +59,20 @@ export interface AssociationWrite extends NamedWrite {
   readonly targets: readonly EntityMetadata[];
 }
 
-/** What a body may say of a class, for a set of groups. */
+/** The fields of a class that a body may contain, for a set of groups. */
 export interface WritePlan {
   readonly meta: EntityMetadata;
   readonly fields: ReadonlyMap<string, WritableField>;
   /** Fields that the caller can see but not set. */
   readonly visible: ReadonlySet<string>;
   readonly typeKey: string;
-  /** Whether callers can read which class a row is of, or there is no choice. */
+  /** Whether callers can read the class of a row, or the model has only one. */
   readonly showsType: boolean;
   readonly idKey: string;
   readonly parseId: IdentifierParser;
 }
 
-/** Makes the plan of what a body may say of one class. */
+/** Plans which fields of a class a body may contain. */
 export function planWrites(mapper: Mapper, meta: EntityMetadata, groups: readonly string[]): WritePlan {
   const properties = ownProperties(meta);
   const discriminator = discriminatorProperty(meta);
@@ -132,7 +132,7 @@ function planEmbedded(embedded: EntityProperty, planning: Planning): readonly Em
   });
 }
 
-/** Whether a body can give the field a value only when it makes the row: a row keeps its key. */
+/** Whether a body can set the field only in a new row: a row keeps its key. */
 export function isSetOnce({ metadata }: WritableField): boolean {
   return metadata.primary === true;
 }
@@ -155,7 +155,7 @@ export function isRequired(property: EntityProperty): boolean {
   );
 }
 
-/** A key that the database counts up by itself. */
+/** Whether the property is a key that the database counts up by itself. */
 function isCounted(property: EntityProperty): boolean {
   if (property.autoincrement === true) return true;
   return property.primary === true && property.autoincrement !== false && ['number', 'bigint'].includes(property.runtimeType);

@@ -4,26 +4,23 @@ import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promi
 import type { FastifyInstance } from 'fastify';
 import { gateOf } from '../traffic/gate.ts';
 
-/** Milliseconds in which the server has ended, where nothing else is declared. */
-const closingTime = 10_000;
+/** Milliseconds until the server has stopped, unless another timeout is declared. */
+const defaultTimeout = 10_000;
 
-/**
- * Milliseconds for which connections are kept on which nothing is under way: what was sent on them before their clients could
- * know is answered.
- */
-const lastRequests = 300;
+/** Milliseconds that idle connections stay open: requests sent before the client noticed the shutdown still get a response. */
+const idleTimeout = 300;
 
-/** Milliseconds for which those are taken who have connected already. */
-const longestLine = 1000;
+/** Milliseconds to accept the connections in the backlog. */
+const backlogTimeout = 1000;
 
-/** Milliseconds of its time that are left for what comes after the last request. */
+/** Milliseconds of the timeout that are reserved for the steps after the last request. */
 const reserve = 500;
 
 /**
- * Prepares a server for an end without loss. What is returned ends it: no connection is accepted any more, requests that came are
- * answered and their connections closed with the answer, and all of that has an end.
+ * Prepares a graceful shutdown and returns the function that runs it. It accepts no new connections. Received requests get a
+ * response, and their connections are closed with it. The timeout limits all of this.
  */
-export function prepareClose(app: FastifyInstance, patience = closingTime): () => Promise<void> {
+export function prepareClose(app: FastifyInstance, timeout = defaultTimeout): () => Promise<void> {
   const server = app.server as Server;
   const sockets = new Set<Socket>();
   let accepted = 0;
@@ -33,34 +30,34 @@ export function prepareClose(app: FastifyInstance, patience = closingTime): () =
     socket.once('close', () => sockets.delete(socket));
   });
   return async () => {
-    const end = performance.now() + patience - Math.min(reserve, patience / 10);
-    await untilNobodyComes(() => accepted, Math.min(longestLine, patience / 2));
+    const end = performance.now() + timeout - Math.min(reserve, timeout / 10);
+    await untilBacklogEmpty(() => accepted, Math.min(backlogTimeout, timeout / 2));
     gateOf(app)?.drain();
-    // not that of the HTTP server, which closes idle connections at once, whatever is on its way on them
+    // not `close` of the HTTP server: it closes idle connections at once, even if a request is on its way
     if (server.listening) TcpServer.prototype.close.call(server);
-    for (const limit = performance.now() + lastRequests; sockets.size > 0 && performance.now() < Math.min(limit, end); ) {
+    for (const limit = performance.now() + idleTimeout; sockets.size > 0 && performance.now() < Math.min(limit, end); ) {
       await sleep(10);
     }
-    // Else a client that keeps its connection after an answer, or never asks anything, would be waited for.
+    // Otherwise the shutdown would wait for clients that keep a connection open after a response, or never send a request.
     server.keepAliveTimeout = 1;
     server.keepAliveTimeoutBuffer = 0;
     for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();
-    const closed = whenGone(server, sockets)
+    const closed = untilDisconnected(server, sockets)
       .then(() => app.close())
       .then(() => true);
     closed.catch(() => undefined);
     if (await Promise.race([closed, sleep(Math.max(end - performance.now(), 0), false, { ref: false })])) return;
     server.closeAllConnections();
-    // what does not end now is ended with the process
-    await Promise.race([closed, sleep(Math.min(reserve, patience) / 2, null, { ref: false })]);
+    // anything still open after this ends with the process
+    await Promise.race([closed, sleep(Math.min(reserve, timeout) / 2, null, { ref: false })]);
   };
 }
 
 /**
- * Node takes one connection in each of its turns. Whoever has connected and still stands in line when it is closed would be cut
- * off, so the line is left to empty first; connections are kept meanwhile, so that nobody comes anew because of us.
+ * Node accepts one connection in each turn of the event loop. Connections in the backlog would be reset when the server closes,
+ * so the backlog is emptied first. Open connections are kept meanwhile, so that clients do not reconnect because of the shutdown.
  */
-async function untilNobodyComes(accepted: () => number, limit: number): Promise<void> {
+async function untilBacklogEmpty(accepted: () => number, limit: number): Promise<void> {
   const end = performance.now() + limit;
   for (let quiet = 0, before = accepted(); quiet < 3 && performance.now() < end; ) {
     await nextTurn();
@@ -69,10 +66,10 @@ async function untilNobodyComes(accepted: () => number, limit: number): Promise<
   }
 }
 
-/** Until the last connection is closed the application goes on as ever: Fastify answers nothing any more once it is closing. */
-async function whenGone(server: Server, sockets: ReadonlySet<Socket>): Promise<void> {
+/** The application serves requests until the last connection is closed: Fastify sends no responses once it is closing. */
+async function untilDisconnected(server: Server, sockets: ReadonlySet<Socket>): Promise<void> {
   for (; sockets.size > 0; await sleep(10)) {
-    // Node calls a connection idle as soon as an answer was written, and closes it before the client has all of it
+    // for Node, a connection is idle once a response is written; it would be closed before the client has received everything
     if ([...sockets].every(({ writableLength }) => writableLength === 0)) server.closeIdleConnections();
   }
 }

@@ -10,8 +10,8 @@ import { ApplicationFailure, messageOf } from './failure.ts';
 const pause = 500;
 
 /**
- * Makes sure that the database answers, or says what to do. One that may be there in a moment is no failure: what is wrong with
- * it is given back.
+ * Checks that the database is reachable; null if it is. Returns the reason if it may become reachable later. Otherwise throws a
+ * failure with the remedy.
  */
 export async function reachDatabase({ mapper, declaration: { database } }: Application): Promise<string | null> {
   let reason: unknown;
@@ -25,13 +25,13 @@ export async function reachDatabase({ mapper, declaration: { database } }: Appli
   }
   const trouble = `cannot open the database ${databaseLabel(database.url)}: ${messageOf(reason)}`;
   const { inProcess, remedy } = dialectOf(mapper).connections;
-  if (!inProcess && mayCome(reason)) return trouble;
+  if (!inProcess && mayRecover(reason)) return trouble;
   await mapper.close(true);
   throw new ApplicationFailure(`${trouble}; ${remedy}`, reason);
 }
 
-/** Whether a database that is out of reach may be within it later. */
-function mayCome(reason: unknown): boolean {
+/** Whether an unreachable database may become reachable later. */
+function mayRecover(reason: unknown): boolean {
   if (!isUnavailable(reason)) return false;
   for (let cause = reason; cause instanceof Error; cause = cause.cause) {
     if (databaseErrors.isFinal(cause)) return false;
@@ -39,7 +39,7 @@ function mayCome(reason: unknown): boolean {
   return true;
 }
 
-/** Waits until a database is there; false where it is not waited for any more. */
+/** Waits until the database is reachable; false if the process was stopped first. */
 export async function untilReached(application: Application, stopped: Promise<void>): Promise<boolean> {
   const isStopped = stopped.then(() => true);
   for (;;) {
@@ -48,7 +48,7 @@ export async function untilReached(application: Application, stopped: Promise<vo
   }
 }
 
-/** The same application, which gives news of changes of the schema and of a database that was created and filled, and tells a failing seed from other faults. */
+/** The same application, which reports schema changes and a new database to `onNews`. A failing seed gets its own message. */
 export function withDatabaseNews(application: Application, onNews: (line: string) => void): Application {
   const { declaration, seed } = application;
   const label = databaseLabel(declaration.database.url);
@@ -56,7 +56,7 @@ export function withDatabaseNews(application: Application, onNews: (line: string
     ...application,
     onSchemaChange: (sql) => onNews(`schema: ${sql.replace(/\s*\n\s*/g, ' ')}`),
     onMigration: onNews,
-    // A seed is run for a new database only, so one that does nothing shows that it is new.
+    // A seed runs only on a new database, so it also reports one if the application has no seed.
     seed: async (em) => {
       if (!seed) {
         onNews(`created the database ${label}`);

@@ -49,7 +49,7 @@ export function tell(error: unknown, { stderr, env }: Io): ExitCode {
   return expected ? error.exitCode : 1;
 }
 
-/** The message of anything that was thrown, in one line; of several errors at once, of each. */
+/** The message of any thrown value, in one line; for an AggregateError without a message, those of all its errors. */
 export function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (error.message === '' && error instanceof AggregateError) return error.errors.map(messageOf).join('; ');

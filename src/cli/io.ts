@@ -6,12 +6,12 @@ export interface Output {
   readonly columns?: number | undefined;
 }
 
-/** The world around a command: given, so that a test can give another. */
+/** The environment of a command; a parameter, so that tests can replace it. */
 export interface Io {
   readonly stdout: Output;
   readonly stderr: Output;
   readonly env: NodeJS.ProcessEnv;
-  /** What relative directories start from. */
+  /** The base of relative directories. */
   readonly cwd: string;
   /** Resolves once the program is asked to stop. */
   untilStopped(): Promise<void>;
@@ -21,7 +21,7 @@ export interface Io {
 
 export function processIo(): Io {
   for (const stream of [process.stdout, process.stderr]) {
-    // Whoever reads may have heard enough (`declarest routes | head`); a server goes on without them.
+    // The reader may close the pipe early (`declarest routes | head`); a server continues without it.
     stream.on('error', (error: NodeJS.ErrnoException) => {
       if (error.code !== 'EPIPE') throw error;
     });
@@ -44,7 +44,7 @@ async function askTerminal(question: string, signal?: AbortSignal): Promise<stri
   }
 }
 
-/** The first signal asks to stop; a second one finds no listener any more, and ends the process at once. */
+/** The first signal requests the stop. The second one has no listener any more, and ends the process at once. */
 function untilStopped(): Promise<void> {
   const signals = ['SIGINT', 'SIGTERM'] as const;
   return new Promise((resolve) => {

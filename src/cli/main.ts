@@ -6,7 +6,7 @@ import type { Io } from './io.ts';
 /** Runs one command line and returns its exit code: 0, 1 (error in the application) or 2 (wrong command line). */
 export async function main(argv: readonly string[], io?: Io): Promise<number> {
   if (io) return (await import('./program.ts')).run(argv, io);
-  // Halves the time to start. Beside the package and not in the system's temporary directory, where others could write too.
+  // Halves the start time. The cache is in the package, because other users can write to the system's temporary directory.
   enableCompileCache(join(packageRoot, 'node_modules', '.cache', 'declarest-compile'));
   const { processIo } = await import('./io.ts');
   const { run } = await import('./program.ts');

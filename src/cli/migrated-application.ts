@@ -9,7 +9,7 @@ export interface MigratedApplication extends Application {
   readonly extensions: readonly string[];
 }
 
-/** Loads an application with everything that its schema has, indexes of searches included. No database is opened. */
+/** Loads an application with its complete schema, including the search indexes. No database is opened. */
 export async function openMigrated(given: Given, io: Io, choose?: ChooseDatabase): Promise<MigratedApplication> {
   const application = await openApplication(given.positionals.dir, io, choose);
   const { addSearchIndexes } = await import('../query/list/search-index.ts');
@@ -19,16 +19,16 @@ export async function openMigrated(given: Given, io: Io, choose?: ChooseDatabase
 /** Runs work that needs the database, and closes it. */
 export async function withDatabase<Result>(application: Application, work: () => Promise<Result>): Promise<Result> {
   const { reachDatabase } = await import('./database-start.ts');
-  const away = await reachDatabase(application);
+  const trouble = await reachDatabase(application);
   try {
-    if (away !== null) throw new ApplicationFailure(`${away}; ${dialectOf(application.mapper).connections.remedy}`);
+    if (trouble !== null) throw new ApplicationFailure(`${trouble}; ${dialectOf(application.mapper).connections.remedy}`);
     return await work();
   } finally {
     await application.mapper.close(true);
   }
 }
 
-/** The directory of a call, as a part of another call. */
+/** The directory argument of this call, for a command line in a message. */
 export function directoryArgument({ positionals: { dir } }: Given): string {
   return dir === undefined ? '' : ` ${dir}`;
 }

@@ -1,7 +1,7 @@
 import type { Io } from './io.ts';
 
-/** Milliseconds before anything is shown: most work is done by then. */
-const patience = 500;
+/** Milliseconds between two updates, and before the first one: most work has finished by then. */
+const interval = 500;
 const clearLine = '\r\u001b[2K';
 
 /** Shows on a terminal that work is going on, and for how long. `pause` removes the line before other output. */
@@ -21,7 +21,7 @@ export async function withProgress<Result>(
     if (isShown) stderr.write(clearLine);
     isShown = false;
   };
-  const timer = setInterval(draw, patience).unref();
+  const timer = setInterval(draw, interval).unref();
   try {
     return await work(pause);
   } finally {

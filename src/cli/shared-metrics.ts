@@ -3,13 +3,13 @@ import { AggregatorRegistry, Gauge, Registry } from 'prom-client';
 import type { MetricsReport } from '../telemetry/metrics.ts';
 import type { SharedMetrics } from '../telemetry/telemetry.ts';
 
-/** Milliseconds that a worker has to send its metrics. One that takes longer is left out, and marked as such. */
-const patience = 1000;
+/** Milliseconds that a worker has to send its metrics. A slower worker is left out, and has 0 in `worker_up`. */
+const workerTimeout = 1000;
 
 /** Milliseconds that the primary process has to send the metrics of all workers. */
-const longPatience = 2 * patience;
+const totalTimeout = 2 * workerTimeout;
 
-/** A worker asks the primary process, which asks all workers for their own metrics, and sends the sum back. */
+/** A worker asks the primary process. It requests the metrics of all workers, and sends their sum back. */
 type Message =
   | { readonly metrics: 'ask' | 'give'; readonly id: number }
   | { readonly metrics: 'given'; readonly id: number; readonly report: MetricsReport }
@@ -41,7 +41,7 @@ function shareWithOthers(own: () => Promise<MetricsReport>): () => Promise<strin
         waiting.delete(id);
         resolve(text);
       };
-      const timer = setTimeout(() => own().then((report) => textOf([report]).then(settle)), longPatience);
+      const timer = setTimeout(() => own().then((report) => textOf([report]).then(settle)), totalTimeout);
       waiting.set(id, settle);
       send({ metrics: 'ask', id });
     });
@@ -56,12 +56,12 @@ export function relayMetrics(): (name: string, worker: Worker) => void {
   async function collect(): Promise<string> {
     const id = ++last;
     const given = new Map<string, MetricsReport>();
-    const asked = [...workers].filter(([, worker]) => tell(worker, { metrics: 'give', id }));
+    const requested = [...workers].filter(([, worker]) => sendTo(worker, { metrics: 'give', id }));
     await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, patience);
+      const timer = setTimeout(resolve, workerTimeout);
       collecting.set(id, (name, report) => {
         given.set(name, report);
-        if (given.size < asked.length) return;
+        if (given.size < requested.length) return;
         clearTimeout(timer);
         resolve();
       });
@@ -82,7 +82,7 @@ export function relayMetrics(): (name: string, worker: Worker) => void {
       if (!isMessage(message)) return;
       const { id } = message;
       if (message.metrics === 'given') collecting.get(id)?.(name, message.report);
-      if (message.metrics === 'ask') collect().then((text) => tell(worker, { metrics: 'all', id, text }));
+      if (message.metrics === 'ask') collect().then((text) => sendTo(worker, { metrics: 'all', id, text }));
     });
   };
 }
@@ -92,10 +92,10 @@ function textOf(reports: MetricsReport[]): Promise<string> {
   return AggregatorRegistry.aggregate(reports).metrics();
 }
 
-/** Whether the worker is connected, and got the message. */
-function tell(worker: Worker, message: Message): boolean {
+/** Sends a message to a worker; false if it is disconnected. */
+function sendTo(worker: Worker, message: Message): boolean {
   if (!worker.isConnected()) return false;
-  // a worker that ends meanwhile is noticed elsewhere
+  // the exit of a worker is handled elsewhere
   worker.send(message, () => undefined);
   return true;
 }

@@ -16,16 +16,16 @@ export async function startWaiting(
   { health, requestIdHeader }: ServerDeclaration,
   { host, port }: { readonly host: string; readonly port: number },
 ) {
-  const away = problem('database_unavailable', {}, { headers: retryLater });
+  const unavailable = problem('database_unavailable', {}, { headers: retryLater });
   const ids = requestIdHeader === null ? null : new RequestIds(requestIdHeader);
   const server = createServer(strictHttp, (request, response) => {
     const { path } = targetOf(request.url ?? '/');
-    // whoever asks again is to find the application there
+    // the next request needs a new connection, so that it reaches the application
     response.setHeader('Connection', 'close');
     if (ids) response.setHeader(ids.header, ids.of(request));
     if (path === health.live) sendHealth(response, true);
     else if (path === health.ready) sendHealth(response, false);
-    else answerProblem(framingTrouble(request) ?? away, request, response, ids);
+    else answerProblem(framingTrouble(request) ?? unavailable, request, response, ids);
   });
   answerRejected(server, ids);
   server.listen(port, host);

@@ -13,7 +13,7 @@ const firstPause = 100;
 const longestPause = 10_000;
 
 /** Milliseconds after which a worker counts as stable. */
-const proven = 10_000;
+const stableAfter = 10_000;
 
 /** Milliseconds beyond the declared shutdown timeout before workers are killed. */
 const grace = 1000;
@@ -34,8 +34,8 @@ export function tellListening(address: string): void {
 }
 
 /**
- * Resolves once a worker is asked to stop, by the primary process or by a signal. Terminals and service managers send signals to all
- * processes, so a worker may be asked twice: that does not stop it faster.
+ * Resolves once a worker is asked to stop, by the primary process or by a signal. Terminals and service managers send signals to
+ * all processes, so a worker may be asked twice: that does not stop it faster.
  */
 export function untilWorkerStopped(): Promise<void> {
   return new Promise((resolve) => {
@@ -59,8 +59,8 @@ export interface WorkersOptions {
 }
 
 /**
- * Runs several workers behind one port until it is asked to stop. A worker that ends is restarted. If one fails before it first listens,
- * all are stopped.
+ * Runs several workers behind one port until it is asked to stop. A worker that ends is restarted. If one fails before it first
+ * listens, all are stopped.
  */
 export async function runWorkers(
   { count, args, onListening, onStart, shutdownTimeout }: WorkersOptions,
@@ -99,7 +99,7 @@ export async function runWorkers(
         failed.reject(new ApplicationFailure(`a worker ended with ${signal ?? `exit code ${code}`} before it listened`));
         return;
       }
-      pause = performance.now() - startedAt >= proven ? 0 : Math.min(Math.max(2 * pause, firstPause), longestPause);
+      pause = performance.now() - startedAt >= stableAfter ? 0 : Math.min(Math.max(2 * pause, firstPause), longestPause);
       say(io.stderr, `worker ${worker.process.pid} ended with ${signal ?? `exit code ${code}`}; starting another in ${pause} ms`);
       setTimeout(() => {
         if (!isStopping) start(name);

@@ -18,7 +18,7 @@ import { didYouMean, listed, nearest } from './suggest.ts';
 import type { Catalog, DescribedDeclaration, Path, StandardSchema } from './vocabulary.ts';
 
 /**
- * Checks a value against a shape, reports all that is wrong with it, and fills in the defaults.
+ * Checks a value against a shape, reports all errors, and fills in the defaults.
  * A wrong value counts as absent: it becomes the default, or undefined without one.
  */
 export function check<T>(schema: Schema<T, unknown>, value: unknown, path: Path, context: CheckContext): T | undefined {
@@ -72,7 +72,7 @@ function checkShape(shape: Shape, value: unknown, path: Path, context: CheckCont
   }
 }
 
-/** Null: it describes nothing; undefined: it is wrong, and was reported. */
+/** Null if the value is not a description; undefined if it is wrong, which was reported. */
 function checkDescribed(
   { around }: ShapeOf<'described'>,
   value: unknown,
@@ -183,7 +183,7 @@ function missing(name: string, { shape, shown }: Key): string {
   return `the key "${name}" is missing: add ${expectedOf(shape)}${example}`;
 }
 
-/** What a value of this shape is, in words. */
+/** The expected value in words. */
 function expectedOf({ expected, nullable }: Shape): string {
   return nullable ? `${expected}, or null` : expected;
 }
@@ -195,13 +195,13 @@ function isStandardSchema(value: unknown): value is StandardSchema {
   return ((typeof value === 'object' && value !== null) || typeof value === 'function') && '~standard' in value;
 }
 
-/** Whether a value names a class, or is one, or an object of one, such as a MikroORM schema. */
+/** Whether a value is the name of a class, a class, or an instance such as a MikroORM schema. */
 function isNamed(value: unknown): boolean {
   if (typeof value !== 'object') return typeof value === 'function' || (typeof value === 'string' && value !== '');
   return value !== null && !Array.isArray(value) && !isPlainObject(value);
 }
 
-/** In code a key may be there and undefined. */
+/** Leaves out keys that code sets to undefined. */
 function writtenKeys(value: Mapping): string[] {
   return Object.keys(value).filter((key) => value[key] !== undefined);
 }

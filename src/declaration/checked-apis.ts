@@ -4,8 +4,8 @@ import type { CheckedList, ModelName, PropertiesOf } from './names/field-names.t
 import type { CheckedController, CheckedHandler, ControllerOf } from './names/handler-names.ts';
 
 /**
- * Declarations whose keys are known, and whose names of fields, associations and methods are those of their models and controllers, as
- * far as types know them.
+ * Declarations with known keys only, in which the names of fields, associations and methods exist in the models and controllers,
+ * as far as types know them.
  */
 export type CheckedApis<Apis, ApiKey extends string, ActionKey extends string> = {
   readonly [Name in keyof Apis]: Apis[Name] extends { readonly class: infer Model; readonly actions: infer Actions }
@@ -26,7 +26,7 @@ type CheckedAction<Model, Controller, Action, Key extends string> = Action exten
       CheckedHandler<Controller, Action> &
       CheckedAssociation<Model, Action>;
 
-/** What a literal is that is not generic: compilers let no key pass that its type does not have. */
+/** Rejects unknown keys: TypeScript does so for literals of a fixed type, but not for those of a type parameter. */
 type CheckedKeys<Written, Known extends string> = {
   readonly [Key in Exclude<keyof Written, Known>]: Mistake<`unknown key '${Key & string}'; keys: ${Listed<Known>}`>;
 };

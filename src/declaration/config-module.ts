@@ -3,11 +3,11 @@ import type { ReportedError } from './source.ts';
 import type { Place } from './vocabulary.ts';
 import { isMapping, type Written, type WrittenMapping } from './written.ts';
 
-/** A module in `config/` that gives a part of the declaration as its default export. */
+/** A module in `config/` whose default export is a part of the declaration. */
 export interface ConfigModule {
   /** `config/users.ts` */
   readonly file: string;
-  /** Its source, in which places are looked up. */
+  /** Its source text, to find the places of errors. */
   readonly text: string;
   readonly value: unknown;
 }
@@ -21,11 +21,11 @@ export function writtenModule({ file, text, value }: ConfigModule, errors: Repor
   return null;
 }
 
-/** Keys are found in the source one inside the other, which is where they are unless the declaration is computed. */
+/** Searches the source for each key after its parent key. That finds the right place unless the declaration is computed. */
 function writtenValue(value: unknown, offset: number, placeOf: (offset: number) => Place, text: string): Written {
   const place = placeOf(offset);
   if (Array.isArray(value)) return { place, items: value.map((item) => writtenValue(item, offset, placeOf, text)) };
-  // a schema of valibot is a plain object, and is taken as a whole
+  // a valibot schema is a plain object, and is not split into keys
   if (!isPlainObject(value) || '~standard' in value) return { place, value, literal: true };
   const entries = new Map<string, Written>();
   for (const [key, item] of Object.entries(value)) {

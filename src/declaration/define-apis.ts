@@ -11,7 +11,10 @@ export interface AppMain extends Omit<GivenTo<typeof appMain>, 'apis'> {
 /** APIs by a key of your choice, or a list of APIs that each have a name. */
 export type Apis = Readonly<Record<string, Api>> | readonly (Api & { readonly name: string })[];
 
-/** The parameters that a list accepts: `{ filters: { 'center.id': ['in'] }, sort: ['lastName'], default_sort: ['-created'], search: ['name'] }`. */
+/**
+ * The parameters that a list accepts:
+ * `{ filters: { 'center.id': ['in'] }, sort: ['lastName'], default_sort: ['-created'], search: ['name'] }`.
+ */
 export type ListOptions = Pick<GivenTo<typeof api>, 'filters' | 'sort' | 'default_sort' | 'search'>;
 
 interface Api extends Omit<GivenTo<typeof api>, 'actions'> {
@@ -29,9 +32,9 @@ interface Action extends Omit<GivenTo<typeof action>, 'parameters'> {
 export type Routes = GivenTo<typeof routes>;
 
 /**
- * Types the declarations of APIs in code, and returns them as they are. Names of fields, associations and methods must be those of the models and
- * controllers that are given themselves; with the voters beside the APIs, roles must be theirs or begin with ROLE_. What the type of a
- * model does not know, such as fields that only those have that inherit from it, can be written `as ListOptions`.
+ * Checks the types of API declarations in code, and returns them unchanged. Names of fields, associations and methods must exist in
+ * the models and controllers, if these are given as classes and not by name. If voters are given, a role must be one of theirs or
+ * begin with ROLE_. Names that the type of a model does not know, such as fields of its subclasses, can be written `as ListOptions`.
  *
  * @example
  * const apis = defineApis({ person: { class: Person, base_path: '/api/person', actions: { _index: null, _entity: null } } });

@@ -1,20 +1,20 @@
-/** Which operators make sense of a field: they list the sorts of fields that they suit. */
+/** The sort of a field, which decides about its operators: each operator lists the sorts that it suits. */
 export type Filtering = 'ordered' | 'textual' | 'named' | 'boolean' | 'none';
 
-/** What the parameter of an operator holds, and what the condition makes of it. */
+/** The value of an operator in a query parameter, and the condition that is made from it. */
 export type OperatorCondition =
-  /** One value of the field; `negated` also finds rows that have none. */
+  /** One value of the field; `negated` also finds rows without a value. */
   | { readonly operand: 'value'; readonly sign: '=' | '<' | '<=' | '>' | '>='; readonly negated?: true }
   /** Several values of the field, separated by commas. */
   | { readonly operand: 'list' }
-  /** A part of a text, whatever its case: where the rest of the text may be. */
+  /** A part of a text, ignoring case; `before` and `after` say on which sides other text may be. */
   | { readonly operand: 'text'; readonly before: boolean; readonly after: boolean }
   /** Whether there is a value. */
   | { readonly operand: 'boolean' };
 
 type OperatorTraits = OperatorCondition & {
   readonly suits: readonly Filtering[];
-  /** What it says of a field, in the description of a parameter. */
+  /** The text about the field in the description of a parameter. */
   readonly meaning: string;
 };
 
@@ -24,7 +24,7 @@ const comparable: readonly Filtering[] = [...listable, 'boolean'];
 const textual: readonly Filtering[] = ['textual'];
 const all: readonly Filtering[] = [...comparable, 'none'];
 
-/** Every way to compare a field with the value of a request, in the order in which they are shown. */
+/** Every operator that compares a field with the value of a request, in the order of the documentation. */
 export const operatorTraits = {
   eq: { operand: 'value', sign: '=', suits: comparable, meaning: 'is this' },
   ne: { operand: 'value', sign: '=', negated: true, suits: comparable, meaning: 'is not this' },
@@ -43,7 +43,6 @@ export const operatorTraits = {
   exists: { operand: 'boolean', suits: all, meaning: 'is there, or is not' },
 } as const satisfies Readonly<Record<string, OperatorTraits>>;
 
-/** How a field can be compared with what a request gives. */
 export type FilterOperator = keyof typeof operatorTraits;
 
 export const filterOperators = Object.keys(operatorTraits) as readonly FilterOperator[];
@@ -53,7 +52,7 @@ export function operatorsSuiting(filtering: Filtering): readonly FilterOperator[
   return filterOperators.filter((operator) => operatorTraits[operator].suits.includes(filtering));
 }
 
-/** The operator of a parameter that has the name of the field alone. */
+/** The operator of a parameter without brackets: `lastName`. */
 export const plainOperator = 'eq' satisfies FilterOperator;
 
 /** The name of a query parameter: `lastName`, `lastName[contains]`. */

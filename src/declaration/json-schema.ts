@@ -6,7 +6,7 @@ type Json = { [key: string]: unknown };
 const dialect = 'https://json-schema.org/draft/2020-12/schema';
 const placeholder: Json = { $ref: '#/$defs/placeholder' };
 
-/** The JSON Schema (draft 2020-12) of the files in `config/`, for editors. What depends on several keys is left to `declarest check`. */
+/** The JSON Schema (draft 2020-12) of the files in `config/`, for editors. Only `declarest check` checks rules across keys. */
 export function jsonSchema(): Json {
   const definitions = new Map<string, Json>();
   const route = schemaOf(routes.of, definitions);
@@ -110,7 +110,7 @@ function keySchema(key: Key, definitions: Map<string, Json>): Json {
   };
 }
 
-/** Whether an empty value can stand for an empty mapping or list of this shape. */
+/** Whether an empty value is allowed as an empty mapping or list of this shape. */
 function mayBeEmpty(shape: Shape): boolean {
   if (shape.kind === 'object') return Object.values(shape.keys).every((key) => !key.required);
   return shape.kind === 'list' && shape.min === 0;

@@ -4,8 +4,8 @@ import type { Path } from './vocabulary.ts';
 import { isEmpty, shapeUnder, type Written } from './written.ts';
 
 /**
- * Puts `later` over `earlier`: mappings deep, lists and scalars replaced, lists of APIs appended. An empty mapping or list changes nothing.
- * What both wrote has the place of the earlier one.
+ * Merges `later` into `earlier`: mappings are merged recursively, lists and scalars replaced, lists of APIs appended.
+ * An empty mapping or list changes nothing. A merged mapping or list has the place of the earlier one.
  */
 export function merge(earlier: Written, later: Written, path: Path, shape: Shape | null, errors: ReportedError[]): Written {
   if (isEmpty(later) && shape && isContainer(shape) && !shape.nullable) return earlier;

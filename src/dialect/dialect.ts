@@ -8,7 +8,7 @@ import type { Writer } from '../database/writer.ts';
 import type { MigrationTools } from './migration-tools.ts';
 import type { ValueKind } from './value-kind.ts';
 
-/** Everything that differs between databases. A mapper has one of these, and no other code asks which database it runs on. */
+/** Everything that differs between databases. Each mapper has one dialect. No other code checks which database it runs on. */
 export interface Dialect {
   /** The name of the database system in telemetry, page tokens and files of migrations. Nothing else may depend on it. */
   readonly name: string;
@@ -28,9 +28,12 @@ export interface SqlSyntax {
   parameter(position: number): string;
   /** The same with a type, for places without a column to take it from. */
   typedParameter(position: number, type: string): string;
-  /** The cast that a parameter needs in place of a literal, often empty; null if no parameter can take its place. */
+  /** The cast for a parameter that replaces a literal, often empty; null if a parameter cannot replace it. */
   literalCast(value: unknown): string | null;
-  /** True for rows whose column is in a list: one parameter, made by {@link ColumnValues.list} or {@link ColumnValues.listText}. */
+  /**
+   * True for rows whose column is in a list. The list is one parameter, made by {@link ColumnValues.list} or
+   * {@link ColumnValues.listText}.
+   */
   among<Part>(column: Pieces<Part>, list: Part | string): Pieces<Part>;
   /** True if the condition is false or unknown. */
   isNotTrue<Part>(condition: Pieces<Part>): Pieces<Part>;
@@ -38,42 +41,45 @@ export interface SqlSyntax {
   matches<Part>(column: Pieces<Part>, pattern: Pattern<Part>): Pieces<Part>;
   /** Whether `order by` puts null after all values. */
   nullsLast(direction: 'asc' | 'desc'): boolean;
-  /** Ends a `select` that locks rows against change and removal, not against references; empty if writers are alone anyway. */
+  /**
+   * The clause that makes a `select` lock its rows against change and removal, but not against references. Empty if the database
+   * has one writer at a time.
+   */
   rowLock(alias?: string): string;
-  /** The system column that changes with its row; null if there is none, and all columns of the row are compared. */
+  /** The system column that changes with its row. Null if there is none: then all columns of the row are compared. */
   readonly rowVersion: string | null;
-  /** Columns as one text, which differs if a value differs. */
+  /** Columns as one text that differs if a value differs. */
   textOf(columns: readonly string[]): string;
   /** True if the columns hold the values of the parameters; null equals null. */
   areSame(columns: readonly string[], parameters: readonly string[]): string;
-  /** Ends a `select` of rows to be removed: skips rows that others have locked. */
+  /** The clause that makes a `select` of rows to remove skip rows that others have locked. */
   readonly skipLocked: string;
-  /** What follows on `create` for a table whose rows need not survive a crash. */
+  /** The words after `create` for a table whose rows need not survive a crash. */
   readonly scratchTable: string;
-  /** Whether a statement that changes rows can be a part (`with … as`) of one that reads. */
+  /** Whether a statement that reads can contain one that changes rows (`with … as`). */
   readonly changesWithin: boolean;
-  /** Whether a column keeps its collation if its table is joined. */
+  /** Whether a column keeps its collation when its table is joined. */
   readonly keepsCollation: boolean;
-  /** A list in a column as {@link ColumnValues.readsText} needs it. */
+  /** The expression that reads a list column in the form that {@link ColumnValues.readsText} requires. */
   listColumn(column: string): string;
-  /** A time in a column of a type, in UTC. */
+  /** The expression that reads a time column of a type in UTC. */
   timeColumn(column: string, type: string): string;
-  /** Selects pages of one size at several offsets in one statement; null if there is no such statement. */
+  /** Selects pages of one size at several offsets in one statement; null if the database cannot. */
   readonly pagesAtOffsets: ((pages: PagesAtOffsets) => string) | null;
   /** Estimates numbers of rows; null if the database cannot. */
   readonly estimate: RowEstimate | null;
-  /** Indexes for searches; null if searches are done without. */
+  /** Index-backed searches; null if searches use no index. */
   readonly search: SearchSyntax | null;
 }
 
-/** What a text is compared with. */
+/** The pattern that a text is compared with. */
 export interface Pattern<Part> {
   readonly text: string;
   /** Makes a parameter of the text. */
   readonly bind: (text: string) => Part;
   /** Whether the database pads the column with blanks. */
   readonly isPadded: boolean;
-  /** What {@link SchemaTools.collation} returned. */
+  /** The result of {@link SchemaTools.collation}. */
   readonly collation: string;
 }
 
@@ -95,11 +101,11 @@ export interface RowEstimate {
 }
 
 export interface SearchSyntax {
-  /** Columns as one document. The index is made of the same text. */
+  /** Columns as one document. The index has the same expression. */
   document<Part>(columns: readonly Pieces<Part>[]): Pieces<Part>;
   /** True if each word begins a word of the document. */
   holdsWords<Part>(document: Pieces<Part>, words: readonly string[], bind: (text: string) => Part): Pieces<Part>;
-  /** What an index for parts of words is made of. */
+  /** The expression of an index for parts of words. */
   trigrams(column: string): string;
   readonly trigramExtension: string;
   createIndex(name: string, table: string, expression: string): string;
@@ -115,7 +121,7 @@ export interface ColumnValues {
   readonly singleReals: boolean;
   /** Whether an integer column holds 64 bits, whatever its declared type. */
   readonly wideIntegers: boolean;
-  /** Whether a date that the model has as a `Date` is stored as a number. */
+  /** Whether a date that is a `Date` in the model is stored as a number. */
   readonly datesAsNumbers: boolean;
   /** A value of the mapper as the driver takes it in a condition. */
   bindable(value: unknown): unknown;
@@ -127,7 +133,10 @@ export interface ColumnValues {
   list(values: Iterable<unknown>): unknown;
   /** Values as one text, which the mapper can also write into a statement. */
   listText(values: readonly unknown[]): string;
-  /** Checks that a sort key of a page token can be compared with a column of this kind and type; null if the column cannot be sought. */
+  /**
+   * Returns a check that a sort key of a page token can be compared with a column of this kind and type. Null if pages cannot be
+   * sought by the column.
+   */
   sortKeyCheck(kind: ValueKind, columnType: string): ((value: string | number) => boolean) | null;
   /** A sort key of a page token as the driver takes it. */
   sortKey(value: string | number | null, kind: ValueKind): unknown;
@@ -135,37 +144,37 @@ export interface ColumnValues {
   keyAsRead(key: unknown): unknown;
 }
 
-/** Sends statements, each kind over connections of its own. */
+/** Sends statements. Reads, writes, cursors and the mapper have separate connections. */
 export interface Connections {
   /** Whether the database runs in this process; otherwise it is a server, which may be down for a while. */
   readonly inProcess: boolean;
-  /** How to get a database that can be opened. */
+  /** The fix to suggest if the database cannot be opened. */
   readonly remedy: string;
   executor(watch: StatementWatch, limits: ReadLimits): Executor;
   writer(watch: StatementWatch): Writer;
   cursors(watch: StatementWatch): Cursors;
-  /** Watches from now on what is sent over the connections of the mapper. */
+  /** Watches the statements that the mapper sends from now on. */
   watch(watch: StatementWatch): void;
   /** The connections of the mapper's own pool; null if there is none. */
   pool(): ConnectionCounts | null;
-  /** Whether a transaction can stay open for reading without holding up anybody. */
+  /** Whether a transaction can stay open for reading without blocking others. */
   readonly hasSnapshots: boolean;
   /** Steps through the rows of a query in the transaction that the entity manager is in. */
   rowSteps(em: RequestEntityManager, sql: string, params: readonly unknown[]): Promise<RowSteps>;
-  /** Makes the database refuse changes, or throws if it does not. */
+  /** Makes the database reject changes; throws if it still accepts them. */
   refuseWrites(mapper: Mapper): Promise<void>;
-  /** Of a database that only this process can open; null for any other. */
+  /** Access to a database that only this process can open; null for any other. */
   readonly memory: MemoryDatabase | null;
 }
 
-/** Rows that are fetched some at a time. */
+/** Rows that are fetched in chunks. */
 export interface RowSteps {
   next(size: number): Promise<object[]>;
   close(): void;
 }
 
 export interface MemoryDatabase {
-  /** Another value after each change. */
+  /** A value that differs after each change. */
   changes(): Promise<unknown>;
   /** Writes a copy to a new file and returns its URL. */
   copyTo(file: string): Promise<string>;
@@ -174,38 +183,38 @@ export interface MemoryDatabase {
 /** Fills a new database. */
 export type Seed = ((em: EntityManager) => unknown) | null;
 
-/** What is done to the database as a whole. */
+/** Reads and changes the schema of the database. */
 export interface SchemaTools {
   /**
-   * Changes the schema in one transaction. Processes that start together wait for each other; `plan` may be called again if another one has
-   * changed the schema meanwhile. `isNew`: the database has no table yet.
+   * Changes the schema in one transaction. Processes that start together wait for each other. `plan` may be called again if
+   * another process has changed the schema meanwhile. `isNew`: the database has no table yet.
    */
   change<Plan>(
     mapper: Mapper,
     plan: () => Promise<Plan>,
     apply: (em: RequestEntityManager, plan: Plan, isNew: boolean) => Promise<void>,
   ): Promise<void>;
-  /** Whether the database is exactly as it was created for the models; false if that takes a comparison. */
+  /** Whether the schema is exactly the one that was created for the models; false if only a comparison can tell. */
   isAsCreated(mapper: Mapper): Promise<boolean>;
-  /** The statements that create extensions, without those that are there. */
+  /** The statements that create the extensions that are not installed yet. */
   missingExtensions(em: RequestEntityManager, extensions: readonly string[]): Promise<readonly string[]>;
   /** The statement that selects tables with their columns as one text. */
   catalogue(tables: readonly TableName[]): string;
   /** The tables in that text. */
   tables(catalogue: string): readonly FoundTable[];
-  /** The type that a column must have to hold a property; null if it can as it is. */
+  /** The type that a column needs to hold a property; null if the found column can hold it. */
   misfit(wanted: WantedColumn, found: FoundColumn): string | null;
-  /** Keeps others from creating the same table until the transaction ends. */
+  /** Keeps other processes from creating the same table until the transaction ends. */
   lockTable(em: RequestEntityManager, table: string): Promise<void>;
-  /** The collation in which upper and lower case of all letters are known, as it is put after a comparison; empty if none is needed. */
+  /** The `collate` clause for comparisons that ignore the case of all letters, beyond ASCII too; empty if none is needed. */
   collation(em: RequestEntityManager): Promise<string>;
 }
 
-/** A dialect, and what a mapper is created with for it. */
+/** A dialect, with the options to create a mapper for it. */
 export interface DialectSetup {
   readonly dialect: Dialect;
   readonly options: Partial<Options>;
-  /** Corrects what the mapper does otherwise than Declarest promises. */
+  /** Overrides behaviour of the mapper that differs from what Declarest promises. */
   adapt(platform: Platform): void;
 }
 

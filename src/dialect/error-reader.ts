@@ -11,38 +11,40 @@ export interface DatabaseError {
   readonly constraint?: string;
 }
 
-/** What is known of a constraint that a change would have broken. */
+/** A constraint that a change would have violated, as far as it is known. */
 export interface BrokenConstraint {
-  /** Empty if the database does not say. */
+  /** Empty if the database does not report it. */
   readonly table: string;
   readonly columns: readonly string[];
   /** Its name, or the expression of a check. */
   readonly constraint: string | undefined;
-  /** Whether it is a foreign key that still points to the row; false if the database does not say. */
+  /** Whether it is a foreign key that still points to the row; false if the database does not report it. */
   readonly isStillReferenced: boolean;
 }
 
-/** Tells what an error of one database means, and returns false or null for any other error. Causes are left to the caller. */
+/**
+ * Classifies errors of one database. Returns false or null for any other error. The caller has to check the causes of an error.
+ */
 export interface ErrorReader {
-  /** Another transaction was in the way: the same work is likely to succeed if it is repeated. */
+  /** The error is a conflict with another transaction: a retry is likely to succeed. */
   isTransient(error: DatabaseError): boolean;
-  /** The database was out of reach, too slow or too busy. */
+  /** The database was unreachable, too slow or overloaded. */
   isUnavailable(error: DatabaseError): boolean;
-  /** It refuses a connection for a reason that will not pass by itself. */
+  /** The database rejects a connection for a reason that retries do not fix. */
   isFinal(error: DatabaseError): boolean;
-  /** There is no room left for what was to be written. */
+  /** The disk or the database is full. */
   isFull(error: DatabaseError): boolean;
-  /** It was opened for reading only. */
+  /** The database is read-only. */
   isReadOnly(error: DatabaseError): boolean;
   /** A value does not fit its column. */
   isMisfit(error: DatabaseError): boolean;
-  /** It names a table or column that does not exist or has another type, or a required column has no value. */
+  /** The statement names a table or column that does not exist or has another type, or a required column has no value. */
   isSchemaFault(error: DatabaseError): boolean;
-  /** The user of the database may not do it. */
+  /** The database user lacks the privilege. */
   isForbidden(error: DatabaseError): boolean;
-  /** A commit can throw this, and the mapper has an exception for it. */
+  /** A commit can throw this error, and the mapper has an exception for it. */
   isTranslatable(error: DatabaseError): boolean;
-  /** A foreign key refuses the change, and the mapper has no exception for it. */
+  /** A foreign key rejects the change, and the mapper has no exception for it. */
   isReferenceConflict(error: DatabaseError): boolean;
   brokenConstraint(error: DatabaseError): BrokenConstraint | null;
 }

@@ -4,12 +4,12 @@ import { sqliteErrors } from './sqlite/errors.ts';
 
 const { brokenConstraint: _, ...questions } = postgresErrors;
 
-/** Says what an error of any database means. No mapper is needed: errors of databases differ. */
+/** Classifies an error of any database. The mapper is not needed: errors of different databases cannot be confused. */
 export const databaseErrors = Object.freeze({
   ...(Object.fromEntries(Object.keys(questions).map((question) => [question, anyOf(question as ErrorQuestion)])) as Readonly<
     Record<ErrorQuestion, (error: unknown) => boolean>
   >),
-  // errors of SQLite have no fields of their own: their messages are read last
+  // SQLite errors have no fields, so their messages are parsed last
   brokenConstraint: (error: DatabaseError) => postgresErrors.brokenConstraint(error) ?? sqliteErrors.brokenConstraint(error),
 });
 

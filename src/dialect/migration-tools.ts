@@ -12,26 +12,26 @@ export interface AppliedMigration {
 /** The table in which MikroORM records migrations. */
 export const migrationTable = 'mikro_orm_migrations';
 
-/** What migrations need of a database, loaded with the first one. */
+/** The database-specific part of migrations, loaded when first needed. */
 export interface MigrationTools {
   /**
    * Changes a table.
    *
-   * @param values Expressions for columns that are required from now on, in rows that have no value.
+   * @param values Expressions by column, for rows without a value in a column that becomes required.
    */
   readonly alterTable:
     | ((mapper: Mapper, difference: TableDifference, values: ReadonlyMap<string, string>) => readonly string[])
-    // the statements of MikroORM do
+    // null: MikroORM's own statements are sufficient
     | null;
-  /** Renames what is named after a table, after the table itself was renamed. */
+  /** Renames the primary key after its table was renamed. */
   renameKey(mapper: Mapper, from: string, to: string): readonly string[];
   /**
-   * Runs work in a transaction in which this process alone migrates.
+   * Runs work in a transaction while no other process migrates.
    *
    * @param onWait Called once if another process is migrating.
    */
   transaction<Result>(mapper: Mapper, onWait: () => void, work: (em: RequestEntityManager) => Promise<Result>): Promise<Result>;
-  /** Runs work outside of a transaction while this process alone migrates; null if every statement can be in one. */
+  /** Runs work outside of a transaction while no other process migrates; null if every statement can run in one. */
   readonly alone: (<Result>(database: DatabaseDeclaration, work: () => Promise<Result>) => Promise<Result>) | null;
   /** Runs one or several statements. */
   execute(em: RequestEntityManager, sql: string): Promise<void>;

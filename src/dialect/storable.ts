@@ -17,7 +17,7 @@ export function isDate(text: string): boolean {
   return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(text);
 }
 
-/** Whether every database can hold a text: PostgreSQL refuses NUL, and half a surrogate pair would become another character. */
+/** Whether every database can hold a text: PostgreSQL rejects NUL, and half a surrogate pair would become another character. */
 export function isStorableText(text: string): boolean {
   return !text.includes('\0') && text.isWellFormed();
 }

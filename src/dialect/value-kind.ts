@@ -1,7 +1,7 @@
 import type { Platform, Type } from '@mikro-orm/core';
 import type { Filtering } from '../declaration/filter-operators.ts';
 
-/** What a column holds, as far as JSON is concerned. What is known of each kind stands in {@link columnKinds}. */
+/** The kind of value in a column, as far as JSON is concerned. {@link columnKinds} has the traits of each kind. */
 export type ValueKind =
   | { readonly kind: 'integer'; readonly min: number; readonly max: number }
   | { readonly kind: 'bigint'; readonly as: 'bigint' | 'number' | 'string' }
@@ -10,14 +10,14 @@ export type ValueKind =
       readonly precision: number;
       readonly scale: number;
       readonly as: 'number' | 'string';
-      /** How many significant digits come back as they were given. */
+      /** The number of significant digits that the database returns unchanged. */
       readonly exact: number;
     }
   /** `float` has double precision, `real` single. */
   | Bare<'float' | 'real' | 'boolean' | 'uuid' | 'date' | 'time' | 'interval' | 'blob' | 'any'>
-  /** `digits` of a second are kept. */
+  /** `digits`: the fractional digits of a second that are stored. */
   | { readonly kind: 'datetime'; readonly digits: number }
-  /** A `fixed` one is padded with blanks by the database, so blanks at its end mean nothing. */
+  /** The database pads a `fixed` string with blanks, so trailing blanks are not significant. */
   | { readonly kind: 'string'; readonly length: number | null; readonly fixed?: boolean }
   | { readonly kind: 'enum'; readonly items: readonly (string | number)[] }
   | { readonly kind: 'json' }
@@ -31,23 +31,23 @@ export type KindName = ValueKind['kind'];
 export type KindOf<Name extends KindName> = Extract<ValueKind, { kind: Name }>;
 
 interface KindTraits {
-  /** What the column holds, in words for a message. */
+  /** The kind of value, in words for a message. */
   readonly words: string;
   readonly filtering: Filtering;
-  /** How a value from outside is compared: `item` is one of the `items` of the kind. Null if it cannot be compared. */
+  /** How a value from a client is compared: `item` is one of the `items` of the kind. Null if it cannot be compared. */
   readonly comparison: string | null;
-  /** Whether a path can name a row by it: every value has exactly one spelling. */
+  /** Whether a URL path can identify a row by it: every value has exactly one spelling. */
   readonly isAddressable: boolean;
   /** Whether a statement can write the value without the mapper. */
   readonly isPlain: boolean;
   /**
-   * What MikroORM hydrates an entity from, if a row came as text: `item` is one of an enum, `column` depends on the type of the column.
-   * `mapper`: no object can be made of it without MikroORM.
+   * The value from which MikroORM hydrates an entity, if the row was read as text. `item`: one of an enum. `column`: depends on
+   * the type of the column. `mapper`: only MikroORM can make an object of it.
    */
   readonly hydratedFrom: 'text' | 'number' | 'boolean' | 'json' | 'bytes' | 'item' | 'list' | 'column' | 'mapper';
 }
 
-/** What most kinds have in common. */
+/** Traits that most kinds share. */
 const plain = { isAddressable: false, isPlain: true, hydratedFrom: 'text' } as const;
 const ordered = { ...plain, filtering: 'ordered' } as const;
 const addressable = { isAddressable: true } as const;
@@ -80,13 +80,13 @@ const traits = {
   custom: { ...opaque, hydratedFrom: 'column' },
 } as const satisfies Record<KindName, KindTraits>;
 
-/** How a database compares a column with a value from outside. Each dialect checks such values by comparison. */
+/** How a database compares a column with a value from a client. Each dialect has one check per comparison for such values. */
 export type Comparison = NonNullable<(typeof traits)[KindName]['comparison']>;
 
-/** What is known of each kind of column, apart from its JSON: see `kindConversions` in serialization. */
+/** The traits of each kind of column. For its JSON format, see `kindConversions` in serialization. */
 export const columnKinds: Readonly<Record<KindName, KindTraits & { readonly comparison: Comparison | null }>> = traits;
 
-/** A kind that a path can name. */
+/** A kind of key that a URL path can contain. */
 export type AddressableKind = {
   [Name in KindName]: (typeof traits)[Name]['isAddressable'] extends true ? KindOf<Name> : never;
 }[KindName];

@@ -94,7 +94,7 @@ function callerOf({ user, authenticationError: error }: Recording, by: Caller['b
   return { by, user: { id, roles: [...roles], claims: Object.keys(claims) }, refused };
 }
 
-/** A compiled read passes no subject to the built-in voter, which ignores it. The subject is the entity of the path anyway. */
+/** Adds the entity of the path as the subject: compiled reads pass none to the built-in voter, which ignores it. */
 function named(steps: readonly Step[], match: Match | null): readonly Step[] {
   const { api, single } = match?.record ?? {};
   if (!api || !single) return steps;
@@ -129,7 +129,7 @@ function statusOf({ action, handler }: RouteRecord, method: string): number | nu
   return action?.association && handler === 'addRemoveApi' ? 200 : null;
 }
 
-/** The steps that a stopped write would go on with. */
+/** The remaining steps of a stopped write. */
 function nextSteps(record: RouteRecord, method: string, before: Stopped['before'], application: Application): readonly string[] {
   if (before === 'handler') return [`${record.controller}.${record.handler}, which is not run: it may do more than write`];
   const hook = (name: 'beforeValidation' | 'afterValidation' | 'afterCommit' | 'beforeSerialize') =>

@@ -33,8 +33,8 @@ export interface Explainer {
 }
 
 /**
- * Loads an application that explains requests. It is composed like one that serves, with a recorder and a database that rejects every
- * write. `copy` is the address of the database that this one was copied from.
+ * Loads an application that explains requests. It has the same parts as one that serves, and a recorder. Its database rejects
+ * every write. `copy` is the address of the original if the database is a copy.
  */
 export async function openExplainer(options: ApplicationOptions, copy?: string): Promise<Explainer> {
   const recorder = new Recorder();
@@ -79,7 +79,7 @@ function isMissing({ url }: DatabaseDeclaration, directory: string): boolean {
   return !statSync(place.file, { throwIfNoEntry: false })?.size;
 }
 
-/** A missing development key has signed nothing, and an explanation does not create it. */
+/** Uses a random key if the development key is missing: no token was signed with it, and an explanation must not create it. */
 function withoutNewKey(application: Application): Application {
   const { declaration, directory, production } = application;
   const { jwt } = declaration.security;

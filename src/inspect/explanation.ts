@@ -6,17 +6,17 @@ export interface Explanation {
   readonly method: string;
   readonly path: string;
   /**
-   * `answered`: with the status. `stopped`: a write that would go ahead, stopped before its first change; the status is the one of
-   * the response, or null if only code that was not run decides it. `refused`: 4xx. `failed`: 5xx.
+   * `answered`: the response has the status. `stopped`: a write that would succeed, stopped before its first change. Its status
+   * is the one that it would return, or null if code that did not run decides it. `refused`: 4xx. `failed`: 5xx.
    */
   readonly outcome: 'answered' | 'stopped' | 'refused' | 'failed';
   readonly status: number | null;
-  /** The first reason for an error; null if there is none. */
+  /** The first reason for an error; null without an error. */
   readonly reason: Reason | null;
   readonly database: ExplainedDatabase;
   /** The route that matches; null if none does. */
   readonly route: ExplainedRoute | null;
-  /** If no route matches, why each of them does not. */
+  /** If no route matches: every route, with the reason. */
   readonly others: readonly { readonly name: string; readonly path: string; readonly reason: string }[];
   readonly caller: Caller;
   /** The steps of the request, in order. */
@@ -38,8 +38,8 @@ export interface ExplainedDatabase {
   /** Without a password. */
   readonly address: string;
   /**
-   * `existing`: the database itself, opened read-only. `fresh`: it does not exist yet, so a new one in memory was used, with the schema
-   * and the seed. `copy`: a copy of a database that only the running application can open.
+   * `existing`: the database itself, opened read-only. `fresh`: it does not exist yet, so a new one in memory was used, with the
+   * schema and the seed. `copy`: a copy of a database that only the running application can open.
    */
   readonly is: 'existing' | 'fresh' | 'copy';
 }
@@ -51,7 +51,7 @@ export interface ExplainedRoute {
   readonly params: Readonly<Record<string, string>>;
   readonly controller: string;
   readonly handler: string;
-  /** In the order of the checks; none means public. */
+  /** In the order of the checks; empty if the method is public. */
   readonly roles: readonly string[];
   /** Whether reads are compiled; null for writes and for custom handlers. */
   readonly compiled: boolean | null;

@@ -18,7 +18,7 @@ export interface PlannedField {
   readonly property: string;
   /** The classes that a reference can name. */
   readonly targets: readonly EntityMetadata[];
-  /** The model code that makes the value, which can be anything then; null if there is none. */
+  /** The application code that makes the value, which can then be anything; null without such code. */
   readonly madeBy: string | null;
 }
 
@@ -26,7 +26,7 @@ type At = Pick<PlannedField, 'path' | 'label'>;
 /** The fields of each class that a row can have. */
 type Variants<F> = readonly (readonly [EntityMetadata, Iterable<F>])[];
 
-/** What a plan says of one field. `many`: it is a list. `inside`: the fields of the rows or objects in it. */
+/** One field of a plan. `many`: it is a list. `inside`: the fields of the rows or objects in it. */
 type Planned<F> = Pick<PlannedField, 'kind'> &
   Partial<Pick<PlannedField, 'targets' | 'madeBy'>> & { readonly many?: boolean; readonly inside?: Variants<F> };
 
@@ -53,20 +53,20 @@ export function readableFields({ variants }: FieldPlan): readonly PlannedField[]
     const isFree = field.kind === 'scalar' && (field.computed || field.value.kind === 'any' || field.value.kind === 'json');
     const own = isFree || field.metadata.serializer ? `${meta.className}.${field.property}` : null;
     const madeBy = field.normalization?.by ?? normalizerOf(field) ?? own;
-    // the fields that a serializer of the model makes are not known
+    // the fields in the result of a serializer are unknown
     if (field.kind === 'scalar' || madeBy !== null) return { kind: 'value', madeBy };
     const many = field.kind === 'embedded' ? field.array : field.kind === 'to-many';
     return { kind: many ? 'list' : 'object', many, inside: [...field.plan.variants] };
   });
 }
 
-/** The normalizer of the rows that stand in a field. */
+/** The normalizer of the rows that a field embeds. */
 function normalizerOf(field: Field): string | null {
   const [first] = field.kind === 'scalar' ? [] : (field.plan.normalizations?.values() ?? []);
   return first?.by ?? null;
 }
 
-/** Every field that a body for a model may hold; keys can be set only when the row is created. */
+/** Every field that the body of a write may have; keys can be set only when the row is created. */
 export function writableFields(mapper: Mapper, model: EntityMetadata, creates: boolean): readonly PlannedField[] {
   const plans = concreteClasses(mapper, model).map((meta) => planWrites(mapper, meta, writeGroups));
   const variants = plans.map(

@@ -18,14 +18,14 @@ export type Places = ReturnType<typeof placesIn>;
 export function placesIn({ catalog, directory, source }: Application) {
   const fileOf = sourceFiles(directory);
 
-  /** The place of a value in the configuration; if it is not written, of the nearest value around it. */
+  /** The place of a value in the configuration, or of the nearest enclosing value if it is not written. */
   function ofConfig(path: Path): string {
     const written = writtenPart(source.value, path);
     const place = source.placeOf(written, written.length === path.length ? 'value' : 'key');
     return place ? `${place.file}:${place.line}:${place.column}` : label(path);
   }
 
-  /** The place of an item in the first of some lists that is written. */
+  /** The place of an item, in the first of these lists that the configuration has. */
   function ofItem(lists: readonly Path[], position: number): string {
     const list = lists.find((path) => writtenPart(source.value, path).length === path.length) ?? (lists.at(-1) as Path);
     return ofConfig([...list, position]);
@@ -38,7 +38,7 @@ export function placesIn({ catalog, directory, source }: Application) {
   /** The place of a method, on the class itself or on one that it extends. */
   function ofMethod(kind: keyof Catalog, type: unknown, method: string): string {
     const definition = new RegExp(`(?<![\\w$.])${escaped(method)}\\s*(?:[(<]|=(?!=))`);
-    const found = inLine(kind, type, (text, name) => text.find(definition, classOf(text, name)));
+    const found = inChain(kind, type, (text, name) => text.find(definition, classOf(text, name)));
     return found ?? `${namesOf(type)[0]}.${method}`;
   }
 
@@ -54,7 +54,7 @@ export function placesIn({ catalog, directory, source }: Application) {
 
   /** The place of a property's groups, or else of the property or the model. */
   function ofProperty(meta: EntityMetadata, property: string): string {
-    const found = inLine('models', meta.class, (text, name) => {
+    const found = inChain('models', meta.class, (text, name) => {
       const member = memberOf(text, name, property);
       // a property can span several lines: point at the one with the groups
       return member ? (text.find(/(?<=[.\s,{])groups\s*[(:]/, member) ?? member.start) : null;
@@ -66,7 +66,7 @@ export function placesIn({ catalog, directory, source }: Application) {
 
   /** The place of a model's filters, or else of the model. */
   function ofFilters(meta: EntityMetadata): string {
-    const found = inLine('models', meta.class, (text, name) => {
+    const found = inChain('models', meta.class, (text, name) => {
       const schema = schemaOf(text, name);
       return schema === null ? null : (text.membersAt(schema).find(({ key }) => key === 'filters')?.start ?? null);
     });
@@ -87,7 +87,7 @@ export function placesIn({ catalog, directory, source }: Application) {
   }
 
   /** Looks in the module of a class, then in those of the classes that it extends. */
-  function inLine(kind: keyof Catalog, type: unknown, find: (text: SourceText, name: string) => number | null): string | null {
+  function inChain(kind: keyof Catalog, type: unknown, find: (text: SourceText, name: string) => number | null): string | null {
     for (const name of namesOf(type)) {
       const found = inModule(kind, name, (text) => find(text, name));
       if (found) return found;
@@ -109,7 +109,7 @@ export function placesIn({ catalog, directory, source }: Application) {
   return { ofConfig, ofItem, ofClass, ofMethod, ofRole, ofProperty, ofFilters, ofLoadedRoute };
 }
 
-/** The longest part of a path that is written. Keys may be spelled with dashes or underscores. */
+/** The longest prefix of a path that the configuration has. Keys may be spelled with dashes or underscores. */
 function writtenPart(value: unknown, path: Path): Path {
   let current = value;
   for (const [depth, step] of path.entries()) {

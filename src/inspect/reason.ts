@@ -79,7 +79,7 @@ function credentialRemedy({ declaration: { security }, production }: Application
   return null;
 }
 
-/** Why a row was not found: this looks for it without filters and restrictions. */
+/** The reason why a row was not found. Looks for the row without filters and restrictions. */
 async function absence(
   application: Application,
   api: ApiDeclaration,

@@ -72,7 +72,7 @@ export class Recorder implements Observer {
   #given: User | undefined;
   #strategy = '';
 
-  /** Records what happens during the work. A given user calls without a credential. */
+  /** Records the request that `work` sends. A given user calls without a credential. */
   async during<Result>(
     work: () => Promise<Result>,
     { user, secrets }: { readonly user: User | undefined; readonly secrets: readonly string[] },
@@ -119,7 +119,7 @@ export class Recorder implements Observer {
 
   guard(guard: Guard): Guard {
     if (guard.public) return guard;
-    return Object.freeze({ ...guard, check: (...asked: Parameters<Guard['check']>) => this.#check(guard, asked) });
+    return Object.freeze({ ...guard, check: (...args: Parameters<Guard['check']>) => this.#check(guard, args) });
   }
 
   hooks(_api: ApiDeclaration, controller: ApiController): ControllerHooks {
@@ -173,7 +173,7 @@ export class Recorder implements Observer {
 
   #vote(voter: Voter, question: Parameters<Voter['vote']>): Vote | Promise<Vote> {
     const { check = null } = this.#within.getStore() ?? {};
-    const role = check?.roles.find((asked) => asked.role === question[0]);
+    const role = check?.roles.find((each) => each.role === question[0]);
     const { name } = voter.constructor;
     return watch(
       () => this.#within.run({ check, by: `${name}.vote` }, () => voter.vote(...question)),
@@ -182,19 +182,19 @@ export class Recorder implements Observer {
     );
   }
 
-  #check(guard: Guard, asked: Parameters<Guard['check']>): void | Promise<void> {
+  #check(guard: Guard, args: Parameters<Guard['check']>): void | Promise<void> {
     const recording = this.#recording;
-    const check = openCheck(guard.roles, asked[0], this.#strategy);
+    const check = openCheck(guard.roles, args[0], this.#strategy);
     recording?.steps.push(check);
     const settle = (granted: boolean | null) => {
-      const heard = check.roles.filter(({ votes }) => votes.length > 0);
-      for (const role of heard) role.granted = role === heard.at(-1) ? granted : true;
+      const voted = check.roles.filter(({ votes }) => votes.length > 0);
+      for (const role of voted) role.granted = role === voted.at(-1) ? granted : true;
       check.granted = granted;
       if (granted === false && recording) recording.refusal ??= check;
     };
     const by = this.#within.getStore()?.by ?? null;
     return watch(
-      () => this.#within.run({ check, by }, () => guard.check(...asked)),
+      () => this.#within.run({ check, by }, () => guard.check(...args)),
       () => settle(true),
       (error) => settle(error instanceof Problem ? false : null),
     );
@@ -255,7 +255,7 @@ function subjectName(subject: unknown): string | null {
 const shortestSecret = 6;
 
 function redactedText(text: string, secrets: readonly string[]): string {
-  return secrets.reduce((kept, secret) => kept.replaceAll(secret, '***'), text);
+  return secrets.reduce((result, secret) => result.replaceAll(secret, '***'), text);
 }
 
 /** The value as plain JSON, without secrets. */

@@ -3,7 +3,7 @@ import { isOverridden as isOverriddenBy } from '../actions/controller-class.ts';
 import type { ApiDeclaration, HttpMethod } from '../declaration/types.ts';
 import type { RouteRecord } from '../route/record.ts';
 
-/** What each action reads and writes. `handler` and `service` are application code; `unsupported` returns 400. */
+/** The data that each action reads and writes. `handler` and `service` are application code; `unsupported` returns 400. */
 export const actionKinds = {
   list: { reads: 'model', writes: null },
   create: { reads: 'model', writes: 'model' },

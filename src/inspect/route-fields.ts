@@ -21,8 +21,8 @@ export interface RouteFields {
   /** In the order of the model; for a list, the fields of each item. */
   readonly fields: readonly FieldAccess[];
   /**
-   * The application code that decides instead, such as `CourseController.closeApi`. Its result is shown in the group `read` of its
-   * models, unless it names other groups. Null: `fields` is complete.
+   * The application code that decides instead, such as `CourseController.closeApi`. Its result is shown in the group `read` of
+   * its models, unless it names other groups. Null: `fields` is complete.
    */
   readonly decidedBy: string | null;
 }
@@ -99,7 +99,7 @@ function fieldDescriber(mapper: Mapper, denormalizers: ReturnType<typeof denorma
     references: [
       ...new Set(targets.flatMap((target) => concreteClasses(mapper, target)).map(({ className }) => className)),
     ].sort(),
-    /** The application code that reads or makes the value, which can be anything then; null if there is none. */
+    /** The application code that reads or makes the value, which can then be anything; null without such code. */
     madeBy: kind === 'reference' ? (denormalizerOf(denormalizers, meta, property)?.name ?? null) : madeBy,
     /** The active groups of the field. */
     groups: groups.filter((group) => inGroups(meta.properties[property as never] as EntityProperty, [group])),

@@ -9,7 +9,7 @@ import { sendRequest, type TestRequest, type TestResponse, type TestUser, tokenF
 
 /** A request that a test wants explained. */
 export interface TestExplainRequest {
-  /** Read and validated as a JSON body; nothing is done with it. */
+  /** The JSON body. It is read and validated, but nothing is written. */
   readonly json?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
   /** Calls as this user, with a token that the application itself would accept; or with this token or API key. */
@@ -25,13 +25,13 @@ export interface TestApplication {
   /** The text of every statement that was sent to the database since the list was last emptied. */
   readonly statements: string[];
   request(method: string, path: string, request?: TestRequest): Promise<TestResponse>;
-  /** Says what would become of a request, and why, without changing anything. */
+  /** Explains the response to a request, without changing data. */
   explain(method: string, path: string, request?: TestExplainRequest): Promise<Explanation>;
   tokenFor(user: TestUser): Promise<string>;
   close(): Promise<void>;
 }
 
-/** The same with what it is made of. */
+/** The same, with the loaded application. */
 export interface RunningApplication extends TestApplication {
   readonly application: Application;
 }
@@ -56,7 +56,7 @@ export async function runApplication(options: InternalOptions): Promise<RunningA
     path: string,
     { json, headers, as, user }: TestExplainRequest = {},
   ): Promise<Explanation> {
-    // most tests do without
+    // loaded on first use: most tests explain nothing
     explainer ??= import('./running-explainer.ts').then((module) => module.runningExplainer(application, options));
     const credential = typeof as === 'object' ? await tokenFor(application, as) : as;
     const body = json === undefined ? undefined : JSON.stringify(json);
@@ -73,7 +73,7 @@ export async function runApplication(options: InternalOptions): Promise<RunningA
     tokenFor: (user) => tokenFor(application, user),
     close: async () => {
       await (await explainer)?.close();
-      // a client may have opened a connection on which it never asked for anything, and the server would wait for that
+      // otherwise the server would wait for connections on which no request was ever sent
       const timer = setTimeout(() => app.server.closeAllConnections(), 1000);
       await app.close();
       clearTimeout(timer);

@@ -11,7 +11,7 @@ interface Opened extends Explainer {
 }
 
 /**
- * Explains requests to a running application, one after another, on read-only connections of its own. Only the running application
+ * Explains requests to a running application, one after another, on its own read-only connections. Only the running application
  * can open its database in memory, so each state of such a database is copied. The options are those of the running application.
  */
 export function runningExplainer({ declaration, mapper }: Application, options: ApplicationOptions): Explainer {

@@ -48,7 +48,7 @@ function judgesOf({ voters }: Application, role: string, places: Places): readon
   });
 }
 
-/** Asks the voter itself which roles include which: it knows what the hierarchy means. */
+/** The built-in voter decides which roles include which, so that the result matches the access checks. */
 function hierarchyOf({ declaration, voters }: Application, places: Places) {
   const { roleHierarchy } = declaration.security;
   const included = [...new Set(Object.values(roleHierarchy).flat())];

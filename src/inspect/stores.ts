@@ -8,7 +8,7 @@ import { rootFiltersOf } from '../query/rows/root-filter.ts';
 import type { RouteRecord } from '../route/record.ts';
 
 /**
- * Plans every route of an application as its start does, without a database. `reason` says why a method goes through MikroORM's entities;
+ * Plans every route of an application as its start does, without a database. `reason` says why a method uses MikroORM's entities;
  * null if it uses compiled statements.
  */
 export async function routeStores(application: Application) {

@@ -5,7 +5,7 @@ import type { AssociationDeclaration } from '../declaration/types.ts';
 import { targetsOf } from '../model/field-plan.ts';
 import { concreteClasses, metaOf } from '../model/hierarchy.ts';
 
-/** The classes of which a body can name an item of an association. */
+/** The classes of the items that a body can add to an association, or remove from it. */
 export function itemClasses(
   mapper: Mapper,
   owner: EntityMetadata,
@@ -16,7 +16,7 @@ export function itemClasses(
   return association ? targetsOf(association) : [];
 }
 
-/** The methods of the model itself that add or remove an item, and answer as they like: `Course.addTag`. */
+/** The methods of the model that add or remove an item and decide the response themselves: `Course.addTag`. */
 export function itemMethods(
   mapper: Mapper,
   owner: EntityMetadata,

@@ -56,7 +56,7 @@ export function keyText(name: string): string {
   return /^[A-Za-z_$][\w$]*$/.test(name) ? name : JSON.stringify(name);
 }
 
-/** A name that TypeScript takes for a type. */
+/** A valid name for a TypeScript type. */
 function identifier(name: string): string {
   return name.replace(/[^\w$]/g, '_').replace(/^(\d)/, '_$1');
 }

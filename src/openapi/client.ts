@@ -112,11 +112,11 @@ function queriesOf(calls: readonly Call[]): string[] {
 }
 
 function inQuery({ parameters }: Operation) {
-  // items with chosen fields would not have their type
+  // with `fields`, the items would not match their type
   return parameters.filter(({ in: place, name }) => place === 'query' && name !== 'fields');
 }
 
-/** The parameter of a call for the body. No required parameter can follow one that may be left out. */
+/** The parameter of a call for the body. A required parameter cannot follow an optional one. */
 function bodyText(type: string, isRequired: boolean, query: readonly string[]): string {
   if (isRequired) return `body: ${type}`;
   return query.every((text) => text.endsWith(' = {}')) ? `body?: ${type}` : `body: ${type} | undefined`;
@@ -189,7 +189,7 @@ function resultOf({ responses }: Operation): string {
 
 const runtimeFile = join(packageRoot, 'assets', 'client-runtime.ts');
 
-/** The part that every client has, for links that begin with a base. */
+/** The source that all clients share, with the base of their links. */
 function runtime(base: string): string {
   const source = readFileSync(runtimeFile, 'utf8');
   const text = source.slice(source.indexOf('export interface ClientOptions')).trimEnd();

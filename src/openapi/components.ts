@@ -3,11 +3,11 @@ import type { EntityMetadata } from '@mikro-orm/core';
 import type { Mapper } from '../database/mapper.ts';
 import type { JsonSchema } from './json-schema.ts';
 
-/** What the schemas of models are made with. */
+/** The context of every model schema. */
 export interface SchemaContext {
   readonly mapper: Mapper;
   readonly components: Components;
-  /** Whether a caller may not see every row of a class, so that one in a to-one can be missing. */
+  /** Whether rows of a class can be hidden from callers, so that a to-one association can lack its row. */
   readonly hides: (meta: EntityMetadata) => boolean;
   /** The description of a property, or of the model itself. */
   readonly describe: (meta: EntityMetadata, property?: string) => string | undefined;
@@ -18,21 +18,21 @@ export interface SchemaContext {
 export class Components {
   readonly #schemas = new Map<string, JsonSchema | null>();
 
-  /** Keeps a schema under a name, or under the next free one where the name means something else already. What is alike is kept once. */
+  /** Adds a schema under a name, or under the name with a number if another schema has it. Equal schemas are added once. */
   add(name: string, schema: JsonSchema): JsonSchema {
     const found = this.#nameFrom([name], (known) => known === undefined || isDeepStrictEqual(known, schema));
     this.#schemas.set(found, schema);
     return reference(found);
   }
 
-  /** Takes the first of the names that is free, for a schema that is still to be made and may refer to itself. */
+  /** Reserves the first free name for a schema that is defined later, because it may refer to itself. */
   reserve(names: readonly string[]) {
     const found = this.#nameFrom(names, (known) => known === undefined);
     this.#schemas.set(found, null);
     return { ref: reference(found), define: (schema: JsonSchema) => this.#schemas.set(found, schema) };
   }
 
-  /** The first of the names that fits, or else the last of them with a number. */
+  /** The first name that fits, or the last name with a number. */
   #nameFrom(names: readonly string[], fits: (known: JsonSchema | null | undefined) => boolean): string {
     const candidates = names.map((name) => name.replace(/[^A-Za-z0-9._-]/g, '_'));
     const last = candidates.at(-1);

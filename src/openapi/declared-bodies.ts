@@ -9,7 +9,7 @@ import { type SchemaSource, type Schemas, schemasOf } from './schemas.ts';
 /** Larger bodies are reported with their first violation only: they can have very many. */
 const largestForAll = 65_536;
 
-/** The checks of declared bodies, by the schemas of the document. */
+/** The checks of declared bodies, by action. They use the schemas of the document. */
 export function bodyChecks(source: SchemaSource): ReadonlyMap<ActionDeclaration, BodyCheck> {
   const schemas = schemasOf(source);
   const declared = declaredBodies(source, schemas);

@@ -1,12 +1,12 @@
 import { type JsonSchema, type JsonType, type KnownSchema, nameOfRef, visitSchema } from './json-schema.ts';
 
-/** How deep an example goes, whatever it is of. */
+/** The maximum depth of an example. */
 const deepest = 30;
 
 type Schemas = Readonly<Record<string, JsonSchema>>;
 
 /**
- * A value that a schema allows, the same each time. What refers to itself ends where it may: in an empty list, or in null.
+ * A value that a schema allows, the same each time. A schema that refers to itself ends in an empty list or in null.
  *
  * @param within - the names of the schemas that the value is part of
  */

@@ -82,7 +82,7 @@ export interface HeadersOf {
   readonly maybe?: readonly ResponseHeader[];
 }
 
-/** Describes each header once, in the components. `requestId` is the header with the id of the request; null: there is none. */
+/** Describes each header once, in the components. `requestId` is the name of the header with the id of the request, or null. */
 export function describedHeaders(requestId: string | null) {
   const response = new Map<string, JsonSchema>();
   const request = new Set<string>();

@@ -6,11 +6,11 @@ export interface Info {
   readonly title: string;
   readonly version: string;
   readonly description?: string;
-  /** By its identifier of SPDX. */
+  /** With the SPDX identifier. */
   readonly license?: { readonly name: string; readonly identifier: string };
 }
 
-/** As declared, else as the package of the application says, else as its directory is called. */
+/** The declared values, or those of the application's `package.json`. The last default of the title is the directory name. */
 export function infoOf(directory: string, declared: OpenApiDeclaration): Info {
   const own = packageOf(directory);
   const description = declared.description ?? textOf(own.description);

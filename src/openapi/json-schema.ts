@@ -122,7 +122,7 @@ export function withDescription(schema: JsonSchema, description: string | undefi
   return description === undefined ? schema : { ...schema, description };
 }
 
-/** An object that holds these properties and no others. */
+/** An object with these properties and no others. */
 export function objectSchema(
   properties: Readonly<Record<string, JsonSchema>>,
   required: readonly string[],

@@ -5,7 +5,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { namesWeakly } from '../response/entity-tag.ts';
 
 /** Smaller responses are not compressed. */
-const worthwhile = 1024;
+const compressFrom = 1024;
 
 /** A response that is made once, and compressed for clients that accept gzip. */
 export class Kept {
@@ -23,16 +23,16 @@ export class Kept {
 
   async send(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     reply.headers(this.#headers);
-    if (this.bytes.length >= worthwhile) reply.header('vary', 'accept-encoding');
+    if (this.bytes.length >= compressFrom) reply.header('vary', 'accept-encoding');
     const known = request.headers['if-none-match'];
     if (known !== undefined && namesWeakly(known, this.#tag)) return reply.code(304).send();
-    if (this.bytes.length < worthwhile || !takesGzip(request.headers['accept-encoding'])) return reply.send(this.bytes);
+    if (this.bytes.length < compressFrom || !acceptsGzip(request.headers['accept-encoding'])) return reply.send(this.bytes);
     this.#compressed ??= promisify(gzip)(this.bytes);
     return reply.header('content-encoding', 'gzip').send(await this.#compressed);
   }
 }
 
-function takesGzip(accepted: string | string[] | undefined): boolean {
+function acceptsGzip(accepted: string | string[] | undefined): boolean {
   const parts = String(accepted ?? '').split(',');
   return parts.some((part) => /^\s*gzip\s*(?:;\s*q=(?!0(?:\.0*)?\s*$)[\d.]+\s*)?$/i.test(part));
 }

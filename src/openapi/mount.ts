@@ -11,11 +11,11 @@ import type { Described } from './schemas.ts';
 type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
 
 /**
- * Serves the document, the docs page and the greeting, as far as they are declared and their paths are not taken. Each is made, and
- * what makes it is loaded, when it is first asked for. A server of ours tells by `health` how it is; null: it is someone else's.
+ * Serves the document, the docs page and the greeting, if they are declared and their paths are free. The first request for one
+ * of them loads its code and generates it. `health` has the paths of our own server's health checks; null on a host's server.
  */
-export function mountDescription(app: FastifyInstance, telling: Described, health: HealthDeclaration | null): void {
-  const { declaration, directory, records } = telling;
+export function mountDescription(app: FastifyInstance, described: Described, health: HealthDeclaration | null): void {
+  const { declaration, directory, records } = described;
   const prefix = app.prefix.replace(/\/$/, '');
   const method: ('GET' | 'HEAD')[] = ['GET', 'HEAD'];
   const serve = (url: string, handler: Handler) => app.route({ method, url, exposeHeadRoute: false, handler });
@@ -27,7 +27,7 @@ export function mountDescription(app: FastifyInstance, telling: Described, healt
   if (path !== null) {
     const document = once(async () => {
       const { openApiDocument } = await import('./document.ts');
-      const text = JSON.stringify(openApiDocument(telling, info, { prefix, ownServer: health !== null }));
+      const text = JSON.stringify(openApiDocument(described, info, { prefix, ownServer: health !== null }));
       return new Kept(text, { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-cache' });
     });
     serve(path, async (request, reply) => (await document()).send(request, reply));
@@ -35,16 +35,16 @@ export function mountDescription(app: FastifyInstance, telling: Described, healt
   if (path !== null && docs !== null) {
     const page = once(async (): Promise<DocsPage> => {
       const { makeDocsPage } = await import('./pages/docs-page.ts');
-      return makeDocsPage(telling, info, { path, docs, home });
+      return makeDocsPage(described, info, { path, docs, home });
     });
-    if (telling.declaration.security.sampleUsers.length > 0 && !telling.production) {
+    if (described.declaration.security.sampleUsers.length > 0 && !described.production) {
       serve(`${docs}/token/:user`, async (request, reply) => {
         const { sampleToken } = await import('./pages/sample-users.ts');
-        return sampleToken(telling, request, reply);
+        return sampleToken(described, request, reply);
       });
     }
     serve(docs, async (request, reply) => (await page()).html.send(request, reply));
-    // a name is looked up among those of the page, and never leads to a file
+    // a name is looked up in the files of the page, never on disk
     serve(`${docs}/:name`, async (request, reply) => {
       const { name } = request.params as { name: string };
       if (name === '') return reply.redirect(`../${docs.slice(docs.lastIndexOf('/') + 1)}`, 308);
@@ -58,7 +58,7 @@ export function mountDescription(app: FastifyInstance, telling: Described, healt
     serve('/', async (request, reply) => {
       const { greet } = await load();
       const base = `${declaration.server.baseUrl}${targetOf(request.url).path.replace(/\/+$/, '')}`;
-      // what the document does not tell is not told here
+      // without a document, the greeting lists no routes either
       return greet({ info, records: path === null ? [] : records, links: { docs, path, live, ready }, base }, request, reply);
     });
   }

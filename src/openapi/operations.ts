@@ -11,7 +11,7 @@ import type { RouteRecord } from '../route/record.ts';
 import { isExport } from '../serialization/formats.ts';
 import type { Described } from './schemas.ts';
 
-/** One method of a route in one format, with everything that its description depends on. */
+/** One method of a route in one format, with the facts for its description. */
 export type Operation = ReturnType<typeof operationOf>;
 
 /** Every operation of some routes, in matching order. */
@@ -19,7 +19,7 @@ export function operationsOf(described: Described, records: readonly RouteRecord
   return orderRecords(records).flatMap((record) =>
     record.formats.flatMap((format) =>
       record.methods
-        .filter((method) => isAnswered(record, method))
+        .filter((method) => isSupported(record, method))
         .map((method) => operationOf(described, record, method, format)),
     ),
   );
@@ -48,7 +48,7 @@ function operationOf({ declaration, mapper, records }: Described, record: RouteR
     isTagged: reads && !(isSupplied && action?.kind === 'index' && isExport(format)),
     ifMatch: !api || !single || reads ? null : needsIfMatch ? ('IfMatchRequired' as const) : ('IfMatch' as const),
     takesKey: declaration.server.idempotency !== null && action !== null && !reads,
-    /** Whether what was created has a `Location`: always, or only if its id fits into the path of an entity. */
+    /** Whether the response to a creation has a `Location`: always, or only if the new id fits into the path of an entity. */
     location: api && meta && isSupplied && method === 'POST' ? locationIn(records, record, meta) : null,
     isLimited: (api ?? declaration.server).rateLimit !== null,
   };
@@ -60,7 +60,7 @@ function locationIn(records: readonly RouteRecord[], record: RouteRecord, meta: 
   const location = loadsItself ? null : EntityLocation.of(records, api);
   if (!location) return null;
   const key = keyOf(meta);
-  // an id of the caller's own may be negative
+  // an id that the caller chooses may be negative
   const isCounted = key.autoincrement === true && !inGroups(key, writeGroups);
   return isCounted && location.isCertainFor(record) ? 'always' : 'maybe';
 }
@@ -74,7 +74,7 @@ function isDefault(action: ActionDeclaration | null): boolean {
 }
 
 /** Whether the action supports a method. Enabled methods that it does not support return 400. */
-function isAnswered({ action }: RouteRecord, method: HttpMethod): boolean {
+function isSupported({ action }: RouteRecord, method: HttpMethod): boolean {
   if (action?.association) return method === 'POST' || method === 'DELETE';
   return !action || !isDefault(action) || isRead(method) || (action.kind === 'index') === (method === 'POST');
 }

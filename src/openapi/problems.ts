@@ -20,7 +20,7 @@ function responseName(status: ProblemStatus, format: string): string {
   return `${nameOf(status)}${format === 'xml' ? 'Xml' : ''}`;
 }
 
-/** The refusals of every status, by name; each with the headers that are described of it. */
+/** The error responses of all given statuses, by name, each with its headers. */
 export function problemResponses(
   statuses: Iterable<ProblemStatus>,
   components: Components,
@@ -45,7 +45,7 @@ function codesOf(status: ProblemStatus): ErrorCode[] {
 
 /** One schema for each status, so that a client knows which codes to expect. */
 function problemSchema(status: ProblemStatus, components: Components): JsonSchema {
-  // what an application's own code refuses has this code, whatever its status
+  // errors of application code have this code, whatever their status
   const known = [...new Set<ErrorCode>([...codesOf(status), 'bad_request'])];
   const violations = { type: 'array', items: violationSchema(components) };
   const validated = status === catalogue.validation_failed.status;
@@ -55,7 +55,7 @@ function problemSchema(status: ProblemStatus, components: Components): JsonSchem
   );
 }
 
-/** What a refusal is called whose status nobody knows beforehand. */
+/** The name of the schema for error responses with any status. */
 export const otherProblem = 'OtherProblem';
 
 export function anyProblemSchema(components: Components): JsonSchema {

@@ -56,7 +56,7 @@ export function readSchemas({ components, describe, hides, mapper }: SchemaConte
     return components.add(variants.some(({ meta }) => meta.className === name) ? `Any${name}` : name, schema);
   }
 
-  /** What a normalizer of the application makes of a model. */
+  /** The schema of the values that a normalizer returns for a model. */
   function normalizedModel(meta: EntityMetadata, { by, schema }: Normalization): JsonSchema {
     const shape = `${meta.className} by ${by}`;
     const made = known.get(shape);

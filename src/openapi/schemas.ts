@@ -72,11 +72,11 @@ export function schemasOf({ catalog, declaration, directory, mapper }: SchemaSou
     const parts = Object.entries(($defs ?? {}) as Record<string, JsonSchema>).map(([key, part]) => ({
       part,
       pointer: `#/$defs/${key}`,
-      kept: components.reserve([`${name}${capital(key)}`]),
+      reserved: components.reserve([`${name}${capital(key)}`]),
     }));
-    const refs = new Map([['#', own.ref.$ref], ...parts.map(({ pointer, kept }) => [pointer, kept.ref.$ref] as const)]);
+    const refs = new Map([['#', own.ref.$ref], ...parts.map(({ pointer, reserved }) => [pointer, reserved.ref.$ref] as const)]);
     const inDocument = (part: JsonSchema) => mapRefs(part, (ref) => String(refs.get(ref) ?? ref)) as JsonSchema;
-    for (const { part, kept } of parts) kept.define(inDocument(part));
+    for (const { part, reserved } of parts) reserved.define(inDocument(part));
     own.define(inDocument(schema));
     return own.ref;
   }

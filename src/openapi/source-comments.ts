@@ -5,7 +5,7 @@ import type { SourceText } from '../model/source-text.ts';
 import { sourceFiles } from './source-files.ts';
 
 /**
- * The documentation comments of models and their properties. A comment is ignored if it is not certain what it describes.
+ * The documentation comments of models and their properties. A comment is ignored if its subject is uncertain.
  */
 export function sourceComments(directory: string, { models }: Pick<Catalog, 'models'>) {
   const fileOf = sourceFiles(directory);

@@ -1,18 +1,18 @@
-/** Milliseconds of processor time to write one chunk in. To read it takes about as long again, in another turn of the event loop. */
-const workTime = 8;
+/** CPU time for writing one chunk, in milliseconds. Reading it takes about as long again, in another turn of the event loop. */
+const chunkTime = 8;
 
 interface ChunkLimits {
-  /** Rows of the first chunk, and the fewest of any that takes too much time. */
+  /** Rows of the first chunk. No chunk becomes smaller than this because of its time. */
   readonly first: number;
   readonly most: number;
-  /** Characters of a chunk, about. */
+  /** Approximate maximum of characters in a chunk. */
   readonly length: number;
 }
 
-/** Decides how many rows an export reads at a time: as many as the last ones say can be written in a short time and a short text. */
+/** Decides how many rows an export reads at a time. The CPU time and length of the last chunk tell how many fit the limits. */
 export class ChunkSize {
   readonly #limits: ChunkLimits;
-  #start = workDone();
+  #start = cpuTime();
   #rows: number;
 
   constructor(limits: ChunkLimits) {
@@ -25,24 +25,24 @@ export class ChunkSize {
     return this.#rows;
   }
 
-  /** A chunk is about to be written. */
+  /** Called before a chunk is written. */
   begin(): void {
-    this.#start = workDone();
+    this.#start = cpuTime();
   }
 
-  /** A chunk was written. */
+  /** Called after a chunk was written. */
   end(rows: number, length: number): void {
-    const { first, length: longest, most } = this.#limits;
-    const work = workDone() - this.#start;
-    const inTime = Math.max(Math.floor((rows * workTime) / Math.max(work, 0.1)), first);
-    const inLength = Math.max(Math.floor((rows * longest) / Math.max(length, 1)), 1);
+    const { first, length: maxLength, most } = this.#limits;
+    const used = cpuTime() - this.#start;
+    const inTime = Math.max(Math.floor((rows * chunkTime) / Math.max(used, 0.1)), first);
+    const inLength = Math.max(Math.floor((rows * maxLength) / Math.max(length, 1)), 1);
     this.#rows = Math.min(inTime, inLength, this.#rows * 4, most);
   }
 }
 
-/** Milliseconds that this thread has used: not those in which it waited for a processor. */
-function workDone(): number {
-  // older versions of Node only know the time of all threads
+/** CPU time of this thread in milliseconds, without the time in which it waited for a CPU. */
+function cpuTime(): number {
+  // older versions of Node only report the time of all threads
   const { system, user } = process.threadCpuUsage?.() ?? process.cpuUsage();
   return (system + user) / 1000;
 }

@@ -3,16 +3,16 @@ import { targetOf } from './request-target.ts';
 
 export interface Counted {
   readonly count: number;
-  /** `capped`: there are more than that many. */
+  /** `capped`: there are more than `count`. */
   readonly is: 'exact' | 'capped' | 'estimated';
-  /** How many rows there are, if the page begins after all of them and the count is not exact. */
+  /** The exact number of rows, if the page begins after the last one and `count` was not exact. */
   readonly end?: number;
 }
 
 /** The response to a listing. */
 export interface CollectionModel<Item = unknown> {
   readonly count: number;
-  /** Only where the count is not exact. */
+  /** Only if the count is not exact. */
   readonly count_is?: 'capped' | 'estimated';
   readonly results: readonly Item[];
   readonly pagination: {
@@ -24,11 +24,11 @@ export interface CollectionModel<Item = unknown> {
   };
 }
 
-/** What is known of a page's surroundings, beyond its number and the count. */
+/** The tokens at both ends of a page, and whether rows precede and follow it if its number and the count do not tell. */
 export interface PageEdges {
-  /** The token of the first row, which the page before ends at; null where there is none, undefined in a list that knows no tokens. */
+  /** The token of the first row, at which the previous page ends. Null: there is none; undefined: the list has no tokens. */
   readonly first?: string | null;
-  /** The token of the last row, which the page after begins at. */
+  /** The token of the last row, at which the next page begins. */
   readonly last?: string | null;
   readonly earlier?: boolean;
   readonly more?: boolean;
@@ -36,19 +36,19 @@ export interface PageEdges {
 
 export const noEdges: PageEdges = Object.freeze({ first: null, last: null });
 
-/** Puts a page into the collection model. `url` is the request's own, from which the links are made. */
+/** Makes the collection model of a page. The links are made from `url`, the URL of the request. */
 export function collectionOf<Item>(
   results: readonly Item[],
   counted: Counted,
-  asked: PageRequest,
+  request: PageRequest,
   url: string,
   baseUrl: string,
   edges: PageEdges = {},
 ): CollectionModel<Item> {
   const { count, is } = counted;
-  const { page, itemsPerPage, offset } = asked;
+  const { page, itemsPerPage, offset } = request;
   const more = edges.more ?? offset + itemsPerPage < count;
-  const previous = previousPage(counted, asked, edges);
+  const previous = previousPage(counted, request, edges);
   return {
     count,
     ...(is !== 'exact' && { count_is: is }),
@@ -63,13 +63,13 @@ export function collectionOf<Item>(
   };
 }
 
-/** The page that `previous` leads to: from a page after all rows, the last one that has any. */
+/** The number of the page that `previous` leads to: from a page beyond the end, the last one with rows. */
 function previousPage(counted: Counted, { page, itemsPerPage, offset }: PageRequest, edges: PageEdges): number | null {
   if (!(edges.earlier ?? page > 1)) return null;
-  // rows that were added before the first page are before it still
+  // rows may have been inserted before page 1: the link keeps that number, and its token finds them
   const before = Math.max(1, page - 1);
   const end = counted.end ?? (counted.is === 'exact' ? counted.count : null);
-  // a token leads to rows, whatever the number of the page
+  // a token finds rows whatever the page number is
   if (end === null || end > offset || typeof edges.first === 'string') return before;
   return end === 0 ? null : Math.min(before, Math.ceil(end / itemsPerPage));
 }
@@ -79,7 +79,10 @@ function tokenOf(name: PageToken['name'], text: string | null | undefined): stri
   return text === null ? '' : `&${name}=${text}`;
 }
 
-/** The same address for another page, with every other parameter where it was; a list that has no tokens (null) may take one of that name. */
+/**
+ * The same URL for another page; other parameters keep their places. A list without tokens (null) may have parameters of its own
+ * named `after` and `before`, which stay.
+ */
 function withPage(url: string, page: number, token: string | null): string {
   const { path, query } = targetOf(url);
   const place = `page=${page}${token ?? ''}`;

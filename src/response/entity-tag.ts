@@ -3,39 +3,39 @@ import { nextTurn, turnLength } from './turn.ts';
 
 interface EntityTag {
   readonly weak: boolean;
-  /** What stands between the quotes. */
+  /** The text between the quotes. */
   readonly opaque: string;
 }
 
-/** What `If-Match` or `If-None-Match` names: tags, or whatever there is. */
+/** The content of `If-Match` or `If-None-Match`: tags, or `*` for any. */
 export type NamedTags = readonly EntityTag[] | '*';
 
-/** Hexadecimal digits of a hash. */
+/** Hexadecimal digits of a hash that go into a tag. */
 const hashDigits = 16;
 
 /**
- * Makes the tags of an application's answers.
+ * Makes the tags of an application's responses.
  *
- * A tag is of what the caller is sent, byte by byte: format, groups, and what they may see of embedded rows. That of an entity
- * with a version is strong, and begins with what stands for the version. Nobody can tell the version from it: it may be the time
- * of the last change, and outside of what the caller may read.
+ * A tag identifies the body that the caller gets, byte by byte: its format, groups and visible embedded rows. The tag of an
+ * entity with a version property is strong, and begins with a hash of the version, the mark. The mark does not reveal the
+ * version: that may be the time of the last change, which the caller may not be allowed to read.
  */
 export class EntityTags {
   readonly #bodies: string;
   readonly #versions: string;
 
-  /** The secret is the same in every process that serves the application. */
+  /** The secret must be the same in every process that serves the application. */
   constructor(secret: string) {
     this.#bodies = hash('sha256', `bodies\n${secret}`);
     this.#versions = hash('sha256', `versions\n${secret}`);
   }
 
-  /** The tag of an answer; `mark` is that of its version, or null where there is none. */
+  /** The tag of a response. `mark` is the mark of its version; null if it has none. */
   of(body: string, mark: string | null): string {
     return tagFrom(digest(this.#bodies + body), mark);
   }
 
-  /** The same, without taking up the event loop for long if the body is long. */
+  /** The same, but a long body is hashed in several turns of the event loop. */
   ofAny(body: string, mark: string | null): string | Promise<string> {
     return body.length > turnLength ? this.#ofLong(body, mark) : this.of(body, mark);
   }
@@ -45,7 +45,7 @@ export class EntityTags {
     for (let start = 0; start < body.length; ) {
       await nextTurn();
       let end = start + turnLength;
-      // the halves of a surrogate pair are encoded together
+      // the halves of a surrogate pair must be encoded together
       if (isHighSurrogate(body.charCodeAt(end - 1))) end++;
       digesting.update(body.slice(start, end));
       start = end;
@@ -53,7 +53,7 @@ export class EntityTags {
     return tagFrom(digesting.digest('hex').slice(0, hashDigits), mark);
   }
 
-  /** What stands for the version of a row, and for that of no other row. */
+  /** The hash of a row's version, different for each row. */
   mark(table: string, key: unknown, version: string): string {
     return digest(`${this.#versions}${table}\n${key}\n${version}`);
   }
@@ -67,12 +67,12 @@ function isHighSurrogate(unit: number): boolean {
   return (unit & 0xfc00) === 0xd800;
 }
 
-/** A part of the hash, from which it cannot be gone on to that of a longer text. */
+/** A truncated hash, which prevents length-extension attacks. */
 function digest(text: string): string {
   return hash('sha256', text).slice(0, hashDigits);
 }
 
-/** The mark of a version that a tag begins with; null where it is none of a version. */
+/** The mark of the version at the start of a tag; null if the tag has none. */
 export function markIn({ opaque, weak }: EntityTag): string | null {
   return !weak && opaque.length === hashDigits + 1 + hashDigits && opaque[hashDigits] === '.'
     ? opaque.slice(0, hashDigits)
@@ -81,7 +81,7 @@ export function markIn({ opaque, weak }: EntityTag): string | null {
 
 const nextTag = /[ \t]*(?:(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"[ \t]*)?(,|$)/y;
 
-/** Reads `*` or a list of tags (RFC 9110, 8.8.3 and 13.1.1). Null: it is neither. */
+/** Reads `*` or a list of tags (RFC 9110, 8.8.3 and 13.1.1); null if the header is neither. */
 export function readTags(header: string): NamedTags | null {
   const text = header.trim();
   if (text === '*') return '*';
@@ -96,7 +96,7 @@ export function readTags(header: string): NamedTags | null {
   }
 }
 
-/** Whether a tag is named, strong and weak ones being the same (RFC 9110, 8.8.3.2). Who names nothing that can be read names none. */
+/** Whether a header names a tag, by weak comparison (RFC 9110, 8.8.3.2). A header that cannot be read names none. */
 export function namesWeakly(header: string, tag: string): boolean {
   if (header === tag) return true;
   const named = readTags(header);
@@ -105,7 +105,7 @@ export function namesWeakly(header: string, tag: string): boolean {
   return named?.some((each) => each.opaque === opaque) === true;
 }
 
-/** Whether a tag is named, both being strong. */
+/** Whether a tag is among the named ones, by strong comparison: both must be strong. */
 export function namesStrongly(named: NamedTags, tag: string): boolean {
   return named === '*' || named.some(({ opaque, weak }) => !weak && tag === `"${opaque}"`);
 }

@@ -1,37 +1,37 @@
 import { Readable } from 'node:stream';
 import { nextTurn } from './turn.ts';
 
-/** Answers that take as long as they take, as long as they are taken. */
-const ownPace = new WeakSet<object>();
+/** Responses without a total time limit: they may take any time while the client keeps reading. */
+const withoutTimeLimit = new WeakSet<object>();
 
-/** Whether an answer has a limit of its own, which is that it goes on. */
+/** Whether a response is exempt from the total time limit, because only its stall timeout applies. */
 export function hasOwnPace(response: object): boolean {
-  return ownPace.has(response);
+  return withoutTimeLimit.has(response);
 }
 
 export function leaveToOwnPace(response: object): void {
-  ownPace.add(response);
+  withoutTimeLimit.add(response);
 }
 
 export interface ExportSource {
   /** The next lines; null at the end. */
   next(): Promise<string | null>;
-  /** Frees whatever the export holds, also while a piece is awaited. */
+  /** Releases what the export holds. It may be called while `next` is pending. */
   close(): Promise<void>;
 }
 
 interface ExportStreamOptions {
-  /** What was read before the first byte was sent. */
+  /** The text that was read before the response began. */
   readonly start: string;
-  /** Milliseconds that nothing need be taken; 0 means no limit. */
+  /** Milliseconds after which the export fails if the client reads nothing; 0 means no limit. */
   readonly stallTimeout: number;
-  /** Called when everything has been given back. */
+  /** Called when the source is closed. */
   readonly onFreed: () => void;
-  /** Called with the time at which the client was sent lines, and with null when it wants more. */
+  /** Called with the time at which lines were sent, and with null when the client wants more. */
   readonly onUnread: (since: number | null) => void;
 }
 
-/** An export as a stream: a piece is read when the one before it has been taken. */
+/** An export as a stream. A piece is read when the client has taken the one before it. */
 export class ExportStream extends Readable {
   readonly #source: ExportSource;
   readonly #stallTimeout: number;
@@ -39,7 +39,7 @@ export class ExportStream extends Readable {
   readonly #onUnread: (since: number | null) => void;
   #start: string | null;
   #timer: NodeJS.Timeout | undefined;
-  #isFreed = false;
+  #isReleased = false;
 
   constructor(source: ExportSource, { start, stallTimeout, onFreed, onUnread }: ExportStreamOptions) {
     super({ highWaterMark: 1 });
@@ -55,43 +55,43 @@ export class ExportStream extends Readable {
     this.#onUnread(null);
     const start = this.#start;
     this.#start = null;
-    if (start !== null && start !== '') this.#give(start);
-    else this.#proceed().catch((error: Error) => this.destroy(error));
+    if (start !== null && start !== '') this.#send(start);
+    else this.#readNext().catch((error: Error) => this.destroy(error));
   }
 
   override _destroy(error: Error | null, callback: (error: Error | null) => void): void {
     clearTimeout(this.#timer);
-    this.#free();
+    this.#release();
     callback(error);
   }
 
-  /** Nothing is kept for a client that has yet to take the last lines. */
-  #free(): void {
-    if (this.#isFreed) return;
-    this.#isFreed = true;
+  /** Closes the source once. A client that has not read the last lines yet does not keep it open. */
+  #release(): void {
+    if (this.#isReleased) return;
+    this.#isReleased = true;
     this.#source
       .close()
       .catch(() => undefined)
       .then(this.#onFreed);
   }
 
-  async #proceed(): Promise<void> {
+  async #readNext(): Promise<void> {
     let piece: string | null;
     do {
-      // A client that reads fast asks for more before anybody else is served.
+      // Without this, a client that reads fast would get its next piece before other requests are served.
       await nextTurn();
       if (this.destroyed) return;
       piece = await this.#source.next();
-      // an empty piece is no end
+      // an empty piece does not end the export
     } while (piece === '');
     if (this.destroyed) return;
     if (piece === null) {
-      this.#free();
+      this.#release();
       this.push(null);
-    } else this.#give(piece);
+    } else this.#send(piece);
   }
 
-  #give(piece: string): void {
+  #send(piece: string): void {
     this.#onUnread(performance.now());
     if (this.#stallTimeout > 0) {
       this.#timer = setTimeout(() => this.destroy(new StalledExport(`for ${this.#stallTimeout} ms`)), this.#stallTimeout);
@@ -100,7 +100,7 @@ export class ExportStream extends Readable {
   }
 }
 
-/** Whoever asked for an export has stopped to take it. */
+/** The client has stopped reading an export. */
 export class StalledExport extends Error {
   constructor(when: string) {
     super(`the client read nothing from an export ${when}`);

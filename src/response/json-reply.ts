@@ -1,4 +1,4 @@
-/** An answer with a status and groups of its own. Made by a controller's `json()`. */
+/** A response with its own status, groups and headers. Made by a controller's `json()`. */
 export class JsonReply {
   readonly value: unknown;
   readonly status: number;

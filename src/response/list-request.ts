@@ -2,16 +2,16 @@ import { type FilterOperator, filterOperators, filterParameter, plainOperator } 
 import { problem } from '../errors.ts';
 import { pageParameters } from './page-request.ts';
 
-/** One condition as a request has it: `lastName[contains]=an`. */
+/** One condition of a request: `lastName[contains]=an`. */
 interface WrittenCondition {
-  /** The parameter, as it was written. */
+  /** The parameter as the request has it. */
   readonly name: string;
   readonly field: string;
   readonly operator: FilterOperator;
   readonly value: string;
 }
 
-/** Conditions that must all hold and, where there are any, groups of which one must. */
+/** Conditions that must all hold. If there are `or` groups, one of them must hold as well. */
 export interface WrittenGroup {
   readonly conditions: readonly WrittenCondition[];
   readonly or: readonly WrittenGroup[];
@@ -36,7 +36,7 @@ export interface ListParameters {
   readonly others: readonly string[];
 }
 
-/** Parameters of every list, by which no field can be filtered. */
+/** Parameters of every list, which cannot be names of filters. */
 export const reservedParameters: readonly string[] = Object.freeze([...pageParameters, 'fields', 'sort', 'q', 'or']);
 
 /** Names of parameters for a message: `lastName, lastName[contains], sort`. */
@@ -53,8 +53,8 @@ function allowedParameters({ filters, hasSearch, hasSort, maxOrDepth, others }: 
 }
 
 /**
- * Reads what a request asks of a list, or throws the 400 that says what it may ask. `isClosed`: no other parameter is known;
- * else those that have no brackets are left to whoever knows them.
+ * Reads the list parameters of a request; throws a 400 that states the allowed ones. `isClosed`: unknown parameters are rejected.
+ * Otherwise those without brackets are left to the handler.
  */
 export function readListRequest(
   query: Readonly<Record<string, unknown>>,
@@ -74,7 +74,7 @@ export function readListRequest(
     addCondition(root, name, steps, query[name], parameters, counts);
   }
   return {
-    filter: root.done(),
+    filter: root.build(),
     sort: parameters.hasSort ? itemsOf(query, 'sort') : null,
     q: parameters.hasSearch ? textOf(query, 'q') : null,
     fields: itemsOf(query, 'fields'),
@@ -89,7 +89,7 @@ function unknown(name: string, parameters: ListParameters): Error {
   return problem('unknown_parameter', { name, allowed: allowedParameters(parameters).join(', ') });
 }
 
-/** `or[0][center.id][in]` → `or`, `0`, `center.id`, `in`; null where the brackets are in disorder. */
+/** `or[0][center.id][in]` → `or`, `0`, `center.id`, `in`; null if the brackets do not match. */
 function stepsOf(name: string): string[] | null {
   const parts = /^([^[\]]+)((?:\[[^[\]]*\])*)$/.exec(name);
   if (!parts) return null;
@@ -146,8 +146,8 @@ class GroupBuilder {
     return group;
   }
 
-  done(): WrittenGroup {
-    return { conditions: [...this.conditions.values()], or: [...this.groups.values()].map((group) => group.done()) };
+  build(): WrittenGroup {
+    return { conditions: [...this.conditions.values()], or: [...this.groups.values()].map((group) => group.build()) };
   }
 }
 

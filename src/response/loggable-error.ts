@@ -1,5 +1,5 @@
-/** What is told of an error beside its message: names and codes, never a value that somebody sent or stored. */
-const tellingKeys = [
+/** Properties of an error that are logged with its message: names and codes, never values that were sent or stored. */
+const loggedKeys = [
   'code',
   'errcode',
   'errno',
@@ -16,7 +16,7 @@ const tellingKeys = [
   'statusCode',
 ] as const;
 
-/** Causes of causes that are told, and of several errors at once the first ones. */
+/** How many levels of causes are logged, and how many errors of an aggregate. */
 const depth = 5;
 
 interface LoggableError {
@@ -31,8 +31,8 @@ interface LoggableError {
 const described = new WeakSet<object>();
 
 /**
- * An error without the values that a database tells of the rows and parameters at fault, in its details and also in its messages.
- * Whoever it is given to logs it as it is, whatever logger that is.
+ * An error without the values of rows and parameters that a database puts into its details and messages. Any logger can log it as
+ * it is.
  */
 export function loggableError(error: unknown, left = depth): LoggableError {
   if (typeof error !== 'object' || error === null) return { type: typeof error, message: String(error), stack: '' };
@@ -41,12 +41,12 @@ export function loggableError(error: unknown, left = depth): LoggableError {
   const previous = cause ?? (error as { previous?: unknown }).previous;
   const type = error.constructor?.name ?? 'Object';
   const text = withoutValues(typeof message === 'string' ? message : '', error);
-  // the head of a stack is the message again, over as many lines as it has
+  // a stack begins with the original message, which can have several lines
   const frames = typeof stack === 'string' ? stack.split('\n').filter((line) => /^\s+at /.test(line)) : [];
   const loggable: LoggableError = {
     type,
     message: text,
-    ...Object.fromEntries(tellingKeys.flatMap((key) => telling(error as Record<string, unknown>, key))),
+    ...Object.fromEntries(loggedKeys.flatMap((key) => loggedEntry(error as Record<string, unknown>, key))),
     stack: [`${type}: ${text}`, ...frames].join('\n'),
     ...(previous !== undefined && previous !== null && left > 1 && { cause: loggableError(previous, left - 1) }),
     ...(Array.isArray(errors) && left > 1 && { errors: errors.slice(0, depth).map((one) => loggableError(one, left - 1)) }),
@@ -55,19 +55,19 @@ export function loggableError(error: unknown, left = depth): LoggableError {
   return loggable;
 }
 
-/** The message of the error that caused the others, without values. */
+/** The message of the innermost cause, without values. */
 export function rootMessage(error: unknown): string {
   let { cause, message } = loggableError(error);
   for (; cause; { cause, message } = cause);
   return message;
 }
 
-function telling(error: Record<string, unknown>, key: string): [string, unknown][] {
+function loggedEntry(error: Record<string, unknown>, key: string): [string, unknown][] {
   const value = error[key];
   return typeof value === 'string' || typeof value === 'number' ? [[key, value]] : [];
 }
 
-/** What PostgreSQL says of the value is the end of its message, or in quotes where the value itself is at fault. */
+/** PostgreSQL puts values at the end of its message, or in quotes if the value itself is at fault (codes `22…`). */
 function withoutValues(message: string, { code }: { code?: unknown }): string {
   const isOfDatabase = typeof code === 'string' && (/^[0-9A-Z]{5}$/.test(code) || code === 'ERR_SQLITE_ERROR');
   if (!isOfDatabase) return message;

@@ -9,7 +9,7 @@ export interface PageRequest {
   readonly offset: number;
 }
 
-/** Where in a list a link goes on. */
+/** The value of `after` or `before` in a link, which names the row next to the page. */
 export interface PageToken {
   readonly name: 'after' | 'before';
   readonly text: string;
@@ -19,18 +19,18 @@ export const tokenParameters: readonly string[] = Object.freeze(['after', 'befor
 
 export const pageParameters: readonly string[] = Object.freeze(['page', 'items_per_page', ...tokenParameters]);
 
-/** Reads `page` and `items_per_page`, or throws the 400 that says what they may be. */
+/** Reads `page` and `items_per_page`; throws a 400 that states the allowed values. */
 export function readPageRequest(query: Readonly<Record<string, unknown>>, limits: PaginationDeclaration): PageRequest {
   const itemsPerPage = readInteger(query, 'items_per_page', limits.itemsPerPage, limits.maxItemsPerPage);
   const page = readInteger(query, 'page', 1, Math.floor(Number.MAX_SAFE_INTEGER / itemsPerPage));
   const offset = (page - 1) * itemsPerPage;
-  // a page that a link leads to is found by the item next to it, however far that is
+  // with a token, the database seeks the row next to the page, so the limit on offsets does not apply
   if (limits.maxOffset > 0 && offset > limits.maxOffset && query.after === undefined && query.before === undefined)
     throw problem('offset_too_large', { limit: limits.maxOffset });
   return { page, itemsPerPage, offset };
 }
 
-/** Reads `after` or `before`, which links carry beside `page`; null where there is neither. */
+/** Reads `after` or `before`, which links carry in addition to `page`; null if neither is given. */
 export function readPageToken(query: Readonly<Record<string, unknown>>): PageToken | null {
   const { after, before, page } = query;
   if (after === undefined && before === undefined) return null;
@@ -44,19 +44,19 @@ export function readPageToken(query: Readonly<Record<string, unknown>>): PageTok
   return { name, text };
 }
 
-/** The answer to a token that is none of the list. */
+/** The 400 for a page token that does not belong to the list. */
 export function refusedToken(name: PageToken['name']): Error {
   return problem('invalid_parameter', { name, expected: 'must be given once, as in a link of this list' });
 }
 
-/** Refuses what asks for a page where the whole list is given. */
+/** Rejects page parameters of an export, which always returns the whole list. */
 export function refusePaging(query: Readonly<Record<string, unknown>>): void {
   const name = pageParameters.find((parameter) => query[parameter] !== undefined);
   if (name !== undefined)
     throw problem('invalid_parameter', { name, expected: 'must not be given here: an export is the whole list, without pages' });
 }
 
-/** Refuses every query parameter that is not in the list. */
+/** Rejects query parameters that are not in `allowed`. */
 export function checkParameters(query: Readonly<Record<string, unknown>>, allowed: readonly string[]): void {
   for (const name in query) {
     if (!allowed.includes(name)) throw problem('unknown_parameter', { name, allowed: allowed.join(', ') || 'none' });

@@ -5,13 +5,13 @@ import { Problem, problem } from '../errors.ts';
 import { targetOf } from './request-target.ts';
 import { xmlProblem } from './xml.ts';
 
-// Imported as a module it would give out all that it has, for which Node loads a whole HTTP client of its own.
+// An import would evaluate all exports of the module, for which Node loads a whole HTTP client.
 export const { STATUS_CODES } = process.getBuiltinModule('node:http');
 
-/** Sent with every response: a browser must not guess another type than the one it is told. */
+/** Sent with every response, so that browsers do not guess another type than the declared one. */
 export const noSniffing = Object.freeze({ name: 'x-content-type-options', value: 'nosniff' });
 
-/** Sent with every problem: it is about one caller and one moment, and of no use to a cache. */
+/** Sent with every problem: it concerns one caller at one moment, so caches must not store it. */
 export const noStore = Object.freeze({ name: 'cache-control', value: 'no-store' });
 
 /** How problem documents are written. */
@@ -22,21 +22,21 @@ const problemTypes: Readonly<Record<ProblemFormat, string>> = {
   xml: 'application/problem+xml; charset=utf-8',
 };
 
-/** Tells the format of the problem of a request by its path, and by the pattern of its route if it has one. */
+/** Chooses the problem format by the path of a request, and by the pattern of its route if it has one. */
 export type ProblemFormatOf = (path: string, pattern?: string) => ProblemFormat;
 
 export const alwaysJson: ProblemFormatOf = () => 'json';
 
-/** Requests in XML are refused in XML, if any of the routes has that format; all others in JSON. */
+/** Requests for XML get problems in XML if any of the routes has that format. All others get JSON. */
 export function problemFormats(routes: readonly { readonly formats: readonly string[] }[]): ProblemFormatOf {
   if (!routes.some(({ formats }) => formats.includes('xml'))) return alwaysJson;
   return (path, pattern = '.{_format}') => (path.endsWith('.xml') && pattern.endsWith('.{_format}') ? 'xml' : 'json');
 }
 
-/** Tells a caller after how many seconds to try again. */
+/** The number of seconds after which the client may retry. */
 export const retryLater = Object.freeze({ 'retry-after': '1' });
 
-/** A problem as it is sent. */
+/** The content type and the body of a problem. */
 export function writtenProblem(
   found: Problem,
   path: string,
@@ -58,7 +58,7 @@ function problemDocument(found: Problem, path: string): Record<string, unknown> 
   };
 }
 
-/** Any error as the problem that is sent: what is not known to be the caller's becomes a 500 that says nothing of the cause. */
+/** The problem that is sent for an error. Errors that are not known to be the caller's become a 500 without the cause. */
 export function toProblem(error: unknown, bodyLimit: number): Problem {
   if (error instanceof Problem) return error;
   if ((error as Error | null)?.message === 'aborted') {
@@ -74,7 +74,7 @@ export function toProblem(error: unknown, bodyLimit: number): Problem {
       return problem('unsupported_media_type', { allowed: 'application/json' }, { cause: error });
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
       return problem('body_too_large', { limit: bodyLimit }, { cause: error });
-    // no text is encoded like that, so nothing can be called it
+    // the percent-encoding is invalid, so nothing can have this path
     case 'FST_ERR_BAD_URL':
       return problem('not_found', { path: badPath(String(message)) }, { cause: error });
     case 'FST_ERR_CTP_EMPTY_JSON_BODY':
@@ -90,12 +90,12 @@ export function toProblem(error: unknown, bodyLimit: number): Problem {
   return problem('internal_error', {}, { cause: error });
 }
 
-/** Fastify tells the address in the message only. */
+/** Only the message of the Fastify error contains the URL. */
 function badPath(message: string): string {
   return targetOf(message.replace(/^'|' is not a valid url component$/g, '')).path;
 }
 
-/** A refusal that an application's own code or a plugin threw, with a status of its own. */
+/** A client error with its own status, thrown by code of the application or by a plugin. */
 class OtherProblem extends Problem {
   override readonly status: number;
   override readonly title: string;
@@ -107,7 +107,7 @@ class OtherProblem extends Problem {
   }
 }
 
-/** What Node says of a server that is out of reach. */
+/** Error codes of Node for a server that cannot be reached. */
 const unreachable = new Set<unknown>([
   'ECONNREFUSED',
   'ECONNRESET',
@@ -119,7 +119,7 @@ const unreachable = new Set<unknown>([
   'ENETUNREACH',
 ]);
 
-/** An error with what led to it, one after the other; the mapper has a place of its own for that. */
+/** An error and its causes, in order. MikroORM keeps the cause in `previous`. */
 function causesOf(error: unknown): (Error & { code?: unknown })[] {
   const causes: Error[] = [];
   for (let cause = error; cause instanceof Error && !causes.includes(cause); ) {
@@ -129,7 +129,7 @@ function causesOf(error: unknown): (Error & { code?: unknown })[] {
   return causes;
 }
 
-/** Whether there is no room left for what was to be written. */
+/** Whether the database has no space left for a write. */
 function isFull(error: unknown): boolean {
   return causesOf(error).some(databaseErrors.isFull);
 }
@@ -139,7 +139,7 @@ export function isUnavailable(error: unknown): boolean {
   if ([ConnectionException, LockWaitTimeoutException, DeadlockException].some((type) => error instanceof type)) return true;
   return causesOf(error).some((cause) => {
     if (databaseErrors.isUnavailable(cause) || unreachable.has(cause.code)) return true;
-    // a connection refused on every address of a host
+    // every address of a host refused the connection
     return cause instanceof AggregateError && cause.errors.some(isUnavailable);
   });
 }

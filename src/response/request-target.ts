@@ -4,7 +4,7 @@ interface RequestTarget {
   readonly query: string;
 }
 
-/** Parts a request's address. Proxies send it whole, with an origin that is none of ours to repeat. */
+/** Splits the URL of a request. Proxies send an absolute URL; its origin is dropped, so that responses do not repeat it. */
 export function targetOf(url: string): RequestTarget {
   const own = url.replace(/^https?:\/\/[^/?]*/i, '');
   const mark = own.indexOf('?');

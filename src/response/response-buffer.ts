@@ -13,8 +13,8 @@ const uncounted = 65_536;
 const bytesPerUnit = 3;
 
 /**
- * Bounds the bytes of responses that are being written, or were sent and have not been read by their clients yet. Without room for a
- * response, its request is rejected; one caller gets at most half of the room.
+ * Bounds the bytes of responses that are being written, or were sent and have not been read by their clients yet. Without room
+ * for a response, its request is rejected; one caller gets at most half of the room.
  */
 export class ResponseBuffer {
   readonly #limit: number;
@@ -32,14 +32,17 @@ export class ResponseBuffer {
     this.#unchecked = Math.floor(Math.min(uncounted, responseLimit) / bytesPerUnit);
   }
 
-  /** Throws 413 if the body is too large, and 503 if there is no room for it. Responses to writes are counted and never rejected. */
+  /** Throws 413 if the body is too large, and 503 if there is no room for it. Responses to writes count, but are not rejected. */
   admit(request: FastifyRequest, reply: FastifyReply, body: string): void {
     if (body.length <= this.#unchecked) return;
     this.#admit(request, reply.raw, Buffer.byteLength(body));
     if (this.#stallTimeout > 0) reply.raw.setTimeout(this.#stallTimeout, () => reply.raw.destroy());
   }
 
-  /** Makes room for a body that is being written, before it and its rows take more memory. Then waits for the next turn: see {@link Pace}. */
+  /**
+   * Makes room for a body that is being written, before it and its rows take more memory. Then waits for the next turn: see
+   * {@link Pace}.
+   */
   makeRoom(request: FastifyRequest, reply: FastifyReply, ...[length, part]: Parameters<Pace>): Promise<void> {
     if (length > this.#limit) throw problem('response_too_large', { limit: this.#limit });
     this.#admit(request, reply.raw, Math.min(Math.ceil(length / part), this.#limit));
@@ -56,22 +59,22 @@ export class ResponseBuffer {
     this.#resize(room, bytes);
   }
 
-  /** A response alone always has room. */
+  /** A response always has room if there is no other one, in total and of its caller. */
   #hasRoom({ bytes: held, caller }: Room, bytes: number): boolean {
     const others = this.#held - held;
     const own = (this.#heldBy.get(caller) ?? 0) - held;
     return (others === 0 || others + bytes <= this.#room) && (own === 0 || own + bytes <= this.#room / 2);
   }
 
-  /** The room of a response, empty as yet, which is given back at its end. */
+  /** The room of a response, with no bytes yet. It is released when the response ends. */
   #roomOf(caller: string, response: ServerResponse): Room {
     const room: Room = { caller, bytes: 0, isOpen: !response.destroyed };
     this.#rooms.set(response, room);
-    const giveBack = () => {
+    const release = () => {
       this.#resize(room, 0);
       room.isOpen = false;
     };
-    response.once('finish', giveBack).once('close', giveBack);
+    response.once('finish', release).once('close', release);
     return room;
   }
 
@@ -85,7 +88,7 @@ export class ResponseBuffer {
   }
 }
 
-/** What a response takes up. */
+/** The memory that a response takes. */
 interface Room {
   readonly caller: string;
   bytes: number;

@@ -6,8 +6,8 @@ function proceed(): void {
 }
 
 /**
- * Waits for a turn of the event loop. Each turn goes to one export or one long response, however many there are. Other requests are
- * served in between and wait for one piece of work at most.
+ * Waits for a turn of the event loop. Each turn goes to one export or one long response, however many there are. Other requests
+ * are served in between and wait for one piece of work at most.
  */
 export function nextTurn(): Promise<void> {
   return new Promise((resolve) => {
@@ -20,7 +20,7 @@ export function nextTurn(): Promise<void> {
 export const turnLength = 1024 * 1024;
 
 /**
- * Called while a long response is written, with its length until now and the part of its rows that this is. Waits for the next turn;
- * throws if there is no room for the response.
+ * Called while a long response is written, with its length so far and the fraction of its rows that were written. Waits for the
+ * next turn; throws if there is no room for the response.
  */
 export type Pace = (length: number, part: number) => Promise<void>;

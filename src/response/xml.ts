@@ -1,8 +1,8 @@
 /** How values of JSON become elements. */
 interface Elements {
-  /** The name of what stands in a list. */
+  /** The element name of a list entry. */
   readonly item: string;
-  /** The attribute of an element that stands for null; null: there is no such element. */
+  /** The attribute of an element for null; if it is null itself, such elements are left out. */
   readonly nil: string | null;
 }
 
@@ -13,14 +13,14 @@ const responses: Elements = { item: 'item', nil: ' xsi:nil="true"' };
 const problems: Elements = { item: 'i', nil: null };
 
 /**
- * A value of JSON as an XML document: an element for each member, `item` for each entry of a list, `xsi:nil` for null, and
+ * A JSON value as an XML document: an element for each member, `item` for each entry of a list, `xsi:nil` for null, and
  * no other attributes.
  */
 export function xmlDocument(value: unknown): string {
   return `${declaration}${element(responseStart, 'response', value, responses)}\n`;
 }
 
-/** The same in pieces: a list in the value gives one for each of its entries. */
+/** The same in pieces, one for each entry of a list. */
 export function* xmlPieces(value: Readonly<Record<string, unknown>>): Generator<string, void> {
   yield `${declaration}<${responseStart}>`;
   for (const [key, member] of Object.entries(value)) {
@@ -57,18 +57,21 @@ function content(value: unknown, elements: Elements): string {
   return text;
 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern finds control characters
 const special = /[&<>\r\u0000-\u0008\u000b\u000c\u000e-\u001f\ud800-\udfff\ufffe\uffff]/;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: see above
-const unspeakable = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g;
+const invalid = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g;
 
-/** What XML has no way to write, as most control characters, becomes U+FFFD. A carriage return would be read as a line feed. */
+/**
+ * Escapes a text. Characters that XML cannot contain, such as most control characters, become U+FFFD. A carriage return is
+ * escaped because XML parsers would read it as a line feed.
+ */
 function xmlText(text: string): string {
   if (!special.test(text)) return text;
-  // four passes are faster than one with a function
+  // four passes are faster than one with a callback
   return text
     .toWellFormed()
-    .replace(unspeakable, '\ufffd')
+    .replace(invalid, '\ufffd')
     .replaceAll('&', '&amp;')
     .replaceAll('<', '&lt;')
     .replaceAll('>', '&gt;')
@@ -83,14 +86,14 @@ const escapes = /_x(?=[0-9A-F]{4,6}_|_$)/g;
 const starts = new RegExp(`^(?![${nameStart}])[^]`, 'u');
 const others = new RegExp(`[^${nameRest}]`, 'gu');
 
-/** A name of JSON as that of an element: characters that it may not have are `_x0020_`, by their number. */
+/** A JSON name as an element name. Characters that XML names cannot contain are escaped by code point: `_x0020_`. */
 function xmlName(name: string): string {
   const isReserved = /^xml/i.test(name);
   if (!isReserved && plainName.test(name) && !name.includes('_x')) return name;
   if (name === '') return '_x_';
   const escaped = name.replace(escapes, '_x005F_x');
-  const begun = escaped.replace(isReserved ? /^./s : starts, codeOf);
-  return begun.replace(others, codeOf);
+  const startEscaped = escaped.replace(isReserved ? /^./s : starts, codeOf);
+  return startEscaped.replace(others, codeOf);
 }
 
 function codeOf(character: string): string {

@@ -3,13 +3,13 @@ import { contains, intersects, representatives } from './character-set.ts';
 import { componentsOf } from './components.ts';
 import type { Expression } from './requirement-syntax.ts';
 
-/** How an expression wears out a backtracking matcher. */
+/** Why an expression is too expensive for a backtracking matcher. */
 export type Ambiguity =
-  /** A text that is repeated doubles the work with each repetition, or more. */
+  /** Each repetition of some text at least doubles the work. */
   | 'exponential'
-  /** Within the length that values may have, there is a text that takes more than a million steps. */
+  /** Some text within the allowed length takes more than a million steps. */
   | 'costly'
-  /** Too large to be judged. */
+  /** Too large for the analysis. */
   | 'large';
 
 const mostPairs = 2_000_000;
@@ -17,7 +17,7 @@ const mostSteps = 1_000_000;
 const mostVisits = 20_000_000;
 const mostCandidates = 24;
 
-/** Judges an expression that is to match values of up to `length` characters. */
+/** Analyses an expression for values of up to `length` characters. */
 export function ambiguityOf(expression: Expression, length: number): Ambiguity | null {
   try {
     const automaton = buildAutomaton(expression);
@@ -30,19 +30,19 @@ export function ambiguityOf(expression: Expression, length: number): Ambiguity |
 }
 
 /**
- * Whether some state can be left and reached again in two different ways over the same text. Two walks that start together and read
- * the same characters are a walk over pairs of states; they part and come together again exactly if a pair of two different states lies
- * on a circle with a pair of equal ones.
+ * Whether two different paths lead from a state back to itself over the same text. Two paths that start together and read the
+ * same characters are one path over pairs of states. They part and meet again exactly if a pair of different states is on a cycle
+ * with a pair of equal states.
  */
 function isExponential({ sets, edges }: Automaton): boolean {
   const size = sets.length;
   const successors = (state: number) => [...(edges[state]?.keys() ?? [])].filter((next) => sets[next]?.length !== 0);
   const component = componentsOf([size], successors);
-  // Only edges that lie on a circle matter: all others are walked once.
-  const circling = Array.from({ length: size }, (_, state) =>
+  // Only edges on a cycle matter: a path passes all others once.
+  const cyclic = Array.from({ length: size }, (_, state) =>
     successors(state).filter((next) => component.has(state) && component.get(state) === component.get(next)),
   );
-  for (const [state, nexts] of circling.entries()) if (nexts.some((next) => (edges[state]?.get(next) ?? 0) > 1)) return true;
+  for (const [state, nexts] of cyclic.entries()) if (nexts.some((next) => (edges[state]?.get(next) ?? 0) > 1)) return true;
 
   let pairs = 0;
   const pairOf = (a: number, b: number) => (a < b ? a * size + b : b * size + a);
@@ -54,8 +54,8 @@ function isExponential({ sets, edges }: Automaton): boolean {
   };
   const pairSuccessors = (pair: number): number[] => {
     const found: number[] = [];
-    for (const a of circling[Math.floor(pair / size)] as number[]) {
-      for (const b of circling[pair % size] as number[]) {
+    for (const a of cyclic[Math.floor(pair / size)] as number[]) {
+      for (const b of cyclic[pair % size] as number[]) {
         if (++pairs > mostPairs) throw new TooLarge();
         const next = pairOf(a, b);
         if (a === b || overlap(next, a, b)) found.push(next);
@@ -63,7 +63,7 @@ function isExponential({ sets, edges }: Automaton): boolean {
     }
     return found;
   };
-  const diagonal = circling.flatMap((nexts, state) => (nexts.length > 0 ? [state * size + state] : []));
+  const diagonal = cyclic.flatMap((nexts, state) => (nexts.length > 0 ? [state * size + state] : []));
   const components = componentsOf(diagonal, pairSuccessors);
   const withDiagonal = new Set(diagonal.map((pair) => components.get(pair)));
   for (const [pair, of] of components) {
@@ -73,15 +73,16 @@ function isExponential({ sets, edges }: Automaton): boolean {
 }
 
 interface Candidate {
-  /** How many ways lead to each state over the text so far. */
+  /** The number of ways to each state over the text so far. */
   readonly ways: ReadonlyMap<number, number>;
   readonly total: number;
   readonly steps: number;
 }
 
 /**
- * Looks for a text that takes a backtracking matcher more than {@link mostSteps} steps. There are too many texts to try all, so only the
- * most promising beginnings are followed. What is found is real; with exponential growth ruled out, what could be missed is tame.
+ * Looks for a text that takes a backtracking matcher more than {@link mostSteps} steps. There are too many texts to try all, so
+ * only the most promising prefixes are extended. There are no false alarms. A text that is missed is harmless, because
+ * exponential growth is already ruled out.
  */
 function isCostly({ sets, edges }: Automaton, length: number): boolean {
   const characters = representatives(sets).map((character) => sets.map((set) => contains(set, character)));

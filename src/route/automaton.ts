@@ -2,16 +2,16 @@ import type { CharacterSet } from './character-set.ts';
 import type { Expression } from './requirement-syntax.ts';
 
 /**
- * The ways through an expression. A state is a place in the expression (repetitions written out) that consumes one character;
- * an edge leads to a state that can consume the next one, with the number of different ways a backtracking matcher gets there.
+ * The paths through an expression. A state is a position in the expression (repetitions expanded) that consumes one character. An
+ * edge leads to a state that can consume the next one. It counts the different ways of a backtracking matcher to get there.
  */
 export interface Automaton {
   readonly sets: readonly CharacterSet[];
-  /** From each state to the next; the last entry is where matching begins. */
+  /** The edges from each state; the last entry has the edges from the start. */
   readonly edges: readonly ReadonlyMap<number, number>[];
 }
 
-/** Thrown if an expression is too large when its repetitions are written out. */
+/** Thrown if an expression is too large with its repetitions expanded. */
 export class TooLarge extends Error {}
 
 const mostStates = 2000;
@@ -21,11 +21,11 @@ const mostSteps = 300_000;
 type Node =
   | { readonly kind: 'state'; readonly state: number; readonly next: number }
   | { readonly kind: 'split'; readonly next: number[] }
-  // Around one iteration of an item that can match nothing: an iteration that consumed nothing fails, as in JavaScript.
+  // Around one iteration of an item that can match the empty text: an iteration that consumes nothing fails, as in JavaScript.
   | { readonly kind: 'begin' | 'end'; readonly iteration: number; readonly next: number }
   | { readonly kind: 'accept' };
 
-/** Makes the automaton of an expression, or throws {@link TooLarge}. */
+/** Builds the automaton of an expression, or throws {@link TooLarge}. */
 export function buildAutomaton(expression: Expression): Automaton {
   const graph = new Graph();
   const start = graph.build(expression, graph.accept);
@@ -39,7 +39,7 @@ class Graph {
   #iterations = 0;
   #steps = 0;
 
-  /** Adds what leads through the expression to the node `next`, and returns where it begins. */
+  /** Adds the nodes of the expression before the node `next`, and returns the first of them. */
   build(expression: Expression, next: number): number {
     switch (expression.type) {
       case 'set':
@@ -66,7 +66,7 @@ class Graph {
     for (let i = 0; i < min; i++) {
       const size = this.#nodes.length;
       at = this.build(item, at);
-      // Nothing, repeated, is nothing, however often.
+      // A repeated empty expression adds no nodes.
       if (this.#nodes.length === size) break;
     }
     return at;

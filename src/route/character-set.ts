@@ -43,7 +43,7 @@ export function contains(set: CharacterSet, character: number): boolean {
   return set.some(([from, to]) => from <= character && character <= to);
 }
 
-/** One character of each kind that the sets tell apart (characters in none of them left out). */
+/** One character for each combination of sets that contain it. Characters in no set are left out. */
 export function representatives(sets: readonly CharacterSet[]): number[] {
   const starts = new Set<number>();
   for (const set of sets) {
@@ -71,5 +71,5 @@ export const wordCharacters = ranges('09', 'AZ', 'az', '_');
 export const spaces = ranges(
   ...['\t\r', ' ', '\u00a0', '\u1680', '\u2000\u200a', '\u2028\u2029', '\u202f', '\u205f', '\u3000', '\ufeff'],
 );
-/** What `.` does not match. */
+/** The characters that `.` does not match. */
 export const lineEnds = ranges('\n', '\r', '\u2028\u2029');

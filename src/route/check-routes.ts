@@ -7,8 +7,8 @@ import { checkRequirement } from './requirement.ts';
 type RouteReport = Pick<Findings, 'add'> & Partial<Findings>;
 
 /**
- * Reports what keeps the records from being routes: taken names, taken paths, malformed paths, unusable requirements. Of a
- * record that is not sound, because its name or path was found wrong before, only the requirements mean anything.
+ * Reports the errors of routes: duplicate names, duplicate paths, malformed paths, unusable requirements. If a record is not
+ * sound, because an error in its name or path was reported before, only its requirements are checked.
  */
 export function checkRoutes(
   records: readonly RouteRecord[],
@@ -17,7 +17,7 @@ export function checkRoutes(
 ): void {
   const names = new Map<string, RouteRecord>();
   const places = new Map<string, RouteRecord>();
-  // a check takes its time, and many APIs have the same requirement
+  // a check is slow, and many APIs have the same requirement
   const checked = new Map<string, string | null>();
   for (const record of records) {
     const { pattern, errors } = parsePath(record.path);
@@ -82,7 +82,7 @@ function checkRequirements(
           `no format matches the requirement "${source}" of {${name}}; formats are declared under app_main.formats`,
         );
     } else if (name !== 'id') {
-      // An id requirement on an action without id does no harm: it is what an empty mapping means.
+      // An id requirement on an action without an id is harmless: empty requirements already mean that an id is digits.
       const known = placeholders.length === 0 ? 'none' : placeholders.map((placeholder) => `{${placeholder}}`).join(', ');
       report.add(at(name), `unknown placeholder {${name}} in "requirements"; ${record.path} has: ${known}`);
     }

@@ -1,6 +1,6 @@
 /**
  * The strongly connected components of a graph: nodes get the same number if and only if each can be reached from the other.
- * `successors` is asked once for each node that can be reached from `roots`.
+ * `successors` is called once for each node that can be reached from `roots`.
  */
 export function componentsOf(roots: Iterable<number>, successors: (node: number) => readonly number[]): Map<number, number> {
   const component = new Map<number, number>();
@@ -19,7 +19,7 @@ export function componentsOf(roots: Iterable<number>, successors: (node: number)
 
   for (const root of roots) {
     if (order.has(root)) continue;
-    // A stack of its own, because a path through the graph can be longer than the call stack.
+    // An explicit stack, because a path through the graph can be longer than the call stack.
     const stack = [enter(root)];
     for (let frame = stack.at(-1); frame !== undefined; frame = stack.at(-1)) {
       const { node } = frame;

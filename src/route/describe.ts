@@ -5,9 +5,9 @@ import { isHidden, type RouteRecord } from './record.ts';
 /** A route as `declarest routes --json` shows it. A method without roles is public. */
 export interface RouteDescription
   extends Pick<RouteRecord, 'name' | 'methods' | 'path' | 'requirements' | 'controller' | 'handler' | 'roles'> {
-  /** The query parameters that the action declares, if it does. */
+  /** The declared query parameters of the action. */
   readonly parameters?: readonly string[];
-  /** What the handler takes and returns, if it was declared. */
+  /** The declared body and result of the handler. */
   readonly body?: string;
   readonly result?: string;
   /** Present if the route is left out of the OpenAPI document. */

@@ -2,7 +2,7 @@ import { isEnabled, type Match, type Trial, tryRecords } from './match.ts';
 import type { RouteRecord } from './record.ts';
 import { maxValueLength } from './requirement.ts';
 
-/** Which record matches a request, and why the others do not. */
+/** The record that matches a request, and the reason why each other record does not. */
 export interface MatchExplanation {
   readonly match: Match | null;
   /** All other records, in matching order. */

@@ -4,10 +4,10 @@ import { parsePath } from './pattern.ts';
 import { defaultIdRequirement, type RouteRecord } from './record.ts';
 import type { PathRules } from './request-path.ts';
 
-/** Where entities of an API can be fetched. */
+/** The path at which entities of an API can be fetched. */
 export class EntityLocation {
   readonly #entity: RouteRecord;
-  /** The entity's own route, and all that may answer at the same path. */
+  /** The entity's own route, and all routes that may match the same path. */
   readonly #candidates: readonly RouteRecord[];
 
   private constructor(entity: RouteRecord, candidates: readonly RouteRecord[]) {
@@ -25,7 +25,7 @@ export class EntityLocation {
     );
   }
 
-  /** The path of an entity, below a path of its API and in the given format if it has that; null if GET of it is not answered there. */
+  /** The path of an entity below a path of its API, in the format if the route has it; null if GET does not reach it there. */
   pathOf(base: string, id: unknown, format: string, rules: PathRules = {}): string | null {
     const { action, formats } = this.#entity;
     const suffix = formats.includes(format) ? format : formats[0];
@@ -51,7 +51,7 @@ export class EntityLocation {
   }
 }
 
-/** Whether some path may lead to both. */
+/** Whether a path can match both. */
 function overlaps(one: RouteRecord, other: RouteRecord): boolean {
   const [a, b] = [one, other].map(({ path }) => parsePath(path).pattern.segments) as [Segments, Segments];
   return a.length === b.length && a.every((segment, i) => isAlike(segment, b[i] as Segments[number]));

@@ -5,7 +5,7 @@ import type { RouteRecord } from './record.ts';
 import { type PathRules, readPath, segmentValue } from './request-path.ts';
 import { maxValueLength, requirementSource } from './requirement.ts';
 
-/** A record that a path leads to. */
+/** A record that matches a path. */
 export interface Match {
   readonly record: RouteRecord;
   /** The suffix; the first known format if the route has none. */
@@ -13,14 +13,14 @@ export interface Match {
   readonly params: Readonly<Record<string, string>>;
 }
 
-/** Why nothing answers a request. */
+/** Why no record matches a request. */
 export type Miss =
   | { readonly kind: 'method'; readonly allowed: readonly HttpMethod[] }
   /** `format` is empty if the suffix is missing. */
   | { readonly kind: 'format'; readonly format: string; readonly known: readonly string[] }
   | { readonly kind: 'nothing' };
 
-/** What became of holding one record against a path. */
+/** The result of matching one record against a path. */
 export type Trial =
   | { readonly kind: 'match'; readonly match: Match }
   | { readonly kind: 'format'; readonly format: string }
@@ -41,12 +41,12 @@ interface Compiled {
 
 const compiled = new WeakMap<readonly RouteRecord[], readonly Compiled[]>();
 
-/** The records in matching order, ready to be held against paths. */
+/** The compiled records, in matching order. */
 function compiledOf(records: readonly RouteRecord[]): readonly Compiled[] {
   const known = compiled.get(records);
   if (known) return known;
   const made = orderRecords(records).map(compile);
-  // A list that can still change must not be remembered.
+  // A list that can still change must not be cached.
   if (Object.isFrozen(records)) compiled.set(records, made);
   return made;
 }
@@ -64,12 +64,12 @@ function compile(record: RouteRecord): Compiled {
   };
 }
 
-/** Every record that the path leads to, whatever the method, in matching order. */
+/** Every record that matches the path with any method, in matching order. */
 export function matchPath(records: readonly RouteRecord[], path: string, rules: PathRules = {}): readonly Match[] {
   return tryRecords(records, path, rules).flatMap((trial) => (trial.kind === 'match' ? [trial.match] : []));
 }
 
-/** The record that answers a request, or null. */
+/** The record that matches a request, or null. */
 export function findMatch(records: readonly RouteRecord[], method: string, path: string, rules: PathRules = {}): Match | null {
   return matchPath(records, path, rules).find(({ record }) => isEnabled(record, method)) ?? null;
 }
@@ -90,7 +90,7 @@ export function classifyMiss(records: readonly RouteRecord[], method: string, pa
   return { kind: 'format', format: first.format, known: [...new Set(unknown.flatMap(({ record }) => record.formats))] };
 }
 
-/** Holds every record against a path, in matching order. */
+/** Matches every record against a path, in matching order. */
 export function tryRecords(
   records: readonly RouteRecord[],
   path: string,
@@ -101,7 +101,7 @@ export function tryRecords(
   return compiledOf(records).map((route) => ({ ...tryRoute(route, segments, isCaseSensitive), record: route.record }));
 }
 
-/** Whether the record answers the method. */
+/** Whether a method is enabled on the record. */
 export function isEnabled(record: RouteRecord, method: string): boolean {
   return record.methods.some((enabled) => enabled === method);
 }
@@ -111,7 +111,7 @@ function tryRoute(route: Compiled, segments: readonly string[], caseSensitive: b
   const { record } = route;
   const last = segments.length - 1;
   const fold = (text: string) => (caseSensitive ? text : text.toLowerCase());
-  // Null: not known yet, because the last segment is dynamic. Static segments come first: what differs there is another path altogether.
+  // Null: not known yet, because the last segment is dynamic. Static segments come first: a difference there means another path.
   let ending: Ending | null = route.formatted ? null : { format: record.formats[0] ?? '', known: true };
   for (const [index, expected] of route.segments.entries()) {
     if (typeof expected !== 'string') continue;
@@ -140,7 +140,7 @@ interface Ending {
   readonly known: boolean;
 }
 
-/** How a static last segment ends: in a known format, in an unknown one, or in none; null if it is another segment. */
+/** The ending of a static last segment: a known format, an unknown one, or none; null if it is another segment. */
 function endingOf(expected: string, actual: string, formats: readonly string[]): Ending | null {
   if (actual === expected) return { format: '', known: false };
   if (!actual.startsWith(`${expected}.`)) return null;
@@ -149,7 +149,7 @@ function endingOf(expected: string, actual: string, formats: readonly string[]):
   return format.includes('.') ? null : { format, known: false };
 }
 
-/** Parts a dynamic last segment into value and format. */
+/** Splits a dynamic last segment into value and format. */
 function readLast(
   whole: string,
   formats: readonly string[],

@@ -11,7 +11,7 @@ import { maxValueLength, requirementSource } from './requirement.ts';
 /** Handles the requests of one record, method and format. */
 export interface RouteHandler {
   (request: FastifyRequest, reply: FastifyReply): unknown;
-  /** Refuses a request, by throwing, before its body is read; what it lets pass, the handler checks itself. */
+  /** Rejects a request before its body is read, by throwing. The handler checks the requests that pass. */
   readonly beforeBody?: (request: FastifyRequest) => void;
 }
 
@@ -20,8 +20,8 @@ export type HandlerFor = (record: RouteRecord, method: HttpMethod, format: strin
 
 export interface MountOptions {
   /**
-   * Whether the host has no other routes. Then a hook classifies every request without a route, and no fallback routes around each API
-   * are needed.
+   * Whether the host has no other routes. Then a hook classifies every request without a route, and no fallback routes around
+   * each API are needed.
    */
   readonly alone?: boolean;
   /** Fastify's route options, the same for every route: `bodyLimit`, `config`, hooks. */
@@ -31,8 +31,8 @@ export interface MountOptions {
 }
 
 /**
- * Registers the records on Fastify, exactly with the enabled methods, and beside them routes for errors: 405 with
- * `Allow`, 404 with the known formats, 404.
+ * Registers the records on Fastify with exactly the enabled methods, and routes for errors: 405 with `Allow`, 404 with the known
+ * formats, 404.
  */
 export function mountRoutes(
   app: FastifyInstance,
@@ -61,7 +61,7 @@ export function mountRoutes(
         const hooks = before.length > 0 ? { onRequest: before } : {};
         // telemetry names the route as it was declared
         const config = { ...route?.config, pattern: joinUrl(app.prefix, record.path) };
-        // the host names a single method so in its messages
+        // not a list of one method: the host's messages name a single method as text
         const method = methods.length === 1 ? (methods[0] as HttpMethod) : methods;
         const mounted = { ...route, ...hooks, config, method, url, handler, exposeHeadRoute: false };
         register(record, () => app.route(mounted));
@@ -88,8 +88,8 @@ function hookOf(beforeBody: (request: FastifyRequest) => void): onRequestHookHan
 }
 
 /**
- * A route's path as Fastify's router reads it. The router tries the expression before it looks at the length, so the lookahead keeps
- * an expression from ever running over a long value.
+ * A route's path in the syntax of Fastify's router. The router tries the expression before it checks the length, so the lookahead
+ * keeps the expression from running on a long value.
  */
 function routerUrl(pattern: PathPattern, suffix: string, requirements: Readonly<Record<string, string>>): string {
   const { segments } = pattern;
@@ -116,11 +116,11 @@ function register(record: RouteRecord, route: () => void): void {
   }
 }
 
-/** Makes the host say why no record matches a request. */
+/** Makes the host respond with the reason why no record matches a request. */
 function explainMisses(app: FastifyInstance, records: readonly RouteRecord[]): void {
   const rules: PathRules = app.initialConfig.routerOptions ?? {};
   const missOf = (request: FastifyRequest) => missProblem(records, request, request.url, rules);
-  // In a hook: a body must be neither read nor refused if no route takes it.
+  // In a hook: without a route, a body must be neither read nor rejected.
   app.addHook('onRequest', (request, _, done) => (request.is404 ? done(missOf(request)) : done()));
   app.setNotFoundHandler((request) => {
     throw missOf(request);
@@ -138,12 +138,12 @@ function mountFallbacks(
   const found = new WeakMap<FastifyRequest, Match>();
   const prefixLength = app.prefix.split('/').filter((segment) => segment !== '').length;
 
-  // In a hook: a body must be neither read nor refused if no route takes it.
+  // In a hook: without a route, a body must be neither read nor rejected.
   const classify = async (request: FastifyRequest, reply: FastifyReply) => {
     const path = withoutPrefix(request.url, prefixLength, rules);
     const match = findMatch(records, request.method, path, rules);
     if (match === null) throw missProblem(records, request, path, rules);
-    // The router prefers this route to one with a placeholder in place of a static segment of the base path.
+    // The router prefers this fallback to a route with a placeholder in place of a static segment of the base path.
     const { '*': _, ...outer } = request.params as Record<string, string>;
     request.params = Object.assign(Object.create(null), outer, match.params);
     found.set(request, match);
@@ -163,12 +163,12 @@ function mountFallbacks(
   }
 }
 
-/** Where fallback routes classify requests without a route: around the base of each API, and at each route outside of them. */
+/** The fallback routes, which classify requests without a route: around the base of each API, and at each other route. */
 function* fallbacks(records: readonly RouteRecord[]): Generator<{ readonly shape: string; readonly url: string }> {
   const bases = new Set(records.flatMap(({ api }) => api?.basePath ?? []));
   for (const base of bases) {
     const { pattern } = parsePath(base);
-    // Not simply `/api/person*`: that would answer for `/api/personnel` as well, which may belong to someone else.
+    // Not simply `/api/person*`: that would also match `/api/personnel`, which may belong to the host.
     const dynamic = pattern.segments.some((segment, index) => index === pattern.segments.length - 1 && 'placeholder' in segment);
     for (const suffix of dynamic ? ['', '/*'] : ['', '.*', '/*']) {
       yield { shape: shapeOf(pattern, suffix), url: `${routerUrl(pattern, '', {})}${suffix}` };
@@ -205,7 +205,7 @@ function joinUrl(prefix: string, url: string): string {
   return prefix.endsWith('/') ? `${prefix}${url.slice(1)}` : `${prefix}${url}`;
 }
 
-/** Cuts off as many segments as the prefix has, which may contain parameters of its own. */
+/** Removes as many segments as the prefix has. A prefix can have its own parameters, so its text is not compared. */
 function withoutPrefix(target: string, segments: number, rules: PathRules): string {
   let path = target.replace(/^https?:\/\/[^/?#]+/i, '');
   if (rules.ignoreDuplicateSlashes) path = path.replace(/^[^?#]*/, (text) => text.replace(/\/{2,}/g, '/'));

@@ -6,10 +6,10 @@ interface Miss {
   readonly reason: string;
 }
 
-/** Routes beyond this number are no help. */
+/** More routes than this do not help. */
 const most = 5;
 
-/** The routes that a request probably meant: those that fail only by method, format or requirement, else those with a similar path. */
+/** The routes that a request probably meant. They fail only by method, format or requirement, or else have a similar path. */
 export function nearMisses<Route extends Miss>(others: readonly Route[], path: string): readonly Route[] {
   const near = others.filter(({ reason }) => reason !== 'path differs');
   if (near.length > 0) return near;
@@ -29,7 +29,7 @@ function segmentsOf(path: string): string[] {
     .filter((segment) => segment !== '');
 }
 
-/** The number of segments that are missing, superfluous or wrong; a misspelled one counts half. Placeholders accept everything. */
+/** The number of missing, superfluous or wrong segments; a misspelled one counts half. Placeholders accept everything. */
 function distanceOf(pattern: readonly string[], given: readonly string[]): number {
   const shared = Math.min(pattern.length, given.length);
   let distance = Math.abs(pattern.length - given.length);

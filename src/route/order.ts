@@ -4,22 +4,21 @@ import { requirementSource } from './requirement.ts';
 
 interface Entry {
   readonly record: RouteRecord;
-  /** One for each segment. Keys are equal for segments that the router does not tell apart. */
+  /** One for each segment. Keys are equal for segments that the router does not distinguish. */
   readonly steps: readonly { readonly key: string; readonly rank: number }[];
 }
 
 /**
- * The records in the order they are tried. Segment by segment, what is static comes before what is dynamic; of two
- * dynamic segments, the one with a format suffix and then the one with a requirement come first. Where that does not decide,
- * the order of declaration does.
+ * The records in matching order. In each segment, static comes before dynamic. Of two dynamic segments, the one with a format
+ * suffix comes first, then the one with a requirement. Otherwise the order of declaration decides.
  */
 export function orderRecords(records: readonly RouteRecord[]): readonly RouteRecord[] {
   const entries = records.map((record) => ({ record, steps: stepsOf(record) }));
   return Object.freeze(arrange(entries, 0));
 }
 
-// Records that share a segment stay together, because the router walks a tree: once it has chosen one of two dynamic segments, it tries
-// everything below that one before the other.
+// Records that share a segment stay together, because the router walks a tree: once it has chosen one of two dynamic segments, it
+// tries everything below that one before the other.
 function arrange(entries: readonly Entry[], depth: number): RouteRecord[] {
   const ended = entries.filter(({ steps }) => steps.length === depth).map(({ record }) => record);
   const rest = entries.filter(({ steps }) => steps.length > depth);
@@ -35,7 +34,7 @@ function stepsOf(record: RouteRecord): Entry['steps'] {
     const suffixed = formatted && index === segments.length - 1;
     if ('text' in segment) return { key: `${segment.text}${suffixed ? '.{_format}' : ''}`, rank: 0 };
     const requirement = record.requirements[segment.placeholder];
-    // A slash cannot be part of a static segment, so these keys stay apart from those above.
+    // A static segment cannot contain a slash, so these keys differ from those above.
     return {
       key: `/${requirementSource(requirement)}${suffixed ? '.{_format}' : ''}`,
       rank: (suffixed ? 1 : 3) + (requirement === undefined ? 1 : 0),

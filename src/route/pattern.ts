@@ -1,7 +1,7 @@
 /** One part of a path between two slashes. */
 type Segment = { readonly text: string } | { readonly placeholder: string };
 
-/** A route's path, taken apart. */
+/** The parsed path of a route. */
 export interface PathPattern {
   readonly segments: readonly Segment[];
   /** Whether the last segment ends in `.{_format}`. */
@@ -9,12 +9,12 @@ export interface PathPattern {
 }
 
 const formatSuffix = '.{_format}';
-// A request's path is compared after decoding, so an encoded character in a route could never match; the others are not path characters
-// at all, or mean something to the router.
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are exactly what is refused
+// The path of a request is compared after decoding, so an encoded character in a route could never match. The other characters
+// are not allowed in paths, or have a meaning for the router.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the expression rejects control characters
 const forbidden = /[*?#%\\<>"\s\u0000-\u001f\u007f]/u;
 
-/** Parses a path such as `/api/person/{id}.{_format}`. `errors` says what is wrong with it. */
+/** Parses a path such as `/api/person/{id}.{_format}`. `errors` is empty if the path is valid. */
 export function parsePath(path: string): { readonly pattern: PathPattern; readonly errors: readonly string[] } {
   const errors: string[] = [];
   const formatted = path.endsWith(formatSuffix);
@@ -64,7 +64,7 @@ export function placeholdersOf(pattern: PathPattern): string[] {
   return pattern.segments.flatMap((segment) => ('placeholder' in segment ? [segment.placeholder] : []));
 }
 
-/** What two paths have in common when they differ in the names of placeholders only: `/api/person/{}`. */
+/** A text that is equal for paths that differ only in the names of placeholders: `/api/person/{}`. */
 export function shapeOf(pattern: PathPattern, suffix: string): string {
   return `${pattern.segments.map((segment) => ('placeholder' in segment ? '/{}' : `/${segment.text}`)).join('')}${suffix}`;
 }

@@ -16,7 +16,7 @@ export interface RouteRecord {
   readonly single: boolean;
   readonly api: ApiDeclaration | null;
   readonly action: ActionDeclaration | null;
-  /** What a route-loading service of the application returned, if the route is not of an API. */
+  /** The definition that a route-loading service of the application returned; null for routes of an API. */
   readonly definition: RouteDefinition | null;
   readonly controller: string;
   readonly handler: string;
@@ -33,7 +33,7 @@ export interface RouteDefinition {
   readonly requirements?: Readonly<Record<string, string>>;
   /** One role for every method, or one for each. */
   readonly roles?: Readonly<Partial<Record<HttpMethod, string>>> | string;
-  /** What it does, in Markdown. */
+  /** In Markdown. */
   readonly description?: string;
   /** Whether it is left out of the OpenAPI document. */
   readonly hidden?: boolean;
@@ -41,7 +41,7 @@ export interface RouteDefinition {
   handler(request: unknown, format: string): unknown;
 }
 
-/** What an id must match unless the declaration says otherwise. */
+/** The requirement of an id, unless another one is declared. */
 export const defaultIdRequirement = '\\d+';
 
 /** The records of every action of every API, in the order of declaration. */
@@ -74,13 +74,13 @@ export function isHidden({ action, definition }: Pick<RouteRecord, 'action' | 'd
   return action?.hidden ?? definition?.hidden ?? false;
 }
 
-/** The record of a route that a route-loading service returned; `controller` is what to call that service. */
+/** The record of a route that a route-loading service returned; `controller` is the name of that service. */
 export function recordOfDefinition(
   definition: RouteDefinition,
   { formats, controller, prefix = '', source }: { formats: readonly string[]; controller: string; prefix?: string; source: Path },
 ): RouteRecord {
   const { methods, name, roles } = definition;
-  // a route at the root of what a service loads is at the prefix itself
+  // the route `/` of a service is at the prefix itself, without a slash at the end
   const path = prefix !== '' && definition.path === '/' ? prefix : prefix + definition.path;
   const { pattern } = parsePath(path);
   const own = typeof roles === 'string' ? Object.fromEntries(httpMethods.map((method) => [method, roles])) : (roles ?? {});
@@ -120,7 +120,7 @@ export function handlerName(action: Handled, controller?: unknown): string {
   return prototype && literal in prototype ? literal : methodName(action.name);
 }
 
-/** The method that a name of an action stands for, as code can write it: `do-it` is handled by `doItApi`. */
+/** The name of an action's method as an identifier: `do-it` is handled by `doItApi`. */
 function methodName(action: string): string {
   return `${action.replace(/-+(\w?)/g, (_, letter: string) => letter.toUpperCase())}Api`;
 }
@@ -143,7 +143,7 @@ function requirementsOf(path: string, declared: Readonly<Record<string, string>>
   return requirements;
 }
 
-/** What a requirement leaves of the formats; one that cannot be read is reported with the route. */
+/** The formats that match a requirement. An invalid requirement is reported with the route. */
 function formatsOf(formats: readonly string[], requirement: string | undefined): string[] {
   if (requirement === undefined) return [...formats];
   try {

@@ -1,4 +1,4 @@
-/** How the router that serves the routes reads a path. */
+/** The options of the router for reading a path. */
 export interface PathRules {
   readonly caseSensitive?: boolean;
   readonly ignoreTrailingSlash?: boolean;
@@ -7,8 +7,8 @@ export interface PathRules {
 }
 
 /**
- * Reads a request target as the router does: without query, parted at slashes, decoded once but for reserved characters, so that an encoded
- * slash does not part segments. Null if it is malformed: no slash at its start, or wrong percent-encoding.
+ * Reads a request target as the router does: without query, split at slashes, decoded once. Reserved characters stay encoded, so
+ * that an encoded slash does not split a segment. Null if it is malformed: no slash at its start, or wrong percent-encoding.
  */
 export function readPath(target: string, rules: PathRules): string[] | null {
   let path = withoutQuery(target, rules.useSemicolonDelimiter === true);

@@ -7,7 +7,7 @@ export type Expression =
   | { readonly type: 'choice'; readonly options: readonly Expression[] }
   | { readonly type: 'repeat'; readonly item: Expression; readonly min: number; readonly max: number; readonly lazy: boolean };
 
-/** Says why an expression cannot be a requirement. */
+/** The reason why an expression cannot be a requirement. */
 export class RequirementError extends Error {}
 
 const longest = 1000;
@@ -54,7 +54,7 @@ class Parser {
 
   #sequence(): Expression {
     const items: Expression[] = [];
-    // The whole value has to match, so an anchor at either end of the expression adds nothing and is let through.
+    // The whole value has to match, so an anchor at either end of the expression changes nothing and is allowed.
     if (this.#depth === 0) this.#take('^');
     while (this.#at < this.#source.length && this.#peek() !== '|' && this.#peek() !== ')') {
       if (this.#depth === 0 && this.#peek() === '$' && ['|', ''].includes(this.#source.charAt(this.#at + 1))) {

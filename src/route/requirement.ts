@@ -1,10 +1,10 @@
 import { type Ambiguity, ambiguityOf } from './ambiguity.ts';
 import { parseRequirement, RequirementError, writeExpression } from './requirement-syntax.ts';
 
-/** No value of a placeholder is longer than this. */
+/** The maximum length of a placeholder's value. */
 export const maxValueLength = 100;
 
-/** What a placeholder without a requirement matches: anything but an encoded slash. */
+/** The pattern of a placeholder without a requirement: anything but an encoded slash. */
 const anything = '[^/]+';
 
 const ambiguityErrors: Readonly<Record<Ambiguity, string>> = {
@@ -16,7 +16,7 @@ const ambiguityErrors: Readonly<Record<Ambiguity, string>> = {
   large: 'is too large to be checked for catastrophic backtracking; use smaller numbers in {…} and fewer parts that can be empty',
 };
 
-/** Says what is wrong with a requirement (as the end of a sentence), or null: invalid, unsupported, or prone to catastrophic backtracking. */
+/** The error of a requirement, as the end of a sentence, or null: invalid, unsupported, or prone to catastrophic backtracking. */
 export function checkRequirement(source: string): string | null {
   try {
     const ambiguity = ambiguityOf(parseRequirement(source), maxValueLength);

@@ -2,14 +2,14 @@ import type { Readable } from 'node:stream';
 import type { FastifyRequest } from 'fastify';
 import { problem } from '../errors.ts';
 
-/** What is no longer may be a chunk as it came, or part of a buffer that others have parts of. */
-const shared = 65_536;
+/** Up to this size, a body may be a received chunk, or part of a buffer that is shared with other code. */
+const maxShared = 65_536;
 
 type Payload = Readable & { readonly receivedEncodedLength?: number };
 
 type Outcome = [error: Error, bytes?: undefined] | [error: null, bytes: Buffer];
 
-/** Reads a body whole. Of a long one there is never more than twice in memory, whenever the collector gets round to the rest. */
+/** Reads a whole body. A long body is in memory twice at most, however late garbage is collected. */
 export function readBytes(
   { headers, raw }: FastifyRequest,
   payload: Payload,
@@ -34,11 +34,11 @@ export function readBytes(
   }
 
   function onEnd(): void {
-    // whoever reads along may keep what was read
+    // another listener may keep the chunks
     const isAlone = payload === (raw as Payload) && payload.listenerCount('data') === 1;
     if (announced !== null && (payload.receivedEncodedLength ?? length) !== announced)
       stop(problem('invalid_body', { reason: 'its length differs from its Content-Length' }));
-    else stop(null, chunks.length === 1 && length <= shared ? (chunks[0] as Buffer) : joined(chunks, length, isAlone));
+    else stop(null, chunks.length === 1 && length <= maxShared ? (chunks[0] as Buffer) : joined(chunks, length, isAlone));
   }
 
   function onError(error: Error & { statusCode?: unknown }): void {
@@ -62,12 +62,12 @@ function joined(chunks: readonly Buffer[], length: number, isAlone: boolean): Bu
   return bytes;
 }
 
-/** Gives back the memory of a long body that was decoded. */
+/** Frees the memory of a long body after decoding. */
 export function releaseBody(bytes: Buffer): void {
-  if (bytes.length > shared) release(bytes);
+  if (bytes.length > maxShared) release(bytes);
 }
 
-/** The collector would give it back too, but when it gets round to it. What others have parts of is left alone. */
+/** Frees memory without waiting for the garbage collector. A shared buffer is left alone. */
 function release({ buffer, length }: Buffer): void {
   if (buffer.byteLength === length) (buffer as ArrayBuffer).transfer(0);
 }

@@ -15,8 +15,8 @@ import { integerToJson, parsedJson } from './to-json.ts';
 const zero = 48;
 
 /**
- * Makes the function that writes rows straight to CSV, a cell for each of the columns. Like that for JSON it is generated as source,
- * of positions and of names that are escaped.
+ * Compiles the function that writes rows directly as CSV, with a cell for each column. Like the one for JSON, it is generated as
+ * source, from positions and escaped names.
  */
 export function compileCsvRowWriter(object: RowObject, columns: readonly CsvColumn[], format: RowFormat): RowWriter {
   const source = new CsvSource(format, 'h.cell');
@@ -34,7 +34,7 @@ const helpersOf = {
     const json = timestampToJson(value);
     if (json === 'null') return '';
     const text = json.slice(1, -1);
-    // a year of more than four digits has a sign, and nothing else of a moment would have to be quoted
+    // a year of more than four digits has a sign; no other timestamp needs escaping
     return text.charCodeAt(0) < zero ? csvText(text) : text;
   },
   many: (
@@ -53,10 +53,10 @@ const helpersOf = {
 };
 
 class CsvSource extends RowSource {
-  /** The expression for the cell of a column: empty where the class of the row has no such field. */
+  /** The expression for the cell of a column: empty if the class of the row has no such field. */
   object({ presence, discriminator, key, variants }: RowObject, column: CsvColumn): string {
     const present = (cell: string) => (presence === null ? cell : `(r[${presence}] === null ? '' : ${cell})`);
-    // a row that the caller does not see is as empty as none
+    // a hidden row has empty cells, like a missing row
     const visible = ({ fields, instance, seen }: RowVariant) => {
       const cell = this.#among(fields, column);
       const made = instance ? `((i) => ${cell})(${this.constant(instance)}(r, m, c))` : cell;
@@ -105,7 +105,7 @@ class CsvSource extends RowSource {
     }
   }
 
-  /** The expression for a part of what a column holds as JSON. */
+  /** The expression for a part of a JSON column. */
   #within({ column, convert = parsedJson }: Extract<RowField, { kind: 'value' }>, path: CsvColumn): string {
     return `h.at(${this.constant(convert)}(r[${column}]), ${this.constant(path)})`;
   }

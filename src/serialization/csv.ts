@@ -2,12 +2,12 @@ import type { FieldChoice } from '../model/field-choice.ts';
 import type { Field, FieldPlan } from '../model/field-plan.ts';
 import { madeNames } from '../model/normalization.ts';
 
-/** Where in an object the value of a column is: `['center', 'name']` is the column `center.name`. */
+/** The path of a column's value in an object: `['center', 'name']` is the column `center.name`. */
 export type CsvColumn = readonly string[];
 
 /**
- * The columns of a field plan, or of what was chosen of it: to-one associations and embedded objects are parted into their fields, of
- * all classes together.
+ * The columns of a field plan, or of its chosen fields. To-one associations and embedded objects are split into the fields of all
+ * their classes.
  */
 export function csvColumns(plan: FieldPlan, choice: FieldChoice | null = null): readonly CsvColumn[] {
   const columns = new Map<string, CsvColumn>();
@@ -29,23 +29,23 @@ function* pathsOf({ normalizations, variants }: FieldPlan): Generator<CsvColumn>
       continue;
     }
     for (const field of fields) {
-      if (isParted(field)) for (const path of pathsOf(field.plan)) yield [field.name, ...path];
+      if (isSplit(field)) for (const path of pathsOf(field.plan)) yield [field.name, ...path];
       else yield [field.name];
     }
   }
 }
 
-/** What the model's own code makes of a field can have any form, and so has one cell. */
-function isParted(field: Field): field is Extract<Field, { plan: FieldPlan }> {
+/** A value that application code makes can have any form, so it has one cell. */
+function isSplit(field: Field): field is Extract<Field, { plan: FieldPlan }> {
   if (field.metadata.serializer || field.normalization) return false;
   if (field.kind === 'to-one' && field.plan.normalizations) return false;
   return field.kind === 'to-one' || (field.kind === 'embedded' && !field.array);
 }
 
-/** The column of what is no object. */
+/** The column of values that are not objects. */
 const bareColumn = 'value';
 
-/** The columns of objects that no plan is known of, in the order in which they come up. */
+/** The columns of objects without a plan, in the order of their first occurrence. */
 export function columnsOfValues(values: readonly unknown[]): readonly CsvColumn[] {
   const columns = new Map<string, CsvColumn>();
   for (const value of values) {
@@ -69,7 +69,7 @@ export function csvHeader(columns: readonly CsvColumn[]): string {
   return `${columns.map((column) => csvText(column.join('.'))).join(',')}\r\n`;
 }
 
-/** Makes the function that writes objects, as they stand in JSON, as rows. What is no object has one column. */
+/** Creates the function that writes JSON objects as rows. Other values have one column. */
 export function csvRowWriter(columns: readonly CsvColumn[]): (value: unknown) => string {
   return (given) => {
     const value = isObject(given) ? given : { [bareColumn]: given };
@@ -77,7 +77,7 @@ export function csvRowWriter(columns: readonly CsvColumn[]): (value: unknown) =>
   };
 }
 
-/** A line with a single empty cell would be taken for none. */
+/** A single empty cell is quoted: its line would be empty, and readers skip empty lines. */
 export function csvLine(cells: readonly string[]): string {
   return cells.length === 1 && cells[0] === '' ? '""\r\n' : `${cells.join(',')}\r\n`;
 }
@@ -91,7 +91,7 @@ export function valueAt(value: unknown, path: CsvColumn): unknown {
   return found;
 }
 
-/** A value of JSON as a cell: null is empty, a list or an object is JSON. */
+/** A JSON value as a cell: null is empty, a list or an object is JSON. */
 export function csvCell(value: unknown): string {
   if (value === null || value === undefined) return '';
   if (typeof value === 'string') return csvText(value);
@@ -102,15 +102,16 @@ export function csvCell(value: unknown): string {
 
 const needsQuotes = /[",\r\n]/;
 /**
- * What spreadsheets take for the beginning of a formula, also behind what they strip or do not show, and behind any number of the marks
- * that keep them from it. Controls and formatting characters are marked whatever follows: programs differ in which of them they strip.
+ * The beginning of a formula for spreadsheets, also after characters that they strip or do not show, and after any number of the
+ * `'` marks that prevent it. Leading control and formatting characters are always marked: programs differ in which of them they
+ * strip.
  */
 const mayBeFormula = /^(?:['\s\p{Z}\p{Cc}\p{Cf}\p{DI}]*[=+\-@＝＋－＠]|'*[\p{Cc}\p{Cf}\p{DI}])/u;
 const isNumber = /^[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
 /**
- * A text as a cell. One that a spreadsheet would run as a formula gets a `'` in front, unless it is a number. An empty text is
- * `""`, which tells it from null.
+ * A text as a cell. If a spreadsheet would run it as a formula, it gets a `'` in front, unless it is a number. An empty text is
+ * `""`, to distinguish it from null.
  */
 export function csvText(text: string): string {
   if (text === '') return '""';

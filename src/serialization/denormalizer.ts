@@ -3,16 +3,16 @@ import type { RequestEntityManager } from '../database/mapper.ts';
 import type { Creatable } from '../declaration/names/create.ts';
 import type { ModelClass } from '../model/hierarchy.ts';
 
-/** What a denormalizer has at hand. */
+/** The context of a denormalizer. */
 export interface DenormalizationContext {
   readonly request: ApiRequest;
   readonly em: RequestEntityManager;
-  /** Finds the row of a reference among the given classes (default: all allowed ones), as far as the caller may see it. */
+  /** Finds the row of a reference among the given classes (default: all allowed ones), if the caller can see it. */
   resolve(reference: unknown, types?: readonly ModelClass[]): Promise<object | null>;
 }
 
 /**
- * Turns the JSON value of an association that may hold one of several types into an entity, or the body of an action.
+ * Turns the JSON value of an association with one of several types, or the body of an action, into an entity.
  *
  * @example
  * export class RequestorDenormalizer extends Denormalizer {
@@ -30,8 +30,8 @@ export abstract class Denormalizer {
   static actions: readonly string[] = [];
 
   /**
-   * Gives the entity that `value` stands for, one of `types`, or null where there is none: the request then fails with 400. The types are
-   * in the order in which the model, the declaration or the controller names them.
+   * Returns the entity for `value`, of one of the `types`, or null: the request then fails with 400. The types are in the order
+   * in which the model, the declaration or the controller names them.
    */
   abstract denormalize(
     value: unknown,
@@ -40,7 +40,7 @@ export abstract class Denormalizer {
   ): object | null | Promise<object | null>;
 }
 
-/** The ready one: picks among any list of types by `type` and finds the row by `id`. */
+/** The built-in denormalizer: selects one of the types by `type`, and finds the row by `id`. */
 export class TypeDenormalizer extends Denormalizer {
   override denormalize(value: unknown, types: readonly ModelClass[], context: DenormalizationContext): Promise<object | null> {
     return context.resolve(value, types);

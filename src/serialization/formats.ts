@@ -5,13 +5,13 @@ import { xmlDocument, xmlPieces } from '../response/xml.ts';
 import { type CsvColumn, columnsOfValues, csvHeader, csvRowWriter } from './csv.ts';
 
 interface FormatTraits {
-  /** What a response says it is. */
+  /** The `Content-Type` of responses. */
   readonly contentType: string;
-  /** How an export writes the items of a list: as rows with columns or as objects; null if lists are sent by the page. */
+  /** How an export writes the items of a list: as rows with columns, or as objects; null if lists are sent in pages. */
   readonly lines: 'rows' | 'objects' | null;
   /**
-   * Writes a value of JSON; `columns` are those of rows, if they are known. A list becomes a line for each of its items, if lines are
-   * written, and the collection model one for each of its results. Null: JSON itself.
+   * Writes a JSON value; `columns` are those of rows, if they are known. Formats with lines write a line for each item of a list,
+   * and for each result of the collection model. Null: JSON itself.
    */
   readonly write: ((value: unknown, columns: readonly CsvColumn[] | null) => string) | null;
 }
@@ -24,12 +24,12 @@ const formats = {
   xml: { contentType: 'application/xml; charset=utf-8', lines: null, write: xmlDocument },
 } as const satisfies Readonly<Record<Format, FormatTraits>>;
 
-/** What a response of a format says it is. */
+/** The `Content-Type` of each format. */
 export const contentTypes = Object.freeze(
   Object.fromEntries(Object.entries(formats).map(([name, { contentType }]) => [name, contentType])),
 ) as Readonly<Record<Format, string>>;
 
-/** Formats in which a list is given whole, and not as a page. */
+/** Formats in which a response has the whole list, not a page. */
 export type ExportFormat = {
   [Name in Format]: (typeof formats)[Name]['lines'] extends null ? never : Name;
 }[Format];
@@ -43,13 +43,13 @@ export function hasColumns(format: Format): boolean {
   return formats[format].lines === 'rows';
 }
 
-/** Writes JSON in another format; `columns` are those of CSV, where they are known. */
+/** Writes JSON in another format; `columns` are those of CSV, if they are known. */
 export function rewriteJson(format: Format, json: string, columns: readonly CsvColumn[] | null): string {
   const { write }: FormatTraits = formats[format];
   return write ? write(JSON.parse(json), columns) : json;
 }
 
-/** The same. A long page is written in turns. */
+/** The same for a page. A long page is written in several turns of the event loop. */
 export function rewritePage(format: Format, json: string): string | Promise<string> {
   return format === 'xml' && json.length > turnLength ? xmlInTurns(JSON.parse(json)) : rewriteJson(format, json, null);
 }
@@ -79,7 +79,7 @@ function csvFile(value: unknown, columns: readonly CsvColumn[] | null): string {
   return shown.length === 0 ? '' : csvHeader(shown) + items.map(csvRowWriter(shown)).join('');
 }
 
-/** Makes what writes an object as a line: of CSV with the columns, or of JSON. */
+/** Creates the function that writes an object as a line: of CSV if there are columns, otherwise of JSON. */
 export function lineOf(columns: readonly CsvColumn[] | null, choice: FieldChoice | null): (value: unknown) => string {
   const row = columns && csvRowWriter(columns);
   return (value) => {
@@ -88,7 +88,7 @@ export function lineOf(columns: readonly CsvColumn[] | null, choice: FieldChoice
   };
 }
 
-/** What has a line of its own where lines are written. */
+/** The values that have a line each in formats with lines. */
 export function itemsOf(value: unknown): readonly unknown[] {
   if (Array.isArray(value)) return value;
   if (isCollection(value)) return value.results;

@@ -3,15 +3,15 @@ import type { KindOf } from '../dialect/value-kind.ts';
 import type { Violation, ViolationCode } from '../errors.ts';
 import { codePoints } from '../model/identifier.ts';
 
-/** A value read from JSON, or why it was refused. */
+/** A value read from JSON, or the reason why it was rejected. */
 export type Parsed = { readonly value: unknown } | { readonly refused: Omit<Violation, 'propertyPath'> };
 
 export type Parser = (json: unknown) => Parsed;
 
-/** How deep a value of a JSON column may be nested. */
+/** The maximum nesting depth of a value in a JSON column. */
 const maxDepth = 100;
 
-/** How many lists and objects a value may hold in all: the mapper compares each of them with all the others when it copies it. */
+/** The maximum number of lists and objects in a value: to copy it, the mapper compares each of them with all the others. */
 const maxContainers = 20_000;
 
 const patterns = {
@@ -73,13 +73,13 @@ export function parseDecimal(json: unknown, { precision, scale, as, exact }: Kin
     return refused(title, 'range', { precision, scale });
   }
   if (whole.length + fraction.length > exact) return refused(`must have at most ${exact} digits`, 'range', { digits: exact });
-  // a number has one name, as the database would give it back
+  // a number has one form, the one that the database would return
   const sign = whole + fraction === '' ? '' : parts[1];
   const value = `${sign}${whole || '0'}${fraction && `.${fraction}`}`;
   return { value: as === 'number' ? Number(value) : value };
 }
 
-/** PostgreSQL keeps single precision and refuses what is beyond it; the number is rounded here, so that it is the same everywhere. */
+/** PostgreSQL stores single precision and rejects numbers beyond it. Rounding here makes the number the same in all databases. */
 export function parseReal(json: unknown): Parsed {
   if (typeof json !== 'number' || !Number.isFinite(json)) return wrongType('a number');
   const single = Math.fround(json);
@@ -96,7 +96,7 @@ export function parseReal(json: unknown): Parsed {
 const singles = new Float32Array(1);
 const bits = new Int32Array(singles.buffer);
 
-/** Whether a number is nearer to one of single precision than to those next to it. */
+/** Whether a number is nearer to this single-precision number than to its neighbours. */
 function isNearest(value: number, single: number): boolean {
   if (Math.fround(value) !== single) return false;
   return [-1, 1].every((step) => {
@@ -106,7 +106,7 @@ function isNearest(value: number, single: number): boolean {
   });
 }
 
-/** A number with so many digits; what lies between two of them becomes the even one, as PostgreSQL writes it. */
+/** A number rounded to a number of digits. A tie is rounded to the even digit, as in PostgreSQL. */
 function halfEven(value: number, digits: number): number {
   const exact = value.toExponential(digits);
   const [, lower, exponent] = /^(.*)5(e.*)$/.exec(exact) ?? [];
@@ -119,7 +119,7 @@ export function parseDateTime(json: unknown, { digits }: KindOf<'datetime'>): Pa
   if (!parts || !isDate(parts[1] as string)) return wrongType('a date and time with its offset, such as "2026-11-15T13:45:00Z"');
   const unit = 10 ** (3 - digits);
   const value = new Date(Math.round(new Date(json as string).getTime() / unit) * unit);
-  // an offset, or rounding, can lead out of the years that have four digits
+  // an offset or rounding can lead to a year that does not have four digits
   const year = value.getUTCFullYear();
   return year < 1 || year > 9999 ? outOfRange('0001-01-01T00:00:00.000Z', '9999-12-31T23:59:59.999Z') : { value };
 }
@@ -131,7 +131,7 @@ export function parseAnything(json: unknown): Parsed {
 
 function troubleIn(json: unknown, depth: number, seen: { containers: number }): string | null {
   if (typeof json === 'string') return isStorableText(json) ? null : 'must hold only well-formed text without NUL characters';
-  // 1e999 is valid JSON, and has become infinite
+  // 1e999 is valid JSON, and is parsed as Infinity
   if (typeof json === 'number' && !Number.isFinite(json)) return 'must hold only numbers within double precision';
   if (json === null || typeof json !== 'object') return null;
   if (++seen.containers > maxContainers) return `must not hold more than ${maxContainers} lists and objects`;
@@ -157,8 +157,8 @@ export function parseList(item: Parser): Parser {
 }
 
 /**
- * A type of the application's own says itself, by throwing, what it does not take. Where its values are objects of a class,
- * the model is given such an object.
+ * A custom type of the application rejects a value by throwing. If its values are objects of a class, the model gets such an
+ * object.
  */
 export function parseCustom(json: unknown, { type, platform }: KindOf<'custom'>): Parsed {
   const anything = parseAnything(json);

@@ -4,7 +4,7 @@ import { Problem, problem } from '../errors.ts';
 import { readBytes } from './body-bytes.ts';
 import { parseBody } from './long-body.ts';
 
-/** Bodies are JSON: Fastify's own reading of plain text is switched off, and a merge patch may be called one. */
+/** Accepts JSON only: removes Fastify's parser of plain text, and accepts the media type of merge patches. */
 export function acceptJson(app: FastifyInstance, { bodyLimit, jsonDepth }: ServerDeclaration): void {
   const fastifyParser = app.getDefaultJsonParser('error', 'error');
   app.removeAllContentTypeParsers();
@@ -43,9 +43,9 @@ export function acceptJson(app: FastifyInstance, { bodyLimit, jsonDepth }: Serve
   });
 }
 
-/** Whether lists and objects are nested deeper than a number; what is in strings does not count. */
+/** Whether lists and objects are nested deeper than a number of levels. Brackets in strings do not count. */
 function nestsDeeper(bytes: Uint8Array, most: number): boolean {
-  // too short for it
+  // too short to be that deep
   if (bytes.length <= most) return false;
   let depth = 0;
   for (let i = 0; i < bytes.length; i++) {
@@ -65,7 +65,7 @@ function nestsDeeper(bytes: Uint8Array, most: number): boolean {
   return false;
 }
 
-/** JSON is UTF-8, and a body is taken as it comes. */
+/** Whether a body is compressed or not in UTF-8. Both are rejected. */
 function isEncoded({ headers }: FastifyRequest): boolean {
   const charset = /;\s*charset\s*=\s*"?([^";\s]+)/i.exec(headers['content-type'] ?? '')?.[1];
   const encoding = headers['content-encoding'];
@@ -74,7 +74,7 @@ function isEncoded({ headers }: FastifyRequest): boolean {
   );
 }
 
-/** What parses by itself was refused for a key that would reach into prototypes. */
+/** If the body is valid JSON, Fastify's parser has rejected a key that could change prototypes. */
 function reasonOf(body: string): string {
   try {
     JSON.parse(body);

@@ -30,21 +30,21 @@ import {
 /** How values come from the database: PostgreSQL's as text, SQLite's as JavaScript values. */
 export type RowFormat = 'text' | 'native';
 
-/** How a row writer writes what needs more than a text. */
+/** How a row writer writes values that are not plain text. */
 interface Writing {
   /** The expression for a value of any type. */
   readonly any: (value: string) => string;
-  /** The expression for what a function makes of a value. */
+  /** The expression for the result of a function on a value. */
   readonly converted: (convert: Converter, value: string) => string;
 }
 
 /** How values of a kind of column become JSON and back. */
 interface KindConversions<Kind extends ValueKind> {
-  /** Makes the parser of a value in a body: it takes the right JSON type within the column's limits, and nothing else. */
+  /** Creates the parser of a value in a body: it accepts only the right JSON type within the column's limits. */
   readonly parser: (kind: Kind) => Parser;
-  /** What would stand in JSON for a text in an address; undefined if nothing would. */
+  /** The JSON value of a text in a URL; undefined if it has none. */
   readonly fromText: (text: string, kind: Kind) => unknown;
-  /** Makes what turns a value of an entity into JSON. */
+  /** Creates the converter from a value of an entity to JSON. */
   readonly toJson: (kind: Kind) => Converter;
   /** The source that writes a value of a row, which is not null. `h.text` and `h.timestamp` are those of the row writer. */
   readonly expression: (value: string, kind: Kind, isText: boolean, writing: Writing) => string;
@@ -58,7 +58,7 @@ const sameText = (text: string) => text;
 const textExpression = (value: string) => `h.text(${value})`;
 const byToJson = (value: string, kind: ValueKind, _isText: boolean, { converted }: Writing) => converted(toJson(kind), value);
 
-/** Conversions that several kinds share: of what is a text everywhere, of floating-point numbers, and of any JSON. */
+/** Conversions that several kinds share: those that are text everywhere, floating-point numbers, and any JSON. */
 const textual = { fromText: sameText, toJson: unchanged, expression: textExpression };
 const floating = {
   fromText: numberIn,
@@ -75,7 +75,7 @@ const patterns = {
 
 const longestInterval = 100;
 
-/** Each kind of column in JSON: the only list of its sort, so that parsers, writers and schemas of a kind agree. */
+/** Each kind of column in JSON. This is the only such list, so that parsers, writers and schemas of a kind agree. */
 const kindConversions: { readonly [Name in KindName]: KindConversions<KindOf<Name>> } = {
   integer: {
     parser: (kind) => (json) => parseInteger(json, kind),
@@ -196,22 +196,22 @@ function conversionsOf(kind: ValueKind): KindConversions<ValueKind> {
   return kindConversions[kind.kind] as unknown as KindConversions<ValueKind>;
 }
 
-/** Makes the parser of a column's values in bodies: it takes the right JSON type within the column's limits, and nothing else. */
+/** Creates the parser of a column's values in bodies: it accepts only the right JSON type within the column's limits. */
 export function fromJson(kind: ValueKind): Parser {
   return conversionsOf(kind).parser(kind);
 }
 
-/** What would stand in JSON for a text that stands in an address; undefined if nothing would. */
+/** The JSON value of a text in a URL; undefined if it has none. */
 export function jsonOfText(kind: ValueKind, text: string): unknown {
   return conversionsOf(kind).fromText(text, kind);
 }
 
-/** Turns a column's value into what stands in JSON. */
+/** Creates the converter from a column's value to JSON. */
 export function toJson(kind: ValueKind): Converter {
   return conversionsOf(kind).toJson(kind);
 }
 
-/** The source that writes a column's value, which is not null. `convert` takes the place of what the kind says. */
+/** The source that writes a column's value, which is not null. `convert` replaces the conversion of the kind. */
 export function valueExpression(
   { value: kind, convert }: { readonly value: ValueKind; readonly convert?: Converter },
   value: string,

@@ -1,34 +1,34 @@
 import { randomUUID } from 'node:crypto';
 import { releaseBody } from './body-bytes.ts';
 
-/** Bytes from which on a string or a list is worth being read by itself. */
+/** Bytes from which a string or a list is decoded separately. */
 const longFrom = 262_144;
 
-/** Unknown to whoever sends a body. */
+/** Part of the placeholders for long values; random, so that clients cannot send one. */
 const secret = randomUUID();
 
 const decoder = new TextDecoder('utf-8', { fatal: true });
-/** For what is not the beginning of a body. */
+/** For all parts but the beginning of a body. */
 const partDecoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 type Parse = (text: string) => unknown;
 
-/** What was long in a body, and the text that it was sent as. */
+/** A long value of a body, and its original text. */
 interface LongValue {
   readonly value: unknown;
   readonly text: string;
 }
 
-/** What is long in bodies that are being worked on. */
-const kept = new WeakMap<object, readonly LongValue[]>();
+/** The long values of bodies that are in use. */
+const longValues = new WeakMap<object, readonly LongValue[]>();
 
-/** Something long in a body as JSON, if it was sent just as it would be written; this makes no copy of it. */
+/** The original text of a long value, if it is what `JSON.stringify` would write. The comparison makes no copy. */
 export function longJson(body: object, value: unknown): string | undefined {
-  const text = kept.get(body)?.find((one) => one.value === value)?.text;
+  const text = longValues.get(body)?.find((one) => one.value === value)?.text;
   return text !== undefined && endOfJson(value, text, 0) === text.length ? text : undefined;
 }
 
-/** Where JSON of a value ends that begins at an index of a text, or -1 where something else is there. */
+/** The index after the JSON of a value, if the text has it at an index; otherwise -1. */
 function endOfJson(value: unknown, text: string, at: number): number {
   switch (typeof value) {
     case 'string':
@@ -63,15 +63,15 @@ function endOfObject(entries: Record<string, unknown>, text: string, start: numb
   return after('}', text, at);
 }
 
-/** Where something ends that is at an index of a text, or -1 where it is not there. */
+/** The index after a part, if the text has it at an index; otherwise -1. */
 function after(part: string, text: string, at: number): number {
   return at !== -1 && text.startsWith(part, at) ? at + part.length : -1;
 }
 
 /**
- * Reads a body, which is not to be looked at afterwards. To parse it copies its text, and to write JSON copies what was parsed, two or
- * three times: garbage that is collected late. So what is long is decoded by itself. A string without escapes is part of its
- * text then, and the text of a list is kept to be written. Fails where the body is no UTF-8, or as `parse` does.
+ * Parses a body, whose bytes must not be used afterwards. Parsing copies the text, and writing JSON copies the parsed values, two
+ * or three times: garbage that is collected late. So long values are decoded separately. A string without escapes is then a slice
+ * of its text, and the text of a list is stored for writing. Throws if the body is not UTF-8, or if `parse` throws.
  */
 export function parseBody(bytes: Buffer, parse: Parse, long = longFrom): unknown {
   const parts = bytes.length > long ? longParts(bytes, long) : [];
@@ -87,7 +87,7 @@ export function parseBody(bytes: Buffer, parse: Parse, long = longFrom): unknown
     const name = `${secret} ${values.size}`;
     text += `${(at === 0 ? decoder : partDecoder).decode(bytes.subarray(at, part.start))}"${name}"`;
     const own = partDecoder.decode(bytes.subarray(part.start, part.end));
-    // what is refused is for the parser to refuse
+    // the parser rejects control characters
     const isParsed = part.isList || controlCharacter.test(own);
     values.set(name, { value: isParsed ? parse(own) : own.slice(1, -1), text: own });
     at = part.end;
@@ -95,15 +95,15 @@ export function parseBody(bytes: Buffer, parse: Parse, long = longFrom): unknown
   text += partDecoder.decode(bytes.subarray(at));
   releaseBody(bytes);
   const body = restored(parse(text), values);
-  if (typeof body === 'object' && body !== null) kept.set(body, [...values.values()]);
+  if (typeof body === 'object' && body !== null) longValues.set(body, [...values.values()]);
   return body;
 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the expression looks for these characters
 const controlCharacter = /[\0-\x1f]/;
 const needsEscape = /["\\]/;
 
-/** Puts what is long where it belongs. */
+/** Replaces the placeholders by the long values. */
 function restored(value: unknown, values: ReadonlyMap<string, LongValue>): unknown {
   if (typeof value === 'string') return values.get(value)?.value ?? value;
   if (typeof value !== 'object' || value === null) return value;
@@ -112,14 +112,14 @@ function restored(value: unknown, values: ReadonlyMap<string, LongValue>): unkno
   return parent;
 }
 
-/** Where something long is, from its first byte to after its last. */
+/** The position of a long value; `end` is the index after its last byte. */
 interface LongPart {
   readonly start: number;
   readonly end: number;
   readonly isList: boolean;
 }
 
-/** Long strings without escapes that are no names, and long lists; of those in each other the outer ones. */
+/** Long strings without escapes, except names of properties, and long lists. Of nested ones, only the outer. */
 function longParts(bytes: Buffer, long: number): LongPart[] {
   const found: LongPart[] = [];
   let nextEscape = indexIn(bytes, 0x5c, 0);
@@ -157,7 +157,7 @@ function longParts(bytes: Buffer, long: number): LongPart[] {
   return found;
 }
 
-/** Where a byte is found first, or the end. */
+/** The first index of a byte, or the length. */
 function indexIn(bytes: Buffer, byte: number, from: number): number {
   const index = bytes.indexOf(byte, from);
   return index === -1 ? bytes.length : index;

@@ -3,8 +3,8 @@ import type { Catalog } from '../declaration/types.ts';
 import type { Normalization } from '../model/normalization.ts';
 
 /**
- * Decides what goes out for properties or models. It is given what would go out otherwise, as JSON has it: only fields in the active
- * groups, and only rows that the caller sees.
+ * Replaces the JSON of properties or models in responses. It gets the JSON that the response would have otherwise: only fields in
+ * the active groups, and only rows that the caller can see.
  *
  * @example
  * export class PriceNormalizer extends Normalizer {
@@ -19,13 +19,13 @@ export abstract class Normalizer {
   /** The properties it serves, each as `Model.property`. */
   static properties: readonly string[] = [];
 
-  /** The models it serves, by name, wherever their rows or objects go out. */
+  /** The models it serves, by name, wherever a response has their rows or objects. */
   static models: readonly string[] = [];
 
-  /** What it makes, as a JSON Schema; empty: anything. */
+  /** The JSON Schema of its results; empty: anything. */
   static schema: Readonly<Record<string, unknown>> = {};
 
-  /** Makes what goes out, at once. */
+  /** Returns the JSON for the response; not a promise. */
   abstract normalize(value: unknown): unknown;
 }
 
@@ -35,7 +35,7 @@ export function isNormalizerClass(value: unknown): value is NormalizerClass {
   return typeof value === 'function' && value.prototype instanceof Normalizer;
 }
 
-/** The normalizations of an application by what they serve. Normalizers are made when they are first needed. */
+/** The normalizations of an application, by property or model. Normalizers are created on first use. */
 export function normalizationsOf(exported: Catalog['normalizers'], create: Create): ReadonlyMap<string, Normalization> {
   const found = new Map<string, Normalization>();
   for (const { value } of exported) {
@@ -56,7 +56,7 @@ export function normalizationsOf(exported: Catalog['normalizers'], create: Creat
   return found;
 }
 
-/** What goes out for a value, made when it is written at last: drafts of a response call no normalizer. */
+/** A value that is normalized only when the final response is written: drafts of a response call no normalizer. */
 export class Normalized {
   readonly #normalization: Normalization;
   readonly #json: unknown;
@@ -67,7 +67,7 @@ export class Normalized {
   }
 
   toJSON(): unknown {
-    // what is inside comes first
+    // inner values are normalized first
     return this.#normalization.normalize(JSON.parse(JSON.stringify(this.#json ?? null)));
   }
 }

@@ -3,7 +3,7 @@ import type { ValueKind } from '../dialect/value-kind.ts';
 import { problem } from '../errors.ts';
 import { fromJson, jsonOfText } from './kind-conversions.ts';
 
-/** No value that is held to a pattern is longer: patterns are checked for backtracking up to this length. */
+/** The maximum length of a value with a pattern: patterns are checked for backtracking up to this length. */
 export const longestMatched = 100;
 
 /** Reads the text of one value; undefined if it is not allowed. */
@@ -24,7 +24,7 @@ export class ParameterReader {
     }));
   }
 
-  /** The values of a request, or the 400 that says what they may be. */
+  /** The values of a request. Invalid values return 400 with the allowed ones. */
   read(query: Readonly<Record<string, unknown>>): ParameterValues {
     const values: Record<string, unknown> = Object.create(null);
     for (const { declared, expected, fallback, read } of this.#readers) {
@@ -42,7 +42,7 @@ export class ParameterReader {
     return Object.freeze(values) as ParameterValues;
   }
 
-  /** The values of a request without any; required parameters have none. */
+  /** The values of a request without parameters; required parameters have none. */
   defaults(): ParameterValues {
     const given = this.#readers.flatMap(({ declared, fallback, read }) =>
       fallback === null ? [] : [[declared.name, read(fallback)] as const],
@@ -51,7 +51,7 @@ export class ParameterReader {
   }
 }
 
-/** Makes what reads the text of a parameter, or of each of its items. */
+/** Creates the function that reads the text of a parameter, or of each of its items. */
 export function textReader(declared: ParameterDeclaration): ReadText {
   const read = valueReader(declared);
   if (!declared.list) return read;
@@ -111,13 +111,13 @@ function expectedText({ enum: allowed, list, maximum, minimum, pattern, type }: 
   return list ? `values separated by commas, each of them ${value}` : value;
 }
 
-/** A literal of the declaration as a request would have it. */
+/** A literal of the declaration, as the text that a request would have. */
 function textOf(value: ParameterLiteral | readonly ParameterLiteral[]): string {
   if (!Array.isArray(value)) return String(value);
   return value.map((item) => String(item).replace(/[\\,]/g, '\\$&')).join(',');
 }
 
-/** The items of `1,2`. A comma that belongs to an item has a backslash before it, and so has a backslash; null where one stands alone. */
+/** The items of `1,2`. A backslash escapes a comma or a backslash in an item; null if anything else follows a backslash. */
 export function itemsIn(text: string): string[] | null {
   const items: string[] = [];
   let item = '';

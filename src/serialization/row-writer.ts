@@ -2,64 +2,64 @@ import type { ValueKind } from '../model/value-kind.ts';
 import { type RowFormat, valueExpression } from './kind-conversions.ts';
 import { dateOf, integerToJson } from './to-json.ts';
 
-/** Where in a row of columns the parts of a JSON object stand. */
+/** The columns of a row for the parts of a JSON object. */
 export interface RowObject {
-  /** The column that is null where there is no row: that of the key of a joined table. */
+  /** The column that is null if there is no row: the key of a joined table. */
   readonly presence: number | null;
-  /** The column that says which class the row is of, where it can be one of several. */
+  /** The column with the class of the row, if it can be one of several. */
   readonly discriminator: number | null;
   readonly variants: readonly RowVariant[];
-  /** The column of its key, where that decides whether it goes out. */
+  /** The column of its key, if the key decides whether the row is visible. */
   readonly key?: number;
 }
 
 export interface RowVariant {
-  /** The value of the discriminator; null where there is but one variant. */
+  /** The value of the discriminator; null if there is only one variant. */
   readonly type: string | null;
   readonly fields: readonly RowField[];
-  /** Which set of keys holds those that go out; all do where there is none. */
+  /** The index of the set of visible keys; absent if all rows are visible. */
   readonly seen?: number;
-  /** Makes the object that code of the model is called on, if a field needs it. */
+  /** Creates the object for code of the model, if a field needs it. */
   readonly instance?: InstanceMaker;
 }
 
-/** Makes an instance of a model from a row. */
+/** Creates an instance of a model from a row. */
 type InstanceMaker = (row: unknown[], many: readonly RowsByKey[], context: never) => object | null;
 
-/** Makes what stands in JSON for a field that code of the model makes. */
+/** Returns the JSON value of a field that code of the model computes. */
 export type ReadComputed = (entity: object, seen: readonly SeenKeys[] | undefined) => unknown;
 
 export type RowField = {
   readonly name: string;
-  /** Makes the text that goes out in place of the field's. */
+  /** Returns the text that replaces the JSON of the field. */
   readonly normalize?: (json: string) => string;
 } & (
   | {
       readonly kind: 'value';
       readonly column: number;
       readonly value: ValueKind;
-      /** What only the mapper's own type reads: makes what stands in JSON of the column's value. */
+      /** For columns that only the mapper's own type can read: converts the column's value to JSON. */
       readonly convert?: (value: unknown) => unknown;
     }
-  /** Null where all of the columns are; `columns` is null where the object is there in any case. */
+  /** Null if all of the columns are null; `columns` is null if the object always exists. */
   | { readonly kind: 'embedded'; readonly columns: readonly number[] | null; readonly fields: readonly RowField[] }
   /** The first of the objects that is present, or null. */
   | { readonly kind: 'to-one'; readonly objects: readonly RowObject[] }
-  /** What code of the model makes. */
+  /** Computed by code of the model. */
   | { readonly kind: 'computed'; readonly read: ReadComputed }
   /** The rows that another statement found for the key in a column. */
   | { readonly kind: 'to-many'; readonly source: number; readonly column: number }
 );
 
-/** The rows of each to-many, by the key of what they belong to. */
+/** The rows of each to-many association, by the key of their owner. */
 export type RowsByKey = ReadonlyMap<unknown, readonly unknown[][]>;
 
 /** Keys of rows that a caller can see, as text. */
 export type SeenKeys = ReadonlySet<string>;
 
 /**
- * Writes one row as JSON. `many` are the rows of the to-many associations, `writers` what writes them, `seen` the keys of
- * what may be embedded, and `context` what instances of models need.
+ * Writes one row as JSON. `many` has the rows of the to-many associations, `writers` their writers, `seen` the keys of rows that
+ * may be embedded, and `context` the data for instances of models.
  */
 export type RowWriter = (
   row: unknown[],
@@ -70,9 +70,9 @@ export type RowWriter = (
 ) => string;
 
 /**
- * Makes the function that writes rows of a form straight to JSON.
+ * Compiles the function that writes rows of one form directly as JSON.
  *
- * It is generated as source: what goes into it are positions and the names of fields, escaped, and never a value of a row.
+ * It is generated as source, from positions and the escaped names of fields, never from a value of a row.
  */
 export function compileRowWriter(object: RowObject, format: RowFormat): RowWriter {
   const source = new JsonSource(format);
@@ -80,7 +80,7 @@ export function compileRowWriter(object: RowObject, format: RowFormat): RowWrite
   return source.compile(`${source.text}\nreturn ${main};`, helpersOf);
 }
 
-/** Source that writes rows, and what it refers to. */
+/** The source of a row writer, and its constants. */
 export class RowSource {
   readonly #format: RowFormat;
   readonly #constants: unknown[] = [];
@@ -96,7 +96,7 @@ export class RowSource {
     return new Function('h', 'k', text)(helpers, this.#constants) as RowWriter;
   }
 
-  /** The expression for a value that is known when the source is made. */
+  /** The expression for a value that is known when the source is generated. */
   protected constant(value: unknown): string {
     return `k[${this.#constants.push(value) - 1}]`;
   }
@@ -109,7 +109,7 @@ export class RowSource {
     });
   }
 
-  /** True for rows in which all columns are null, as it is if there are none; null if it does not depend on columns. */
+  /** The expression for whether all columns are null, which is true without columns; null if it does not depend on columns. */
   protected isEmpty(columns: readonly number[] | null): string | null {
     if (columns?.length === 0) return 'true';
     return columns?.map((column) => `r[${column}] === null`).join(' && ') ?? null;
@@ -117,7 +117,7 @@ export class RowSource {
 }
 
 /** Characters that JSON escapes, and halves of surrogate pairs, which `JSON.stringify` escapes as well. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the expression looks for these characters
 const needsEscape = /["\\\u0000-\u001f\ud800-\udfff]/;
 
 const helpersOf = {
@@ -125,7 +125,7 @@ const helpersOf = {
     if (typeof value !== 'string') return helpersOf.any(value);
     return needsEscape.test(value) ? JSON.stringify(value) : `"${value}"`;
   },
-  // numbers and dates are what most columns hold, and both have a shorter way to the same text
+  // most columns are numbers and dates, and both have a faster way to the same text
   any: (value: unknown): string => {
     if (typeof value === 'number') return Number.isFinite(value) ? `${value}` : 'null';
     if (value instanceof Date) return Number.isNaN(value.getTime()) ? 'null' : `"${value.toISOString()}"`;
@@ -152,7 +152,7 @@ class JsonSource extends RowSource {
     return this.#functions.join('\n');
   }
 
-  /** Adds the function of an object and gives its name. */
+  /** Adds the function of an object and returns its name. */
   object({ presence, discriminator, key, variants }: RowObject): string {
     const lines: string[] = [];
     if (presence !== null) lines.push(`if (r[${presence}] === null) return 'null';`);

@@ -17,25 +17,25 @@ import { toJson } from './kind-conversions.ts';
 import { Normalized } from './normalizer.ts';
 import { dateTimeToJson, integerToJson } from './to-json.ts';
 
-/** Turns entities, lists and plain values into what JSON can hold, showing of each entity the fields in the active groups only. */
+/** Turns entities, lists and plain values into JSON values. Of each entity, only the fields in the active groups are included. */
 export interface Serializer {
-  /** The plan of an entity's class, made once. */
+  /** The plan of an entity's class, created once. */
   planFor(meta: EntityMetadata): FieldPlan;
-  /** What goes out for a value that an action gave. Of what its entities embed, only what is in sight. */
-  serialize(value: unknown, sight?: VisibleRows): unknown;
-  /** The same for a value that stands in an entity: rows that the caller does not see are left out. */
-  embed(value: unknown, sight: VisibleRows): unknown;
+  /** The JSON of a value that an action returned. Its entities embed only visible rows. */
+  serialize(value: unknown, rows?: VisibleRows): unknown;
+  /** The same for a value inside an entity: hidden rows are left out. */
+  embed(value: unknown, rows: VisibleRows): unknown;
 }
 
-/** What a caller sees of the rows that others embed. */
+/** The embedded rows that a caller can see. */
 export interface VisibleRows {
-  /** Whether rows of a class can be out of sight. */
+  /** Whether rows of a class can be hidden. */
   isLimited(meta: EntityMetadata): boolean;
-  /** Whether a row of such a class is in sight. */
+  /** Whether a row of such a class is visible. */
   shows(entity: object): boolean;
-  /** The same for a row of which there is only the key. */
+  /** The same for a row of which only the key is known. */
   showsKey(meta: EntityMetadata, key: unknown): boolean;
-  /** What code of the model makes of a property: it runs once, however often the entity is written. */
+  /** The value of a property that code of the model computes. The code runs once, however often the entity is written. */
   computed(entity: object, property: string, compute: () => unknown): unknown;
 }
 
@@ -46,18 +46,18 @@ const unlimited: VisibleRows = Object.freeze({
   computed: (_entity: object, _property: string, compute: () => unknown) => compute(),
 });
 
-type Write = (target: Record<string, unknown>, entity: Record<string, unknown>, sight: VisibleRows) => void;
-type WriteEntity = (entity: object, sight: VisibleRows) => object | null;
-type WriteValue = (value: unknown, sight: VisibleRows) => unknown;
+type Write = (target: Record<string, unknown>, entity: Record<string, unknown>, rows: VisibleRows) => void;
+type WriteEntity = (entity: object, rows: VisibleRows) => object | null;
+type WriteValue = (value: unknown, rows: VisibleRows) => unknown;
 
-/** Makes the serializer of a set of groups. Everything it knows of a class is compiled when the class is first met. */
+/** Creates the serializer of a set of groups. A class is compiled on first use. */
 export function createSerializer(mapper: Mapper, groups: readonly string[]): Serializer {
   const compiled = new Map<EntityMetadata, { plan: FieldPlan; write: WriteEntity }>();
-  const asGiven = valueSerializer((entity, sight) => compile(metaOfEntity(mapper, entity)).write(entity, sight));
-  // what the model's own code gives is embedded like everything else in an entity
-  const embedded = valueSerializer((entity, sight) => {
+  const asGiven = valueSerializer((entity, rows) => compile(metaOfEntity(mapper, entity)).write(entity, rows));
+  // results of model code are treated like other values inside an entity
+  const embedded = valueSerializer((entity, rows) => {
     const meta = metaOfEntity(mapper, entity);
-    return isInSight(entity, meta, sight) ? compile(meta).write(entity, sight) : undefined;
+    return isVisible(entity, meta, rows) ? compile(meta).write(entity, rows) : undefined;
   });
 
   function compile(meta: EntityMetadata): { plan: FieldPlan; write: WriteEntity } {
@@ -70,15 +70,15 @@ export function createSerializer(mapper: Mapper, groups: readonly string[]): Ser
     return known;
   }
 
-  /** Makes what serializes any value, with its own way for entities. What it leaves out is undefined. */
-  function valueSerializer(writeEntity: (entity: object, sight: VisibleRows) => unknown): WriteValue {
-    function serialize(value: unknown, sight: VisibleRows): unknown {
+  /** Creates the serializer of any value, with a function for entities. Undefined means left out. */
+  function valueSerializer(writeEntity: (entity: object, rows: VisibleRows) => unknown): WriteValue {
+    function serialize(value: unknown, rows: VisibleRows): unknown {
       if (value === null || value === undefined) return null;
       switch (typeof value) {
         case 'bigint':
           return integerToJson(value);
         case 'object':
-          return serializeObject(value, sight);
+          return serializeObject(value, rows);
         case 'function':
         case 'symbol':
           return undefined;
@@ -87,35 +87,35 @@ export function createSerializer(mapper: Mapper, groups: readonly string[]): Ser
       }
     }
 
-    function serializeItems(items: Iterable<unknown>, sight: VisibleRows): unknown[] {
+    function serializeItems(items: Iterable<unknown>, rows: VisibleRows): unknown[] {
       const written: unknown[] = [];
       for (const item of items) {
-        const json = serialize(item, sight);
+        const json = serialize(item, rows);
         if (json !== undefined || !isEntityOrReference(item)) written.push(json);
       }
       return written;
     }
 
-    function serializeObject(value: object, sight: VisibleRows): unknown {
-      if (Array.isArray(value)) return serializeItems(value, sight);
-      if (isEntity(value)) return writeEntity(value, sight);
-      if (value instanceof Collection) return serializeItems(value.getItems(false), sight);
-      if (value instanceof Reference || value instanceof ScalarReference) return serialize(value.unwrap(), sight);
+    function serializeObject(value: object, rows: VisibleRows): unknown {
+      if (Array.isArray(value)) return serializeItems(value, rows);
+      if (isEntity(value)) return writeEntity(value, rows);
+      if (value instanceof Collection) return serializeItems(value.getItems(false), rows);
+      if (value instanceof Reference || value instanceof ScalarReference) return serialize(value.unwrap(), rows);
       if (value instanceof Date) return dateTimeToJson(value);
       if (value instanceof Uint8Array) return Buffer.from(value).toString('base64');
-      if (value instanceof Set) return serializeItems(value, sight);
-      if (value instanceof Map) return serialize(Object.fromEntries(value), sight);
+      if (value instanceof Set) return serializeItems(value, rows);
+      if (value instanceof Map) return serialize(Object.fromEntries(value), rows);
       const embeddable = mapper.getMetadata().find(value.constructor as never);
       if (embeddable?.embeddable) {
-        const written = compileEmbedded(planOf(embeddable), embedded)(value, sight);
+        const written = compileEmbedded(planOf(embeddable), embedded)(value, rows);
         const normalization = normalizationOf(mapper, embeddable);
         return normalization ? new Normalized(normalization, written) : written;
       }
       const own = (value as { toJSON?: () => unknown }).toJSON;
-      if (typeof own === 'function') return serialize(own.call(value), sight);
+      if (typeof own === 'function') return serialize(own.call(value), rows);
       const result: Record<string, unknown> = {};
       for (const [key, item] of Object.entries(value)) {
-        const json = serialize(item, sight);
+        const json = serialize(item, rows);
         result[key] = json === undefined && isEntityOrReference(item) ? null : json;
       }
       return result;
@@ -131,20 +131,20 @@ export function createSerializer(mapper: Mapper, groups: readonly string[]): Ser
 
   return {
     planFor: (meta) => compile(meta).plan,
-    serialize: (value, sight = unlimited) => asGiven(value, sight),
+    serialize: (value, rows = unlimited) => asGiven(value, rows),
     embed: embedded,
   };
 }
 
-function isInSight(entity: object, meta: EntityMetadata, sight: VisibleRows): boolean {
-  return !sight.isLimited(meta) || sight.shows(entity);
+function isVisible(entity: object, meta: EntityMetadata, rows: VisibleRows): boolean {
+  return !rows.isLimited(meta) || rows.shows(entity);
 }
 
 function isEntityOrReference(value: unknown): boolean {
   return isEntity(value) || value instanceof Reference;
 }
 
-/** Whether a value is an entity, loaded or not. A wrapped reference to one is none. */
+/** Whether a value is an entity, loaded or not. A wrapped reference to an entity does not count. */
 export function isEntity(value: unknown): boolean {
   return typeof value === 'object' && value !== null && Utils.isEntity(value, true) && !(value instanceof Reference);
 }
@@ -158,33 +158,33 @@ function compilePlan(plan: FieldPlan, serialize: WriteValue): WriteEntity {
       normalization: plan.normalizations?.get(meta) ?? null,
     });
   }
-  // a reference to an abstract class shows its key, whatever the row will turn out to be
+  // a reference to an abstract class shows its key, whatever the class of the row is
   const unread = [...variants.values()].every(({ needsRow }) => !needsRow) ? [...variants.values()][0] : undefined;
-  return (entity, sight) => {
+  return (entity, rows) => {
     const wrapped = helper(entity);
     const variant = variants.get(wrapped.__meta.class) ?? unread;
-    // A row that a filter of the model hides stays a bare reference: nothing of it is shown.
+    // A row that a filter of the model hides stays a bare reference: none of its fields is shown.
     if (!variant || (variant.needsRow && !wrapped.isInitialized())) return null;
     const target: Record<string, unknown> = {};
-    for (const write of variant.writes) write(target, entity as Record<string, unknown>, sight);
+    for (const write of variant.writes) write(target, entity as Record<string, unknown>, rows);
     return variant.normalization ? new Normalized(variant.normalization, target) : target;
   };
 }
 
-/** The same for an entity that stands in another one: nothing of what is out of sight. */
+/** The same for an entity inside another one: null if it is hidden. */
 function compileAssociated(plan: FieldPlan, serialize: WriteValue): WriteEntity {
   const write = compilePlan(plan, serialize);
   const metas = [...plan.variants.keys()];
-  // a row that nobody has read yet can be any of the classes
-  return (entity, sight) => (metas.some((meta) => sight.isLimited(meta)) && !sight.shows(entity) ? null : write(entity, sight));
+  // a row that was not read yet can be of any of the classes
+  return (entity, rows) => (metas.some((meta) => rows.isLimited(meta)) && !rows.shows(entity) ? null : write(entity, rows));
 }
 
 function compileField(field: Field, serialize: WriteValue): Write {
   const { name, normalization } = field;
   const write = compileOwnField(field, serialize);
   if (!normalization) return write;
-  return (target, entity, sight) => {
-    write(target, entity, sight);
+  return (target, entity, rows) => {
+    write(target, entity, rows);
     target[name] = new Normalized(normalization, target[name]);
   };
 }
@@ -193,24 +193,24 @@ function compileOwnField(field: Field, serialize: WriteValue): Write {
   const { name, property, metadata } = field;
   const own = metadata.serializer;
   if (own) {
-    return (target, entity, sight) => {
+    return (target, entity, rows) => {
       // a value that was never set is null in the next response, so it is in this one
       target[name] = serialize(
-        sight.computed(entity, property, () => own(entity[property] ?? null)),
-        sight,
+        rows.computed(entity, property, () => own(entity[property] ?? null)),
+        rows,
       );
     };
   }
   if (field.kind === 'scalar' && field.computed) {
-    return (target, entity, sight) => {
-      const value = sight.computed(entity, property, () => entity[property]);
-      target[name] = serialize(value instanceof ScalarReference ? value.unwrap() : value, sight) ?? null;
+    return (target, entity, rows) => {
+      const value = rows.computed(entity, property, () => entity[property]);
+      target[name] = serialize(value instanceof ScalarReference ? value.unwrap() : value, rows) ?? null;
     };
   }
   const convert = compileValue(field, serialize);
-  return (target, entity, sight) => {
+  return (target, entity, rows) => {
     const value = entity[property];
-    target[name] = value === null || value === undefined ? null : (convert(value, sight) ?? null);
+    target[name] = value === null || value === undefined ? null : (convert(value, rows) ?? null);
   };
 }
 
@@ -218,33 +218,33 @@ function compileValue(field: Field, serialize: WriteValue): WriteValue {
   switch (field.kind) {
     case 'scalar': {
       const convert: WriteValue = field.value.kind === 'any' ? serialize : toJson(field.value);
-      return (value, sight) => convert(value instanceof ScalarReference ? value.unwrap() : value, sight);
+      return (value, rows) => convert(value instanceof ScalarReference ? value.unwrap() : value, rows);
     }
     case 'embedded': {
       const write = compileEmbedded(field.plan, serialize);
       const hides = hidesParts(field);
       const shown = [...field.plan.variants.values()];
-      return (value, sight) => {
-        if (Array.isArray(value)) return value.map((item) => write(item, sight));
+      return (value, rows) => {
+        if (Array.isArray(value)) return value.map((item) => write(item, rows));
         const isHidden = hides && shown.some((fields) => isBlank(fields, value as object, propertyIn));
-        return isHidden ? null : write(value, sight);
+        return isHidden ? null : write(value, rows);
       };
     }
     case 'to-one': {
       const write = compileAssociated(field.plan, serialize);
       const [keyed] = targetsOf(field.metadata);
-      return (value, sight) => {
+      return (value, rows) => {
         const target = Reference.unwrapReference(value as object);
-        if (typeof target === 'object') return write(target, sight);
-        // a model can have the key in place of the entity
-        const isHidden = keyed && sight.isLimited(keyed) && !sight.showsKey(keyed, target);
-        return isHidden ? null : serialize(target, sight);
+        if (typeof target === 'object') return write(target, rows);
+        // a model can have the key instead of the entity
+        const isHidden = keyed && rows.isLimited(keyed) && !rows.showsKey(keyed, target);
+        return isHidden ? null : serialize(target, rows);
       };
     }
     case 'to-many': {
       const write = compileAssociated(field.plan, serialize);
       const inOrder = orderOf(field.metadata);
-      return (value, sight) => inOrder((value as Collection<object>).getItems(false)).flatMap((item) => write(item, sight) ?? []);
+      return (value, rows) => inOrder((value as Collection<object>).getItems(false)).flatMap((item) => write(item, rows) ?? []);
     }
   }
 }
@@ -259,10 +259,10 @@ function compileEmbedded(plan: FieldPlan, serialize: WriteValue): WriteValue {
     writes: fields.map((field) => compileField(field, serialize)),
   }));
   const only = variants.length === 1 ? variants[0] : undefined;
-  return (value, sight) => {
+  return (value, rows) => {
     const variant = only ?? variants.find(({ meta }) => isEmbedded(value as Record<string, unknown>, meta));
     const target: Record<string, unknown> = {};
-    for (const write of variant?.writes ?? []) write(target, value as Record<string, unknown>, sight);
+    for (const write of variant?.writes ?? []) write(target, value as Record<string, unknown>, rows);
     return target;
   };
 }
@@ -271,7 +271,7 @@ function isEmbedded(value: Record<string, unknown>, meta: EntityMetadata): boole
   return value.constructor === meta.class || value[String(meta.root.discriminatorColumn)] === meta.discriminatorValue;
 }
 
-/** A to-many that the model does not order is given by key, so that the same data is the same answer. */
+/** A to-many association without a declared order is sorted by key, so that the same data gives the same response. */
 function orderOf(property: EntityProperty): (items: object[]) => object[] {
   if (property.orderBy || property.fixedOrder) return (items) => items;
   return (items) => items.slice().sort((a, b) => compareKeys(primaryKey(a), primaryKey(b)));

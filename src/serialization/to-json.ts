@@ -1,14 +1,14 @@
-/** Makes what stands in JSON of a column's value. */
+/** Converts a column's value to JSON. */
 export type Converter = (value: unknown) => unknown;
 
-/** An integer that a number cannot hold exactly is a string. */
+/** An integer that a number cannot represent exactly becomes a string. */
 export function integerToJson(value: unknown): unknown {
   if (value === null || value === undefined) return value;
   const number = Number(value);
   return Number.isSafeInteger(number) ? number : String(value);
 }
 
-/** SQLite keeps decimals as numbers and so forgets their trailing zeros; the column's scale restores them. */
+/** SQLite stores decimals as numbers, without trailing zeros; the column's scale restores them. */
 export function decimalToJson(value: unknown, scale: number): unknown {
   if (value === null || value === undefined) return value;
   const text = typeof value === 'number' ? value.toFixed(scale) : withoutExponent(String(value), scale);
@@ -17,18 +17,18 @@ export function decimalToJson(value: unknown, scale: number): unknown {
   return fraction.length >= scale ? text : `${whole}.${fraction.padEnd(scale, '0')}`;
 }
 
-/** The text of a very small number has an exponent, as JavaScript writes it. */
+/** JavaScript writes very small numbers with an exponent. */
 function withoutExponent(text: string, scale: number): string {
   return /e-\d+$/.test(text) ? Number(text).toFixed(scale) : text;
 }
 
-/** SQLite keeps a date that was given as an object as milliseconds. */
+/** SQLite stores a date that was set as a `Date` as milliseconds. */
 export function dateToJson(value: unknown): unknown {
   if (value instanceof Date) return dateTimeToJson(value)?.slice(0, 10);
   return typeof value === 'number' ? dateTimeToJson(new Date(value))?.slice(0, 10) : value;
 }
 
-/** ISO 8601 in UTC; a date that is none has no name and is null. */
+/** ISO 8601 in UTC; null for an invalid date. */
 export function dateTimeToJson(value: Date): string | null {
   return Number.isNaN(value.getTime()) ? null : value.toISOString();
 }
@@ -44,7 +44,7 @@ export function dateOf(value: unknown): Date {
   return new Date(hasOffset ? value : `${value}Z`);
 }
 
-/** As the mapper reads it: what is no JSON is a text. SQLite keeps a JSON number as a number. */
+/** As the mapper reads it: a value that is not JSON is a text. SQLite stores a JSON number as a number. */
 export function parsedJson(value: unknown): unknown {
   if (typeof value === 'bigint') return Number(value);
   if (typeof value !== 'string') return value;

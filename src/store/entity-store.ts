@@ -48,11 +48,11 @@ export class FoundEntity implements Found {
 export class EntityStore {
   readonly #mapper: Mapper;
   readonly #meta: EntityMetadata;
-  /** Decides which rows a restriction to a number of rows lets through. */
+  /** Decides which rows pass a restriction to a number of rows. */
   readonly #sort: readonly SortKey[];
   readonly #mostBytes: number;
 
-  /** `mostBytes`: those of the rows of a page. Beyond them, `page` throws `TooLargeError`. */
+  /** `mostBytes`: the limit for the rows of a page. Beyond it, `page` throws `TooLargeError`. */
   constructor(mapper: Mapper, meta: EntityMetadata, sort: readonly SortKey[], mostBytes = Number.POSITIVE_INFINITY) {
     this.#mapper = mapper;
     this.#meta = meta;
@@ -62,7 +62,7 @@ export class EntityStore {
 
   async find(request: ApiRequest, key: Identifier, restriction: Restriction, forChange = false): Promise<FoundEntity | null> {
     const { em } = stateOf(request, this.#mapper);
-    // read before the entity: what is changed after it is found out later
+    // read before the entity, so that a later change is detected
     const version = forChange ? await this.#versionIn(em, key, restriction) : null;
     if (forChange && !version) return null;
     const entity = await fetchOne(em, this.#meta, key, restriction, this.#sort);
@@ -84,7 +84,7 @@ export class EntityStore {
     return { count, keys: orderedKeys(em, this.#meta, query, plan.sort) };
   }
 
-  /** Writes a new entity that `make` returns, all in one transaction, and gives it as it is stored. */
+  /** Writes a new entity that `make` returns, all in one transaction, and returns it as it is stored. */
   async create(request: ApiRequest, make: () => Promise<object>): Promise<object> {
     const { em } = stateOf(request, this.#mapper);
     return inTransaction(em, async () => {
@@ -96,8 +96,8 @@ export class EntityStore {
   }
 
   /**
-   * Changes the row that access was checked for: it is locked, must be as it was then, and is given to `edit`. What `edit` did is
-   * written, and the entity shows what is stored.
+   * Changes the row that access was checked for. Locks it, throws {@link RowChanged} if it has changed since the check, and
+   * passes it to `edit`. Writes the changes of `edit`, and then rereads the entity from the database.
    */
   change<Result>(
     request: ApiRequest,
@@ -106,7 +106,7 @@ export class EntityStore {
   ): Promise<{ readonly entity: object; readonly result: Result } | null> {
     const { em } = stateOf(request, this.#mapper);
     return inTransaction(em, async () => {
-      const entity = await this.#hold(request, em, admission);
+      const entity = await this.#lockRow(request, em, admission);
       if (!entity) return null;
       const result = await edit(entity);
       await flush(em);
@@ -115,12 +115,12 @@ export class EntityStore {
     });
   }
 
-  /** Removes the row that access was checked for. False: it is gone. */
+  /** Removes the row that access was checked for. Returns null if it no longer exists. */
   async remove(request: ApiRequest, admission: Admission): Promise<object | null> {
     const { em } = stateOf(request, this.#mapper);
     try {
       return await inTransaction(em, async () => {
-        const entity = await this.#hold(request, em, admission);
+        const entity = await this.#lockRow(request, em, admission);
         if (!entity) return null;
         await touchReferring(this.#mapper, em, this.#meta, admission.key);
         await em.remove(entity).flush();
@@ -131,7 +131,7 @@ export class EntityStore {
     }
   }
 
-  /** The version of a row that nothing hides: to read that of a hidden row would take longer than to find that a row is missing. */
+  /** The version of a row, unless it is hidden: reading a hidden row's version would take longer than finding no row. */
   async #versionIn(
     em: RequestEntityManager,
     key: Identifier,
@@ -143,8 +143,8 @@ export class EntityStore {
     return readVersion(this.#mapper, em, this.#meta, key, { among, lock });
   }
 
-  /** Locks the row of an admission until the transaction ends, and gives its entity; null if there is none any more. */
-  async #hold(request: ApiRequest, em: RequestEntityManager, { found, key, restriction }: Admission): Promise<object | null> {
+  /** Locks the row of an admission until the transaction ends, and returns its entity; null if it no longer exists. */
+  async #lockRow(request: ApiRequest, em: RequestEntityManager, { found, key, restriction }: Admission): Promise<object | null> {
     const version = found
       ? await readVersion(this.#mapper, em, this.#meta, key, { lock: true })
       : await this.#versionIn(em, key, restriction, true);
@@ -159,7 +159,7 @@ export class EntityStore {
     return (await this.find(request, key, own))?.entity ?? null;
   }
 
-  /** What code has loaded of to-many associations before the row was locked must be there still. */
+  /** Throws if a to-many association that code loaded before the row was locked has changed since. */
   async #checkCollections(entity: object): Promise<void> {
     for (const { name } of helper(entity).__meta.relations) {
       const collection = (entity as Record<string, unknown>)[name as string] as Loaded | undefined;
@@ -170,10 +170,10 @@ export class EntityStore {
     }
   }
 
-  /** Reads the row of an entity anew, in the transaction that wrote it: the response shows what is stored. */
+  /** Rereads the row of an entity in the transaction that wrote it, so that the response shows the stored values. */
   async #reread(em: RequestEntityManager, entity: object): Promise<void> {
     const meta = metaOfEntity(this.#mapper, entity);
-    // MikroORM's own refresh makes JSON of the row on the way, which not every type survives
+    // MikroORM's own refresh converts the row to JSON and back, which not every type survives
     const where = { [keyOf(meta).name]: helper(entity).getPrimaryKey() };
     await em.findOne(meta.class, where as never, { refresh: true, filters: false, flushMode: FlushMode.COMMIT } as never);
   }

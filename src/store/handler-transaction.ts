@@ -25,37 +25,37 @@ export const writingMethods = [
 
 type Call = (...args: unknown[]) => Promise<unknown>;
 
-/** What a handler of the application runs in. */
+/** The context in which a handler of the application runs. */
 export interface HandlerScope {
   readonly mapper: Mapper;
   readonly meta: EntityMetadata;
   readonly state: RequestState;
   readonly admission: Admission;
-  /** Whether what the handler returned leaves nothing written. */
+  /** Whether the result of the handler requires a rollback. */
   readonly isFailure: (result: unknown) => boolean;
 }
 
 /**
- * Runs a handler whose writes are one transaction, on the row that access was checked for. The transaction begins with the first write:
- * the row is locked and must be what it was then. A handler that fails has written nothing.
+ * Runs a handler whose writes are one transaction, on the row that access was checked for. The first write begins the
+ * transaction: it locks the row, which must not have changed since the check. If the handler fails, nothing is written.
  */
 export async function inHandlerTransaction(
   { admission, isFailure, mapper, meta, state }: HandlerScope,
   handle: () => unknown,
 ): Promise<unknown> {
   const { em } = state;
-  const hold = async () => {
+  const lockRow = async () => {
     const { found, key } = admission;
     const version = await readVersion(mapper, em, meta, key, { lock: true });
     if (!version) throw problem('entity_not_found', { model: modelName(meta) });
-    // a handler that reads the row anew under the lock decides itself
+    // a handler that rereads the row under the lock decides itself
     if (found?.version && !state.rereads && !isSameVersion(found.version, version)) throw new RowChanged();
   };
   if (em.isInTransaction()) {
-    await hold();
+    await lockRow();
     return handle();
   }
-  const gate = new WriteGate(em, hold);
+  const gate = new WriteGate(em, lockRow);
   try {
     const result = await withinTransaction(async () => handle());
     await gate.end(isFailure(result) ? 'rollback' : 'commit');
@@ -66,45 +66,45 @@ export async function inHandlerTransaction(
   }
 }
 
-/** The gate within whose turn a write is made. */
-const turns = new AsyncLocalStorage<object>();
+/** The gate of the write that is running, so that calls within it do not wait for it. */
+const runningWrites = new AsyncLocalStorage<object>();
 
-/** Begins a transaction with the first write through an entity manager, and lets every write wait until the row is held. */
+/** Begins a transaction with the first write through an entity manager, and makes every write wait until the row is locked. */
 class WriteGate {
   readonly #em: RequestEntityManager;
-  readonly #hold: () => Promise<void>;
+  readonly #lockRow: () => Promise<void>;
   #begun: Promise<WholeTransaction> | null = null;
-  /** Resolves when the row is held; rejects, for every write there is, if it is not what was checked. */
-  #held: Promise<void> | null = null;
+  /** Resolves when the row is locked; rejects for every write if it is not the row that was checked. */
+  #rowLocked: Promise<void> | null = null;
   /** The methods that take part in the transaction, once it has begun. */
   readonly #methods = new Map<string, Call>();
-  /** Writes follow one another: an entity manager does one thing at a time. */
+  /** Writes run one after another: an entity manager cannot run them in parallel. */
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor(em: RequestEntityManager, hold: () => Promise<void>) {
+  constructor(em: RequestEntityManager, lockRow: () => Promise<void>) {
     this.#em = em;
-    this.#hold = hold;
+    this.#lockRow = lockRow;
     this.#install();
   }
 
   async end(how: 'commit' | 'rollback'): Promise<void> {
     const transaction = await this.#begun?.catch(() => null);
     await this.#last.catch(() => undefined);
-    const isHeld = await this.#held?.then(
+    const isLocked = await this.#rowLocked?.then(
       () => true,
       () => false,
     );
     this.#remove();
     if (!transaction) return;
-    if (how === 'commit' && isHeld) await transaction.commit();
+    if (how === 'commit' && isLocked) await transaction.commit();
     else await transaction.rollback();
-    // a handler that goes on after a refused write has not written it
-    if (how === 'commit' && !isHeld) await this.#held;
+    // a handler that ignores a rejected write must not succeed: throws the reason
+    if (how === 'commit' && !isLocked) await this.#rowLocked;
   }
 
   #ready(): Promise<void> {
-    this.#held ??= this.#begin();
-    return this.#held;
+    this.#rowLocked ??= this.#begin();
+    return this.#rowLocked;
   }
 
   async #begin(): Promise<void> {
@@ -116,10 +116,10 @@ class WriteGate {
       return transaction;
     });
     await this.#begun;
-    await this.#hold();
+    await this.#lockRow();
   }
 
-  /** Wraps what writes around the methods that the entity manager has now. */
+  /** Wraps the methods that write, as the entity manager has them now. */
   #install(): void {
     const holder = this.#em as unknown as Record<string, Call>;
     for (const name of [...writingMethods, 'execute'] as const) {
@@ -150,9 +150,9 @@ class WriteGate {
     const direct = () => (this.#methods.get(name) as Call)(...args);
     if (name === 'execute' && isRead(args[0])) return direct();
     await this.#ready();
-    // what one write calls to do its work does not wait for that write
-    if (nested.has(name) || turns.getStore() === this) return direct();
-    const done = this.#last.catch(() => undefined).then(() => turns.run(this, direct));
+    // calls within a write must not wait for that write
+    if (nested.has(name) || runningWrites.getStore() === this) return direct();
+    const done = this.#last.catch(() => undefined).then(() => runningWrites.run(this, direct));
     this.#last = done;
     return done;
   }
@@ -163,7 +163,7 @@ class WriteGate {
   }
 }
 
-/** A query builder of MikroORM, as far as it decides where it is sent. */
+/** The parts of MikroORM's query builder that decide on which connection it runs. */
 interface Builder {
   readonly type: QueryType;
   context: unknown;

@@ -4,14 +4,14 @@ import { metaOfEntity } from '../model/hierarchy.ts';
 import { type Identifier, keyOf } from '../model/identifier.ts';
 import { isSameVersion, type RowVersion, readVersion } from '../query/rows/row-version.ts';
 
-/** An entity that was read anew. */
+/** The result of rereading an entity. */
 export interface HeldEntity {
   readonly version: RowVersion;
-  /** Whether it is not what it was before. */
+  /** Whether its values differ from those before. */
   readonly isChanged: boolean;
 }
 
-/** Reads an entity's row anew, with a lock until the transaction ends or without one. Null: it is gone. */
+/** Rereads an entity's row, with a lock until the transaction ends or without one. Returns null if it no longer exists. */
 export async function holdEntity(
   mapper: Mapper,
   em: RequestEntityManager,
@@ -23,7 +23,7 @@ export async function holdEntity(
   const version = await readVersion(mapper, em, meta, wrapped.getPrimaryKey() as Identifier, { lock });
   if (!version) return null;
   const before = valuesOf(wrapped.__originalEntityData);
-  // MikroORM's own refresh makes JSON of the row on the way, which not every type survives
+  // MikroORM's own refresh converts the row to JSON and back, which not every type survives
   const where = { [keyOf(meta).name]: wrapped.getPrimaryKey() };
   const read = await em.findOne(meta.class, where as never, { refresh: true, flushMode: FlushMode.COMMIT } as never);
   if (read !== entity || !wrapped.isInitialized()) return null;

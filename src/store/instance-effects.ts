@@ -3,62 +3,62 @@ import type { RequestEntityManager } from '../database/mapper.ts';
 import { type Identifier, keyOf } from '../model/identifier.ts';
 import { isInstance } from '../query/rows/instance.ts';
 
-/** An object that was made of a row, and what it is to MikroORM. */
+/** An object that was made of a row, with its key and its metadata in MikroORM. */
 export interface Watched {
   readonly instance: object;
   readonly meta: EntityMetadata;
   readonly key: Identifier;
 }
 
-interface Remembered extends Watched {
-  /** The properties that it had, and what each held. */
+interface InstanceSnapshot extends Watched {
+  /** The properties that it had, and the content of each: see {@link contentOf}. */
   readonly names: readonly string[];
   readonly contents: readonly unknown[];
 }
 
-/** Objects that code of the application is given, and what they held before. */
+/** Detects the changes that application code makes to the objects that it gets. */
 export class InstanceEffects {
-  readonly #remembered = new Map<object, Remembered>();
+  readonly #snapshots = new Map<object, InstanceSnapshot>();
 
-  /** Remembers what objects hold now, and what they refer to. */
+  /** Takes a snapshot of objects, and of the objects that they refer to. */
   watch(watched: Iterable<Watched>): void {
     for (const each of watched) {
-      if (this.#remembered.has(each.instance)) continue;
+      if (this.#snapshots.has(each.instance)) continue;
       const names = Object.keys(each.instance);
       const contents = names.map((name) => contentOf(valueIn(each.instance, name)));
-      this.#remembered.set(each.instance, { ...each, names, contents });
+      this.#snapshots.set(each.instance, { ...each, names, contents });
       this.watch(names.flatMap((name) => referredTo(valueIn(each.instance, name))));
     }
   }
 
-  /** The properties of an object that hold something else now. */
+  /** The properties of an object that have changed since. */
   changesOf(instance: object): string[] {
-    const { contents, meta, names } = this.#remembered.get(instance) as Remembered;
+    const { contents, meta, names } = this.#snapshots.get(instance) as InstanceSnapshot;
     const changed = names.filter((name, i) => contentOf(valueIn(instance, name)) !== contents[i]);
     const now = Object.keys(instance);
     if (now.length > names.length) changed.push(...now.filter((name) => !names.includes(name) && isSet(valueIn(instance, name))));
     return changed.filter((name) => Object.hasOwn(meta.properties, name));
   }
 
-  /** Whether code has changed any of the objects, but for those properties of one of them that are named. */
+  /** Whether code has changed anything but the `expected` properties of `owner`. */
   isMore(owner: object, expected: readonly string[]): boolean {
-    // a reference that code has loaded is managed from then on
-    for (const { instance } of this.#remembered.values())
+    // a reference that code has loaded is managed by MikroORM from then on
+    for (const { instance } of this.#snapshots.values())
       if (isInstance(instance) && this.changesOf(instance).some((name) => instance !== owner || !expected.includes(name)))
         return true;
     return false;
   }
 
-  /** What is known of an object; undefined if it was not made of a row. */
+  /** The key and metadata of an object; undefined if it was not made of a row. */
   find(instance: object): Watched | undefined {
-    return this.#remembered.get(instance);
+    return this.#snapshots.get(instance);
   }
 
-  /** Does to managed entities what was done to the objects; nothing of it runs again. */
+  /** Applies the changes of the objects to managed entities, without running code of the application again. */
   async transfer(em: RequestEntityManager): Promise<Transfer> {
     const transfer = new Transfer(em, this);
     for (const made of [...em.getUnitOfWork().getPersistStack()]) await transfer.entityOf(made as object);
-    for (const { instance, meta } of this.#remembered.values()) {
+    for (const { instance, meta } of this.#snapshots.values()) {
       const names = this.changesOf(instance);
       if (names.length === 0) continue;
       const entity = (await transfer.entityOf(instance)) as Record<string, unknown>;
@@ -69,7 +69,7 @@ export class InstanceEffects {
   }
 }
 
-/** Moves what was done to objects of rows to entities of one entity manager. */
+/** Applies changes of objects made of rows to entities of one entity manager. */
 class Transfer {
   readonly #em: RequestEntityManager;
   readonly #effects: InstanceEffects;
@@ -80,7 +80,7 @@ class Transfer {
     this.#effects = effects;
   }
 
-  /** The managed entity of an object; an entity that code has made is itself. */
+  /** The managed entity of an object. An entity that code has created is returned itself. */
   async entityOf(object: object): Promise<object> {
     const known = this.#effects.find(object);
     if (known) return (await this.#em.findOneOrFail(known.meta.class, known.key as never, { filters: false } as never)) as object;
@@ -96,7 +96,7 @@ class Transfer {
     if (value instanceof Collection) await this.#setItems(entity[name] as Collection<object>, value as Collection<object>);
     else {
       entity[name] = await this.#valueOf(value);
-      // an entity that was made of the object may have been made after the change
+      // the entity may have been made of the object after the change: then its original data has the new value
       const stored = helper(entity).__originalEntityData as Record<string, unknown> | undefined;
       if (stored) delete stored[name];
     }
@@ -109,7 +109,7 @@ class Transfer {
     collection.add(items.filter((item) => !collection.contains(item)));
   }
 
-  /** Makes an entity that code has made refer to managed ones. */
+  /** Replaces the references of an entity that code has created by managed entities. */
   async #adopt(entity: object): Promise<void> {
     for (const { name } of helper(entity).__meta.relations as EntityProperty[]) {
       const value = valueIn(entity, name as string);
@@ -126,7 +126,7 @@ class Transfer {
   }
 }
 
-/** Whether a property that an object did not have was set. A collection that was not read is there once code looks at it. */
+/** Whether a property that an object did not have was set. An unloaded collection appears as soon as code accesses it. */
 function isSet(value: unknown): boolean {
   return !(value instanceof Collection) || value.isDirty();
 }
@@ -143,7 +143,7 @@ function valueIn(instance: object, name: string): unknown {
   return (instance as Record<string, unknown>)[name];
 }
 
-/** What tells whether a value was changed, be it within. */
+/** A value that differs if the given one was changed, even inside. */
 function contentOf(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
   if (value instanceof Date) return value.getTime();

@@ -14,15 +14,15 @@ import { RowLinks } from './row-links.ts';
 import type { RowStore } from './row-store.ts';
 import type { RowWrites } from './row-writes.ts';
 
-/** What adds to an association and removes from it. */
+/** The steps that add an item to an association, or remove it. */
 export interface LinkEdit {
-  /** The item of the body, with what is needed to change the association of the entity. */
+  /** Loads the item of the body, and everything needed to change the association of the entity. */
   resolve(entity: object): Promise<object>;
   /** Runs the methods and the rules of the model. */
   apply(entity: object, item: object): Promise<AddedOrRemoved>;
 }
 
-/** What statements can do to an association, found out at startup. */
+/** The parts that change an association by statements, determined at startup. */
 export interface RowLinking {
   readonly target: EntityMetadata;
   readonly parseId: IdentifierParser;
@@ -49,7 +49,7 @@ export class LinkStore {
     this.#rows = rows;
   }
 
-  /** Whether a statement can change the association of an owner that nothing has read before. */
+  /** Whether a statement can change the association of an owner that was not read before. */
   get isByStatements(): boolean {
     return this.#rows?.links instanceof RowLinks;
   }
@@ -59,7 +59,7 @@ export class LinkStore {
     return rows ? rows.checked.find(request, key, restriction) : this.#entities.find(request, key, restriction, true);
   }
 
-  /** Null: there is no such owner any more. */
+  /** Returns null if the owner no longer exists. */
   async change(request: ApiRequest, admission: Admission, what: 'add' | 'remove', edit: LinkEdit): Promise<Linked | null> {
     const rows = this.#rowsFor(request);
     const item = rows && readReference(request.body, rows.target, rows.parseId);
@@ -82,7 +82,7 @@ export class LinkStore {
   ): Promise<Linked | null> {
     const refusal = () => this.#associations.itemRefusal({ missing: true }, [target]);
     const seen = links instanceof RowLinks ? await references.rows(request) : null;
-    // code is not shown an item that the caller does not see
+    // code must not get an item that the caller does not see
     if (seen === null && !(await references.may(request, item))) {
       if (await writes.isThere(request, admission)) throw refusal();
       return null;

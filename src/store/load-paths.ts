@@ -8,7 +8,7 @@ import type { SubjectReads } from '../query/visibility/subject-reads.ts';
 
 type Loaded = Record<string, unknown>;
 
-/** Loads associations of rows for code that says what it reads. */
+/** Loads associations of rows for code that declares what it reads. */
 export class PathLoader {
   readonly #subjects: SubjectReads | null;
 
@@ -16,7 +16,7 @@ export class PathLoader {
     this.#subjects = subjects;
   }
 
-  /** Loads what paths such as `captain.boss` lead to from an entity, or from an object made of a row. Paths of other models are left out. */
+  /** Loads paths such as `captain.boss` from an entity, or from an object made of a row. Paths of other models are ignored. */
   async load(subject: object, paths: readonly string[], em: () => RequestEntityManager): Promise<void> {
     const meta = (subject as { __meta?: EntityMetadata }).__meta;
     if (!meta) return;
@@ -53,7 +53,7 @@ export class PathLoader {
     await this.load(loaded, rest, em);
   }
 
-  /** The row that a reference stands for. */
+  /** The row of a reference. */
   async #row(reference: Loaded, context: InstanceContext): Promise<object | null> {
     const meta = reference.__meta as EntityMetadata;
     const { name } = keyOf(meta);

@@ -35,18 +35,18 @@ export interface MethodLinkOptions {
   readonly shownItems: RowStore;
   /** Reads items as objects for code of the application. */
   readonly items: CompiledRead;
-  /** Knows the columns of the owner that code may set. */
+  /** The columns of the owner that code may set. */
   readonly plain: PlainBody;
   readonly entities: EntityStore;
 }
 
-/** What code of the application does with an owner and an item. */
+/** Application code that adds an item to an owner, or removes it. */
 export type Apply = (owner: object, item: object) => Promise<AddedOrRemoved>;
 
 /**
- * Adds to and removes from a many-to-many association whose model has methods or rules of its own. They run once, on objects made of
- * rows, while nothing is locked. What they did to the association and to columns of the owner is written by statements that hold if the
- * owner and the items of the association are still the ones they saw. If they did more, MikroORM writes that.
+ * Adds to and removes from a many-to-many association whose model has methods or rules of its own. They run once, on objects made
+ * of rows, while nothing is locked. Statements write their changes to the association and to columns of the owner, if the owner
+ * and the items of the association are still the ones that they saw. If they changed more, MikroORM writes the changes.
  */
 export class MethodLinks {
   readonly #options: MethodLinkOptions;
@@ -67,7 +67,7 @@ export class MethodLinks {
     this.#members = statementOf(`${items.selectText([`${key} in (${linked})`])} order by ${key}`, items.isWide);
   }
 
-  /** Undefined: there is no such item. */
+  /** Returns undefined if the item does not exist. */
   async change(request: ApiRequest, admission: Admission, id: Identifier, apply: Apply): Promise<Linked | undefined> {
     const { executor, mapper, meta, property } = this.#options;
     const { values } = this.#dialect;
@@ -87,7 +87,7 @@ export class MethodLinks {
     const effects = new InstanceEffects();
     effects.watch([{ instance: owner, meta, key: admission.key }, item, ...members]);
     const { changed, returned } = await apply(owner, item.instance);
-    // code may have changed what it, or a voter before it, has loaded
+    // code may have changed entities that it, or a voter before it, has loaded
     const written = changed && state.managedEntities === 0 ? this.#columnsOf(effects, owner) : null;
     const shown = returned === owner ? 'owner' : [item, ...members].find(({ instance }) => instance === returned);
     if (!changed) return this.#read(request, item.key);
@@ -102,7 +102,7 @@ export class MethodLinks {
     });
   }
 
-  /** The row as an object, and as an item whose other side of the association is not loaded. */
+  /** The row as an object in which the other side of the association is not loaded. */
   #watched(row: unknown[], context: InstanceContext): Watched {
     const { items, property } = this.#options;
     const instance = items.subjectOf(row, context);
@@ -115,14 +115,14 @@ export class MethodLinks {
     return { instance, meta: target, key: (instance as Record<string, unknown>)[keyOf(target).name as string] as Identifier };
   }
 
-  /** The columns of the owner that code has set; null if it has changed more than columns of the owner and the association. */
+  /** The columns of the owner that code has set; null if it has changed more than these and the association. */
   #columnsOf(effects: InstanceEffects, owner: object): ColumnValue[] | null {
     const { plain, property } = this.#options;
     const names = effects.changesOf(owner).filter((name) => name !== property.name);
     const columns = names.map((name) => {
       const value = (owner as Record<string, unknown>)[name];
       const referred = Reference.isReference(value) ? (value.unwrap() as object) : value;
-      // what code has made is not there yet
+      // an entity that code has created is not stored yet
       return Utils.isEntity(referred) && !effects.find(referred) ? null : plain.columnOf(name, value);
     });
     if (columns.includes(null) || effects.isMore(owner, [property.name as string, ...names])) return null;
@@ -135,7 +135,7 @@ export class MethodLinks {
     return found ? { entity: null, result: found } : undefined;
   }
 
-  /** `shown` is the key of the item that goes out; null: the owner does. */
+  /** `shown`: the key of the item in the response; null if the response shows the owner. */
   async #write(request: ApiRequest, admission: Admission, shown: Identifier | null, changes: Changes): Promise<Linked> {
     const { owners, pivot, shownItems, shownOwners, writer } = this.#options;
     const store = shown === null ? shownOwners : shownItems;
@@ -147,14 +147,14 @@ export class MethodLinks {
     return { entity: null, result: store.foundRow(request, row, reading) };
   }
 
-  /** Everything in one statement if the database can; otherwise a check that ends the transaction, and a statement for each change. */
+  /** One statement if the database supports that; otherwise a check that can end the transaction, and a statement per change. */
   #steps(admission: Admission, shown: Identifier | null, changes: Changes, reading: Reading): Step[] {
     const { owners, shownItems, shownOwners } = this.#options;
     const { sql } = this.#dialect;
     const texts = this.#changeTexts(changes);
     const lock = sql.rowLock(rootTableAlias);
-    const held = `select 1 from ${owners.table} as ${rootTableAlias} where ${owners.keyText} = ${sql.parameter(1)}${lock}`;
-    const locking: Step[] = lock ? [{ ...this.#step(admission.key, () => held), mayBeEmpty: true }] : [];
+    const lockText = `select 1 from ${owners.table} as ${rootTableAlias} where ${owners.keyText} = ${sql.parameter(1)}${lock}`;
+    const locking: Step[] = lock ? [{ ...this.#step(admission.key, () => lockText), mayBeEmpty: true }] : [];
     const isSame = (bind: Bind) => this.#sameText(admission, changes.before, bind);
     const store = shown === null ? shownOwners : shownItems;
     const afterwards = store.read.byKey(shown ?? admission.key, reading);
@@ -173,7 +173,7 @@ export class MethodLinks {
       ];
       return `with ${parts.join(', ')}`;
     };
-    // an item that embeds nothing that is changed can be read by the same statement
+    // an item that embeds no changed row can be read by the same statement
     if (shown === null || store.read.reads(owners.table))
       return [...locking, this.#step(admission.key, (bind) => `${changing(bind)} select 1 from _same`), afterwards];
     const whole: Text = (bind, bound) => {
@@ -186,7 +186,7 @@ export class MethodLinks {
     return [...locking, this.#step(admission.key, whole, store.read.isWide)];
   }
 
-  /** True if the owner is the one that code saw, and so are the items of the association. */
+  /** The condition that the owner and the items of the association are the ones that code saw. */
   #sameText({ found }: Admission, before: readonly Identifier[], bind: Bind): string {
     const { owners, pivot } = this.#options;
     const { sql, values } = this.#dialect;
@@ -238,7 +238,7 @@ export class MethodLinks {
     return { statement: statementOf(text, isWide), parameters };
   }
 
-  /** Has MikroORM write what code did, if the association holds what it held when code saw it. */
+  /** Has MikroORM write the changes, if the association still has the items that code saw. */
   async #transfer(
     request: ApiRequest,
     admission: Admission,
@@ -252,9 +252,9 @@ export class MethodLinks {
       const collection = (entity as Record<string, unknown>)[property.name] as Collection<object>;
       // code may have changed items that it has loaded, which a refresh would undo
       await em.populate([entity], [property.name] as never, { refresh: collection.isInitialized() } as never);
-      const held = collection.getIdentifiers() as unknown[];
+      const current = collection.getIdentifiers() as unknown[];
       const isSame =
-        held.length === members.length && members.every(({ key }) => held.some((each) => String(each) === String(key)));
+        current.length === members.length && members.every(({ key }) => current.some((each) => String(each) === String(key)));
       if (!isSame) throw new RowChanged();
       const transfer = await effects.transfer(em);
       return transfer.entityOf(returned);
@@ -270,7 +270,7 @@ type Bind = (value: unknown) => string;
 /** Writes a statement. `bound` are the parameters so far. */
 type Text = (bind: Bind, bound: unknown[]) => string;
 
-/** What code did: keys in the association before and after, and columns of the owner. */
+/** The changes by code: keys in the association before and after, and columns of the owner. */
 interface Changes {
   readonly before: readonly Identifier[];
   readonly after: readonly Identifier[];

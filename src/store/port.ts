@@ -10,15 +10,15 @@ import type { ExportSource } from '../response/export-stream.ts';
 import type { Pace } from '../response/turn.ts';
 import type { CsvColumn } from '../serialization/csv.ts';
 
-/** What `customizeQuery` and the model's filters left of a query on the model; null: nothing restricts it. */
+/** The query on a model after `customizeQuery` and the model's filters; null if nothing restricts it. */
 export type Restriction = AnyQueryBuilder | null;
 
 /** A row that was found through a restriction. */
 export interface Found {
   readonly key: unknown;
-  /** The object that application code is shown, made when first asked for. */
+  /** The object for application code, made on first access. */
   readonly entity: object;
-  /** What tells later whether the row was changed since; null if nobody asked. */
+  /** Shows later whether the row was changed since; null if not requested. */
   readonly version: RowVersion | null;
   /** The value of the model's version property as text; null if it has none. */
   readonly versionText: string | null;
@@ -30,13 +30,13 @@ export interface Found {
 export interface FoundPage {
   readonly counted: Counted;
   readonly edges: PageEdges;
-  /** The objects that application code is shown. */
+  /** The objects for application code. */
   readonly entities: readonly object[];
   /** The rows as JSON objects, separated by commas; null if they are written from the entities. */
   json(): string | Promise<string> | null;
 }
 
-/** What is asked of a list. */
+/** A request for a list. */
 export interface ListRequest {
   readonly asked: ListQuery;
   readonly plan: ListPlan;
@@ -50,11 +50,11 @@ export interface LineFormat {
   readonly columns: readonly CsvColumn[] | null;
 }
 
-/** Reads rows of one model for requests. It decides how, never whether. */
+/** Reads rows of one model for requests. It decides how rows are read, never whether a caller may read them. */
 export interface ReadStore {
   /** Why the rows are read through MikroORM; null if compiled statements read them. */
   readonly reason: string | null;
-  /** The row with a key, if the restriction lets it through. For a change, it comes with its version. */
+  /** The row with a key, if it passes the restriction. For a change, the row includes its version. */
   find(request: ApiRequest, key: Identifier, restriction: Restriction, forChange?: boolean): Promise<Found | null>;
   page(request: ApiRequest, restriction: Restriction, list: ListRequest): Promise<FoundPage>;
   walk(
@@ -70,11 +70,11 @@ export interface Admission {
   readonly action: string;
   readonly key: Identifier;
   readonly restriction: Restriction;
-  /** The row that was checked; null: nothing had to read it, so that the statement that writes it carries the restriction. */
+  /** The row that was checked. Null if nothing had to read it: then the statement that writes it contains the restriction. */
   readonly found: Found | null;
 }
 
-/** What came of adding or removing: the owner, if it was made an entity, and what goes out. */
+/** The result of adding or removing: the owner, if it was loaded as an entity, and the content of the response. */
 export interface Linked {
   readonly entity: object | null;
   readonly result: unknown;

@@ -7,7 +7,7 @@ import type { Identifier } from '../model/identifier.ts';
 import type { RequestVisibility } from '../query/visibility/visibility.ts';
 import type { Admission, Restriction } from './port.ts';
 
-/** What belongs to one attempt at one request. */
+/** The state of one attempt at a request. */
 export class RequestState {
   readonly request: ApiRequest;
   readonly #mapper: Mapper;
@@ -21,28 +21,28 @@ export class RequestState {
   /** The row that `getEntity` of the base controller found last: a controller that loads rows itself may have called it. */
   loaded: Pick<Admission, 'found' | 'restriction'> | null = null;
 
-  /** The key of the row that the controller loaded itself, in this attempt or the one before: the path may hold something else. */
+  /** The key of the row that the controller loaded itself, in this attempt or the one before. It may differ from the path. */
   loadedKey: Identifier | undefined;
 
   /** The custom action of the request; null for other actions. */
   action: string | null = null;
 
-  /** The row of the request, with what tells whether it was changed since. */
+  /** The row of the request, with the version that shows whether it was changed since. */
   admission: Admission | null = null;
 
-  /** The restrictions that a handler asked for, by action. */
+  /** The restrictions that a handler requested, by action. */
   readonly restrictions = new Map<string, Promise<Restriction>>();
 
-  /** What the caller sees of rows that others refer to or embed. */
+  /** Which of the rows that others refer to or embed are visible to the caller. */
   visibility: RequestVisibility<ApiRequest> | null = null;
 
   /** The fields of a list that the request chose; null: all of them. */
   choice: FieldChoice | null = null;
 
-  /** Whether the caller was found to have no entity with the id of the request. */
+  /** Whether a lookup found no entity with the id of the request for the caller. */
   isMissing = false;
 
-  /** Whether the handler reads the row anew once it is locked. */
+  /** Whether the handler rereads the row after it is locked. */
   rereads = false;
 
   /** Whether a transaction was committed on behalf of the request. */
@@ -78,7 +78,7 @@ export class RequestState {
   }
 }
 
-/** Kept on the request itself: a map of all requests would cost more than what it holds. */
+/** Stored on the request itself: a map of all requests would cost more than the states in it. */
 const stateKey = Symbol('state');
 const current = new AsyncLocalStorage<RequestState>();
 
@@ -105,12 +105,12 @@ const committing: EventSubscriber = {
   },
 };
 
-/** Tells the state of each request of every commit that is made on its behalf, by whatever entity manager. */
+/** Records every commit on behalf of a request in its state, whichever entity manager commits. */
 export function noteCommits(mapper: Mapper): void {
   mapper.em.getEventManager().registerSubscriber(committing);
 }
 
-/** Runs application code so that `this.em` in a controller, of which there is one for all requests, is the request's own. */
+/** Runs application code so that `this.em` is the request's own, although all requests share one controller. */
 export function withState<Result>(state: RequestState, work: () => Result): Result {
   return current.run(state, work);
 }

@@ -17,15 +17,15 @@ import { isSeenText, type SeenRows } from '../query/visibility/visibility-column
 import type { Restriction } from './port.ts';
 import type { RowStore } from './row-store.ts';
 
-/** What a row must be for a statement to write it. */
+/** The condition that a row must fulfil for a statement to write it. */
 export interface Condition {
   readonly restriction: Restriction;
-  /** That of the row when access to it was checked; null if nothing was checked, and the restriction decides. */
+  /** The version of the row when access was checked; null if nothing was checked, and the restriction decides. */
   readonly version: RowVersion | null;
   readonly em: () => RequestEntityManager;
 }
 
-/** The rows that a caller may refer to, by the column that refers to one of them; any if a column is left out. */
+/** The rows that a caller may refer to, by the column with the reference. A column without an entry may refer to any row. */
 export type SeenReferences = ReadonlyMap<string, readonly SeenRows[]>;
 
 interface ConditionText {
@@ -33,7 +33,7 @@ interface ConditionText {
   readonly params: readonly unknown[];
 }
 
-/** Changes of one model's rows, each a short transaction of prepared statements that carry what the row must be. */
+/** Changes one model's rows. Each change is a short transaction of prepared statements that contain the condition on the row. */
 export class RowChanges {
   readonly #mapper: Mapper;
   readonly #meta: EntityMetadata;
@@ -57,7 +57,9 @@ export class RowChanges {
     this.#versionColumns = versionColumns(mapper, meta, rootTableAlias);
   }
 
-  /** Sets columns of a row and gives the row as it is stored then; undefined if no row fulfils the condition, or a reference is gone. */
+  /**
+   * Sets columns of a row and returns the stored row; undefined if no row fulfils the condition, or a referenced row is missing.
+   */
   async update(
     id: Identifier,
     columns: readonly ColumnValue[],
@@ -75,7 +77,7 @@ export class RowChanges {
     return this.#run(text, parameters, reading);
   }
 
-  /** Inserts a row and gives it as it is stored; undefined if a reference is gone. */
+  /** Inserts a row and returns it as it is stored; undefined if a referenced row is missing. */
   insert(columns: readonly ColumnValue[], reading: Reading, seen: SeenReferences): Promise<unknown[] | undefined> {
     const values = columns.map((_, index) => this.#value(columns, index, 1, true)).join(', ');
     const { conditions, params } = this.#references(columns, 1, seen, columns.length);
@@ -85,7 +87,7 @@ export class RowChanges {
     return this.#run(text, parameters, reading);
   }
 
-  /** Removes a row. False: none fulfils the condition. */
+  /** Removes a row. Returns false if no row fulfils the condition. */
   async remove(id: Identifier, condition: Condition): Promise<boolean> {
     const { conditions, params } = this.#textOf(condition, 1);
     const where = [`${this.keyText} = ${this.#parameter(1)}`, ...conditions];
@@ -94,7 +96,7 @@ export class RowChanges {
     return (await this.#writer.change([{ statement: statementOf(text), parameters }])).length > 0;
   }
 
-  /** A statement that selects the row if it fulfils the condition, and more, and locks it; its key is the first parameter. */
+  /** A statement that selects and locks the row if it fulfils the condition and `more`. The key is the first parameter. */
   selecting(condition: Condition, before: number, more: (before: number) => QueryText): QueryText {
     const own = this.#textOf(condition, before);
     const further = more(before + own.params.length);
@@ -129,7 +131,7 @@ export class RowChanges {
     return { conditions: [`${this.keyText} in (${sql})`], params: bound?.params ?? [] };
   }
 
-  /** The condition that the row has a version; `bind` makes parameters of values. */
+  /** The condition that the row has this version; `bind` makes parameters of values. */
   versionText(version: RowVersion, bind: (value: unknown) => string): string {
     const { sql, values } = this.#dialect;
     return sql.areSame(
@@ -138,7 +140,7 @@ export class RowChanges {
     );
   }
 
-  /** Conditions that what the columns refer to is there, and is seen by the caller. `before` counts the parameters in front of theirs. */
+  /** Conditions that referenced rows exist and are visible to the caller. `before` is the number of parameters before theirs. */
   #references(columns: readonly ColumnValue[], from: number, seen: SeenReferences, before: number): ConditionText {
     const params: unknown[] = [];
     const conditions = columns.flatMap(({ column, refersTo }, index) => {
@@ -153,14 +155,14 @@ export class RowChanges {
     return { conditions, params };
   }
 
-  /** A parameter that is used more than once, or stands where no column says its type, has to say it itself. */
+  /** A parameter needs an explicit type if it is used more than once, or if no column determines its type. */
   #value(columns: readonly ColumnValue[], index: number, from: number, typed = false): string {
     const { refersTo, type } = columns[index] as ColumnValue;
     const { sql } = this.#dialect;
     return typed || refersTo ? sql.typedParameter(from + index, type) : sql.parameter(from + index);
   }
 
-  /** The key of the row that {@link table} is aliased for. */
+  /** The key column of {@link table}, with its alias. */
   get keyText(): string {
     return `${rootTableAlias}.${this.#key}`;
   }

@@ -8,10 +8,10 @@ import type { SubjectReads } from '../query/visibility/subject-reads.ts';
 import { InstanceEffects } from './instance-effects.ts';
 import { stateOf } from './request-state.ts';
 
-/** Holds an object against the rules of its model, and throws if it breaks one. */
+/** Validates an object against the rules of its model, and throws if it breaks one. */
 export type Check = (entity: object) => Promise<void>;
 
-/** The code of a model that takes part when rows are written: values that it makes, and rules. It runs on objects, not on entities. */
+/** The code of a model that takes part in writing rows: values that it makes, and rules. It runs on objects, not on entities. */
 export class RowCode {
   readonly #mapper: Mapper;
   readonly #meta: EntityMetadata;
@@ -27,7 +27,7 @@ export class RowCode {
     this.#make = compileNew(meta);
   }
 
-  /** Why code can take part in new rows of the model only through entities; null if it can without. */
+  /** Why code for new rows of the model needs entities; null if it does not. */
   static refusal(meta: EntityMetadata, plain: PlainBody): string | null {
     try {
       compileNew(meta);
@@ -43,7 +43,7 @@ export class RowCode {
     return first ? `${meta.className}.${String(first.name)} is made by MikroORM` : null;
   }
 
-  /** The rows that columns refer to, as far as they are there, as objects by column; null if only MikroORM can make them. */
+  /** The existing rows that columns refer to, as objects by column; null if only MikroORM can make the objects. */
   async referred(request: ApiRequest, columns: readonly ColumnValue[]): Promise<ReadonlyMap<string, object> | null> {
     const context = this.#contextOf(request);
     const found = new Map<string, object>();
@@ -82,7 +82,7 @@ export class RowCode {
     return this.#merged(columns, names, instance);
   }
 
-  /** The columns of a change: those of the body, and those that the rules of the model have set besides. */
+  /** The columns of a change: those of the body, and those that the rules of the model have set in addition. */
   async changed(
     request: ApiRequest,
     entity: object,
@@ -116,7 +116,7 @@ export class RowCode {
     else if (isMade(property) && instance[name] === undefined) instance[name] = literal;
   }
 
-  /** Runs the rules, and gives the properties that they have changed. */
+  /** Runs the rules, and returns the properties that they have changed. */
   async #checked(request: ApiRequest, instance: Record<string, unknown>, check: Check): Promise<string[]> {
     const effects = new InstanceEffects();
     effects.watch([{ instance, meta: this.#meta, key: '' }]);
@@ -139,7 +139,7 @@ export class RowCode {
     return others.length > 0 || uow.getRemoveStack().size > 0 || uow.getCollectionUpdates().length > 0;
   }
 
-  /** Columns that code has set take the place of those of the body. */
+  /** Columns that code has set replace those of the body. */
   #merged(columns: readonly ColumnValue[], names: readonly string[], instance: Record<string, unknown>): ColumnValue[] {
     const set = names.map((name) => {
       const column = this.#plain.columnOf(name, instance[name]);
@@ -153,7 +153,7 @@ export class RowCode {
   }
 }
 
-/** Whether the model makes a value for a new row that was given none. */
+/** Whether the model makes a value for a new row that has none. */
 function isMade({ default: literal, onCreate, persist }: EntityProperty): boolean {
   if (persist === false) return false;
   return onCreate !== undefined || (literal !== undefined && literal !== null && !isRaw(literal));

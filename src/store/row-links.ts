@@ -12,10 +12,10 @@ import { columnOf, tableOf } from '../query/rows/table-name.ts';
 import { isSeenText, type SeenRows } from '../query/visibility/visibility-columns.ts';
 import type { Condition, RowChanges } from './row-changes.ts';
 
-/** Those of the owner and of the item, as parameters. */
+/** The keys of the owner and of the item, as parameters. */
 type Keys = readonly [unknown, unknown];
 
-/** The pivot table of an association in which adding and removing is nothing but rows of it; null if there is more to it. */
+/** The pivot table of an association, if adding and removing changes only its rows; null otherwise. */
 export function pivotFor(mapper: Mapper, meta: EntityMetadata, property: EntityProperty): Pivot | null {
   if (property.kind !== ReferenceKind.MANY_TO_MANY || !isPlainReference(property, [property.targetMeta as EntityMetadata]))
     return null;
@@ -59,7 +59,7 @@ export class RowLinks {
     return this.#pivot.table;
   }
 
-  /** Adds or removes an item and gives it as a row; undefined if it is missing, or its owner does not fulfil the condition. */
+  /** Adds or removes an item and returns its row; undefined if it is missing, or its owner does not fulfil the condition. */
   async change(
     what: 'add' | 'remove',
     owner: Identifier,
@@ -72,7 +72,7 @@ export class RowLinks {
     const keys = [values.bindable(owner), values.bindable(item)] as const;
     if (sql.changesWithin)
       return (await this.#writer.change(this.#inOne(what, keys, this.#ownerText(condition, seen, 2), reading)))[0];
-    // a statement takes no parameter that it has no use for
+    // a statement must not have unused parameters
     const used = seen === 'all' ? 1 : 2;
     const { params, sql: text } = this.#ownerText(condition, seen, used);
     const owning: Step = { statement: statementOf(text), parameters: [...keys.slice(0, used), ...params] };
@@ -80,7 +80,7 @@ export class RowLinks {
     return (await this.#writer.change(steps))[0];
   }
 
-  /** Selects the owner, if the caller sees the item. Their keys are the first parameters; `before` says how many of them there are. */
+  /** Selects the owner, if the caller sees the item. Their keys are the first parameters; `before` is the number of these. */
   #ownerText(condition: Condition, seen: readonly SeenRows[] | 'all', before: number): QueryText {
     const item = this.#dialect.sql.parameter(2);
     return this.#owners.selecting(condition, before, (next) =>
@@ -88,7 +88,7 @@ export class RowLinks {
     );
   }
 
-  /** One statement: what it changes is a part of it, as is the lock. */
+  /** One statement that includes the lock and the change. */
   #inOne(what: 'add' | 'remove', keys: Keys, { params, sql }: QueryText, reading: Reading): Step[] {
     const item = this.#dialect.sql.parameter(2);
     const isItem = [`${rootTableAlias}.${this.#itemKey} = ${item}`, 'exists (select 1 from _owner)'];
@@ -97,7 +97,7 @@ export class RowLinks {
     return [{ statement: statementOf(text, this.#items.isWide), parameters: [...keys, ...params, ...shown.params] }];
   }
 
-  /** The owner is looked for before the change: a restriction to what is linked may leave it out afterwards. */
+  /** Selects the owner before the change: a restriction that depends on links may exclude it afterwards. */
   #inSteps(what: 'add' | 'remove', keys: Keys, owning: Step, reading: Step): Step[] {
     const { parameter } = this.#dialect.sql;
     const change = `with _owner as (select ${parameter(1)} as key) ${this.#changeText(what, parameter(2))} returning 1`;
@@ -109,7 +109,7 @@ export class RowLinks {
     if (what === 'remove')
       return `delete from ${table} where ${ownerColumn} in (select key from _owner) and ${itemColumn} = ${item}`;
     const keys = `select o.key, i.${this.#itemKey} from _owner as o, ${this.#itemTable} as i where i.${this.#itemKey} = ${item}`;
-    // the columns are named, so that a table that would take a link twice is found out
+    // with named columns, the statement fails if the table could hold a link twice
     return `insert into ${table} (${ownerColumn}, ${itemColumn}) ${keys} on conflict (${ownerColumn}, ${itemColumn}) do nothing`;
   }
 }

@@ -22,7 +22,7 @@ import type { EntityStore } from './entity-store.ts';
 import type { Found, FoundPage, LineFormat, ListRequest, Restriction } from './port.ts';
 import { stateOf } from './request-state.ts';
 
-/** What a caller sees of the rows that others embed. */
+/** Which embedded rows are visible to a caller. */
 export type VisibilityOf = (request: ApiRequest) => RequestVisibility<ApiRequest>;
 
 /** A row as the columns that a compiled statement read. */
@@ -67,7 +67,7 @@ export class RowStore {
   readonly read: CompiledRead;
   readonly #mapper: Mapper;
   readonly #meta: EntityMetadata;
-  /** Decides which rows a restriction to a number of rows lets through. */
+  /** Decides which rows pass a restriction to a number of rows. */
   readonly sort: readonly SortKey[];
   readonly #entities: EntityStore;
   readonly #visibilityOf: VisibilityOf;
@@ -107,14 +107,14 @@ export class RowStore {
     }
     const state = stateOf(request, this.#mapper);
     const query = restriction ?? (await unrestrictedQuery(state.em, this.#meta));
-    if (!this.#isTaken(query, restriction)) return this.#entities.find(request, key, restriction);
+    if (!this.#isCompilable(query, restriction)) return this.#entities.find(request, key, restriction);
     const [row] = await (this.read.oneWhere(key, query, reading) ??
       this.read.oneOf(keysAmong(state.em, this.#meta, query, [key], this.sort), reading));
     return this.#found(request, row, reading);
   }
 
-  /** A join of the model's own filters can bring more filters with it, which only MikroORM applies. */
-  #isTaken(query: AnyQueryBuilder, restriction: Restriction): boolean {
+  /** A join in the model's own filters can add further filters, which only MikroORM applies. */
+  #isCompilable(query: AnyQueryBuilder, restriction: Restriction): boolean {
     return restriction !== null || !joinsFiltered(query);
   }
 
@@ -125,20 +125,22 @@ export class RowStore {
   foundRow(request: ApiRequest, row: unknown[], reading = this.readingFor(request)): FoundRow {
     return new FoundRow(row, this.read, reading, () => {
       if (this.read.subjectRefusal === null) return this.read.subjectOf(row, reading.context as InstanceContext);
-      // whoever only watches a request is shown which row it is about
+      // code that only observes a request needs to know which row it is about, and no more
       const { em } = stateOf(request, this.#mapper);
       return em.getReference(this.#meta.class, this.read.keyOf(row) as never) as object;
     });
   }
 
-  /** What a request writes rows with that it has read already. */
+  /** The context in which a request serializes rows that it has already read. */
   readingFor(request: ApiRequest): Reading {
     const context: InstanceContext = { em: () => stateOf(request, this.#mapper).em };
     if (this.read.limited.length === 0) return { context };
     return { context, sight: { find: (meta, keys) => this.#visibilityOf(request).seen(meta, keys) } };
   }
 
-  /** What a request reads rows with: if it can, the statement itself tells which embedded rows the caller sees. */
+  /**
+   * The context in which a request reads rows. If possible, the statement itself determines which embedded rows the caller sees.
+   */
   async readingWithSight(request: ApiRequest): Promise<Reading> {
     const reading = this.readingFor(request);
     if (!reading.sight) return reading;
@@ -146,7 +148,7 @@ export class RowStore {
     return seen ? { ...reading, sight: { seen } } : reading;
   }
 
-  /** The same for rows that are read by the statement that changes some tables: what that changes, conditions in it do not see. */
+  /** The same for rows that are read by a statement that also changes tables. Conditions in it do not see its own changes. */
   async readingWithin(request: ApiRequest, changed: readonly string[]): Promise<Reading> {
     const reading = await this.readingWithSight(request);
     const { sight } = reading;
@@ -166,7 +168,7 @@ export class RowStore {
     }
     const state = stateOf(request, this.#mapper);
     const query = restriction ?? (await unrestrictedQuery(state.em, this.#meta));
-    if (!this.#isTaken(query, restriction)) return this.#entities.page(request, restriction, list);
+    if (!this.#isCompilable(query, restriction)) return this.#entities.page(request, restriction, list);
     const narrowed = applyListQuery(() => state.em, this.#meta, query, asked, plan.ownSort);
     const where = view === null ? null : this.read.pageWhere(narrowed, window, reading);
     if (where) return foundPage(await where);
@@ -193,7 +195,7 @@ export class RowStore {
     return CompiledExport.open(this.#cursors, rows, write);
   }
 
-  /** Whether an export of a query has to go through MikroORM: see {@link page}. */
+  /** Whether compiled statements can export a query. Otherwise MikroORM has to: see {@link page}. */
   async canWalk(request: ApiRequest, restriction: Restriction): Promise<boolean> {
     if (restriction || !this.read.filtersPerRequest) return true;
     const { em } = stateOf(request, this.#mapper);

@@ -17,7 +17,7 @@ import { type Condition, RowChanges, type SeenReferences } from './row-changes.t
 import type { Check, RowCode } from './row-code.ts';
 import type { FoundRow, RowStore } from './row-store.ts';
 
-/** What writes of rows are made with. */
+/** The dependencies of {@link RowWrites}. */
 export interface RowWriteOptions {
   readonly mapper: Mapper;
   readonly meta: EntityMetadata;
@@ -30,10 +30,10 @@ export interface RowWriteOptions {
   readonly code: RowCode | null;
 }
 
-/** A body that more than statements is needed for: nothing was written. */
+/** Statements alone cannot write the body: nothing was written. */
 export const notPlain = Symbol('not plain');
 
-/** Writes rows of one model by statements, for bodies that no code of the application has to look at. */
+/** Writes rows of one model by statements, for bodies that no code of the application has to read. */
 export class RowWrites {
   readonly #options: RowWriteOptions;
   readonly changes: RowChanges;
@@ -43,7 +43,7 @@ export class RowWrites {
     this.changes = new RowChanges(options.mapper, options.meta, options.rows, options.writer);
   }
 
-  /** `check` holds the new row against the rules of the model; it is not called if no code takes part. */
+  /** `check` validates the new row against the rules of the model; it is not called if no code takes part. */
   async create(request: ApiRequest, plain: PlainBody, check: Check): Promise<FoundRow | typeof notPlain> {
     const { code, rows } = this.#options;
     const columns = plain.read(request.body, true, code === null);
@@ -62,7 +62,7 @@ export class RowWrites {
     throw (await this.#missingReference(request, columns)) ?? new RowChanged();
   }
 
-  /** Null: there is no such row for the caller. */
+  /** Returns null if the row does not exist for the caller. */
   async change(
     request: ApiRequest,
     admission: Admission,
@@ -93,7 +93,7 @@ export class RowWrites {
     throw reference ?? new RowChanged();
   }
 
-  /** False: there is no such row for the caller. */
+  /** Returns false if the row does not exist for the caller. */
   async remove(request: ApiRequest, admission: Admission): Promise<boolean> {
     if (await this.changes.remove(admission.key, this.condition(request, admission))) return true;
     if (await this.isThere(request, admission)) throw new RowChanged();
@@ -105,13 +105,15 @@ export class RowWrites {
     return { restriction, version: found?.version ?? null, em: () => state.em };
   }
 
-  /** Whether there is such a row for the caller: one that was found and checked was there then. */
+  /** Whether the row exists for the caller. A row that was found and checked existed then. */
   async isThere(request: ApiRequest, { found, key, restriction }: Admission): Promise<boolean> {
     if (found) return true;
     return (await this.#options.rows.find(request, key, restriction)) !== null;
   }
 
-  /** What the statement itself has to ask of references; null if these must be checked before, as code is shown what they refer to. */
+  /**
+   * The references that the statement itself has to check; null if they must be checked before, as code gets the referenced rows.
+   */
   async #seenReferences(request: ApiRequest, columns: readonly ColumnValue[]): Promise<SeenReferences | null> {
     if (this.#options.code) return null;
     const seen = new Map<string, readonly SeenRows[]>();
@@ -132,13 +134,13 @@ export class RowWrites {
     return null;
   }
 
-  /** Why a body refers to nothing: code is not shown a row that is not there. */
+  /** Why a reference of the body has no row. Code needs the referenced rows, so this is checked before it runs. */
   #goneReference(columns: readonly ColumnValue[], referred: ReadonlyMap<string, object>): Problem | null {
     const gone = columns.find(({ column, refersTo }) => refersTo && !referred.has(column))?.refersTo;
     return gone ? this.#options.associations.refusal({ missing: true }, gone.field.targets, gone.field.name) : null;
   }
 
-  /** Why a statement found nothing to refer to; null if it did. */
+  /** Why a statement found no row for a reference; null if it found all. */
   async #missingReference(request: ApiRequest, columns: readonly ColumnValue[]): Promise<Problem | null> {
     const refusal = await this.#refusedReference(request, columns);
     if (refusal) return refusal;

@@ -1,8 +1,8 @@
 import type { RequestEntityManager } from '../database/mapper.ts';
 
 /**
- * Runs work in a transaction of the request's own entity manager: committed when the work is done, rolled back if it throws. Within a
- * transaction it is a savepoint of that.
+ * Runs work in a transaction of the request's own entity manager: committed when the work is done, rolled back if it throws.
+ * Inside another transaction it is a savepoint.
  */
 export async function inTransaction<Result>(em: RequestEntityManager, work: () => Promise<Result>): Promise<Result> {
   const outer = em.getTransactionContext();

@@ -15,7 +15,7 @@ const events: Readonly<Record<Change, readonly (keyof typeof EventType)[]>> = {
 
 const everywhere = ['beforeFlush', 'onFlush', 'afterFlush'] as const;
 
-/** Why a kind of change of the model's rows is more than statements: code of the application, or work that MikroORM does. Null: it is not. */
+/** Why statements alone cannot make a kind of change: application code, or work that MikroORM does. Null if they can. */
 export function unitOfWorkReason(mapper: Mapper, meta: EntityMetadata, change: Change): string | null {
   const name = meta.className;
   const manager = mapper.em.getEventManager();

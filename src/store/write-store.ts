@@ -11,39 +11,39 @@ import type { Check } from './row-code.ts';
 import type { FoundRow, RowStore } from './row-store.ts';
 import { notPlain, type RowWrites } from './row-writes.ts';
 
-/** What statements alone can write of a model, found out at startup. */
+/** The parts that write a model's rows by statements alone, determined at startup. */
 export interface RowWriting {
   readonly writes: RowWrites;
-  /** Reads bodies that are nothing but columns. */
+  /** Reads bodies that consist of columns only. */
   readonly plain: PlainBody;
   /** Reads the row that access is checked for. */
   readonly checked: RowStore;
-  /** Whether the model has rules that a changed row is held against. */
+  /** Whether the model has rules that a changed row is validated against. */
   readonly hasRules: boolean;
 }
 
-/** What code of the application has to say about a change. */
+/** Application code that takes part in a change. */
 export interface Edit {
   /** Changes the entity, and throws if that breaks a rule. */
   apply(entity: object): Promise<void>;
-  /** Holds a row that was changed already against the rules. */
+  /** Validates a row that was already changed against the rules. */
   readonly check: Check;
 }
 
-/** The same about a new row. */
+/** Application code that takes part in creating a row. */
 export interface Making {
-  /** Makes the entity of a body that is more than columns, and throws if it breaks a rule. */
+  /** Makes the entity from a body that has more than columns, and throws if it breaks a rule. */
   make(): Promise<object>;
-  /** Holds a row that was made already against the rules. */
+  /** Validates a row that was already made against the rules. */
   readonly check: Check;
 }
 
-/** What was written: a row that a statement returned, or an entity. */
+/** The written row: as a statement returned it, or as an entity. */
 export type Written = FoundRow | object;
 
 /**
- * Writes rows of one model. Statements write what no code of the application takes part in; everything else is written by MikroORM, from
- * the same admission. Nothing is checked twice.
+ * Writes rows of one model. Statements write changes in which application code takes no part; MikroORM writes all others. Both
+ * use the same admission, so nothing is checked twice.
  */
 export class WriteStore {
   readonly #mapper: Mapper;
@@ -58,7 +58,7 @@ export class WriteStore {
     this.#rows = rows;
   }
 
-  /** Whether a statement can write a row that nothing has read before. */
+  /** Whether a statement can write a row that was not read before. */
   get isByStatements(): boolean {
     return this.#rows !== null && !this.#rows.hasRules;
   }
@@ -75,7 +75,7 @@ export class WriteStore {
     return created === notPlain ? this.#entities.create(request, make) : created;
   }
 
-  /** Null: there is no such row any more. */
+  /** Returns null if the row no longer exists. */
   async change(request: ApiRequest, admission: Admission, { apply, check }: Edit): Promise<Written | null> {
     const rows = this.#rowsFor(request);
     const changed = rows ? await rows.writes.change(request, admission, rows.plain, check) : notPlain;
@@ -83,7 +83,7 @@ export class WriteStore {
     return (await this.#entities.change(request, await this.#read(request, admission), apply))?.entity ?? null;
   }
 
-  /** What was removed, as an entity if there is one; null: there is no such row any more. */
+  /** Returns the removed entity, or an empty object if a statement removed the row; null if the row no longer exists. */
   async remove(request: ApiRequest, admission: Admission): Promise<object | null> {
     const rows = this.#rowsFor(request);
     if (!rows) return this.#entities.remove(request, admission);
@@ -95,12 +95,12 @@ export class WriteStore {
     }
   }
 
-  /** Statements have connections of their own, and see nothing of a transaction around the request. */
+  /** Statements have connections of their own, and do not see the changes of a transaction around the request. */
   #rowsFor(request: ApiRequest): RowWriting | null {
     return this.#rows && !stateOf(request, this.#mapper).isInTransaction ? this.#rows : null;
   }
 
-  /** A row that nothing has read yet is read, through the restriction, before it is changed as an entity. */
+  /** Reads the row through the restriction before it is changed as an entity, unless it was already read. */
   async #read(request: ApiRequest, admission: Admission): Promise<Admission> {
     if (admission.found) return admission;
     const found = await this.#entities.find(request, admission.key, admission.restriction, true);

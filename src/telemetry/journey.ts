@@ -6,9 +6,9 @@ export class Journey {
   readonly start = performance.now();
   /** Time spent in each phase. */
   readonly spent = { access: 0, query: 0 };
-  /** When the last phase ended: what follows is serialization. */
+  /** When the last phase ended, and serialization began. */
   lastEnd = this.start;
-  /** How often each phase is under way, and since when: overlaps count once. */
+  /** The number of running calls of each phase, and the time since which they run: overlaps count once. */
   readonly #open = { access: { count: 0, since: 0 }, query: { count: 0, since: 0 } };
 
   /** Begins a phase. The returned function ends it. */
@@ -18,7 +18,7 @@ export class Journey {
     return () => {
       const now = performance.now();
       this.spent[phase] += now - open.since;
-      // the request need not wait for what else is under way, such as the count of a page
+      // the request may not wait for other running calls, such as the count of a page
       open.since = now;
       open.count--;
       this.lastEnd = now;

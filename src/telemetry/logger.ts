@@ -7,7 +7,7 @@ import { scrubber } from './scrubber.ts';
 /** The options of a logger that Fastify creates. */
 type LoggerOptions = Exclude<NonNullable<FastifyServerOptions['logger']>, boolean>;
 
-/** Fastify's own lines without those of each request: one line is logged when its response was sent. */
+/** Fastify's own log lines without those of each request: we log one line after its response was sent. */
 class FewerLines extends Fastify.LogController {
   override incomingRequest(): void {}
   override requestCompleted(): void {}
@@ -32,7 +32,7 @@ export function safelyLogging({ logger }: FastifyServerOptions, declaration: Dec
 
 type LogMethod = NonNullable<NonNullable<LoggerOptions['hooks']>['logMethod']>;
 
-/** An error that is logged without a message gives the line its own. */
+/** If an error is logged without a message, the line gets the message of the error. */
 const withSafeMessage: LogMethod = function withSafeMessage(args, method) {
   const [first, ...rest] = args as unknown[];
   const error = first instanceof Error ? first : (first as { err?: unknown } | null)?.err;

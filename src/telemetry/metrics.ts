@@ -17,7 +17,7 @@ const buckets = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.0
 /** Milliseconds between two samples of the event loop. */
 const resolution = 20;
 
-/** What is read of the database at each scrape. */
+/** The state of the database at each scrape. */
 interface DatabaseGauges {
   statementsUnderWay(): number;
   connections(): ReadonlyMap<string, ConnectionCounts>;
@@ -30,7 +30,7 @@ export class Metrics {
   readonly requests: ReturnType<typeof requestMetrics>;
   readonly statements: StatementWatch;
   readonly #registry = new Registry();
-  /** How late timers were since the last scrape. */
+  /** The delay of timers since the last scrape. */
   readonly #delay = monitorEventLoopDelay({ resolution });
 
   /** @param labels Added to every series of this process. */
@@ -98,7 +98,7 @@ export class Metrics {
     this.#counter('nodejs_eventloop_idle_seconds_total', idleHelp, () => loop().idle / 1000);
     this.#gauges('nodejs_eventloop_lag_seconds', 'Delay of the event loop since the last scrape.', ['quantile'], () => {
       const lags = [50, 99, 100].map((percentile): Sample => {
-        // beyond what a timer is meant to wait
+        // without the time for which the timer was set
         const lag = delay.count === 0 ? 0 : Math.max(delay.percentile(percentile) / 1e9 - resolution / 1000, 0);
         return [{ quantile: String(percentile / 100) }, lag];
       });
@@ -118,7 +118,7 @@ export class Metrics {
     const gauge: Gauge = new Gauge({ name, help, labelNames, registers: [this.#registry], collect: () => collect(gauge) });
   }
 
-  /** A counter whose value is kept elsewhere. */
+  /** A counter that reads its value at each scrape. */
   #counter(name: string, help: string, read: () => number): void {
     const collect = () => {
       counter.reset();

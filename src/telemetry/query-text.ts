@@ -5,7 +5,7 @@ const literals =
 /** The most characters of a statement in a span. */
 const longest = 4096;
 
-/** A statement with a placeholder for every value that somebody wrote into its text; names in quotes stay. */
+/** A statement with a placeholder for every literal in its text; names in quotes stay. */
 export function withPlaceholders(text: string): string {
   const replaced = text.replace(literals, (found) => (found.startsWith('"') || found.startsWith('`') ? found : '?'));
   // an unterminated literal: only the operation is safe to show

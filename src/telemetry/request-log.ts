@@ -13,7 +13,7 @@ export function requestLog(log: FastifyBaseLogger, ids: RequestIds | null, isQui
       const { method, url = '/' } = response.req;
       const user = (request as { user?: User | null } | undefined)?.user;
       const line = {
-        // the log of a request has it in every line
+        // the logger of a request adds it to every line
         ...(!request && ids && { request_id: ids.of(response.req) }),
         method,
         route: routeOf(request),

@@ -30,7 +30,7 @@ export function requestMetrics(registers: Registry[]): Required<TrafficWatch> & 
     closed(response, since) {
       const route = routeOf(requestOf(response));
       const method = methodOf(response.req);
-      // a response without its end has no status
+      // an incomplete response has no status
       const status = response.writableFinished ? response.statusCode : 'aborted';
       requests.inc({ route, method, status });
       durations.observe({ route, method }, (performance.now() - since) / 1000);

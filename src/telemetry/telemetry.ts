@@ -18,7 +18,7 @@ export interface SharedMetrics {
   share(own: () => Promise<MetricsReport>): () => Promise<string>;
 }
 
-/** The watches that a server has by its declaration. Without a watch, nothing is measured. */
+/** The watches that a server's declaration enables. Without a watch, nothing is measured. */
 export interface Telemetry {
   readonly watch: TrafficWatch | undefined;
   readonly statements: StatementWatch | undefined;
@@ -50,13 +50,13 @@ export async function watchServer(
   const watches = [logged, metrics?.requests, tracing].filter((watch) => watch !== null && watch !== undefined);
   if (watches.length > 0) noteRequests(app);
   const phases = timing || tracing ? (await import('./phases.ts')).followPhases(app, timing, tracing) : null;
-  const problems = [metrics?.requests.problem, tracing?.problem].filter((told) => told !== undefined);
+  const problems = [metrics?.requests.problem, tracing?.problem].filter((report) => report !== undefined);
   return {
     metrics,
     watch: together(watches),
     access: phases?.access,
     statements: metrics || phases ? { ...metrics?.statements, ...(phases && { waits: phases.waits }) } : undefined,
-    onProblem: problems.length > 0 ? (found) => void problems.map((tell) => tell(found)) : undefined,
+    onProblem: problems.length > 0 ? (found) => void problems.map((report) => report(found)) : undefined,
   };
 }
 
@@ -74,10 +74,10 @@ function together(watches: readonly TrafficWatch[]): TrafficWatch | undefined {
   };
 }
 
-/** The key under which every copy of OpenTelemetry's API keeps what was registered. */
+/** The key under which every copy of OpenTelemetry's API stores the registered SDK. */
 const registered = Symbol.for('opentelemetry.js.api.1');
 
-/** Makes spans if the application registered an SDK of OpenTelemetry; otherwise null, and nothing is loaded. */
+/** Creates spans if the application registered an SDK of OpenTelemetry; otherwise null, and nothing is loaded. */
 export async function tracingOf(directory: string, databaseUrl: string): Promise<Tracing | null> {
   if (!(globalThis as { [registered]?: { readonly trace?: unknown } })[registered]?.trace) return null;
   return (await import('./tracing.ts')).loadTracing(directory, databaseUrl);

@@ -19,7 +19,7 @@ type OpenTelemetry = Pick<typeof import('@opentelemetry/api'), 'trace' | 'contex
 const spanKinds = { internal: 0, server: 1, client: 2 } as const;
 const errorStatus = 2;
 
-/** Loads the API from the application, or else from here: every copy knows what was registered with another. */
+/** Loads the API from the application, or else from here: all copies share the registered SDK. */
 export async function loadTracing(directory: string, databaseUrl: string): Promise<Tracing | null> {
   for (const from of [join(directory, 'package.json'), import.meta.url]) {
     try {
@@ -35,15 +35,15 @@ export async function loadTracing(directory: string, databaseUrl: string): Promi
   return null;
 }
 
-/** The span of a request, and where the spans of its parts belong. */
+/** The span of a request, and the context for the spans of its parts. */
 interface Traced {
   readonly span: Span;
   readonly context: Context;
-  /** Whether it was begun here, and not by an instrumentation of the HTTP server. */
+  /** Whether it was started here, and not by an instrumentation of the HTTP server. */
   readonly isOwn: boolean;
 }
 
-/** Makes spans of requests and their parts, by the semantic conventions for HTTP and databases. */
+/** Creates spans of requests and their parts, by the semantic conventions for HTTP and databases. */
 export class Tracing implements TrafficWatch {
   readonly #api: OpenTelemetry;
   readonly #tracer: Tracer;

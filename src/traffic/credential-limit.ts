@@ -7,7 +7,7 @@ import type { RateLimitDeclaration } from '../declaration/types.ts';
 import { Problem, problem } from '../errors.ts';
 import { type CountedHits, countHit, secondsUntil } from './rate-limiter.ts';
 
-/** Seconds. Other clients of the same address wait no longer than this. */
+/** Seconds. Other clients of the same address are blocked no longer than this. */
 const longestWindow = 60;
 
 /** Wrong credentials that are always allowed in a window, unless the declared limit is lower. */
@@ -17,15 +17,15 @@ const leastLimit = 10;
 const mostAddresses = 100_000;
 
 /**
- * Stops guessing: beyond the limit of wrong credentials, none of the address is checked until the window is over, so that a right one and a
- * wrong one get the same response. What was accepted on a connection before goes on there. That helps nobody to guess: whoever sends another
- * credential on that connection ends it.
+ * Stops attempts to guess credentials. Beyond the limit of wrong credentials, no credential of the address is checked until the
+ * window ends, so that right and wrong ones get the same response. A credential that was accepted on a connection before stays
+ * accepted there. That does not help to guess: another credential on the same connection ends it.
  */
 export class CredentialLimit {
   readonly #limit: number;
   readonly #window: number;
   readonly #wrong: CountedHits = new LruCache(mostAddresses);
-  /** Authenticators of the application read what they like, so that every request may be a guess. */
+  /** Authenticators of the application may read any part of a request, so every request may be a guess. */
   readonly #isAnyGuess: boolean;
   /** The credential that was accepted last on a connection. */
   readonly #accepted = new WeakMap<Socket, string>();
@@ -36,7 +36,7 @@ export class CredentialLimit {
     this.#isAnyGuess = authenticators.some(isOfApplication);
   }
 
-  /** Before a request is authenticated: why its credential must not be checked, or null. */
+  /** Called before authentication. Returns a problem if the credential must not be checked, else null. */
   before(request: FastifyRequest): Problem | null {
     const until = this.#blockedUntil(request);
     if (until === null) return null;
@@ -47,7 +47,7 @@ export class CredentialLimit {
     return this.#refusal(until);
   }
 
-  /** After a request was authenticated: why it is rejected all the same, since the limit was reached meanwhile, or null. */
+  /** Called after successful authentication. Returns a problem if the limit was reached meanwhile, else null. */
   accepted(request: FastifyRequest): Problem | null {
     const credential = credentialOf(request);
     const until = this.#blockedUntil(request);
@@ -56,7 +56,7 @@ export class CredentialLimit {
     return null;
   }
 
-  /** After authentication failed: counts a wrong credential, and returns what the request is rejected with. */
+  /** Called after failed authentication. Counts a wrong credential, and returns the error for the response. */
   failed(request: FastifyRequest, error: unknown): unknown {
     if (!(error instanceof Problem && error.status === 401)) return error;
     this.#accepted.delete(request.raw.socket);
@@ -83,7 +83,7 @@ export class CredentialLimit {
   }
 }
 
-/** What the authenticators of Declarest read. */
+/** The headers that the built-in authenticators read. */
 function credentialOf({ headers }: FastifyRequest): string | null {
   const { authorization, 'x-api-key': key } = headers;
   return authorization === undefined && key === undefined ? null : JSON.stringify([authorization, key]);

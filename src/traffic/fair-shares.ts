@@ -3,21 +3,22 @@ import type { Socket } from 'node:net';
 import { networkOf, parseAddress } from '../access/address.ts';
 import { LruCache } from '../database/lru-cache.ts';
 
-/** Credentials that a process knows to be right, and to be wrong. */
+/** Right and wrong credentials that a process remembers. */
 const mostRight = 4096;
 const mostWrong = 1024;
 
 const verifiedKey = Symbol('verified');
 
-/** Notes that the credential of a request was found right. */
+/** Marks a request whose credential was verified. */
 export function noteVerified(request: IncomingMessage): void {
   (request as { [verifiedKey]?: true })[verifiedKey] = true;
 }
 
 /**
- * Divides the places of a full server between callers. Nobody is authenticated yet, so a caller is a credential that was right before, or an
- * address: apart for requests without a credential, with one that was wrong before, with a new one, and with a new one on a connection whose
- * last one was wrong. So guesses are counted together, and away from others of the same address.
+ * Divides the places of a full server between callers. Requests are not authenticated yet, so a caller is a credential that was
+ * right before, or else an address. For each address, four kinds of requests are counted separately: without a credential, with
+ * one that was wrong before, with a new one, and with a new one on a connection whose last one was wrong. So guesses are counted
+ * together, and apart from other requests of the same address.
  */
 export class FairShares {
   readonly #inFlight: ReadonlyMap<ServerResponse, unknown>;
@@ -38,10 +39,10 @@ export class FairShares {
     this.#clientOf = clientOf;
   }
 
-  /** Whether the caller of a request has fewer than its share of the places, and takes one of them. */
+  /** Takes a place for the caller of a request. Returns false if the caller has its share already. */
   take(response: ServerResponse, places: number): boolean {
     const now = performance.now();
-    // counting takes more time the more requests there are
+    // counting is linear in the requests in flight, so it runs less often with more of them
     if (now - this.#countedAt >= this.#inFlight.size / 100) this.#count(now);
     const caller = this.#callerOf(response);
     const own = this.#counts.get(caller) ?? 0;
@@ -51,7 +52,7 @@ export class FairShares {
     return true;
   }
 
-  /** Learns from a response that has ended which credentials are right. */
+  /** Notes from a response that has ended whether the credential was right. */
   ended({ req: request, statusCode }: ServerResponse): void {
     const credential = credentialOf(request);
     if (credential === null) return;
@@ -69,7 +70,7 @@ export class FairShares {
     this.#countedAt = now;
     this.#counts = new Map();
     for (const response of this.#inFlight.keys()) {
-      // a body that is still on its way takes no place
+      // a request with an incomplete body takes no place
       if (!response.req.complete) continue;
       const caller = this.#callerOf(response);
       this.#counts.set(caller, (this.#counts.get(caller) ?? 0) + 1);
@@ -98,7 +99,7 @@ export class FairShares {
   }
 }
 
-/** The credential that a request was sent with, as it is written. */
+/** The credential of a request, unparsed. */
 function credentialOf({ headers }: IncomingMessage): string | null {
   const { authorization, 'x-api-key': key } = headers;
   return key === undefined ? (authorization ?? null) : `${authorization ?? ''}\n${key}`;

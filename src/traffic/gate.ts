@@ -11,19 +11,19 @@ import type { RequestIds } from './request-id.ts';
 import { type TargetLimits, targetTrouble } from './target-limits.ts';
 
 /** Milliseconds between two checks of the load. */
-const beat = 100;
+const checkInterval = 100;
 
-/** Milliseconds of one turn of the event loop that may be spent on starting requests while busy. */
-const slice = 10;
+/** Milliseconds per turn of the event loop for starting requests, while busy. */
+const startBudget = 10;
 
 /** Milliseconds for which a count of incomplete bodies is reused. */
 const countAge = 10;
 
-/** Checks without a request, after which the timer stops until the next request. */
-const patience = 20;
+/** Checks without a request after which the timer stops until the next request. */
+const maxIdleChecks = 20;
 
 /** Milliseconds between two log lines about rejected requests. */
-const quiet = 1000;
+const logInterval = 1000;
 
 const overloaded = problem('overloaded', {}, { headers: retryLater });
 
@@ -47,7 +47,7 @@ export interface GateOptions {
   readonly isExempt: (path: string) => boolean;
   /** Statements that wait for the database, or to be sent to it. */
   readonly statementsUnderWay: () => number;
-  /** The address of the client, if there are proxies. Called first of all. */
+  /** The address of the client, if there are proxies. Called before any other step. */
   readonly clientOf?: ((request: IncomingMessage) => string | null) | undefined;
   /** Called when the server begins to shut down. */
   readonly onDrain?: (() => void) | undefined;
@@ -72,7 +72,7 @@ export class Gate {
   readonly #shares: FairShares;
   readonly #onClose: (this: ServerResponse) => void;
   /** The most requests at once under the current load. */
-  #room: number;
+  #capacity: number;
   /** Requests in flight whose body was incomplete at the last count. */
   #arriving = 0;
   #countedAt = Number.NEGATIVE_INFINITY;
@@ -82,19 +82,19 @@ export class Gate {
   #isTurnAhead = false;
   readonly #onTurn = () => {
     this.#isTurnAhead = false;
-    this.#turnEnd = performance.now() + slice;
+    this.#turnEnd = performance.now() + startBudget;
   };
   #now = performance.now();
   #timer: NodeJS.Timeout | null = null;
-  #idleBeats = 0;
+  #idleChecks = 0;
   #isDraining = false;
   #shed = 0;
-  #toldAt = Number.NEGATIVE_INFINITY;
+  #loggedAt = Number.NEGATIVE_INFINITY;
 
   constructor(limits: GateLimits, options: GateOptions) {
     this.#limits = limits;
     this.#options = options;
-    this.#room = limits.maxConcurrent;
+    this.#capacity = limits.maxConcurrent;
     this.#load = createLoadMonitor(options.statementsUnderWay);
     this.#shares = new FairShares(this.#inFlight, options.clientOf);
     this.#onClose = onClose(this.#inFlight, this.#shares, options.watch);
@@ -166,15 +166,15 @@ export class Gate {
   }
 
   #isFull(): boolean {
-    return this.#inFlight.size >= this.#room && this.#places() >= this.#room;
+    return this.#inFlight.size >= this.#capacity && this.#places() >= this.#capacity;
   }
 
   /** A full server goes on admitting callers with less than their share, up to twice as many requests. */
   #hasShare(response: ServerResponse): boolean {
-    return this.#places() < 2 * this.#room && this.#shares.take(response, this.#room);
+    return this.#places() < 2 * this.#capacity && this.#shares.take(response, this.#capacity);
   }
 
-  /** Places that are taken. Requests with an incomplete body do not count, up to `maxConcurrent` of them. */
+  /** Occupied places. Up to `maxConcurrent` requests with an incomplete body do not count. */
   #places(): number {
     const now = performance.now();
     if (now - this.#countedAt >= countAge) this.#countArriving(now);
@@ -210,31 +210,31 @@ export class Gate {
 
   #start(): void {
     this.#now = performance.now();
-    this.#idleBeats = 0;
+    this.#idleChecks = 0;
     this.#load.begin();
-    this.#timer = setInterval(() => this.#look(), beat).unref();
+    this.#timer = setInterval(() => this.#check(), checkInterval).unref();
   }
 
-  #look(): void {
+  #check(): void {
     this.#now = performance.now();
     const { busyConcurrent, handlerTimeout, maxConcurrent } = this.#limits;
     this.#isBusy = this.#load.isOverloaded();
-    this.#room = this.#isBusy ? Math.min(busyConcurrent, maxConcurrent) : maxConcurrent;
-    if (handlerTimeout > 0) this.#giveUp(handlerTimeout);
-    if (this.#shed > 0 && this.#now - this.#toldAt >= quiet) {
+    this.#capacity = this.#isBusy ? Math.min(busyConcurrent, maxConcurrent) : maxConcurrent;
+    if (handlerTimeout > 0) this.#timeOut(handlerTimeout);
+    if (this.#shed > 0 && this.#now - this.#loggedAt >= logInterval) {
       this.#options.onShed(this.#shed, this.#inFlight.size);
       this.#shed = 0;
-      this.#toldAt = this.#now;
+      this.#loggedAt = this.#now;
     }
-    this.#idleBeats = this.#inFlight.size === 0 && this.#shed === 0 ? this.#idleBeats + 1 : 0;
-    if (this.#idleBeats >= patience) this.close();
+    this.#idleChecks = this.#inFlight.size === 0 && this.#shed === 0 ? this.#idleChecks + 1 : 0;
+    if (this.#idleChecks >= maxIdleChecks) this.close();
   }
 
   /** Responds to requests that timed out. A response that the client does not read is cut off after twice the limit. */
-  #giveUp(limit: number): void {
+  #timeOut(limit: number): void {
     for (const [response, since] of this.#inFlight) {
       const age = this.#now - since;
-      // all further ones arrived later
+      // all following requests arrived later
       if (age < limit) break;
       if (!response.headersSent) {
         const late = problem('handler_timeout', { limit }, { headers: retryLater });
@@ -245,7 +245,7 @@ export class Gate {
   }
 }
 
-/** Forgets a response that has ended. Only a watch needs exact times. */
+/** Removes a response that has ended. Only a watch needs exact times. */
 function onClose(
   inFlight: Map<ServerResponse, number>,
   shares: FairShares,

@@ -3,26 +3,26 @@ import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { HealthDeclaration } from '../declaration/types.ts';
 import { noSniffing, noStore } from '../response/problem-document.ts';
 
-/** Says only whether it is well: anybody may ask. */
-function healthResponse(isWell: boolean) {
+/** Contains the status and no details, because the routes are public. */
+function healthResponse(isHealthy: boolean) {
   return {
-    status: isWell ? 200 : 503,
+    status: isHealthy ? 200 : 503,
     headers: {
       'content-type': 'application/json; charset=utf-8',
       [noStore.name]: noStore.value,
       [noSniffing.name]: noSniffing.value,
-      ...(!isWell && { 'retry-after': '1' }),
+      ...(!isHealthy && { 'retry-after': '1' }),
     },
-    body: isWell ? '{"status":"ok"}' : '{"status":"unavailable"}',
+    body: isHealthy ? '{"status":"ok"}' : '{"status":"unavailable"}',
   };
 }
 
 /** Mounts the health checks: `live` responds while the process runs, `ready` while it can serve requests. */
 export function mountHealth(app: FastifyInstance, { live, ready }: HealthDeclaration, isReady: () => Promise<boolean>): void {
-  const mount = (url: string | null, isWell: () => boolean | Promise<boolean>) => {
+  const mount = (url: string | null, isHealthy: () => boolean | Promise<boolean>) => {
     if (url === null) return;
     const handler = async (_: unknown, reply: FastifyReply) => {
-      const { status, headers, body } = healthResponse(await isWell());
+      const { status, headers, body } = healthResponse(await isHealthy());
       return reply.code(status).headers(headers).send(body);
     };
     app.route({ method: ['GET', 'HEAD'], url, exposeHeadRoute: false, handler });
@@ -31,9 +31,9 @@ export function mountHealth(app: FastifyInstance, { live, ready }: HealthDeclara
   mount(ready, isReady);
 }
 
-/** Sends the same while the application has not started yet. */
-export function sendHealth(response: ServerResponse, isWell: boolean): void {
-  const { status, headers, body } = healthResponse(isWell);
+/** Sends the same response without Fastify, while the application has not started yet. */
+export function sendHealth(response: ServerResponse, isHealthy: boolean): void {
+  const { status, headers, body } = healthResponse(isHealthy);
   response.writeHead(status, { ...headers, 'content-length': body.length });
   response.end(response.req.method === 'HEAD' ? undefined : body);
 }

@@ -1,13 +1,16 @@
-/** The utilization of the event loop from which on the process is overloaded. */
+/** The utilization of the event loop at which the process counts as overloaded. */
 const fullyUsed = 0.95;
 
-/** Statements under way from which on more of them only wait for each other. */
+/** The number of running statements at which further ones only wait for each other. */
 const manyStatements = 32;
 
-/** Calm checks in a row after which an overload is over. It begins with the first busy one: all requests until the next must be served. */
+/**
+ * Calm checks in a row after which an overload ends. It starts with the first busy check already: all requests that are admitted
+ * until the next check must be served.
+ */
 const calmChecks = 2;
 
-/** Checks from time to time whether the process or the database is overloaded. */
+/** Checks whether the process or the database is overloaded. Each check measures the time since the previous one. */
 export interface LoadMonitor {
   /** Forgets earlier checks. */
   begin(): void;

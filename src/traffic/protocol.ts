@@ -25,8 +25,8 @@ const unknownCoding = rejection(400, 'the only supported Transfer-Encoding is ch
 const unknownExpectation = rejection(417, 'the only supported Expect is 100-continue', closing);
 
 /**
- * Finds headers by which this server and a proxy before it could disagree about where a request ends or whom it is for. Node's parser
- * rejects the rest of them: see docs/about/security.md.
+ * Finds headers by which this server and a proxy before it could disagree about where a request ends or for which host it is.
+ * Node's parser rejects the other ones: see docs/about/security.md.
  */
 export function framingTrouble({ headers, httpVersion }: IncomingMessage): Problem | null {
   const { host, 'transfer-encoding': coding } = headers;
@@ -38,7 +38,7 @@ export function framingTrouble({ headers, httpVersion }: IncomingMessage): Probl
   return coding.toLowerCase() === 'chunked' ? null : unknownCoding;
 }
 
-/** Responds to what Node rejects before there is a request with a problem document in place of its own response. */
+/** Sends problem documents for requests that Node itself rejects, in place of Node's own responses. */
 export function answerRejected(server: Server, ids: RequestIds | null, { hasHandler = false } = {}): void {
   if (!hasHandler) server.on('clientError', (error, socket) => refuseConnection(error, socket as Socket, ids));
   server.on('checkExpectation', (request, response) => answerProblem(unknownExpectation, request, response, ids));
@@ -51,12 +51,12 @@ const rejected = new Map<unknown, readonly [number, string]>([
 ]);
 const malformed = [400, 'the request is not valid HTTP'] as const;
 
-/** Responds to bytes that are not a valid request, for which there is neither a request nor a reply. */
+/** Responds to bytes that are not a valid request. Node creates neither a request nor a response object for them. */
 export function refuseConnection(error: Error, socket: Socket, ids: RequestIds | null): void {
   const { code } = error as { code?: unknown };
-  const { _httpMessage: under } = socket as { _httpMessage?: { readonly headersSent: boolean } | null };
-  // in the middle of another response it would be taken for a part of that
-  if (code === 'ECONNRESET' || !socket.writable || under?.headersSent) {
+  const { _httpMessage: current } = socket as { _httpMessage?: { readonly headersSent: boolean } | null };
+  // after the head of another response, the client would read it as a part of that response
+  if (code === 'ECONNRESET' || !socket.writable || current?.headersSent) {
     socket.destroy();
     return;
   }

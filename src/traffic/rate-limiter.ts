@@ -9,7 +9,7 @@ import { callerOf } from './caller.ts';
 /** Callers that a process remembers. */
 const mostCallers = 100_000;
 
-/** The counted requests of a caller, and when counting starts again by the clock of `performance.now()`, which no clock jump moves. */
+/** The counted requests of a caller. `resetsAt` is a time of `performance.now()`, which does not jump with the system clock. */
 export interface CallerHits {
   readonly hits: number;
   readonly resetsAt: number;
@@ -50,7 +50,7 @@ export class RateLimiter {
     const refused = this.#refused.get(caller);
     if (refused && refused.resetsAt > now) return refused;
     this.#clean(this.#table, now);
-    // processes have only the time of day in common
+    // the time of day is the only clock that processes share
     const time = Date.now();
     return this.#table.hit(caller, length, time).then(({ hits, resetsAt }) => {
       const counted = { hits, resetsAt: now + Math.min(Math.max(resetsAt - time, 0), length) };
@@ -64,7 +64,7 @@ export class RateLimiter {
     this.#cleansAt = Number.POSITIVE_INFINITY;
     table
       .clean(Date.now())
-      // what could not be removed now is removed the next time
+      // rows that could not be removed are removed the next time
       .catch(() => false)
       .then((isMore) => {
         this.#cleansAt = performance.now() + (isMore ? removalPace.pause : removalPace.interval);
@@ -88,7 +88,7 @@ function passOrThrow(counted: CallerHits, limit: RateLimitDeclaration, reply: Fa
   if (counted.hits > limit.limit) throw refusal(counted, limit, now);
 }
 
-/** As in the draft of the IETF, "RateLimit header fields for HTTP". */
+/** As in the IETF draft "RateLimit header fields for HTTP". */
 function rateHeaders({ hits, resetsAt }: CallerHits, { limit, name, window }: RateLimitDeclaration, now: number) {
   return {
     'ratelimit-policy': `"${name}";q=${limit};w=${window}`,

@@ -4,8 +4,8 @@ import { alwaysJson, noSniffing, noStore, type ProblemFormatOf, writtenProblem }
 import { targetOf } from '../response/request-target.ts';
 import type { RequestIds } from './request-id.ts';
 
-/** Bytes that a client may still send after a rejection before its connection is closed. */
-const readOn = 65_536;
+/** Bytes of an unread body up to which the connection stays open after a rejection. */
+const maxUnreadBytes = 65_536;
 
 /** Sends a problem document without Fastify, for rejected requests and those that timed out. */
 export function answerProblem(
@@ -17,7 +17,7 @@ export function answerProblem(
 ): void {
   const { path } = targetOf(request.url ?? '/');
   const { body, type } = writtenProblem(found, path, formatOf(path));
-  if (sendsMuch(request)) response.setHeader('Connection', 'close');
+  if (hasLargeBody(request)) response.setHeader('Connection', 'close');
   if (ids) response.setHeader(ids.header, ids.of(request));
   response.setHeader(noSniffing.name, noSniffing.value);
   response.setHeader(noStore.name, noStore.value);
@@ -26,7 +26,7 @@ export function answerProblem(
   response.end(request.method === 'HEAD' ? undefined : body);
 }
 
-function sendsMuch({ complete, headers }: IncomingMessage): boolean {
+function hasLargeBody({ complete, headers }: IncomingMessage): boolean {
   if (complete) return false;
-  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > readOn;
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > maxUnreadBytes;
 }

@@ -2,16 +2,16 @@ import { randomBytes } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 
 /** Ids that are accepted from callers: they go into headers and logs, and must be harmless there. */
-const sane = /^[A-Za-z0-9._~:/+=@-]{1,128}$/;
+const acceptedId = /^[A-Za-z0-9._~:/+=@-]{1,128}$/;
 
 /** Kept on the request itself, so that all handlers of a request use the same id. */
 const idKey = Symbol('request id');
 
 /** The ids of requests, in responses and in the log. */
 export class RequestIds {
-  /** The header, in small letters. */
+  /** The name of the header, in lower case. */
   readonly header: string;
-  /** One for each process, so that no two give the same. */
+  /** Random, so that no two processes generate the same id. */
   readonly #prefix = `${randomBytes(8).toString('hex')}-`;
   #last = randomBytes(4).readUInt32LE();
 
@@ -35,6 +35,6 @@ export class RequestIds {
 
   #given({ headers }: IncomingMessage): string | undefined {
     const given = headers[this.header];
-    return typeof given === 'string' && sane.test(given) ? given : undefined;
+    return typeof given === 'string' && acceptedId.test(given) ? given : undefined;
   }
 }

@@ -3,7 +3,7 @@ import { type Problem, problem } from '../errors.ts';
 
 export type TargetLimits = Pick<ServerDeclaration, 'urlLimit' | 'maxParameters' | 'parameterLimit'>;
 
-/** What is wrong with the length of a URL and of its query, or null. */
+/** The problem if a URL is too long, or has too many or too long parameters, else null. */
 export function targetTrouble(url: string, { urlLimit, maxParameters, parameterLimit }: TargetLimits): Problem | null {
   if (url.length > urlLimit) return problem('url_too_long', { limit: urlLimit });
   let start = url.indexOf('?') + 1;

@@ -10,7 +10,7 @@ const usual = [
   'C:\\Program Files\\Google\\Chrome\\Application\\chrome.exe',
 ];
 
-/** Whoever has no browser is told so: a page that nobody opened was not tested. */
+/** Throws without a browser: if the tests were skipped, the pages would be untested. */
 function executable(): string {
   const found = process.env.DECLAREST_TEST_CHROMIUM ?? usual.find(existsSync);
   if (found !== undefined) return found;

@@ -1,4 +1,4 @@
-/** Reads CSV as RFC 4180 defines it, and refuses everything else: bare line ends, quotes inside of bare cells, rows of other lengths. */
+/** Reads CSV by RFC 4180. Throws for anything else: bare line ends, quotes inside of bare cells, rows of different lengths. */
 export function parseCsv(text: string): { readonly header: string[]; readonly rows: (string | null)[][] } {
   const records: (string | null)[][] = [];
   let at = 0;
@@ -21,7 +21,7 @@ export function parseCsv(text: string): { readonly header: string[]; readonly ro
   return { header: header.map((cell) => cell ?? ''), rows };
 }
 
-/** A bare cell that is empty is null; one in quotes is a text. */
+/** An empty bare cell is null, an empty quoted cell is a text. */
 function bare(text: string, start: number): { cell: string | null; end: number } {
   const end = start + (text.slice(start).search(/[,\r\n]/) + 1 || text.length - start + 1) - 1;
   const cell = text.slice(start, end);
@@ -42,7 +42,7 @@ function quoted(text: string, start: number): { cell: string; end: number } {
   }
 }
 
-/** Takes off what keeps a spreadsheet from running a cell, as docs/reference/formats.md says it. */
+/** Removes the mark that keeps a spreadsheet from running a cell, as docs/reference/formats.md describes. */
 export function withoutMark(cell: string | null): string | null {
   return cell === null ? null : cell.replace(/^'(?=['\s\p{Z}\p{Cc}\p{Cf}\p{DI}]*[=+\-@＝＋－＠]|'*[\p{Cc}\p{Cf}\p{DI}])/u, '');
 }

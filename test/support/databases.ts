@@ -13,15 +13,15 @@ export const databases: readonly DatabaseKind[] = selectedDatabases();
 /** A new empty database, and the way to remove it. */
 export interface FreshDatabase {
   url: string;
-  /** Gives it back: nobody finds what was in it, but somebody else may be given it. */
+  /** Releases it. Its content is removed, and another test may get the empty database. */
   drop(): Promise<void>;
   /** Removes it, so that nobody can connect to it. */
   destroy(): Promise<void>;
 }
 
 /**
- * Makes a new empty database that nothing else uses; call `drop` after closing every connection of your own. A test that asks for a
- * database which this run leaves out is reported as skipped.
+ * Returns an empty database that nothing else uses. Call `drop` after closing all your connections. If this run leaves out the
+ * kind of database, the test is reported as skipped.
  */
 export async function freshDatabase(kind: DatabaseKind): Promise<FreshDatabase> {
   if (!databases.includes(kind)) throw leaveOut(kind);
@@ -29,7 +29,7 @@ export async function freshDatabase(kind: DatabaseKind): Promise<FreshDatabase> 
   return kind === 'sqlite' ? sqlite(name) : postgresql(name);
 }
 
-/** Skips the current test. Outside of a test nothing can be skipped, and the error is thrown. */
+/** Skips the current test. Outside of a test, it returns an error to throw. */
 function leaveOut(kind: DatabaseKind): Error {
   const reason = `${databasesVariable}=${process.env[databasesVariable]} leaves out ${kind}`;
   TestRunner.getCurrentTest<RunnerTestCase | undefined>()?.context.skip(reason);
@@ -45,8 +45,8 @@ function sqlite(name: string): FreshDatabase {
 }
 
 /**
- * To create a database takes 150 ms, to empty one 10. Those that are not used any more are kept in a table of the maintenance database, for
- * every process of the run.
+ * Creating a database takes 150 ms, emptying one 10 ms. A table of the maintenance database lists the unused ones, for every
+ * process of the run.
  */
 async function postgresql(name: string): Promise<FreshDatabase> {
   const server = inject('postgresUrl');
@@ -56,18 +56,18 @@ async function postgresql(name: string): Promise<FreshDatabase> {
       'delete from unused_database where name = (select name from unused_database limit 1 for update skip locked) returning name',
     );
     if (rows.length > 0) return rows[0].name as string;
-    // template0 is never connected to, so concurrent test files are not in each other's way
+    // nothing connects to template0, so concurrent test files do not block each other
     await client.query(`create database ${name} template template0 strategy file_copy`);
     return name;
   });
   const url = new URL(server);
   url.pathname = `/${used}`;
   const destroy = () => onServer(server, async (client) => void (await client.query(removing(used))));
-  return { url: url.href, drop: () => putBack(server, url.href, used), destroy };
+  return { url: url.href, drop: () => release(server, url.href, used), destroy };
 }
 
-/** Empties a database for the next who needs one; one that cannot be emptied is removed. */
-async function putBack(server: string, url: string, name: string): Promise<void> {
+/** Empties a database for another test, or removes it if that fails. */
+async function release(server: string, url: string, name: string): Promise<void> {
   await onServer(server, async (client) => {
     try {
       await client.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [name]);
@@ -94,7 +94,7 @@ const emptied = `
   comment on schema public is 'standard public schema';
   grant usage on schema public to public`;
 
-/** Two who create a table at once are in each other's way, although both ask whether it is there. */
+/** On PostgreSQL, concurrent `create table if not exists` can fail. */
 function ignoreRace(error: { code?: string }): void {
   if (error.code !== '23505' && error.code !== '42P07') throw error;
 }

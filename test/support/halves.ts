@@ -1,12 +1,12 @@
-// Tables of cases are divided between the databases: each case of a `test.each` inside a suite of one database runs on that database or
-// on the other, as the seed decides, and changes places with the next version of the sources. `TEST_ALL=1` runs every case on both.
+// Divides tables of cases between the databases: each case of a `test.each` inside a suite of one database runs on one of the
+// two. The seed decides on which, so it changes with the sources. `TEST_ALL=1` runs every case on both.
 import { TestRunner, test as vitestTest } from 'vitest';
 import { seed } from './random.ts';
 import { selectedDatabases } from './selected-databases.ts';
 
 const dividesTables = selectedDatabases().length > 1 && !process.env.TEST_ALL;
 
-/** How many cases the suites of both databases have registered so far, by the names of the suites without the database. */
+/** The number of cases that suites have registered so far, by database and names of the suites. */
 const registered = new Map<string, number>();
 
 interface NamedSuite {

@@ -18,7 +18,7 @@ process.on('exit', () => {
 });
 `;
 
-/** The environment of a process that notes what it loads, modules and parts of Node alike, and what it has noted at its end. */
+/** The environment of a process that records the modules that it loads, those of Node included, and the record after its exit. */
 export function noteLoaded(directory: string): { readonly env: NodeJS.ProcessEnv; loaded(): readonly string[] } {
   const file = join(directory, 'loaded-modules.json');
   const hook = join(directory, 'loaded-modules.mjs');
@@ -29,7 +29,7 @@ export function noteLoaded(directory: string): { readonly env: NodeJS.ProcessEnv
   };
 }
 
-/** The names of the packages among what was loaded, in alphabetical order. */
+/** The names of the packages of loaded modules, in alphabetical order. */
 export function packagesIn(loaded: readonly string[]): string[] {
   const names = loaded.flatMap((url) => /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(url)?.[1] ?? []);
   return [...new Set(names)].sort();

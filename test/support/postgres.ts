@@ -12,19 +12,19 @@ import { makeTemporary } from './temporary.ts';
 
 declare module 'vitest' {
   export interface ProvidedContext {
-    /** Address of the maintenance database of the test server, with rights to create databases. */
+    /** URL of the maintenance database of the test server, with the right to create databases. */
     postgresUrl: string;
   }
 }
 
-/** The account that runs the server: none of its own unless the tests run as root, which PostgreSQL refuses. */
+/** The account that runs the server. It is set only if the tests run as root, because PostgreSQL refuses to run as root. */
 type Account = { uid: number; gid: number } | Record<string, never>;
 
 const startTimeout = 30_000;
 const attempts = 3;
 
 /**
- * Starts one PostgreSQL server for the whole run and gives its address to the tests as `postgresUrl`.
+ * Starts one PostgreSQL server for the whole run and passes its URL to the tests as `postgresUrl`.
  * `DECLAREST_TEST_POSTGRES_URL` names a server to use instead, for platforms that have no embedded binaries.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
@@ -42,7 +42,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   return server.stop;
 }
 
-/** Removes the databases that the tests kept for one another. */
+/** Removes the databases that were kept for reuse by other tests. */
 async function removeUnused(server: string): Promise<void> {
   const client = new Client({ connectionString: server });
   await client.connect();
@@ -59,7 +59,7 @@ async function startServer(): Promise<{ url: string; stop(): Promise<void> }> {
   const temporary = makeTemporary('postgres', temporaryRoot(account));
   const { directory } = temporary;
   let server: ChildProcess | undefined;
-  // SIGQUIT is PostgreSQL's immediate shutdown: there is nothing worth a last checkpoint.
+  // SIGQUIT is PostgreSQL's immediate shutdown: the data needs no last checkpoint.
   const kill = () => server?.kill('SIGQUIT');
   process.prependOnceListener('exit', kill);
   const stop = async () => {
@@ -83,7 +83,7 @@ async function startServer(): Promise<{ url: string; stop(): Promise<void> }> {
         server = await launch(native, directory, port, account);
         return { url: `postgresql://postgres:${password}@127.0.0.1:${port}/postgres`, stop };
       } catch (error) {
-        // Somebody else may have taken the port between looking and listening.
+        // Another process may have taken the port in the meantime.
         if (attempt === attempts) throw error;
       }
     }
@@ -133,7 +133,7 @@ async function binaries(): Promise<string> {
   }
 }
 
-/** The binaries where they are if the account can run them from there, else a copy that it can. */
+/** The installed binaries if the account can run them, otherwise a copy that it can run. */
 function reachableBinaries(native: string, directory: string, account: Account): string {
   const probe = spawnSync(join(native, 'bin', 'postgres'), ['--version'], { ...account, cwd: directory });
   if (probe.status === 0) return native;
@@ -149,7 +149,7 @@ function own(path: string, account: Account): void {
   if (account.uid !== undefined) chownSync(path, account.uid, account.gid);
 }
 
-/** Settings of the caller's shell (PGDATA, LC_ALL, TZ …) must not change what is tested. */
+/** Settings of the caller's shell (PGDATA, LC_ALL, TZ …) must not change the test server. */
 const environment = { PATH: process.env.PATH ?? '', LC_ALL: 'C', TZ: 'UTC' };
 
 function initialize(native: string, directory: string, password: string, account: Account): void {
@@ -219,7 +219,7 @@ function launch(native: string, directory: string, port: number, account: Accoun
     server.on('error', (error) => fail(error.message));
     server.on('exit', (code, signal) => fail(`it ended with ${signal ?? `code ${code}`}`));
     server.stderr.setEncoding('utf8').on('data', (chunk: string) => {
-      // The end of the log is kept for the message above; the pipe must be emptied in any case.
+      // The end of the log is for the message above. The pipe must be read in any case.
       log = (log + chunk).slice(-4000);
       if (!log.includes('ready to accept connections')) return;
       clearTimeout(timer);

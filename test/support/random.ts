@@ -1,5 +1,5 @@
-// Where random tests begin. The seed is made of the sources: other sources are tried with other cases, and the same sources
-// get the same verdict twice. `TEST_SEED` asks for another one, or for that of a failure again.
+// The seed of random tests. It is a hash of the sources: changed sources are tested with new cases, and the same sources get the
+// same result twice. `TEST_SEED` sets another seed, such as that of a failure.
 import { createHash } from 'node:crypto';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -5,27 +5,27 @@ import { makeTemporary } from './temporary.ts';
 
 declare module 'vitest' {
   export interface ProvidedContext {
-    /** Where the SQLite files and other files of this run live. */
+    /** The directory of SQLite files and other files of this run. */
     runDirectory: string;
   }
 }
 
-/** Makes one directory for the files of the whole run, so that none outlives it. */
+/** Creates one directory for the files of the whole run, so that all of them are removed at its end. */
 export default function setup(project: TestProject): () => void {
-  const { directory, remove } = makeTemporary('run', hasRoom(memory) ? memory : tmpdir());
+  const { directory, remove } = makeTemporary('run', hasSpace(memoryDirectory) ? memoryDirectory : tmpdir());
   project.provide('runDirectory', directory);
   return remove;
 }
 
-/** Linux keeps these files in memory: a commit waits for no disk. Containers often have less of it than the tests fill. */
-const memory = '/dev/shm';
-const roomNeeded = 2 ** 31;
+/** On Linux, these files are in memory, so a commit does not wait for a disk. Containers often have too little space there. */
+const memoryDirectory = '/dev/shm';
+const neededBytes = 2 ** 31;
 
-function hasRoom(directory: string): boolean {
+function hasSpace(directory: string): boolean {
   try {
     accessSync(directory, constants.W_OK);
     const { bavail, bsize } = statfsSync(directory);
-    return bavail * bsize >= roomNeeded;
+    return bavail * bsize >= neededBytes;
   } catch {
     return false;
   }

@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** A directory that goes away with the process that made it, or, where that one was killed, with the next of its kind. */
+/** A directory that its process removes at exit. If the process was killed, the next one of the same kind removes it. */
 export interface Temporary {
   directory: string;
   remove(): void;
@@ -38,12 +38,12 @@ function removeLeftovers(root: string, prefix: string): void {
 }
 
 /**
- * A server that is still shutting down writes files into folders that are being removed, upon which the removal ends
- * early, not always with an error. That is over in a moment.
+ * A server that is still shutting down writes files into folders that are being removed. The removal then ends early, not
+ * always with an error, so it is retried for two seconds.
  */
 function removeWhileInUse(directory: string): void {
   for (let attempt = 1; attempt <= 40 && existsSync(directory); attempt++) {
-    // Nothing asynchronous gets done any more in a process that is exiting.
+    // An exiting process runs no asynchronous code.
     if (attempt > 1) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 50);
     try {
       rmSync(directory, { recursive: true, force: true });

@@ -1,4 +1,4 @@
-// What applications test with, and what tests of the framework itself see beyond that.
+// The test helpers of applications, with more members for tests of the framework itself.
 export {
   type RunningApplication as TestApplication,
   runApplication as startApplication,

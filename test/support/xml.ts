@@ -1,4 +1,4 @@
-/** An element, with its text where it has no children. */
+/** An element, with its text if it has no children. */
 export interface XmlElement {
   readonly name: string;
   readonly nil: boolean;
@@ -15,7 +15,7 @@ const tag = new RegExp(
 const character = /^[\t\n\r\u{20}-\u{d7ff}\u{e000}-\u{fffd}\u{10000}-\u{10ffff}]*$/u;
 const references: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" };
 
-/** Reads the XML that is written here, strictly: no comments, no CDATA, no attributes but those of the root and xsi:nil. */
+/** Reads the XML of responses strictly: no comments, no CDATA, no attributes but those of the root and xsi:nil. */
 export function parseXml(document: string): XmlElement {
   const declaration = '<?xml version="1.0" encoding="UTF-8"?>\n';
   if (!document.startsWith(declaration)) throw new Error('no declaration');
@@ -69,7 +69,7 @@ function unescaped(text: string): string {
   });
 }
 
-/** The name of JSON that an element's name stands for. */
+/** The JSON name that the name of an element encodes. */
 export function jsonNameOf(name: string): string {
   return name === '_x_'
     ? ''

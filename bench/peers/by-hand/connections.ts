@@ -1,13 +1,13 @@
 // Connections to PostgreSQL, and how statements are sent over them.
 import pg from 'pg';
 
-// A date is a day, not a moment: its text is what belongs in the answer.
+// A date has no time of day: responses have its text.
 pg.types.setTypeParser(pg.types.builtins.DATE, (text) => text);
 
 const connectionString = process.env.DATABASE_URL ?? '';
 export const pool = new pg.Pool({ connectionString, max: 10 });
 
-/** Reads go over a few pipelined connections where that was asked for, else through the pool like everything else. */
+/** Reads use these connections if PIPELINED is set, otherwise the pool, as writes do. */
 const pipelined = await Promise.all(
   Array.from({ length: Number(process.env.PIPELINED ?? 0) }, async () => {
     const client = new pg.Client({ connectionString, pipeline: true } as pg.ClientConfig);
@@ -35,7 +35,7 @@ export function write<Row>(name: string, text: string): (...values: unknown[]) =
   return (...values) => send(pool, name, text, values);
 }
 
-/** Runs the work on one connection, and commits unless it throws. */
+/** Runs a function in a transaction on one connection, and commits unless it throws. */
 export async function inTransaction<Result>(work: (client: pg.PoolClient) => Promise<Result>): Promise<Result> {
   const client = await pool.connect();
   try {

@@ -24,7 +24,7 @@ async function bodyOf(request: IncomingMessage): Promise<Record<string, unknown>
   return JSON.parse(text);
 }
 
-async function answer(request: IncomingMessage): Promise<unknown> {
+async function handle(request: IncomingMessage): Promise<unknown> {
   const [path = '', search = ''] = (request.url ?? '').split('?');
   const [, resource, id, action] = path.split('/');
   const query = new URLSearchParams(search);
@@ -51,7 +51,7 @@ async function answer(request: IncomingMessage): Promise<unknown> {
 }
 
 createServer((request, response) => {
-  answer(request).then(
+  handle(request).then(
     (value) => send(response, value),
     (error) => {
       console.error(error);

@@ -1,4 +1,4 @@
-// What the contestants written by hand have in common: the statements and the shape of the answers.
+// The common part of the hand-written contestants: columns, joins and the form of responses.
 
 export const pageSize = 20;
 
@@ -35,7 +35,7 @@ export function personOf(row: PersonRow): Person {
   };
 }
 
-/** A page of a list, as the collection model has it. */
+/** A page of a list in the collection model. */
 export function collection(results: unknown[], count: number, path: string, page: number, query = '') {
   const link = (number: number) => `${path}?${query}page=${number}`;
   const more = page * pageSize < count;
@@ -52,7 +52,7 @@ export function collection(results: unknown[], count: number, path: string, page
   };
 }
 
-/** Puts the participants of the courses on a page in their places. */
+/** Creates the courses of a page with their participants. */
 export function coursesOf(
   courses: { id: number; name: string }[],
   rows: (PersonRow & { course_id: number })[],

@@ -1,4 +1,4 @@
-// JSON Schemas: Fastify checks requests against them and makes serializers of them.
+// JSON Schemas: Fastify validates requests with them, and generates serializers from them.
 const integer = { type: 'integer' };
 const string = { type: 'string' };
 const link = { type: ['string', 'null'] };

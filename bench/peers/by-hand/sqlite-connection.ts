@@ -1,4 +1,4 @@
-// A connection to SQLite, as careful as Declarest's.
+// A connection to SQLite with settings as safe as those of Declarest.
 import { DatabaseSync } from 'node:sqlite';
 
 export function connect(): DatabaseSync {
@@ -7,7 +7,7 @@ export function connect(): DatabaseSync {
   return database;
 }
 
-/** Makes functions that run in one transaction with the right to write. */
+/** Returns a function that runs its argument in a write transaction. */
 export function transactions(database: DatabaseSync) {
   const begin = database.prepare('begin immediate');
   const commit = database.prepare('commit');

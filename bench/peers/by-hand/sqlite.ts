@@ -20,7 +20,7 @@ const patch = database.prepare('update person set email = ? where id = ?');
 const add = database.prepare('insert into course_person (course_id, person_id) values (?, ?) on conflict do nothing');
 const remove = database.prepare('delete from course_person where course_id = ? and person_id = ?');
 
-/** The moment is kept in milliseconds, as the mapper keeps it. */
+/** Times are stored in milliseconds, as by MikroORM. */
 function fromRow(row: PersonRow): Person {
   const person = personOf(row);
   person.created_at = new Date(person.created_at);

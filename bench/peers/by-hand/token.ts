@@ -11,14 +11,14 @@ export interface Claims {
 }
 
 const secret = process.env.JWT_SECRET ?? '';
-const remembered = new Map<string, Claims>();
-const memory = 1000;
+const cache = new Map<string, Claims>();
+const cacheSize = 1000;
 
 /** The claims of a valid HS256 token. A signature is checked once; the expiry each time. */
 export function verify(authorization: string | undefined): Claims | null {
   const token = authorization?.startsWith('Bearer ') ? authorization.slice(7) : undefined;
   if (token === undefined) return null;
-  const claims = remembered.get(token) ?? check(token);
+  const claims = cache.get(token) ?? check(token);
   return claims && claims.exp * 1000 > Date.now() ? claims : null;
 }
 
@@ -29,7 +29,7 @@ function check(token: string): Claims | null {
   if (given.length !== expected.length || !timingSafeEqual(given, expected)) return null;
   if (JSON.parse(Buffer.from(header, 'base64url').toString()).alg !== 'HS256') return null;
   const claims = JSON.parse(Buffer.from(payload, 'base64url').toString()) as Claims;
-  if (remembered.size >= memory) remembered.clear();
-  remembered.set(token, claims);
+  if (cache.size >= cacheSize) cache.clear();
+  cache.set(token, claims);
   return claims;
 }

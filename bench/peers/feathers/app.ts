@@ -1,5 +1,5 @@
 // Feathers 5 on Koa with @feathersjs/knex, as its documentation advises: schemas for queries and data, a virtual property
-// whose resolver asks the other service.
+// whose resolver calls the other service.
 import { feathers } from '@feathersjs/feathers';
 import { KnexService } from '@feathersjs/knex';
 import { bodyParser, errorHandler, koa, rest } from '@feathersjs/koa';

@@ -1,4 +1,4 @@
-// LoopBack 4 with @loopback/rest-crud over its PostgreSQL connector. A list has no count: that is a second request.
+// LoopBack 4 with @loopback/rest-crud over its PostgreSQL connector. A list has no count, so the count is a second request.
 import { inject } from '@loopback/core';
 import {
   type BelongsToAccessor,

@@ -1,5 +1,5 @@
 // Fastify + MikroORM as its documentation advises: an entity manager for each request, findAndCount with populate,
-// changes through entities and flush, answers by its own serializer. DATABASE_URL=postgresql://… or sqlite:…
+// changes through entities and flush, responses by its own serializer. DATABASE_URL=postgresql://… or sqlite:…
 import { defineEntity, MikroORM, p, serialize } from '@mikro-orm/core';
 import { NodeSqliteDialect, SqliteDriver } from '@mikro-orm/sql';
 import Fastify from 'fastify';

@@ -4,17 +4,17 @@ import type { ApiRequest, User } from '../../access/user.ts';
 import { problem } from '../../errors.ts';
 import { targetOf } from '../../response/request-target.ts';
 
-/** A request with an `Idempotency-Key`: under what its answer is kept, and what tells it from another request with the same key. */
+/** A request with an `Idempotency-Key`. Its response is stored under `id`; `fingerprint` detects other requests with this key. */
 export interface KeyedRequest {
   readonly id: string;
-  /** Who sent it, as a hash. */
+  /** The caller, as a hash. */
   readonly caller: string;
   readonly fingerprint: string;
 }
 
 /**
- * Reads the key of a request. Keys are the caller's own: no user comes by what was answered to another. Callers without a user
- * share theirs, and so come by an answer only with the key and the very request that it was the answer to.
+ * Reads the key of a request. Each user has separate keys, so that no user gets a response to another user. Callers without
+ * a user share their keys: they get a stored response only with the key and the same request.
  */
 export function keyedRequest(request: ApiRequest, user: User | null): KeyedRequest {
   const caller = user ? identityOf(user) : 'anyone';
@@ -27,7 +27,7 @@ export function keyedRequest(request: ApiRequest, user: User | null): KeyedReque
 }
 
 const plainKey = /^[\x20-\x7e]{1,255}$/;
-/** A string as structured fields have it (RFC 9651), which the draft of the IETF asks for. */
+/** A string as in structured fields (RFC 9651), which the IETF draft requires. */
 const quotedKey = /^"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])+)"$/;
 
 function readKey({ headers, raw }: ApiRequest): string {
@@ -41,16 +41,16 @@ function readKey({ headers, raw }: ApiRequest): string {
   });
 }
 
-/** Neither names nor keys nor bodies are kept, and nothing is too long. */
+/** Hashed, so that no names, keys or bodies are stored, and no value is too long. */
 function hash(parts: readonly unknown[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('base64url');
 }
 
-/** The same value with the keys of its objects in order, as programs that send it again may have them in another. */
+/** The same value with sorted object keys, because clients may repeat a request with another order of keys. */
 function sorted(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.map(sorted);
   const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
-  // a list of pairs and not an object, in which names that are numbers would come first again
+  // a list of pairs, because numeric names would come first again in an object
   return { entries: entries.map(([name, each]) => [name, sorted(each)]) };
 }

@@ -20,20 +20,20 @@ import { type KeyedRequest, keyedRequest } from './idempotency-key.ts';
 import { type Replaying, replay, type StoredResponse } from './replay.ts';
 import { TurnsByKey } from './turns-by-key.ts';
 
-/** What a request is answered with, in its parts. */
+/** The steps of a request with an `Idempotency-Key`. */
 export interface Exchange extends Omit<Replaying, 'admission'> {
   readonly reply: FastifyReply;
-  /** Finds out whether the caller may do it, and throws where not. Gives the row of the request, if it has one. */
+  /** Checks access, and throws if it is denied. Returns the row of the request, if it has one. */
   admit(): Promise<Admission | null>;
-  /** Does it, and gives what its action gave, or a hook in its place. */
+  /** Runs the action, and returns its result, or the reply of a hook. */
   act(): Promise<unknown>;
-  /** The answer with what was given; `shown` is told of its rows. */
+  /** The response with a result; `shown` collects its rows. */
   render(given: unknown, shown?: ShownRows): Promise<Answer>;
-  /** Whether an answer may be given again to a caller for whom there is no entity any more; throws where the caller may not do it. */
+  /** Whether a stored response may be returned to a caller who does not see the entity any more; throws if access is denied. */
   mayShowMissing(stored: StoredResponse): Promise<boolean>;
 }
 
-/** An answer that is not kept: nothing was changed. */
+/** A response that is not stored, because nothing was changed. */
 class Refusal {
   readonly answer: Answer;
 
@@ -42,7 +42,7 @@ class Refusal {
   }
 }
 
-/** Answers requests with an `Idempotency-Key`: what they ask for is done once, and its answer given as often as it is asked for. */
+/** Handles requests with an `Idempotency-Key`: the action runs once, and repeated requests get the stored response. */
 export class IdempotencyStore {
   readonly #table: AnswerTable;
   readonly #framework: Framework;
@@ -63,12 +63,12 @@ export class IdempotencyStore {
     this.#turns = new TurnsByKey(database.statementTimeout);
   }
 
-  /** Reads what tells a request from others, before code of the application sees its body. */
+  /** Reads the key and the fingerprint of a request, before code of the application sees its body. */
   read(request: ApiRequest): KeyedRequest {
     return keyedRequest(request, userOf(request));
   }
 
-  /** Answers a request: first who may, then what was answered before, then what it asks for. */
+  /** Responds to a request: checks access, then looks for a stored response, then runs the action. */
   async answer(keyed: KeyedRequest, exchange: Exchange): Promise<FastifyReply> {
     const turn = await this.#turns.take(keyed.id);
     if (!turn) throw inProgress();
@@ -93,7 +93,7 @@ export class IdempotencyStore {
     const stored = await this.#find(keyed, exchange);
     if (stored) return replayed(stored, exchange, admission);
     const state = stateOf(exchange.request, this.#framework.mapper);
-    const answer = await this.#do(keyed, exchange, state);
+    const answer = await this.#run(keyed, exchange, state);
     if (answer === null) {
       const others = await this.#find(keyed, exchange);
       if (others) return replayed(others, exchange, admission);
@@ -102,20 +102,20 @@ export class IdempotencyStore {
     return this.#afterCommit(keyed, exchange, state, answer);
   }
 
-  /** The answer that was given before to the same request. */
+  /** The stored response to the same request. */
   async #find({ fingerprint, id }: KeyedRequest, { request }: Exchange): Promise<StoredResponse | null> {
     const { em } = stateOf(request, this.#framework.mapper);
-    const kept = await this.#table.find(em, id, Date.now());
-    if (!kept) return null;
-    if (kept.fingerprint !== fingerprint) throw problem('idempotency_key_reused');
-    return JSON.parse(kept.answer) as StoredResponse;
+    const stored = await this.#table.find(em, id, Date.now());
+    if (!stored) return null;
+    if (stored.fingerprint !== fingerprint) throw problem('idempotency_key_reused');
+    return JSON.parse(stored.answer) as StoredResponse;
   }
 
-  /** Does what is asked for and keeps its answer, in one transaction; null where somebody else has done it meanwhile. */
-  async #do(keyed: KeyedRequest, exchange: Exchange, state: RequestState): Promise<Answer | null> {
+  /** Runs the action and stores its response, in one transaction; null if another process did so meanwhile. */
+  async #run(keyed: KeyedRequest, exchange: Exchange, state: RequestState): Promise<Answer | null> {
     const { em } = state;
     const transaction = await WholeTransaction.begin(em);
-    const stop = givenUp(exchange.reply, () => transaction.rollback());
+    const stop = undoOnTimeout(exchange.reply, () => transaction.rollback());
     try {
       const now = Date.now();
       if (!(await claimed(this.#table.claim(em, keyed, now + this.#ttl, now)))) return null;
@@ -139,7 +139,7 @@ export class IdempotencyStore {
     }
   }
 
-  /** Calls the hooks that waited for the commit. A reply of one of them is the answer from then on. */
+  /** Calls the hooks that waited for the commit. A reply of one of them replaces the stored response. */
   async #afterCommit(keyed: KeyedRequest, exchange: Exchange, state: RequestState, answer: Answer): Promise<Answer> {
     const hooks = state.afterCommit ?? [];
     state.afterCommit = null;
@@ -156,10 +156,10 @@ export class IdempotencyStore {
     }
   }
 
-  /** What is stored of a response. Without its body, if that is too large or there is no room for it. */
+  /** The stored text of a response: without its body, if that is too large or there is no room for it. */
   async #written(em: RequestEntityManager, { caller }: KeyedRequest, { answer, given, shown }: Rendered): Promise<string> {
     const { body, headers, status } = answer;
-    const { 'set-cookie': _, ...kept } = Object.fromEntries(
+    const { 'set-cookie': _, ...others } = Object.fromEntries(
       Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]),
     );
     const { embedded, returned } = shown;
@@ -169,12 +169,12 @@ export class IdempotencyStore {
       ...(embedded.length > 0 && { embedded }),
       ...(isRow && { isRow }),
     };
-    const whole: StoredResponse = { status, headers: kept, body, ...rows };
+    const whole: StoredResponse = { status, headers: others, body, ...rows };
     const isSmall = (body === null || body.length <= this.#limit) && returned.length + embedded.length <= mostRows;
     const text = isSmall ? JSON.stringify(whole) : '';
     if (isSmall && (body === null || Buffer.byteLength(body) <= this.#limit) && (await this.#hasRoom(em, caller, text)))
       return text;
-    return JSON.stringify({ status, headers: kept, ...(isRow && { returned, isRow }) } satisfies StoredResponse);
+    return JSON.stringify({ status, headers: others, ...(isRow && { returned, isRow }) } satisfies StoredResponse);
   }
 
   async #hasRoom(em: RequestEntityManager, caller: string, text: string): Promise<boolean> {
@@ -186,23 +186,23 @@ export class IdempotencyStore {
   }
 }
 
-/** The most rows of a stored response: each is looked at when the request is repeated. */
+/** The most rows of a stored response: each is checked when the request is repeated. */
 const mostRows = 100;
 
-/** A response, and what it was made of. */
+/** A response, the result that it was rendered from, and the rows that it shows. */
 interface Rendered {
   readonly answer: Answer;
   readonly given: unknown;
   readonly shown: ShownRows;
 }
 
-/** Whether what an action gave is one entity in the groups of the action. */
+/** Whether the result of an action is one entity in the groups of the action. */
 function isOneRow(given: unknown): boolean {
   const { groups, value } = given instanceof JsonReply ? given : new JsonReply(given);
   return groups === null && isEntity(value);
 }
 
-/** The response to a request that was carried out before, or that of a hook which has something against it. */
+/** The response to a request that was carried out before, or the reply of a hook. */
 async function replayed(stored: StoredResponse, exchange: Exchange, admission: Admission | null): Promise<Answer> {
   try {
     return await replay(stored, { ...exchange, admission });
@@ -212,12 +212,12 @@ async function replayed(stored: StoredResponse, exchange: Exchange, admission: A
   }
 }
 
-/** Whether a key was claimed; somebody who waits too long for its first request is told to come back. */
+/** Whether a key was claimed. If its first request takes too long, throws the problem with `Retry-After`. */
 async function claimed(claim: Promise<boolean>): Promise<boolean> {
   try {
     return await claim;
   } catch (error) {
-    // with a stricter isolation than usual, PostgreSQL refuses to see what was committed meanwhile
+    // with a stricter isolation level, PostgreSQL fails if the key was committed meanwhile
     if (isTransient(error)) return false;
     if ((error as { code?: unknown }).code === '57014') throw inProgress(error);
     throw error;
@@ -228,8 +228,8 @@ function inProgress(cause?: unknown): Problem {
   return problem('idempotency_in_progress', {}, { headers: retryLater, cause });
 }
 
-/** Undoes a transaction when the request was answered by somebody else, as one is that takes too long: nothing waits for it then. */
-function givenUp({ raw }: FastifyReply, undo: () => unknown): () => void {
+/** Rolls back a transaction if a response was sent meanwhile, as after a timeout: nothing waits for the transaction then. */
+function undoOnTimeout({ raw }: FastifyReply, undo: () => unknown): () => void {
   const onClose = () => {
     if (raw.writableEnded) undo();
   };

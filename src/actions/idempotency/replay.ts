@@ -16,25 +16,28 @@ import type { ApiRuntime } from '../start/runtime.ts';
 export interface StoredResponse extends Partial<ShownRows> {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** Null: there was none. Absent: it was not stored. */
+  /** Null: the response had no body. Absent: the body was not stored. */
   readonly body?: string | null;
   /** Whether the body is one row, as the action shows it, and nothing else. */
   readonly isRow?: boolean;
 }
 
-/** What a stored response is returned for. */
+/** The repeated request to which a stored response is returned. */
 export interface Replaying {
   readonly api: ApiRuntime;
   readonly request: ApiRequest;
-  /** The row of the request, to which access was granted just now; null: it has none. */
+  /** The row of the request, to which access was granted just now; null if it has none. */
   readonly admission: Admission | null;
-  /** Renders a row as the action does; null: the action is code of the application, which must not run again. */
+  /** Renders a row as the action does; null if the action is code of the application, which must not run again. */
   readonly rerender: ((given: JsonReply) => Promise<Answer>) | null;
 }
 
 const header = 'idempotency-replayed';
 
-/** The response to a request that was carried out before, as far as the caller sees now what it shows. */
+/**
+ * The response to a request that was carried out before. Throws 404 if the caller does not see a returned row any more. If only
+ * embedded rows are hidden now, the row is rendered again.
+ */
 export async function replay(stored: StoredResponse, { admission, api, request, rerender }: Replaying): Promise<Answer> {
   const { body, embedded = [], headers, isRow = false, returned = [], status } = stored;
   const rows = new ReplayedRows(api, request, admission);
@@ -43,8 +46,8 @@ export async function replay(stored: StoredResponse, { admission, api, request, 
   await rows.check(returned);
   if (body !== undefined && !(await rows.hidesAny(embedded))) return { status, body, headers: { ...headers, [header]: 'true' } };
   if (!canRebuild) throw notStored();
-  const { 'content-length': _, 'content-location': __, 'content-type': ___, etag: ____, ...kept } = headers;
-  const rebuilt = await rerender(new JsonReply(await rows.entityOf(returned[0] as ShownRow), { status, headers: kept }));
+  const { 'content-length': _, 'content-location': __, 'content-type': ___, etag: ____, ...rest } = headers;
+  const rebuilt = await rerender(new JsonReply(await rows.entityOf(returned[0] as ShownRow), { status, headers: rest }));
   return { ...rebuilt, headers: { ...rebuilt.headers, [header]: 'rebuilt' } };
 }
 
@@ -116,7 +119,7 @@ class ReplayedRows {
     return isKindOf(meta, api.meta) ? this.#own(meta, key) : this.#other(meta, key);
   }
 
-  /** A row of the API itself: as it would be fetched, through `customizeQuery` and past the voters that judge a row. */
+  /** A row of the API itself: as it would be fetched, through `customizeQuery` and the voters that read a row. */
   async #own(meta: EntityMetadata, key: Identifier): Promise<object> {
     this.#restriction ??= this.#restrictionOf();
     const found = await this.#api.entities.find(this.#request, key, await this.#restriction);
@@ -155,7 +158,7 @@ class ReplayedRows {
   }
 }
 
-/** A hidden row is not told from one that was removed. */
+/** A hidden row gets the same response as a removed one. */
 function gone(meta: EntityMetadata): Problem {
   return problem('entity_not_found', { model: modelName(meta) }, { headers: { [header]: 'true' } });
 }

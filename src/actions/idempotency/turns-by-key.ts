@@ -1,16 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Hands out turns, one at a time for each key, in the order asked for: those who wait need no connection for it. */
+/** A mutex for each key, in the order of requests. Waiting requests need no connection to the database. */
 export class TurnsByKey {
   readonly #last = new Map<string, Promise<unknown>>();
-  readonly #patience: number;
+  readonly #timeout: number;
 
-  /** @param patience Milliseconds to wait for a turn; 0: as long as it takes. */
-  constructor(patience: number) {
-    this.#patience = patience;
+  /** @param timeout Milliseconds to wait for a turn; 0: no limit. */
+  constructor(timeout: number) {
+    this.#timeout = timeout;
   }
 
-  /** Waits for a turn and gives what ends it; null where it did not come in time. */
+  /** Waits for a turn, and returns the function that ends it; null after the timeout. */
   async take(key: string): Promise<(() => void) | null> {
     const before = this.#last.get(key);
     const { promise, resolve: end } = Promise.withResolvers<void>();
@@ -24,9 +24,9 @@ export class TurnsByKey {
   }
 
   async #inTime(turn: Promise<unknown>): Promise<boolean> {
-    if (this.#patience === 0) return turn.then(() => true);
+    if (this.#timeout === 0) return turn.then(() => true);
     const stop = new AbortController();
-    const late = sleep(this.#patience, false, { signal: stop.signal }).catch(() => false);
+    const late = sleep(this.#timeout, false, { signal: stop.signal }).catch(() => false);
     try {
       return await Promise.race([turn.then(() => true), late]);
     } finally {

@@ -25,7 +25,7 @@ interface Findings {
   touches(path: Path): boolean;
 }
 
-/** Reports controllers that are none, handlers that do not exist, and associations that the model does not have. */
+/** Reports classes that are not controllers, handlers that do not exist, and associations that the model does not have. */
 export function checkControllers(apis: readonly ApiDeclaration[], mapper: Mapper, findings: Findings): void {
   for (const api of apis) {
     if (findings.touches([...api.path, 'controller'])) continue;
@@ -45,7 +45,7 @@ export function checkControllers(apis: readonly ApiDeclaration[], mapper: Mapper
   }
 }
 
-/** Warns of hooks that are called by another name now. */
+/** Warns of hooks with a former name. */
 function adoptHooks({ controller, path }: ApiDeclaration, findings: Findings): void {
   if (!controller) return;
   for (const { from, to } of adoptRetiredHooks(controller.value as ControllerClass))
@@ -101,7 +101,7 @@ function checkHandler(api: ApiDeclaration, action: ActionDeclaration, findings: 
   findings.add(path, `the action "${action.name}" is handled by ${name}, which ${type.name} does not have;${meant} ${remedy}`);
 }
 
-/** What the base controller itself handles. None of its other methods is a handler. */
+/** The handlers of the base controller. Its other methods are not handlers. */
 const defaultHandlers = ['indexApi', 'entityApi', 'addRemoveApi'];
 
 function isDefaultFor(name: string, { association, kind }: ActionDeclaration): boolean {
@@ -109,7 +109,7 @@ function isDefaultFor(name: string, { association, kind }: ActionDeclaration): b
   return name === (kind === 'index' ? 'indexApi' : 'entityApi') && kind !== 'custom';
 }
 
-/** The methods that an application's controller brings itself. */
+/** The methods that a controller of the application defines itself. */
 function methodsOf(prototype: object): string[] {
   const names = new Set<string>();
   for (
@@ -148,14 +148,14 @@ function checkAssociation(meta: EntityMetadata, action: ActionDeclaration, mappe
     return;
   }
   const named = types.flatMap(({ value }) => (mapper.getMetadata().find(value as never) as EntityMetadata | undefined) ?? []);
-  // a type that is not known was reported before
+  // an unknown type was reported before
   if (named.length < types.length) return;
   const verbs = (['add', 'remove'] as const).filter((verb) => action.methods.includes(verb === 'add' ? 'POST' : 'DELETE'));
   const [trouble] = owners.flatMap((owner) => linkTrouble(owner, property, named, verbs) ?? []);
   if (trouble) findings.add([...action.path, 'association', 'types'], trouble);
 }
 
-/** Reports denormalizers for associations and actions that do not exist, and those that two of them claim. */
+/** Reports denormalizers for associations and actions that do not exist, or that another denormalizer claims. */
 export function checkDenormalizers(catalog: Catalog, apis: readonly ApiDeclaration[], mapper: Mapper, findings: Findings): void {
   const custom = apis.flatMap(({ actions, name }) =>
     actions.filter(({ kind }) => kind === 'custom').map((action) => `${name}.${action.name}`),
@@ -198,7 +198,7 @@ export function checkDenormalizers(catalog: Catalog, apis: readonly ApiDeclarati
   }
 }
 
-/** Reports normalizers for properties and models that do not exist, and what two of them claim. */
+/** Reports normalizers for properties and models that do not exist, or that another normalizer claims. */
 export function checkNormalizers({ normalizers }: Catalog, mapper: Mapper, findings: Findings): void {
   const claimed = new Map<string, string>();
   const metas = [...mapper.getMetadata().getAll().values()];

@@ -15,7 +15,7 @@ interface Findings {
   touches(path: Path): boolean;
 }
 
-/** Reports filters, sorts and searches of what nobody can read, or of what makes no sense. */
+/** Reports filters, sorts and searches of fields that callers cannot read, or that make no sense. */
 export function checkLists(apis: readonly ApiDeclaration[], mapper: Mapper, findings: Findings): void {
   const isHiding = hidingClasses(apis, mapper);
   const matching = { dialect: dialectOf(mapper), collation: '' };
@@ -23,20 +23,20 @@ export function checkLists(apis: readonly ApiDeclaration[], mapper: Mapper, find
     const meta = mapper.getMetadata().find(api.class.value as never) as EntityMetadata | undefined;
     if (!meta || findings.touches([...api.path, 'class'])) continue;
     const plan = planFields(mapper, meta, readGroups);
-    const told = new Set<string>();
+    const reported = new Set<string>();
     for (const { list } of [api, ...api.actions]) {
       if (!list) continue;
       new ListQueryReader({ mapper, meta, plan, isHiding, matching }, list, api.pagination, (path, message, of) => {
-        // what actions have from their API is told once
-        if (told.has(path.join('\n'))) return;
-        told.add(path.join('\n'));
+        // settings that actions inherit from their API are reported once
+        if (reported.has(path.join('\n'))) return;
+        reported.add(path.join('\n'));
         findings.add(path, message, of);
       });
     }
   }
 }
 
-/** Tells the classes of which an API hides rows from some callers. */
+/** Finds the classes of which an API hides rows from some callers. */
 export function hidingClasses(apis: readonly ApiDeclaration[], mapper: Mapper): IsHiding {
   const hiding = apis.filter(
     ({ controller }) => controller && isControllerClass(controller.value) && restrictsQueries(controller.value),

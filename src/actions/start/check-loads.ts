@@ -7,7 +7,7 @@ import { didYouMean } from '../../declaration/suggest.ts';
 import type { ApiDeclaration, Catalog } from '../../declaration/types.ts';
 import { isPath } from '../../store/load-paths.ts';
 
-/** Reports associations that voters want to have loaded, and that no model has which they are asked about. */
+/** Reports `loads` of voters that are not associations of a model on which they vote. */
 export function checkLoads(
   catalog: Catalog,
   apis: readonly ApiDeclaration[],
@@ -20,8 +20,8 @@ export function checkLoads(
       findings.add([qualifiedName], `${name} must list what it loads: static loads = ['${value.loads}']`);
       continue;
     }
-    const asked = apis.filter((api) => rolesOf(api).some((role) => value.roles.includes(role)));
-    const metas = asked.flatMap(
+    const relevant = apis.filter((api) => rolesOf(api).some((role) => value.roles.includes(role)));
+    const metas = relevant.flatMap(
       (api) => (mapper.getMetadata().find(api.class.value as never) as EntityMetadata | undefined) ?? [],
     );
     for (const path of metas.length > 0 ? value.loads : []) {

@@ -75,7 +75,7 @@ function checkDefault(
   if (wrong.length > 0) trouble('default', `has a value that this ${type} parameter does not allow: ${shown(wrong)}`);
 }
 
-/** Whether a value is written as JSON would have it, since the OpenAPI document shows it. */
+/** Whether a value has the JSON type of the parameter, because the OpenAPI document contains it as it is. */
 function isOf(type: ParameterDeclaration['type'], value: ParameterLiteral): boolean {
   if (numeric.includes(type)) return typeof value === 'number';
   return typeof value === (type === 'boolean' ? 'boolean' : 'string');

@@ -28,28 +28,28 @@ import type { Observer } from './observer.ts';
 import type { ApiRuntime, Framework } from './runtime.ts';
 import { visibilityRuleOf } from './visibility-rule.ts';
 
-/** What compiled reads and writes are made with. */
+/** The input for compiled reads and writes. */
 export interface Compilers {
   readonly cursors: Cursors;
   readonly executor: Executor;
   readonly writer: Writer;
-  /** Where exports take turns; absent if nothing is exported. */
+  /** Limits how many exports run at once; absent if nothing is exported. */
   readonly places?: ExportPlaces | undefined;
   readonly filters: ReadonlyMap<EntityMetadata, RootFilter>;
   readonly asked: Pick<ListQueryModel, 'isHiding' | 'matching'>;
   readonly observer: Observer | undefined;
-  /** What holds the bodies of actions to what was declared of them. */
+  /** Checks the bodies of actions against their declarations. */
   readonly bodies: ReadonlyMap<ActionDeclaration, BodyCheck>;
   /** Watches every access check. */
   readonly access?: AccessWatch | undefined;
-  /** Is told for each route and method why its rows go through MikroORM; null if compiled statements read or write them. */
+  /** Called for each route and method. `reason` says why its rows go through MikroORM; null if compiled statements are used. */
   readonly onPlanned?: ((record: RouteRecord, method: HttpMethod, reason: string | null) => void) | undefined;
 }
 
-/** How many times as large as a response the entities of its page may be: they have columns that nobody is shown. */
+/** How much larger than its response the entities of a page may be: they have columns that are not sent. */
 const entityShare = 4;
 
-/** Everything that the actions of an API need, and the controller that they are methods of. */
+/** Everything that the actions of an API need, and its controller. */
 export function compileApi(
   api: ApiDeclaration,
   all: readonly RouteRecord[],
@@ -89,7 +89,7 @@ export function compileApi(
     restricts: restrictsQueries(type),
     loads: isOverridden(type, 'getEntity'),
     checks,
-    // what the controller loads may have another id than the key
+    // the id in the path may be another one than the key if the controller loads the row
     location: isOverridden(type, 'getEntity') ? null : EntityLocation.of(all, api),
     entities,
     entityWrites: new WriteStore(mapper, meta, entities, null),
@@ -112,7 +112,7 @@ export function compileApi(
   const controller: ApiController = constructController(type, runtime, create);
   hooks = observer?.hooks(api, controller) ?? guardedHooks(controller, overrides);
   const rule = visibilityRuleOf(runtime, guardFor);
-  // tokens in links would tell of rows what code of the application may hide of them
+  // tokens in links contain values of rows, which code of the application may hide
   const isShownAsStored =
     controller.indexApi === ApiController.prototype.indexApi &&
     !hookWith(overriddenHooks(type.prototype, ApiController.prototype), 'rows');
@@ -120,7 +120,7 @@ export function compileApi(
   return { controller, runtime };
 }
 
-/** The hooks of a controller, in which reading what was not loaded throws. */
+/** The hooks of a controller. Reading data that was not loaded throws in them. */
 function guardedHooks(controller: ApiController, overrides: ReadonlySet<HookName>): ControllerHooks {
   const methods = controller as unknown as Record<HookName, (...args: unknown[]) => unknown>;
   const guarded = hookNames.map((name) => {
@@ -130,7 +130,7 @@ function guardedHooks(controller: ApiController, overrides: ReadonlySet<HookName
   return Object.fromEntries(guarded) as unknown as ControllerHooks;
 }
 
-/** The access check of an action that the controller decides about; it may ask what was declared. */
+/** The access check of a controller that overrides `checkAccess`; it may call the declared check. */
 function controllerGuard({ roles }: Guard, check: (subject: unknown, request: ApiRequest) => void | Promise<void>): Guard {
   return {
     roles,
@@ -142,8 +142,8 @@ function controllerGuard({ roles }: Guard, check: (subject: unknown, request: Ap
 }
 
 /**
- * The lists of an API by action. Links of `_index` carry keys of rows, if there is an executor for them: none where the controller
- * has a hand in what is shown of its rows.
+ * The lists of an API by action. Links of `_index` contain keys of rows if there is an executor. It is null if code of the
+ * controller may change the rows that are sent.
  */
 function listsOf(
   api: ApiDeclaration,
@@ -159,12 +159,12 @@ function listsOf(
     const plan = framework.serializer().planFor(meta);
     const isOpen = (embedded: EntityMetadata) => !askedOf.isHiding(embedded);
     const isIndex = kind === 'index';
-    // a handler orders its query itself, unless the action says how
+    // a handler sorts its query itself, unless the action declares an order
     const sort = isIndex || list.defaultSort !== api.defaultSort ? list.defaultSort : [];
     const seekOf = (order: readonly SortKey[]) =>
       isIndex && executor ? SeekPlan.of(mapper, meta, plan, order, api.name, executor, isOpen) : null;
-    const askable = new ListQueryReader({ mapper, meta, plan, ...askedOf }, list, api.pagination);
-    lists.set(name, new ListRuntime(askable, { sort, ownSort: sort, count: api.pagination.count, seek: seekOf(sort) }, seekOf));
+    const reader = new ListQueryReader({ mapper, meta, plan, ...askedOf }, list, api.pagination);
+    lists.set(name, new ListRuntime(reader, { sort, ownSort: sort, count: api.pagination.count, seek: seekOf(sort) }, seekOf));
   }
   return lists;
 }

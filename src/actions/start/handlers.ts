@@ -47,26 +47,26 @@ import type { Observer } from './observer.ts';
 import { planLink, planWrite, type WritePlanning } from './plan-writes.ts';
 import { type ApiRuntime, Framework, userOf } from './runtime.ts';
 
-/** What an application's handlers are made of. */
+/** The input for the handlers of an application. */
 interface Compiled {
   readonly declaration: Declaration;
   readonly records: readonly RouteRecord[];
   readonly mapper: Mapper;
   readonly voters: VoterRegistry;
-  /** Makes the controllers. */
+  /** Constructs the controllers. */
   readonly create: Create;
   readonly denormalizers: Denormalizers;
-  /** Where the application is mounted. */
+  /** The path under which the application is mounted. */
   readonly prefix: string;
   /** How the host reads paths. */
   readonly pathRules?: PathRules;
-  /** What is sent in `WWW-Authenticate`. */
+  /** The value of `WWW-Authenticate`. */
   readonly challenge: string;
-  /** Whether what needs no entity is read and written without one. */
+  /** Whether compiled statements read and write rows if nothing needs entities. */
   readonly compiledReads: boolean;
 }
 
-/** Makes the handler of each route and method, with everything resolved that can be known before a request comes. */
+/** Makes the handler of each route and method. Everything that does not depend on a request is resolved here. */
 export function compileHandlers(
   { challenge, compiledReads, create, declaration, denormalizers, mapper, pathRules = {}, prefix, records, voters }: Compiled,
   compilers: Compilers,
@@ -101,7 +101,7 @@ export function compileHandlers(
     loading ??= import('../idempotency/idempotency-store.ts').then((loaded) => new loaded.IdempotencyStore(framework));
     return loading;
   };
-  // an explanation changes nothing, so that it ignores the key
+  // an explanation changes nothing, so it ignores the key
   const idempotencyStore = declaration.server.idempotency && !observer ? load : null;
 
   const handlerFor = (record: RouteRecord, method: HttpMethod, format: string): RouteHandler => {
@@ -128,7 +128,7 @@ export function compileHandlers(
       idempotencyStore,
       isDefault,
     };
-    // whoever watches is told of a check once, and nothing may be written
+    // for an observer, each check must run once, and nothing may be written
     const planning = compiledReads && !observer && action.repeatable !== false ? compilers : null;
     const planned = (reason: string | null) => compilers.onPlanned?.(record, method, reason);
     if (!isDefault)
@@ -155,7 +155,7 @@ export function compileHandlers(
   });
 }
 
-/** The same guard, whose voters are asked once the associations are loaded that they read. */
+/** The same guard, which loads the associations that its voters read before it calls them. */
 function loadingGuard(guard: Guard, load: (subject: object, request: FastifyRequest) => Promise<void>): Guard {
   if (guard.loads.length === 0) return guard;
   const check: Guard['check'] = (subject, user, request) =>
@@ -247,7 +247,7 @@ function linkOf({ framework, meta }: ApiRuntime, { association }: ActionDeclarat
   return { property, targets: named.length > 0 ? named : declared ? targetsOf(declared) : [] };
 }
 
-/** An action that a method of the controller handles: access is checked before it runs, whatever it does then. */
+/** An action that a method of the controller handles. Access is always checked before it runs. */
 function customParts(
   api: ApiRuntime,
   controller: ApiController,
@@ -289,7 +289,7 @@ function customParts(
       if (!admission?.found || !writes(request.method)) return handle();
       const { framework, meta } = api;
       const state = stateOf(request, framework.mapper);
-      // what the default action does is a transaction of its own
+      // the default action has its own transaction
       if (isBaseHandler(handler)) return handle();
       return untilCommit(state, () =>
         inHandlerTransaction({ mapper: framework.mapper, meta, state, admission, isFailure }, handle),
@@ -301,8 +301,8 @@ function customParts(
 type Method = (...args: unknown[]) => unknown;
 
 /**
- * The same handler, with a first check before the body is read: nobody makes us parse what they may not send. Only where the
- * roles are judged by the user's own: a voter of the application may look at the body.
+ * The same handler, with a first access check before the body is read, so that bodies of denied callers are not parsed. Only if
+ * the user's own roles decide: a voter of the application may read the body.
  */
 function guardedEarly(handler: RouteHandler, guard: Guard, method: HttpMethod): RouteHandler {
   if (guard.public || guard.readsSubject || method === 'GET' || method === 'HEAD') return handler;
@@ -310,7 +310,7 @@ function guardedEarly(handler: RouteHandler, guard: Guard, method: HttpMethod): 
   return Object.assign(((request, reply) => handler(request, reply)) as RouteHandler, { beforeBody });
 }
 
-/** GET and HEAD differ at most in their roles, so that one handler can be for both. */
+/** GET and HEAD differ at most in their roles, so one handler can serve both. */
 function sharedByMethods(make: HandlerFor): HandlerFor {
   const made = new Map<RouteRecord, Map<string, RouteHandler>>();
   return (record, method, format) => {
@@ -323,20 +323,20 @@ function sharedByMethods(make: HandlerFor): HandlerFor {
   };
 }
 
-/** What reads are compiled with. */
+/** The input for compiled reads. */
 interface Reading extends Compilers {
   readonly runtime: ApiRuntime;
   readonly compiledReads: boolean;
 }
 
-/** GET and HEAD of a default action: by compiled statements, or through entities if something on the way needs them. */
+/** GET and HEAD of a default action: by compiled statements, or through entities if something needs them. */
 function readingHandler(record: RouteRecord, method: HttpMethod, format: Format, reading: Reading): RouteHandler {
   const { observer, runtime } = reading;
   const isIndex = record.action?.kind === 'index';
   const planned = reading.compiledReads ? planRead(isIndex, method, reading) : 'compiled reads are disabled';
   if (reading.compiledReads) observer?.planned(record, typeof planned === 'string' ? planned : null);
   reading.onPlanned?.(record, method, typeof planned === 'string' ? planned : null);
-  // a cell of CSV is written from columns, and a normalizer takes JSON
+  // a CSV cell is written from a column, but a normalizer needs JSON
   const isRewritten =
     isExport(format) && hasColumns(format) && isNormalized(runtime.framework.serializer().planFor(runtime.meta));
   const rows = typeof planned === 'string' || isRewritten ? null : planned;
@@ -373,7 +373,7 @@ function planRead(
   return new RowStore(framework.mapper, meta, read, { sort: api.defaultSort, entities, visibilityOf, cursors });
 }
 
-/** The handler of a route that an application's own service brought. */
+/** The handler of a route from a route-loading service of the application. */
 function definedHandler(
   record: RouteRecord,
   framework: Framework,

@@ -5,24 +5,24 @@ import type { RouteRecord } from '../../route/record.ts';
 import type { ApiController } from '../api-controller.ts';
 import type { ControllerHooks } from '../hooks.ts';
 
-/** Finds out who is calling. */
+/** Finds the user of a request. */
 export type Find = (request: ApiRequest) => User | null | Promise<User | null>;
 
 /**
- * Watches requests on their way, to explain them. An application that serves has none, and is put together as if there were no
- * such thing.
+ * Watches requests to explain them. An application that serves requests has no observer, and its handlers are compiled without
+ * any of these calls.
  */
 export interface Observer {
-  /** What finds out who is calling, watched. */
+  /** Wraps the authentication. */
   authentication(find: Find): Find;
-  /** An access check, watched. */
+  /** Wraps an access check. */
   guard(guard: Guard): Guard;
-  /** What actions call in place of the hooks of a controller. */
+  /** The hooks that actions call in place of those of a controller. */
   hooks(api: ApiDeclaration, controller: ApiController): ControllerHooks;
-  /** Is called in place of what handles a route, once access was granted; `run` does it. */
+  /** Called in place of the handler of a route, after access was granted; `run` calls the handler. */
   handle(record: RouteRecord, controller: ApiController | null, request: ApiRequest, run: () => unknown): unknown;
-  /** Is told what keeps a read from being compiled, or null where it is. */
+  /** Called with the reason why a read is not compiled, or with null if it is. */
   planned(record: RouteRecord, needsEntity: string | null): void;
-  /** Is told of whatever an action threw. */
+  /** Called with every error that an action throws. */
   failed(error: unknown): void;
 }

@@ -23,7 +23,7 @@ import { type RowWriting, WriteStore } from '../../store/write-store.ts';
 import { hookWith } from '../hooks.ts';
 import type { ApiRuntime } from './runtime.ts';
 
-/** What writes are compiled with. */
+/** The input for compiled writes. */
 export interface WritePlanning {
   readonly executor: Executor;
   readonly writer: Writer;
@@ -34,7 +34,7 @@ type Write = 'create' | 'update' | 'delete';
 
 const writeOf: Readonly<Record<string, Write>> = { POST: 'create', PATCH: 'update', PUT: 'update', DELETE: 'delete' };
 
-/** The store that a writing method of `_index` or `_entity` writes through. A reason says why statements alone cannot. */
+/** The store for a writing method of `_index` or `_entity`. `reason` says why compiled statements cannot write, or is null. */
 export function planWrite(
   api: ApiRuntime,
   action: string,
@@ -47,7 +47,7 @@ export function planWrite(
   const inEntities = (reason: string) => ({ store: new WriteStore(mapper, meta, entities, null), reason });
   const hook = hookWith(api.overrides, 'changes');
   if (hook) return inEntities(`the controller has ${hook}, which runs during writes`);
-  // PUT sets what was not sent to defaults that MikroORM knows
+  // PUT sets fields that were not sent to defaults, which MikroORM knows
   if (method === 'PUT') return inEntities('PUT replaces all fields');
   const plain = plainBody(api);
   const isRuled = write !== 'delete' && hasRules(meta);
@@ -75,7 +75,7 @@ export function planWrite(
   return { store: new WriteStore(mapper, meta, entities, writing), reason: null };
 }
 
-/** The store that a declared association is changed through. */
+/** The store for changes of a declared association. */
 export function planLink(
   api: ApiRuntime,
   { association, name }: ActionDeclaration,
@@ -140,7 +140,7 @@ function rowStore(api: ApiRuntime, meta: EntityMetadata, read: CompiledRead, { c
   });
 }
 
-/** The read of what a write is answered with, shared by all writes of a model; a text says why there is none. */
+/** The reads for responses to writes, shared by all writes of a model. A text says why a read cannot be compiled. */
 const responseReads = new WeakMap<Executor, Map<EntityMetadata, CompiledRead | string>>();
 
 function responseRead({ framework }: ApiRuntime, meta: EntityMetadata, executor: Executor): CompiledRead | string {
@@ -161,7 +161,7 @@ function responseRead({ framework }: ApiRuntime, meta: EntityMetadata, executor:
   return read;
 }
 
-/** The read of the row that access is checked for: nothing of it goes out. */
+/** The read of a row for its access check: none of its fields are sent. */
 function checkedRead(
   { framework }: ApiRuntime,
   meta: EntityMetadata,
@@ -188,7 +188,7 @@ function plainBody(api: ApiRuntime): PlainBody {
   );
 }
 
-/** Who may put rows of the target into an association; null if that needs more than a key. */
+/** The rows of the target that callers may put into an association; null if that needs more than a key. */
 function referencesTo({ framework, meta }: ApiRuntime, property: string, target: EntityMetadata): References | null {
   if (framework.associations.denormalizes(meta, property) || canHideRows(target)) return null;
   if (framework.visibility.isOpen(target)) return { may: () => true, rows: () => 'all' };

@@ -35,27 +35,27 @@ import { type ExportPlaces, exportPlaces } from '../export-places.ts';
 import type { ControllerHooks, HookName } from '../hooks.ts';
 import type { ListRuntime } from './list-runtime.ts';
 
-/** What all APIs of an application share. */
+/** The state that all APIs of an application share. */
 export class Framework {
   readonly mapper: Mapper;
   readonly declaration: Declaration;
-  /** Where the application is mounted. */
+  /** The path under which the application is mounted. */
   readonly prefix: string;
   /** How the host reads paths. */
   readonly pathRules: PathRules;
-  /** Decides which rows a caller can see, whatever leads to them. */
+  /** Decides which rows a caller can see, also if they are embedded or referenced. */
   readonly visibility: Visibility<ApiRequest>;
   readonly #executor: Executor | null;
-  /** Reads rows as objects for code of the application; null if only MikroORM does. */
+  /** Reads rows as objects for code of the application; null if only MikroORM reads rows. */
   readonly subjects: SubjectReads | null;
-  /** Loads what voters read of their subjects. */
+  /** Loads the associations of subjects that voters read. */
   readonly paths: PathLoader;
   readonly associations: AssociationReader;
   readonly validator: Validator;
   readonly tags: EntityTags;
-  /** Where responses wait for their clients. */
+  /** Limits the memory of responses that clients have not read yet. */
   readonly responses: ResponseBuffer;
-  /** Where exports take turns. */
+  /** Limits how many exports run at once. */
   readonly places: ExportPlaces;
   readonly #serializers = new Map<string, Serializer>();
   readonly #deserializers = new Map<string, Deserializer>();
@@ -97,12 +97,12 @@ export class Framework {
     this.places = places;
   }
 
-  /** What the mapper knows of an entity's class. */
+  /** The metadata of an entity's class. */
   metaOf(entity: object): EntityMetadata {
     return metaOfEntity(this.mapper, entity);
   }
 
-  /** What the caller of a request sees, found out once per API and request. */
+  /** The visibility of rows for the caller of a request, decided once per API and request. */
   visibilityOf(request: ApiRequest): RequestVisibility<ApiRequest> {
     const state = stateOf(request, this.mapper);
     state.visibility ??= new RequestVisibility({
@@ -126,12 +126,12 @@ export class Framework {
   }
 }
 
-/** Everything that only the application's own processes know, so that the same is known to all of them. */
+/** Secrets that all processes of the application share, and that nobody else knows. */
 function secretsOf({ database, security }: Declaration): string {
   return JSON.stringify([security.jwt?.secret ?? null, security.apiKeys.map(({ key }) => key), database.url]);
 }
 
-/** The sets of groups are those that an application's code names: a handful. */
+/** The cache needs no limit: the code of an application names only a few sets of groups. */
 function remembered<Value>(known: Map<string, Value>, groups: readonly string[], make: () => Value): Value {
   const key = JSON.stringify(groups);
   let value = known.get(key);
@@ -157,31 +157,31 @@ export interface ApiRuntime {
   readonly loads: boolean;
   /** Whether the controller decides about access itself. */
   readonly checks: boolean;
-  /** Where its entities can be fetched; null: nowhere. */
+  /** The URLs of its entities; null if they cannot be fetched. */
   readonly location: EntityLocation | null;
   /** Reads and writes the model's rows as entities. */
   readonly entities: EntityStore;
-  /** The same as what actions write through. */
+  /** The same, for actions that write. */
   readonly entityWrites: WriteStore;
   readonly entityLinks: LinkStore;
-  /** What the API says about the visibility of its rows. */
+  /** The rule of the API for the visibility of its rows. */
   rule(): VisibilityRule<ApiRequest>;
   /** The controller itself, as the application wrote it. */
   controller(): ControllerHooks;
   /** The list of an action whose path has no id. */
   listOf(action: string): ListRuntime;
-  /** The access check of an action: that of the declaration, or what the controller makes of it. */
+  /** The access check of an action: the declared one, or that of a controller that overrides `checkAccess`. */
   guardOf(action: string, method: HttpMethod): Guard;
-  /** The access check that the declaration asks for. */
+  /** The declared access check of an action. */
   declaredGuardOf(action: string, method: HttpMethod): Guard;
 }
 
-/** The columns of a model in CSV: all that can be read of it, or what was chosen of that. */
+/** The CSV columns of a model: all readable fields, or the chosen ones. */
 export function columnsOf({ framework, meta }: ApiRuntime, choice: FieldChoice | null = null): readonly CsvColumn[] {
   return csvColumns(framework.serializer().planFor(meta), choice);
 }
 
-/** What a request asks of the list of an action, as far as the caller sees what it leads through. */
+/** The list query of a request, limited to rows that the caller can see: its filters may lead through other classes. */
 export async function seenBy({ framework }: ApiRuntime, request: ApiRequest, asked: ListQuery): Promise<ListQuery> {
   if (!asked.condition || isSameForAll(asked.condition)) return asked;
   const { mapper } = framework;
@@ -190,7 +190,7 @@ export async function seenBy({ framework }: ApiRuntime, request: ApiRequest, ask
   return withState(state, () => withVisibility(asked, { mapper, visibility, em: () => state.em }));
 }
 
-/** The window that a request asks for, by place or, following a link, by the row next to it. */
+/** The requested window of a list: by offset, or by the row next to it if the request follows a link. */
 export function windowOf({ seek }: ListPlan, { itemsPerPage, offset }: PageRequest, token: PageToken | null): Window {
   if (!token) return { offset, limit: itemsPerPage };
   const from = seek?.read(token.text);
@@ -198,7 +198,7 @@ export function windowOf({ seek }: ListPlan, { itemsPerPage, offset }: PageReque
   return { offset, limit: itemsPerPage, seek: { direction: token.name, ...from } };
 }
 
-/** Who is calling, as the authenticators found out before the request reached the action. */
+/** The user of a request, as the authenticators found it before the action. */
 export function userOf(request: ApiRequest): User | null {
   return (request as { user?: User | null }).user ?? null;
 }

@@ -9,7 +9,7 @@ import { checkedAs } from '../admission.ts';
 import { withDefaults } from '../parameters.ts';
 import { type ApiRuntime, userOf } from './runtime.ts';
 
-/** What an API says about the visibility of its model's rows, for a caller of any route. */
+/** The rule of an API for the visibility of its model's rows, for callers of any route. */
 export function visibilityRuleOf(runtime: ApiRuntime, guardFor: GuardFor): VisibilityRule<ApiRequest> {
   const { parameters = [] } = runtime.api.actions.find(({ kind }) => kind === 'entity') ?? {};
   const entity = parameters.length > 0 ? new ParameterReader(parameters) : null;
@@ -21,13 +21,13 @@ export function visibilityRuleOf(runtime: ApiRuntime, guardFor: GuardFor): Visib
   };
 }
 
-/** The restriction of an API's `_entity`, whatever route the request came by. */
+/** The restriction of an API's `_entity`, for requests of any route. */
 function entityRestriction({ framework, hooks }: ApiRuntime, request: ApiRequest, entity: ParameterReader | null): Restrict {
   const state = stateOf(request, framework.mapper);
   return (query) => withState(state, () => hooks.customizeQuery('_entity', withDefaults(request, entity), query));
 }
 
-/** Whether a caller has the roles to be shown a row of an API: by fetching it, else by changing it, else in the list. */
+/** Whether a caller has the roles to see a row of an API: those to fetch it, else to change it, else to list it. */
 function admission(
   { api, checks, framework, hooks }: ApiRuntime,
   guardFor: GuardFor,

@@ -50,9 +50,9 @@ export default {
 } satisfies Command;
 
 function formatOf(given: Given): Format {
-  const asked = optionValue(given, 'format') ?? (isGiven(given, 'json') ? 'json' : 'text');
-  const format = formats.find((name) => name === asked);
-  if (!format) throw new CallFailure(`--format must be one of ${formats.join(', ')}, not "${asked}"`);
+  const requested = optionValue(given, 'format') ?? (isGiven(given, 'json') ? 'json' : 'text');
+  const format = formats.find((name) => name === requested);
+  if (!format) throw new CallFailure(`--format must be one of ${formats.join(', ')}, not "${requested}"`);
   if (isGiven(given, 'json') && format !== 'json')
     throw new CallFailure('--json and --format exclude each other; use one of them');
   return format;

@@ -42,7 +42,7 @@ export default {
         });
         const changes = Promise.race([stopped, watcher.next()]);
         const ended = await Promise.race([changes.then(() => null), child.ended]);
-        // A change of the application cannot fix the call.
+        // A change of the application cannot fix a wrong command line.
         if (ended === 2) return 2;
         if (ended !== null)
           say(io.stderr, `the server ended with exit code ${ended}; waiting for a change in config/, src/ or migrations/`);
@@ -102,7 +102,7 @@ function migrationOffer(directory: string, io: Io) {
     const answer = await question('write the migration now? [y/N] ', end.signal).catch(() => '');
     if (!/^y(es)?$/i.test(answer.trim()) || end.signal.aborted) return;
     const args = [join(packageRoot, 'bin', 'declarest.js'), 'migrate', 'create', directory];
-    // it asks questions of its own
+    // the terminal is inherited, because this command asks questions itself
     spawn(process.execPath, args, { cwd: io.cwd, env: io.env, stdio: 'inherit' }).on('error', () => undefined);
   };
   return {

@@ -27,7 +27,7 @@ export default {
     } else {
       const { nearMisses } = await import('../../route/near-misses.ts');
       const lines = found ? matchLines(found, method) : [missLine(miss as Miss, method, path)];
-      // next to a match, a similar path means nothing
+      // if a route matches, similar paths do not help
       const near = nearMisses(found ? reasons.filter(({ reason }) => reason !== 'path differs') : reasons, path);
       const none = found || near.length > 0 ? [] : ['no route has a similar path; list all routes: declarest routes'];
       for (const line of [...lines, ...nearMissLines(near, lookOf(io.stdout, io.env)), ...none]) say(io.stdout, line);

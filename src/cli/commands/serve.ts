@@ -32,13 +32,13 @@ export default {
   example: 'declarest serve my-application --port 8080 --host 0.0.0.0',
 
   async run(given, io) {
-    const asked = listenOn(given);
+    const requested = listenOn(given);
     const level = logLevel(io.env);
     const workers = workersIn(given);
     // loaded only for several processes
     const several = workers > 1 ? await import('../workers.ts') : null;
     if (several && !several.isWorker()) return serveBy(several, workers, given, io);
-    return serveHere(given, asked, level, several, io);
+    return serveHere(given, requested, level, several, io);
   },
 } satisfies Command;
 
@@ -47,7 +47,7 @@ type Several = typeof import('../workers.ts');
 /** Serves in this process, which may be a worker. */
 async function serveHere(
   given: Given,
-  asked: ReturnType<typeof listenOn>,
+  requested: ReturnType<typeof listenOn>,
   level: LogLevel | undefined,
   several: Several | null,
   io: Io,
@@ -59,11 +59,11 @@ async function serveHere(
   await import('../../server.ts');
   const application = await openApplication(dir, io);
   const { server } = application.declaration;
-  let place = { host: server.host, port: server.port, ...asked };
+  let place = { host: server.host, port: server.port, ...requested };
   const { reachDatabase } = await import('../database-start.ts');
-  const away = await reachDatabase(application);
-  if (away !== null) {
-    const port = await answerUntilReached(application, place, away, stopped, io);
+  const trouble = await reachDatabase(application);
+  if (trouble !== null) {
+    const port = await answerUntilReached(application, place, trouble, stopped, io);
     if (port === null) return 0;
     place = { ...place, port };
   }
@@ -124,17 +124,17 @@ async function serveBy(several: Several, count: number, given: Given, io: Io): P
   return 0;
 }
 
-/** Under "declarest dev": prepares the database, or shows what is wrong and waits until it fits. False: the process was stopped first. */
+/** Under "declarest dev": prepares the database, or shows the differences and waits until it fits. False: stopped before that. */
 async function untilItFits(application: Application, stopped: Promise<void>, io: Io): Promise<boolean> {
   const isStopped = stopped.then(() => true);
-  for (let told = ''; ; ) {
+  for (let last = ''; ; ) {
     try {
       await prepareOnce(application, io);
       return true;
     } catch (error) {
       if (!(error instanceof SchemaErrors)) throw error;
-      if (error.message !== told) say(io.stderr, `${error.message}\nwaiting for a change of the database, or in config/ or src/`);
-      told = error.message;
+      if (error.message !== last) say(io.stderr, `${error.message}\nwaiting for a change of the database, or in config/ or src/`);
+      last = error.message;
     }
     if (await Promise.race([isStopped, sleep(1000, false)])) {
       await application.mapper.close(true);
@@ -192,7 +192,7 @@ async function start(
   return app;
 }
 
-/** Prints what its operator should know of access: warnings of the declaration, and the routes that anybody may call. */
+/** Prints the warnings of the declaration and the public routes. */
 async function announceAccess({ declaration, records, warnings }: Application, { stderr }: Io): Promise<void> {
   const { describeRecords } = await import('../../route/describe.ts');
   const open = describeRecords(records).flatMap((route) => {
@@ -218,7 +218,7 @@ async function announceListening(application: Application, address: string, { en
 async function answerUntilReached(
   application: Application,
   place: { readonly host: string; readonly port: number },
-  away: string,
+  trouble: string,
   stopped: Promise<void>,
   io: Io,
 ): Promise<number | null> {
@@ -226,7 +226,7 @@ async function answerUntilReached(
   const { untilReached } = await import('../database-start.ts');
   const waiting = await listen(place, () => startWaiting(application.declaration.server, place));
   try {
-    say(io.stderr, `${away}; waiting for it, and returning 503 on ${addressOf(waiting.address)} until then`);
+    say(io.stderr, `${trouble}; waiting for it, and returning 503 on ${addressOf(waiting.address)} until then`);
     if (await untilReached(application, stopped)) return waiting.address.port;
     await application.mapper.close(true);
     return null;

@@ -5,7 +5,7 @@ import { fieldsText } from './fields-text.ts';
 /** The methods of a route with the same roles, restrictions and fields. */
 export type AccessRow = ReturnType<typeof accessRows>[number];
 
-/** The rows of the table, in matching order. A long list of fields that was shown before is referred to. */
+/** The rows of the table, in matching order. A long list of fields is shown once; later rows refer to it. */
 export function accessRows({ routes }: AccessMatrix) {
   const alike = Map.groupBy(routes, (route) => JSON.stringify([route.path, ...Object.values(factsOf(route))]));
   const listedBy = new Map<string, string>();

@@ -9,7 +9,7 @@ const labels = 10;
 /** The width of lists of fields if the output is not a terminal; other lines are not wrapped there. */
 const fieldsWidthElsewhere = 110;
 
-/** What shapes the lines of one explanation. */
+/** The layout of one explanation. */
 interface Style {
   readonly look: Look;
   readonly paint: Paint;

@@ -2,7 +2,7 @@ import { databaseLabel } from '../../database/database-label.ts';
 import type { MigrationStatus } from '../../database/migrations/history.ts';
 import { aligned } from './layout.ts';
 
-/** Applied and pending migrations, each on a line, and what is wrong with them. */
+/** A line for each applied and pending migration, then their problems. */
 export function statusLines({ applied, folder, late, missing, pending }: MigrationStatus, url: string, create: string): string[] {
   const rows = [
     ...applied.map(({ appliedAt, name }) => ['applied', name, appliedAt]),

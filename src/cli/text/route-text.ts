@@ -2,7 +2,7 @@ import type { RouteDescription } from '../../route/describe.ts';
 import type { Match } from '../../route/match.ts';
 import { aligned, detailLines, type Look, painter, paintPublic, table, wrapped } from './layout.ts';
 
-/** `BASE + METHOD`, or where methods differ `GET,HEAD: PUBLIC; POST: BASE`. */
+/** `BASE + METHOD`, or `GET,HEAD: PUBLIC; POST: BASE` if methods differ. */
 export function rolesText({ methods, roles }: Pick<RouteDescription, 'methods' | 'roles'>): string {
   const byRoles = Map.groupBy(methods, (method) => roles[method]?.join(' + ') || 'PUBLIC');
   if (byRoles.size === 1) return [...byRoles.keys()].join();

@@ -17,12 +17,13 @@ export function postgresCursors(database: DatabaseDeclaration, watch: StatementW
       const declare = () => send(`declare ${name} no scroll cursor for ${statement.text}`, parameters);
       let fetched = 0;
       let isCut = false;
-      // A cursor does not go back. The statement is in the order of its key, so that another one in the same snapshot has the same rows.
-      const goBack = () => Promise.all([send(`close ${name}`), declare(), send(`move forward ${fetched} from ${name}`)]);
+      // A cursor cannot move back. The statement is ordered by its key, so a second cursor in the same snapshot has the same rows
+      // in the same order.
+      const reopen = () => Promise.all([send(`close ${name}`), declare(), send(`move forward ${fetched} from ${name}`)]);
       const source: RowSource = {
         async fetch(count) {
           const text = `fetch forward ${count} from ${name}`;
-          const back = isCut ? goBack() : null;
+          const back = isCut ? reopen() : null;
           isCut = false;
           const rows = link.send({ name: '', text, wide: false }, [], chunkBytes, () => {
             isCut = true;
@@ -38,10 +39,10 @@ export function postgresCursors(database: DatabaseDeclaration, watch: StatementW
           pool.giveBack(link);
         },
       };
-      // sent in one go; after an error, the rest fails for the same reason
+      // sent together; after an error, the statements behind it fail for the same reason
       const declared = Promise.all([
         send('begin isolation level repeatable read read only'),
-        // the rows are wanted all, and not some of them soon
+        // all rows are needed, so the planner must not favour the first ones
         send('set local cursor_tuple_fraction = 1'),
         declare(),
       ]);

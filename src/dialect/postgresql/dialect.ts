@@ -31,7 +31,7 @@ export function setUpPostgres(database: DatabaseDeclaration): DialectSetup {
 }
 
 function mapperOptions(database: DatabaseDeclaration, onPoolCreated: (pool: Pool) => void): Partial<Options> {
-  // the mapper takes of an address whom to talk to, and would forget how: encrypted, under which name, with which settings
+  // the mapper takes only these five from the URL, and would ignore encryption, application name and settings
   const { database: _, host: __, password: ___, port: ____, user: _____, options, ...further } = parse(database.url);
   const settings = [options, database.readOnly && '-c default_transaction_read_only=on'].filter(Boolean);
   return {
@@ -50,20 +50,20 @@ function mapperOptions(database: DatabaseDeclaration, onPoolCreated: (pool: Pool
   } as Partial<Options>;
 }
 
-/** Lists in a column come back as they were sent: the mapper's own format loses spaces, line ends and the text `null`. */
+/** Returns lists in a column as they were sent: the mapper's own format loses spaces, line ends and the text `null`. */
 function keepLists(platform: Platform): void {
   const quoted = (item: unknown) => (item === null ? 'NULL' : `"${String(item).replace(/["\\]/g, '\\$&')}"`);
   platform.marshallArray = (items: unknown[]) => `{${items.map(quoted).join(',')}}`;
 }
 
-/** An interval is the text that the server writes, as the models declare it; the mapper would take it apart. */
+/** Models declare an interval as the text that the server writes; the mapper would parse it. */
 function keepIntervals(platform: Platform): void {
   platform.convertIntervalToJSValue = (text) => text;
 }
 
 /**
- * The mapper sends values within the text of a statement, and escapes them letter by letter: that takes forty times the memory
- * of a long text, and half a second for each megabyte.
+ * The mapper writes values into the text of a statement, and escapes them character by character. That takes forty times the
+ * memory of a long text, and half a second for each megabyte.
  */
 function escapeAtOnce(platform: Platform): void {
   (platform as unknown as { escapeLiteral(text: string): string }).escapeLiteral = (text) => {

@@ -10,7 +10,7 @@ const unavailable = new Set<unknown>([
   '57P03',
   '53200', // out of memory
   '53300', // too many connections
-  '25006', // read only, as a server is that takes the place of another
+  '25006', // read-only, such as a standby during a failover
   '55P03',
   ...transient,
 ]);
@@ -18,22 +18,22 @@ const unavailable = new Set<unknown>([
 /** An unknown user, a wrong password, an unknown database. */
 const final = new Set<unknown>(['28000', '28P01', '3D000']);
 
-/** An undefined table, column, function, type or schema; a value of another type than its column; no value for a required column. */
+/** Undefined table, column, function, type or schema; a value of another type than its column; no value for a required column. */
 const schemaFaults = new Set<unknown>(['42P01', '42703', '42883', '42704', '3F000', '42804', '42846', '23502']);
 
-/** `pg` has no codes for these. */
-const lost =
+/** `pg` reports these without a code. */
+const connectionLost =
   /timeout exceeded when trying to connect|Connection terminated|connection error and is not queryable|Query read timeout/;
 
 /** PostgreSQL 18 has a code of its own for `on delete restrict`. */
-const restricted = '23001';
+const restrictViolation = '23001';
 
 export const postgresErrors: ErrorReader = Object.freeze<ErrorReader>({
   isTransient: ({ code }) => transient.has(code),
   isUnavailable({ code, message = '', severity }) {
-    // the session was ended, or refused: no such database, no connections allowed, wrong password
+    // the server ended or rejected the session: no such database, no connections allowed, wrong password
     if (severity === 'FATAL' || severity === 'PANIC') return true;
-    return unavailable.has(code) || startsWith(code, '08') || lost.test(message);
+    return unavailable.has(code) || startsWith(code, '08') || connectionLost.test(message);
   },
   isFinal: ({ code }) => final.has(String(code)),
   isFull: ({ code }) => code === '53100',
@@ -42,14 +42,14 @@ export const postgresErrors: ErrorReader = Object.freeze<ErrorReader>({
   isSchemaFault: ({ code }) => schemaFaults.has(code),
   isForbidden: ({ code }) => code === '42501',
   isTranslatable: ({ code }) => typeof code === 'string' && /^23\w{3}$/.test(code),
-  isReferenceConflict: ({ code }) => code === restricted,
+  isReferenceConflict: ({ code }) => code === restrictViolation,
   brokenConstraint({ code, column, constraint, detail = '', table }) {
     if (table === undefined && constraint === undefined) return null;
     return {
       table: table ?? '',
       columns: column ? [column] : columnsIn(detail),
       constraint,
-      isStillReferenced: code === restricted || detail.includes('referenced from'),
+      isStillReferenced: code === restrictViolation || detail.includes('referenced from'),
     };
   },
 });

@@ -10,19 +10,25 @@ import { LinkPool } from './link-pool.ts';
 /** Compiled reads share a few pipelined connections. */
 const sharedLinks = 2;
 
-/** Long reads have connections of their own, one statement at a time on each: others would wait behind them. */
+/** Long reads have separate connections, one statement at a time on each: in a pipeline, others would wait behind them. */
 const longLinks = 2;
 
-/** Milliseconds that others may wait for a statement. */
-const longest = 20;
+/** Milliseconds beyond which a statement is long, and is not sent on a shared connection: others would wait behind it. */
+const longThreshold = 20;
 
-/** Milliseconds beyond which statements have connections apart from those that take less: a short one may take long once, on a busy machine. */
-const veryLong = 250;
+/**
+ * Milliseconds beyond which statements have connections separate from those of other long ones. On a busy machine a short
+ * statement may take long once.
+ */
+const veryLongThreshold = 250;
 
-/** How many times as long a statement may count as before: one that takes long once may have waited for this process, or for a processor. */
-const rise = 10;
+/**
+ * Factor by which one long execution can raise the known cost of a statement. It may have waited for this process, or for a
+ * processor.
+ */
+const maxCostGrowth = 10;
 
-/** The code of a statement that was ended for taking too long. */
+/** The code of a statement that exceeded the statement timeout. */
 const timedOut = '57014';
 
 /** Sends prepared statements over a few connections apart from the mapper's pool. */
@@ -33,10 +39,10 @@ export function postgresExecutor(
 ): Executor {
   const costs = new StatementCosts();
   const answered: Answered = (took, error, statement, parameters) => {
-    // the rest of rows that are too many holds up everybody behind them
+    // the remaining rows still arrive, and delay all statements behind this one
     if (error instanceof TooLargeError) costs.note(statement, parameters, Number.POSITIVE_INFINITY);
     else if ((error as { code?: string } | null)?.code === timedOut) costs.note(statement, parameters, took);
-    else if (!error) costs.note(statement, parameters, took > longest ? raised(statement, parameters, took) : took);
+    else if (!error) costs.note(statement, parameters, took > longThreshold ? limitedCost(statement, parameters, took) : took);
     watch.answered?.(took, error !== null);
   };
   const pools = [0, 1].map(() => new LinkPool(database, { answered, most: longLinks, timeout: database.statementTimeout }));
@@ -45,9 +51,9 @@ export function postgresExecutor(
   let next = 0;
   let closed = false;
 
-  function raised(statement: Statement, parameters: readonly unknown[], took: number): number {
+  function limitedCost(statement: Statement, parameters: readonly unknown[], took: number): number {
     const known = costs.of(statement, parameters);
-    return known === undefined ? took : Math.min(took, Math.max(known, 1) * rise);
+    return known === undefined ? took : Math.min(took, Math.max(known, 1) * maxCostGrowth);
   }
 
   function open(position: number): PostgresLink {
@@ -57,11 +63,11 @@ export function postgresExecutor(
   }
 
   function forget(position: number, link: PostgresLink): void {
-    // another may have taken its place by then
+    // another connection may have replaced it by then
     if (links[position] === link) links[position] = undefined;
   }
 
-  /** The connection with the fewest pending statements, or each in turn if they have the same. */
+  /** The connection with the fewest pending statements; in turn if they have equally many. */
   function leastUsed(): number {
     next = (next + 1) % sharedLinks;
     let best = next;
@@ -97,7 +103,7 @@ export function postgresExecutor(
   function poolFor(statement: Statement, parameters: readonly unknown[]): LinkPool | null {
     const cost = costs.of(statement, parameters);
     if (cost === undefined) return mayBeLong(statement) ? veryLongPool : null;
-    return cost > veryLong ? veryLongPool : cost > longest ? longPool : null;
+    return cost > veryLongThreshold ? veryLongPool : cost > longThreshold ? longPool : null;
   }
 
   function poolCounts(): ConnectionCounts {
@@ -128,7 +134,10 @@ export function postgresExecutor(
   };
 }
 
-/** A count reads every row that it counts, and a search for a part of a text every row up to those that have it. The cost is known after the first time. */
+/**
+ * A count reads every row that it counts, and a search for a part of a text reads every row up to the matching ones. The cost is
+ * known after the first execution.
+ */
 function mayBeLong({ text }: Statement): boolean {
   return /\bcount\(|\blike\b|\bilike\b/i.test(text);
 }

@@ -18,7 +18,7 @@ interface PoolOptions {
   readonly timeout: number;
 }
 
-/** Connections of which each has one user at a time. */
+/** Connections that are each used by one task at a time. */
 export class LinkPool {
   readonly #database: DatabaseDeclaration;
   readonly #options: PoolOptions;
@@ -37,7 +37,7 @@ export class LinkPool {
     return { open: this.#links.size, used: this.#links.size - this.#idle.length, waiting: this.#waiting.length };
   }
 
-  /** Works on a connection of its own, as soon as one is free. */
+  /** Runs work on a connection of its own, as soon as one is free. */
   use<Result>(work: (link: PostgresLink) => Promise<Result>, kind = ''): Promise<Result> {
     if (this.#isClosed) return Promise.reject(closedError());
     return new Promise((resolve, reject) => {
@@ -51,7 +51,7 @@ export class LinkPool {
           done(link);
           resolve(result);
         } catch (error) {
-          // the others are likely to have the same statement
+          // the idle connections are likely to have the same stale statement
           if (isStale(error)) for (const other of [...this.#idle]) this.#drop(other);
           done(link);
           reject(error);
@@ -61,11 +61,11 @@ export class LinkPool {
       this.#waiting.push(task);
       this.#proceed();
       const { timeout } = this.#options;
-      if (timeout > 0 && this.#waiting.includes(task)) task.timer = setTimeout(() => this.#giveUp(task), timeout);
+      if (timeout > 0 && this.#waiting.includes(task)) task.timer = setTimeout(() => this.#timeOut(task), timeout);
     });
   }
 
-  /** A connection for long use, to be given back. It does not wait for a free one, and may exceed `most`. */
+  /** A connection for long use, to be returned by {@link giveBack}. It is available at once, even beyond `most` connections. */
   take(): PostgresLink {
     if (this.#isClosed) throw closedError();
     return this.#idle.pop() ?? this.#open();
@@ -97,7 +97,7 @@ export class LinkPool {
     }
   }
 
-  #giveUp(task: Task): void {
+  #timeOut(task: Task): void {
     this.#waiting.splice(this.#waiting.indexOf(task), 1);
     task.reject(lateError());
   }

@@ -8,13 +8,13 @@ import type { DatabaseDeclaration } from '../../declaration/types.ts';
 import { RowsQuery } from './rows-query.ts';
 import { watchSilence } from './silence.ts';
 
-/** Statements that a connection keeps prepared; those beyond are parsed each time. */
-const keptStatements = 1000;
+/** Prepared statements per connection; statements beyond this number are parsed each time. */
+const maxPreparedStatements = 1000;
 
-/** Text forms that the serializers know. The time zone stays the server's, as conditions of an application may depend on it. */
+/** Text formats that the serializers can read. The server's time zone stays, as conditions of an application may depend on it. */
 const settings = '-c datestyle=ISO -c bytea_output=hex -c extra_float_digits=1';
 
-/** A prepared statement that cannot go on: its tables have changed, or somebody between us and the server has dropped it. */
+/** A prepared statement that can no longer run: its tables have changed, or a connection pooler has dropped it. */
 const stale = new Set(['0A000', '26000', '42P05']);
 
 /** Called for each statement that the server has responded to, with the milliseconds that it took. */
@@ -25,7 +25,7 @@ export class PostgresLink {
   /** Statements without a result yet. */
   pending = 0;
   readonly #client: pg.Client;
-  readonly #keepsStatements: boolean;
+  readonly #usesPreparedStatements: boolean;
   readonly #prepared = new Set<string>();
   readonly #connected: Promise<unknown>;
   readonly #watchSilence: (client: pg.Client) => void;
@@ -38,10 +38,10 @@ export class PostgresLink {
   constructor(database: DatabaseDeclaration, onEnd: () => void, answered: Answered) {
     this.#answered = answered;
     const { connectTimeout, preparedStatements, readOnly, statementTimeout, url } = database;
-    this.#keepsStatements = preparedStatements;
+    this.#usesPreparedStatements = preparedStatements;
     this.#watchSilence = watchSilence(database);
     this.#client = new pg.Client({
-      // a pooler that cannot have prepared statements does not take settings either
+      // a pooler without prepared statements does not accept settings either
       connectionString: withSettings(url, [preparedStatements && settings, readOnly && '-c default_transaction_read_only=on']),
       connectionTimeoutMillis: connectTimeout,
       ...(statementTimeout > 0 && { statement_timeout: statementTimeout }),
@@ -55,14 +55,14 @@ export class PostgresLink {
     this.#connected.catch(onEnd);
   }
 
-  /** Whether nothing is left on it of what it was used for: no transaction, no statement, no prepared statement that cannot go on. */
+  /** Whether it can be reused: no open transaction, no pending statement, no fatal error, no stale prepared statement. */
   get isClean(): boolean {
     return !this.#isBroken && this.pending === 0 && this.#client.getTransactionStatus() === 'I';
   }
 
   /**
-   * @param mostBytes Beyond them the statement fails with `TooLargeError`, while the rest of its rows is still on its way.
-   * @param onCut If given, it is called instead, and the rows up to there are returned, at least one.
+   * @param mostBytes Beyond this size the statement fails with `TooLargeError`, while the rest of its rows is still arriving.
+   * @param onCut If given, it is called instead of the failure, and the rows up to that size are returned, at least one.
    */
   send(
     statement: Statement,
@@ -77,7 +77,7 @@ export class PostgresLink {
       else
         this.#connected.then(query, (error: Error) => {
           this.pending--;
-          reject(tellable(error));
+          reject(withErrorCode(error));
         });
     });
   }
@@ -89,7 +89,7 @@ export class PostgresLink {
     await this.#client.end();
   }
 
-  /** Ends the connection at once, and what the server is doing for it. */
+  /** Cancels the statements on the server, and ends the connection without waiting for that. */
   abandon(): void {
     if (this.#isOpen && this.pending > 0) cancelWork(this.#client);
     this.end().catch(() => undefined);
@@ -131,12 +131,13 @@ export class PostgresLink {
         return;
       }
       if ((error as { severity?: string }).severity !== 'ERROR' || isStale(error)) this.#isBroken = true;
-      reject(tellable(error));
+      reject(withErrorCode(error));
     };
-    const isKept = name !== '' && this.#keepsStatements && (this.#prepared.has(name) || this.#prepared.size < keptStatements);
-    if (isKept) this.#prepared.add(name);
+    const isPrepared =
+      name !== '' && this.#usesPreparedStatements && (this.#prepared.has(name) || this.#prepared.size < maxPreparedStatements);
+    if (isPrepared) this.#prepared.add(name);
     this.#client.query(
-      new RowsQuery(isKept ? name : '', text, parameters, { settle, tooLarge, mostBytes, keepsFirst: onCut !== undefined }),
+      new RowsQuery(isPrepared ? name : '', text, parameters, { settle, tooLarge, mostBytes, keepsFirst: onCut !== undefined }),
     );
   }
 }
@@ -146,7 +147,7 @@ export function answeredTo({ answered }: StatementWatch): Answered {
   return (took, error) => answered?.(took, error !== null);
 }
 
-/** What another connection needs to cancel the work of this one. */
+/** The fields of a client that a cancel request needs. */
 interface ServerSide {
   readonly host: string;
   readonly port: number;
@@ -154,7 +155,7 @@ interface ServerSide {
   readonly secretKey: number | null;
 }
 
-/** Asks the server to stop what it is doing on a connection. The server looks after a socket only when it has something to send. */
+/** Sends a cancel request. Without it, the server notices a closed socket only when it has something to send. */
 function cancelWork(client: pg.Client): void {
   const { host, port, processID, secretKey } = client as unknown as ServerSide;
   if (processID === null || secretKey === null) return;
@@ -172,7 +173,7 @@ export function isStale(error: unknown): boolean {
   return stale.has((error as { code?: string }).code ?? '');
 }
 
-/** The address with the settings put after those that it may bring itself. */
+/** The URL with the settings after those that it may already have. */
 function withSettings(url: string, wanted: readonly (string | false | undefined)[]): string {
   const further = wanted.filter((setting) => setting);
   if (further.length === 0) return url;
@@ -182,8 +183,8 @@ function withSettings(url: string, wanted: readonly (string | false | undefined)
   return address.href;
 }
 
-/** `pg` has no code for a connection that was lost, or did not come in time. */
-function tellable(error: Error): Error {
+/** `pg` reports lost connections and connect timeouts without a code. */
+function withErrorCode(error: Error): Error {
   const isLost = /^(Client has encountered a connection error|Client was closed|Connection terminated|timeout expired)/;
   return isLost.test(error.message) ? lostError(error) : error;
 }

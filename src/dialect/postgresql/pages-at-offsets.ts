@@ -1,8 +1,8 @@
 import type { PagesAtOffsets } from '../dialect.ts';
 
 /**
- * Selects several pages. The parameter holds their offsets in ascending order; each is looked for from the one before. The size
- * is not a parameter: the planner would take it for a tenth of the table, and read all of it.
+ * Selects several pages. The parameter holds their offsets in ascending order, and the search for each page starts at the one
+ * before. The size is not a parameter: the planner would assume a tenth of the table, and read all of it.
  */
 export function pagesAtOffsets({ columns, conditions, joins, key, size, table }: PagesAtOffsets): string {
   const where = (further: readonly string[]) => {

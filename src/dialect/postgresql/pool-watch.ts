@@ -3,12 +3,12 @@ import { awaited, type StatementWatch, timed } from '../../database/statement-wa
 import type { DatabaseDeclaration } from '../../declaration/types.ts';
 import { watchSilence } from './silence.ts';
 
-/** Milliseconds after which a client whose connection has ended is taken back from a holder that did not release it. */
+/** Milliseconds after which a client whose connection has ended is released, if its holder did not release it. */
 const releaseDelay = 500;
 
 /**
- * Watches the connections of a pool. Those on which the server does not respond are cut, and the pool opens others. Lost ones are taken
- * back from transactions: Kysely releases a connection after a rollback, and not after one that failed.
+ * Watches the connections of a pool. Connections on which the server does not respond are closed, and the pool opens others. Lost
+ * connections of transactions are released here: Kysely releases a connection after a rollback, but not if the rollback failed.
  */
 export function watchPool(pool: Pool, database: DatabaseDeclaration, watchOf: () => StatementWatch | undefined): void {
   const held = new Set<PoolClient>();
@@ -38,7 +38,7 @@ function watchStatements(client: PoolClient, watch: StatementWatch): void {
     const calledBack =
       typeof args.at(-1) === 'function' || typeof (first as { submit?: unknown } | undefined)?.submit === 'function';
     const send = () => query.apply(client, args) as Promise<unknown>;
-    // a caller that does not await a promise has a cursor of its own
+    // a caller with a callback or a submittable has a cursor of its own, and awaits no promise
     if (typeof text !== 'string' || calledBack) return send();
     return awaited(watch, text, () => timed(watch, send));
   };

@@ -1,6 +1,6 @@
 import pg, { type Connection, type Submittable } from 'pg';
 
-/** What `pg` has beyond its types: the statements of a connection, and the text of a parameter. */
+/** Parts of `pg` that its types lack: the statements of a connection, and the conversion of a parameter to text. */
 type PreparedConnection = Connection & {
   readonly parsedStatements: Record<string, string | undefined>;
   readonly submittedNamedStatements: Record<string, string | undefined>;
@@ -9,12 +9,12 @@ type PreparedConnection = Connection & {
 };
 const { prepareValue } = (pg as unknown as { readonly utils: { prepareValue(value: unknown): unknown } }).utils;
 
-/** Called with what became of a statement. */
+/** Receives the result of a statement. */
 export interface RowsOutcome {
   settle(error: Error | null, rows: unknown[][]): void;
-  /** Called once if the rows have more bytes than `mostBytes`. The rest of them is dropped as it arrives. */
+  /** Called once if the rows have more bytes than `mostBytes`. Further rows are dropped as they arrive. */
   tooLarge(): void;
-  /** Whether the rows up to there are kept, at least one. */
+  /** Whether the rows up to `mostBytes` are kept, at least one. */
   readonly keepsFirst: boolean;
   readonly mostBytes: number;
 }
@@ -24,7 +24,7 @@ export interface RowsOutcome {
  * statement, so the server is not asked to describe them each time (decision 26).
  */
 export class RowsQuery implements Submittable {
-  /** `pg` remembers by these two what was prepared. */
+  /** `pg` tracks prepared statements by these two. */
   readonly name: string;
   readonly text: string;
   readonly #values: readonly unknown[];
@@ -44,7 +44,7 @@ export class RowsQuery implements Submittable {
   submit(given: Connection): void {
     const connection = given as PreparedConnection;
     const { stream, parsedStatements, submittedNamedStatements } = connection;
-    // what is asked for in one turn of the event loop is sent at once
+    // statements of one turn of the event loop are sent together
     if (stream.writableCorked === 0) {
       stream.cork();
       setImmediate(() => stream.uncork());

@@ -2,7 +2,7 @@ import type { ColumnValues } from '../dialect.ts';
 import { isDate, isInt64, isInteger, isStorableText } from '../storable.ts';
 import { type Comparison, columnKinds, type ValueKind } from '../value-kind.ts';
 
-/** PostgreSQL refuses to compare a column with a text that does not fit the type of the column. */
+/** PostgreSQL throws if a column is compared with a text that does not fit the type of the column. */
 export function sortKeyCheck(kind: ValueKind, columnType: string): ReturnType<ColumnValues['sortKeyCheck']> {
   const { comparison } = columnKinds[kind.kind];
   const check = comparison && checks[comparison](columnType, kind);
@@ -45,7 +45,7 @@ function isIntegerOf(bits: bigint): (value: string) => boolean {
   return (value) => isInteger(value) && BigInt(value) >= -half && BigInt(value) < half;
 }
 
-/** PostgreSQL refuses what is too great for the column, and what would become zero in it. */
+/** PostgreSQL rejects numbers that overflow the column, and numbers that underflow to zero. */
 function isFloat(value: string, round: (value: number) => number): boolean {
   if (!/^-?\d{1,400}(\.\d{1,400})?(e[+-]\d{1,3})?$/.test(value)) return false;
   const rounded = round(Number(value));

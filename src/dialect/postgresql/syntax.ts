@@ -28,7 +28,7 @@ export const postgresSyntax: SqlSyntax = Object.freeze<SqlSyntax>({
   textOf: (columns) => columns.map((column) => `${column}::text`).join(" || ',' || "),
   areSame: (columns, parameters) => columns.map((column, i) => `${column}::text = ${parameters[i]}::text`).join(' and '),
   skipLocked: ' for update skip locked',
-  // not written to the log
+  // not written to the write-ahead log
   scratchTable: 'unlogged table',
   changesWithin: true,
   keepsCollation: true,
@@ -39,7 +39,9 @@ export const postgresSyntax: SqlSyntax = Object.freeze<SqlSyntax>({
   search: postgresSearch,
 });
 
-/** The type of a number is known; a quoted literal takes its type from its context, and so does a parameter. */
+/**
+ * A number has a type, so its parameter needs a cast. A quoted literal takes its type from its context, and so does a parameter.
+ */
 function literalCast(value: unknown): string | null {
   if (typeof value === 'boolean') return '::bool';
   if (typeof value !== 'number') return '';

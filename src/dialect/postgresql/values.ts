@@ -9,7 +9,7 @@ export const postgresValues: ColumnValues = Object.freeze<ColumnValues>({
   datesAsNumbers: false,
   bindable: (value) => value,
   storable: (value) => (value instanceof Date ? value.toISOString() : value),
-  // text takes the type of the column beside it
+  // a text takes the type of the column that it is compared with
   comparable: (value) => (value instanceof Date ? value.toISOString() : String(value)),
   list: (values) => [...values],
   listText: (values) => `{${values.map((value) => `"${String(value).replace(/["\\]/g, '\\$&')}"`).join(',')}}`,

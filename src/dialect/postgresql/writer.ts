@@ -6,14 +6,16 @@ import type { DatabaseDeclaration } from '../../declaration/types.ts';
 import { answeredTo, isStale, type PostgresLink } from './link.ts';
 import { LinkPool } from './link-pool.ts';
 
-/** Commits that wait for the disk do so side by side; beyond that, one more connection gains little. */
+/** Commits wait for the disk in parallel; more connections than this gain little. */
 const mostLinks = 8;
 
-/** Not prepared, so that it cannot fail alone: then each step after it would be a transaction of its own. */
+/** Not prepared, so that it cannot fail alone. If it did, each step after it would be a transaction of its own. */
 const begin: Statement = { name: '', text: 'begin', wide: false };
 const commit: Statement = { name: 'commit', text: 'commit', wide: false };
 
-/** Sends prepared statements over connections with one transaction at a time, so that a locked row holds up no other transaction. */
+/**
+ * Sends prepared statements over connections with one transaction at a time, so that a locked row delays no other transaction.
+ */
 export function postgresWriter(database: DatabaseDeclaration, watch: StatementWatch = {}): Writer {
   const pool = new LinkPool(database, {
     answered: answeredTo(watch),
@@ -41,21 +43,21 @@ async function inSteps(link: PostgresLink, steps: readonly Step[]): Promise<unkn
   const [only] = steps;
   // a statement alone is a transaction of its own
   if (steps.length === 1 && only) return link.send(only.statement, only.parameters as readonly unknown[]);
-  const answers = [link.send(begin, [])];
+  const responses = [link.send(begin, [])];
   let rows: unknown[][] = [];
   for (const [i, { mayBeEmpty, parameters, statement }] of steps.entries()) {
-    const answer = link.send(statement, typeof parameters === 'function' ? parameters(rows) : parameters);
-    answers.push(answer);
+    const response = link.send(statement, typeof parameters === 'function' ? parameters(rows) : parameters);
+    responses.push(response);
     const next = steps[i + 1];
     if (!next || (mayBeEmpty && typeof next.parameters !== 'function')) continue;
-    const [settled] = await Promise.allSettled([answer]);
+    const [settled] = await Promise.allSettled([response]);
     if (settled.status === 'rejected') break;
     rows = settled.value;
     if (rows.length === 0 && !mayBeEmpty) break;
   }
-  const last = answers.length - 1;
-  // after a failure, the server refuses every step that follows, and makes a rollback of this
-  const outcomes = await Promise.allSettled([...answers, link.send(commit, [])]);
+  const last = responses.length - 1;
+  // after a failure, the server rejects every further step, and turns this commit into a rollback
+  const outcomes = await Promise.allSettled([...responses, link.send(commit, [])]);
   for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
   return (outcomes[last] as PromiseFulfilledResult<unknown[][]>).value;
 }

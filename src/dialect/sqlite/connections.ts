@@ -16,7 +16,7 @@ export function sqliteConnections(kysely: SqliteFileDialect): Connections {
     remedy: 'check app_main.database.url, and that its directory is writable',
     executor(watch, limits) {
       const executor = sqliteExecutor(kysely, watch, limits);
-      // a database in memory has one connection, and SQLite does not report its own commits to it
+      // a database in memory has one connection, and SQLite does not report a connection's own commits to it
       return kysely.file === null ? executor : keepingCounts(executor, kysely);
     },
     writer: (watch) => sqliteWriter(kysely, watch),
@@ -25,7 +25,7 @@ export function sqliteConnections(kysely: SqliteFileDialect): Connections {
       kysely.watch = watch;
     },
     pool: () => null,
-    // a database in memory has one connection: an open transaction would hold up everybody else
+    // a database in memory has one connection: an open transaction would block all other requests
     hasSnapshots: kysely.file !== null,
     rowSteps,
     refuseWrites: () => kysely.refuseWrites(),

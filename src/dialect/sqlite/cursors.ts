@@ -24,10 +24,10 @@ export function sqliteCursors(dialect: SnapshotSource & Pick<SqliteFileDialect, 
           fetched = rows.length;
           return rows;
         },
-        // fewer than asked for may be as many as fit into a chunk: only none are the end
+        // fewer rows than requested may be all that fit into a chunk: only an empty result is the end
         wasCut: () => fetched > 0,
         rows: (wanted, values) => ask({ statement: wanted, parameters: values, as: 'arrays' }),
-        // what was asked for ahead is a few rows, and comes before this
+        // only a few rows were requested ahead, and they are read before this
         close: () => snapshot.close(),
       };
       return ReadAheadCursor.open(source, ask({ open: { statement, parameters, as: 'arrays' } }), size);
@@ -38,7 +38,7 @@ export function sqliteCursors(dialect: SnapshotSource & Pick<SqliteFileDialect, 
   };
 }
 
-/** A database in memory has one connection, which cannot be kept from the others: all rows are read when it is opened. */
+/** A database in memory has one connection, which a cursor cannot block: all rows are read when the cursor is opened. */
 async function inMemory(
   dialect: Pick<SqliteFileDialect, 'read'>,
   statement: Statement,

@@ -9,7 +9,7 @@ import { sqliteSchema } from './schema/schema.ts';
 import { sqliteSyntax } from './syntax.ts';
 import { sqliteValues } from './values.ts';
 
-/** SQLite as Node has it built in. */
+/** SQLite by Node's built-in `node:sqlite`. */
 export function setUpSqlite({ readOnly, statementTimeout, url }: DatabaseDeclaration, directory: string): DialectSetup {
   const place = placeOf(url, directory);
   const file = typeof place === 'object' ? place.file : ':memory:';
@@ -32,7 +32,7 @@ export function setUpSqlite({ readOnly, statementTimeout, url }: DatabaseDeclara
   };
 }
 
-/** Lists in a column come back as they were sent: the mapper's own format loses commas and empty texts. */
+/** Returns lists in a column as they were sent: the mapper's own format loses commas and empty texts. */
 function keepLists(platform: Platform): void {
   const before = platform.unmarshallArray.bind(platform);
   platform.marshallArray = (items: unknown[]) => JSON.stringify(items);
@@ -48,13 +48,13 @@ function listIn(text: string): string[] | null {
   }
 }
 
-/** SQLite takes the type `interval` for a sort of integer, and returns a text such as `1e5` as a number. */
+/** SQLite gives the type `interval` the affinity of integers, and returns a text such as `1e5` as a number. */
 function keepIntervals(platform: Platform): void {
   platform.convertIntervalToJSValue = (value: unknown) =>
     (typeof value === 'number' || typeof value === 'bigint' ? String(value) : value) as string;
 }
 
-/** A version that is a time differs for changes within one second, unlike SQLite's own default. */
+/** Unlike SQLite's own default, gives two changes within one second different versions, if the version is a time. */
 function keepMilliseconds(platform: Platform): void {
   // set after the models were read, so that their columns stay as they were
   platform.getCurrentTimestampSQL = () => "cast(unixepoch('subsec') * 1000 as integer)";

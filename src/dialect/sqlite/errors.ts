@@ -11,11 +11,11 @@ const unavailable = new Set([5, 6, readOnly, 10, 14, 15]);
 /** Another connection wrote after this transaction had begun to read. */
 const busySnapshot = 517;
 
-/** SQLite has no codes for these. */
+/** SQLite has no separate codes for these. */
 const schemaFault =
   /no such (?:column|table)|NOT NULL constraint failed|has no column named|cannot store \w+ value|cannot (?:INSERT into|UPDATE) generated column/;
 
-/** Without the questions that errors of SQLite do not answer. */
+/** Without the checks for which SQLite has no errors. */
 export const sqliteErrors = Object.freeze({
   isTransient: ({ code, errcode }) => code === driverCode && errcode === busySnapshot,
   isUnavailable: (error) => unavailable.has(primaryCode(error)) || /database is locked/.test(error.message ?? ''),

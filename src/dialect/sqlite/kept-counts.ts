@@ -3,55 +3,55 @@ import { type Executor, identityOf, type Statement } from '../../database/execut
 import { LruCache } from '../../database/lru-cache.ts';
 import type { SqliteFileDialect } from './kysely-dialect.ts';
 
-/** Counts that are kept. */
-const keptCounts = 1000;
+/** The most counts in the cache. */
+const cacheSize = 1000;
 
-/** What can count otherwise although no row has changed. */
-const unsteady =
+/** Functions that can change a count although no row has changed. */
+const nonDeterministic =
   /\b(random|randomblob|changes|total_changes|last_insert_rowid|current_\w+)\b|\b(date|time|datetime|timediff|julianday|strftime|unixepoch)\s*\(/i;
 
-interface Kept {
+interface CachedCount {
   readonly version: unknown;
   readonly rows: unknown[][];
 }
 
 /**
- * Keeps what a count came to for as long as nothing is committed to the database. Whether anything was is asked before each
- * answer, which SQLite tells at once, by whatever process it was.
+ * Caches a count until something is committed to the database. SQLite's data version is checked before each use: that is fast,
+ * and covers commits of all processes.
  */
 export function keepingCounts(executor: Executor, dialect: Pick<SqliteFileDialect, 'read'>): Executor {
-  const steady = new LruCache<boolean>(keptCounts);
-  let kept = new LruCache<Kept>(keptCounts);
-  let asked: { readonly db: DatabaseSync; readonly statement: StatementSync } | null = null;
+  const cacheable = new LruCache<boolean>(cacheSize);
+  let cache = new LruCache<CachedCount>(cacheSize);
+  let versionQuery: { readonly db: DatabaseSync; readonly statement: StatementSync } | null = null;
 
-  /** Another one after each commit of another connection; the one that reads makes none itself. */
+  /** Differs after each commit of another connection. The reading connection commits nothing itself. */
   function versionOf(db: DatabaseSync): unknown {
-    if (asked?.db !== db) {
-      asked = { db, statement: db.prepare('pragma data_version') };
-      // versions of an earlier connection mean nothing here
-      kept = new LruCache(keptCounts);
+    if (versionQuery?.db !== db) {
+      versionQuery = { db, statement: db.prepare('pragma data_version') };
+      // versions of different connections cannot be compared
+      cache = new LruCache(cacheSize);
     }
-    return asked.statement.get()?.data_version;
+    return versionQuery.statement.get()?.data_version;
   }
 
-  function isSteadyCount({ name, text }: Statement): boolean {
-    return steady.get(name, () => /^select count\(/i.test(text) && !unsteady.test(text));
+  function isCacheableCount({ name, text }: Statement): boolean {
+    return cacheable.get(name, () => /^select count\(/i.test(text) && !nonDeterministic.test(text));
   }
 
-  async function counted(statement: Statement, parameters: readonly unknown[]): Promise<unknown[][]> {
+  async function cachedCount(statement: Statement, parameters: readonly unknown[]): Promise<unknown[][]> {
     const key = `${statement.name} ${parameters.map(identityOf).join()}`;
     const version = await dialect.read(versionOf);
-    const known = kept.get(key);
+    const known = cache.get(key);
     if (known && known.version === version) return known.rows;
     const rows = await executor.rows(statement, parameters);
-    // a commit meanwhile may or may not be counted: the next request sees another version
-    kept.set(key, { version, rows });
+    // a commit meanwhile may or may not be included: the next request sees another version, and counts again
+    cache.set(key, { version, rows });
     return rows;
   }
 
   return {
     ...executor,
     rows: (statement, parameters) =>
-      isSteadyCount(statement) ? counted(statement, parameters) : executor.rows(statement, parameters),
+      isCacheableCount(statement) ? cachedCount(statement, parameters) : executor.rows(statement, parameters),
   };
 }

@@ -8,7 +8,7 @@ import type { RoutedReads } from './routed-reads.ts';
 import { beginSnapshot, type Snapshot, type SnapshotSource } from './snapshot.ts';
 import type { OtherProcesses, Turn } from './write-lock.ts';
 
-/** What all connections of a dialect share. */
+/** The parts that all connections of a dialect share. */
 export interface SharedParts {
   readonly writer: DatabaseSync;
   /** Reads outside of transactions; null if the connection that writes is the only one. */
@@ -20,11 +20,11 @@ export interface SharedParts {
   readonly watch: StatementWatch | null;
 }
 
-/** What the query builder sends its statements on: it reads beside the writer, and writes in turn with everybody else. */
+/** The connection of Kysely's query builder. Reads run in parallel to the writer; writes wait for their turn. */
 export class Connection implements DatabaseConnection {
   readonly #shared: SharedParts;
   #inTransaction = false;
-  /** Where a transaction that only reads takes place, which neither waits for others nor makes them wait. */
+  /** The snapshot of a read-only transaction, which neither waits for others nor blocks them. */
   #snapshot: Snapshot | null = null;
 
   constructor(shared: SharedParts) {
@@ -35,11 +35,11 @@ export class Connection implements DatabaseConnection {
     this.#snapshot = await beginSnapshot(source);
   }
 
-  /** The rows of a statement in the snapshot, some at a time. */
+  /** The rows of a statement in the snapshot, in chunks. */
   async steps(sql: string): Promise<RowSteps> {
     const { ask } = this.#snapshot as Snapshot;
     await ask({ open: { statement: statementOf(sql), parameters: [], as: 'named' } });
-    // the snapshot closes what is open
+    // the snapshot closes its cursor
     return { next: (size) => ask({ next: size }) as Promise<object[]>, close: () => undefined };
   }
 
@@ -70,7 +70,7 @@ export class Connection implements DatabaseConnection {
   }
 
   command(sql: string): void {
-    // a snapshot has nothing to go back to
+    // a snapshot has no changes that a savepoint could roll back
     if (!this.#snapshot) this.#shared.writer.exec(sql);
   }
 
@@ -120,7 +120,7 @@ function statementOf(text: string): Statement {
   return { name: text, text, wide: false };
 }
 
-/** The mapper writes values into the text; statements that differ in nothing else cost about the same. */
+/** The mapper writes values into the text. Statements that differ only in values cost about the same. */
 function kindOf(sql: string): Statement {
   return statementOf(sql.replace(/'(?:[^']|'')*'|\b\d[\d.]*\b/g, '?').replace(/\?(?:, \?)+/g, '?'));
 }

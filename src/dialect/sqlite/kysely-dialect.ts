@@ -19,7 +19,7 @@ class ManyConnectionsAdapter extends SqliteAdapter {
 /**
  * Node's built-in SQLite behind the query builder that MikroORM uses.
  *
- * One connection writes and a second one reads, so that a read beside an open transaction sees only what is committed
+ * One connection writes and a second one reads, so that a read beside an open transaction sees only committed data
  * and does not wait for it (WAL allows this). An in-memory database has one connection, and reads wait for their turn.
  */
 export class SqliteFileDialect extends SqliteDialect implements Driver, SharedParts {
@@ -31,15 +31,15 @@ export class SqliteFileDialect extends SqliteDialect implements Driver, SharedPa
   readers: ReadConnections | null = null;
   readonly #statementTimeout: number;
   #readOnly: boolean;
-  /** Watches what the mapper sends. */
+  /** Watches the statements of the mapper. */
   watch: StatementWatch | null = null;
   readonly turn: Turn;
   readonly others = new OtherProcesses();
   writer!: DatabaseSync;
   reads: RoutedReads | null = null;
   #reader!: DatabaseSync;
-  /** Closes last if the others can only read, and so removes the files that they need beside the database. Sends nothing. */
-  #tidier: DatabaseSync | null = null;
+  /** Closes last if the others are read-only, and so removes the files that they need beside the database. Sends nothing. */
+  #cleanupConnection: DatabaseSync | null = null;
   #isOpen = false;
 
   constructor(file: string, statementTimeout = 0, readOnly = false) {
@@ -60,7 +60,7 @@ export class SqliteFileDialect extends SqliteDialect implements Driver, SharedPa
   }
 
   get begin(): string {
-    // immediate: the write lock is taken now, so that a later statement cannot fail for being unable to upgrade
+    // immediate: takes the write lock now, as a later upgrade of a read lock can fail
     return this.#readOnly ? 'begin' : 'begin immediate';
   }
 
@@ -82,7 +82,7 @@ export class SqliteFileDialect extends SqliteDialect implements Driver, SharedPa
       this.#isOpen = true;
       return;
     }
-    if (this.#readOnly) this.#tidier = openToTidy(file);
+    if (this.#readOnly) this.#cleanupConnection = openToTidy(file);
     else mkdirSync(dirname(file), { recursive: true });
     const openFile = this.#readOnly ? openToRead : openToWrite;
     this.writer = openFile(file, firstWait);
@@ -93,7 +93,7 @@ export class SqliteFileDialect extends SqliteDialect implements Driver, SharedPa
     this.reads = new RoutedReads(this.readers, this.threads, 'named');
   }
 
-  /** Runs work that only reads, on the connection for reading; it sees what is committed. */
+  /** Runs work that only reads, on the connection for reading; it sees only committed data. */
   async read<Result>(work: (db: DatabaseSync) => Result | Promise<Result>): Promise<Result> {
     await this.init();
     if (this.#reader !== this.writer) return work(this.#reader);
@@ -126,10 +126,10 @@ export class SqliteFileDialect extends SqliteDialect implements Driver, SharedPa
     }
   }
 
-  /** From now on the database refuses to be changed, as far as it is asked on the connections of this dialect. */
+  /** Makes the connections of this dialect reject changes from now on. */
   async refuseWrites(): Promise<void> {
     await this.init();
-    // what only reads needs no right to write
+    // a transaction that only reads needs no write lock
     this.#readOnly = true;
     await this.turn.take();
     for (const db of new Set([this.writer, this.#reader])) db.exec('pragma query_only = on');
@@ -175,7 +175,7 @@ export class SqliteFileDialect extends SqliteDialect implements Driver, SharedPa
     this.readers?.stoppable.close();
     this.readers = null;
     this.writer.close();
-    this.#tidier?.close();
-    this.#tidier = null;
+    this.#cleanupConnection?.close();
+    this.#cleanupConnection = null;
   }
 }

@@ -5,7 +5,7 @@ import { busyTimeout } from './write-lock.ts';
 
 export const inMemory = ':memory:';
 
-/** Creates a file that nobody else can read, unless it exists. SQLite gives the files that it puts beside it the same mode. */
+/** Creates a file that only its owner can read, unless it exists. SQLite gives the files beside it the same mode. */
 export function createPrivate(file: string): void {
   try {
     closeSync(openSync(file, 'ax', 0o600));
@@ -31,11 +31,14 @@ export function openToRead(file: string): DatabaseSync {
   return db;
 }
 
-/** Null if the file cannot be written: then nothing beside it can be removed either. */
+/**
+ * Opens a connection that removes SQLite's files beside the database when it closes. Null if the file is not writable: then those
+ * files cannot be removed either.
+ */
 export function openToTidy(file: string): DatabaseSync | null {
   try {
     const db = new DatabaseSync(file, { timeout: busyTimeout });
-    // until something is read, the connection does not know what kind of file it is
+    // SQLite examines the file only with the first read
     db.prepare('select 1 from sqlite_master').get();
     return db;
   } catch {

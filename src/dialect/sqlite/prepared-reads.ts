@@ -4,9 +4,9 @@ import { LruCache } from '../../database/lru-cache.ts';
 import { type StatementWatch, timed } from '../../database/statement-watch.ts';
 import { TooLargeError } from '../../database/too-large.ts';
 
-const keptStatements = 500;
+const statementCacheSize = 500;
 
-/** Whether rows are arrays, as compiled statements want them, or objects, as the mapper does. */
+/** Whether rows are arrays, for compiled statements, or objects, for the mapper. */
 export type RowForm = 'arrays' | 'named';
 
 /** The columns of a row by their names. */
@@ -27,7 +27,7 @@ interface PreparedReadsOptions {
 export class PreparedReads {
   readonly db: DatabaseSync;
   readonly #form: RowForm;
-  readonly #prepared = new LruCache<Prepared>(keptStatements);
+  readonly #prepared = new LruCache<Prepared>(statementCacheSize);
   readonly #watch: StatementWatch;
   readonly #beforePrepare: (() => void) | undefined;
 
@@ -40,7 +40,7 @@ export class PreparedReads {
 
   /**
    * The rows of a statement, in the form of these reads.
-   * @param mostBytes Beyond them it throws {@link TooLargeError}, and reads no further.
+   * @param mostBytes Beyond this size it throws {@link TooLargeError}, and stops reading.
    */
   rows<Found = unknown[]>(statement: Statement, parameters: readonly unknown[], mostBytes?: number): Found[] {
     if (this.#watch.answered) return timed(this.#watch, () => this.#rows(statement, parameters, mostBytes)) as Found[];
@@ -54,12 +54,15 @@ export class PreparedReads {
       mostBytes === undefined
         ? () => prepared.statement.all(...values)
         : () => rowsUpTo(mostBytes, prepared.statement.iterate(...values));
-    const rows = this.#kept(statement, () => inRange(prepared, read));
+    const rows = this.#discardOnError(statement, () => inRange(prepared, read));
     return prepared.isWide && this.#form === 'named' ? rows.map(withPlainNumbers) : rows;
   }
 
-  /** After an error, the next iteration of the same statement would throw it once more: SQLite reports it when the statement is reset. */
-  #kept(statement: Statement, read: () => Row[]): Row[] {
+  /**
+   * Discards a statement after an error. Its next iteration would throw the same error again: SQLite reports it when the
+   * statement is reset.
+   */
+  #discardOnError(statement: Statement, read: () => Row[]): Row[] {
     try {
       return read();
     } catch (error) {
@@ -77,7 +80,7 @@ export class PreparedReads {
   }
 }
 
-/** Reads again with BigInts if an integer does not fit a number. Asking for BigInts always would make every other read slower. */
+/** Reads again with BigInts if an integer does not fit a number. Always reading BigInts would make every other read slower. */
 function inRange(prepared: Prepared, read: () => Row[]): Row[] {
   try {
     return read();
@@ -110,7 +113,7 @@ export function sizeOfRow(row: object): number {
   return bytes;
 }
 
-/** Whether a column that was not expected to holds an integer beyond 2^53. */
+/** Whether a column unexpectedly holds an integer beyond 2^53. */
 export function isOutOfRange(error: unknown): boolean {
   return (error as { code?: string }).code === 'ERR_OUT_OF_RANGE';
 }

@@ -1,56 +1,56 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { rowFunction, type StoppableConnection } from './stoppable-connection.ts';
 
-/** How long a statement can take, as far as SQLite's plan for it says. */
+/** How long a statement can take, according to SQLite's query plan. */
 export interface ReadPlan {
   /**
-   * `lookup`: rows are looked up by unique keys, and nothing is gone through. `count`: it counts a whole table, which SQLite does
-   * in one go. `stoppable`: any number of rows, but it can be stopped at each of them. `any`: whatever it takes.
+   * `lookup`: finds rows by unique keys, without a loop. `count`: counts a whole table, in one instruction of SQLite.
+   * `stoppable`: reads any number of rows, but can be stopped at each of them. `any`: takes any time, and cannot be stopped.
    */
   readonly kind: 'lookup' | 'count' | 'stoppable' | 'any';
-  /** What it does to which tables. Statements of one shape cost about the same. */
+  /** The steps of the plan, with their tables. Statements of one shape cost about the same. */
   readonly shape: string;
 }
 
-/** Asks SQLite how it would run a statement. Throws what the statement would, if it cannot be prepared. */
+/** Classifies a statement by SQLite's query plan. Throws the statement's own error if it cannot be prepared. */
 export function planRead(text: string, plain: DatabaseSync, stoppable: StoppableConnection): ReadPlan {
   const codes = plain.prepare(`explain ${text}`).all();
   const steps = stepsOf(plain, text);
   const shape = steps.join('; ');
-  // the schema is small, and the views of the other connection would be part of it
+  // the schema is small, and on the stoppable connection it would include the views
   if (steps.every((step) => isOfSchema.test(step))) return { kind: 'lookup', shape };
   const isLoop = codes.some(({ opcode }) => nextRow.has(String(opcode))) || steps.some((step) => isRecursive.test(step));
   if (!isLoop) return { kind: codes.some(({ opcode }) => opcode === 'Count') ? 'count' : 'lookup', shape };
   return { kind: canStop(text, steps, stoppable) ? 'stoppable' : 'any', shape };
 }
 
-/** Instructions that go on to another row. */
+/** Instructions that move to another row. */
 const nextRow = new Set(['Next', 'Prev', 'VNext', 'SorterNext', 'SorterSort', 'Sort']);
 
 /** Steps that read the schema, or no table at all. No table of an application has a name that begins with `sqlite_`. */
 const isOfSchema = /^(SCAN|SEARCH) (pragma_|sqlite_|\(subquery-|CONSTANT ROW$|\d+-ROW VALUES)|^(?!SCAN|SEARCH|RECURSIVE)/;
 
 const isRecursive = /^RECURSIVE STEP/;
-/** Steps that go through rows of no table, other than the values of a list. */
-const isUnseen = /^RECURSIVE STEP|VIRTUAL TABLE(?! INDEX 1:$)/;
-/** Steps that go through rows once more, or make an index of them. */
-const isExtra = /^MATERIALIZE|^CO-ROUTINE|AUTOMATIC/;
+/** Loops over rows that are not in a table, except for the values of a list. */
+const isUninterruptible = /^RECURSIVE STEP|VIRTUAL TABLE(?! INDEX 1:$)/;
+/** Steps that read rows a second time, or build an index of them. */
+const isExtraPass = /^MATERIALIZE|^CO-ROUTINE|AUTOMATIC/;
 
 function canStop(text: string, steps: readonly string[], stoppable: StoppableConnection): boolean {
-  if (steps.some((step) => isUnseen.test(step))) return false;
-  const extrasIn = (all: readonly string[]) => all.filter((step) => isExtra.test(step)).length;
+  if (steps.some((step) => isUninterruptible.test(step))) return false;
+  const extraPasses = (all: readonly string[]) => all.filter((step) => isExtraPass.test(step)).length;
   try {
     stoppable.hideTables();
     const covered = stepsOf(stoppable.db, text);
     // a view that cannot be merged into the statement costs more than it is worth
-    return extrasIn(covered) === extrasIn(steps) && callsIn(stoppable.db, text) >= tablesIn(covered);
+    return extraPasses(covered) === extraPasses(steps) && callsIn(stoppable.db, text) >= tablesIn(covered);
   } catch {
-    // such as one that names the column "rowid", which a view has not
+    // for example, a statement with the column "rowid", which views do not have
     return false;
   }
 }
 
-/** Steps that go through a table; not those through a list, or through rows of a step before. */
+/** The number of steps that read a table, without those that read a list or the rows of an earlier step. */
 function tablesIn(steps: readonly string[]): number {
   const made = new Set(steps.flatMap((step) => /^(?:CO-ROUTINE|MATERIALIZE) (.+)$/.exec(step)?.[1] ?? []));
   return steps.filter((step) => {
@@ -59,7 +59,9 @@ function tablesIn(steps: readonly string[]): number {
   }).length;
 }
 
-/** How often a statement calls the function by which it is stopped. A table whose name is written with its schema is not covered. */
+/**
+ * The number of calls of {@link rowFunction} in a statement. A table with an explicit schema name is not hidden behind a view.
+ */
 function callsIn(db: DatabaseSync, text: string): number {
   return db
     .prepare(`explain ${text}`)
@@ -74,7 +76,9 @@ function stepsOf(db: DatabaseSync, text: string): string[] {
     .map(({ detail }) => String(detail));
 }
 
-/** Whether a change makes further ones, such as of all rows that refer to it: it takes as long as there are such rows. */
+/**
+ * Whether a change causes further changes, such as of all rows that refer to the changed one. Its time depends on their number.
+ */
 export function hasConsequences(text: string, db: DatabaseSync): boolean {
   return db
     .prepare(`explain ${text}`)

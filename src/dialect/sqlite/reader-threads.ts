@@ -6,28 +6,28 @@ import { closedError, lateError, lostError, tooLongError } from '../../database/
 import type { Question, Sent } from './reader.ts';
 import type { Answer, ThreadMessage } from './reader-thread.ts';
 
-/** The most statements that are read at once; a snapshot has a thread beside these. */
+/** The most statements that run at once. Snapshots have further threads. */
 const mostReads = 3;
 
-/** Those of them that may take long, so that a short one need not wait for them. */
+/** The most long statements among them, so that short ones need not wait for all of them. */
 const mostLong = 2;
 
-/** Milliseconds up to which a read is a short one. What can be stopped is, and begins again as a long one. */
-const short = 250;
+/** Milliseconds up to which a read is short. Beyond them a stoppable read is stopped, and starts again as a long one. */
+const shortReadTime = 250;
 
-/** Reads that may wait for a thread. */
+/** The most reads that may wait for a thread; further ones are rejected. */
 const mostWaiting = 200;
 
-/** Threads that are kept while they have nothing to do. */
-const keptThreads = 3;
+/** The most idle threads that are kept. */
+const maxIdleThreads = 3;
 
-/** Threads that may go on with what nobody waits for any more. */
+/** The most threads that may still run statements that have timed out. */
 const mostAbandoned = 4;
 
-/** Milliseconds that a thread has to come to an end with what took too long, before it is given up. */
-const grace = 1000;
+/** Milliseconds that a thread has to finish a statement that has timed out, before the thread is abandoned. */
+const gracePeriod = 1000;
 
-/** What is known of a statement before it is read. */
+/** The expected behaviour of a statement, before it is read. */
 export interface Expectation {
   /** Whether SQLite can be stopped while it reads the rows. */
   readonly isStoppable: boolean;
@@ -43,8 +43,8 @@ interface Task {
   readonly isStoppable: boolean;
   readonly resolve: (answer: Answer) => void;
   readonly reject: (error: unknown) => void;
-  /** When it is given up. */
-  readonly until: number;
+  /** When it times out. */
+  readonly deadline: number;
   isLong: boolean;
   thread: ReaderThread | null;
   timer?: NodeJS.Timeout;
@@ -53,7 +53,7 @@ interface Task {
 /** Threads cannot be started here: the caller has to read without one. */
 export class NoThreads extends Error {}
 
-/** Reads a SQLite file in threads of their own, so that a statement that takes long holds up nothing else. */
+/** Reads a SQLite file in worker threads, so that a long statement blocks nothing else. */
 export class ReaderThreads {
   readonly #file: string;
   readonly #timeout: number;
@@ -75,20 +75,20 @@ export class ReaderThreads {
     return this.#waitingCount + this.#running.size;
   }
 
-  /** The rows of a statement, and the milliseconds that it took. What was committed before the call is in them. */
+  /** The rows of a statement, and the milliseconds that it took. They include everything that was committed before the call. */
   rows(sent: Sent, { expected, isStoppable }: Expectation): Promise<Answer> {
     return new Promise((resolve, reject) => {
       if (this.#waitingCount >= mostWaiting) throw lateError();
-      const isLong = expected === undefined ? !isStoppable : expected > short;
-      const until = performance.now() + this.#timeout;
-      const task: Task = { kind: sent.statement.name, sent, isStoppable, resolve, reject, until, isLong, thread: null };
-      if (this.#timeout < Number.POSITIVE_INFINITY) task.timer = setTimeout(() => this.#giveUp(task), this.#timeout);
+      const isLong = expected === undefined ? !isStoppable : expected > shortReadTime;
+      const deadline = performance.now() + this.#timeout;
+      const task: Task = { kind: sent.statement.name, sent, isStoppable, resolve, reject, deadline, isLong, thread: null };
+      if (this.#timeout < Number.POSITIVE_INFINITY) task.timer = setTimeout(() => this.#timeOut(task), this.#timeout);
       this.#wait(task);
       this.#proceed();
     });
   }
 
-  /** A thread for a caller with several questions, who gives it back. */
+  /** A thread for several questions, to be returned by {@link giveBack}. */
   take(): ReaderThread {
     if (this.#state !== 'open') throw this.#refusal();
     if (this.#abandoned >= mostAbandoned) throw lateError();
@@ -99,11 +99,11 @@ export class ReaderThreads {
 
   giveBack(thread: ReaderThread): void {
     if (!this.#threads.has(thread)) return;
-    if (this.#state === 'open' && this.#idle.length < keptThreads) this.#idle.push(thread);
+    if (this.#state === 'open' && this.#idle.length < maxIdleThreads) this.#idle.push(thread);
     else thread.end();
   }
 
-  /** Asks a thread that was taken. One that takes longer than the timeout is given up, with what it is doing. */
+  /** Sends a question to a thread from {@link take}. The thread is abandoned if it exceeds the timeout. */
   async ask(thread: ReaderThread, question: Question): Promise<unknown[]> {
     const timer = this.#timeout < Number.POSITIVE_INFINITY ? setTimeout(() => this.#abandon(thread), this.#timeout) : undefined;
     try {
@@ -113,7 +113,7 @@ export class ReaderThreads {
     }
   }
 
-  /** Answers what is under way, and ends the threads. */
+  /** Rejects waiting statements, lets the running ones finish, and ends the threads. */
   async close(): Promise<void> {
     this.#state = 'closed';
     this.#proceed();
@@ -128,15 +128,15 @@ export class ReaderThreads {
     this.#waiting[task.isLong ? 'long' : 'short'].push(task);
   }
 
-  #giveUp(task: Task): void {
+  #timeOut(task: Task): void {
     const waiting = this.#waiting[task.isLong ? 'long' : 'short'];
     const place = waiting.indexOf(task);
     if (place >= 0) waiting.splice(place, 1);
-    else if (task.thread) task.timer = setTimeout(() => this.#abandon(task.thread as ReaderThread), grace);
+    else if (task.thread) task.timer = setTimeout(() => this.#abandon(task.thread as ReaderThread), gracePeriod);
     task.reject(tooLongError());
   }
 
-  /** What it was asked is rejected; it ends when SQLite has come to an end. */
+  /** Rejects the pending questions of a thread. The thread ends when SQLite returns. */
   #abandon(thread: ReaderThread): void {
     if (!this.#threads.delete(thread)) return;
     this.#abandoned++;
@@ -153,7 +153,7 @@ export class ReaderThreads {
     }
   }
 
-  /** Long ones never have all threads, and short ones never keep them all while long ones wait. */
+  /** Long statements never occupy all threads, and neither do short ones while long ones wait. */
   #next(): Task | null {
     const { long, short } = this.#waiting;
     const longRunning = Array.from(this.#running).filter(({ isLong }) => isLong).length;
@@ -167,31 +167,31 @@ export class ReaderThreads {
     this.#running.add(task);
     const thread = this.take();
     task.thread = thread;
-    let answer: Reply | null = null;
+    let reply: Reply | null = null;
     try {
-      answer = await thread.ask(this.#questionOf(task));
+      reply = await thread.ask(this.#questionOf(task));
     } catch (error) {
       task.reject(error);
     }
     task.thread = null;
     this.#running.delete(task);
     this.giveBack(thread);
-    if (answer === 'stopped' && !task.isLong && performance.now() < task.until) {
+    if (reply === 'stopped' && !task.isLong && performance.now() < task.deadline) {
       task.isLong = true;
       this.#wait(task);
     } else {
       clearTimeout(task.timer);
-      if (answer === 'stopped') task.reject(tooLongError());
-      else if (answer === 'too large') task.reject(new TooLargeError(task.sent.mostBytes as number));
-      else if (answer) task.resolve(answer);
+      if (reply === 'stopped') task.reject(tooLongError());
+      else if (reply === 'too large') task.reject(new TooLargeError(task.sent.mostBytes as number));
+      else if (reply) task.resolve(reply);
     }
     this.#proceed();
   }
 
-  #questionOf({ isLong, isStoppable, sent, until }: Task): Question {
+  #questionOf({ deadline, isLong, isStoppable, sent }: Task): Question {
     if (!isStoppable) return sent;
-    const left = Math.max(0, until - performance.now());
-    return { ...sent, limit: isLong ? left : Math.min(left, short) };
+    const left = Math.max(0, deadline - performance.now());
+    return { ...sent, limit: isLong ? left : Math.min(left, shortReadTime) };
   }
 
   /** A thread has ended. */
@@ -217,13 +217,13 @@ export class ReaderThread {
   hasOpened = false;
   readonly #worker: Worker;
   readonly #ended: Promise<unknown>;
-  readonly #asked: PromiseWithResolvers<Reply>[] = [];
-  #lost: Error | null = null;
+  readonly #pending: PromiseWithResolvers<Reply>[] = [];
+  #failure: Error | null = null;
 
   constructor(file: string, onEnd: () => void) {
     const worker = new Worker(new URL(`./reader-thread${extname(import.meta.url)}`, import.meta.url), {
       workerData: file,
-      // what was asked of the main thread, like a profile or a debugger, was not asked of this one
+      // options of the main thread, such as for a profile or a debugger, are not meant for this one
       execArgv: [],
     });
     let failure: unknown;
@@ -237,45 +237,45 @@ export class ReaderThread {
     this.#ended = new Promise((resolve) => worker.once('exit', resolve));
     worker.once('exit', () => {
       onEnd();
-      this.#lose(this.hasOpened ? lostError(failure) : new NoThreads());
+      this.#fail(this.hasOpened ? lostError(failure) : new NoThreads());
     });
     this.#worker = worker;
   }
 
   async ask(question: Question): Promise<Reply> {
-    if (this.#lost) throw this.#lost;
+    if (this.#failure) throw this.#failure;
     this.#worker.postMessage(question);
-    // a thread that has nothing to do does not keep the process alive
+    // only a busy thread keeps the process alive
     this.#worker.ref();
-    const asked = Promise.withResolvers<Reply>();
-    this.#asked.push(asked);
-    return asked.promise;
+    const pending = Promise.withResolvers<Reply>();
+    this.#pending.push(pending);
+    return pending.promise;
   }
 
-  /** Ends the thread after what it was asked. */
+  /** Ends the thread after its pending questions. */
   async end(): Promise<void> {
     this.#worker.ref();
     this.#worker.postMessage(null);
     await this.#ended;
   }
 
-  /** Ends the thread as soon as it can be, and nobody waits for it. */
+  /** Rejects the pending questions, and ends the thread as soon as possible without waiting for it. */
   abandon(): void {
-    this.#lose(tooLongError());
+    this.#fail(tooLongError());
     this.#worker.unref();
     void this.#worker.terminate();
   }
 
-  #lose(error: Error): void {
-    this.#lost ??= error;
-    for (const { reject } of this.#asked.splice(0)) reject(error);
+  #fail(error: Error): void {
+    this.#failure ??= error;
+    for (const { reject } of this.#pending.splice(0)) reject(error);
   }
 
   #settle(message: Exclude<ThreadMessage, 'opened'>): void {
-    const asked = this.#asked.shift();
-    if (this.#asked.length === 0) this.#worker.unref();
+    const pending = this.#pending.shift();
+    if (this.#pending.length === 0) this.#worker.unref();
     if (typeof message === 'object' && 'error' in message)
-      asked?.reject(Object.assign(new Error(message.error.message), message.error.properties));
-    else asked?.resolve(message);
+      pending?.reject(Object.assign(new Error(message.error.message), message.error.properties));
+    else pending?.resolve(message);
   }
 }

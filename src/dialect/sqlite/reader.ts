@@ -5,7 +5,7 @@ import { openToRead, openToWrite } from './open-file.ts';
 import { isOutOfRange, PreparedReads, type Row, type RowForm, sizeOfRow, withPlainNumbers } from './prepared-reads.ts';
 import { StoppableConnection } from './stoppable-connection.ts';
 
-/** A statement and what it is sent with. */
+/** A statement with its parameters, as it is sent to a thread. */
 export interface Sent {
   readonly statement: Statement;
   readonly parameters: readonly unknown[];
@@ -14,7 +14,7 @@ export interface Sent {
   readonly mostBytes?: number;
 }
 
-/** What can be asked of a thread. All that is read from `begin` to `end` is of one snapshot, and one cursor can be open in it. */
+/** A question to a thread. All reads from `begin` to `end` are in one snapshot, in which one cursor can be open. */
 export type Question =
   /** `limit`: milliseconds after which the statement is stopped. Not for a statement in a snapshot. */
   | (Sent & { readonly limit?: number })
@@ -45,7 +45,7 @@ export class Reader {
     if ('statement' in question) return this.#read(question);
     if ('write' in question) return this.#write(question.write);
     if ('next' in question) return this.#cursor ? nextRows(this.#cursor, question.next) : [];
-    // a snapshot is of the time of its first read
+    // a snapshot starts with its first read
     if ('begin' in question) this.#db.exec('begin; select 1 from sqlite_master limit 1');
     else if ('open' in question) this.#cursor = steps(this.#db, question.open);
     else this.#end();
@@ -62,12 +62,12 @@ export class Reader {
     return connection.within(limit, () => reads[as].rows(statement, parameters, mostBytes));
   }
 
-  #write(asked: Sent | string): unknown[] {
+  #write(command: Sent | string): unknown[] {
     this.#writer ??= new PreparedReads(openToWrite(this.#file));
-    if (typeof asked === 'object') return this.#writer.rows(asked.statement, asked.parameters);
+    if (typeof command === 'object') return this.#writer.rows(command.statement, command.parameters);
     const { db } = this.#writer;
     // some errors end the transaction by themselves
-    if (asked !== 'rollback' || db.isTransaction) db.exec(asked);
+    if (command !== 'rollback' || db.isTransaction) db.exec(command);
     return [];
   }
 
@@ -121,7 +121,7 @@ function* rowsOf(rows: Iterator<unknown> & Iterable<unknown>, withBigInts: () =>
   } catch (error) {
     if (!isOutOfRange(error)) throw error;
     rows.return?.();
-    // once more up to this row, which is the same in the same snapshot
+    // reads again up to this row: in the same snapshot it is the same
     for (const row of withBigInts()) if (taken-- <= 0) yield row;
   }
 }

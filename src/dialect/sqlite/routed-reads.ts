@@ -10,19 +10,19 @@ import { NoThreads, type ReaderThreads } from './reader-threads.ts';
 import { type StoppableConnection, Stopped } from './stoppable-connection.ts';
 import { Stopwatch } from './stopwatch.ts';
 
-/** Milliseconds for which a read may hold up everything else; what takes longer is read in a thread. */
-const longest = 10;
+/** Milliseconds for which a read may block the event loop; longer reads run in a thread. */
+const maxReadTime = 10;
 
-/** Milliseconds of a read that is short however many others there are. */
-const short = 2;
+/** Milliseconds up to which a read is short. Short reads stay in this thread, however many there are. */
+const shortReadTime = 2;
 
-/** Milliseconds of one turn of the event loop that reads which are not short may take together. */
-const longestTurn = 25;
+/** Milliseconds that reads which are not short may take together in one turn of the event loop. */
+const maxTurnTime = 25;
 
-/** Bytes of a database of which each table is counted in about that time. */
-const small = 64 * 1024 * 1024;
+/** Bytes of a database in which any table can be counted within about {@link maxReadTime}. */
+const smallDatabase = 64 * 1024 * 1024;
 
-const keptPlans = 2000;
+const planCacheSize = 2000;
 
 /** Two connections to one file, which read in this thread. */
 export interface ReadConnections {
@@ -32,7 +32,7 @@ export interface ReadConnections {
 
 interface RoutedReadsOptions {
   readonly watch?: StatementWatch;
-  /** Bytes that the rows of a statement in a thread may have. Here, ten milliseconds are the limit. */
+  /** The most bytes that the rows of a statement in another thread may have. In this thread, ten milliseconds are the limit. */
   readonly mostBytes?: number;
 }
 
@@ -49,10 +49,10 @@ export class RoutedReads {
   readonly #watch: StatementWatch;
   readonly #mostBytes: number | undefined;
   readonly #size: StatementSync;
-  readonly #plans = new LruCache<ReadPlan>(keptPlans);
+  readonly #plans = new LruCache<ReadPlan>(planCacheSize);
   readonly #costs = new StatementCosts();
   readonly #shapes = new StatementCosts();
-  /** Milliseconds of this turn of the event loop that went into reads which are not short. */
+  /** Milliseconds that reads which are not short have taken in this turn of the event loop. */
   #spent = 0;
   readonly #inThread: (statement: Statement, parameters: readonly unknown[], kind: Statement) => Promise<unknown[]>;
 
@@ -72,25 +72,25 @@ export class RoutedReads {
     this.#watch = watch;
     this.#mostBytes = mostBytes;
     this.#size = plain.prepare('select page_count * page_size as bytes from pragma_page_count, pragma_page_size');
-    const read = this.#elsewhere.bind(this);
-    // the mapper may change the objects that it gets
-    this.#inThread = form === 'arrays' ? coalesced((...asked) => read(...asked, asked[0]) as Promise<unknown[][]>) : read;
+    const read = this.#readInThread.bind(this);
+    // objects are not shared: the mapper may change those that it gets
+    this.#inThread = form === 'arrays' ? coalesced((...args) => read(...args, args[0]) as Promise<unknown[][]>) : read;
   }
 
-  /** @param kind Stands for all statements that cost about the same. */
+  /** @param kind Represents all statements that cost about the same. */
   rows(statement: Statement, parameters: readonly unknown[], kind = statement): unknown[] | Promise<unknown[]> {
     const plan = this.#planOf(statement, kind);
     if (plan.kind === 'lookup') return this.#lookups.rows(statement, parameters);
     const read: Read = { statement, parameters, kind, plan };
     if (this.#isLong(read)) return this.#inThread(statement, parameters, kind);
-    if (plan.kind !== 'stoppable') return this.#here(read);
+    if (plan.kind !== 'stoppable') return this.#readHere(read);
     try {
       const stopwatch = new Stopwatch();
-      return this.#stoppable.within(longest, () => this.#here(read, this.#stoppableReads, stopwatch), stopwatch);
+      return this.#stoppable.within(maxReadTime, () => this.#readHere(read, this.#stoppableReads, stopwatch), stopwatch);
     } catch (error) {
       if (!(error instanceof Stopped)) throw error;
-      // others that ask the same meanwhile need not try it here
-      this.#remember(read, 1.1 * longest);
+      // identical reads meanwhile need not be tried in this thread
+      this.#remember(read, 1.1 * maxReadTime);
       return this.#inThread(statement, parameters, kind);
     }
   }
@@ -102,10 +102,10 @@ export class RoutedReads {
   #isLong(read: Read): boolean {
     if (read.plan.kind === 'any') return true;
     const cost = this.#expected(read);
-    // many requests that arrive together shall not hold up everything else for ten milliseconds each
-    if (this.#spent >= longestTurn && read.plan.kind === 'stoppable' && (cost === undefined || cost > short)) return true;
-    if (cost !== undefined) return cost > longest;
-    return read.plan.kind === 'count' && Number(this.#size.get()?.bytes) >= small;
+    // many requests that arrive together must not block the event loop for ten milliseconds each
+    if (this.#spent >= maxTurnTime && read.plan.kind === 'stoppable' && (cost === undefined || cost > shortReadTime)) return true;
+    if (cost !== undefined) return cost > maxReadTime;
+    return read.plan.kind === 'count' && Number(this.#size.get()?.bytes) >= smallDatabase;
   }
 
   /** Milliseconds, or undefined if nothing like it was read yet. */
@@ -113,14 +113,14 @@ export class RoutedReads {
     return this.#costs.of(kind, parameters) ?? this.#shapes.of({ ...kind, name: plan.shape }, parameters);
   }
 
-  /** What statements of its shape cost is what they cost the first time: later each is known by itself. */
+  /** Only the first cost of a statement counts for its shape: later its own cost is known. */
   #remember({ kind, parameters, plan }: Read, cost: number): void {
     if (this.#costs.of(kind, parameters) === undefined) this.#shapes.note({ ...kind, name: plan.shape }, parameters, cost);
     this.#costs.note(kind, parameters, cost);
   }
 
-  #here(read: Read, reads = this.#plainReads, stopwatch = new Stopwatch()): unknown[] {
-    let cost = longest;
+  #readHere(read: Read, reads = this.#plainReads, stopwatch = new Stopwatch()): unknown[] {
+    let cost = maxReadTime;
     try {
       const rows = reads.rows(read.statement, read.parameters);
       cost = stopwatch.cost();
@@ -128,7 +128,7 @@ export class RoutedReads {
       this.#watch.answered?.(stopwatch.elapsed(), false);
       return rows;
     } finally {
-      if (cost > short) this.#spend(cost);
+      if (cost > shortReadTime) this.#spend(cost);
     }
   }
 
@@ -137,7 +137,7 @@ export class RoutedReads {
     this.#spent += milliseconds;
   }
 
-  async #elsewhere(statement: Statement, parameters: readonly unknown[], kind: Statement): Promise<unknown[]> {
+  async #readInThread(statement: Statement, parameters: readonly unknown[], kind: Statement): Promise<unknown[]> {
     const plan = this.#planOf(statement, kind);
     const read: Read = { statement, parameters, kind, plan };
     const start = performance.now();
@@ -150,15 +150,15 @@ export class RoutedReads {
       this.#watch.answered?.(took, false);
       return rows;
     } catch (error) {
-      if (error instanceof NoThreads) return this.#here(read);
-      if (error instanceof TooLargeError) this.#remember(read, 2 * longest);
+      if (error instanceof NoThreads) return this.#readHere(read);
+      if (error instanceof TooLargeError) this.#remember(read, 2 * maxReadTime);
       this.#watch.answered?.(performance.now() - start, true);
       throw error;
     }
   }
 }
 
-/** A statement that is about to be read, with what is known of it. */
+/** A statement that is about to be read, with its plan. */
 interface Read {
   readonly statement: Statement;
   readonly parameters: readonly unknown[];

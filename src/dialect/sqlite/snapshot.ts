@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type Question, Reader } from './reader.ts';
 import { NoThreads, type ReaderThreads } from './reader-threads.ts';
 
-/** Where snapshots are taken of. */
+/** The database of a snapshot. */
 export interface SnapshotSource {
   readonly file: string | null;
   readonly threads: ReaderThreads | null;
@@ -10,7 +10,7 @@ export interface SnapshotSource {
   init(): Promise<void>;
 }
 
-/** A state of a SQLite file, which is read as long as needed and holds up nobody. */
+/** A consistent state of a SQLite file, which can be read as long as needed without blocking others. */
 export interface Snapshot {
   /** The rows of a statement, or the next of a cursor. */
   ask(question: Question): Promise<unknown[]>;
@@ -50,12 +50,12 @@ function inThread(threads: ReaderThreads): Snapshot {
   };
 }
 
-/** The same in this thread, some rows at a time, if no other can be started. */
+/** A snapshot in this thread, read in slices, if no other thread can be started. */
 function inSlices(file: string): Snapshot {
   const reader = new Reader(file);
   return {
     async ask(question) {
-      // others are served between any two slices
+      // other requests are served between two slices
       await nextTurn();
       return reader.rows(question);
     },

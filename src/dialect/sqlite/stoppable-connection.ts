@@ -2,30 +2,30 @@ import type { DatabaseSync } from 'node:sqlite';
 import { openToRead } from './open-file.ts';
 import type { Stopwatch } from './stopwatch.ts';
 
-/** Called for the rows that a statement looks at. */
+/** SQL function that is called for the rows that a statement reads. */
 export const rowFunction = 'declarest_row';
 
-/** A statement was stopped because it took longer than it was given. */
+/** A statement was stopped because it exceeded its time limit. */
 export class Stopped extends Error {}
 
-/** Bytes of a row up to which a statement may look at several rows before it can be stopped. */
+/** Bytes up to which a row is small. A statement may read several small rows before it can be stopped. */
 const smallRow = 2048;
 
 /**
- * Is true for 14 of 16 rows. The second part is for numbers with gaps: of those that are 16 or 100 apart, the first may be true for all.
- * It takes a fraction of the time of a call.
+ * Is true for 14 of 16 rows. The second part is for row ids with gaps: if they are 16 or 100 apart, the first part may be true
+ * for all of them. The expression takes a fraction of the time of a call.
  */
 export const isSkipped = '((_rowid_ & 31) and ((_rowid_ & 65535) * 40503 >> 12 & 15))';
 
 /**
- * A connection that reads, on which a statement ends after a given time. SQLite in Node cannot be told to stop, but a function that it
- * calls can throw. So each table is hidden behind a view of its name, which calls a function and selects the same rows; SQLite merges such
- * a view into the statement, with the same plan. A call costs a few tenths of a microsecond, more than the rest of the work on a small row.
- * So in tables with small rows it is called for one of about eleven.
+ * A connection for reading on which a statement ends after a given time. Node has no way to interrupt SQLite, but a function that
+ * SQLite calls can throw. So each table is hidden behind a view of its name, which calls a function and selects the same rows.
+ * SQLite merges such a view into the statement, with the same plan. A call costs a few tenths of a microsecond, more than the
+ * rest of the work on a small row. So in tables with small rows the function is called for one row of about eleven.
  */
 export class StoppableConnection {
   readonly db: DatabaseSync;
-  #until = Number.POSITIVE_INFINITY;
+  #deadline = Number.POSITIVE_INFINITY;
   #limit = Number.POSITIVE_INFINITY;
   #stopwatch: Stopwatch | undefined;
   #version: unknown;
@@ -34,29 +34,29 @@ export class StoppableConnection {
     this.db = openToRead(file);
     // not deterministic, or SQLite would call it once
     this.db.function(rowFunction, () => {
-      if (performance.now() > this.#until) this.#stopIfCostly();
+      if (performance.now() > this.#deadline) this.#stopIfCostly();
       return 1;
     });
   }
 
-  /** Runs statements that end after so many milliseconds, or, with a stopwatch, when they have cost so many. */
+  /** Runs statements that are stopped after `limit` milliseconds. With a stopwatch, the limit applies to their cost instead. */
   within<Result>(limit: number, run: () => Result, stopwatch?: Stopwatch): Result {
     this.#stopwatch = stopwatch;
     this.#limit = limit;
-    this.#until = performance.now() + limit;
+    this.#deadline = performance.now() + limit;
     try {
       return run();
     } finally {
-      this.#until = Number.POSITIVE_INFINITY;
+      this.#deadline = Number.POSITIVE_INFINITY;
     }
   }
 
   #stopIfCostly(): void {
     if (!this.#stopwatch || this.#stopwatch.cost() > this.#limit) throw new Stopped('the statement was stopped');
-    this.#until = performance.now() + 1;
+    this.#deadline = performance.now() + 1;
   }
 
-  /** Hides the tables that there are now. Called before a statement is prepared. */
+  /** Hides the tables that exist now. Called before a statement is prepared. */
   hideTables(): void {
     const version = this.db.prepare('pragma main.schema_version').get()?.schema_version;
     if (version === this.#version) return;
@@ -76,7 +76,9 @@ export class StoppableConnection {
     }
   }
 
-  /** Whether the first and the last rows of a table are small. Large ones take long, and are looked at one by one. */
+  /**
+   * Whether the first and the last rows of a table are small. Large rows take long, so the function is called for each of them.
+   */
   #hasSmallRows(table: string): boolean {
     const columns = this.db.prepare('select name from pragma_table_info(?)').all(table);
     if (columns.some(({ name }) => String(name).toLowerCase() === '_rowid_')) return false;

@@ -1,8 +1,8 @@
-/** How many times longer than the processor works on a read it may take by the clock. */
-const patience = 4;
+/** How many times the CPU time of a read its elapsed time may be. */
+const maxElapsedFactor = 4;
 
-/** Milliseconds that the processor worked for this thread. Node 22 knows no such thing and has the clock instead. */
-const worked: () => number =
+/** Milliseconds of CPU time of this thread. Node 22 cannot measure it, so there it is the elapsed time. */
+const cpuTime: () => number =
   typeof process.threadCpuUsage === 'function'
     ? () => {
         const { user, system } = process.threadCpuUsage();
@@ -11,20 +11,20 @@ const worked: () => number =
     : () => performance.now();
 
 /**
- * Measures what a read costs. By the clock alone, a read would seem long when only the machine is busy, would be sent to a thread, and the
- * threads would keep the machine busy. So it is the time of the processor; but waiting for a disk counts too, if it is long.
+ * Measures the cost of a read. By elapsed time, reads on a busy machine would seem long and would be sent to threads, which would
+ * keep the machine busy. So the cost is CPU time; but a long wait for a disk counts too.
  */
 export class Stopwatch {
   readonly #start = performance.now();
-  readonly #worked = worked();
+  readonly #startCpuTime = cpuTime();
 
-  /** Milliseconds by the clock. */
+  /** Elapsed milliseconds. */
   elapsed(): number {
     return performance.now() - this.#start;
   }
 
   /** Milliseconds that the read cost. */
   cost(): number {
-    return Math.max(worked() - this.#worked, this.elapsed() / patience);
+    return Math.max(cpuTime() - this.#startCpuTime, this.elapsed() / maxElapsedFactor);
   }
 }

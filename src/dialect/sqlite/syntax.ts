@@ -15,7 +15,7 @@ export const sqliteSyntax: SqlSyntax = Object.freeze<SqlSyntax>({
   },
   // null is the least of values
   nullsLast: (direction) => direction === 'desc',
-  // there is one writer at a time
+  // SQLite has one writer at a time
   rowLock: () => '',
   rowVersion: null,
   textOf: (columns) => columns.map((column) => `quote(${column})`).join(" || ',' || "),

@@ -6,46 +6,48 @@ import { lateError } from '../../database/unavailable.ts';
 /** How long a statement waits for another process's write to end, in milliseconds. */
 export const busyTimeout = 5000;
 
-/** How long the first statement that meets one holds up this process for it, and how long those after it. */
+/** Milliseconds that SQLite may block this process for another process's write, until such a write was noticed. */
 export const firstWait = 20;
+
+/** The same after that. */
 const shortWait = 2;
 
 /** A transaction that takes longer than these milliseconds to begin had to wait. */
-const noticeable = 5;
+const waitThreshold = 5;
 
-/** Waits for other processes that write. SQLite would wait as well, but holds up the whole process meanwhile. */
+/** Waits for other processes that write. SQLite would wait as well, but blocks the whole process meanwhile. */
 export class OtherProcesses {
-  #areKnown = false;
+  #areNoticed = false;
 
   /** Begins a transaction that writes. */
   begin(db: DatabaseSync, statement: string): void | Promise<void> {
-    const start = this.#areKnown ? 0 : performance.now();
+    const start = this.#areNoticed ? 0 : performance.now();
     const waiting = this.whenFree(db, () => db.exec(statement));
-    if (!this.#areKnown && performance.now() - start > noticeable) this.#know(db);
+    if (!this.#areNoticed && performance.now() - start > waitThreshold) this.#shortenBusyTimeout(db);
     return waiting;
   }
 
-  /** Does what another process may be in the way of, at once or as soon as it is not. */
+  /** Runs work that needs the write lock, at once or as soon as no other process holds it. */
   whenFree<Result>(db: DatabaseSync, work: () => Result): Result | Promise<Result> {
     try {
       return work();
     } catch (error) {
       if (!isBusy(error)) throw error;
-      this.#know(db);
-      return this.#again(work);
+      this.#shortenBusyTimeout(db);
+      return this.#retry(work);
     }
   }
 
-  /** From now on SQLite says at once that somebody is in the way. */
-  #know(db: DatabaseSync): void {
-    if (!this.#areKnown) db.exec(`pragma busy_timeout = ${shortWait}`);
-    this.#areKnown = true;
+  /** From now on SQLite reports almost at once that another process holds the lock. */
+  #shortenBusyTimeout(db: DatabaseSync): void {
+    if (!this.#areNoticed) db.exec(`pragma busy_timeout = ${shortWait}`);
+    this.#areNoticed = true;
   }
 
-  async #again<Result>(work: () => Result): Promise<Result> {
+  async #retry<Result>(work: () => Result): Promise<Result> {
     const end = performance.now() + busyTimeout - firstWait;
     for (let pause = 1; ; pause = Math.min(2 * pause, 20)) {
-      // a random share keeps processes that wait from retrying together
+      // a random share keeps waiting processes from retrying at the same time
       await sleep(pause * (0.5 + Math.random()));
       try {
         return work();
@@ -61,13 +63,13 @@ function isBusy(error: unknown): boolean {
   return code === 'ERR_SQLITE_ERROR' && (Number(errcode) & 0xff) === 5;
 }
 
-/** Hands out the right to write, one at a time, in the order asked for. */
+/** The write lock among the callers in this process, granted in the order of their requests. */
 export class Turn {
   readonly #timeout: number;
   #taken = false;
   readonly #waiting: (() => void)[] = [];
 
-  /** @param timeout Milliseconds that anybody waits; 0 means no limit. */
+  /** @param timeout Milliseconds that a caller waits for the lock; 0 means no limit. */
   constructor(timeout: number) {
     this.#timeout = timeout;
   }
@@ -83,12 +85,12 @@ export class Turn {
     }
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     this.#waiting.push(resolve);
-    const patience = patienceHere();
-    const limit = patience ?? this.#timeout;
+    const ownTimeout = patienceHere();
+    const limit = ownTimeout ?? this.#timeout;
     if (limit === 0) return promise;
     const timer = setTimeout(() => {
       this.#waiting.splice(this.#waiting.indexOf(resolve), 1);
-      reject(patience === null ? lateError() : waitsForItself());
+      reject(ownTimeout === null ? lateError() : waitsForItself());
     }, limit);
     return promise.finally(() => clearTimeout(timer));
   }

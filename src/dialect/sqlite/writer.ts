@@ -6,15 +6,17 @@ import { PreparedReads } from './prepared-reads.ts';
 import { hasConsequences } from './read-plan.ts';
 import { NoThreads, type ReaderThreads } from './reader-threads.ts';
 
-const keptPlans = 500;
+const planCacheSize = 500;
 
-/** Sends prepared statements on the connection that writes, in turn with all other writers; or in a thread, if a change may take long. */
+/**
+ * Runs prepared statements on the writing connection, in turn with all other writers; or in a thread, if a change may take long.
+ */
 export function sqliteWriter(
   dialect: Pick<SqliteFileDialect, 'init' | 'isReadOnly' | 'threads' | 'turn' | 'write' | 'writer' | 'writesUnderWay'>,
   watch: StatementWatch = {},
 ): Writer {
   let prepared: PreparedReads | null = null;
-  const plans = new LruCache<boolean>(keptPlans);
+  const plans = new LruCache<boolean>(planCacheSize);
 
   function change(steps: readonly Step[]): Promise<unknown[][]> {
     return dialect.write((db) => {

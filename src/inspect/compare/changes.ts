@@ -6,7 +6,7 @@ export interface Change {
   readonly direction: 'opened' | 'closed';
   /** The declaration that causes it; null if that declaration was removed. */
   readonly place: string | null;
-  /** What changed: `GET,HEAD /api/person.{_format}`, `Person.email`, `the role PERSON_SEE`. */
+  /** The changed route, field or role: `GET,HEAD /api/person.{_format}`, `Person.email`, `the role PERSON_SEE`. */
   readonly subject: string;
   /** The new behaviour, or the one that ended: `reads email`. */
   readonly text: string;

@@ -97,7 +97,7 @@ function roleChanges({ about, facts, route, routes }: Compared): Change[] {
   const lost = about.removed('role');
   const won = about.added('role').map(({ value, place }) => closed(place, about.subject, `requires ${value} now`));
   if (lost.length === 0) return won;
-  // a role that all methods of an API required and none does now was its base role
+  // a role that every method of an API required before, and none requires now, was the base role
   const ofApi = routes.filter(({ api }) => api === route.api && api !== null).map((each) => facts.about(subjectOf(each)));
   const wasBaseRole = (role: string) => ofApi.every((each) => !each.isKnown || each.removed('role').includes(role));
   const place = lost.every(wasBaseRole) ? route.places.baseRole : route.places.methodRole;

@@ -3,7 +3,7 @@ import type { FieldAccess } from '../route-fields.ts';
 import type { SettingsAccess } from '../settings.ts';
 import type { AccessMatrix, RouteAccess } from './matrix.ts';
 
-/** One statement about an application, or about the one of its baseline. */
+/** One fact about an application, as it is now or as its baseline has it. */
 export interface Fact {
   /** `/api/person.{_format} GET`, `model Person`, `role PERSON_SEE`, `security`. */
   readonly subject: string;
@@ -108,7 +108,7 @@ function fieldFacts(
   });
 }
 
-/** A field is one fact, and a reference one for each class that it can name. */
+/** A field is one fact. A reference is one fact for each class of its targets. */
 function valuesOf({ kind, label, madeBy, references }: FieldAccess): string[] {
   if (kind !== 'reference') return [label];
   const named = references.map((model) => `${label} -> ${model}`.trimStart());

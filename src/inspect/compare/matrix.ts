@@ -12,9 +12,9 @@ import { type ActionKind, actionOf, controllerOf, isOverridden } from '../route-
 import { type FieldsOfRoutes, fieldsOfRoutes } from '../route-fields.ts';
 import { settingsOf } from '../settings.ts';
 
-/** Who may do what in an application, as plain data. Every part names the place that declares it. */
+/** The access rules of an application, as plain data. Every part names the place that declares it. */
 export type AccessMatrix = ReturnType<typeof accessMatrix>;
-/** What one method of a route requires, shows and accepts. */
+/** The requirements, the readable and the writable fields of one method of a route. */
 export type RouteAccess = ReturnType<typeof routeAccess>;
 export type RoleAccess = RouteAccess['roles'][number];
 
@@ -69,9 +69,9 @@ function routeAccess(
     model: api?.class.name ?? null,
     /** Whether the method requires no role. */
     public: roles.length === 0,
-    /** The required roles, all of them, in the order of the checks. */
+    /** All required roles, in the order of the checks. */
     roles,
-    /** What narrows the rows: `PersonController.customizeQuery`. A handler without an id makes its own queries. */
+    /** The method that restricts the rows: `PersonController.customizeQuery`. A handler without an id makes its own queries. */
     restricted: action?.single || kind === 'list' ? restrictionOf(record, places) : null,
     /** The default filters of the model, which hide rows too. */
     filters: api ? defaultFilters(metaOf(mapper, api.class.value)).sort() : [],
@@ -107,7 +107,10 @@ function hooksOf({ api }: RouteRecord, places: Places): readonly Declared<string
     .map((name) => ({ value: `${type.name}.${name}`, place: places.ofMethod('controllers', type, name) }));
 }
 
-/** The declared questions of a list, and the query parameters of any action. A custom handler has to page through the list for the former to work. */
+/**
+ * The declared filters, orders and searches of a list, and the query parameters of any action. With a custom handler, the former
+ * work only if it pages through the list.
+ */
 function questionsOf({ action }: RouteRecord, method: HttpMethod, places: Places) {
   const asksList = method === 'GET' || method === 'HEAD';
   const { filters = [], search = null, sort = [] } = (asksList && action?.list) || {};
@@ -132,7 +135,10 @@ function questionsOf({ action }: RouteRecord, method: HttpMethod, places: Places
   ];
 }
 
-/** The places of a route's parts, or of the nearest part around them: in the configuration, or in the service that loads the route. */
+/**
+ * The places of a route's parts, in the configuration or in the service that loads the route. A part that is not written has the
+ * place of the nearest enclosing part.
+ */
 function routePlaces(record: RouteRecord, method: HttpMethod, places: Places) {
   const { action, api } = record;
   const part = (within: Path | undefined, loadedKey: string, path: Path) =>

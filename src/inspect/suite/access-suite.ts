@@ -20,7 +20,7 @@ import { type TestRequest, type TestResponse, type TestUser, tokenFor } from './
 
 export type { SuiteDatabase };
 
-/** The application of an access suite, on disk or in code, and what its declaration does not say. */
+/** The application of an access suite, on disk or in code, and test data that its declaration does not have. */
 export type AccessSuiteOptions = (Omit<DirectoryOptions, 'databaseUrl'> | Omit<CodeOptions, 'databaseUrl'>) & {
   /** `test` of your test runner. */
   readonly test: (title: string, run: () => Promise<void>) => unknown;
@@ -28,7 +28,7 @@ export type AccessSuiteOptions = (Omit<DirectoryOptions, 'databaseUrl'> | Omit<C
   readonly afterAll: (run: () => Promise<void>) => unknown;
   /** Users that your voters know, by a name for the titles of tests. */
   readonly actors?: Readonly<Record<string, TestUser>>;
-  /** The id of the users that the suite makes up. Default: 0. */
+  /** The id of the users that the suite generates. Default: 0. */
   readonly userId?: string | number;
   /** The credentials of a user, if the application does not accept tokens that it can sign. */
   readonly headersFor?: (user: TestUser) => Readonly<Record<string, string>> | Promise<Readonly<Record<string, string>>>;
@@ -38,7 +38,7 @@ export type AccessSuiteOptions = (Omit<DirectoryOptions, 'databaseUrl'> | Omit<C
   readonly prepare?: (em: EntityManager) => unknown;
   /** The values of placeholders in paths, except the `id` of a row, and of required query parameters. */
   readonly parameters?: Readonly<Record<string, string>>;
-  /** What paths hold in place of keys if a controller's `getEntity` takes something else, by API: `boat: (boat: Boat) => boat.slug`. */
+  /** The ids in paths if a controller's `getEntity` accepts other values than keys, by API: `boat: (boat: Boat) => boat.slug`. */
   readonly ids?: RowIds;
   /** Request bodies, by method and route: `'POST app_api_single_note__index': { title: 'Milk' }`. Default: an empty object. */
   readonly bodies?: Readonly<Record<string, unknown>>;
@@ -51,9 +51,9 @@ export type AccessSuiteOptions = (Omit<DirectoryOptions, 'databaseUrl'> | Omit<C
 };
 
 /**
- * Registers access tests that follow from the declaration. Each method of each route is called without a credential, by a user with each
- * role alone, by one with all roles, and by the given actors. It must respond as the access matrix says, with no field outside its
- * groups.
+ * Registers access tests that follow from the declaration. Each method of each route is called without a credential, by a user
+ * with each role alone, by one with all roles, and by the given actors. It must respond as the access matrix says, with no field
+ * outside its groups.
  *
  * @example
  * await accessSuite({ directory: join(import.meta.dirname, '..'), test, afterAll });
@@ -101,7 +101,7 @@ async function loadOn(databaseUrl: string, { prepare, ...options }: AccessSuiteO
   return { ...application, seed };
 }
 
-/** A method of a route, with everything that its requests are checked against. */
+/** A method of a route, with its expected roles and fields. */
 type Subject = ReturnType<typeof subjectOf>;
 
 /** A caller: the user as the application sees it, or null without a credential. */
@@ -111,7 +111,7 @@ interface Actor {
   readonly user: User | null;
 }
 
-/** What every request of a suite needs. */
+/** The parts that all requests of a suite share. */
 interface Suite {
   readonly application: Application;
   readonly coverage: ReturnType<typeof suiteCoverage>;
@@ -129,7 +129,7 @@ async function checkRoute(suite: Suite, subject: Subject, actor: Actor): Promise
   for (const [judgement] of others) await probe(suite, subject, actor, [judgement?.key as Identifier]);
 }
 
-/** Sends a request for the first of some rows, or for none, and checks the response. Returns the judgements of all rows. */
+/** Sends a request for the first of the rows, or without a row, and checks the response. Returns the judgements of all rows. */
 async function probe(
   suite: Suite,
   { record, roles, route, shape }: Subject,

@@ -6,7 +6,7 @@ interface CoverageOptions {
   readonly neverRefused?: readonly string[];
 }
 
-/** What the tests of a suite have covered: a suite that tried nothing must not pass. */
+/** The coverage of a suite: it must not pass if its tests checked nothing. */
 export function suiteCoverage(actors: number, { sameForEveryRow = [], neverRefused = [] }: CoverageOptions) {
   const notes: { readonly key: string; readonly actor: string; readonly judged: readonly Judgement[] }[] = [];
   return {

@@ -75,8 +75,8 @@ export function leaksOf(route: RouteAccess, body: unknown, shape: Shape, models:
 }
 
 /**
- * The paths that a custom handler may not show. It can respond with any model: the best match counts. The values of further keys are
- * checked in the same way.
+ * The paths that a custom handler may not show. It can respond with any model: the best match counts. The values of further keys
+ * are checked in the same way.
  */
 function outsideOfModels(value: unknown, models: readonly Shape[], further: Shape, at = ''): string[] {
   if (Array.isArray(value)) return value.flatMap((item) => outsideOfModels(item, models, further, at));
@@ -84,8 +84,8 @@ function outsideOfModels(value: unknown, models: readonly Shape[], further: Shap
     eachKey(value, at, (key, below, path) => {
       const inner = shape.get(key);
       if (inner !== undefined) return outside(below, inner, path);
-      const told = further.get(key);
-      return told === undefined ? [path] : outsideOfModels(below, models, told ?? none, path);
+      const allowed = further.get(key);
+      return allowed === undefined ? [path] : outsideOfModels(below, models, allowed ?? none, path);
     }),
   );
   return trials.reduce((least, found) => (found.length < least.length ? found : least));

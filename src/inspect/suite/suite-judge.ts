@@ -31,12 +31,12 @@ export interface Judgement {
 
 const mostRows = 20;
 
-/** What paths hold in place of the key of a row, by the name of the API. */
+/** The ids that replace the keys of rows in paths, by the name of the API. */
 export type RowIds = Readonly<Record<string, (row: never) => string | number>>;
 
 /**
- * Predicts the result of a request from the declaration, the voters and `customizeQuery` alone, without the code that decides in the
- * application.
+ * Predicts the result of a request from the declaration, the voters and `customizeQuery` alone, without the code that decides in
+ * the application.
  */
 export function judgeOf({ create, declaration, mapper, voters }: Application, ids: RowIds = {}) {
   const paths = new PathLoader(null);
@@ -56,12 +56,12 @@ export function judgeOf({ create, declaration, mapper, voters }: Application, id
     return rows.map((row) => helper(row as object).getPrimaryKey() as Identifier);
   }
 
-  /** What the path of a route holds for a row. */
+  /** The id of a row in the path of a route. */
   function idOf({ api }: RouteRecord, key: Identifier): Identifier {
     return named.get(`${api?.name} ${key}`) ?? key;
   }
 
-  /** Judges a request for each of some rows, or for none. */
+  /** Predicts the result of a request for each of the rows, or without a row. */
   async function judge(
     record: RouteRecord,
     roles: readonly string[],
@@ -119,7 +119,7 @@ export function judgeOf({ create, declaration, mapper, voters }: Application, id
     return { verdict: missing.length === 0 ? 'granted' : 'refused', missing, own };
   }
 
-  /** What the controller's own `checkAccess` makes of a decision. */
+  /** Applies the controller's own `checkAccess` to a decision. */
   async function checkedBy(
     { action, api }: RouteRecord,
     subject: object | null,
@@ -138,7 +138,7 @@ export function judgeOf({ create, declaration, mapper, voters }: Application, id
     return { ...decision, verdict: 'refused', missing: [...decision.missing, `${type.name}.checkAccess`] };
   }
 
-  /** Whether the controller's own `getEntity` gives a row. */
+  /** Whether the controller's own `getEntity` returns a row. */
   async function isLoaded({ action, api }: RouteRecord, id: Identifier, request: ApiRequest): Promise<boolean> {
     if (!api || !isOverridden(api, 'getEntity')) return true;
     return passes(
@@ -151,7 +151,7 @@ export function judgeOf({ create, declaration, mapper, voters }: Application, id
     );
   }
 
-  /** Whether a call of a controller ends without a problem. Rows are not restricted for it, and the request is left as it is. */
+  /** Whether a call of a controller throws no problem. Its rows are not restricted, and the request is not changed. */
   async function passes(
     api: ApiDeclaration,
     given: ApiRequest,

@@ -14,7 +14,7 @@ export interface SuiteDatabase {
 }
 
 /** Inspects a request just before it is handled, when its caller is known. */
-type Look = (request: ApiRequest) => Promise<void>;
+type Inspect = (request: ApiRequest) => Promise<void>;
 
 /** Loads the application on a database, and reports its statements. */
 type Load = (databaseUrl: string, onStatement: (sql: string) => void) => Promise<Application>;
@@ -31,7 +31,7 @@ export function suiteServer(
   ids: RowIds = {},
 ) {
   let current: ReturnType<typeof start> | null = null;
-  let lookNow: Look | null = null;
+  let inspectNow: Inspect | null = null;
   let written = false;
 
   async function start() {
@@ -41,12 +41,12 @@ export function suiteServer(
     });
     const reached = new WeakSet<object>();
     const prepare = (server: FastifyInstance) => {
-      server.addHook('preHandler', async (request) => lookNow?.(request as ApiRequest));
+      server.addHook('preHandler', async (request) => inspectNow?.(request as ApiRequest));
       // callers without the roles are rejected before their body is read, if no voter needs the row
       server.addHook('preParsing', async (request) => void reached.add(request));
       server.addHook('onError', async (request, _, error) => {
         const isJudged = error instanceof Problem && ['authentication_required', 'access_denied'].includes(error.code);
-        if (isJudged && !reached.has(request)) await lookNow?.(request as ApiRequest);
+        if (isJudged && !reached.has(request)) await inspectNow?.(request as ApiRequest);
       });
     };
     const app = await serverOf(application, {}, { prepare });
@@ -77,17 +77,17 @@ export function suiteServer(
     await (await ending)?.close();
   }
 
-  /** Sends a request, and throws what `look` throws. */
-  async function send(method: string, path: string, request: TestRequest, look: Look | null): Promise<TestResponse> {
+  /** Sends a request. Errors of `inspect` are thrown again. */
+  async function send(method: string, path: string, request: TestRequest, inspect: Inspect | null): Promise<TestResponse> {
     const { application, url } = await running();
     const failures: unknown[] = [];
-    lookNow = look && ((seen) => look(seen).catch((error: unknown) => void failures.push(error)));
+    inspectNow = inspect && ((seen) => inspect(seen).catch((error: unknown) => void failures.push(error)));
     try {
       const response = await sendRequest(application, url + path, method, request);
       if (failures.length > 0) throw failures[0];
       return response;
     } finally {
-      lookNow = null;
+      inspectNow = null;
       if (written) await close();
     }
   }

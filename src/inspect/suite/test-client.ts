@@ -20,7 +20,7 @@ export interface TestUser {
   readonly [claim: string]: unknown;
 }
 
-/** The response to a test. */
+/** The response to a request of a test. */
 export interface TestResponse {
   readonly status: number;
   readonly headers: Headers;

@@ -32,7 +32,7 @@ const types = {
 
 /** The docs page and its files, by name. The names have hashes of the contents, so that browsers can cache them for ever. */
 export function makeDocsPage(
-  telling: Described,
+  described: Described,
   info: Info,
   { path, docs, home }: { path: string; docs: string; home: boolean },
 ) {
@@ -51,8 +51,8 @@ export function makeDocsPage(
   const scripts = [add('viewer', 'js', join(viewer, 'swagger-ui-bundle.js')), add('page', 'js', own('page.js'))];
   const icon = add('icon', 'svg', own('icon.svg'));
   const openapi = posix.relative(posix.dirname(docs), path);
-  const command = telling.production ? null : tokenCommand(telling);
-  const users = telling.production ? [] : telling.declaration.security.sampleUsers;
+  const command = described.production ? null : tokenCommand(described);
+  const users = described.production ? [] : described.declaration.security.sampleUsers;
   const head = `<link rel="icon" href="${icon}">
 ${styles.map((href) => `<link rel="stylesheet" href="${href}">`).join('\n')}
 ${scripts.map((src) => `<script src="${src}" defer></script>`).join('\n')}`;
@@ -62,7 +62,7 @@ ${home ? `<a href="${posix.relative(posix.dirname(docs), '/') || '.'}/">← ${es
 </header>
 ${users.length + Number(command !== null) === 0 ? '' : `<aside class="hint" aria-label="Authorization">\n${tryAs(users, folder)}${command === null ? '' : `<p>Token for <b>Authorize</b>: <code>${escapeHtml(command)}</code></p>\n`}</aside>\n`}<main id="viewer"><p class="state" role="status">Loading…</p></main>
 <noscript><p class="state">This page needs JavaScript. The <a href="${escapeHtml(openapi)}">OpenAPI document</a> does not.</p></noscript>`;
-  const attributes = ` data-openapi="${escapeHtml(openapi)}" data-docs="${escapeHtml(docs)}"${telling.production ? '' : ' data-development'}`;
+  const attributes = ` data-openapi="${escapeHtml(openapi)}" data-docs="${escapeHtml(docs)}"${described.production ? '' : ' data-development'}`;
   const html = htmlPage(info.title, head, body, attributes);
   return { html: new Kept(html, pageHeaders(policy)), files };
 }

@@ -26,15 +26,15 @@ export function greet(greeting: Greeting, request: FastifyRequest, reply: Fastif
   reply.header('vary', 'accept');
   if (wantsPage(request.headers.accept)) return reply.headers(pageHeaders(policy)).send(pageOf(greeting));
   const headers = { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-cache' };
-  return reply.headers(headers).send(JSON.stringify(told(greeting)));
+  return reply.headers(headers).send(JSON.stringify(jsonOf(greeting)));
 }
 
-/** Browsers ask for HTML by name; other clients accept anything, or JSON. */
+/** Browsers name `text/html` in `Accept`; other clients accept anything, or JSON. */
 function wantsPage(accept: string | undefined): boolean {
   return /\btext\/html\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/i.test(accept ?? '');
 }
 
-function told({ info, records, links, base }: Greeting) {
+function jsonOf({ info, records, links, base }: Greeting) {
   const { title, version, description } = info;
   const { docs, path, ready } = links;
   return {

@@ -7,8 +7,8 @@ import { targetOf } from '../../response/request-target.ts';
 import type { Described } from '../schemas.ts';
 
 /** Sends a token of a sample user as text. Other sites get none, even if the application allows their origin. */
-export async function sampleToken(telling: Described, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-  const { declaration, directory, production } = telling;
+export async function sampleToken(described: Described, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  const { declaration, directory, production } = described;
   const { jwt, sampleUsers } = declaration.security;
   const { user: name } = request.params as { user: string };
   const user = sampleUsers.find((each) => each.name === name);

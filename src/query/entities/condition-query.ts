@@ -19,7 +19,7 @@ interface Clauses {
   readonly distinctOn?: unknown;
 }
 
-/** The clauses of a query that selects keys. The query itself is finalized by this, and can only be copied afterwards. */
+/** The clauses of a query that selects keys. This finalizes the query, which can only be cloned afterwards. */
 export function clausesOf(query: AnyQueryBuilder): Clauses {
   const native = query.getNativeQuery() as unknown as { readonly options: Clauses };
   return native.options;
@@ -27,16 +27,16 @@ export function clausesOf(query: AnyQueryBuilder): Clauses {
 
 /** A condition on the rows of a model. */
 interface RowCondition extends QueryText {
-  /** Whether it looks at nothing but the columns of a row itself. */
+  /** Whether it uses only columns of the row itself. */
   readonly isOfRowAlone: boolean;
 }
 
-/** What was found out about a query stays with it, as it is written out once. */
-const found = Symbol('condition');
+/** Caches the condition on its query, which can be written only once. */
+const cacheKey = Symbol('condition');
 
 /**
- * The condition that a query is, empty if it selects every row; null if it is more than a condition on the model's own rows. The query
- * itself is finalized by this, and can only be copied afterwards.
+ * The condition of a query, empty if it selects every row; null if the query is more than a condition on the model's own rows.
+ * This finalizes the query, which can only be cloned afterwards.
  */
 export function conditionOf(query: AnyQueryBuilder, meta: EntityMetadata): RowCondition | null {
   const shape = deferredShape(query);
@@ -44,15 +44,15 @@ export function conditionOf(query: AnyQueryBuilder, meta: EntityMetadata): RowCo
 }
 
 function foundCondition(query: AnyQueryBuilder, meta: EntityMetadata): RowCondition | null {
-  const builder = builtQuery(query) as AnyQueryBuilder & { [found]?: RowCondition | null };
-  if (builder[found] === undefined) Object.defineProperty(builder, found, { value: builtCondition(builder, meta) });
-  return builder[found] ?? null;
+  const builder = builtQuery(query) as AnyQueryBuilder & { [cacheKey]?: RowCondition | null };
+  if (builder[cacheKey] === undefined) Object.defineProperty(builder, cacheKey, { value: builtCondition(builder, meta) });
+  return builder[cacheKey] ?? null;
 }
 
-/** Texts that are kept for each model, by the shape of the condition. */
-const keptShapes = 100;
+/** Maximum of cached texts for each model, one for each shape of a condition. */
+const maxCachedShapes = 100;
 
-/** What is known of conditions of one shape. */
+/** What conditions of one shape have in common, once it is known. */
 interface ShapeText {
   known: Pick<RowCondition, 'sql' | 'isOfRowAlone'> | null;
 }
@@ -73,7 +73,7 @@ function builtCondition(query: AnyQueryBuilder, meta: EntityMetadata): RowCondit
 
 /** The condition of a shape, whose text is known if it was written before. */
 function shapedCondition(meta: EntityMetadata, shape: Shape, write: () => RowCondition | null): RowCondition | null {
-  const shapes = texts.get(meta) ?? new LruCache<ShapeText>(keptShapes);
+  const shapes = texts.get(meta) ?? new LruCache<ShapeText>(maxCachedShapes);
   texts.set(meta, shapes);
   const text = shapes.get(shape.key, () => ({ known: null }));
   if (text.known) return { ...text.known, params: shape.values };
@@ -92,7 +92,7 @@ function writtenCondition(query: AnyQueryBuilder, meta: EntityMetadata, isOfRowA
   return { ...text, isOfRowAlone };
 }
 
-/** Null if more than keys and simple values takes part. */
+/** The shape of a condition; null if it has more than names and simple values. */
 function shapeOf({ state }: AnyQueryBuilder): Shape | null {
   const { cond, ctes, flags, partitionLimit, populate, schema, subQueries } = state;
   const isChanged = flags.size !== 1 || !flags.has(QueryFlag.CONVERT_CUSTOM_TYPES) || schema !== undefined || partitionLimit;
@@ -109,7 +109,7 @@ function shapeWithin(value: unknown, values: unknown[]): string | null {
     values.push(value);
     return typeof value;
   }
-  // raw fragments are symbols
+  // raw fragments have symbols as keys
   if (Object.getPrototypeOf(value) !== Object.prototype || Object.getOwnPropertySymbols(value).length > 0) return null;
   return joined(
     Object.entries(value).map(([name, part]) => {
@@ -123,7 +123,7 @@ function joined(parts: readonly (string | null)[]): string | null {
   return parts.includes(null) ? null : `{${parts.join()}}`;
 }
 
-/** Whether the values became the parameters one by one. If two of them are equal, that cannot be told. */
+/** Whether the values became the parameters in the same order. Equal values could have changed places, so all must differ. */
 function isOrderOf(values: readonly unknown[], params: readonly unknown[]): boolean {
   return (
     values.length === params.length &&

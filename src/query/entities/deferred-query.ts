@@ -5,35 +5,36 @@ import { isToOne } from './filters.ts';
 // biome-ignore lint/suspicious/noExplicitAny: the builder of whatever model a declaration names
 export type AnyQueryBuilder = QueryBuilder<any, any, any, any, any, any, any>;
 
-/** A condition without its values, and the values in their order. Conditions of one shape have one text. */
+/** A condition without its values, and the values in their order. Conditions of the same shape have the same SQL. */
 export interface Shape {
   readonly key: string;
   readonly values: readonly unknown[];
 }
 
-/** What a query was given so far if that is nothing but simple conditions, so that it was not built; otherwise null. */
+/** The shape of a query that has only simple conditions so far, and was not built; otherwise null. */
 export function deferredShape(query: AnyQueryBuilder): Shape | null {
   return deferredIn(query)?.shape() ?? null;
 }
 
-/** MikroORM's own builder of a query. */
+/** MikroORM's own builder of a query, built now if it was deferred. */
 export function builtQuery(query: AnyQueryBuilder): AnyQueryBuilder {
   return deferredIn(query)?.builder() ?? query;
 }
 
 /**
- * A query on a model that is built when it is first used for more than simple conditions. Most restrictions are one such condition, whose text
- * is known from earlier requests; to build and process a query takes longer than all the rest of a request for one row.
+ * A query on a model that is built when it is first used for more than simple conditions. Most restrictions are one such
+ * condition, whose SQL is known from earlier requests. To build and process a query takes longer than all the rest of a request
+ * for one row.
  */
 export function deferredQuery(meta: EntityMetadata, build: () => AnyQueryBuilder): AnyQueryBuilder {
   return new Proxy(new Deferred(meta, build), handler) as unknown as AnyQueryBuilder;
 }
 
-/** By this a query tells what stands behind it: entries of a weak map, one for each request, would keep the garbage collector busy. */
-const behind = Symbol('deferred');
+/** The key of the object deferredKey a proxy. A weak map with an entry for each request would keep the garbage collector busy. */
+const deferredKey = Symbol('deferred');
 
 function deferredIn(query: AnyQueryBuilder): Deferred | undefined {
-  return (query as { readonly [behind]?: Deferred })[behind];
+  return (query as { readonly [deferredKey]?: Deferred })[deferredKey];
 }
 
 type Method = 'where' | 'andWhere';
@@ -41,7 +42,7 @@ type Method = 'where' | 'andWhere';
 class Deferred {
   readonly #meta: EntityMetadata;
   readonly #build: () => AnyQueryBuilder;
-  readonly #given: { readonly method: Method; readonly condition: object; readonly shape: Shape }[] = [];
+  readonly #conditions: { readonly method: Method; readonly condition: object; readonly shape: Shape }[] = [];
   #built: AnyQueryBuilder | null = null;
 
   constructor(meta: EntityMetadata, build: () => AnyQueryBuilder) {
@@ -52,41 +53,41 @@ class Deferred {
   builder(): AnyQueryBuilder {
     if (this.#built) return this.#built;
     this.#built = this.#build();
-    for (const { condition, method } of this.#given) this.#built[method](condition as never);
+    for (const { condition, method } of this.#conditions) this.#built[method](condition as never);
     return this.#built;
   }
 
   /** Null once the query is built. */
   shape(): Shape | null {
     if (this.#built) return null;
-    const [first, ...others] = this.#given;
+    const [first, ...others] = this.#conditions;
     if (first && others.length === 0) return first.shape;
-    const shapes = this.#given.map(({ shape }) => shape);
+    const shapes = this.#conditions.map(({ shape }) => shape);
     return { key: shapes.map(({ key }) => key).join(), values: shapes.flatMap(({ values }) => values) };
   }
 
   add(method: Method, condition: unknown, more: readonly unknown[]): void {
     const values: unknown[] = [];
     const simple = this.#built || more.length > 0 ? null : simpleCondition(condition, this.#meta, values);
-    if (simple) this.#given.push({ method, condition: simple.copy, shape: { key: `${method}${simple.key}`, values } });
+    if (simple) this.#conditions.push({ method, condition: simple.copy, shape: { key: `${method}${simple.key}`, values } });
     else (this.builder()[method] as (...args: unknown[]) => unknown)(condition, ...more);
   }
 }
 
 const handler: ProxyHandler<Deferred> = {
   get(deferred, name, query) {
-    if (name === behind) return deferred;
+    if (name === deferredKey) return deferred;
     if (name === 'where' || name === 'andWhere') {
       return (condition: unknown, ...more: unknown[]) => {
         deferred.add(name, condition, more);
         return query;
       };
     }
-    // a promise that is resolved with the query asks for it
+    // a promise that is resolved with the query reads `then`
     if (name === 'then' && !(name in QueryBuilder.prototype)) return undefined;
     const builder = deferred.builder();
     const value: unknown = Reflect.get(builder, name, builder);
-    // by its class MikroORM knows a query that is part of another
+    // MikroORM recognizes a subquery by its class
     if (typeof value !== 'function' || name === 'constructor') return value;
     return (...args: unknown[]) => {
       const returned: unknown = value.apply(builder, args);
@@ -100,7 +101,7 @@ const handler: ProxyHandler<Deferred> = {
 
 interface SimpleCondition {
   readonly key: string;
-  /** As it was when it was given. */
+  /** The condition as it was when it was added. */
   readonly copy: object;
 }
 
@@ -153,7 +154,7 @@ function simpleValue(given: unknown, meta: EntityMetadata, name: string, values:
   return { key: `${key}}`, copy };
 }
 
-/** The property whose values a column holds as they are given: the property itself, or the key of the row that it refers to. */
+/** The property whose values the column holds unconverted: the property itself, or the key of the row that it refers to. */
 function plainColumn(property: EntityProperty): EntityProperty | null {
   const { customType, embedded, fieldNames, formula, kind, persist, targetMeta } = property;
   if (customType || embedded || formula || persist === false || fieldNames?.length !== 1) return null;

@@ -13,7 +13,7 @@ import { type ListPlan, pageQueries } from './key-query.ts';
 import { countBy, keyOrder, keysAmong, keysSelected, orderOf, sentKeys } from './keys.ts';
 import { type AnyQueryBuilder, filteredQuery, unrestrictedQuery } from './restriction.ts';
 
-/** Rows of a page that are read before it is known how large they are. */
+/** Rows of a page that are read first, to estimate the size of the others. */
 const firstStep = 20;
 
 export interface FetchedPage {
@@ -22,7 +22,7 @@ export interface FetchedPage {
   readonly edges: PageEdges;
 }
 
-/** Fetches one row through a restriction, or null. `sort` decides which rows a restriction to a number of rows lets through. */
+/** Fetches one row through a restriction, or null. `sort` decides which rows a restriction with a limit lets through. */
 export async function fetchOne(
   em: RequestEntityManager,
   meta: EntityMetadata,
@@ -32,29 +32,29 @@ export async function fetchOne(
 ): Promise<object | null> {
   const { name } = keyOf(meta);
   if (!restriction) return em.findOne(meta.class, { [name]: id } as never);
-  // One statement: a row that moves out of the restriction meanwhile is not shown. The key is named within the restriction alone: outside
-  // of it, a missing row would be known before the restriction is looked at, and so sooner than a hidden one.
+  // One statement: a row that leaves the restriction meanwhile is not shown. Only the restriction names the key: outside of it,
+  // the database would find out about a missing row before it evaluates the restriction, and so sooner than about a hidden one.
   const { params, sql } = keysAmong(em, meta, restriction, [id], sort);
   return em.findOne(meta.class, { [name]: { $in: raw(sql, [...params]) } } as never);
 }
 
-/** Fetches a window of the model's rows, totally ordered, and the number of all of them. */
+/** Fetches a window of the model's rows in a total order, and the number of all rows. */
 export async function fetchPage(
   em: RequestEntityManager,
   meta: EntityMetadata,
   window: Window,
   restriction: AnyQueryBuilder | null,
   list: ListPlan,
-  asked: ListQuery = emptyListQuery,
+  listQuery: ListQuery = emptyListQuery,
   mostBytes = Number.POSITIVE_INFINITY,
 ): Promise<FetchedPage> {
   const { limit, offset, seek } = window;
-  if (restriction || seek || list.count !== 'exact' || asked.condition || limit > firstStep) {
+  if (restriction || seek || list.count !== 'exact' || listQuery.condition || limit > firstStep) {
     const restricted = restriction ?? (await unrestrictedQuery(em, meta));
     return queriedPage(
       em,
       meta,
-      applyListQuery(() => em, meta, restricted, asked, list.ownSort),
+      applyListQuery(() => em, meta, restricted, listQuery, list.ownSort),
       window,
       list,
       mostBytes,
@@ -73,16 +73,16 @@ export async function pageOf(
   query: AnyQueryBuilder,
   { limit, offset }: Window,
   { count, ownSort, sort }: Omit<ListPlan, 'seek'>,
-  asked: ListQuery = emptyListQuery,
+  listQuery: ListQuery = emptyListQuery,
 ): Promise<FetchedPage> {
-  const narrowed = applyListQuery(() => em, meta, await filteredQuery(em, meta, query), asked, ownSort);
+  const narrowed = applyListQuery(() => em, meta, await filteredQuery(em, meta, query), listQuery, ownSort);
   const page = await queriedPage(em, meta, narrowed, { limit, offset }, { sort, ownSort, count, seek: null });
-  // what a handler shows of the rows is its own affair, and so are parameters of whatever name
+  // no tokens: the handler decides which fields it shows, and may have parameters named `after` and `before` of its own
   const { first: _, last: __, ...edges } = page.edges;
   return { ...page, edges };
 }
 
-/** The page of a query: its number, its keys, and then its rows. */
+/** The page of a query. Counts first, then selects keys, then reads the rows. */
 async function queriedPage(
   em: RequestEntityManager,
   meta: EntityMetadata,
@@ -91,40 +91,40 @@ async function queriedPage(
   plan: ListPlan,
   mostBytes = Number.POSITIVE_INFINITY,
 ): Promise<FetchedPage> {
-  const { count, seek: going, sort } = plan;
+  const { count, seek: seekPlan, sort } = plan;
   const { limit, offset, seek } = window;
   const { counted: source, following, inOrder, keys } = pageQueries(em, meta, query, window, plan);
   const counted = await countBy(em, source, count);
   if (!seek && counted.is === 'exact' && offset >= counted.count) return { rows: [], counted, edges: noEdges };
   const found = await sentKeys(em, meta, keys);
-  if (seek && going) {
+  if (seek && seekPlan) {
     const follows = following !== null && (await sentKeys(em, meta, following)).length > 0;
     const { rows: page, beyond } = cutSought(found, seek, limit);
     const rows = await rowsOf(em, meta, page, { query, sort, mostBytes });
-    const edges = rows.length > 0 ? await going.edgesOf(rows) : going.edgesOfNone(seek);
+    const edges = rows.length > 0 ? await seekPlan.edgesOf(rows) : seekPlan.edgesOfNone(seek);
     return { rows, counted, edges: { ...edges, ...sidesOf(seek, beyond, follows) } };
   }
   const rows = await rowsOf(em, meta, found.slice(0, limit), { query, sort, mostBytes });
-  const edges = going && inOrder ? await going.edgesOf(rows) : noEdges;
+  const edges = seekPlan && inOrder ? await seekPlan.edgesOf(rows) : noEdges;
   if (count === 'exact') return { rows, counted, edges };
-  const told = numberTold(found.length, window, count);
+  const total = numberTold(found.length, window, count);
   const known =
     found.length === 0
       ? await countedPastEnd(counted, count, async () => (await countBy(em, source, 'exact')).count)
-      : told === null
+      : total === null
         ? counted
-        : countedFrom(told, count);
+        : countedFrom(total, count);
   return { rows, counted: known, edges: { ...edges, more: found.length > limit } };
 }
 
 interface Among {
   readonly query: AnyQueryBuilder;
   readonly sort: readonly SortKey[];
-  /** Beyond them it throws {@link TooLargeError}. */
+  /** If the rows are larger, {@link TooLargeError} is thrown. */
   readonly mostBytes: number;
 }
 
-/** The rows of keys, in the order of these, as far as a query still selects them: a row may have moved out of it since. */
+/** The rows with these keys, in the order of the keys. Rows that have left the query since are left out. */
 export async function rowsOf(
   em: RequestEntityManager,
   meta: EntityMetadata,
@@ -142,7 +142,7 @@ export async function rowsOf(
   return rows.sort((a, b) => placeOf(a) - placeOf(b));
 }
 
-/** Reads rows, first some and then as many as these say there is room for. */
+/** Reads some rows first, and then as many at a time as should fit by the size of those read. */
 async function readInSteps(
   keys: readonly unknown[],
   mostBytes: number,
@@ -161,7 +161,7 @@ async function readInSteps(
   return rows;
 }
 
-/** The bytes of the columns that can be large, about. */
+/** The approximate bytes of the columns that can be large. */
 function bytesOf(row: object): number {
   let bytes = 0;
   for (const value of Object.values(helper(row).__originalEntityData ?? {})) {

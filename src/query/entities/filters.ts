@@ -19,12 +19,12 @@ export function defaultFilters(meta: EntityMetadata): string[] {
   return [...new Set(named.flatMap(([name, filter]) => (filter.default ? [name] : [])))];
 }
 
-/** Whether filters that are on by default can hide rows of a model: its own, or those of what a row points to. */
+/** Whether filters that are on by default can hide rows of a model: its own filters, or those of an associated model. */
 export function canHideRows(meta: EntityMetadata): boolean {
   return isFiltered(meta) || hidingAssociation(meta) !== undefined;
 }
 
-/** A to-one association to what a filter can hide: it hides the rows that point there, whether or not anybody is shown it. */
+/** A to-one association to a filtered model. The filter also hides rows that point to a hidden one, even if no field shows it. */
 export function hidingAssociation(meta: EntityMetadata): EntityProperty | undefined {
   return (meta.relations as EntityProperty[]).find((property) => isToOne(property) && targetsOf(property).some(isFiltered));
 }
@@ -33,13 +33,13 @@ export function isToOne({ kind }: Pick<EntityProperty, 'kind'>): boolean {
   return kind === ReferenceKind.MANY_TO_ONE || kind === ReferenceKind.ONE_TO_ONE;
 }
 
-/** Whether a class filters by default what the class that its rows are read as does not; the mapper heeds that when it loads more of them. */
+/** Whether a class has a default filter that the class in the query lacks. MikroORM applies it when it loads more of the rows. */
 export function filtersMore(concrete: EntityMetadata, read: EntityMetadata): boolean {
   const known = new Set<unknown>(Object.values(read.filters ?? {}));
   return Object.values(concrete.filters ?? {}).some((filter) => filter.default && !known.has(filter));
 }
 
-/** Whether a condition means the same for every request: nothing in it is computed when it is looked at. */
+/** Whether a condition is the same for every request: nothing in it is computed on access. */
 export function isFixedCondition(value: unknown): boolean {
   if (typeof value === 'function') return false;
   if (typeof value !== 'object' || value === null) return true;

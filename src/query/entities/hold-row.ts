@@ -2,8 +2,8 @@ import { helper } from '@mikro-orm/core';
 import type { RequestEntityManager } from '../../database/mapper.ts';
 
 /**
- * Takes entities as they are for what is in the database. The mapper can think a row that it has just read to be changed:
- * PostgreSQL gives back the keys of a JSON object in an order of its own.
+ * Marks entities as equal to their rows. MikroORM can take a row that it has just read for changed, because PostgreSQL returns
+ * the keys of a JSON object in its own order.
  */
 export function takeAsRead(em: RequestEntityManager, entities: Iterable<object>): void {
   for (const entity of entities) {

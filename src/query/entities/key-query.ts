@@ -10,10 +10,10 @@ import { canSeek, seekIn } from '../rows/seek-query.ts';
 import { countSource, orderedKeys } from './keys.ts';
 import { type AnyQueryBuilder, isPlain } from './restriction.ts';
 
-/** What a list is, beyond its model: its order, how it is counted, and how it goes on from a row of it. */
+/** How a list is ordered, how it is counted, and how it continues from one of its rows. */
 export interface ListPlan {
   readonly sort: readonly SortKey[];
-  /** The order if nothing is asked, which decides what a restriction to a number of rows lets through. */
+  /** The default order. It decides which rows a restriction with a limit lets through. */
   readonly ownSort: readonly SortKey[];
   readonly count: CountMode;
   readonly seek: SeekPlan | null;
@@ -21,14 +21,14 @@ export interface ListPlan {
 
 /** The queries behind a page. */
 export interface PageQueries {
-  /** Its keys, in order: one more than the page takes, if the number of all does not say whether there are more. */
+  /** The keys in order. Selects one more than the page takes, if the count does not tell whether there are more. */
   readonly keys: QueryText;
   readonly counted: CountSource;
-  /** A row that follows a page that is sought backwards. */
+  /** Selects a row after a page that is sought backwards. */
   readonly following: QueryText | null;
-  /** Whether the keys are in the order that the list declares, so that it can go on from a row of it. */
+  /** Whether the keys are in the order that the list declares, so that it can continue from one of its rows. */
   readonly inOrder: boolean;
-  /** Whether the number is wanted before any key: the query may be one that fails where there is nothing to order. */
+  /** Whether to count before keys are selected: the query may be one that fails if there is nothing to order. */
   readonly countsFirst: boolean;
 }
 

@@ -10,7 +10,7 @@ import type { Window } from '../rows/seek-plan.ts';
 import { clausesOf } from './condition-query.ts';
 import { type AnyQueryBuilder, isPlain } from './restriction.ts';
 
-/** The number of rows of the model that a query selects, as far as it is asked for. */
+/** Counts the rows of the model that a query selects, as far as `mode` requires. */
 export function countOf(
   em: RequestEntityManager,
   meta: EntityMetadata,
@@ -28,7 +28,7 @@ export function countBy(em: RequestEntityManager, source: CountSource, mode: Cou
   });
 }
 
-/** What is counted of a query: all its keys, each once; of one that joins, groups or limits there is no other way. */
+/** The statements that count the rows of a query. If it joins, groups or limits, only its distinct keys can be counted. */
 export function countSource(
   em: RequestEntityManager,
   meta: EntityMetadata,
@@ -43,13 +43,16 @@ export function countSource(
   return { all: counting.toQuery(), rows: mode === 'exact' ? null : plainKeys(meta, query.clone(['orderBy'])).toQuery() };
 }
 
-/** Sends a statement that selects keys, and gives them as the mapper has them; in the transaction of the entity manager, if it is in one. */
+/**
+ * Sends a statement that selects keys, in the transaction of the entity manager if it is in one. Returns the keys as MikroORM has
+ * them.
+ */
 export async function sentKeys(em: RequestEntityManager, meta: EntityMetadata, { sql, params }: QueryText): Promise<unknown[]> {
   const rows = (await em.execute(sql, [...params])) as object[];
   return rows.map(keyReader(em, meta));
 }
 
-/** Reads the key in the first column of a row, as the mapper has it. */
+/** Reads the key in the first column of a row, as MikroORM has it. */
 export function keyReader(em: RequestEntityManager, meta: EntityMetadata): (row: object) => unknown {
   const { customType } = keyOf(meta);
   const platform = em.getPlatform();
@@ -70,8 +73,8 @@ export function keysSelected(
 }
 
 /**
- * The statement of the keys of any query, or of a window of them, each once: in the query's own order or else that of `sort`, and at last
- * by key.
+ * The statement of the keys of any query, or of a window of them, each once. They are in the query's own order or else that of
+ * `sort`, and finally by key.
  */
 export function orderedKeys(
   em: RequestEntityManager,
@@ -86,7 +89,7 @@ export function orderedKeys(
   return (window === everything ? keys : (keys.limit(window.limit, window.offset) as AnyQueryBuilder)).toQuery();
 }
 
-/** The statement of those of the keys that any query selects. */
+/** The statement of those `ids` that any query selects. */
 export function keysAmong(
   em: RequestEntityManager,
   meta: EntityMetadata,
@@ -119,7 +122,7 @@ function plainKeys(meta: EntityMetadata, query: AnyQueryBuilder): AnyQueryBuilde
   return query.unsetFlag(QueryFlag.DISTINCT).select(keyOf(meta).name as never) as AnyQueryBuilder;
 }
 
-/** The keys of a query that joins, groups or limits, in no order; more than once, unless the query has a window. */
+/** The unordered keys of a query that joins, groups or limits. They can repeat, unless the query has a window. */
 function shapedKeys(em: RequestEntityManager, meta: EntityMetadata, query: AnyQueryBuilder, sort: readonly SortKey[]): QueryText {
   const keys = placedKeys(em, meta, query, sort);
   const window = windowOf(query);
@@ -128,8 +131,8 @@ function shapedKeys(em: RequestEntityManager, meta: EntityMetadata, query: AnyQu
 }
 
 /**
- * The statement behind a query that joins, groups or limits: a row can come up more than once, and its order can depend on what was
- * joined. So every row is given its place, and a key takes the first of its places.
+ * The statement behind a query that joins, groups or limits. A row can occur more than once, and its order can depend on joined
+ * rows. So every row gets its place in the order, and a key takes the first of its places.
  */
 function placedKeys(em: RequestEntityManager, meta: EntityMetadata, query: AnyQueryBuilder, sort: readonly SortKey[]): QueryText {
   const ordered = inTotalOrder(query.clone(['limit', 'offset']), meta, sort)
@@ -144,7 +147,7 @@ function placedKeys(em: RequestEntityManager, meta: EntityMetadata, query: AnyQu
   return body.toQuery();
 }
 
-/** A window of keys that have their places. */
+/** A window of the keys that {@link placedKeys} selects. */
 function placed({ sql, params }: QueryText, window: Window): QueryText {
   const keys = `select row_key from (${sql}) as placed group by row_key order by min(row_place)`;
   if (!isLimited(window)) return { sql: keys, params };
@@ -162,20 +165,20 @@ function windowOf({ state }: AnyQueryBuilder): Window {
   return { offset: state.offset ?? 0, limit: state.limit ?? Number.POSITIVE_INFINITY };
 }
 
-/** A window of what another window shows. */
+/** A window within another window. */
 function narrowed(outer: Window, inner: Window): Window {
   return { offset: outer.offset + inner.offset, limit: Math.max(0, Math.min(inner.limit, outer.limit - inner.offset)) };
 }
 
-/** The query in its own order or else that of `sort`, and at last by key. `backwards`: in the opposite of it. */
+/** The query in its own order or else that of `sort`, and finally by key. `backwards`: in the opposite direction. */
 function inTotalOrder(
   query: AnyQueryBuilder,
   meta: EntityMetadata,
   sort: readonly SortKey[],
   backwards = false,
 ): AnyQueryBuilder {
-  const turned = backwards ? sort.map(({ property, direction }) => ({ property, direction: opposite(direction) })) : sort;
-  if (query.state.orderBy.length === 0) for (const sortKey of turned) query.andOrderBy(orderOf(sortKey) as never);
+  const sortKeys = backwards ? sort.map(({ property, direction }) => ({ property, direction: opposite(direction) })) : sort;
+  if (query.state.orderBy.length === 0) for (const sortKey of sortKeys) query.andOrderBy(orderOf(sortKey) as never);
   return query.andOrderBy(keyOrder(meta, backwards ? 'desc' : 'asc') as never) as AnyQueryBuilder;
 }
 
@@ -188,7 +191,7 @@ export function orderOf({ property, direction }: SortKey): QueryOrderMap<object>
   return property.split('.').reduceRight<unknown>((inner, name) => ({ [name]: inner }), direction) as QueryOrderMap<object>;
 }
 
-/** Ends every order: with it no two rows are equal. */
+/** The end of every order, which makes it total. */
 export function keyOrder(meta: EntityMetadata, direction: SortKey['direction'] = 'asc'): QueryOrderMap<object> {
   return { [keyOf(meta).name]: direction } as QueryOrderMap<object>;
 }

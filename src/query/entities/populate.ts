@@ -3,8 +3,8 @@ import type { RequestEntityManager } from '../../database/mapper.ts';
 import type { AssociationField, Field, FieldPlan } from '../../model/field-plan.ts';
 
 /**
- * Loads what a plan shows beyond the entities' own rows: one statement for each association of the plan, however many
- * entities there are and whichever of the model's classes they have.
+ * Loads what a plan shows beyond the entities' own rows. It takes one statement for each association of the plan, whatever the
+ * number and the classes of the entities.
  */
 export async function populatePlan(em: RequestEntityManager, entities: readonly object[], plan: FieldPlan): Promise<void> {
   for (const { property, plans, owners } of wanted(em, entities, plan)) {
@@ -15,12 +15,12 @@ export async function populatePlan(em: RequestEntityManager, entities: readonly 
 
 interface Wanted {
   readonly property: string;
-  /** What to go on with: one plan for each class that has the association. */
+  /** The plans of the associated entities, one for each class that has the association. */
   readonly plans: FieldPlan[];
   readonly owners: object[];
 }
 
-/** The properties that have to be loaded. What classes inherit from one another is one property. */
+/** The properties that have to be loaded. A property that several classes inherit is loaded once. */
 function wanted(em: RequestEntityManager, entities: readonly object[], plan: FieldPlan): Iterable<Wanted> {
   const found = new Map<string, Wanted>();
   for (const [meta, group] of byClass(em, entities)) {
@@ -28,7 +28,7 @@ function wanted(em: RequestEntityManager, entities: readonly object[], plan: Fie
       const isAssociation = field.kind === 'to-one' || field.kind === 'to-many';
       if (isAssociation ? !needsRows(field) : !(field.kind === 'scalar' && field.metadata.lazy)) continue;
       const { targetMeta, fieldNames, pivotTable } = field.metadata;
-      // the mapper loads lazy columns for entities of one class at a time
+      // MikroORM loads lazy columns for entities of one class at a time
       const owner = isAssociation ? meta.root : meta;
       const key = JSON.stringify([owner.uniqueName, property, targetMeta?.uniqueName, fieldNames, pivotTable]);
       const same = found.get(key) ?? { property, plans: [], owners: [] };
@@ -40,7 +40,7 @@ function wanted(em: RequestEntityManager, entities: readonly object[], plan: Fie
   return found.values();
 }
 
-/** The fields and those of what is embedded in the row, each with the path to it: `address.country`. */
+/** The fields of a row, including those within embedded objects, each with its path: `address.country`. */
 function* withinEmbeddables(fields: readonly Field[], prefix: string): Generator<{ field: Field; property: string }> {
   for (const field of fields) {
     const property = prefix + field.property;
@@ -49,7 +49,7 @@ function* withinEmbeddables(fields: readonly Field[], prefix: string): Generator
   }
 }
 
-/** All that any of the plans shows: they differ at most in where they are cut. */
+/** Everything that any of the plans shows. They differ at most in the depth at which they end. */
 function union(plans: readonly FieldPlan[]): FieldPlan {
   const variants = new Map<EntityMetadata, readonly Field[]>();
   for (const plan of plans) {
@@ -60,7 +60,7 @@ function union(plans: readonly FieldPlan[]): FieldPlan {
   return { variants };
 }
 
-/** A reference that shows nothing but its key is there already. */
+/** Whether associated rows must be loaded: a reference that shows only its key needs none. */
 function needsRows(field: AssociationField): boolean {
   return (
     field.kind === 'to-many' ||
@@ -68,7 +68,7 @@ function needsRows(field: AssociationField): boolean {
   );
 }
 
-/** Entities by their class, as the mapper of the entity manager knows it. */
+/** Groups entities by their class, as the mapper of the entity manager knows it. */
 export function byClass(em: RequestEntityManager, entities: Iterable<object>): Map<EntityMetadata, object[]> {
   const groups = new Map<EntityMetadata, object[]>();
   for (const entity of entities) {

@@ -6,10 +6,10 @@ import { type Identifier, type IdentifierParser, identifierParser, keyOf } from 
 import type { RequestVisibility } from '../visibility/visibility.ts';
 import { takeAsRead } from './hold-row.ts';
 
-/** What a reference in a body was found to be. */
+/** The result of resolving a reference in a body. */
 export type Resolution =
   | { readonly entity: object }
-  /** It has the form of a reference, but there is no such row, or none that the caller could see. */
+  /** It has the form of a reference, but there is no such row, or the caller cannot see it. */
   | { readonly missing: true }
   | { readonly unknownKey: string }
   | { readonly noObject: true };
@@ -70,10 +70,10 @@ export class ReferenceResolver<Request> {
     const known = em.getUnitOfWork().getById(meta.class as never, id as never);
     const entity = (await em.findOne(meta.class, { [keyOf(meta).name]: id } as never)) as object | null;
     if (!entity) return null;
-    // a link never alters what it points to
+    // a reference never changes the row that it points to
     if (!known) takeAsRead(em, [entity]);
     const own = metaOfEntity(this.#mapper, entity);
-    // a row that was loaded before is given whatever class was asked for
+    // MikroORM returns a row that was loaded before even if it has another class
     if (!isKindOf(own, meta)) return null;
     return (await isSeen(own, entity)) ? entity : null;
   }
@@ -96,7 +96,7 @@ export class ReferenceResolver<Request> {
 
 const seesAll = () => true;
 
-/** `id` and `type` always do; so do the names that the model itself gives to its key and its discriminator. */
+/** The accepted names: `id` and `type`, and the model's own names of its key and its discriminator. */
 function keysOf(metas: readonly EntityMetadata[]): { id: Set<string>; type: Set<string> } {
   const id = new Set(['id']);
   const type = new Set(['type']);

@@ -7,10 +7,10 @@ import { isFiltered, isToOne } from './filters.ts';
 
 export type { AnyQueryBuilder };
 
-/** Narrows a query for one request. What it returns, where it returns a query, takes the place of what it was given. */
+/** Narrows a query for one request. If it returns a query, that one replaces the query that it was called with. */
 export type Restrict = (query: AnyQueryBuilder) => unknown;
 
-/** The alias of the model in every query that an application is handed. */
+/** The alias of the model in every query that an application gets. */
 export const rootAlias = 'e';
 
 /** A query on the model as the application restricts it, with the filters that the model switches on by default. */
@@ -21,7 +21,7 @@ export async function restrictedQuery(
 ): Promise<AnyQueryBuilder> {
   const fresh = deferredQuery(meta, () => em().createQueryBuilder(meta.class, rootAlias) as AnyQueryBuilder);
   const returned = await restrict(fresh);
-  // what the application has made itself, or has sent already, must not be touched
+  // a query that the application has made itself, or has sent already, must not be changed
   const isOwn = returned instanceof QueryBuilder && returned !== fresh;
   const isDeferred = deferredShape(fresh) !== null;
   if (isOwn || (!isDeferred && (fresh.state.finalized || fresh.state.unionQuery)))
@@ -34,7 +34,7 @@ export async function restrictedQuery(
   return deferredShape(query) ? query : builtQuery(query);
 }
 
-/** A query on the model that nothing restricts but the filters that the model switches on by default. */
+/** A query on the model, restricted only by the filters that the model switches on by default. */
 export function unrestrictedQuery(em: RequestEntityManager, meta: EntityMetadata): Promise<AnyQueryBuilder> {
   return restrictedQuery(
     () => em,
@@ -43,7 +43,7 @@ export function unrestrictedQuery(em: RequestEntityManager, meta: EntityMetadata
   );
 }
 
-/** The same query with the filters that are switched on by default: those that the mapper itself would heed when it loads the rows. */
+/** The same query with the filters that are on by default: MikroORM itself would apply them when it loads the rows. */
 export async function filteredQuery(
   em: RequestEntityManager,
   meta: EntityMetadata,
@@ -54,7 +54,7 @@ export async function filteredQuery(
   return withoutHidden(() => em, meta, filtered);
 }
 
-/** A row is not loaded if a filter hides what it cannot do without. */
+/** Excludes rows for which a filter hides a required association: MikroORM does not load them. */
 async function withoutHidden(
   em: () => RequestEntityManager,
   meta: EntityMetadata,
@@ -73,7 +73,7 @@ function isCondition(condition: object | undefined): boolean {
   return condition !== undefined && Reflect.ownKeys(condition).length > 0;
 }
 
-/** A union can be given no further condition, so its keys become one. */
+/** A union takes no further conditions, so its keys become a condition of another query. */
 function unionQuery(em: RequestEntityManager, meta: EntityMetadata, query: AnyQueryBuilder): AnyQueryBuilder {
   const { name, fieldNames } = keyOf(meta);
   const { sql, params } = query.toQuery();
@@ -85,7 +85,7 @@ function unionQuery(em: RequestEntityManager, meta: EntityMetadata, query: AnyQu
   return outer.where({ [name]: { $in: raw(`select ${column} from (${sql}) as united`, [...params]) } } as never);
 }
 
-/** Whether which rows a query selects depends on the others, so that one condition more would let other rows through. */
+/** Whether the selection of a row depends on other rows, so that a further condition would let other rows through. */
 export function choosesRows({ state }: AnyQueryBuilder): boolean {
   return (
     state.limit !== undefined ||

@@ -8,26 +8,26 @@ import { conditionText } from './condition.ts';
 import type { ListQuery } from './list-query.ts';
 
 /**
- * Narrows a query to what was asked of its list. An order that was asked for takes the place of the query's own. `sort` is the
- * order of the list, which decides what a query with a limit is limited to before it is asked anything.
+ * Applies the list parameters of a request to a query. A requested order replaces that of the query. `sort` is the order of the
+ * list: it decides which rows a query with a limit selects, before the parameters apply.
  */
 export function applyListQuery(
   em: () => RequestEntityManager,
   meta: EntityMetadata,
   query: AnyQueryBuilder,
-  { condition, sight, sort: askedSort }: Pick<ListQuery, 'condition' | 'sight' | 'sort'>,
+  { condition, sight, sort: requestedSort }: Pick<ListQuery, 'condition' | 'sight' | 'sort'>,
   sort: readonly SortKey[],
 ): AnyQueryBuilder {
-  if (!condition && !askedSort) return query;
+  if (!condition && !requestedSort) return query;
   const whole = choosesRows(query) ? among(em(), meta, query, sort) : query;
-  const ordered = askedSort && whole.state.orderBy.length > 0 ? (whole.clone(['orderBy']) as AnyQueryBuilder) : whole;
+  const ordered = requestedSort && whole.state.orderBy.length > 0 ? (whole.clone(['orderBy']) as AnyQueryBuilder) : whole;
   if (!condition) return ordered;
   const quoted = em().getPlatform().quoteIdentifier(ordered.mainAlias.aliasName).toString();
   const { params, sql } = conditionText(condition, quoted, () => '?', sight);
   return ordered.andWhere(sql as never, params as never) as AnyQueryBuilder;
 }
 
-/** A query of the rows that another one selects. */
+/** A query of the rows that another query selects. */
 function among(
   em: RequestEntityManager,
   meta: EntityMetadata,

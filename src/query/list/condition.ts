@@ -1,38 +1,38 @@
 import type { EntityMetadata } from '@mikro-orm/core';
 import type { QueryText } from '../rows/bound-statement.ts';
 
-/** A part of a condition: a piece of SQL, the table of the list, a value, or what a caller sees of another class. */
+/** A part of a condition: a piece of SQL, the table of the list, a value, or the visible rows of another class. */
 export type ConditionPart =
   | string
   | { readonly kind: 'root' }
   | { readonly kind: 'value'; readonly value: unknown }
-  /** The rows under an alias are those that the caller sees. */
+  /** True for rows of the alias that the caller sees. */
   | { readonly kind: 'seen'; readonly meta: EntityMetadata; readonly alias: string };
 
-/** A condition on rows of a list, from which SQL is written for whatever name the list's table has. */
+/** A condition on rows of a list. The alias of the list's table is inserted when the SQL is written. */
 export type Condition = readonly ConditionPart[];
 
 export const root: ConditionPart = Object.freeze({ kind: 'root' });
 
-/** What a caller sees of a class, as a condition on the rows that go by an alias; null where they see none. */
+/** The condition for the rows of a class that the caller sees, under an alias; null if they see none. */
 export type VisibleRows = (meta: EntityMetadata, alias: string) => QueryText | null;
 
 export function value(given: unknown): ConditionPart {
   return { kind: 'value', value: given };
 }
 
-/** The classes of which a condition leads through what a caller sees. */
+/** The classes in a condition whose rows must be visible to the caller. */
 export function hiddenIn(condition: Condition): EntityMetadata[] {
   const metas = condition.flatMap((part) => (typeof part === 'object' && part.kind === 'seen' ? [part.meta] : []));
   return [...new Set(metas)];
 }
 
-/** Writes a condition. `placeOf` says how the parameter at a position stands in SQL: as `?`, where a sight is given. */
+/** Writes a condition in SQL. `placeOf` returns the placeholder at a position, which must be `?` if `visibleRows` is given. */
 export function conditionText(
   condition: Condition,
   rootSql: string,
   placeOf: (position: number) => string,
-  sight: VisibleRows | null = null,
+  visibleRows: VisibleRows | null = null,
 ): QueryText {
   const params: unknown[] = [];
   let sql = '';
@@ -41,7 +41,7 @@ export function conditionText(
     else if (part.kind === 'root') sql += rootSql;
     else if (part.kind === 'value') sql += placeOf(params.push(part.value));
     else {
-      const seen = sight?.(part.meta, part.alias) ?? { sql: '1 = 0', params: [] };
+      const seen = visibleRows?.(part.meta, part.alias) ?? { sql: '1 = 0', params: [] };
       sql += seen.sql;
       params.push(...seen.params);
     }
@@ -49,12 +49,12 @@ export function conditionText(
   return { sql, params };
 }
 
-/** Conditions that all hold; in the order of their texts, so that the order in a request makes no other statement. */
+/** Joins conditions by `and`. They are sorted by text, so that their order in a request does not make another statement. */
 export function allOf(conditions: readonly Condition[]): Condition {
   return joined(conditions, ' and ');
 }
 
-/** Conditions of which one holds. */
+/** Joins conditions by `or`, sorted in the same way. */
 export function anyOf(conditions: readonly Condition[]): Condition {
   return joined(conditions, ' or ');
 }

@@ -5,17 +5,17 @@ import { type Condition, not, value } from './condition.ts';
 import type { FilterPath, PathColumn } from './filter-path.ts';
 import { patternOf, type ValueReader, valueReader } from './filter-value.ts';
 
-/** Makes the condition of a value of a request, or says what the value should have been. */
+/** Makes a condition from a value of a request, or returns what the value should have been. */
 export type ConditionMaker = (text: string) => { readonly condition: Condition } | { readonly expected: string };
 
 /** How a database compares texts without regard to case. */
 export interface TextMatching {
   readonly dialect: Dialect;
-  /** The collation that knows upper and lower case beyond ASCII, where that of the database does not: `collate "…"`. */
+  /** The collation that knows upper and lower case beyond ASCII, as `collate "…"`; empty if that of the database does. */
   readonly collation: string;
 }
 
-/** Prepares the condition that an operator makes of the value at the end of a path. */
+/** Prepares the condition of an operator on the value at the end of a path. */
 export function conditionMaker(path: FilterPath, operator: FilterOperator, matching: TextMatching): ConditionMaker {
   const traits: OperatorCondition = operatorTraits[operator];
   if (traits.operand === 'boolean') return existsMaker(path);
@@ -74,7 +74,7 @@ function inList(
   return { condition: path.holds(({ sql }) => among(sql, list)) };
 }
 
-/** That a column is like a pattern, whatever the case of its letters. */
+/** True if a column is like a pattern, ignoring case. */
 export function matches({ kind, sql }: PathColumn, pattern: string, { collation, dialect }: TextMatching): Condition {
   const isPadded = kind.kind === 'string' && kind.fixed === true;
   return dialect.sql.matches(sql, { text: pattern, bind: value, isPadded, collation });

@@ -14,42 +14,42 @@ import { anyOf, type Condition, type ConditionPart, not, root } from './conditio
 export interface PathColumn {
   readonly property: EntityProperty;
   readonly kind: ValueKind;
-  /** As it stands in SQL. */
+  /** The column in SQL, with its alias. */
   readonly sql: Condition;
 }
 
-/** What a condition on the value at the end of a path says of a row. */
+/** Makes the condition on the column at the end of a path. */
 type Leaf = (column: PathColumn) => Condition;
 
-/** Where a path can end, and how conditions on it are written. */
+/** A path of fields, and how conditions on the value at its end are written. */
 export interface FilterPath {
-  /** The column at its end; null where the path ends with an association. */
+  /** The column at its end; null if the path ends with an association. */
   readonly column: { readonly property: EntityProperty; readonly kind: ValueKind } | null;
-  /** Whether it goes through one to-many or more. */
+  /** Whether it goes through a to-many association. */
   readonly isMany: boolean;
-  /** The column itself, where it stands in the row of the list. */
+  /** The column in SQL, if it belongs to the row of the list itself. */
   readonly own: Condition | null;
-  /** That a value for which the leaf holds stands at its end: any of them, where there are several. */
+  /** True if the leaf holds for the value at the end; if there are several values, for any of them. */
   holds(leaf: Leaf): Condition;
-  /** That none such stands there; through a to-many: that it does not at the end of the way from any of the items. */
+  /** True if the leaf does not hold; through a to-many association, if there is an item for which it does not hold. */
   holdsNot(leaf: Leaf): Condition;
-  /** That something stands there at all. */
+  /** True if there is a value at the end. */
   readonly exists: Condition;
 }
 
-/** Which classes have rows that are hidden from some callers. */
+/** Whether rows of a class are hidden from some callers. */
 export type IsHiding = (meta: EntityMetadata) => boolean;
 
-/** Follows a path of JSON names through what a plan shows, or throws {@link NotCompilable}. */
+/** Follows a path of JSON names through the fields of a plan, or throws {@link NotCompilable}. */
 export function filterPath(mapper: Mapper, meta: EntityMetadata, plan: FieldPlan, path: string, isHiding: IsHiding): FilterPath {
   plainTable(mapper, meta);
   const names = path.split('.');
   if (readable(plan, names).field.kind === 'embedded')
     throw new NotCompilable(`"${path}" is not a single value; name one of its fields`);
-  return new Follower(mapper, isHiding).follow({ plan, names, meta, alias: [root], depth: 0 });
+  return new PathBuilder(mapper, isHiding).follow({ plan, names, meta, alias: [root], depth: 0 });
 }
 
-/** A place on the way: what is shown of rows of a class that go by an alias, and the names that are left. */
+/** A position on the path: the class, alias and fields of the rows there, and the names that are left. */
 interface Place {
   readonly plan: FieldPlan;
   readonly names: readonly string[];
@@ -58,7 +58,7 @@ interface Place {
   readonly depth: number;
 }
 
-class Follower {
+class PathBuilder {
   readonly #mapper: Mapper;
   readonly #dialect: Dialect;
   readonly #isHiding: IsHiding;
@@ -86,7 +86,7 @@ class Follower {
     };
   }
 
-  /** The next column or association. What is embedded in the row is passed through. */
+  /** The next column or association. Names of embedded objects are consumed, as their columns belong to the row. */
   #step(place: Place): { readonly column: PathColumn } | Hop {
     let { names, plan } = place;
     let properties: Readonly<Record<string, EntityProperty | undefined>> | null = null;
@@ -109,7 +109,7 @@ class Follower {
     }
   }
 
-  /** The key of what a row points to stands in the row itself, and is all the same where everybody sees what it points to. */
+  /** Takes the key of an associated row from the foreign key, without a join. Null unless everybody sees the associated rows. */
   #foreignKey({ kind, metadata, plan }: AssociationField, rest: readonly string[], place: Place): { column: PathColumn } | null {
     const target = metadata.targetMeta;
     const column = foreignKey(this.#mapper, metadata);
@@ -129,7 +129,7 @@ class Follower {
     return { property, kind: this.#kindOf(property, meta), sql: [...alias, `.${columnOf(this.#mapper, property)}`] };
   }
 
-  /** The values of a discriminator are those of the classes that a row can be of. */
+  /** A discriminator can only have the values of the classes that a row can have. */
   #kindOf(property: EntityProperty, meta: EntityMetadata): ValueKind {
     if (property.name !== discriminatorProperty(meta)) return valueKindOf(property, this.#mapper.driver.getPlatform());
     return {
@@ -162,7 +162,7 @@ class Follower {
     };
   }
 
-  /** That there are rows of a class in an association of a row, up to further conditions on them. */
+  /** Begins an `exists` on associated rows of one class. More conditions and the closing bracket follow. */
   #rowsOf(property: EntityProperty, target: EntityMetadata, alias: string, { alias: owner, depth, meta }: Place): Condition {
     const rows = associatedRows(this.#mapper, property, { owner: meta, target }, alias, `linked${depth}`);
     const seen: ConditionPart[] = this.#isHiding(target) ? [' and ', { kind: 'seen', meta: target, alias }] : [];
@@ -185,7 +185,7 @@ function readable(plan: FieldPlan, names: readonly string[]) {
   return found;
 }
 
-/** The mapper hides what a filter hides, and a statement of one's own would not. */
+/** Rejects classes with a filter that is on by default: MikroORM would apply it, a compiled condition would not. */
 function refuseFiltered(mapper: Mapper, property: EntityProperty): void {
   const filtered = targetsOf(property)
     .flatMap((target) => [target, ...concreteClasses(mapper, target)])

@@ -6,21 +6,21 @@ import type { ValueKind } from '../../model/value-kind.ts';
 import { fromJson, jsonOfText } from '../../serialization/kind-conversions.ts';
 import { seekValueCheck } from '../rows/seek-plan.ts';
 
-/** What a value of a request became: what the driver takes, or what it should have been. */
+/** A value of a request as the driver takes it, or what it should have been. */
 export type ReadValue = { readonly value: unknown } | { readonly expected: string };
 
 /** Reads the text of a parameter as a value of a column. */
 export type ValueReader = (text: string) => ReadValue;
 
-/** The operators that make sense of what a column holds. */
+/** The operators that work on a column. */
 export function operatorsFor(kind: ValueKind, property: EntityProperty, dialect: Dialect): readonly FilterOperator[] {
-  // what only the mapper reads can be compared by nobody else
+  // values that only MikroORM can read cannot be compared in SQL
   const isComparable = seekValueCheck(kind, property, dialect) !== null && !property.hasConvertToJSValueSQL;
-  const isAsked = isComparable && !isDateOfMapper(kind, property, dialect);
-  return operatorsSuiting(isAsked ? columnKinds[kind.kind].filtering : 'none');
+  const isFilterable = isComparable && !isDateOfMapper(kind, property, dialect);
+  return operatorsSuiting(isFilterable ? columnKinds[kind.kind].filtering : 'none');
 }
 
-/** A day that stands as a number among others that are text. */
+/** Whether MikroORM stores a date as a number, while other dates are text. */
 function isDateOfMapper({ kind }: ValueKind, property: EntityProperty, { values }: Dialect): boolean {
   return kind === 'date' && values.datesAsNumbers && property.customType?.constructor.name !== 'DateType';
 }
@@ -30,9 +30,9 @@ export function kindName({ kind }: ValueKind): string {
   return columnKinds[kind].words;
 }
 
-/** Makes the reader of values of a column, which takes what the column can hold and nothing else. */
+/** Makes the reader of values for a column, which rejects values that the column cannot hold. */
 export function valueReader(kind: ValueKind, { values }: Dialect): ValueReader {
-  // what is compared need not be as coarse as what is kept, and others may have kept it less coarse
+  // a filter may be more precise than the model stores times: others may have stored more digits
   const parse = fromJson(kind.kind === 'datetime' ? { ...kind, digits: 3 } : kind);
   const isAsGiven = kind.kind === 'real' && !values.singleReals;
   return (text) => {
@@ -43,7 +43,7 @@ export function valueReader(kind: ValueKind, { values }: Dialect): ValueReader {
   };
 }
 
-/** A text as it stands in a pattern of `like`, where `%`, `_` and the backslash would mean more than themselves. */
+/** Escapes `%`, `_` and the backslash for a pattern of `like`. */
 export function patternOf(text: string): string {
   return text.replace(/[\\%_]/g, '\\$&');
 }

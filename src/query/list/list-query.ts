@@ -24,37 +24,37 @@ import { type FilterPath, filterPath, type IsHiding } from './filter-path.ts';
 import { kindName, operatorsFor, patternOf } from './filter-value.ts';
 import { fulltextCondition } from './search-index.ts';
 
-/** What a request asks of a list: which rows, in which order, and what to show of them. */
+/** The list parameters of a request: which rows, in which order, and with which fields. */
 export interface ListQuery {
-  /** Null: all that the caller sees. */
+  /** Null: all rows that the caller sees. */
   readonly condition: Condition | null;
-  /** Null: as the list is ordered anyway. */
+  /** Null: the default order of the list. */
   readonly sort: readonly SortKey[] | null;
-  /** Null: all that the caller may read. */
+  /** Null: all fields that the caller may read. */
   readonly choice: FieldChoice | null;
-  /** What the caller sees of the classes that the condition leads through; null: nothing that others may not see. */
+  /** Which rows the caller sees of those classes in the condition that hide rows; null: none. */
   readonly sight: VisibleRows | null;
 }
 
 export const emptyListQuery: ListQuery = Object.freeze({ condition: null, sort: null, choice: null, sight: null });
 
-/** What a list and its model are to those who ask. */
+/** The model of a list, as far as list parameters depend on it. */
 export interface ListQueryModel {
   readonly mapper: Mapper;
   readonly meta: EntityMetadata;
-  /** What callers read of a row. */
+  /** The fields that callers can read. */
   readonly plan: FieldPlan;
   readonly isHiding: IsHiding;
   readonly matching: TextMatching;
 }
 
-/** Told of what is wrong with a declaration. */
+/** Reports an error in a declaration. */
 export type Trouble = (path: Path, message: string, of?: 'key') => void;
 
-/** Words of one search. */
-const mostWords = 8;
+/** Maximum of words in one search. */
+const maxWords = 8;
 
-/** Everything that can be asked of one list, as it was declared, made ready at start. */
+/** Reads the list parameters that the declaration of one list allows. Everything is prepared at startup. */
 export class ListQueryReader {
   readonly #filters = new Map<string, ReadonlyMap<FilterOperator, ConditionMaker>>();
   readonly #sort = new Map<string, string>();
@@ -62,8 +62,8 @@ export class ListQueryReader {
   readonly #plan: FieldPlan;
   readonly #parameters: ListParameters;
 
-  /** Whatever cannot be asked for is told to `trouble` and left out. */
-  constructor(model: ListQueryModel, declared: ListDeclaration, limits: PaginationDeclaration, trouble: Trouble = neverMind) {
+  /** Filters, orders and searches that cannot work are reported to `trouble` and left out. */
+  constructor(model: ListQueryModel, declared: ListDeclaration, limits: PaginationDeclaration, trouble: Trouble = ignoreTrouble) {
     this.#plan = model.plan;
     for (const filter of declared.filters) {
       const path = pathOf(model, filter.field, (message) => trouble(filter.path, message, 'key'));
@@ -87,11 +87,11 @@ export class ListQueryReader {
   }
 
   /**
-   * Reads what a request asks, or throws the 400 that says what it may ask. `others` are further parameters of the list;
-   * where it is not closed, unknown ones are left to whoever knows them.
+   * Reads the list parameters of a request; throws a 400 that states the allowed ones. `others` are further parameters of the
+   * list. Unless `isClosed`, unknown parameters are left to the handler.
    */
   read(query: Readonly<Record<string, unknown>>, others: readonly string[], isClosed = true): ListQuery {
-    if (asksNothing(query, others)) return emptyListQuery;
+    if (hasOnly(query, others)) return emptyListQuery;
     const request = readListRequest(query, { ...this.#parameters, others }, isClosed);
     const conditions = [...this.#groupOf(request.filter), ...this.#searchOf(request.q)];
     const condition = conditions.length === 0 ? null : allOf(conditions);
@@ -115,18 +115,18 @@ export class ListQueryReader {
     if (q === null || !this.#search) return [];
     if (!isStorableText(q)) throw invalid('q', 'must be well-formed text without NUL characters');
     const words = [...new Set(q.split(/\s+/).filter((word) => word !== ''))];
-    if (words.length > mostWords) throw invalid('q', `must not have more than ${mostWords} words`);
+    if (words.length > maxWords) throw invalid('q', `must not have more than ${maxWords} words`);
     return words.length === 0 ? [] : [this.#search(words)];
   }
 
   #sortOf(items: readonly string[]): readonly SortKey[] {
     const keys = new Map<string, SortKey>();
     for (const item of items) {
-      const isDown = item.startsWith('-');
-      const property = this.#sort.get(isDown ? item.slice(1) : item);
+      const isDescending = item.startsWith('-');
+      const property = this.#sort.get(isDescending ? item.slice(1) : item);
       if (property === undefined) throw problem('sort_not_allowed', { given: item, allowed: listed(this.#sort.keys()) });
       if (keys.has(property)) throw invalid('sort', `must name each field once, and names "${item.replace(/^-/, '')}" twice`);
-      keys.set(property, { property, direction: isDown ? 'desc' : 'asc' });
+      keys.set(property, { property, direction: isDescending ? 'desc' : 'asc' });
     }
     return [...keys.values()];
   }
@@ -141,15 +141,15 @@ export class ListQueryReader {
   }
 }
 
-/** Most requests ask for a page and nothing else. */
-function asksNothing(query: Readonly<Record<string, unknown>>, others: readonly string[]): boolean {
+/** A shortcut, because most requests have page parameters only. */
+function hasOnly(query: Readonly<Record<string, unknown>>, others: readonly string[]): boolean {
   for (const name in query) if (!others.includes(name)) return false;
   return true;
 }
 
-const neverMind: Trouble = () => undefined;
+const ignoreTrouble: Trouble = () => undefined;
 
-/** The path of a field, or null with a word on why nobody can ask for it. */
+/** The path of a field; null if lists cannot use it, which is reported with the reason. */
 function pathOf(
   { isHiding, mapper, meta, plan }: ListQueryModel,
   field: string,
@@ -193,7 +193,7 @@ function makersOf(
   return makers;
 }
 
-/** The path of properties that a list is ordered by for a field. */
+/** The path of properties for a field of `sort`; null if it cannot be sorted by, which is reported. */
 function sortPath(model: ListQueryModel, field: string, trouble: (message: string) => void): string | null {
   const path = pathOf(model, field, trouble);
   if (!path) return null;

@@ -10,20 +10,23 @@ import { tableOf } from '../rows/table-name.ts';
 import { type Condition, value } from './condition.ts';
 import type { FilterPath } from './filter-path.ts';
 
-/** That every word is the beginning of a word in one of the columns. */
+/** True if every word begins a word in one of the columns. */
 export function fulltextCondition(search: SearchSyntax, paths: readonly FilterPath[], words: readonly string[]): Condition {
   const document = search.document(paths.flatMap(({ own }) => (own ? [own] : [])));
   return search.holdsWords(document, words, value);
 }
 
-/** An index that a search makes use of. */
+/** An index that a search uses. */
 interface SearchIndex {
   readonly meta: EntityMetadata;
   readonly name: string;
   readonly sql: string;
 }
 
-/** Adds to the models what the database needs for the searches that ask for it: the schema tool makes indexes of it, and the extensions are given back. */
+/**
+ * Adds to the models the indexes that declared searches need, from which the schema tool creates them. Returns the extensions
+ * that the database needs.
+ */
 export function addSearchIndexes(mapper: Mapper, apis: readonly ApiDeclaration[]): readonly string[] {
   const syntax = dialectOf(mapper).sql.search;
   if (!syntax) return [];

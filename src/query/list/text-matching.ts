@@ -4,7 +4,7 @@ import type { ApiDeclaration, ListDeclaration } from '../../declaration/types.ts
 import { dialectOf } from '../../dialect/dialect.ts';
 import type { TextMatching } from './filter-operator.ts';
 
-/** Finds out how the database compares texts without regard to case. It is asked only where a list does so. */
+/** Finds out how the database compares text ignoring case. It is queried only if a list needs that. */
 export async function textMatching(mapper: Mapper, apis: readonly ApiDeclaration[]): Promise<TextMatching> {
   const dialect = dialectOf(mapper);
   const lists = apis.flatMap(({ actions, list }) => [list, ...actions.flatMap((action) => action.list ?? [])]);

@@ -6,7 +6,7 @@ import { hasDiscriminator, isTablePerType } from '../../model/hierarchy.ts';
 import { keyOf } from '../../model/identifier.ts';
 import { columnOf, quoted, tableOf } from './table-name.ts';
 
-/** Thrown while statements are planned: why no statement but MikroORM's own can read what a model declares. */
+/** Thrown while statements are planned, with the reason why only MikroORM can read the rows of a model. */
 export class NotCompilable extends Error {}
 
 /** The table that holds the rows of a class. */
@@ -23,13 +23,13 @@ export function keyColumn(mapper: Mapper, meta: EntityMetadata): string {
   return quoted(mapper, columns[0] as string);
 }
 
-/** The column that holds the key of what a row points to; null if the association has no such column. */
+/** The foreign key column of an association; null if it has no single one. */
 export function foreignKey(mapper: Mapper, property: EntityProperty): string | null {
   const isOwn = property.owner || property.kind === ReferenceKind.MANY_TO_ONE;
   return isOwn && !property.polymorphic && property.fieldNames?.length === 1 ? columnOf(mapper, property) : null;
 }
 
-/** The column that says which class a row is of. */
+/** The column that tells the class of a row. */
 export function discriminatorColumn(mapper: Mapper, { root }: EntityMetadata): string {
   return columnOf(mapper, root.properties[root.discriminatorColumn as never] as EntityProperty);
 }
@@ -50,22 +50,22 @@ export interface Pivot {
   readonly item: string;
 }
 
-/** The rows of one class in an association: those of `from` whose `column` is equal to a column of the row that has the association. */
+/** The rows of one class in an association: those of `from` whose `column` equals `ownColumn` of the row that has it. */
 export interface AssociatedRows {
   /** The table under its alias, joined to the pivot table if there is one. */
   readonly from: string;
   readonly column: string;
-  /** That column of the row that has the association, without alias. */
+  /** The column of the row that has the association, without alias. */
   readonly ownColumn: string;
-  /** What else that row must hold, if it can point to rows of several classes. */
+  /** The type column that the row must also match, if it can point to rows of several classes. */
   readonly ownType: { readonly column: string; readonly value: string } | null;
   /** Conditions on the rows themselves. */
   readonly conditions: readonly string[];
 }
 
 /**
- * Finds the tables and columns of an association from a class to one of its target classes. The rows go by `alias`, and those of a pivot
- * table by `pivotAlias`.
+ * Finds the tables and columns of an association from a class to one of its target classes. `alias` is the alias of the rows, and
+ * `pivotAlias` that of the pivot table.
  */
 export function associatedRows(
   mapper: Mapper,
@@ -103,7 +103,7 @@ export function associatedRows(
   return { ...shared, column: `${alias}.${column}`, ownColumn: keyColumn(mapper, owner) };
 }
 
-/** That associated rows belong to the row that goes by `alias`. */
+/** The condition that associated rows belong to the row under `alias`. */
 export function belongsTo<Part>({ column, ownColumn, ownType }: AssociatedRows, alias: Pieces<Part>): Pieces<Part> {
   const isTarget = [`${column} = `, ...alias, `.${ownColumn}`];
   return ownType ? [...isTarget, ' and ', ...alias, `.${ownType.column} = ${ownType.value}`] : isTarget;
@@ -124,7 +124,7 @@ function single(mapper: Mapper, property: EntityProperty, columns: readonly stri
   throw new NotCompilable(`"${String(property.name)}" is not an association by a single column`);
 }
 
-/** Associations that say more than which rows belong together. */
+/** Rejects associations with restrictions or mappings of their own. */
 export function refuseUnusual({ filters, mapToPk, name, targetKey, through, where }: EntityProperty): void {
   if (where || mapToPk || through || filters || targetKey)
     throw new NotCompilable(`"${String(name)}" is restricted by the model, or is not a plain association`);
@@ -134,7 +134,7 @@ function literal(value: string): string {
   return `'${value.replaceAll("'", "''")}'`;
 }
 
-/** A normalizer is shown a whole row, and a statement reads only the fields that a request chooses. */
+/** Rejects models with a normalizer: it needs the whole row, and a statement reads only the fields that a request chooses. */
 export function refuseNormalized({ normalizations }: FieldPlan): void {
   const [first] = normalizations ?? [];
   if (first) throw new NotCompilable(`${first[0].className} goes out as ${first[1].by} makes it`);

@@ -9,14 +9,14 @@ import { NotCompilable } from './association.ts';
 import { columnReader, NoInstance } from './instance.ts';
 import { columnOf, quoted } from './table-name.ts';
 
-/** The columns that one statement selects, as they are gathered. */
+/** Collects the columns that one statement selects. */
 export interface SelectedColumns {
   readonly mapper: Mapper;
-  /** Adds a column, as it stands in SQL, and gives its position. */
+  /** Adds a column in SQL and returns its position. */
   add(sql: string): number;
 }
 
-/** Plans a scalar field from the column of a table that goes by an alias. */
+/** Plans a scalar field from the column of the table under an alias. */
 export function scalarField(selected: SelectedColumns, field: ScalarField, meta: EntityMetadata, alias: string): RowField {
   const { metadata: property } = field;
   if (property.formula) return formulaField(selected, field, meta, alias);
@@ -30,7 +30,7 @@ interface FormulaDriver {
   evaluateFormula(formula: unknown, columns: unknown, table: unknown): string;
 }
 
-/** What the database computes. Rows that are text tell nothing of what else it could be. */
+/** Plans a field that the database computes. If values are read as text, their type is unknown, so only texts are possible. */
 function formulaField(selected: SelectedColumns, field: ScalarField, meta: EntityMetadata, alias: string): RowField {
   const { mapper } = selected;
   const { metadata: property, value } = field;
@@ -69,7 +69,7 @@ export function columnField(
   return { kind: 'value', name, column: selected.add(column), value };
 }
 
-/** Whether the type of a property has to read a value, before it can be written as JSON. */
+/** Whether the type of a property must convert a value before it is written as JSON. */
 function isReadByType({ kind }: ValueKind, { customType }: EntityProperty): boolean {
   if (customType instanceof ArrayType || kind === 'custom' || kind === 'decimal' || kind === 'interval') return true;
   return kind === 'date' && !(customType instanceof DateType);
@@ -87,7 +87,7 @@ function columnType(property: EntityProperty): string {
   return String(property.columnTypes?.[0] ?? '').toLowerCase();
 }
 
-/** Columns for which PostgreSQL's driver gives what the kind of the property says. */
+/** Column types for which PostgreSQL's driver returns values of the property's kind. */
 const ownColumns: Partial<Record<ValueKind['kind'], RegExp>> = {
   integer: /^(int|integer|int4|int2|smallint|serial|smallserial)$/,
   bigint: /^(bigint|int8|bigserial)$/,
@@ -104,7 +104,7 @@ const ownColumns: Partial<Record<ValueKind['kind'], RegExp>> = {
 
 const listColumn = /^(text|varchar|character varying)(\(\d+\))?\[\]$/;
 
-/** Types whose values PostgreSQL's driver does not give as text. */
+/** Column types whose values PostgreSQL's driver does not return as text. */
 const notText = /^(bool|int|integer|smallint|serial|bigserial|oid|real|float|double|json|bytea|point|circle|interval)|\[\]$/;
 
 function refuseOtherColumn(value: ValueKind, property: EntityProperty): void {

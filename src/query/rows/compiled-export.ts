@@ -4,7 +4,7 @@ import type { ExportSource } from '../../response/export-stream.ts';
 import type { BoundStatement } from './bound-statement.ts';
 import type { LineWriter } from './compiled-read.ts';
 
-/** Rows that are read at a time, and the characters that they are written in, about. */
+/** Rows that are read at a time, and the approximate characters of their text. */
 const chunkLimits = { first: 50, most: 1000, length: 64 * 1024 };
 
 /** Writes the rows of a compiled statement as lines, as they come out of a cursor. */

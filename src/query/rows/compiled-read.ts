@@ -33,7 +33,7 @@ import type { SeekPlan, Window } from './seek-plan.ts';
 import { cutSought, sidesOf } from './seek-query.ts';
 import { planSort } from './sort-plan.ts';
 
-/** A page as JSON objects, separated by commas, and what is known of its surroundings. */
+/** A page as JSON objects, separated by commas, with its count and edges. */
 export interface CompiledPage {
   readonly counted: Counted;
   readonly items: string;
@@ -46,7 +46,7 @@ interface CompileOptions extends RowPlanOptions {
   readonly count?: CountMode;
 }
 
-/** How one request reads rows: what it sees of embedded ones, what instances of models need, in which view, and at which pace. */
+/** How one request reads rows: the visibility of embedded rows, the context of instances, the view, and the pace. */
 export interface Reading {
   readonly sight?: Sight | undefined;
   readonly context?: InstanceContext | undefined;
@@ -54,13 +54,13 @@ export interface Reading {
   readonly pace?: Pace | undefined;
 }
 
-/** Writes rows as lines, each with an end of its own. */
+/** Writes rows as lines, each with its line break. */
 export type LineWriter = (rows: unknown[][], send: Send) => string | Promise<string>;
 
-/** Statements that read one row, each under another condition. */
-const keptConditions = 200;
+/** Maximum of cached statements that read one row, one for each condition. */
+const maxCachedConditions = 200;
 
-/** Reads of one model and field plan whose statements and serializer were made at start. */
+/** Reads rows of one model and field plan. Statements and serializer are made at startup. */
 export class CompiledRead {
   readonly #executor: Executor;
   readonly #dialect: Dialect;
@@ -71,7 +71,7 @@ export class CompiledRead {
   readonly filtersPerRequest: boolean;
   /** Whether a column can hold integers beyond 2^53. */
   readonly isWide: boolean;
-  /** The classes of embedded rows that can be hidden from a caller: if there are any, everything that writes rows takes a `sight`. */
+  /** The classes of embedded rows that can be hidden from a caller. If there are any, writing rows requires a `sight`. */
   readonly limited: readonly EntityMetadata[];
   readonly #embedded: EmbeddedRows;
   readonly #filters: readonly string[];
@@ -80,7 +80,7 @@ export class CompiledRead {
   readonly #one: Statement;
   readonly #counter: RowCounter;
   readonly views: ListViews;
-  readonly #ones = new LruCache<Statement>(keptConditions);
+  readonly #ones = new LruCache<Statement>(maxCachedConditions);
 
   private constructor(
     mapper: Mapper,
@@ -113,7 +113,7 @@ export class CompiledRead {
     this.#counter = new RowCounter(executor, count, this.#dialect);
   }
 
-  /** Makes the compiled read, or gives the reason why entities are needed instead. */
+  /** Makes the compiled read, or returns the reason why entities are needed instead. */
   static compile(
     mapper: Mapper,
     meta: EntityMetadata,
@@ -147,7 +147,7 @@ export class CompiledRead {
     return this.#send(this.views.whole.order.selected(this.#sendable(query), this.#columnsSeen(reading)));
   }
 
-  /** One row in a list, or an empty list, if it fulfils a query that is a condition and nothing else; null where the query is more. */
+  /** One row in a list, or an empty list, if it fulfils a query that is only a condition; null if the query is more. */
   oneWhere(id: Identifier, query: AnyQueryBuilder, reading: Reading = {}): Promise<unknown[][]> | null {
     const bound = this.#boundCondition(query, this.#plan.root.joins.length > 0);
     return bound && this.#oneThat(id, bound, reading);
@@ -164,24 +164,24 @@ export class CompiledRead {
   #oneStatement({ params, sql }: QueryText, seen: string): Statement {
     return this.#ones.get(`${sql};${seen}`, () => {
       const isKey = `${this.#plan.root.key} = ${this.#parameter(params.length + 1)}`;
-      // a query of the mapper's has the filters already
+      // the condition of a MikroORM query includes the filters already
       const others = sql === '' ? this.#filters : [sql];
       return this.#statement(this.selectText([isKey, ...others], seen));
     });
   }
 
-  /** Makes the columns that tell which embedded rows are seen, if a request reads rows with them. */
+  /** Makes the columns that tell which embedded rows are visible; none if the request does not use columns for that. */
   #columnsSeen({ sight }: Reading): MoreColumns {
     const seen = sight && 'seen' in sight ? sight.seen : null;
     return (before) => this.#embedded.columns(seen, before);
   }
 
-  /** Why a row cannot be made an object for code of the application, where it cannot. */
+  /** Why rows cannot become objects for code of the application; null if they can. */
   get subjectRefusal(): string | null {
     return typeof this.#plan.subject === 'string' ? this.#plan.subject : null;
   }
 
-  /** The object that a row is for code of the application; nothing more is fetched. */
+  /** A row as an object for code of the application; nothing more is fetched. */
   subjectOf(row: unknown[], context: InstanceContext): object {
     const instance = (this.#plan.subject as MakeInstance)(row, [], context);
     if (!instance) throw new Error(`a row of ${this.#meta.className} has an unknown class`);
@@ -204,7 +204,10 @@ export class CompiledRead {
     return [{ statement: this.#statement(text), parameters: [...parameters, ...seen.params] }];
   }
 
-  /** What a statement changes is not seen by its other parts, so a row that can embed itself is read by another one. */
+  /**
+   * Whether the statement that changes a row can also read it. Its other parts do not see the change, so a row that can embed
+   * itself is read by another statement.
+   */
   get #isReadWithin(): boolean {
     return this.#dialect.sql.changesWithin && !this.reads(this.#plan.root.tableName);
   }
@@ -214,30 +217,30 @@ export class CompiledRead {
     return this.#plan.root.reads(table);
   }
 
-  /** The text that reads rows for which the conditions hold. */
+  /** The SQL that reads rows for which the conditions hold. */
   selectText(conditions: readonly string[], more = ''): string {
     const { columns, joins, table, conditions: own } = this.#plan.root;
     return `select ${columns.join(', ')}${more} from ${[table, ...joins].join(' ')}${where([...conditions, ...own])}`;
   }
 
-  /** The same for a statement that has parameters before, with the columns that a request reads rows with. */
+  /** The same with the visibility columns of a request. `before` is the number of parameters in front of theirs. */
   reading(conditions: readonly string[], before: number, reading: Reading): QueryText {
     const { params, sql } = this.#columnsSeen(reading)(before);
     return { sql: this.selectText(conditions, sql), params };
   }
 
-  /** The version of a row as a text; null where it has none. */
+  /** The version of a row as a text; null if it has none. */
   versionOf(row: unknown[]): string | null {
     const { version } = this.#plan;
     return version === null ? null : this.#versionText(row[version]);
   }
 
-  /** What tells later whether a row was changed; null if nobody asked for it. */
+  /** The row version, which tells later whether a row was changed; null if the plan does not read it. */
   rowVersionOf(row: unknown[]): readonly unknown[] | null {
     return this.#plan.rowVersion?.map((column) => row[column]) ?? null;
   }
 
-  /** The key of a row, as the database gives it. */
+  /** The key of a row, as the database returns it. */
   keyOf(row: unknown[]): unknown {
     return row[this.#keyColumn];
   }
@@ -247,7 +250,7 @@ export class CompiledRead {
     return this.views.whole.order.all(noText);
   }
 
-  /** The same of a query that is a condition and nothing else; null where it is more. */
+  /** The same for a query that is only a condition; null if it is more. */
   allWhere(query: AnyQueryBuilder): BoundStatement | null {
     const { order } = this.views.whole;
     const bound = this.#boundCondition(query, this.#plan.root.joins.length > 0 || order.joins);
@@ -259,7 +262,7 @@ export class CompiledRead {
     return this.views.whole.order.selected(this.#sendable(keys));
   }
 
-  /** Makes what writes rows as lines: of CSV with the columns, or of JSON. What they embed is read by the statements that `send` sends. */
+  /** Makes the writer of lines: CSV if columns are given, otherwise JSON. `send` sends the statements that read embedded rows. */
   lineWriter(columns: readonly CsvColumn[] | null, reading: Reading = {}): LineWriter {
     const { object, writer } = (reading.view ?? this.views.whole).shown;
     const line: RowWriter = columns
@@ -278,7 +281,7 @@ export class CompiledRead {
     return this.#narrowedPage(noText, window, reading);
   }
 
-  /** The page of a query that is a condition and nothing else; null where it is more. */
+  /** The page of a query that is only a condition; null if it is more. */
   pageWhere(query: AnyQueryBuilder, window: Window, reading: Reading = {}): Promise<CompiledPage> | null {
     const bound = this.#boundCondition(query, (reading.view ?? this.views.whole).order.joins);
     return bound && this.#narrowedPage(bound, window, reading);
@@ -293,7 +296,7 @@ export class CompiledRead {
   #narrowedPage(condition: QueryText, window: Window, reading: Reading): Promise<CompiledPage> {
     const { order } = reading.view ?? this.views.whole;
     const { limit, offset, seek } = window;
-    const size = seek || this.#asksForMore ? limit + 1 : limit;
+    const size = seek || this.#selectsOneMore ? limit + 1 : limit;
     const more = this.#columnsSeen(reading);
     const source: PageSource = {
       rows: () => (seek ? order.sought(condition, seek, size, more) : order.rows(condition, size, offset, more)),
@@ -305,7 +308,7 @@ export class CompiledRead {
     return this.#page(source, window, reading);
   }
 
-  /** The rows that a query selects, in its own order, and what another query counts. */
+  /** The page of the rows that a query selects, in its own order. Another query counts them. */
   pageOf({ counted, following, keys, ...rest }: PageQueries, window: Window, reading: Reading = {}): Promise<CompiledPage> {
     const { order } = reading.view ?? this.views.whole;
     const next = following && this.#sendable(following);
@@ -331,20 +334,20 @@ export class CompiledRead {
     const [found, counted] = source.countsFirst
       ? await this.#counter.before(window, source.counted, source.rows)
       : await this.#counter.beside(window, source.counted, source.rows);
-    const rows = this.#asksForMore ? found.slice(0, limit) : found;
+    const rows = this.#selectsOneMore ? found.slice(0, limit) : found;
     const edges = source.inOrder ? order.edgesOf(rows) : noEdges;
     const items = await this.#write(rows, reading);
-    return { counted, items, edges: this.#asksForMore ? { ...edges, more: found.length > limit } : edges };
+    return { counted, items, edges: this.#selectsOneMore ? { ...edges, more: found.length > limit } : edges };
   }
 
-  /** Whether the number of rows does not say if any follow a page, so that one more than it takes has to be asked for. */
-  get #asksForMore(): boolean {
+  /** Whether the count does not tell if rows follow a page, so that one row more than it takes must be selected. */
+  get #selectsOneMore(): boolean {
     return this.#counter.isPartial;
   }
 
   #write(rows: unknown[][], reading: Reading): string | Promise<string> {
     const length = reading.pace ? expectedLength(rows) : 0;
-    // many requests may have waited for the same rows
+    // many requests may have waited for the same rows, and must not write them all in one turn
     if (reading.pace && length > turnLength) return reading.pace(1, 1 / length).then(() => this.#writeNow(rows, reading));
     return this.#writeNow(rows, reading);
   }
@@ -380,12 +383,12 @@ export class CompiledRead {
     const condition = conditionOf(query, this.#meta);
     const bound = condition && parametrized(condition, this.#dialect);
     if (!bound || bound.sql === '' || condition.isOfRowAlone || !isJoined) return bound;
-    // SQL of the application may name columns without their table, which joined tables can have as well
+    // SQL of the application may name columns without their table, and joined tables can have columns of the same name
     const { key, table } = this.#plan.root;
     return { sql: `${key} in (select ${key} from ${table} where ${bound.sql})`, params: bound.params };
   }
 
-  /** A query of the mapper's with its parameters apart, so that its text is the same for every request. */
+  /** A MikroORM query with separate parameters, so that its text is the same for every request. */
   #sendable(query: QueryText): QueryText {
     if (query.params.length === 0) return query;
     return parametrized(query, this.#dialect) ?? { sql: this.#platform.formatQuery(query.sql, query.params), params: [] };
@@ -404,16 +407,16 @@ export class CompiledRead {
   }
 }
 
-/** Where the rows of a page come from. */
+/** The statements behind a page. */
 interface PageSource extends Pick<PageQueries, 'counted' | 'inOrder' | 'countsFirst'> {
   readonly rows: () => Promise<unknown[][]>;
-  /** Tells whether others follow a page that is sought backwards. */
+  /** Whether rows follow a page that is sought backwards. */
   readonly follows: (() => Promise<boolean>) | null;
 }
 
 const unknownFilter: RootFilter = { kind: 'entities', reason: 'the model has a filter that is on by default' };
 
-/** How long the texts of rows are, by the first and the last of them. */
+/** Estimates the length of the texts in rows from the first and the last row. */
 function expectedLength(rows: unknown[][]): number {
   let length = 0;
   for (const row of [rows[0], rows.at(-1)]) {

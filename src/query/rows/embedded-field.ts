@@ -10,8 +10,8 @@ import { columnField, type SelectedColumns } from './column-field.ts';
 import { columnOf, quoted } from './table-name.ts';
 
 /**
- * Plans an embedded object from the columns of the row that it is part of. `property` is its place in the table, which knows the names of
- * its columns.
+ * Plans an embedded object from the columns of the row that it is part of. `property` is the embedded property of the table's
+ * model, which knows the names of the columns.
  */
 export function embeddedField(
   selected: SelectedColumns,
@@ -43,7 +43,7 @@ interface Part {
   readonly place: EntityProperty;
 }
 
-/** What is shown of an embedded object. */
+/** The fields that are shown of an embedded object, with the properties that know their columns. */
 function partsOf({ plan }: EmbeddedField, property: EntityProperty, path: string): Part[] {
   const [fields, ...others] = plan.variants.values();
   if (!fields || others.length > 0) throw new NotCompilable(`${path} can be one of several classes`);
@@ -60,7 +60,7 @@ function partsOf({ plan }: EmbeddedField, property: EntityProperty, path: string
   });
 }
 
-/** The columns that are null together where there is no embedded object; null where the mapper makes one in any case. */
+/** The columns that are all null if there is no embedded object; null if MikroORM makes one in any case. */
 function decidingColumns(property: EntityProperty): string[] | null {
   const columns: string[] = [];
   for (const inner of Object.values(property.embeddedProps) as EntityProperty[]) {
@@ -75,7 +75,7 @@ function decidingColumns(property: EntityProperty): string[] | null {
   return columns;
 }
 
-/** The columns of what is shown of an embedded object. */
+/** The columns of the fields that are shown of an embedded object. */
 function shownColumns(embedded: EmbeddedField, property: EntityProperty, path: string): string[] {
   return partsOf(embedded, property, path).flatMap(({ field, place }) => {
     if (field.kind !== 'embedded' || place.array) return place.fieldNames ?? [];
@@ -85,8 +85,8 @@ function shownColumns(embedded: EmbeddedField, property: EntityProperty, path: s
 }
 
 /**
- * Reads an embeddable that is kept as JSON, or a list of them, as far as the plan shows it. If parts are hidden, one of which all that is
- * shown is null is null.
+ * Reads an embeddable that is stored as JSON, or a list of them, as far as the plan shows it. If the plan hides parts, an object
+ * whose shown parts are all null becomes null.
  */
 function jsonReader(embedded: EmbeddedField, parts: readonly Part[], mapper: Mapper, path: string): (json: unknown) => unknown {
   const hides = hidesParts(embedded);
@@ -119,7 +119,7 @@ function memberReader(field: Field, place: EntityProperty, mapper: Mapper, path:
   return typeReader(field.value, place, mapper);
 }
 
-/** What stands in a response for a value in JSON, as the property's own type reads it. */
+/** Converts a value of stored JSON for a response, by the property's own type. */
 function typeReader(value: ValueKind, property: EntityProperty, mapper: Mapper): (given: unknown) => unknown {
   const platform = mapper.driver.getPlatform();
   const custom = property.customType as Type<unknown> | undefined;

@@ -15,13 +15,13 @@ import { noText, type QueryText, statementOf } from './bound-statement.ts';
 import type { RowPlan } from './row-plan.ts';
 import type { ManySelection } from './row-selection.ts';
 
-/** Finds out which of some keys of a class, given by their texts, a caller can see. */
+/** Finds out which of these keys of a class, given with their texts, a caller can see. */
 export type FindVisible = (meta: EntityMetadata, keys: ReadonlyMap<string, unknown>) => Promise<SeenKeys>;
 
-/** What decides about the visibility of embedded rows: columns that the rows were read with, or statements that follow. */
+/** How the visibility of embedded rows is decided: by columns in the same statement, or by further statements. */
 export type Sight = { readonly seen: SeenClasses } | { readonly find: FindVisible };
 
-/** What sends a statement. */
+/** Sends statements. */
 export type Send = Pick<Executor, 'rows'>;
 
 /** The rows of to-many associations, and the keys of embedded rows that the caller sees. */
@@ -35,22 +35,23 @@ const noRows: Promise<unknown[][]> = Promise.resolve([]);
 const noKeys: SeenKeys = new Set();
 
 interface Many extends ManySelection {
-  /** Where the keys of these rows stand if they are embedded only where they are seen, and those of all that stands in them. */
+  /** The points of these rows themselves, if they can be hidden from the caller. */
   readonly own: readonly VisibilityPoint[];
+  /** The same, and the points of all rows that are embedded in them. */
   readonly points: readonly VisibilityPoint[];
   readonly columnsSeen: VisibilityColumns;
-  /** Reads the rows, with columns that tell what of them is seen, or without. */
+  /** Reads the rows, with or without visibility columns. */
   statement(columnsSeen: string): Statement;
 }
 
-/** Fetches what the rows of a plan embed beyond what is joined to them, and decides about the visibility of all that they embed. */
+/** Fetches the embedded rows of a plan that are not joined, and decides about the visibility of all embedded rows. */
 export class EmbeddedRows {
   readonly #dialect: Dialect;
   readonly #many: readonly Many[];
   readonly #limited: readonly EntityMetadata[];
   readonly #rootPoints: readonly VisibilityPoint[];
   readonly #rootColumns: VisibilityColumns;
-  /** Whether rows embed nothing but what is joined to them for everybody. */
+  /** Whether all embedded rows are joined, and visible to everybody. */
   readonly #isEmpty: boolean;
 
   constructor(mapper: Mapper, { limited, many, root }: RowPlan, isWide: boolean) {
@@ -67,7 +68,7 @@ export class EmbeddedRows {
     this.#isEmpty = many.length === 0 && limited.length === 0;
   }
 
-  /** The columns that the root's rows are read with, if these decide about visibility. */
+  /** The visibility columns of the root's rows; none if columns do not decide. */
   columns(seen: SeenClasses | null, before: number): QueryText {
     return seen ? this.#rootColumns.select(seen, before) : noText;
   }
@@ -82,7 +83,7 @@ export class EmbeddedRows {
     return (columnsSeen) => (columnsSeen === '' ? plain : statement(columnsSeen));
   }
 
-  /** Has rows written with what they embed; at once if that is nothing more than the rows themselves hold. */
+  /** Writes rows with what they embed; synchronously if no further statement is needed. */
   written(
     rows: unknown[][],
     isWanted: (source: number) => boolean,
@@ -95,7 +96,7 @@ export class EmbeddedRows {
     return write({ many: [], seen: this.#seenIn(rows, []) });
   }
 
-  /** All is fetched first, and then its visibility is decided, all of it at once. */
+  /** Fetches all embedded rows first, and then decides about the visibility of all of them at once. */
   async #fetch(rows: unknown[][], isWanted: (source: number) => boolean, send: Send, sight: Sight | null): Promise<Embedded> {
     const found = await this.#fetchMany(rows, isWanted, send, sight);
     if (this.#limited.length === 0) return { many: found.map((some, source) => grouped(some, this.#many[source] as Many)) };
@@ -110,7 +111,7 @@ export class EmbeddedRows {
     return { many, seen };
   }
 
-  /** The keys that the rows themselves say are seen. */
+  /** The keys that are visible according to the visibility columns of the rows. */
   #seenIn(rows: unknown[][], many: unknown[][][]): SeenKeys[] {
     const keys = this.#limited.map(() => new Set<string>());
     this.#rootColumns.gather(rows, keys);
@@ -130,7 +131,7 @@ export class EmbeddedRows {
     );
   }
 
-  /** One statement for each to-many, those of one level at the same time. */
+  /** One statement for each to-many association; those of one level are sent at the same time. */
   #fetchMany(root: unknown[][], isWanted: (source: number) => boolean, send: Send, sight: Sight | null): Promise<unknown[][][]> {
     const rows: Promise<unknown[][]>[] = [];
     for (const [source, many] of this.#many.entries()) {

@@ -17,14 +17,14 @@ import {
   refuseInstance,
 } from './instance.ts';
 
-/** Where the columns of instances are selected. */
+/** The statement in which the columns of instances are selected. */
 export interface InstanceColumns {
   readonly mapper: Mapper;
   readonly alias: string;
-  /** Adds a column to a statement, and gives its place. */
+  /** Adds a column to the statement and returns its position. */
   add(sql: string): number;
   quote(name: string): string;
-  /** What is loaded of an association beside its key; null: nothing. */
+  /** How an association is made if more than its key is loaded; otherwise null. */
   loaded?(property: EntityProperty, concrete: EntityMetadata): InstanceValue | null;
 }
 
@@ -65,7 +65,7 @@ function valuesOf(concrete: EntityMetadata, columns: InstanceColumns): InstanceV
   });
 }
 
-/** What MikroORM reads in ways of its own. */
+/** Rejects properties that MikroORM reads in its own way. */
 function refuseProperty({ className }: EntityMetadata, property: EntityProperty): void {
   const name = `${className}.${String(property.name)}`;
   if (property.eager) throw new NoInstance(`${name} is loaded with each row`);
@@ -80,7 +80,7 @@ function scalarOf(property: EntityProperty, { add, alias, mapper, quote }: Insta
   return { kind: 'value', property, column: add(sql), read };
 }
 
-/** A reference: an instance of which only the key is known, which throws for everything else. */
+/** A reference: an instance that has only its key, and throws on access to any other property. */
 function referenceOf(property: EntityProperty, { add, alias, mapper, quote }: InstanceColumns): InstanceValue {
   const targets = targetsOf(property);
   const names = property.fieldNames;

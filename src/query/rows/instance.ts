@@ -29,23 +29,23 @@ type ManyRows = readonly ReadonlyMap<unknown, readonly unknown[][]>[];
 /** Makes an instance of a model from a row; null if there is no row. */
 export type MakeInstance = (row: unknown[], many: ManyRows, context: InstanceContext) => object | null;
 
-/** A property of an instance, and how it is made of a row. */
+/** A property of an instance, and how its value is made from a row. */
 export type InstanceValue = { readonly property: EntityProperty } & (
   | { readonly kind: 'value'; readonly column: number; readonly read: ((value: unknown) => unknown) | null }
   | { readonly kind: 'made'; readonly make: MakeInstance }
   | { readonly kind: 'many'; readonly items: () => MakeInstance; readonly source: number; readonly column: number }
 );
 
-/** Thrown while an instance is planned: why the model's rows can only be entities of MikroORM. */
+/** Thrown while an instance is planned, with the reason why the model's rows can only become entities of MikroORM. */
 export class NoInstance extends Error {}
 
 const contextKey = Symbol('context');
 
 /**
- * Makes instances of a class without MikroORM: ordinary objects that have the class as their prototype, so that its methods and getters
- * work, and that cost next to nothing. MikroORM puts accessors for every property on the prototype, which would make each assignment
- * slow; a prototype between the two shadows them. What was not read throws when it is looked at, and a collection comes from a managed
- * entity, so that missing data is never taken for data.
+ * Makes instances of a class without MikroORM. They are ordinary objects with the prototype of the class, so that its methods and
+ * getters work, and cost next to nothing. MikroORM puts accessors for every property on the prototype, which would make each
+ * assignment slow; a prototype between the two shadows them. Properties that were not read throw on access, and collections that
+ * were not read come from a managed entity. So missing data is never taken for data.
  */
 export function compileInstance(meta: EntityMetadata, values: readonly InstanceValue[]): MakeInstance {
   const shadow = shadowOf(meta, values);
@@ -72,7 +72,7 @@ export function compileNew(meta: EntityMetadata): (context: InstanceContext) => 
   const own = (Object.values(meta.properties) as EntityProperty[]).filter(({ embedded, inherited }) => !embedded && !inherited);
   const many = own.filter(({ kind }) => kind === ReferenceKind.ONE_TO_MANY || kind === ReferenceKind.MANY_TO_MANY);
   const descriptors: PropertyDescriptorMap = {};
-  // what is not a column is code of the class
+  // properties without a column are code of the class
   for (const { name } of own.filter(({ persist }) => persist !== false))
     descriptors[name as string] = { value: undefined, writable: true, enumerable: true, configurable: true };
   const make = makerFor(meta, Object.create(meta.class.prototype, descriptors));
@@ -116,7 +116,7 @@ function shadowOf(meta: EntityMetadata, values: readonly InstanceValue[]): objec
     configurable: true,
     get(this: object) {
       const wrapped = Reflect.get(meta.class.prototype, '__helper', this) as { init: () => Promise<object> };
-      // it was read
+      // the row was read already
       wrapped.init = async () => this;
       return wrapped;
     },
@@ -147,9 +147,9 @@ interface Keyed {
   readonly [name: string]: unknown;
 }
 
-/** A collection of an instance. What was not read is loaded through a managed entity, if code asks for that. */
+/** A collection of an instance. Items that were not read are loaded through a managed entity, if code calls for that. */
 export class InstanceCollection extends Collection<object> {
-  readonly #twin: () => Collection<object>;
+  readonly #managed: () => Collection<object>;
   /** The number of items that were read; null if none were. */
   readonly #stored: number | null;
   #isFilling = false;
@@ -158,13 +158,13 @@ export class InstanceCollection extends Collection<object> {
     super(instance as never, (items ?? undefined) as never, items !== null);
     this.property = property as never;
     this.#stored = items?.length ?? null;
-    this.#twin = () => (managedTwin(meta, instance) as Record<string, Collection<object>>)[property.name as string] as never;
+    this.#managed = () => (managedEntity(meta, instance) as Record<string, Collection<object>>)[property.name as string] as never;
   }
 
   override async init(options?: never): Promise<never> {
     if (this.#stored !== null) return this as never;
     const added = this.isDirty() ? this.getItems(false) : [];
-    const loaded = await this.#twin().init(options);
+    const loaded = await this.#managed().init(options);
     this.#isFilling = true;
     this.hydrate(loaded.getItems() as never);
     this.#isFilling = false;
@@ -173,15 +173,15 @@ export class InstanceCollection extends Collection<object> {
   }
 
   override matching(options: never): Promise<never> {
-    return this.#twin().matching(options) as Promise<never>;
+    return this.#managed().matching(options) as Promise<never>;
   }
 
   override loadCount(options?: never): Promise<number> {
     if (this.#stored !== null && !(options as { where?: unknown } | undefined)?.where) return Promise.resolve(this.#stored);
-    return this.#twin().loadCount(options);
+    return this.#managed().loadCount(options);
   }
 
-  /** MikroORM has one object for each row, but here an item may be met again as another: the key tells. */
+  /** Compares by key: MikroORM has one object for each row, but here there may be several objects for one. */
   override contains(item: never, check?: boolean): boolean {
     return super.contains(item, check) || (!this.#isFilling && super.contains(this.#own(item), check));
   }
@@ -202,13 +202,13 @@ export class InstanceCollection extends Collection<object> {
     return (items.find(isSame) ?? item) as never;
   }
 
-  /** What is loaded belongs to the managed entity already. */
+  /** Loaded items belong to the managed entity already. */
   protected override propagate(item: never, method: never): void {
     if (!this.#isFilling) super.propagate(item, method);
   }
 }
 
-// MikroORM must not take over an instance, and all that it refers to, because a managed entity is in one of its collections
+// MikroORM must not start to manage an instance, and all that it refers to, because a collection of it has a managed entity
 Object.defineProperty(InstanceCollection.prototype, 'getEntityManager', { value: () => undefined });
 
 /** Whether an object was made of a row, or of a key, and MikroORM does not manage it. */
@@ -217,7 +217,7 @@ export function isInstance(value: unknown): value is object {
 }
 
 /** The managed entity of an instance, whose collections can be loaded. */
-function managedTwin(meta: EntityMetadata, instance: object): object {
+function managedEntity(meta: EntityMetadata, instance: object): object {
   const context = (instance as { [contextKey]?: InstanceContext })[contextKey];
   if (!context) throw notLoaded(meta, 'a collection');
   const data: Record<string, unknown> = {};
@@ -231,8 +231,8 @@ function managedTwin(meta: EntityMetadata, instance: object): object {
 }
 
 /**
- * The key of an associated instance, read from it: MikroORM is not asked, and so does not take it over. If the association can hold several
- * classes, a managed reference says which.
+ * The key of an associated instance, read from the object so that MikroORM does not start to manage it. If the association can
+ * hold several classes, a managed reference tells which one.
  */
 function keyIn(value: unknown, { polymorphic, targetMeta }: EntityProperty, context: InstanceContext): unknown {
   const entity = Reference.unwrapReference(value as object) as Record<string, unknown>;
@@ -243,8 +243,8 @@ function keyIn(value: unknown, { polymorphic, targetMeta }: EntityProperty, cont
 }
 
 /**
- * Makes references: instances of a class of which nothing but the key is known. Code that asks MikroORM about one (`wrap(place).init()`)
- * finds it managed by the entity manager of the request, which can load it.
+ * Makes references: instances of a class that have only their key. When code calls MikroORM for one (`wrap(place).init()`), it
+ * becomes managed by the entity manager of the request, which can load it.
  */
 export function compileReference(meta: EntityMetadata): (key: unknown, context: InstanceContext) => object {
   const key = keyOf(meta);
@@ -268,7 +268,7 @@ export function compileReference(meta: EntityMetadata): (key: unknown, context: 
         return wrapped;
       wrapped.__managed = true;
       wrapped.__em = em;
-      // without that it would be taken for a new row
+      // without this, MikroORM would take it for a new row
       wrapped.__originalEntityData = { [key.name]: (this as Record<string, unknown>)[key.name as string] };
       em.getUnitOfWork().getIdentityMap().store(this);
       return wrapped;
@@ -284,7 +284,7 @@ interface Wrapped {
   __originalEntityData: object;
 }
 
-/** Finds how a column's value becomes what MikroORM would have put into an entity; `sql` is the column as it is selected. */
+/** Converts a column's value to what MikroORM would have put into an entity; `sql` is the column as it is selected. */
 export function columnReader(
   mapper: Mapper,
   property: EntityProperty,
@@ -322,7 +322,7 @@ function jsReader(
   return given;
 }
 
-/** What the driver of MikroORM would have given for a column's value; null if it is the same. */
+/** Converts a column's value to what the driver of MikroORM would have returned; null if it is the same. */
 function driverReader(
   kind: ValueKind,
   property: EntityProperty,
@@ -370,7 +370,7 @@ function columnType(property: EntityProperty): string {
   return String(property.columnTypes?.[0] ?? '').toLowerCase();
 }
 
-/** Why rows of a class cannot be made instances: code of its own that only MikroORM runs. */
+/** Rejects classes whose columns have accessors: only MikroORM runs that code. */
 export function refuseInstance(meta: EntityMetadata): void {
   for (const property of Object.values(meta.properties) as EntityProperty[]) {
     const isColumn = property.persist !== false && !property.embedded && !property.inherited;

@@ -10,40 +10,40 @@ import { complementOf, type Seek, type SeekPlan } from './seek-plan.ts';
 import { SharedWalk } from './shared-walk.ts';
 import type { SortPlan } from './sort-plan.ts';
 
-/** Statements that are kept, each for another condition. */
-const keptConditions = 200;
+/** Maximum of cached statements, one for each condition. */
+const maxCachedConditions = 200;
 
-/** Makes columns that a request adds to those of the plan, of which a statement has parameters before theirs. */
+/** Makes columns that a request adds to those of the plan. `before` is the number of parameters in front of theirs. */
 export type MoreColumns = (before: number) => QueryText;
 
 const noColumns: MoreColumns = () => noText;
 
-/** What is the same for each page of the rows that fulfil a condition. */
+/** The statements that all pages under one condition have in common. */
 interface ConditionStatements {
   readonly page: Statement;
-  /** The text that counts, and the one that selects what is counted. */
+  /** The SQL that counts rows, and the SQL that selects the counted rows. */
   readonly count: string;
   readonly rows: string;
 }
 
-/** The statements of a list in one order, with the columns of the row plan first. Parameters of a condition come before all others. */
+/** The statements of a list in one order. Columns of the row plan come first, and so do the parameters of a condition. */
 export class ListOrder {
-  /** How the list goes on from a row of it. */
+  /** How the list continues from one of its rows. */
   readonly seek: SeekPlan | null;
   readonly #executor: Executor;
   readonly #dialect: Dialect;
   readonly #root: RootSelection;
-  /** What the rows of the list are among those of the table. */
+  /** The conditions that select the rows of the list from its table. */
   readonly #own: readonly string[];
   readonly #sort: SortPlan;
   readonly #isWide: boolean;
-  /** Which columns of a row its token is made of. */
+  /** The positions of the columns that go into the token of a row. */
   readonly #edgeColumns: readonly number[];
   readonly #columns: string;
-  /** Of the rows that a query selects. */
+  /** The same for rows that a query selects. */
   readonly #columnsOfSelected: string;
   readonly #whole: ConditionStatements;
-  readonly #narrowed = new LruCache<ConditionStatements>(keptConditions);
+  readonly #narrowed = new LruCache<ConditionStatements>(maxCachedConditions);
   readonly #walk: SharedWalk | null;
 
   constructor(
@@ -83,12 +83,12 @@ export class ListOrder {
     return new SharedWalk(this.#executor, this.#whole.page, several);
   }
 
-  /** Whether the order takes columns of other tables. */
+  /** Whether the order uses columns of other tables. */
   get joins(): boolean {
     return this.#sort.joins.length > 0;
   }
 
-  /** Rows by their place. */
+  /** Rows at an offset. */
   rows(condition: QueryText, size: number, offset: number, more = noColumns): Promise<unknown[][]> {
     const columns = more(condition.params.length + 2);
     if (condition.sql === '' && columns.sql === '' && this.#walk) return this.#walk.rows(size, offset);
@@ -96,7 +96,7 @@ export class ListOrder {
     return this.#executor.rows(page, [...condition.params, size, offset, ...columns.params]);
   }
 
-  /** What is counted for a list. */
+  /** The statements that count the rows under a condition. */
   counted(condition: QueryText): CountSource {
     const { count, rows } = this.#statementsOf(condition);
     const { params } = condition;
@@ -111,7 +111,7 @@ export class ListOrder {
     return this.#executor.rows(this.#statement(text), [...params, size, ...columns.params]);
   }
 
-  /** Whether rows follow what is sought backwards. */
+  /** Whether rows follow a page that is sought backwards. */
   async hasFollowing(condition: QueryText, seek: Seek): Promise<boolean> {
     const { params, sql } = this.#soughtText(condition, complementOf(seek));
     const text = `select 1 ${this.#from(sql)} ${this.#order('after')} limit 1`;
@@ -131,7 +131,10 @@ export class ListOrder {
     return { statement: this.#statement(text), parameters: params };
   }
 
-  /** The statement of the rows that a query selects by key, in its own order. What it is called in the statement hides a table of that name. */
+  /**
+   * The statement of the rows that a query selects by key, in its own order. The name that the query has in the statement hides a
+   * table of that name.
+   */
   selected({ params, sql }: QueryText, more = noColumns): BoundStatement {
     const columns = more(params.length);
     const { conditions, joins, key, table } = this.#root;
@@ -165,7 +168,7 @@ export class ListOrder {
     };
   }
 
-  /** The keys of the page are found first, and what is embedded is joined to them alone. */
+  /** Finds the keys of the page first, so that embedded rows are joined to these alone. */
   #page(condition: string, direction: Seek['direction'], limits: string, more = ''): string {
     const { joins, key, table } = this.#root;
     const orderBy = this.#order(direction);

@@ -8,7 +8,7 @@ import type { RowPlan } from './row-plan.ts';
 import type { SeekPlan } from './seek-plan.ts';
 import { type ShownRows, showRows } from './shown-rows.ts';
 
-/** A list as it is read: in an order, and with what is shown of its rows. */
+/** A list as it is read: in one order, and with one choice of fields. */
 export interface ListView {
   readonly order: ListOrder;
   readonly shown: ShownRows;
@@ -17,19 +17,19 @@ export interface ListView {
 /** Makes the statements of a list in an order, or throws `NotCompilable`. */
 export type OrderOf = (sort: readonly SortKey[], seek: SeekPlan | null) => ListOrder;
 
-/** Those that callers ask for less often are made again. */
-const keptOrders = 50;
-const keptChoices = 50;
+/** Sizes of the caches. Orders and choices that callers request less often are made again. */
+const maxCachedOrders = 50;
+const maxCachedChoices = 50;
 
-/** The orders and choices of fields in which callers ask for one list. */
+/** The orders and choices of fields that callers request of one list. */
 export class ListViews {
-  /** The list if nothing else is asked. */
+  /** The list in its default order with all fields. */
   readonly whole: ListView;
   readonly #plan: RowPlan;
   readonly #format: RowFormat;
   readonly #orderOf: OrderOf;
-  readonly #orders = new LruCache<ListOrder | null>(keptOrders);
-  readonly #choices = new LruCache<ShownRows>(keptChoices);
+  readonly #orders = new LruCache<ListOrder | null>(maxCachedOrders);
+  readonly #choices = new LruCache<ShownRows>(maxCachedChoices);
 
   constructor(plan: RowPlan, format: RowFormat, orderOf: OrderOf, order: ListOrder) {
     this.#plan = plan;

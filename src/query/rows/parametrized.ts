@@ -1,22 +1,22 @@
 import type { Dialect } from '../../dialect/dialect.ts';
 import type { QueryText } from './bound-statement.ts';
 
-/** A query in pieces, between which its parameters stand. */
+/** A query in pieces, with a parameter between each two. */
 export interface BindableText {
   readonly pieces: readonly string[];
-  /** What follows each parameter, so that it has the type that a literal would have. */
+  /** The cast after each parameter, so that it has the type that a literal would have. */
   readonly casts: readonly string[];
   readonly params: readonly unknown[];
 }
 
 /**
- * A query of the mapper's, in which `?` stands for each parameter, with its parameters as the database takes them. The mapper itself writes
- * every parameter into the text. What stands apart here must mean the same: it has the type that the literal would have. Null where that
- * cannot be done, as with a list, or with a mark that stands for anything else than a value.
+ * A MikroORM query, which has `?` for each parameter, with the parameters as the database takes them. MikroORM itself would write
+ * every parameter into the text as a literal. A separate parameter must mean the same, so it gets the type of the literal. Null
+ * if that is impossible, as with a list, or with a `?` that is not a value.
  */
 export function bindableText({ params, sql }: QueryText, { sql: syntax, values: { bindable } }: Dialect): BindableText | null {
   const pieces = sql.split('?');
-  // an escaped mark has no parameter, and a doubled one stands for an identifier
+  // an escaped `?` has no parameter, and `??` is an identifier
   if (pieces.length !== params.length + 1) return null;
   const casts: string[] = [];
   for (const value of params) {
@@ -32,7 +32,7 @@ export function numberedText({ casts, pieces }: BindableText, { sql: { parameter
   return pieces.reduce((text, piece, i) => `${text}${parameter(before + i)}${casts[i - 1]}${piece}`);
 }
 
-/** Both at once. */
+/** {@link bindableText} and {@link numberedText} in one call. */
 export function parametrized(query: QueryText, dialect: Dialect, before = 0): QueryText | null {
   const bindable = bindableText(query, dialect);
   return bindable && { sql: numberedText(bindable, dialect, before), params: bindable.params };

@@ -7,13 +7,13 @@ import { conditionOf } from '../entities/condition-query.ts';
 import { isFiltered, isFixedCondition } from '../entities/filters.ts';
 import { type AnyQueryBuilder, isPlain, rootAlias } from '../entities/restriction.ts';
 
-/** What the filters that a model switches on by default mean for the compiled reads of its rows. */
+/** How compiled reads apply the filters that a model switches on by default. */
 export type RootFilter =
-  /** Conditions that are the same for every request, as they stand in SQL. */
+  /** Conditions in SQL that are the same for every request. */
   | { readonly kind: 'fixed'; readonly conditions: readonly string[] }
   /** Conditions that the application makes anew for each request. */
   | { readonly kind: 'per request' }
-  /** Conditions that only a read of the mapper's heeds. */
+  /** Conditions that only a read through MikroORM can apply. */
   | { readonly kind: 'entities'; readonly reason: string };
 
 export const noFilter: RootFilter = Object.freeze({ kind: 'fixed', conditions: Object.freeze([]) });
@@ -31,7 +31,7 @@ export async function rootFiltersOf(
   return filters;
 }
 
-/** Finds out about the filters of a model, and has the mapper write what is known of them at start. */
+/** Analyzes the filters of a model. If they are fixed, MikroORM writes their SQL at startup. */
 export async function rootFilterOf(mapper: Mapper, meta: EntityMetadata): Promise<RootFilter> {
   if (!isFiltered(meta)) return noFilter;
   const filters = Object.values(meta.filters ?? {}).filter((filter) => filter.default) as FilterDef[];
@@ -46,15 +46,15 @@ export async function rootFilterOf(mapper: Mapper, meta: EntityMetadata): Promis
   const platform = mapper.driver.getPlatform();
   const quote = (name: string) => platform.quoteIdentifier(name).toString();
   const own = conditionOf(query.clone() as AnyQueryBuilder, meta);
-  // SQL of the application may name columns without their table, which joined tables can have as well
+  // SQL of the application may name columns without their table, and joined tables can have columns of the same name
   if (own?.isOfRowAlone) return { kind: 'fixed', conditions: own.sql === '' ? [] : [platform.formatQuery(own.sql, own.params)] };
-  // of a query that joins others, the condition is that its keys are selected
+  // if the query joins other tables, the condition is that it selects the key
   const { sql, params } = (query.select(keyOf(meta).name as never) as unknown as AnyQueryBuilder).toQuery();
   const key = `${quote(rootAlias)}.${quote(keyOf(meta).fieldNames[0] as string)}`;
   return { kind: 'fixed', conditions: [`${key} in (${platform.formatQuery(sql, params)})`] };
 }
 
-/** Whether a query joins what has a filter of its own, which the mapper would heed as well when it loads the rows. */
+/** Whether a query joins a model with its own filter, which MikroORM would also apply when it loads the rows. */
 export function joinsFiltered({ state }: AnyQueryBuilder): boolean {
   return Object.values(state.joins).some(({ prop }) => prop.targetMeta && isFiltered(prop.targetMeta as EntityMetadata));
 }

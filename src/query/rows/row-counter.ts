@@ -7,16 +7,16 @@ import { type QueryText, statementOf } from './bound-statement.ts';
 import { type CountSource, countedFrom, countedPastEnd, countRows, numberTold } from './count.ts';
 import type { Window } from './seek-plan.ts';
 
-/** Numbers that are remembered, each of another statement. */
-const keptNumbers = 500;
+/** Maximum of cached counts, one for each statement. */
+const maxCachedCounts = 500;
 
-/** Counts the rows of a list as its API says, and only where the page itself does not tell. */
+/** Counts the rows of a list as its API declares, and only if the page itself does not tell the number. */
 export class RowCounter {
   readonly #executor: Executor;
   readonly #mode: CountMode;
   readonly #dialect: Dialect;
-  /** How many rows a statement had last. It decides what is asked for first, and is never an answer. */
-  readonly #last = new LruCache<number>(keptNumbers);
+  /** How many rows a statement had last. It only decides when to count, and never goes into a response. */
+  readonly #last = new LruCache<number>(maxCachedCounts);
 
   constructor(executor: Executor, mode: CountMode, dialect: Dialect) {
     this.#executor = executor;
@@ -24,7 +24,7 @@ export class RowCounter {
     this.#dialect = dialect;
   }
 
-  /** Whether the number does not say if rows follow a page, so that one row more has to be asked for. */
+  /** Whether the count does not tell if rows follow a page, so that one row more must be selected. */
   get isPartial(): boolean {
     return this.#mode !== 'exact';
   }
@@ -39,8 +39,9 @@ export class RowCounter {
   };
 
   /**
-   * Fetches a page by its place, and counts. A page that is not full tells the number: where that is to be expected, it is
-   * waited for; else both are asked for at once, as waiting costs the caller more than counting the database.
+   * Fetches a page at an offset, and counts. A page that is not full tells the number, so if that is likely, nothing is counted
+   * before the page is there. Otherwise both statements are sent at once: to wait costs the caller more than to count costs the
+   * database.
    */
   async beside(
     { offset, limit }: Window,
@@ -50,17 +51,17 @@ export class RowCounter {
     const last = this.#last.get(source.all.sql);
     const isLikelyFull = last === undefined || offset + limit <= last || offset > last;
     const counting = isLikelyFull ? this.count(source) : null;
-    // it is looked at below, or not at all
+    // an error is thrown where the count is awaited, or the count is not needed
     counting?.catch(() => undefined);
     const rows = await fetch();
-    const told = numberTold(rows.length, { offset, limit }, this.#mode);
+    const total = numberTold(rows.length, { offset, limit }, this.#mode);
     const counted =
-      told === null ? await this.#settled(rows, source, await (counting ?? this.count(source))) : countedFrom(told, this.#mode);
+      total === null ? await this.#settled(rows, source, await (counting ?? this.count(source))) : countedFrom(total, this.#mode);
     this.#last.set(source.all.sql, counted.count);
     return [rows, counted];
   }
 
-  /** The same for a query that may fail where there is nothing to order: nothing is fetched beyond its end. */
+  /** The same for a query that may fail if there is nothing to order. It counts first, and fetches nothing beyond the end. */
   async before(
     { offset }: Window,
     source: CountSource,

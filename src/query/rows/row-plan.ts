@@ -8,15 +8,15 @@ import { planInstance } from './instance-plan.ts';
 import { type Embed, type ManySelection, RowPlanner, type RowSelection, readableTable, Selection } from './row-selection.ts';
 import { versionColumns } from './row-version.ts';
 
-/** The rows that a plan is about. */
+/** The selection of the rows of the model itself. */
 export interface RootSelection extends RowSelection {
-  /** The column of their key, */
+  /** The key column with its alias. */
   readonly key: string;
-  /** and its name alone. */
+  /** The key column without alias. */
   readonly keyName: string;
-  /** The name of their table. */
+  /** The table without alias. */
   readonly tableName: string;
-  /** Whether the selection reads a table, or can read it, other than as these rows. */
+  /** Whether the selection reads, or can read, other rows of a table than these. */
   reads(table: string): boolean;
 }
 
@@ -24,27 +24,27 @@ export interface RootSelection extends RowSelection {
 export interface RowPlan {
   readonly root: RootSelection;
   readonly many: readonly ManySelection[];
-  /** Makes the object that voters and hooks are shown; a text says why none can be made. */
+  /** Makes the object for voters and hooks; a text is the reason why that is impossible. */
   readonly subject: MakeInstance | string;
-  /** The column that holds the version of the root's rows; null where they have none, or nobody asked for it. */
+  /** The column of the version property of the root's rows; null if there is none, or the options do not require it. */
   readonly version: number | null;
-  /** The columns that tell later whether a row of the root was changed; null where nobody asked for them. */
+  /** The columns of the row version, which tell later whether a row was changed; null if the options do not require them. */
   readonly rowVersion: readonly number[] | null;
-  /** The classes whose rows are embedded only where the caller sees them, by the number of their set of keys. */
+  /** The classes whose rows are embedded only if the caller sees them, by the index of their set of keys. */
   readonly limited: readonly EntityMetadata[];
 }
 
-/** What a row plan is for, beyond its fields. */
+/** What a row plan provides beyond its fields. */
 export interface RowPlanOptions {
-  /** Whether rows are made objects, for somebody to judge. */
+  /** Whether rows can become objects for voters and hooks. */
   readonly withSubject?: boolean;
-  /** Whether the version of a row is wanted, be it shown or not. */
+  /** Whether the version property is read even if it is not shown. */
   readonly withVersion?: boolean;
-  /** Whether it is wanted what tells later whether a row was changed. */
+  /** Whether the row version is read. */
   readonly withRowVersion?: boolean;
-  /** Whether rows of exactly this class can be hidden from a caller, so that it takes a decision to embed them. */
+  /** Whether rows of exactly this class can be hidden from a caller, so that each must be checked before it is embedded. */
   readonly isLimited?: (meta: EntityMetadata) => boolean;
-  /** Serializes what code of a model gives; without it, such fields need entities. */
+  /** Serializes what code of a model returns; without it, such fields need entities. */
   readonly embed?: Embed | undefined;
 }
 
@@ -80,7 +80,7 @@ export function planRows(mapper: Mapper, meta: EntityMetadata, plan: FieldPlan, 
   return { root, many: planner.many, subject, version: versionColumn, rowVersion, limited: planner.limited };
 }
 
-/** Makes the objects that voters are shown, from all columns of the root's own table; a text says why there are none. */
+/** Makes the objects for voters and hooks from all columns of the root's table; a text is the reason why that is impossible. */
 function subjectOf(selection: Selection, meta: EntityMetadata): MakeInstance | string {
   try {
     return planInstance(meta, selection.instanceColumns(rootTableAlias, null));

@@ -26,7 +26,7 @@ import { columnOf, quoted } from './table-name.ts';
 
 /** Columns of a table and of the tables joined to it, from which objects are written. */
 export interface RowSelection {
-  /** As they stand in SQL, in order of position. */
+  /** In SQL, in order of position. */
   readonly columns: readonly string[];
   readonly table: string;
   readonly joins: readonly string[];
@@ -34,22 +34,22 @@ export interface RowSelection {
   readonly object: RowObject;
 }
 
-/** The rows of one to-many association, fetched for all that they belong to at once. */
+/** The rows of one to-many association, fetched for all of their owners at once. */
 export interface ManySelection extends RowSelection {
   /** Which selection they belong to: a to-many before this one, or the root (null). */
   readonly parent: number | null;
-  /** The column of the parent's rows that holds the key they are found by. */
+  /** The column of the parent's rows that holds the key of the owner. */
   readonly parentColumn: number;
   /** The column, in SQL, that holds that key here. It is also the first of the columns. */
   readonly owner: string;
-  /** What the rows of one owner are sorted by: the column in SQL, and its position where it is sorted by code unit. */
+  /** How the rows of one owner are sorted: the column in SQL, and its position if it is sorted by code unit. */
   readonly order: { readonly sql: string; readonly textColumn: number | null };
 }
 
-/** Makes what stands in JSON of a value of any kind. */
-export type Embed = (value: unknown, sight: VisibleRows) => unknown;
+/** Converts a value of any kind to what JSON can hold. */
+export type Embed = (value: unknown, visibleRows: VisibleRows) => unknown;
 
-/** The table of a class whose rows can be read as they stand there; what its own filters hide is left out elsewhere. */
+/** The table of a class whose rows can be read without MikroORM. The filters of the class itself are applied elsewhere. */
 export function readableTable(mapper: Mapper, meta: EntityMetadata): string {
   const table = plainTable(mapper, meta);
   const hiding = hidingAssociation(meta);
@@ -72,7 +72,7 @@ export class RowPlanner {
   readonly many: ManySelection[] = [];
   readonly limited: EntityMetadata[] = [];
   readonly embed: Embed | null;
-  /** Makes the items of to-many associations that code of a model is shown, by their number. */
+  /** Makes the items of to-many associations for code of a model, by the number of the association. */
   readonly items = new Map<number, MakeInstance | null>();
   readonly #isLimited: (meta: EntityMetadata) => boolean;
   #sources = 0;
@@ -84,7 +84,7 @@ export class RowPlanner {
     this.#isLimited = isLimited;
   }
 
-  /** What code of a model gives is shown as far as the caller sees it: `seen` are the keys of the limited classes. */
+  /** What the caller sees of rows that code of a model returns. `seen` are the visible keys of the limited classes. */
   visibleRowsOf(seen: readonly SeenKeys[] | undefined): VisibleRows {
     const shows = (meta: EntityMetadata, key: unknown) => seen?.[this.limited.indexOf(meta)]?.has(String(key)) === true;
     return {
@@ -95,7 +95,7 @@ export class RowPlanner {
     };
   }
 
-  /** Marks a variant whose rows are embedded only where they are seen. */
+  /** Marks a variant whose rows are embedded only if the caller sees them. */
   inSight(variant: RowVariant, meta: EntityMetadata): RowVariant {
     if (!this.#isLimited(meta)) return variant;
     const known = this.limited.indexOf(meta);
@@ -110,14 +110,14 @@ export class RowPlanner {
     return this.#sources++;
   }
 
-  /** The rows of an association, of a class that is embedded in other rows. */
+  /** The rows of an association that are embedded in other rows. */
   associated(property: EntityProperty, owner: EntityMetadata, target: EntityMetadata, alias: string, pivotAlias = '') {
     if (isFiltered(target)) throw new NotCompilable(`${target.className} has a filter that is on by default`);
     readableTable(this.mapper, target);
     return associatedRows(this.mapper, property, { owner, target }, alias, pivotAlias);
   }
 
-  /** Plans the to-many associations that were met in a selection, and then those met in theirs. */
+  /** Plans the to-many associations of a selection, and then those within their rows. */
   planMany(selection: Selection, parent: number | null): void {
     for (const pending of selection.pending) {
       const inner = new Selection(this);
@@ -156,7 +156,7 @@ export class RowPlanner {
     return { sql, textColumn: isNumber ? null : inner.add(sql) };
   }
 
-  /** The order that the model gives to a to-many, where it is one by columns of its items; at last by key. */
+  /** The order that the model declares for a to-many association, if it is one by columns of the items; finally by key. */
   #ownOrder(property: EntityProperty, target: EntityMetadata, alias: string): ManySelection['order'] {
     const terms = [property.orderBy].flat().flatMap((map) => Object.entries(map ?? {}));
     const columns = terms.map(([name, direction]) => {
@@ -170,7 +170,7 @@ export class RowPlanner {
   }
 }
 
-/** The columns and joins of one statement, as they are gathered. */
+/** Collects the columns and joins of one statement. */
 export class Selection implements SelectedColumns {
   readonly mapper: Mapper;
   readonly columns: string[] = [];
@@ -195,7 +195,7 @@ export class Selection implements SelectedColumns {
     return this.add(`${alias}.${columnOf(this.mapper, property)}`);
   }
 
-  /** Whether anything that is selected can come from a table beside the rows themselves. */
+  /** Whether joined rows or formulas can come from a table. */
   reads(table: string): boolean {
     return this.#hasFormula || this.#tables.has(table);
   }
@@ -222,7 +222,7 @@ export class Selection implements SelectedColumns {
     };
   }
 
-  /** The same for what stands in another object. */
+  /** The same for an object that is embedded in another one. */
   embeddedObject(plan: FieldPlan, meta: EntityMetadata, alias: string, presence: number | null): RowObject {
     const object = this.object(plan, meta, alias, presence);
     const metas = [...plan.variants.keys()];
@@ -235,7 +235,7 @@ export class Selection implements SelectedColumns {
     return this.add(`${alias}.${keyColumn(this.mapper, meta)}`);
   }
 
-  /** Makes instances of a class that go by an alias, with what a plan shows of their associations. */
+  /** Makes instances of a class from the rows under an alias, with what a plan shows of their associations. */
   instance(meta: EntityMetadata, alias: string, plan: FieldPlan): MakeInstance {
     try {
       return planInstance(meta, this.instanceColumns(alias, plan));
@@ -258,7 +258,7 @@ export class Selection implements SelectedColumns {
     };
   }
 
-  /** An associated row that the plan shows is joined already; of one that shows only its key, nothing more is read. */
+  /** An associated row, which is joined already because the plan shows it; null if the plan shows only its key. */
   #loadedOne({ metadata: property, plan }: AssociationField, meta: EntityMetadata, alias: string): InstanceValue | null {
     const showsMore = [...plan.variants.values()].some((fields) => fields.some(({ metadata }) => !metadata.primary));
     if (!showsMore || property.mapToPk) return null;
@@ -319,7 +319,7 @@ export class Selection implements SelectedColumns {
     return { kind: 'computed', name, read };
   }
 
-  /** The statement of a to-many; what classes inherit from one another is fetched once for all of them. */
+  /** The number of a to-many association. One that several classes inherit is fetched once for all of them. */
   #source(field: AssociationField, owner: EntityMetadata, parentColumn: number): number {
     const { mappedBy, pivotTable, targetMeta } = field.metadata;
     const known = this.pending.find(
@@ -337,7 +337,7 @@ export class Selection implements SelectedColumns {
     return source;
   }
 
-  /** A reference that shows nothing but its key stands in the row already. */
+  /** A reference that shows only its key, which the row holds itself; null if the reference shows more. */
   #bareReference({ metadata: property, name, plan }: AssociationField, alias: string): RowField | null {
     refuseNormalized(plan);
     const [[target, fields] = [], ...others] = plan.variants;
@@ -364,7 +364,7 @@ export class Selection implements SelectedColumns {
     return { kind: 'to-one', name, objects };
   }
 
-  /** The name of a joined table; what classes inherit from one another is joined once for all of them. */
+  /** The alias of a joined table. An association that several classes inherit is joined once for all of them. */
   #join(property: EntityProperty, target: EntityMetadata, meta: EntityMetadata, alias: string): string {
     const joinAs = (joined: string): string => {
       const rows = this.#planner.associated(property, meta, target, joined);

@@ -12,14 +12,14 @@ import { columnOf, quoted, tableOf } from './table-name.ts';
 /** Values that differ once a row was changed: PostgreSQL's `xmin`, on SQLite the columns of the row. */
 export type RowVersion = readonly unknown[];
 
-/** Thrown if a row is not what it was when access to it was checked: the request starts again. */
+/** Thrown if a row was changed after access to it was checked: the request is retried. */
 export class RowChanged extends Error {
   constructor() {
     super('the row was changed after access to it had been checked');
   }
 }
 
-/** The columns of a row that tell whether it was changed, as they stand in SQL. */
+/** The columns of the row version in SQL. */
 export function versionColumns(mapper: Mapper, meta: EntityMetadata, alias: string): readonly string[] {
   const [root, ...further] = tablesOf(meta) as [EntityMetadata, ...EntityMetadata[]];
   const { rowVersion, textOf } = dialectOf(mapper).sql;
@@ -31,7 +31,7 @@ export function versionColumns(mapper: Mapper, meta: EntityMetadata, alias: stri
   ];
 }
 
-/** The tables that hold a row: one, or one for each class of its line. */
+/** The tables that hold a row: one, or one for each class in its line of inheritance. */
 function tablesOf(meta: EntityMetadata): EntityMetadata[] {
   if (!isTablePerType(meta)) return [meta.root];
   const line: EntityMetadata[] = [];
@@ -53,8 +53,8 @@ function columnsOf(meta: EntityMetadata): string[] {
 }
 
 /**
- * The version of a row; null if there is none with this key. `among` selects this key and no other, if the caller can see the row. With
- * a lock, nobody else changes the row until the transaction ends.
+ * The version of a row; null if there is no row with this key. `among` selects this key if the caller can see the row, and
+ * otherwise nothing. With a lock, nobody else changes the row until the transaction ends.
  */
 export async function readVersion(
   mapper: Mapper,
@@ -66,11 +66,12 @@ export async function readVersion(
   const platform = mapper.driver.getPlatform();
   const key = keyOf(meta.root);
   const columns = versionColumns(mapper, meta, 'e').map((sql, i) => `${sql} as v${i}`);
-  // whoever only refers to the row is not kept from it
+  // the lock allows others to refer to the row
   const locking = lock ? dialectOf(mapper).sql.rowLock('e') : '';
   const from = `${tableOf(mapper, meta.root)} as e`;
   const column = `e.${columnOf(mapper, key)}`;
-  // not `in`: PostgreSQL would make a join of it that looks for the row first, and is done sooner with a missing one than with a hidden one
+  // Not `in`: PostgreSQL would make a join of it that looks for the row first. That takes less time for a missing row than for a
+  // hidden one.
   const where = among ? `${column} = (${among.sql})` : `${column} = ?`;
   const sql = `select ${columns.join(', ')} from ${from} where ${where}${locking}`;
   const value = key.customType ? key.customType.convertToDatabaseValue(id, platform, { mode: 'query' }) : id;
@@ -89,7 +90,7 @@ function textOf(value: unknown): string {
   return String(value);
 }
 
-/** Makes what reads the value of a model's version property from its column, as a text. */
+/** Makes the function that reads a model's version property from its column as a text. */
 export function versionReader(meta: EntityMetadata, platform: Platform): (value: unknown) => string | null {
   const property = versionOf(meta);
   const isTime = property !== null && ['date', 'datetime'].includes(valueKindOf(property, platform).kind);

@@ -5,11 +5,11 @@ import { type Condition, type ConditionPart, separated } from '../list/condition
 interface SeekTerm {
   /** The column in SQL. */
   readonly sql: string;
-  /** In which direction rows are sought, not the one in which they are shown. */
+  /** The direction in which rows are sought, not the one in which they are shown. */
   readonly direction: 'asc' | 'desc';
-  /** Whether a row can have null there. */
+  /** Whether the column can be null. */
   readonly nullable: boolean;
-  /** The value of the other row; null where that is null itself. */
+  /** The value of the other row; null if that is null itself. */
   readonly value: ConditionPart | null;
 }
 
@@ -17,7 +17,7 @@ type NullsLast = Dialect['sql']['nullsLast'];
 
 /**
  * The condition for rows that come after another row in a total order whose last column is the key; `inclusive`: that row too.
- * Null stands where the database puts it.
+ * Null is ordered as the database orders it.
  */
 export function seekCondition(
   terms: readonly SeekTerm[],
@@ -33,11 +33,11 @@ export function seekCondition(
   });
   const condition = separated(branches, ' or ');
   const bound = boundOf(terms[0] as SeekTerm, nullsLast);
-  // the database does not see by itself that the first column bounds the whole, and walks its index from the start
+  // without a bound on the first column, the database would walk its index from the start
   return bound && terms.length > 1 ? ['(', ...bound, ' and (', ...condition, '))'] : ['(', ...condition, ')'];
 }
 
-/** Databases walk an index by this, where all columns go the same way and none can be null. */
+/** A row comparison, for which databases use an index. Null unless all columns have one direction and none can be null. */
 function rowComparison(terms: readonly SeekTerm[], inclusive: boolean): Condition | null {
   const { direction } = terms[0] as SeekTerm;
   const values = terms.flatMap(({ value }) => (value === null ? [] : [[value]]));

@@ -22,14 +22,14 @@ import { quoted } from './table-name.ts';
 export interface Window {
   readonly offset: number;
   readonly limit: number;
-  /** Where it begins or ends, in place of the offset. */
+  /** The row at which it begins or ends, in place of the offset. */
   readonly seek?: Seek;
 }
 
 /** A sort key of a row as a token holds it: PostgreSQL's text of it, or SQLite's own value. */
 type SeekValue = string | number | null;
 
-/** Tells the values that rows of a column have, so that nothing else is ever compared with it. Null where that cannot be told. */
+/** Checks that a value can occur in a column, so that nothing else is ever compared with it. Null if that cannot be checked. */
 export function seekValueCheck(
   kind: ValueKind,
   { columnTypes }: EntityProperty,
@@ -43,11 +43,11 @@ export interface Seek {
   /** Rows after that row, or those before it. */
   readonly direction: 'after' | 'before';
   readonly values: readonly SeekValue[];
-  /** That row as well. */
+  /** Whether that row is included. */
   readonly inclusive: boolean;
 }
 
-/** All the other rows. */
+/** The seek that selects all other rows. */
 export function complementOf({ direction, inclusive, values }: Seek): Seek {
   return { direction: direction === 'after' ? 'before' : 'after', values, inclusive: !inclusive };
 }
@@ -58,21 +58,21 @@ interface SeekColumn extends SortColumn {
   readonly isValid: (value: string | number) => boolean;
 }
 
-/** A token is part of an address, and addresses have an end. */
-const longestToken = 1000;
+/** Maximum length of a token: it is part of a URL, and the length of URLs is limited. */
+const maxTokenLength = 1000;
 
-/** Ends the token of a page that begins with the row itself. */
+/** The last item in the token of a page that includes the row itself. */
 const inclusiveMark = true;
 
-/** How a list goes on from a row of it: the sort keys of rows as tokens for links, and the conditions that tokens become. */
+/** How a list continues from one of its rows: makes page tokens from sort keys, and conditions from page tokens. */
 export class SeekPlan {
   readonly columns: readonly SeekColumn[];
   readonly #dialect: Dialect;
-  /** Tokens of another list, or of another order, begin otherwise. */
+  /** The first item of every token, which differs for each list and order. */
   readonly #tag: string;
   readonly #edges: Statement;
   readonly #executor: Executor;
-  /** A name as it stands in SQL. */
+  /** Quotes a name for SQL. */
   readonly quoted: (name: string) => string;
 
   private constructor(mapper: Mapper, meta: EntityMetadata, list: string, columns: readonly SeekColumn[], executor: Executor) {
@@ -85,7 +85,7 @@ export class SeekPlan {
     this.#edges = this.#edgeStatement(mapper, meta);
   }
 
-  /** The plan of a list, or null where it has none: a caller must be able to read what a token says, and it must be found again. */
+  /** The plan of a list; null unless callers can read all sort keys, which tokens contain, and a statement can seek them. */
   static of(
     mapper: Mapper,
     meta: EntityMetadata,
@@ -106,13 +106,13 @@ export class SeekPlan {
     }
   }
 
-  /** The token of a row, from the columns of it that the list is ordered by; null where it has none. */
+  /** The token of a row, from the columns that the list is ordered by; null if it has none. */
   token(row: readonly unknown[]): string | null {
     const values = row.map((value, i) => seekValue(value, (this.columns[i] as SeekColumn).kind));
     return this.#areValid(values) ? this.#tokenOf(values) : null;
   }
 
-  /** The tokens of a page that was sought and found empty: what is on its other side is all the rest. */
+  /** The tokens of a page that was sought and is empty: all other rows are on its other side. */
   edgesOfNone(seek: Seek): PageEdges {
     const { direction, inclusive, values } = complementOf(seek);
     const token = this.#tokenOf(inclusive ? [...values, inclusiveMark] : values);
@@ -121,14 +121,14 @@ export class SeekPlan {
 
   #tokenOf(content: readonly unknown[]): string | null {
     const token = Buffer.from(JSON.stringify([this.#tag, ...content])).toString('base64url');
-    return token.length > longestToken ? null : token;
+    return token.length > maxTokenLength ? null : token;
   }
 
-  /** What a token says, or null where it is none of this list. */
+  /** Reads a token; null if it does not belong to this list. */
   read(token: string): Omit<Seek, 'direction'> | null {
     const bytes = Buffer.from(token, 'base64url');
-    // a row has one token, and no other spelling of it
-    if (token.length > longestToken || bytes.toString('base64url') !== token) return null;
+    // only one spelling of a token is valid
+    if (token.length > maxTokenLength || bytes.toString('base64url') !== token) return null;
     try {
       const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
       const [tag, ...values] = JSON.parse(text) as unknown[];
@@ -140,7 +140,7 @@ export class SeekPlan {
     }
   }
 
-  /** The condition for what is sought. `columnOf` says how a column stands in SQL. */
+  /** The condition for the rows that are sought. `columnOf` writes a column in SQL. */
   condition({ direction, inclusive, values }: Seek, columnOf: (column: SortColumn) => string): Condition {
     const terms = this.columns.map((column, i) => {
       const sought = values[i] ?? null;
@@ -154,7 +154,7 @@ export class SeekPlan {
     return seekCondition(terms, this.#dialect, inclusive);
   }
 
-  /** The tokens of a page of entities. What it is ordered by is asked for anew: an entity need not have it, or not exactly. */
+  /** The tokens of a page of entities. The sort keys are read again: an entity may not have them, or not exactly. */
   async edgesOf(rows: readonly object[]): Promise<PageEdges> {
     if (rows.length === 0) return noEdges;
     const ends = [rows[0] as object, rows[rows.length - 1] as object];
@@ -173,7 +173,7 @@ export class SeekPlan {
     return { first, last: String(keys[0]) === String(keys[1]) ? first : tokenAt('2') };
   }
 
-  /** An entity has its key exactly, where that is of one of these kinds. */
+  /** Whether the list is ordered by its key alone, and the key is of a kind that entities hold exactly. */
   get #isKeyAlone(): boolean {
     const { kind } = this.columns[0] as SeekColumn;
     const isExact = ['integer', 'bigint', 'uuid'].includes(kind.kind) || (kind.kind === 'string' && !kind.fixed);
@@ -200,7 +200,7 @@ export class SeekPlan {
       values.length === this.columns.length &&
       this.columns.every(({ isValid }, i) => {
         const value = values[i];
-        // every row has a key
+        // the last value is the key, which is never null
         if (value === null) return i < this.columns.length - 1;
         return (typeof value === 'string' || typeof value === 'number') && isValid(value);
       })
@@ -211,7 +211,7 @@ export class SeekPlan {
 function seekColumn(mapper: Mapper, meta: EntityMetadata, column: SortColumn): SeekColumn | null {
   const { property, through } = column;
   const dialect = dialectOf(mapper);
-  // the mapper joins these in a way of its own
+  // MikroORM joins classes with a discriminator in its own way
   if (through.some(({ targetMeta }) => targetMeta && hasDiscriminator(targetMeta))) return null;
   const kind = valueKindOf(property, mapper.driver.getPlatform());
   const isValid = seekValueCheck(kind, property, dialect);
@@ -232,7 +232,7 @@ function opposite(direction: 'asc' | 'desc'): 'asc' | 'desc' {
   return direction === 'asc' ? 'desc' : 'asc';
 }
 
-/** Whether every row shows what stands at a path, to everybody, and as it is: a token holds it, for anybody to read. */
+/** Whether everybody can read the value at a path, in every row and as it is stored: tokens contain it in readable form. */
 function isShown(plan: FieldPlan, path: string, isOpen: (embedded: EntityMetadata) => boolean): boolean {
   const found = readableProperty(plan, path);
   if (!found?.isStored || found.field.kind !== 'scalar') return false;

@@ -3,22 +3,22 @@ import type { RowFormat } from '../../serialization/kind-conversions.ts';
 import { compileRowWriter, type RowField, type RowObject, type RowWriter } from '../../serialization/row-writer.ts';
 import type { RowPlan } from './row-plan.ts';
 
-/** What is shown of the rows of a plan, be it all or a choice of their fields, and what writes it. */
+/** The fields that are shown of the rows of a plan, all or a choice of them, and their writers. */
 export interface ShownRows {
   readonly object: RowObject;
   readonly writer: RowWriter;
-  /** By the number of the to-many; those that nobody wants have none. */
+  /** By the number of the to-many association. Those that are not wanted write nothing. */
   readonly manyWriters: readonly RowWriter[];
-  /** Whether the rows of a to-many are wanted. */
+  /** Whether the rows of a to-many association are wanted. */
   isWanted(source: number): boolean;
 }
 
-/** Makes what writes all that a plan shows, or a choice of it from the same columns. */
+/** Makes the writers of all fields of a plan, or of a choice of them from the same columns. */
 export function showRows({ many, root }: RowPlan, choice: FieldChoice | null, format: RowFormat): ShownRows {
-  /** What is chosen of each to-many; null: all of it. */
+  /** The chosen fields of each to-many association; null: all of them. */
   const wanted = new Map<number, FieldChoice | null>();
   const object = chosenObject(root.object, choice, wanted);
-  // a to-many comes after the one that it is part of
+  // a to-many association comes after the one that it is part of, which decides whether it is wanted
   const manyWriters = many.map((selection, source): RowWriter => {
     const inner = wanted.get(source);
     if (inner === undefined) return () => '';
@@ -32,14 +32,14 @@ function chosenObject(object: RowObject, choice: FieldChoice | null, wanted: Map
     const fields = variant.fields.flatMap((field) => chosenField(field, choice, wanted));
     const { instance, ...rest } = variant;
     const isMade = instance && fields.some(({ kind }) => kind === 'computed');
-    // code of the model may look at any item that the whole would show
+    // code of the model may read any item that is shown without a choice
     if (isMade) for (const source of sourcesIn(variant.fields)) if (!wanted.has(source)) wanted.set(source, null);
     return { ...rest, fields, ...(isMade && { instance }) };
   });
   return { ...object, variants };
 }
 
-/** The to-many associations of fields, and of what they embed. */
+/** The to-many associations among fields, and within their to-one associations. */
 function sourcesIn(fields: readonly RowField[]): number[] {
   return fields.flatMap((field) => {
     if (field.kind === 'to-many') return [field.source];
@@ -53,7 +53,7 @@ function chosenField(field: RowField, choice: FieldChoice | null, wanted: Map<nu
   if (inner === undefined) return [];
   switch (field.kind) {
     case 'to-many':
-      // classes that have it in common may have it under another name
+      // classes that share the association may name it differently; if their choices differ, all fields are written
       wanted.set(field.source, wanted.has(field.source) && wanted.get(field.source) !== inner ? null : inner);
       return [field];
     case 'to-one':
@@ -65,7 +65,7 @@ function chosenField(field: RowField, choice: FieldChoice | null, wanted: Map<nu
       return inner ? [{ ...field, read: (entity, seen) => chosenOf(read(entity, seen), inner) }] : [field];
     }
     default: {
-      // an embeddable that is kept as JSON is one value
+      // an embeddable that is stored as JSON is one value
       const { convert } = field;
       return inner && convert ? [{ ...field, convert: (given) => chosenOf(convert(given), inner) }] : [field];
     }

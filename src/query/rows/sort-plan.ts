@@ -11,21 +11,21 @@ import { columnOf } from './table-name.ts';
 export interface SortColumn {
   readonly direction: 'asc' | 'desc';
   readonly property: EntityProperty;
-  /** The models that stand between the list's own and the column's, in order. */
+  /** The associations that lead from the list's model to that of the column, in order. */
   readonly through: readonly EntityProperty[];
-  /** As it stands in SQL beside the joins of the plan. */
+  /** The column in SQL, for a statement with the joins of the plan. */
   readonly sql: string;
-  /** The same value without any join, for a row of the model that goes by `root`. */
+  /** The same value without these joins, for a row of the model under the alias `root`. */
   valueOf(root: string): string;
 }
 
-/** What a list is ordered by, the key last, and what has to be joined for it. */
+/** The columns that a list is ordered by, the key last, and the joins that they need. */
 export interface SortPlan {
   readonly columns: readonly SortColumn[];
   readonly joins: readonly string[];
 }
 
-/** Finds the columns of an order, or throws {@link NotCompilable} where only the mapper knows them. */
+/** Finds the columns of an order, or throws {@link NotCompilable} if only MikroORM knows them. */
 export function planSort(mapper: Mapper, meta: EntityMetadata, sort: readonly SortKey[]): SortPlan {
   const joins: string[] = [];
   const key: SortKey = { property: keyOf(meta).name as string, direction: 'asc' };
@@ -35,7 +35,7 @@ export function planSort(mapper: Mapper, meta: EntityMetadata, sort: readonly So
 
 interface Hop {
   readonly property: EntityProperty;
-  /** The rows that it leads to, by an alias. */
+  /** The associated rows, under an alias. */
   rows(alias: string): AssociatedRows;
 }
 

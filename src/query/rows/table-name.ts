@@ -1,7 +1,7 @@
 import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
 import type { Mapper } from '../../database/mapper.ts';
 
-/** A name in SQL. */
+/** A quoted name in SQL. */
 export function quoted(mapper: Mapper, name: string): string {
   return mapper.driver.getPlatform().quoteIdentifier(name).toString();
 }

@@ -16,9 +16,9 @@ interface Unknown {
 }
 
 /**
- * What one caller sees of embedded entities. Rows whose visibility is not known yet are noted, and {@link look} decides about all of
- * them with one statement for each class and API, however many rows there are. What was written until then is a draft and must not be
- * sent: see {@link serializeVisible}.
+ * What one caller sees of embedded entities. Rows whose visibility is not known yet are noted. {@link look} decides about all
+ * of them with one statement for each class and API, however many rows there are. The JSON written until then is a draft and must
+ * not be sent: see {@link serializeVisible}.
  */
 export class EntityVisibility<Request> implements VisibleRows {
   readonly #mapper: Mapper;
@@ -27,7 +27,7 @@ export class EntityVisibility<Request> implements VisibleRows {
   /** By the table's class and the key in it. */
   readonly #known = new Map<EntityMetadata, Map<string, boolean>>();
   #unknown = new Map<EntityMetadata, Map<string, Unknown>>();
-  /** What code of the model gave in an earlier draft: it runs once for each entity and property. */
+  /** What code of the model returned in an earlier draft: it runs once for each entity and property. */
   readonly #computed = new Map<object, Map<string, unknown>>();
   #isClosed = false;
 
@@ -49,7 +49,7 @@ export class EntityVisibility<Request> implements VisibleRows {
 
   shows(entity: object): boolean {
     const wrapped = helper(entity);
-    // an entity that was never written is not a row
+    // an entity that was never written has no row
     if (!wrapped.hasPrimaryKey()) return true;
     const meta = metaOfEntity(this.#mapper, entity);
     return this.#isKnown({ meta, key: wrapped.getPrimaryKey(), entity: wrapped.isInitialized() ? entity : null });
@@ -63,7 +63,7 @@ export class EntityVisibility<Request> implements VisibleRows {
     const text = String(row.key);
     const known = this.#known.get(row.meta.root)?.get(text);
     if (known !== undefined || this.#isClosed) return known === true;
-    // what the row embeds is decided in the same go
+    // counts as visible for now, so that the rows that it embeds are noted in the same draft
     ofMap(this.#unknown, row.meta.root).set(text, row);
     return true;
   }
@@ -73,12 +73,12 @@ export class EntityVisibility<Request> implements VisibleRows {
     for (const [root, keys] of this.#known) for (const [key, isShown] of keys) if (isShown) yield [root, key];
   }
 
-  /** From now on, rows that were not looked at are hidden. */
+  /** From now on, rows of unknown visibility are hidden. */
   close(): void {
     this.#isClosed = true;
   }
 
-  /** Those of the entities in an association, or of the keys in their place, that the caller does not see. */
+  /** Those of the associated entities, or of keys in their place, that the caller does not see. */
   async hiddenAmong(targets: readonly EntityMetadata[], associated: readonly unknown[]): Promise<readonly unknown[]> {
     if (!targets.some((target) => this.isLimited(target))) return [];
     const isShown = (value: unknown) =>
@@ -88,22 +88,22 @@ export class EntityVisibility<Request> implements VisibleRows {
     return associated.filter((value) => !isShown(value));
   }
 
-  /** Decides about the rows that were noted since the last look; false if there were none. */
+  /** Decides about the rows that were noted since the last call; false if there were none. */
   async look(): Promise<boolean> {
     const unknown = this.#unknown;
     this.#unknown = new Map();
     for (const [root, rows] of unknown) {
-      const answers = ofMap(this.#known, root);
-      for (const key of rows.keys()) answers.set(key, false);
+      const decisions = ofMap(this.#known, root);
+      for (const key of rows.keys()) decisions.set(key, false);
       for (const [own, ofClass] of await this.#byClass([...rows.values()])) {
         const keys = new Map(ofClass.map(({ key }) => [String(key), key]));
-        for (const key of await this.#visibility.seen(own, keys, async () => subjectsOf(ofClass))) answers.set(key, true);
+        for (const key of await this.#visibility.seen(own, keys, async () => subjectsOf(ofClass))) decisions.set(key, true);
       }
     }
     return unknown.size > 0;
   }
 
-  /** Rows by their own class. A row that nobody has read, and that can be of several classes, is read. */
+  /** Groups rows by their concrete class. Rows that were not read are read first, unless their key decides everything. */
   async #byClass(rows: readonly Unknown[]): Promise<Map<EntityMetadata, Unknown[]>> {
     const byClass = new Map<EntityMetadata, Unknown[]>();
     const unread = new Map<EntityMetadata, Unknown[]>();
@@ -148,19 +148,19 @@ function chunksOf<Item>(items: readonly Item[]): Item[][] {
   return chunks;
 }
 
-/** How often code of a model may return entities that were not there before. */
-const mostDrafts = 5;
+/** Maximum of drafts, as code of a model may return new entities in each of them. */
+const maxDrafts = 5;
 
-/** Serializes a value for one caller: as often as it takes to know the visibility of all that it embeds. */
+/** Serializes a value for one caller. Repeats that until the visibility of all embedded rows is known. */
 export async function serializeVisible<Request>(
   serializer: Serializer,
   value: unknown,
-  sight: EntityVisibility<Request>,
+  visibility: EntityVisibility<Request>,
 ): Promise<unknown> {
-  for (let draft = 0; draft < mostDrafts; draft++) {
-    const written = serializer.serialize(value, sight);
-    if (!(await sight.look())) return written;
+  for (let draft = 0; draft < maxDrafts; draft++) {
+    const written = serializer.serialize(value, visibility);
+    if (!(await visibility.look())) return written;
   }
-  sight.close();
-  return serializer.serialize(value, sight);
+  visibility.close();
+  return serializer.serialize(value, visibility);
 }

@@ -9,16 +9,16 @@ import type { QueryText } from '../rows/bound-statement.ts';
 import type { RequestVisibility } from './visibility.ts';
 
 /**
- * Adds to what was asked what the caller sees of the classes that its condition leads through. A row that only a voter who looks
- * at it would show counts as hidden here: a database cannot ask a voter.
+ * Adds to a list query which rows the caller sees of the classes in its condition. If only a voter that reads a row could show
+ * it, the row counts as hidden here: a database cannot call a voter.
  */
 export async function withVisibility<Request>(
-  asked: ListQuery,
+  listQuery: ListQuery,
   { em, mapper, visibility }: { mapper: Mapper; visibility: RequestVisibility<Request>; em: () => RequestEntityManager },
 ): Promise<ListQuery> {
-  const hidden = asked.condition ? hiddenIn(asked.condition) : [];
-  if (hidden.length === 0) return asked;
-  const sights = new Map<EntityMetadata, readonly ClassVisibility[]>();
+  const hidden = listQuery.condition ? hiddenIn(listQuery.condition) : [];
+  if (hidden.length === 0) return listQuery;
+  const seenByClass = new Map<EntityMetadata, readonly ClassVisibility[]>();
   for (const meta of hidden) {
     const classes = concreteClasses(mapper, meta);
     const seen: ClassVisibility[] = [];
@@ -26,15 +26,15 @@ export async function withVisibility<Request>(
       const type = classes.length > 1 || hasDiscriminator(own) ? own : null;
       seen.push({ type, keys: await keysSeen(em(), visibility, own) });
     }
-    sights.set(meta, seen);
+    seenByClass.set(meta, seen);
   }
   const quote = (name: string) => mapper.driver.getPlatform().quoteIdentifier(name).toString();
-  return { ...asked, sight: (meta, alias) => visibilityText(meta, alias, sights.get(meta) ?? [], quote) };
+  return { ...listQuery, sight: (meta, alias) => visibilityText(meta, alias, seenByClass.get(meta) ?? [], quote) };
 }
 
-/** What is seen of one class: the keys that any of the queries selects, or all of them (null). */
+/** The visible rows of one class: the keys that any of the queries selects, or all of them (null). */
 interface ClassVisibility {
-  /** The class, where its rows share their table with others. */
+  /** The class, if its rows share a table with those of other classes. */
   readonly type: EntityMetadata | null;
   readonly keys: readonly QueryText[] | null;
 }
@@ -75,7 +75,7 @@ function typeCondition(meta: EntityMetadata, alias: string, quote: (name: string
   return `${alias}.${quote(property.fieldNames[0] as string)} = '${value}'`;
 }
 
-/** Whether a condition can be written without knowing who asks. */
+/** Whether the SQL of a condition is the same for all callers. */
 export function isSameForAll(condition: Condition): boolean {
   return hiddenIn(condition).length === 0;
 }

@@ -6,19 +6,22 @@ import { type BindableText, numberedText } from '../rows/parametrized.ts';
 /** Rows of a class that a caller sees: those of its table that fulfil a condition. */
 export interface SeenRows {
   readonly table: string;
-  /** The same, aliased as in the condition, */
+  /** The table with the alias that the condition uses. */
   readonly from: string;
-  /** and its key. */
+  /** The key column with that alias. */
   readonly key: string;
   readonly condition: BindableText;
-  /** Whether the condition looks at nothing but the columns of a row itself. */
+  /** Whether the condition uses only columns of the row itself. */
   readonly isOfRowAlone: boolean;
 }
 
-/** What a caller sees of each limited class of a plan: the rows of any of these, or all rows (null). */
+/** For each limited class of a plan, what a caller sees: the rows of any of these, or all rows (null). */
 export type SeenClasses = readonly (readonly SeenRows[] | null)[];
 
-/** The condition that a parameter is the key of a row that a caller sees. `before` is the number of parameters in front of the condition's. */
+/**
+ * The condition that a parameter is the key of a row that a caller sees. `before` is the number of parameters in front of those
+ * of the condition.
+ */
 export function isSeenText(seen: readonly SeenRows[], key: string, before: number, dialect: Dialect): QueryText {
   const params: unknown[] = [];
   const texts = seen.map(({ condition, from, key: column }) => {
@@ -29,24 +32,24 @@ export function isSeenText(seen: readonly SeenRows[], key: string, before: numbe
   return { sql: texts.length === 0 ? '1 = 0' : `(${texts.join(' or ')})`, params };
 }
 
-/** Where in a row the key of something stands that is embedded only where it is seen. */
+/** The position in a result row of the key of an embedded row that can be hidden from the caller. */
 export interface VisibilityPoint {
   readonly key: number;
-  /** The column and the value that tell whether the row is of the class in question. */
+  /** The column and the value that tell whether the embedded row is of the class; null if it can have no other. */
   readonly discriminator: number | null;
   readonly type: string | null;
-  /** The number of the class. */
+  /** The index of the class in {@link SeenClasses}. */
   readonly seen: number;
 }
 
-/** The point of an object itself, for each of its classes. */
+/** The points of an object itself, one for each of its limited classes. */
 export function pointsOf({ discriminator, key, variants }: RowObject): VisibilityPoint[] {
   return variants.flatMap(({ seen, type }) =>
     seen === undefined || key === undefined ? [] : [{ key, discriminator: type === null ? null : discriminator, type, seen }],
   );
 }
 
-/** Those of all that stands in an object's own row. */
+/** The points of all objects that are embedded in an object's own row. */
 export function pointsWithin({ variants }: RowObject): VisibilityPoint[] {
   return variants.flatMap(({ fields }) =>
     fields.flatMap((field) =>
@@ -55,12 +58,12 @@ export function pointsWithin({ variants }: RowObject): VisibilityPoint[] {
   );
 }
 
-/** Whether something stands there in a row. */
+/** Whether a row embeds an object of the class at the point. */
 export function isAt(row: unknown[], { discriminator, key, type }: VisibilityPoint): boolean {
   return row[key] !== null && (discriminator === null || row[discriminator] === type);
 }
 
-/** The columns, last in a statement, that tell of each point in a row whether the caller sees what stands there. */
+/** The last columns of a statement, which tell for each point whether the caller sees the embedded row. */
 export class VisibilityColumns {
   readonly #points: readonly VisibilityPoint[];
   readonly #keys: readonly string[];
@@ -74,7 +77,7 @@ export class VisibilityColumns {
     this.#dialect = dialect;
   }
 
-  /** The columns in SQL, with a comma before each. `before` is the number of parameters that the statement has in front of theirs. */
+  /** The columns in SQL, with a comma before each. `before` is the number of parameters in front of theirs. */
   select(seen: SeenClasses, before: number): QueryText {
     const params: unknown[] = [];
     const conditions = new Map<number, readonly (SeenRows & { readonly sql: string })[]>();
@@ -97,7 +100,7 @@ export class VisibilityColumns {
     return { sql: columns.join(''), params };
   }
 
-  /** Adds the keys in rows of such a statement that the caller sees. */
+  /** Adds to `keys` the visible ones in rows of such a statement. */
   gather(rows: readonly unknown[][], keys: readonly Set<string>[]): void {
     const count = this.#points.length;
     for (const row of rows) {

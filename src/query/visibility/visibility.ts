@@ -21,7 +21,7 @@ export interface VisibilityRule<Request> {
   readonly meta: EntityMetadata;
   /** The restriction of the API's `_entity`, or null if it has none. */
   readonly restrict: ((request: Request) => Restrict) | null;
-  /** The order that decides which rows a restriction to a number of rows lets through. */
+  /** The order that decides which rows a restriction with a limit lets through. */
   readonly sort: readonly SortKey[];
   /** Whether the caller has the roles to fetch the row through this API. */
   admits(request: Request, entity: object | null): Promise<boolean>;
@@ -30,8 +30,8 @@ export interface VisibilityRule<Request> {
 }
 
 /**
- * Which rows a caller can see, whatever leads to them: those that a declared API of their class would return. If no API of the class
- * hides any, all of them. If one does, another API that hides nothing counts only for callers who may use it.
+ * Which rows a caller can see, however a request reaches them: those that a declared API of their class would return. If no API
+ * of the class hides rows, all are visible. If one does, another API that hides nothing counts only for callers who may use it.
  */
 export class Visibility<Request> {
   readonly #rules: VisibilityRule<Request>[] = [];
@@ -69,7 +69,7 @@ export class Visibility<Request> {
 /** Loads the rows of a class by key, as objects for voters. */
 export type LoadSubjects = (meta: EntityMetadata, keys: readonly unknown[]) => Promise<ReadonlyMap<string, object>>;
 
-/** What a request's visibility is found out with. */
+/** What it takes to decide about visibility in one request. */
 export interface VisibilityOptions<Request> {
   readonly visibility: Visibility<Request>;
   readonly mapper: Mapper;
@@ -78,23 +78,23 @@ export interface VisibilityOptions<Request> {
   readonly request: Request;
   /** The request's own entity manager, made when first used. */
   readonly em: () => RequestEntityManager;
-  /** Whether the request is in a transaction, whose connection alone sees what it has written. */
+  /** Whether the request is in a transaction: only its connection sees what it has written. */
   readonly isInTransaction: () => boolean;
 }
 
 /** Keys in one statement. */
 const chunkSize = 1000;
 
-/** Keys of one class whose visibility is remembered for the request. */
-const keptKeys = 10_000;
+/** Maximum of keys of one class whose visibility is cached for the request. */
+const maxCachedKeys = 10_000;
 
-/** What one caller sees, found out once per API and request. */
+/** What one caller sees. The restriction of each API runs once per request. */
 export class RequestVisibility<Request> {
   readonly #options: VisibilityOptions<Request>;
   readonly #dialect: Dialect;
   readonly #open = new Map<EntityMetadata, Promise<boolean>>();
   readonly #queries = new Map<VisibilityRule<Request>, Promise<AnyQueryBuilder | null>>();
-  /** By class and key: voters that read a row are asked once for it. */
+  /** By class and key, so that voters that read a row vote on it once. */
   readonly #known = new Map<EntityMetadata, Map<string, boolean>>();
 
   constructor(options: VisibilityOptions<Request>) {
@@ -110,7 +110,7 @@ export class RequestVisibility<Request> {
   /** Whether a row's class and visibility follow from its key: it can be of one class only, and no voter has to read it. */
   isDecidedByKey(meta: EntityMetadata): boolean {
     const isAlone = meta.root === meta && !meta.root.discriminatorMap && meta.inheritanceType === undefined;
-    return isAlone && this.#judgesOf(meta).length === 0;
+    return isAlone && this.#subjectRulesOf(meta).length === 0;
   }
 
   /** Whether the caller can see every row of a class, as far as that can be decided without a row. */
@@ -129,7 +129,7 @@ export class RequestVisibility<Request> {
     return false;
   }
 
-  /** The query of the rows that each rule shows to the caller; null for a rule that shows none by a query. */
+  /** The queries of the rows that the caller sees, one for each rule that has a query. */
   async queriesOf(meta: EntityMetadata): Promise<{ readonly rule: VisibilityRule<Request>; readonly query: AnyQueryBuilder }[]> {
     const found: { rule: VisibilityRule<Request>; query: AnyQueryBuilder }[] = [];
     for (const rule of this.#options.visibility.limitsOf(meta)) {
@@ -139,12 +139,12 @@ export class RequestVisibility<Request> {
     return found;
   }
 
-  /** What the caller sees of classes, as conditions for a statement; null if it takes more than conditions to tell. */
+  /** What the caller sees of classes, as conditions for a statement; null if conditions cannot express it. */
   async seenClasses(classes: readonly EntityMetadata[]): Promise<SeenClasses | null> {
     try {
       const seen: (readonly SeenRows[] | null)[] = [];
       for (const meta of classes) {
-        if (this.#judgesOf(meta).length > 0) return null;
+        if (this.#subjectRulesOf(meta).length > 0) return null;
         const rows = (await this.isOpen(meta))
           ? null
           : (await this.queriesOf(meta)).map(({ query, rule }) => this.#rowsOf(query, rule.meta));
@@ -153,12 +153,12 @@ export class RequestVisibility<Request> {
       }
       return seen;
     } catch {
-      // the error is kept with the query, and is thrown if the visibility of a row is asked for
+      // the error stays with the query, and is thrown when the visibility of a row is decided
       return null;
     }
   }
 
-  /** The rows of a query that is a condition and nothing else; null if it is more. */
+  /** The rows of a query that is only a condition; null if it is more. */
   #rowsOf(query: AnyQueryBuilder, meta: EntityMetadata): SeenRows | null {
     const condition = conditionOf(query, meta);
     const bindable = condition && bindableText(condition, this.#dialect);
@@ -171,11 +171,11 @@ export class RequestVisibility<Request> {
   }
 
   /** The rules whose voters read a row to decide about it. */
-  #judgesOf(meta: EntityMetadata): VisibilityRule<Request>[] {
+  #subjectRulesOf(meta: EntityMetadata): VisibilityRule<Request>[] {
     return this.#options.visibility.limitsOf(meta).filter(({ readsSubject, restrict }) => restrict === null && readsSubject);
   }
 
-  /** The given keys of exactly one class, by their texts, that the caller sees. */
+  /** The texts of those keys that the caller sees. All keys are of exactly one class. */
   async seen(
     own: EntityMetadata,
     keys: ReadonlyMap<string, unknown>,
@@ -191,8 +191,8 @@ export class RequestVisibility<Request> {
   #knownOf(own: EntityMetadata): Map<string, boolean> {
     const known = this.#known.get(own) ?? new Map<string, boolean>();
     this.#known.set(own, known);
-    // an export goes through any number of rows
-    if (known.size > keptKeys) known.clear();
+    // limits the memory, as an export can have any number of rows
+    if (known.size > maxCachedKeys) known.clear();
     return known;
   }
 
@@ -204,7 +204,8 @@ export class RequestVisibility<Request> {
 
   /**
    * Looks for a row that can be of any of these classes, before anything has read it: a hidden row takes the same statements as a
-   * missing one, and so the same time. Null: the caller sees no such row. Otherwise the result decides about the row once it is read.
+   * missing one, and so the same time. Null: the caller sees no such row. Otherwise the result decides about the row once it is
+   * read.
    */
   async lookFor(
     classes: readonly EntityMetadata[],
@@ -220,7 +221,7 @@ export class RequestVisibility<Request> {
       for (const rule of limits) if (!shown.has(rule)) shown.set(rule, (await this.#shownBy(rule, keys)).length > 0);
       seen.set(own, isOpen || limits.some((rule) => shown.get(rule) === true));
     }
-    if (!classes.some((own) => seen.get(own) || this.#judgesOf(own).length > 0)) return null;
+    if (!classes.some((own) => seen.get(own) || this.#subjectRulesOf(own).length > 0)) return null;
     return async (own, entity) => {
       const known = this.#knownOf(own);
       const isSeen = known.get(text) ?? (seen.get(own) || (await this.#isAdmitted(own, entity)));
@@ -234,9 +235,9 @@ export class RequestVisibility<Request> {
     const limits = this.#options.visibility.limitsOf(own);
     const shown = await Promise.all(limits.map((rule) => this.#shownBy(rule, keys)));
     for (const text of shown.flat()) decided.set(text, true);
-    const judges = this.#judgesOf(own);
+    const subjectRules = this.#subjectRulesOf(own);
     const hidden = [...keys].filter(([text]) => !decided.get(text));
-    if (judges.length === 0 || hidden.length === 0) return decided;
+    if (subjectRules.length === 0 || hidden.length === 0) return decided;
     const subjects = await load(
       own,
       hidden.map(([, key]) => key),
@@ -250,7 +251,7 @@ export class RequestVisibility<Request> {
 
   /** Whether a voter that reads a row lets the caller see it. */
   async #isAdmitted(own: EntityMetadata, subject: object): Promise<boolean> {
-    for (const rule of this.#judgesOf(own)) if (await rule.admits(this.#options.request, subject)) return true;
+    for (const rule of this.#subjectRulesOf(own)) if (await rule.admits(this.#options.request, subject)) return true;
     return false;
   }
 
@@ -281,7 +282,7 @@ export class RequestVisibility<Request> {
     return shown;
   }
 
-  /** The rows of a query that is a condition and nothing else, by a prepared statement; null if it is more, or in a transaction. */
+  /** The keys that a query selects, by a prepared statement; null if it is more than a condition, or in a transaction. */
   #compiledRows(query: AnyQueryBuilder, meta: EntityMetadata, keys: ReadonlyMap<string, unknown>): Promise<unknown[][]> | null {
     const { executor, mapper } = this.#options;
     if (!executor || this.#options.isInTransaction()) return null;
@@ -296,7 +297,7 @@ export class RequestVisibility<Request> {
     return executor.rows(statementOf(text, isWide), [...condition.params, values.list(keys.values())]);
   }
 
-  /** Takes over the query of a rule that was made for the request already. */
+  /** Takes over the query of a rule that the request has already made. */
   know(rule: VisibilityRule<Request>, query: AnyQueryBuilder): void {
     if (!this.#queries.has(rule)) this.#queries.set(rule, Promise.resolve(query));
   }
@@ -313,7 +314,7 @@ export class RequestVisibility<Request> {
     try {
       return await restrictedQuery(this.#options.em, meta, restrict(this.#options.request));
     } catch (error) {
-      // a controller may refuse a caller instead of narrowing the query
+      // a controller may reject the caller instead of narrowing the query
       if (error instanceof Problem && error.status < 500) return null;
       throw error;
     }

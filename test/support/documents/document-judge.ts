@@ -1,16 +1,16 @@
 import type { JsonSchema } from '../../../src/openapi/json-schema.ts';
 import { allowsText, validatorOf } from './schema-validators.ts';
 
-/** A request and its answer. */
+/** A request and its response. */
 export interface Exchange {
   readonly method: string;
-  /** What comes after the question mark. */
+  /** The part of the URL after the question mark. */
   readonly query: string;
-  /** The body of the request as it was read, undefined where there was none. */
+  /** The parsed body of the request; undefined if there is none. */
   readonly sent: unknown;
   readonly status: number;
   readonly headers: Readonly<Record<string, unknown>>;
-  /** The text of the answer; null where it went out bit by bit. */
+  /** The text of the response; null if it was streamed. */
   readonly text: string | null;
 }
 
@@ -33,7 +33,7 @@ interface Header {
   readonly schema: JsonSchema;
 }
 
-interface Answer {
+interface ResponseObject {
   readonly $ref?: string;
   readonly headers?: Readonly<Record<string, Header>>;
   readonly content?: Content;
@@ -42,22 +42,22 @@ interface Answer {
 interface Operation {
   readonly parameters?: readonly Parameter[];
   readonly requestBody?: { readonly content: Content };
-  readonly responses: Readonly<Record<string, Answer>>;
+  readonly responses: Readonly<Record<string, ResponseObject>>;
 }
 
 interface Document {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
   readonly components: {
     readonly schemas: Readonly<Record<string, JsonSchema>>;
-    readonly responses: Readonly<Record<string, Answer>>;
+    readonly responses: Readonly<Record<string, ResponseObject>>;
   };
 }
 
 /**
- * Refusals of a body or parameter for its form, which a document describes: nobody who keeps to the document meets them. Other refusals depend
- * on what there is, or on rules of the application.
+ * Codes that reject the form of a body or parameter. The document describes the form, so a request that follows the document
+ * never gets them. Other codes depend on stored data or on rules of the application.
  */
-const formal = new Set([
+const formCodes = new Set([
   'unknown_parameter',
   'operator_not_allowed',
   'sort_not_allowed',
@@ -66,7 +66,7 @@ const formal = new Set([
   'unknown_type',
 ]);
 
-/** Holds answers to a document. What it does not describe is not judged. */
+/** Compares responses with a document. Operations that it does not describe are not checked. */
 export class DocumentJudge {
   readonly #document: Document;
 
@@ -74,7 +74,7 @@ export class DocumentJudge {
     this.#document = document as Document;
   }
 
-  /** What is wrong with an answer of the operation at a path, if the document has it. */
+  /** The differences between a response and the document; none if the document does not describe the operation. */
   objections(path: string, exchange: Exchange): string[] {
     const operation = this.#document.paths[path]?.[exchange.method.toLowerCase()];
     if (!operation) return [];
@@ -86,19 +86,19 @@ export class DocumentJudge {
     const wrong = [
       ...this.#headers(found, exchange),
       ...this.#body(operation, found, exchange),
-      ...this.#refusal(operation, exchange),
+      ...this.#rejection(operation, exchange),
     ];
     return wrong.map((what) => `${method} ${path}: ${status}: ${what}`);
   }
 
-  /** What a part of the document refers to, or it itself. */
+  /** Resolves the `$ref` of a part of the document, if it has one. */
   #resolved<Part extends { readonly $ref?: string }>(part: Part): Part {
     if (part.$ref === undefined) return part;
     const keys = part.$ref.slice(2).split('/');
     return keys.reduce<unknown>((within, key) => (within as Record<string, unknown>)[key], this.#document) as Part;
   }
 
-  *#headers({ headers = {} }: Answer, exchange: Exchange): Iterable<string> {
+  *#headers({ headers = {} }: ResponseObject, exchange: Exchange): Iterable<string> {
     for (const [name, header] of Object.entries(headers)) {
       const { required, schema } = this.#resolved(header);
       const value = exchange.headers[name.toLowerCase()];
@@ -110,7 +110,7 @@ export class DocumentJudge {
     }
   }
 
-  *#body({ parameters = [] }: Operation, { content }: Answer, exchange: Exchange): Iterable<string> {
+  *#body({ parameters = [] }: Operation, { content }: ResponseObject, exchange: Exchange): Iterable<string> {
     const { headers, method, query, text } = exchange;
     if (method === 'HEAD') return;
     const type = String(headers['content-type'] ?? '').split(';', 1)[0] as string;
@@ -118,7 +118,7 @@ export class DocumentJudge {
       if (text !== '') yield `there is a body, and none is described: ${text}`;
       return;
     }
-    // a range or a default stands for answers without a body, too
+    // a range or a default also includes responses without a body
     if (text === '' && type === '') return;
     const described = content[type] ?? content['*/*'];
     if (!described) {
@@ -133,18 +133,18 @@ export class DocumentJudge {
     }
   }
 
-  /** A request as the document allows it must not be refused for its form. */
-  *#refusal({ parameters = [], requestBody }: Operation, exchange: Exchange): Iterable<string> {
+  /** A request that the document allows must not be rejected for its form. */
+  *#rejection({ parameters = [], requestBody }: Operation, exchange: Exchange): Iterable<string> {
     if (exchange.status !== 400 || exchange.text === null || exchange.text === '') return;
     const code = exchange.text.startsWith('<') ? /<code>(.*?)<\/code>/.exec(exchange.text)?.[1] : JSON.parse(exchange.text).code;
-    if (!formal.has(code)) return;
+    if (!formCodes.has(code)) return;
     const schema = requestBody?.content['application/json']?.schema;
     if (schema && !this.#allowsBody(schema, exchange.sent)) return;
     if (!this.#allowsQuery(parameters, exchange.query)) return;
     yield `the document allows what was refused: ?${exchange.query} ${JSON.stringify(exchange.sent)}: ${exchange.text}`;
   }
 
-  /** Of which class a row is, the document does not know: what every one of them takes is allowed. What takes anything says nothing. */
+  /** The document does not know the class of the row, so every class must accept the body. An empty schema proves nothing. */
   #allowsBody(schema: JsonSchema, value: unknown): boolean {
     const named = this.#document.components.schemas[String(schema.$ref).slice('#/components/schemas/'.length)] ?? schema;
     const classes = (named.anyOf as readonly JsonSchema[] | undefined) ?? [named];

@@ -4,12 +4,12 @@ import { openApiDocument } from '../../../src/openapi/document.ts';
 import { findMatch } from '../../../src/route/match.ts';
 import { DocumentJudge, type Exchange } from './document-judge.ts';
 
-/** An answer of an application, to be judged. */
+/** A response of an application that is to be checked. */
 export interface WatchedAnswer extends Omit<Exchange, 'query'> {
   readonly application: Application;
-  /** Whether the server is ours. */
+  /** Whether Declarest created the server. */
   readonly alone: boolean;
-  /** Without what the application is mounted under. */
+  /** Without the prefix of the application. */
   readonly path: string;
   readonly url: string;
 }
@@ -17,7 +17,7 @@ export interface WatchedAnswer extends Omit<Exchange, 'query'> {
 const judges = new WeakMap<Application, DocumentJudge>();
 const judged = new WeakMap<DocumentJudge, Set<string>>();
 
-/** What is wrong with answers by the documents of their applications. */
+/** The differences between responses and the documents of their applications. */
 export function judgeAnswers(answers: readonly WatchedAnswer[]): string[] {
   return answers.flatMap((answer) => {
     const [path = '', ...query] = answer.path.split('?');
@@ -39,13 +39,13 @@ function judgeOf({ alone, application }: WatchedAnswer): DocumentJudge {
   return judge;
 }
 
-/** Tests ask for the same over and over. */
+/** Tests repeat many requests: equal responses are checked only once. */
 function isNew(judge: DocumentJudge, path: string, { headers, method, url, sent, status, text }: WatchedAnswer): boolean {
   if (text === null) return true;
   const known = judged.get(judge) as Set<string>;
   const names = Object.keys(headers).sort().join();
-  const asked = status === 400 ? JSON.stringify([url, sent]) : url.includes('fields=');
-  const key = `${method} ${path} ${status} ${names} ${asked} ${text.length > 10_000 ? hash('sha1', text) : text}`;
+  const request = status === 400 ? JSON.stringify([url, sent]) : url.includes('fields=');
+  const key = `${method} ${path} ${status} ${names} ${request} ${text.length > 10_000 ? hash('sha1', text) : text}`;
   if (known.has(key)) return false;
   known.add(key);
   return true;

@@ -3,36 +3,36 @@ import addFormats from 'ajv-formats';
 import type { JsonSchema } from '../../../src/openapi/json-schema.ts';
 
 export interface Leniency {
-  /** Nothing is missed that is not there: for answers of which a caller chose the fields. */
+  /** No property is required: for responses with selected fields. */
   readonly partial?: boolean;
-  /** Texts are read as what the schema asks for: for parameters and headers. */
+  /** Texts are converted to the types of the schema: for parameters and headers. */
   readonly texts?: boolean;
 }
 
 const strict = makeAjv(false);
 const reading = makeAjv(true);
-/** By their text: most applications of a test run describe the same refusals. */
+/** By their text, because most applications of a test run describe the same errors. */
 const compiled = new Map<string, ValidateFunction>();
 const prefix = '#/components/schemas/';
 
 function makeAjv(coerceTypes: boolean): Ajv2020 {
-  // most validators look at a few answers: what takes long is to make them
-  const quickly = { meta: false, validateSchema: false, inlineRefs: false, code: { optimize: false } };
-  const ajv = new Ajv2020({ strict: false, coerceTypes, ...quickly });
+  // most validators check few responses, so compiling them takes the most time
+  const fastCompilation = { meta: false, validateSchema: false, inlineRefs: false, code: { optimize: false } };
+  const ajv = new Ajv2020({ strict: false, coerceTypes, ...fastCompilation });
   (addFormats as unknown as (of: Ajv2020) => void)(ajv);
-  // formats of our own: what they mean is said in words
+  // our own formats, which the document defines in words only
   ajv.addFormat('decimal', true);
   ajv.addFormat('cursor', true);
-  // The application takes no moment after 9999; a row that was written past it is still told, as ISO 8601 has such years.
+  // The application accepts no time after 9999. It returns one that other code stored, with the six-digit year of ISO 8601.
   const { validate } = ajv.formats['date-time'] as { validate: (text: string) => boolean };
   ajv.addFormat('date-time', { validate: (text: string) => validate(text.replace(/^\+\d{6}/, '2000')) });
   return ajv;
 }
 
-/** Named schemas, by what refers to them. */
+/** Named schemas, by the names in references to them. */
 type Named = Readonly<Record<string, JsonSchema>>;
 
-/** What was found before, so that the text of a schema is written once for each document that has it. */
+/** A cache, so that the text of a schema is generated once for each document. */
 const found = new WeakMap<Named, Map<string, WeakMap<JsonSchema, ValidateFunction>>>();
 
 /** The validator of a schema that may refer to named ones. */
@@ -47,7 +47,7 @@ export function validatorOf(schema: JsonSchema, schemas: Named, leniency: Lenien
   return validate;
 }
 
-/** Whether a text, or a list of texts, is what a schema asks for. It is read within an object, as it is changed in its place. */
+/** Whether a text, or a list of texts, fits a schema. Ajv converts values in place, so the value must be in an object. */
 export function allowsText(schema: JsonSchema, schemas: Named, value: unknown): boolean {
   const holder = holders.get(schema) ?? { allOf: [{ type: 'object', properties: { value: schema } }] };
   holders.set(schema, holder);
@@ -76,7 +76,7 @@ function compiledOf(schema: JsonSchema, schemas: Named, { partial = false, texts
   return validate;
 }
 
-/** The names of the schemas that a schema refers to, kept because documents repeat themselves. */
+/** The names of the schemas that a schema refers to, cached because documents use the same schemas repeatedly. */
 const names = new WeakMap<JsonSchema, readonly string[]>();
 function namesIn(schema: JsonSchema): readonly string[] {
   let known = names.get(schema);
@@ -89,7 +89,7 @@ function namesIn(schema: JsonSchema): readonly string[] {
 
 function lenient(this: Record<string, unknown>, key: string, value: unknown): unknown {
   if (key === 'required' && Array.isArray(value)) return undefined;
-  // without what is required, an object can be of several classes
+  // without required properties, an object can match several classes
   if (key === 'oneOf' && Array.isArray(value)) {
     this.anyOf = value;
     return undefined;

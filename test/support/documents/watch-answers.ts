@@ -1,5 +1,5 @@
-// Holds every answer of every application that a test mounts to the document of that application: one that it does not describe
-// fails the test that met it.
+// Compares every response of every application that a test mounts with the document of that application. A difference fails the
+// test that sent the request.
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Server } from 'node:http';
 import type { FastifyInstance } from 'fastify';
@@ -13,27 +13,27 @@ interface Mounting {
   readonly alone: boolean;
 }
 
-/** More than these do not wait for the end of a test. */
-const mostWaiting = 500;
+/** From this number of responses on, they are checked before the end of the test. */
+const maxPending = 500;
 
 const mountings = new WeakMap<Server, Mounting[]>();
-let waiting: WatchedAnswer[] = [];
+let pending: WatchedAnswer[] = [];
 let objections: string[] = [];
 
-function note(server: Server, answer: Omit<WatchedAnswer, 'alone' | 'application' | 'path'>, url: string): void {
+function record(server: Server, response: Omit<WatchedAnswer, 'alone' | 'application' | 'path'>, url: string): void {
   for (const { alone, app, application } of mountings.get(server) ?? []) {
-    if (url.startsWith(app.prefix)) waiting.push({ ...answer, alone, application, path: url.slice(app.prefix.length) });
+    if (url.startsWith(app.prefix)) pending.push({ ...response, alone, application, path: url.slice(app.prefix.length) });
   }
-  if (waiting.length >= mostWaiting) void judgeWaiting();
+  if (pending.length >= maxPending) void judgePending();
 }
 
-async function judgeWaiting(): Promise<void> {
-  const answers = waiting;
-  waiting = [];
-  if (answers.length === 0) return;
-  // most of what it takes is needed by tests that ask for something only
+async function judgePending(): Promise<void> {
+  const responses = pending;
+  pending = [];
+  if (responses.length === 0) return;
+  // imported late, because only tests that send requests need most of its modules
   const { judgeAnswers } = await import('./judge-answers.ts');
-  objections.push(...judgeAnswers(answers));
+  objections.push(...judgeAnswers(responses));
 }
 
 function onMounted(message: unknown): void {
@@ -56,7 +56,7 @@ function onInitialized(message: unknown): void {
       seen.add(request.raw);
       const text = payload === undefined || payload === null ? '' : isText(payload) ? String(payload) : null;
       const { method, url = '' } = request.raw;
-      note(
+      record(
         server,
         { method: method ?? '', url, sent: request.body, status: reply.statusCode, headers: { ...reply.getHeaders() }, text },
         url,
@@ -68,44 +68,44 @@ function onInitialized(message: unknown): void {
 
 subscribe('declarest.mounted', onMounted);
 subscribe('fastify.initialization', onInitialized);
-// the next file in the same process looks for itself
+// the next test file in the same process subscribes again
 afterAll(() => {
   unsubscribe('declarest.mounted', onMounted);
   unsubscribe('fastify.initialization', onInitialized);
 });
 
-/** Requests whose answer went the way of all others. */
+/** Requests whose response went through the hook `onSend`. */
 const seen = new WeakSet<object>();
 
 function isText(payload: unknown): boolean {
   return typeof payload === 'string' || Buffer.isBuffer(payload);
 }
 
-/** What a server answers before Fastify hears of a request. */
+/** Records the responses that a server sends before Fastify gets the request. */
 function watchRaw(server: Server): void {
   server.prependListener('request', (request, response) => {
     const { end, writeHead } = response;
     let written: Record<string, unknown> = {};
-    response.writeHead = function noted(this: typeof response, ...given: unknown[]) {
+    response.writeHead = function recorded(this: typeof response, ...given: unknown[]) {
       const headers = Object.entries((given.at(-1) as Record<string, unknown> | undefined) ?? {});
       written = Object.fromEntries(headers.map(([name, value]) => [name.toLowerCase(), value]));
       return (writeHead as (...all: unknown[]) => typeof response).apply(this, given);
     } as typeof writeHead;
-    response.end = function noted(this: typeof response, ...given: unknown[]) {
+    response.end = function recorded(this: typeof response, ...given: unknown[]) {
       if (!seen.has(request)) {
         const text = typeof given[0] === 'string' ? given[0] : '';
         const { method = '', url = '' } = request;
         const headers = { ...response.getHeaders(), ...written };
-        note(server, { method, url, sent: undefined, status: response.statusCode, headers, text }, url);
+        record(server, { method, url, sent: undefined, status: response.statusCode, headers, text }, url);
       }
       return (end as (...all: unknown[]) => typeof response).apply(this, given);
     } as typeof end;
   });
 }
 
-/** What was found wrong since it was last asked for. */
+/** The objections since the last call. */
 export async function takeObjections(): Promise<string[]> {
-  await judgeWaiting();
+  await judgePending();
   const found = [...new Set(objections)];
   objections = [];
   return found;

@@ -5,7 +5,7 @@ export interface Owned {
   readonly tenant: { readonly id: number };
 }
 
-/** The tenant of a caller: the claim `tenant` of the token; 0, which no row has, without one. */
+/** The claim `tenant` of the caller's token; without one 0, which is the tenant of no row. */
 export function tenantOf(user: User | null): number {
   return typeof user?.tenant === 'number' ? user.tenant : 0;
 }

@@ -1,4 +1,4 @@
-// What the example application by hand has in common on both databases: rows, responses and access rules.
+// The common part of the hand-written example application on both databases: rows, responses and access rules.
 import { denied } from '../refusal.ts';
 import type { Claims } from '../token.ts';
 
@@ -8,7 +8,7 @@ export interface Caller {
   readonly isSupervisor: boolean;
 }
 
-/** Callers are remembered with their claims, as these are remembered with their token. */
+/** Callers are cached by their claims, as claims are cached by their token. */
 const callers = new WeakMap<Claims, Caller>();
 
 export function callerOf(claims: Claims): Caller {
@@ -24,17 +24,17 @@ export function callerOf(claims: Claims): Caller {
   return caller;
 }
 
-/** Persons and courses are for callers who work in a center. */
+/** Only callers who work in a center have access to persons and courses. */
 export function checkCenters({ centers }: Caller): void {
   if (centers.length === 0) throw denied();
 }
 
-/** A person or course is for callers who work in its center. */
+/** Only callers who work in its center have access to a person or course. */
 export function checkCenter({ centers }: Caller, center: number): void {
   if (!centers.includes(center)) throw denied();
 }
 
-/** A course is changed by its referrer and by supervisors. */
+/** Only its referrer and supervisors may change a course. */
 export function checkReferrer({ id, isSupervisor }: Caller, referrer: number | null): void {
   if (!isSupervisor && referrer !== id) throw denied();
 }
@@ -84,7 +84,7 @@ export const courseColumns = `c.id, c.title, c.opened, c.closed, c.confidential,
   r.email as person_email, r.address_street as person_address_street, r.address_city as person_address_city,
   r.address_postcode as person_address_postcode, rc.id as person_center_id, rc.name as person_center_name`;
 
-/** A requestor of a center that the caller does not work in is not joined, and so null. */
+/** A requestor outside of the caller's centers is not joined, so it is null. */
 export const courseJoins = (isCallersCenter: (column: string) => string) => `join center ce on ce.id = c.center_id
   left join app_user u on u.id = c.referrer_id
   left join third_party t on c.requestor_type = 'third_party' and t.id = c.requestor_id
@@ -149,7 +149,7 @@ function participationOf(row: ParticipationRow) {
   return { id: row.participation_id, person, start: row.start, end: row.end };
 }
 
-/** Puts participations, tags and the centers of referrers in their places. */
+/** Creates courses with their participations, tags and the centers of their referrers. */
 export function coursesOf<Row extends CourseRow>(
   rows: readonly Row[],
   participations: readonly ParticipationRow[],

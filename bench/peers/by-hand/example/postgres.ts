@@ -85,7 +85,7 @@ interface Participation {
 
 const centersOf = ({ referrer_centers: centers }: Row) => centers ?? [];
 
-/** Holds the row of the course, so that no person is added twice. */
+/** Locks the row of the course, so that no person is added twice. */
 function change(isAdding: boolean, id: number, personId: number, caller: Caller) {
   return inTransaction(async (client) => {
     const [[found], [person]] = await Promise.all([

@@ -1,9 +1,9 @@
-// JSON Schemas: Fastify checks requests against them and makes serializers of them.
+// JSON Schemas: Fastify validates requests with them, and generates serializers from them.
 const integer = { type: 'integer' };
 const string = { type: 'string' };
 const optional = { type: ['string', 'null'] };
 
-/** A loose form of what zod takes for an e-mail address. */
+/** Less strict than the e-mail addresses of zod. */
 const email = { type: ['string', 'null'], maxLength: 200, pattern: '^[^@\\s]+@[^@\\s]+\\.[A-Za-z]{2,}$' };
 export const patch = { type: 'object', properties: { email }, required: ['email'], additionalProperties: false };
 
@@ -38,7 +38,7 @@ export const course = {
       nullable: true,
       properties: { id: integer, name: string, centers: { type: 'array', items: center } },
     },
-    // a person or a third party: serializers that have to choose are slower than JSON.stringify
+    // a person or a third party: serializers of alternatives are slower than JSON.stringify
     requestor: {},
     participations: {
       type: 'array',

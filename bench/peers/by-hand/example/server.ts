@@ -13,7 +13,7 @@ const app = Fastify();
 type Id = { id: number };
 type Page = { page: number };
 
-/** The caller, who has a token and works in a center. */
+/** The caller. Throws without a valid token or without a center. */
 function authorized({ headers }: FastifyRequest): Caller {
   const claims = verify(headers.authorization);
   if (claims?.iss !== 'courses') throw new Refusal(401, 'invalid token');

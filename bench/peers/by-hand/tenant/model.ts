@@ -1,4 +1,4 @@
-// What the application of many tenants by hand has in common on both databases.
+// The common part of the hand-written multi-tenant application on both databases.
 import { denied, Refusal } from '../refusal.ts';
 import { verify } from '../token.ts';
 
@@ -10,7 +10,7 @@ export function tenantOf(authorization: string | undefined): number {
   return claims.tenant as number;
 }
 
-/** A row is for callers of its tenant. */
+/** Only callers of its tenant have access to a row. */
 export function checkTenant(row: { tenant_id: number }, tenant: number): void {
   if (row.tenant_id !== tenant) throw denied();
 }
@@ -42,7 +42,7 @@ export function personOf(row: PersonRow) {
     last_name: row.last_name,
     email: row.email,
     birthdate: row.birthdate,
-    // SQLite keeps milliseconds, as the mapper does
+    // SQLite stores milliseconds, as by MikroORM
     created_at: new Date(row.created_at),
     center: row.center_id === null ? null : { id: row.center_id, name: row.center_name },
   };
@@ -78,9 +78,9 @@ export interface NewPerson {
 export const unknownCenter = () => new Refusal(400, 'unknown center');
 export const unknownPerson = () => new Refusal(400, 'unknown person');
 
-/** Rows of an export that are read at once. */
+/** Rows in each batch of an export. */
 export const exportBatch = 1000;
-/** Exports that run at once. */
+/** The maximum number of concurrent exports. */
 export const exportsAtOnce = 4;
 
 export function linesOf(rows: readonly PersonRow[]): string {

@@ -53,7 +53,7 @@ const created = write<PersonRow>(
    select ${columns} from p ${withCenter}`,
 );
 
-/** Both rows must be of the tenant. The result has one row: with the number of owners found, and the person if found. */
+/** Both rows must belong to the tenant. The result is one row, with the number of owners found, and the person if found. */
 function association(name: string, owner: Owner, change: string) {
   return write<Omit<PersonRow, 'id'> & { id: number | null; owners: number }>(
     `${name}-${owner}`,
@@ -74,7 +74,7 @@ const remove = (owner: Owner) =>
 const added = { course: add('course'), team: add('team') };
 const removed = { course: remove('course'), team: remove('team') };
 
-/** Exports have connections of their own, so that they take none from others. */
+/** Exports have their own connections, so that they take none from other requests. */
 const exporting = new pg.Pool({ connectionString: process.env.DATABASE_URL ?? '', max: exportsAtOnce });
 const exported = `declare exported no scroll cursor for
   select ${columns} from person p ${withCenter} where p.tenant_id = $1 order by p.id`;

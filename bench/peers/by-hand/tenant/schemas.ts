@@ -1,4 +1,4 @@
-// JSON Schemas: Fastify checks requests against them and makes serializers of them.
+// JSON Schemas: Fastify validates requests with them, and generates serializers from them.
 import { person as openPerson } from '../schemas.ts';
 
 const string = { type: 'string', maxLength: 255 };

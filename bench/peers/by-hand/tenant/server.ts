@@ -1,4 +1,4 @@
-// The application of many tenants by hand: Fastify over PostgreSQL or SQLite, with the access rules of bench/apps/tenant.
+// The multi-tenant application by hand: Fastify over PostgreSQL or SQLite, with the access rules of bench/apps/tenant.
 import { Readable } from 'node:stream';
 import Fastify from 'fastify';
 import { collection, pageSize } from '../people.ts';

@@ -69,7 +69,7 @@ function change(action: 'add' | 'remove', owner: Owner, tenant: number, id: numb
   });
 }
 
-/** A connection for each export under way, so that each is one snapshot. */
+/** Prepared exports that can be reused. Each running export has its own connection, so that it reads one snapshot. */
 const idle: ReturnType<typeof exportConnection>[] = [];
 
 function exportConnection() {

@@ -1,6 +1,6 @@
 import type { TableName } from '../../../database/schema/catalogue.ts';
 
-/** Selects the tables and their columns as one JSON text. Names without a schema are found as statements find them. */
+/** Selects the tables and their columns as one JSON text. Names without a schema are resolved as in other statements. */
 export function postgresCatalogue(tables: readonly TableName[]): string {
   const names = tables.map(({ name, schema }) => `(${schema === null ? 'null::text' : quoted(schema)}, ${quoted(name)})`);
   if (names.length === 0) return `select '[]' as catalogue`;

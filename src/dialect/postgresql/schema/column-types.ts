@@ -1,14 +1,14 @@
 import type { FoundColumn, WantedColumn } from '../../../database/schema/catalogue.ts';
 
-/** A type of a column, taken apart: `numeric(10,2)[]`. */
+/** A parsed column type, such as `numeric(10,2)[]`. */
 interface ColumnType {
   readonly family: string;
-  /** What is in the parentheses. */
+  /** The numbers in parentheses. */
   readonly sizes: readonly number[];
   readonly isList: boolean;
 }
 
-/** Other spellings, of MikroORM and of people. */
+/** Aliases that MikroORM and developers use. */
 const families: Readonly<Record<string, string>> = {
   int2: 'smallint',
   tinyint: 'smallint',
@@ -42,12 +42,12 @@ const families: Readonly<Record<string, string>> = {
 const integers = ['smallint', 'integer', 'bigint'];
 const unlimited = Number.POSITIVE_INFINITY;
 
-/** What a column must be to hold a property; null if the column in the database can. */
+/** The type that a column needs to hold a property; null if the found column can hold it. */
 export function postgresMisfit(wanted: WantedColumn, found: FoundColumn): string | null {
   const [needed, is] = [typeOf(wanted.type), typeOf(found.base)];
   const items = wanted.enumItems;
   const isOwnType = items && lengthOf(needed) < 0;
-  // statements cast values to the type of the property, and a type that lists its values takes no others
+  // statements cast values to the type of the property, and an enum type accepts only its own values
   if (found.labels || isOwnType) return needed.family === is.family ? null : wanted.type;
   if (items) return longestOf(items) <= lengthOf(is) ? null : `text of ${longestOf(items)} characters`;
   return needed.isList === is.isList && holds(needed, is) ? null : wanted.type;
@@ -75,17 +75,17 @@ function holds(wanted: ColumnType, found: ColumnType): boolean {
     case 'real':
       return have === 'real' || have === 'double precision';
     case 'character':
-      // the database may pad shorter values or not: blanks at the end mean nothing
+      // trailing blanks are not significant, whether or not the database pads shorter values
       return lengthOf(wanted) <= lengthOf(found);
     case 'character varying':
     case 'text':
-      // blanks would be added
+      // `character` would add blanks
       return have !== 'character' && lengthOf(wanted) <= lengthOf(found);
     case 'uuid':
       return have === 'uuid' || lengthOf(found) >= 36;
     case 'timestamp with time zone':
     case 'timestamp without time zone':
-      // fewer digits of a second are what older schemas have
+      // columns of older schemas have fewer fractional digits
       return have.startsWith('timestamp ');
     case 'time with time zone':
     case 'time without time zone':
@@ -95,7 +95,7 @@ function holds(wanted: ColumnType, found: ColumnType): boolean {
   }
 }
 
-/** Characters that fit; -1 if it is no text. */
+/** The number of characters that fit; -1 if the type is not a text. */
 function lengthOf({ family, isList, sizes }: ColumnType): number {
   if (isList) return family === 'text' ? unlimited : -1;
   if (family === 'text') return unlimited;

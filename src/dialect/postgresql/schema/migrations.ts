@@ -2,7 +2,7 @@ import type { Mapper, RequestEntityManager } from '../../../database/mapper.ts';
 import type { DatabaseDeclaration } from '../../../declaration/types.ts';
 import { type MigrationTools, migrationTable } from '../../migration-tools.ts';
 
-/** The same lock as at a start that updates the schema. */
+/** The lock that a process also takes if it updates the schema at startup. */
 const lock = "hashtext('declarest'), hashtext(current_schema())";
 
 export const postgresMigrations: MigrationTools = Object.freeze<MigrationTools>({
@@ -35,7 +35,7 @@ async function transaction<Result>(
   work: (em: RequestEntityManager) => Promise<Result>,
 ): Promise<Result> {
   return mapper.em.fork().transactional(async (em) => {
-    // neither the wait for another process nor a long migration is a statement that hangs
+    // neither the wait for another process nor a long migration may time out
     await em.execute('set local statement_timeout = 0');
     const [row] = await em.execute(`select pg_try_advisory_xact_lock(${lock}) as free`);
     if (!row?.free) {
@@ -46,7 +46,7 @@ async function transaction<Result>(
   });
 }
 
-/** The lock goes with its connection, however the process ends. */
+/** The server releases the lock with its connection, however the process ends. */
 async function alone<Result>({ url, connectTimeout }: DatabaseDeclaration, work: () => Promise<Result>): Promise<Result> {
   const { default: pg } = await import('pg');
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: connectTimeout });

@@ -6,14 +6,14 @@ import { postgresMisfit } from './column-types.ts';
 
 export function postgresSchema(database: DatabaseDeclaration): SchemaTools {
   return Object.freeze<SchemaTools>({
-    change: (mapper, plan, apply) => alone(database, () => change(mapper, plan, apply)),
-    // a comparison takes one query
+    change: (mapper, plan, apply) => withSchemaLock(database, () => change(mapper, plan, apply)),
+    // not worth a check: a comparison takes only one query
     isAsCreated: async () => false,
     missingExtensions,
     catalogue: postgresCatalogue,
     tables: (catalogue) => JSON.parse(catalogue),
     misfit: postgresMisfit,
-    // two processes that create one table or index conflict in spite of "if not exists"
+    // two processes that create one table or index conflict despite "if not exists"
     async lockTable(em, table) {
       await em.execute('select pg_advisory_xact_lock(hashtext(?), hashtext(current_schema()))', [table]);
     },
@@ -45,11 +45,14 @@ async function missingExtensions(em: RequestEntityManager, extensions: readonly 
   return extensions.filter((name) => !installed.includes(name)).map((name) => `create extension if not exists ${name};`);
 }
 
-/** Processes that start together wait for one another. The lock goes with its connection, however the process ends. */
-async function alone({ url, connectTimeout }: DatabaseDeclaration, work: () => Promise<void>): Promise<void> {
+/**
+ * Makes processes that start together wait for each other. The server releases the lock with its connection, however the process
+ * ends.
+ */
+async function withSchemaLock({ url, connectTimeout }: DatabaseDeclaration, work: () => Promise<void>): Promise<void> {
   const { default: pg } = await import('pg');
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: connectTimeout });
-  // a connection that breaks takes its lock with it, and what is done under it fails by itself
+  // a broken connection releases its lock, and the work under the lock fails by itself
   client.on('error', () => undefined);
   await client.connect();
   try {

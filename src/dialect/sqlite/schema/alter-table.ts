@@ -3,8 +3,8 @@ import type { Mapper } from '../../../database/mapper.ts';
 import { statementsOf } from '../../../database/statements-of.ts';
 
 /**
- * Statements that change a table. SQLite can add and drop simple columns; for all other changes the table is created anew and its rows are
- * copied. MikroORM does so too, but would write null into new columns.
+ * Statements that change a table. SQLite can add and drop simple columns. For all other changes the table is recreated and its
+ * rows are copied. MikroORM does so too, but would write null into new columns.
  */
 export function alterTable(mapper: Mapper, difference: TableDifference, values: ReadonlyMap<string, string>): string[] {
   const platform = mapper.driver.getPlatform() as AbstractSqlPlatform;
@@ -45,12 +45,12 @@ function canBeAdded({ autoincrement, default: value, generated, nullable, primar
   return value == null ? nullable === true : /^(-?[\d.]+|'(?:[^']|'')*'|true|false|null)$/i.test(value);
 }
 
-/** Tells the columns that are dropped on purpose from those that the models never had: see {@link rebuiltTable}. */
+/** Lists the columns that are dropped on purpose, unlike columns that the models never had: see {@link rebuiltTable}. */
 function droppedColumns(columns: readonly Column[]): string {
   return columns.length > 0 ? ` /* drops ${columns.map(({ name }) => name).join(', ')} */` : '';
 }
 
-/** Tells the indexes and triggers that the migration creates or removes from those that the models never had. */
+/** Lists the indexes and triggers that the migration creates or removes, unlike those that the models never had. */
 function knownParts(...tables: readonly DatabaseTable[]): string {
   const names = tables.flatMap((table) => [
     ...table.getIndexes().flatMap(({ keyName, primary }) => (primary ? [] : [keyName])),
@@ -67,14 +67,14 @@ interface Rebuild {
   readonly known: readonly string[] | null;
 }
 
-/** The rebuilt table in a statement of a migration that drops the old one. */
+/** Reads the rebuilt table from the statement of a migration that drops the old table; null for other statements. */
 export function rebuiltTable(sql: string): Rebuild | null {
   const form = /^drop table `([^`]+)`(?: \/\* drops (.*?) \*\/)?(?: \/\* models have: (.*?) \*\/)?;?\s*$/;
   const [, table, drops, known] = form.exec(sql.trim()) ?? [];
   return table === undefined ? null : { table, drops: drops?.split(', ') ?? [], known: known?.split(', ') ?? null };
 }
 
-/** The rebuilt table in a statement of a migration that gives it its name. */
+/** Reads the rebuilt table from the statement of a migration that renames the copy; null for other statements. */
 export function renamedTable(sql: string): string | null {
   const [, copy, table] = /^alter table `([^`]+)` rename to `([^`]+)`;?\s*$/.exec(sql.trim()) ?? [];
   return table !== undefined && copy === copyOf(table) ? table : null;
@@ -107,7 +107,7 @@ function rebuilt(
   return [
     create.replace(`create table ${table}`, `create table ${copy}`),
     `insert into ${copy} (${names}) select ${values.join(', ')} from ${table};`,
-    // so that ids of removed rows are not given again
+    // so that ids of removed rows are not reused
     ...(hasSequence
       ? [
           `delete from sqlite_sequence where name = ${text(copyName)};`,
@@ -115,7 +115,7 @@ function rebuilt(
         ]
       : []),
     `drop table ${table}${droppedColumns(fromTable.getColumns().filter((column) => !toTable.hasColumn(column.name)))}${knownParts(fromTable, toTable)};`,
-    // otherwise SQLite refuses if a view selects from the table, which does not exist at this moment
+    // otherwise SQLite rejects the rename if a view selects from the table, which does not exist at this moment
     'pragma legacy_alter_table = on;',
     `alter table ${copy} rename to ${table};`,
     'pragma legacy_alter_table = off;',

@@ -6,13 +6,13 @@ export function sqliteCatalogue(tables: readonly TableName[]): string {
   const parts = Array.from(bySchema, ([schema, some]) => {
     const master = schema === null ? 'sqlite_master' : `\`${schema}\`.sqlite_master`;
     const names = some.map(({ name }) => `(${quoted(name)})`).join(', ');
-    // its plan tells by these names that it reads nothing but the schema: see isOfSchema
+    // by these names, the query plan shows that only the schema is read: see isOfSchema
     const column = `json_object('name', pragma_column.name, 'type', pragma_column.type, 'isRequired', pragma_column."notnull", 'default', pragma_column.dflt_value, 'hidden', pragma_column.hidden, 'key', pragma_column.pk)`;
     const table = `sqlite_table.name${schema === null ? '' : `, ${quoted(schema)}`}`;
     return (
       `select json_object('schema', ${schema === null ? 'null' : quoted(schema)}, 'name', pragma_wanted.column1, 'isView', sqlite_table.type = 'view', 'sql', sqlite_table.sql, ` +
       `'columns', (select json_group_array(${column}) from pragma_table_xinfo(${table}) pragma_column)) as one ` +
-      // names of tables are found in any case
+      // table names are case-insensitive
       `from (values ${names}) pragma_wanted join ${master} sqlite_table on sqlite_table.name = pragma_wanted.column1 collate nocase and sqlite_table.type in ('table', 'view')`
     );
   });
@@ -47,7 +47,7 @@ export function sqliteTables(text: string): readonly FoundTable[] {
         isRequired: isRequired === 1,
         hasDefault: value !== null,
         isGenerated: hidden > 1,
-        // such a column is the number of the row itself
+        // such a column is the rowid itself
         isNumbered: key === 1 && keys === 1 && type.toLowerCase() === 'integer' && !/\bwithout\s+rowid\b/i.test(options),
         labels: null,
         checks: checksOf(column.name, sql),
@@ -57,12 +57,14 @@ export function sqliteTables(text: string): readonly FoundTable[] {
   });
 }
 
-/** In a strict table, a column of the type `any` takes every value as it is, and others refuse what they cannot convert. */
+/**
+ * In a strict table, a column of the type `any` takes every value as it is, and others reject values that they cannot convert.
+ */
 function strictType(type: string): string {
   return /^any$/i.test(type) ? '' : `${type} strict`;
 }
 
-/** The lists of values in checks of a column: SQLite keeps only the statement that made the table. */
+/** The lists of values in checks of a column, read from the text: SQLite stores only the statement that created the table. */
 function checksOf(column: string, sql: string): string[] {
   const name = column.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
   const list = new RegExp(`check\\s*\\(\\s*[\`"[]?${name}[\`"\\]]?\\s+in\\s*\\((?:[^')]|'[^']*')*\\)\\s*\\)`, 'gi');

@@ -11,13 +11,16 @@ function affinityOf(type: string): Affinity {
   return /real|floa|doub/.test(name) ? 'real' : 'numeric';
 }
 
-/** Types whose values are texts, or texts as well, whatever their affinity. */
+/** Types whose values are always or sometimes texts, whatever their affinity. */
 const textual = /^(?:json|date|time|interval)\b/i;
 
-/** What a column must be to hold a property; null if the column in the database can: SQLite converts values by the affinity of a column. */
+/**
+ * The type that a column needs to hold a property; null if the found column can hold it. SQLite converts values by the affinity
+ * of a column.
+ */
 export function sqliteMisfit({ type }: WantedColumn, found: FoundColumn): string | null {
   const [wanted, is] = [affinityOf(type), affinityOf(found.base)];
-  if (/ strict$/.test(found.base) && isRefused(type, wanted, is)) return type;
+  if (/ strict$/.test(found.base) && isRejected(type, wanted, is)) return type;
   if (wanted === is || wanted === 'blob' || is === 'blob') return null;
   if (textual.test(type) && (is === 'text' || is === 'numeric')) return null;
   // numbers would become texts, or texts numbers
@@ -26,8 +29,8 @@ export function sqliteMisfit({ type }: WantedColumn, found: FoundColumn): string
   return is === 'real' && /big/i.test(type) ? type : null;
 }
 
-/** Whether a column of a strict table refuses values that it cannot convert; elsewhere SQLite stores them as they are. */
-function isRefused(type: string, wanted: Affinity, is: Affinity): boolean {
+/** Whether a column of a strict table rejects values that it cannot convert; other tables store them unconverted. */
+function isRejected(type: string, wanted: Affinity, is: Affinity): boolean {
   if ((wanted === 'blob') !== (is === 'blob')) return true;
   return is === 'integer' && (wanted === 'real' || /^(?:numeric|decimal|json|date|time|interval)\b/i.test(type));
 }

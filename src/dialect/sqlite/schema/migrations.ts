@@ -12,12 +12,12 @@ export const sqliteMigrations: MigrationTools = Object.freeze<MigrationTools>({
   transaction,
   alone: null,
   async execute(em, sql) {
-    await keepColumns(em, sql);
-    await noteParts(em, sql);
+    await checkLostColumns(em, sql);
+    await saveParts(em, sql);
     const context = em.getTransactionContext() as unknown as Transaction<unknown>;
     const connection = await context.getExecutor().provideConnection(async (provided) => provided);
     // unlike a prepared statement, this runs all statements of a text
-    for (const each of [sql, ...notedParts(em, sql)]) (connection as Connection).command(each);
+    for (const each of [sql, ...takeSavedParts(em, sql)]) (connection as Connection).command(each);
   },
   createTable:
     `create table ${migrationTable} (id integer not null primary key autoincrement, name text not null unique, ` +
@@ -30,7 +30,7 @@ export const sqliteMigrations: MigrationTools = Object.freeze<MigrationTools>({
 });
 
 /** A rebuild copies the columns of the models. Throws if the table has others, whose data would be lost. */
-async function keepColumns(em: RequestEntityManager, sql: string): Promise<void> {
+async function checkLostColumns(em: RequestEntityManager, sql: string): Promise<void> {
   const rebuilt = rebuiltTable(sql);
   if (!rebuilt) return;
   const { drops, table } = rebuilt;
@@ -47,10 +47,12 @@ async function keepColumns(em: RequestEntityManager, sql: string): Promise<void>
 }
 
 /** Statements that create indexes and triggers again, by the table that is being rebuilt. */
-const noted = new WeakMap<RequestEntityManager, Map<string, readonly string[]>>();
+const savedParts = new WeakMap<RequestEntityManager, Map<string, readonly string[]>>();
 
-/** Before a rebuild drops a table, notes its indexes and triggers that the models do not have, unless they name a dropped column. */
-async function noteParts(em: RequestEntityManager, sql: string): Promise<void> {
+/**
+ * Before a rebuild drops a table, saves its indexes and triggers that are not in the models, unless they name a dropped column.
+ */
+async function saveParts(em: RequestEntityManager, sql: string): Promise<void> {
   const rebuilt = rebuiltTable(sql);
   if (!rebuilt?.known) return;
   const { drops, known, table } = rebuilt;
@@ -58,9 +60,9 @@ async function noteParts(em: RequestEntityManager, sql: string): Promise<void> {
     "select name, sql from sqlite_master where tbl_name = ? collate nocase and type in ('index', 'trigger') and sql is not null",
     [table],
   );
-  const own = parts.filter((part) => !known.includes(part.name) && !drops.some((column) => names(part.sql, column)));
-  const tables = noted.get(em) ?? new Map<string, readonly string[]>();
-  noted.set(
+  const own = parts.filter((part) => !known.includes(part.name) && !drops.some((column) => mentions(part.sql, column)));
+  const tables = savedParts.get(em) ?? new Map<string, readonly string[]>();
+  savedParts.set(
     em,
     tables.set(
       table,
@@ -69,22 +71,22 @@ async function noteParts(em: RequestEntityManager, sql: string): Promise<void> {
   );
 }
 
-function notedParts(em: RequestEntityManager, sql: string): readonly string[] {
+function takeSavedParts(em: RequestEntityManager, sql: string): readonly string[] {
   const table = renamedTable(sql);
-  const parts = table === null ? undefined : noted.get(em)?.get(table);
+  const parts = table === null ? undefined : savedParts.get(em)?.get(table);
   if (table === null || !parts) return [];
-  noted.get(em)?.delete(table);
+  savedParts.get(em)?.delete(table);
   return parts;
 }
 
-function names(sql: string, column: string): boolean {
+function mentions(sql: string, column: string): boolean {
   const word = '[\\p{L}\\p{N}_$]';
   return new RegExp(`(?<!${word})${column.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}(?!${word})`, 'iu').test(sql);
 }
 
 /**
- * Foreign keys are off meanwhile, and are checked before the commit: otherwise to drop a table, as every rebuild of one does, would remove the
- * rows that reference it. SQLite ignores that setting inside of a transaction.
+ * Turns foreign keys off meanwhile, and checks them before the commit. Otherwise every rebuild, which drops a table, would remove
+ * the rows that reference it. SQLite ignores that setting inside of a transaction, so it is set outside.
  */
 async function transaction<Result>(
   mapper: Mapper,
@@ -106,7 +108,7 @@ async function transaction<Result>(
   }
 }
 
-/** A transaction takes the right to write as it begins, and another process may have it for long. */
+/** A transaction takes the write lock when it begins, and another process may hold it for long. */
 async function whenFree<Result>(
   mapper: Mapper,
   onWait: () => void,

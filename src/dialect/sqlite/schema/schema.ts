@@ -11,13 +11,13 @@ export const sqliteSchema: SchemaTools = Object.freeze<SchemaTools>({
   catalogue: sqliteCatalogue,
   tables: sqliteTables,
   misfit: sqliteMisfit,
-  // there is one writer at a time
+  // SQLite has one writer at a time
   lockTable: async () => undefined,
-  // our own function knows the case of all letters
+  // the function in lower-case.ts handles all letters
   collation: async () => '',
 });
 
-/** Another process may change the schema after it was looked at; then it is looked at once more. */
+/** Plans again if another process has changed the schema after the plan was made. */
 async function change<Plan>(
   mapper: Mapper,
   plan: () => Promise<Plan>,
@@ -37,23 +37,23 @@ async function change<Plan>(
 }
 
 /**
- * Whether the database is, word for word, what would be made for the models in a new one. SQLite keeps the statements that
- * made each table and index, so one query is enough, while a comparison of columns takes several queries for each table.
- * False says nothing: the same can be written in other words.
+ * Whether the schema is, word for word, the one that would be created for the models in a new database. SQLite stores the
+ * statement that created each table and index, so one query is enough. A comparison of columns takes several queries for each
+ * table. False is inconclusive: the same schema can be written in other words.
  */
 async function isAsCreated(mapper: Mapper): Promise<boolean> {
-  const wanted = new Set(statementsOf(await mapper.schema.getCreateSchemaSQL({ wrap: false })).map(asKept));
+  const wanted = new Set(statementsOf(await mapper.schema.getCreateSchemaSQL({ wrap: false })).map(asStored));
   if (wanted.size === 0) return false;
-  const kept: { type: string; of: string; sql: string }[] = await mapper.em
+  const stored: { type: string; of: string; sql: string }[] = await mapper.em
     .fork()
     .execute('select type, tbl_name as "of", sql from sqlite_master where sql is not null');
-  const found = kept.filter(({ sql }) => wanted.has(asKept(sql)));
+  const found = stored.filter(({ sql }) => wanted.has(asStored(sql)));
   const tables = new Set(found.filter(({ type }) => type === 'table').map(({ of }) => of));
-  // what somebody added to one of the tables is left to the comparison
-  return found.length === wanted.size && kept.filter(({ of }) => tables.has(of)).length === found.length;
+  // additions to one of the tables are left to the comparison
+  return found.length === wanted.size && stored.filter(({ of }) => tables.has(of)).length === found.length;
 }
 
-/** A statement as SQLite keeps it: its first words in capitals, and no semicolon. */
-function asKept(sql: string): string {
+/** A statement as SQLite stores it: its first words in capitals, and without a semicolon. */
+function asStored(sql: string): string {
   return sql.replace(/^create (?:unique )?(?:table|index) /i, (words) => words.toUpperCase()).replace(/;\s*$/, '');
 }

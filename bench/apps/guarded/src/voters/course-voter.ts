@@ -4,7 +4,7 @@ interface Named {
   readonly name: string;
 }
 
-/** Courses are seen by everybody with a token, once they have a name. */
+/** Every caller with a token can read courses that have a name. */
 export class CourseVoter extends Voter<Named> {
   static override roles = ['COURSE_SEE'];
 

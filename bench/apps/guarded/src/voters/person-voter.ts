@@ -1,7 +1,7 @@
 import { type User, type Vote, Voter } from 'declarest';
 import type { Person } from '../../../people/src/models/person.ts';
 
-/** Staff is seen by staff only. */
+/** Only staff can read staff. */
 export class PersonVoter extends Voter<Person> {
   static override roles = ['PERSON_SEE'];
 

@@ -1,7 +1,7 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core';
 import { Center } from './center.ts';
 
-/** Columns are named as the fields of the answers are, so that every contestant gives the same names without renaming. */
+/** Columns have the names of the response fields, so that no contestant has to rename them. */
 export const personProperties = {
   id: p.integer().primary().groups('read'),
   kind: p.string().groups('read'),

@@ -12,7 +12,7 @@ const schema = defineEntity({
   },
 });
 
-/** A team is filled as a course is, but with methods of its own to add and remove a participant. */
+/** A team has the same rows as a course, and its own methods to add and remove a participant. */
 export class Team extends schema.class {
   addParticipant(person: Person): void {
     if (!this.participants.contains(person)) this.participants.add(person);

@@ -17,7 +17,7 @@ export const Person = defineEntity({
       .onCreate(() => new Date())
       .groups('read'),
     center: () => p.manyToOne(Center).groups('read', 'write'),
-    // A body can name only centers of the caller's tenant. Hooks of a controller come too late: the field is required before.
+    // A body can name only centers of the caller's tenant. Hooks of a controller run after the check of required fields.
     tenant: () => p.manyToOne(Tenant).onCreate(({ center }) => center.tenant),
   },
 });

@@ -14,7 +14,7 @@ const schema = defineEntity({
   },
 });
 
-/** A team has the same rows as a course, and methods of its own to add and remove a participant. */
+/** A team has the same rows as a course, and its own methods to add and remove a participant. */
 export class Team extends schema.class {
   addParticipant(person: Person): void {
     if (!this.participants.contains(person)) this.participants.add(person);

@@ -1,7 +1,7 @@
 import { type User, type Vote, Voter } from 'declarest';
 import { type Owned, tenantOf } from '../security.ts';
 
-/** Callers see and change the rows of their own tenant. */
+/** Callers can read and change rows of their own tenant only. */
 export class TenantVoter extends Voter<Owned> {
   static override roles = ['TENANT_SEE', 'TENANT_CHANGE'];
 
