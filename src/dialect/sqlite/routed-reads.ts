@@ -9,15 +9,13 @@ import { planRead, type ReadPlan } from './read-plan.ts';
 import { NoThreads, type ReaderThreads } from './reader-threads.ts';
 import { type StoppableConnection, Stopped } from './stoppable-connection.ts';
 import { Stopwatch } from './stopwatch.ts';
+import { TurnBudget } from './turn-budget.ts';
 
 /** Milliseconds for which a read may block the event loop; longer reads run in a thread. */
 const maxReadTime = 10;
 
 /** Milliseconds up to which a read is short. Short reads stay in this thread, however many there are. */
 const shortReadTime = 2;
-
-/** Milliseconds that reads which are not short may take together in one turn of the event loop. */
-const maxTurnTime = 25;
 
 /** Bytes of a database in which any table can be counted within about {@link maxReadTime}. */
 const smallDatabase = 64 * 1024 * 1024;
@@ -52,8 +50,7 @@ export class RoutedReads {
   readonly #plans = new LruCache<ReadPlan>(planCacheSize);
   readonly #costs = new StatementCosts();
   readonly #shapes = new StatementCosts();
-  /** Milliseconds that reads which are not short have taken in this turn of the event loop. */
-  #spent = 0;
+  readonly #budget = new TurnBudget();
   readonly #inThread: (statement: Statement, parameters: readonly unknown[], kind: Statement) => Promise<unknown[]>;
 
   constructor(
@@ -82,8 +79,13 @@ export class RoutedReads {
     const plan = this.#planOf(statement, kind);
     if (plan.kind === 'lookup') return this.#lookups.rows(statement, parameters);
     const read: Read = { statement, parameters, kind, plan };
-    if (this.#isLong(read)) return this.#inThread(statement, parameters, kind);
-    if (plan.kind !== 'stoppable') return this.#readHere(read);
+    const place = this.#placeOf(read);
+    if (place === 'thread') return this.#inThread(statement, parameters, kind);
+    return place === 'turn' ? this.#budget.later(this.#expected(read) ?? 0, () => this.#readNow(read)) : this.#readNow(read);
+  }
+
+  #readNow(read: Read): unknown[] | Promise<unknown[]> {
+    if (read.plan.kind !== 'stoppable') return this.#readHere(read);
     try {
       const stopwatch = new Stopwatch();
       return this.#stoppable.within(maxReadTime, () => this.#readHere(read, this.#stoppableReads, stopwatch), stopwatch);
@@ -91,7 +93,7 @@ export class RoutedReads {
       if (!(error instanceof Stopped)) throw error;
       // identical reads meanwhile need not be tried in this thread
       this.#remember(read, 1.1 * maxReadTime);
-      return this.#inThread(statement, parameters, kind);
+      return this.#inThread(read.statement, read.parameters, read.kind);
     }
   }
 
@@ -99,13 +101,19 @@ export class RoutedReads {
     return this.#plans.get(kind.name, () => planRead(statement.text, this.db, this.#stoppable));
   }
 
-  #isLong(read: Read): boolean {
-    if (read.plan.kind === 'any') return true;
+  /** Requests that arrive together must not block the event loop for ten milliseconds each: some wait for the next turn. */
+  #placeOf(read: Read): 'here' | 'turn' | 'thread' {
+    const { kind } = read.plan;
+    if (kind === 'any') return 'thread';
     const cost = this.#expected(read);
-    // many requests that arrive together must not block the event loop for ten milliseconds each
-    if (this.#spent >= maxTurnTime && read.plan.kind === 'stoppable' && (cost === undefined || cost > shortReadTime)) return true;
-    if (cost !== undefined) return cost > maxReadTime;
-    return read.plan.kind === 'count' && Number(this.#size.get()?.bytes) >= smallDatabase;
+    const mayBlock = kind === 'stoppable' && this.#budget.isSpent;
+    if (cost === undefined) {
+      return mayBlock || (kind === 'count' && Number(this.#size.get()?.bytes) >= smallDatabase) ? 'thread' : 'here';
+    }
+    if (cost > maxReadTime) return 'thread';
+    if (cost <= shortReadTime || !mayBlock) return 'here';
+    // a turn costs nothing; in a thread the rows are copied, which takes as long as many of these reads
+    return this.#budget.hasRoom(cost) ? 'turn' : 'thread';
   }
 
   /** Milliseconds, or undefined if nothing like it was read yet. */
@@ -128,13 +136,8 @@ export class RoutedReads {
       this.#watch.answered?.(stopwatch.elapsed(), false);
       return rows;
     } finally {
-      if (cost > shortReadTime) this.#spend(cost);
+      if (cost > shortReadTime) this.#budget.spend(cost);
     }
-  }
-
-  #spend(milliseconds: number): void {
-    if (this.#spent === 0) setImmediate(() => (this.#spent = 0));
-    this.#spent += milliseconds;
   }
 
   async #readInThread(statement: Statement, parameters: readonly unknown[], kind: Statement): Promise<unknown[]> {

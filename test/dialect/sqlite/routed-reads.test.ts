@@ -5,6 +5,7 @@ import { openToRead, openToWrite } from '../../../src/dialect/sqlite/open-file.t
 import type { ReaderThreads } from '../../../src/dialect/sqlite/reader-threads.ts';
 import { RoutedReads } from '../../../src/dialect/sqlite/routed-reads.ts';
 import { StoppableConnection } from '../../../src/dialect/sqlite/stoppable-connection.ts';
+import { Stopwatch } from '../../../src/dialect/sqlite/stopwatch.ts';
 import { makeTemporary } from '../../support/temporary.ts';
 
 const temporary = makeTemporary('routed');
@@ -31,20 +32,52 @@ afterAll(() => {
 });
 
 const patterns = (i: number) => Array.from({ length: 6 }, (_, n) => `text like '%${n}%${i}%x%'`).join(' or ');
-const readsHere = (text: string) => Array.isArray(reads.rows({ name: text, text, wide: false }, []));
+const read = (text: string) => reads.rows({ name: text, text, wide: false }, []);
+const readsHere = (text: string) => Array.isArray(read(text));
 
 test('concurrent reads share a budget of 25 ms per event loop turn instead of 10 ms each', async () => {
   // more than two milliseconds each, whatever the machine: several patterns for each of the rows
   const scans = Array.from({ length: 40 }, (_, i) => `select id from note where ${patterns(i)}`);
-  const here = scans.filter(readsHere);
-  expect(here.length).toBeLessThanOrEqual(13);
+  const results = scans.map(read);
+  expect(results.filter(Array.isArray).length).toBeLessThanOrEqual(13);
   // reads by key are never sent away
   expect(readsHere('select text from note where id = 7')).toBe(true);
+  await Promise.all(results);
   await turn();
   expect(readsHere('select id from note where id < 3')).toBe(true);
 });
 
-test.runIf(process.threadCpuUsage)('a read that was slow only because the CPU was busy stays on the main thread', () => {
+test('known reads beyond the budget wait for later turns in order, and run in threads only if too many wait', async () => {
+  const sent = vi.spyOn(threads, 'rows');
+  const cost = vi.spyOn(Stopwatch.prototype, 'cost').mockReturnValue(5);
+  const scan = (i: number) => `select id, ${i} from note where length(text) > 5 limit 3`;
+  try {
+    await read(scan(0));
+    await turn();
+    expect(sent).not.toHaveBeenCalled();
+    const finished: number[] = [];
+    const results = Array.from({ length: 30 }, (_, i) => read(scan(i)));
+    expect(results.filter(Array.isArray)).toHaveLength(5);
+    let turns = 0;
+    const timer = setInterval(() => turns++, 0);
+    await Promise.all(results.map(async (result, index) => finished.push((await result) && index)));
+    clearInterval(timer);
+    expect(finished).toEqual(results.map((_, index) => index));
+    expect(turns).toBeGreaterThan(0);
+    expect(sent).not.toHaveBeenCalled();
+
+    await turn();
+    await Promise.all(Array.from({ length: 110 }, (_, i) => read(scan(i))));
+    // five in this turn, a hundred that wait
+    expect(sent).toHaveBeenCalledTimes(5);
+  } finally {
+    cost.mockRestore();
+    sent.mockRestore();
+  }
+});
+
+test.runIf(process.threadCpuUsage)('a read that was slow only because the CPU was busy stays on the main thread', async () => {
+  await turn();
   const scan = 'select id from note where length(text) > 5 limit 300';
   const clock = performance.now.bind(performance);
   let calls = 0;
