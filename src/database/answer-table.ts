@@ -7,7 +7,7 @@ import type { Writer } from './writer.ts';
 /** The table of responses to requests with an `Idempotency-Key`, in the database of the application. */
 const answerTable = 'declarest_idempotency';
 
-/** What makes the table, on either database. */
+/** Creates the table, on both databases. */
 const createAnswerTableSql: readonly string[] = Object.freeze([
   `create table if not exists ${answerTable} (id varchar(64) primary key, caller varchar(64) not null, ` +
     'fingerprint varchar(64) not null, answer text, bytes integer not null, expires_at bigint not null)',
@@ -23,8 +23,8 @@ const laterColumns = Object.freeze({
   ]),
 });
 
-/** No response is kept longer. A row that expires later was made while a clock was wrong. */
-const longestTtl = 2_592_000_000;
+/** Milliseconds. No response is stored longer, so a row that expires later was written while a clock was wrong. */
+const maxTtl = 2_592_000_000;
 
 /** A stored response, and the fingerprint of its request. */
 export interface KeptResponse {
@@ -32,24 +32,24 @@ export interface KeptResponse {
   readonly answer: string;
 }
 
-/** What a row is claimed for. */
+/** A request that claims a row. */
 export interface Claim {
   readonly id: string;
   readonly caller: string;
   readonly fingerprint: string;
 }
 
-/** Keeps responses in the transaction of their change. Times are milliseconds since 1970. */
+/** Stores responses in the transaction of their change. Times are milliseconds since 1970. */
 export class AnswerTable {
   /** Whether the table exists. */
   readonly isThere: () => Promise<boolean>;
 
-  /** @param makes Whether the table is created if it is missing. */
-  constructor(mapper: Mapper, makes: boolean) {
-    this.isThere = ownTable(mapper, answerTable, makes ? createAnswerTableSql : null, laterColumns);
+  /** @param creates Whether the table is created if it is missing. */
+  constructor(mapper: Mapper, creates: boolean) {
+    this.isThere = ownTable(mapper, answerTable, creates ? createAnswerTableSql : null, laterColumns);
   }
 
-  /** The response that is kept under an id. */
+  /** The stored response of an id. */
   async find(em: RequestEntityManager, id: string, now: number): Promise<KeptResponse | null> {
     const sql = `select fingerprint, answer from ${answerTable} where id = ? and expires_at > ? and answer is not null`;
     const [row] = await em.execute<KeptResponse[]>(sql, [id, now]);
@@ -57,8 +57,8 @@ export class AnswerTable {
   }
 
   /**
-   * Claims an id for the transaction of the entity manager. Other transactions that claim it wait for the end of this one. False: there
-   * is a response already.
+   * Claims an id for the transaction of the entity manager. Other transactions that claim it wait until this one ends. Returns
+   * false if a response is stored already.
    */
   async claim(em: RequestEntityManager, { caller, fingerprint, id }: Claim, expiresAt: number, now: number): Promise<boolean> {
     const rows = await em.execute(
@@ -75,7 +75,7 @@ export class AnswerTable {
     await em.execute(`update ${answerTable} set answer = ?, bytes = ? where id = ?`, [answer, Buffer.byteLength(answer), id]);
   }
 
-  /** The bytes that are stored for a caller; null: for all of them. */
+  /** The bytes that are stored for a caller; null: for all callers. */
   async bytes(em: RequestEntityManager, caller: string | null): Promise<number> {
     const sum = `select coalesce(sum(bytes), 0) as bytes from ${answerTable}`;
     const [row] = await (caller === null ? em.execute(sum) : em.execute(`${sum} where caller = ?`, [caller]));
@@ -83,10 +83,10 @@ export class AnswerTable {
   }
 }
 
-/** Removals that are left out while there is no table: about an hour. */
-const leftOut = 59;
+/** The number of removals that are skipped while the table is missing: about an hour. */
+const skippedRemovals = 59;
 
-/** Removes expired responses, whether or not there are requests with keys. */
+/** Removes expired responses, also if no requests with keys arrive. */
 export function removeExpiredAnswers(mapper: Mapper, writer: Pick<Writer, 'change'>): RemovalTimer {
   const exists = ownTable(mapper, answerTable, null, laterColumns);
   const statement = removalOf(dialectOf(mapper), 'declarest_idempotency_clean', {
@@ -94,13 +94,13 @@ export function removeExpiredAnswers(mapper: Mapper, writer: Pick<Writer, 'chang
     key: 'id',
     time: 'expires_at',
   });
-  let toLeaveOut = 0;
+  let toSkip = 0;
   return new RemovalTimer(async () => {
-    if (toLeaveOut-- > 0) return false;
-    toLeaveOut = (await exists()) ? 0 : leftOut;
-    if (toLeaveOut > 0) return false;
+    if (toSkip-- > 0) return false;
+    toSkip = (await exists()) ? 0 : skippedRemovals;
+    if (toSkip > 0) return false;
     const now = Date.now();
-    const removed = await writer.change([{ statement, parameters: [now, now + longestTtl] }]);
+    const removed = await writer.change([{ statement, parameters: [now, now + maxTtl] }]);
     return removed.length === removalStep;
   });
 }

@@ -9,7 +9,7 @@ import { joinSubclasses } from './subclass-joins.ts';
 
 export interface MapperOptions {
   readonly entities: readonly unknown[];
-  /** The application's directory, which relative file names start from. */
+  /** The application's directory, the base of relative file names. */
   readonly directory: string;
   readonly onStatement?: OnStatement | undefined;
 }

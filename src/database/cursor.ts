@@ -1,21 +1,21 @@
 import type { Statement } from './executor.ts';
 
-/** Bytes that the rows of a cursor may have that are read at a time, unless one row has more. */
+/** The maximum size of the rows that a cursor reads at a time, in bytes; a single row may be larger. */
 export const chunkBytes = 1_048_576;
 
-/** The rows of one statement, some at a time, and all of one snapshot. */
+/** The rows of one statement in chunks, all from one snapshot. */
 export interface Cursor {
-  /** The next rows, at most so many, and fewer if they have more than {@link chunkBytes}; none at the end. */
+  /** The next rows: at most `size`, fewer if they exceed {@link chunkBytes}, and none at the end. */
   next(size: number): Promise<unknown[][]>;
   /** The rows of another statement, in the same snapshot. */
   rows(statement: Statement, parameters: readonly unknown[]): Promise<unknown[][]>;
-  /** Gives everything back: the query, its snapshot, its connection. What is under way is ended, and fails. */
+  /** Releases the query, its snapshot and its connection. Reads in progress are ended and fail. */
   close(): Promise<void>;
 }
 
 /** Opens cursors for compiled statements. */
 export interface Cursors {
-  /** `size` is how many rows will be asked for first. */
+  /** `size` is the number of rows in the first chunk. */
   open(statement: Statement, parameters: readonly unknown[], size: number): Promise<Cursor>;
   close(): Promise<void>;
 }

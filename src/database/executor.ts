@@ -1,4 +1,4 @@
-/** A statement that is made once and sent many times. */
+/** A statement that is compiled once and sent many times. */
 export interface Statement {
   /** Its identity: prepared under this name. */
   readonly name: string;
@@ -16,7 +16,7 @@ export interface ConnectionCounts {
 
 /** Sends compiled statements over connections of its own. */
 export interface Sender {
-  /** Statements that wait, for the database or to be sent to it. */
+  /** The number of statements that wait for a response or to be sent. */
   underWay(): number;
   /** Absent if the database needs no connections. */
   connections?(): ConnectionCounts;
@@ -25,34 +25,34 @@ export interface Sender {
 
 /** Limits of the reads of an executor. */
 export interface ReadLimits {
-  /** The most bytes that the rows of a statement may have; beyond them it fails with `TooLargeError`. */
+  /** The maximum size of the rows of a statement; beyond it, the statement fails with `TooLargeError`. */
   readonly bytes: number;
 }
 
 /** Reads rows as arrays of columns. */
 export interface Executor extends Sender {
-  /** `text`: every value is text, as the server writes it; `native`: as Node's SQLite gives it. */
+  /** `text`: every value is text, as the server writes it; `native`: as Node's SQLite returns it. */
   readonly format: 'text' | 'native';
   rows(statement: Statement, parameters: readonly unknown[]): Promise<unknown[][]>;
 }
 
 interface Shared {
-  /** What was sent last and has not come back yet. */
+  /** The execution that was sent last. */
   running: Promise<unknown>;
-  /** What will be sent as soon as that is back, for all callers until then. */
+  /** The next execution, which is sent when `running` ends, and which all callers until then share. */
   waiting: Promise<unknown[][]> | null;
 }
 
 /**
- * Lets requests that need the same statement with the same parameters share one execution, if it has not been sent yet
- * when the later of them asks. So nobody is answered from a snapshot older than their request, and of each kind at most one
- * runs while one waits.
+ * Lets requests for the same statement with the same parameters share one execution, if it has not been sent yet when the later
+ * request arrives. So no response comes from a snapshot that is older than its request. For each statement and parameters, at
+ * most one execution runs while one waits.
  */
 export function coalesced(rows: Executor['rows']): Executor['rows'] {
   const shared = new Map<string, Shared>();
 
   function send(key: string, statement: Statement, parameters: readonly unknown[]): Promise<unknown[][]> {
-    // an error reaches those who wait for it, and no later callers
+    // an error reaches the callers that share this execution, and no later ones
     const sent = new Promise<unknown[][]>((resolve) => resolve(rows(statement, parameters)));
     const entry: Shared = { running: sent, waiting: null };
     shared.set(key, entry);
@@ -73,7 +73,7 @@ export function coalesced(rows: Executor['rows']): Executor['rows'] {
   };
 }
 
-/** A text that no other value has. */
+/** A text that identifies a value: no other value has the same. */
 export function identityOf(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value);
   if (Array.isArray(value)) return `[${value.map(identityOf).join()}]`;

@@ -1,13 +1,13 @@
 import type { Dialect } from '../dialect/dialect.ts';
 import type { Statement } from './executor.ts';
 
-/** The most rows that are removed at once, to keep locks short. */
+/** The maximum number of rows that are removed at once, to keep locks short. */
 export const removalStep = 200;
 
 /** Milliseconds between two removals of expired rows, and between the steps of one. */
 export const removalPace = Object.freeze({ interval: 60_000, pause: 50 });
 
-/** A table of the framework's own whose rows expire. */
+/** A table of Declarest itself whose rows expire. */
 interface Expiring {
   readonly table: string;
   readonly key: string;
@@ -16,8 +16,8 @@ interface Expiring {
 }
 
 /**
- * Removes some expired rows. Its parameters are the time, and the latest time at which a row can expire: one that expires later was made
- * while a clock was wrong. Several processes can run it at once.
+ * Removes some expired rows. Its parameters are the current time, and the latest time at which a row can expire: a row that
+ * expires later was written while a clock was wrong. Several processes can run it concurrently.
  */
 export function removalOf({ sql }: Dialect, name: string, { key, table, time }: Expiring): Statement {
   const [past, future] = [sql.typedParameter(1, 'bigint'), sql.typedParameter(2, 'bigint')];
@@ -25,7 +25,7 @@ export function removalOf({ sql }: Dialect, name: string, { key, table, time }: 
   return { name, text: `delete from ${table} where ${key} in (${some}) returning 1`, wide: false };
 }
 
-/** Runs a removal at intervals, and again after a pause while it says that there may be more. It keeps no process alive. */
+/** Runs a removal at intervals, and again after a pause while it returns true. It does not keep the process alive. */
 export class RemovalTimer {
   readonly #remove: () => Promise<boolean>;
   #timer: NodeJS.Timeout | null = null;
@@ -50,7 +50,7 @@ export class RemovalTimer {
     this.#wait(isMore ? removalPace.pause : removalPace.interval);
   }
 
-  /** Ends it, and waits for a step that is under way. */
+  /** Stops the timer, and waits for a running removal. */
   async close(): Promise<void> {
     this.#isClosed = true;
     if (this.#timer) clearTimeout(this.#timer);

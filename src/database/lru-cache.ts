@@ -4,15 +4,15 @@ interface Entry<Value> {
 }
 
 /**
- * A map of bounded size, which drops entries that were not used lately. A use is a mark on the entry and moves nothing, so that it costs
- * no more than a look into a map: an entry that was used since the last look is passed over once.
+ * A map of bounded size that drops entries that were not used recently. A use only marks the entry and moves nothing, so that it
+ * costs no more than a map lookup. When an entry has to be dropped, a marked one loses its mark and is skipped once.
  */
 export class LruCache<Value> {
-  readonly #most: number;
+  readonly #maxSize: number;
   readonly #entries = new Map<string, Entry<Value>>();
 
-  constructor(most: number) {
-    this.#most = most;
+  constructor(maxSize: number) {
+    this.#maxSize = maxSize;
   }
 
   get(key: string): Value | undefined;
@@ -26,7 +26,7 @@ export class LruCache<Value> {
   }
 
   set(key: string, value: Value): Value {
-    if (!this.#entries.delete(key) && this.#entries.size >= this.#most) this.#dropOne();
+    if (!this.#entries.delete(key) && this.#entries.size >= this.#maxSize) this.#dropOne();
     this.#entries.set(key, { value, wasUsed: false });
     return value;
   }

@@ -1,12 +1,12 @@
-/** Something that waits for a place to run. */
+/** A task that waits for a free connection or thread. */
 interface Waiting {
-  /** Such as the name of its statement; empty: it has none, and is taken in its turn. */
+  /** Such as the name of its statement; a task with an empty kind never lets later ones go first. */
   readonly kind: string;
 }
 
 /**
- * Takes the next of those that wait, in the order in which they came, but before that one of a kind that does not run anywhere:
- * a count that many requests share is not behind all of their pages.
+ * Takes the first waiting task whose kind is not running, or else the first one. So a count that many requests share does not
+ * wait behind all of their pages.
  */
 export function takeNext<Task extends Waiting>(waiting: Task[], running: Iterable<Waiting>): Task {
   if (waiting[0]?.kind === '') return waiting.shift() as Task;

@@ -4,10 +4,10 @@ import { databaseErrors } from '../dialect/errors.ts';
 import type { Mapper } from './mapper.ts';
 
 /**
- * A table of the framework's own. The returned function says whether it exists, and creates it with the first request that needs it.
+ * A table of Declarest itself. The returned function says whether it exists, and creates it with the first request that needs it.
  *
  * @param statements Create the table; null if it must not be created.
- * @param later Columns that were added later, and what adds them to a table of an earlier version.
+ * @param later Columns of later versions, and the statements that add them to a table of an earlier version.
  */
 export function ownTable(
   mapper: Mapper,
@@ -56,7 +56,7 @@ async function findOrCreate(
   if (found === true || statements === null) return found === true;
   const missing = found === 'without columns' ? [...later.statements, ...statements] : statements;
   try {
-    // the request has committed nothing of its own yet, so its subscribers do not hear of this commit
+    // the request has not committed anything itself, so its subscribers must not be notified of this commit
     await mapper.em.fork({ freshEventManager: true }).transactional(async (em) => {
       await dialectOf(mapper).schema.lockTable(em, name);
       for (const sql of missing) await em.execute(sql);

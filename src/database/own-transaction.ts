@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 
-/** Milliseconds after which a write within a transaction fails if it waits for that very transaction. */
-const patience = 1000;
+/** Milliseconds after which a write within a transaction fails if it waits for that same transaction. */
+const selfWaitTimeout = 1000;
 
 interface Scope {
   isOpen: boolean;
@@ -10,8 +10,8 @@ interface Scope {
 const scopes = new AsyncLocalStorage<Scope>();
 
 /**
- * Runs work within a transaction that is around the whole of it. SQLite has one writer at a time: whoever writes from within
- * such work by another connection would wait for itself, and everybody else for both.
+ * Runs work that is one transaction as a whole. SQLite has one writer at a time: if such work wrote through another connection,
+ * it would wait for itself and block all other writers.
  */
 export async function withinTransaction<Result>(work: () => Promise<Result>): Promise<Result> {
   const scope = { isOpen: true };
@@ -22,9 +22,9 @@ export async function withinTransaction<Result>(work: () => Promise<Result>): Pr
   }
 }
 
-/** Milliseconds that the caller may wait for the right to write; null: as long as it takes. */
+/** Milliseconds that the caller may wait for the write lock; null outside of such a transaction. */
 export function patienceHere(): number | null {
-  return scopes.getStore()?.isOpen ? patience : null;
+  return scopes.getStore()?.isOpen ? selfWaitTimeout : null;
 }
 
 export function waitsForItself(): Error {

@@ -5,18 +5,18 @@ import { dialectOf, type Seed } from '../dialect/dialect.ts';
 import type { Mapper } from './mapper.ts';
 
 export interface PreparationOptions {
-  /** The application's directory, in which its migrations are. Default: the working directory. */
+  /** The application's directory, with its migrations. Default: the working directory. */
   readonly directory?: string;
   readonly seed: Seed;
   /** Extensions that indexes of a PostgreSQL database need. */
   readonly extensions?: readonly string[] | undefined;
   /** Called with each statement that changed the schema. */
   readonly onStatement?: ((sql: string) => void) | undefined;
-  /** Called with what happened to migrations, one line each. */
+  /** Called with each line about migrations: progress and warnings. */
   readonly onNews?: ((line: string) => void) | undefined;
 }
 
-/** Does what `database.schema` says, and fills a new database with the application's seed. Throws if the database cannot be used. */
+/** Prepares the database as `database.schema` says, and seeds a new one. Throws if the database cannot be used. */
 export async function prepareDatabase(mapper: Mapper, database: DatabaseDeclaration, options: PreparationOptions): Promise<void> {
   await mapper.connect();
   // a missing database fails the start, not the first request
@@ -42,7 +42,7 @@ async function updateDatabase(
   await updateSchema(mapper, { extensions, onStatement, seed, url });
 }
 
-/** What an application with migrations should be told of them; null if all is well. */
+/** A warning about pending or missing migrations; null if there is nothing to do. */
 async function migrationHint(
   mapper: Mapper,
   { schema }: DatabaseDeclaration,
@@ -57,7 +57,7 @@ function hasMigrations(directory: string): boolean {
   return existsSync(join(directory, 'migrations'));
 }
 
-/** Throws everything that the models need and the database has not, and what to do about it. */
+/** Throws one error with everything that the models need and the database lacks, and with the fix. */
 async function checkSchema(
   mapper: Mapper,
   { url }: DatabaseDeclaration,

@@ -1,4 +1,4 @@
-/** Whether a result has to be awaited: code that returns at once costs no turn of the event loop. */
+/** Whether a result has to be awaited. Without the check, synchronous code would cost a turn of the event loop. */
 export function isPromiseLike(value: unknown): value is PromiseLike<unknown> {
   return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
 }

@@ -14,10 +14,10 @@ export interface Hits {
 /** The table in which several processes count requests. */
 const rateTable = 'declarest_rate_limit';
 
-/** No window is longer. A row that ends later was made while a clock was wrong. */
-const longestWindow = 86_400_000;
+/** Milliseconds. No window is longer, so a row that ends later was written while a clock was wrong. */
+const maxWindow = 86_400_000;
 
-/** Counts requests in the database of the application, one statement each, so that processes do not conflict. Times are milliseconds. */
+/** Counts requests in the application's database, by one statement each: processes do not conflict. Times are milliseconds. */
 export interface RateTable {
   hit(caller: string, window: number, now: number): Promise<Hits>;
   /** Removes some callers whose window is over; true if there may be more of them. */
@@ -35,7 +35,7 @@ export function createRateTable(mapper: Mapper, writer: Pick<Writer, 'change'>):
   const isOver = `${rateTable}.resets_at <= ${now}`;
   const count: Statement = {
     name: 'declarest_rate_count',
-    // after a clock was set back, what is left of a window is at most a whole one
+    // after a clock was set back, the rest of a window is at most one whole window
     text:
       `insert into ${rateTable} (caller, hits, resets_at) values (${caller}, 1, ${resetsAt}) on conflict (caller) do update set ` +
       `hits = case when ${isOver} then 1 else ${rateTable}.hits + 1 end, ` +
@@ -45,23 +45,23 @@ export function createRateTable(mapper: Mapper, writer: Pick<Writer, 'change'>):
   };
   const clean = removalOf(dialect, 'declarest_rate_clean', { table: rateTable, key: 'caller', time: 'resets_at' });
   let indexed: Promise<unknown> | null = null;
-  /** Apart from the table, which may be there without it. A user that may not make it does without. */
+  /** Separate from the table, which may exist without it. A database user that may not create the index works without it. */
   const addIndex = () =>
     mapper.em
       .fork({ freshEventManager: true })
       .execute(`create index if not exists ${rateTable}_resets_at on ${rateTable} (resets_at)`)
       .catch(() => undefined);
   return {
-    async hit(who, window, time) {
+    async hit(callerId, window, time) {
       await exists();
-      const [row] = await writer.change([{ statement: count, parameters: [who, time + window, time] }]);
+      const [row] = await writer.change([{ statement: count, parameters: [callerId, time + window, time] }]);
       return { hits: Number(row?.[0]), resetsAt: Number(row?.[1]) };
     },
     async clean(time) {
       await exists();
       indexed ??= addIndex();
       await indexed;
-      const removed = await writer.change([{ statement: clean, parameters: [time, time + longestWindow] }]);
+      const removed = await writer.change([{ statement: clean, parameters: [time, time + maxWindow] }]);
       return removed.length === removalStep;
     },
   };

@@ -2,17 +2,17 @@ import type { Cursor } from './cursor.ts';
 import type { Statement } from './executor.ts';
 import { closedError } from './unavailable.ts';
 
-/** What a cursor reads from. Questions are answered in their order. */
+/** The source of the rows of a cursor. Calls are processed in their order. */
 export interface RowSource {
   fetch(size: number): Promise<unknown[][]>;
-  /** Whether the rows that were fetched last are fewer than asked for because of their size, and not because there are no more. */
+  /** Whether the last fetch returned fewer rows than requested because of their size, and not because there are no more. */
   wasCut?(): boolean;
   rows(statement: Statement, parameters: readonly unknown[]): Promise<unknown[][]>;
   /** @param isOver Whether all rows were fetched. */
   close(isOver: boolean): Promise<void>;
 }
 
-/** Asks for rows before anybody wants them, so that the database is at work while the last ones are written. */
+/** Fetches rows before they are requested, so that the database works while the previous rows are written. */
 export class ReadAheadCursor implements Cursor {
   readonly #source: RowSource;
   #ahead!: Promise<unknown[][]>;
@@ -25,7 +25,7 @@ export class ReadAheadCursor implements Cursor {
     this.#fetch(size);
   }
 
-  /** @param opening Becomes the error of this, if the source could not be opened. */
+  /** @param opening Rejects if the source could not be opened; then `open` throws the same error. */
   static async open(source: RowSource, opening: Promise<unknown>, size: number): Promise<Cursor> {
     const cursor = new ReadAheadCursor(source, size);
     try {
@@ -60,7 +60,7 @@ export class ReadAheadCursor implements Cursor {
   #fetch(size: number): void {
     this.#expected = size;
     this.#ahead = this.#source.fetch(size);
-    // the next call throws what became of them
+    // the next call of `next` throws the error
     this.#ahead.catch(() => undefined);
   }
 }

@@ -1,27 +1,27 @@
 import type { Statement } from './executor.ts';
 import { LruCache } from './lru-cache.ts';
 
-/** Statements whose cost is remembered. */
-const kept = 2000;
+/** The maximum number of statements whose cost is stored. */
+const maxStatements = 2000;
 
-/** No statement is remembered as longer than this, in milliseconds, so that each can become a short one again. */
-const most = 1000;
+/** Milliseconds. Stored costs are capped here, so that every slow statement can count as a short one again. */
+const maxCost = 1000;
 
-/** How much of a cost is still held against a statement after it was short once more. */
-const memory = 0.9;
+/** The share of a stored cost that remains after a shorter execution. */
+const decay = 0.9;
 
 interface Cost {
-  /** Which parameter says how many rows are passed over, or -1: the same statement is slow far from the start. */
+  /** The index of the offset parameter, or -1. The same statement is slow if it skips many rows. */
   readonly offset: number;
-  /** Milliseconds, apart for each order of magnitude of that parameter. */
+  /** Milliseconds, for each order of magnitude of the offset. */
   readonly peaks: (number | undefined)[];
 }
 
-/** How long each statement took lately: the longest time, which fades while it is shorter. */
+/** The recent duration of each statement: its longest one, which decays with each shorter execution. */
 export class StatementCosts {
-  readonly #costs = new LruCache<Cost>(kept);
+  readonly #costs = new LruCache<Cost>(maxStatements);
 
-  /** Milliseconds, or undefined for what was not sent yet. */
+  /** Milliseconds; undefined if the statement was not sent yet. */
   of(statement: Statement, parameters: readonly unknown[]): number | undefined {
     const cost = this.#costs.get(statement.name);
     return cost?.peaks[depthOf(cost, parameters)];
@@ -31,8 +31,8 @@ export class StatementCosts {
     const cost = this.#costs.get(statement.name, () => ({ offset: offsetIn(statement.text), peaks: [] }));
     const depth = depthOf(cost, parameters);
     const before = cost.peaks[depth] ?? 0;
-    const now = Math.min(milliseconds, most);
-    cost.peaks[depth] = now >= before ? now : before * memory + now * (1 - memory);
+    const now = Math.min(milliseconds, maxCost);
+    cost.peaks[depth] = now >= before ? now : before * decay + now * (1 - decay);
   }
 }
 

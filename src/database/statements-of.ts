@@ -1,7 +1,10 @@
-/** Sees every statement before it is sent: its text, with a placeholder for each of its parameters. */
+/** Called with every statement before it is sent: its text, with a placeholder for each of its parameters. */
 export type OnStatement = (sql: string, parameters: readonly unknown[]) => void;
 
-/** The statements of a script, for a driver that takes one at a time: each ends with a semicolon at the end of a line, outside of literals. */
+/**
+ * Splits a script into statements, for a driver that runs one at a time. A statement ends with a semicolon at the end of a line,
+ * outside of literals.
+ */
 export function statementsOf(sql: string): string[] {
   const statements: string[] = [];
   let current = '';

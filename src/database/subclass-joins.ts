@@ -6,8 +6,8 @@ type Join = Parameters<QueryBuilderHelper['createJoinExpression']>[0];
 let isDone = false;
 
 /**
- * MikroORM joins a class that shares its table by the discriminator value of that class alone. A many-to-many association is loaded by
- * such a join, and would lose the items of subclasses: they could be neither shown nor removed.
+ * MikroORM joins a class that shares its table by the discriminator value of that class alone. Many-to-many associations are
+ * loaded by such joins, and would lose the items of subclasses: they could be neither shown nor removed.
  */
 export function joinSubclasses(): void {
   if (isDone) return;

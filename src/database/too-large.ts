@@ -1,4 +1,4 @@
-/** The rows of a statement have more bytes than a response may have. The rest of them is not read; the caller gets 413. */
+/** The rows of a statement have more bytes than a response may have. The remaining rows are not read; the caller gets 413. */
 export class TooLargeError extends Error {
   readonly limit: number;
 

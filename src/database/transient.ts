@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { databaseErrors } from '../dialect/errors.ts';
 
-/** The most attempts before an error is thrown. */
+/** The maximum number of attempts before an error is thrown. */
 export const mostAttempts = 4;
 
 /**
  * Whether a transaction was rolled back because of a serialization failure or a deadlock: the same work is likely to succeed
- * when it is retried. Lock waits are over before this is asked.
+ * when it is retried. Lock waits are over before this check.
  */
 export function isTransient(error: unknown): boolean {
   for (let cause = error, depth = 0; cause instanceof Error && depth < 8; depth++) {
@@ -16,7 +16,7 @@ export function isTransient(error: unknown): boolean {
   return false;
 }
 
-/** Waits before the next attempt. A random share keeps transactions that conflicted from meeting again. */
+/** Waits before the next attempt. The random part keeps transactions that conflicted from conflicting again. */
 export function pauseAfter(attempt: number): Promise<void> {
   return sleep(5 * 4 ** (attempt - 1) * (0.5 + Math.random()));
 }

@@ -1,4 +1,4 @@
-// Errors with the codes that PostgreSQL has for them, whichever the database: each is answered with 503.
+// Errors with PostgreSQL's error codes, on both databases: the response to each is 503.
 
 const coded = (code: string, message: string, cause?: unknown) => Object.assign(new Error(message, { cause }), { code });
 

@@ -4,14 +4,14 @@ import type { RequestEntityManager } from './mapper.ts';
 type Context = ReturnType<RequestEntityManager['getTransactionContext']>;
 
 /**
- * A transaction around everything that an entity manager does, whatever transactions of their own its users begin and commit:
- * those are parts of it then, each of which can be undone by itself, and nothing of it is there for others before its end.
+ * A transaction around everything that an entity manager does. Transactions that its users begin are nested in it: each can be
+ * rolled back alone, and other connections see nothing of them before the whole transaction ends.
  */
 export class WholeTransaction {
   readonly #em: RequestEntityManager;
   readonly #context: NonNullable<Context>;
   #isOver = false;
-  /** What ends it, while that is under way. */
+  /** The commit or rollback in progress. */
   #ending: Promise<void> | null = null;
 
   private constructor(em: RequestEntityManager) {
@@ -30,7 +30,7 @@ export class WholeTransaction {
     return new WholeTransaction(em);
   }
 
-  /** Commits what was written; what was changed and not flushed stays unwritten. */
+  /** Commits flushed changes; changes that were not flushed are not written. */
   async commit(): Promise<void> {
     if (this.#isOver || this.#ending) throw new Error('the transaction has already ended');
     await this.#end('commit');
@@ -56,7 +56,7 @@ export class WholeTransaction {
   }
 }
 
-/** Lets the transactions that are begun with an entity manager be parts of the one that it is in. */
+/** Nests the transactions that are begun with an entity manager in its current one. */
 function joinTransactions(em: RequestEntityManager): void {
   const { begin, commit, flush, rollback } = em;
   const outer: Context[] = [];

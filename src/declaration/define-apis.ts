@@ -32,9 +32,10 @@ interface Action extends Omit<GivenTo<typeof action>, 'parameters'> {
 export type Routes = GivenTo<typeof routes>;
 
 /**
- * Checks the types of API declarations in code, and returns them unchanged. Names of fields, associations and methods must exist in
- * the models and controllers, if these are given as classes and not by name. If voters are given, a role must be one of theirs or
- * begin with ROLE_. Names that the type of a model does not know, such as fields of its subclasses, can be written `as ListOptions`.
+ * Checks the types of API declarations in code, and returns them unchanged. Names of fields, associations and methods must exist
+ * in the models and controllers, if these are given as classes and not by name. If voters are given, a role must be one of theirs
+ * or begin with ROLE_. Names that the type of a model does not know, such as fields of its subclasses, are possible
+ * with `as ListOptions`.
  *
  * @example
  * const apis = defineApis({ person: { class: Person, base_path: '/api/person', actions: { _index: null, _entity: null } } });

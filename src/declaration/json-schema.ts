@@ -72,7 +72,7 @@ function textSchema({ values, pattern, nullable }: ShapeOf<'text'>): Json {
   return orNull({ type: 'string' }, nullable);
 }
 
-/** The definition of a mapping with given keys, made once and named after the shape. */
+/** The definition of a mapping with fixed keys, made once and named after the shape. */
 function definitionOf(shape: ObjectShape, definitions: Map<string, Json>): Json {
   const known = definitions.get(shape.name);
   if (known) return known;

@@ -1,15 +1,15 @@
 /**
- * What a wrong part of a declaration would have to be as well, and cannot be: compilers print it, and so say what is wrong.
- * It stands beside the type that was given and not in its place, because a text in place of another text would be `never`, and say nothing.
+ * A type that a wrong part of a declaration must also have, and cannot have: TypeScript prints it, and so shows what is wrong. It
+ * is added to the given type and does not replace it, because the intersection of two texts would be `never`, without a message.
  */
 export interface Mistake<Text extends string> {
   readonly mistake: Text;
 }
 
-/** A mistake, if there is one. */
-export type Told<Trouble extends string> = [Trouble] extends [never] ? unknown : Mistake<Trouble>;
+/** The mistake with this message; unknown if there is no message. */
+export type Told<Message extends string> = [Message] extends [never] ? unknown : Mistake<Message>;
 
-/** `'a' | 'b'` → `'a, b'`. Only mistakes are put into words, so that correct declarations cost nothing. */
+/** `'a' | 'b'` → `'a, b'`. Evaluated for mistakes only, so that correct declarations cost nothing. */
 export type Listed<Names> = [Names] extends [never] ? 'none' : Joined<Names, ''>;
 
 type Joined<Names, Text extends string> = [Names] extends [never]

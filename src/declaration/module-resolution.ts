@@ -5,16 +5,16 @@ let registered = false;
 /** The modules of the running bundle by their import names; empty without a bundle. */
 let bundled: Readonly<Record<string, string>> = {};
 
-/** Sets the modules of the running bundle: another copy of them would not know the classes of this one. */
+/** Sets the modules of the running bundle. A second copy of them would not recognize the classes of this one. */
 export function useBundle(modules: Readonly<Record<string, string>>): void {
   bundled = modules;
 }
 
 /**
- * Lets the modules of an application find this package, and what comes with it, wherever the application lies.
+ * Lets the modules of an application in any directory import this package and its dependencies (decision 10).
  *
- * `declarest` is always the running copy, for a class that extends another copy's `Voter` would not be known as a voter.
- * Everything else is looked for beside the application first.
+ * `declarest` is always the running copy: a class that extends the `Voter` of another copy would not be recognized as a voter.
+ * All other packages are resolved next to the application first.
  */
 export function resolveFromHere(): void {
   if (registered) return;

@@ -14,7 +14,7 @@ export type CatalogKinds = Readonly<
 
 const classKinds = ['models', 'controllers', 'voters', 'denormalizers', 'normalizers', 'authenticators'] as const;
 
-/** Loads what the modules in `src/` of an application export. Modules that could not be loaded are among the faults. */
+/** Loads the exports of the modules in `src/` of an application. Errors while loading a module are returned as faults. */
 export async function loadCatalog(
   dir: string,
   kinds: CatalogKinds,
@@ -57,7 +57,7 @@ export function catalogFromCode(
   return Object.freeze({ ...Object.fromEntries(classes), services: Object.freeze(services) });
 }
 
-/** A class and the schema that describes it are one: the first of them counts. */
+/** A class and the schema that describes it count as one; the first of them stays. */
 function onlyOnce(found: readonly Exported[]): readonly Exported[] {
   const byIdentity = Map.groupBy(found, ({ value }) => identityOf(value));
   return Object.freeze(Array.from(byIdentity.values(), ([first]) => Object.freeze(first as Exported)));
@@ -95,7 +95,7 @@ export function isClass(value: unknown): boolean {
   return typeof value === 'function' && /^class\b/.test(Function.prototype.toString.call(value));
 }
 
-/** Modules in alphabetical order; an index that exports the others again comes last, so that each keeps its own file's name. */
+/** Modules in alphabetical order. An index that re-exports them comes last, so that each export is named after its own file. */
 function moduleFiles(dir: string, folder: string): string[] {
   let names: string[];
   try {
@@ -123,11 +123,11 @@ async function exportsOf(dir: string, file: string, faults: ReportedError[]): Pr
 /** The error of a module, with its place if the stack has one in the application. */
 function faultOf(dir: string, file: string, error: unknown): ReportedError {
   const [message = 'it cannot be loaded'] = (error instanceof Error ? error.message : String(error)).split('\n');
-  // Node names files by their whole path, and the importing one again.
-  const told = message.replace(/ imported from \S+$/, '').replaceAll(`${resolve(dir)}${sep}`, '');
+  // Node writes absolute paths, and repeats the importing file.
+  const shortened = message.replace(/ imported from \S+$/, '').replaceAll(`${resolve(dir)}${sep}`, '');
   const place = error instanceof Error ? placeIn(dir, error.stack ?? '') : null;
   const elsewhere = place && place.file !== file ? ` (loaded by ${file})` : '';
-  return { place, path: [file], message: `the module cannot be loaded: ${told}${elsewhere}` };
+  return { place, path: [file], message: `the module cannot be loaded: ${shortened}${elsewhere}` };
 }
 
 function placeIn(dir: string, stack: string): Place | null {

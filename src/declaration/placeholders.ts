@@ -1,4 +1,4 @@
-/** Replaces the `%env(…)%` placeholders of a string. A placeholder that is the whole string gives the processed type. */
+/** Replaces the `%env(…)%` placeholders of a string. If one is the whole string, the result has the type of its processor. */
 export function resolvePlaceholders(text: string, env: NodeJS.ProcessEnv, fail: (message: string) => void): unknown {
   if (!text.includes('%')) return text;
   let failed = false;
@@ -22,7 +22,7 @@ export function resolvePlaceholders(text: string, env: NodeJS.ProcessEnv, fail: 
   return failed ? unreadable : replaced;
 }
 
-/** Stands for a value that could not be read and has been reported: later checks pass over it. */
+/** Marks a value that could not be read. Its error has been reported, so later checks skip it. */
 export const unreadable: unique symbol = Symbol('unreadable');
 
 const grammar = 'write %env(NAME)%, %env(int:NAME)%, %env(bool:NAME)% or %env(default:value:NAME)%';
@@ -54,7 +54,7 @@ function evaluate(expression: string, env: NodeJS.ProcessEnv, fail: (message: st
   if (useFallback && value === '') return null;
   const what = useFallback ? `the default of ${name}` : `the environment variable ${name}`;
   let result: string | number | boolean | null = value;
-  // the innermost processor stands last
+  // the innermost processor is the last one
   for (const processor of processors.split(':').filter(Boolean).reverse())
     if (result !== null) result = convert(processor, String(result), what, fail);
   return result;

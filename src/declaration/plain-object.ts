@@ -4,7 +4,7 @@ export function isPlainObject(value: unknown): value is Readonly<Record<string, 
   return prototype === Object.prototype || prototype === null;
 }
 
-/** Freezes lists and plain objects to the ground. Classes, their objects and schemas of the application stay as they are. */
+/** Freezes lists and plain objects recursively. Classes, instances and schemas of the application stay as they are. */
 export function deepFreeze<T>(value: T): T {
   const isOwn = Array.isArray(value) || (isPlainObject(value) && !('~standard' in value));
   if (!isOwn || Object.isFrozen(value)) return value;

@@ -6,7 +6,7 @@ interface Line {
   readonly doc: string;
 }
 
-const widest = 48;
+const maxColumn = 48;
 
 const introduction = [
   'Every key of config/*.yaml with its default. The files are read in alphabetical order and merged.',
@@ -91,6 +91,6 @@ function yamlOf(value: unknown): string {
 
 /** Comments begin in the same column, except after lines that are too long for it. */
 function aligned(lines: readonly Line[]): string[] {
-  const column = Math.min(widest, Math.max(...lines.map(({ text }) => text.length)));
+  const column = Math.min(maxColumn, Math.max(...lines.map(({ text }) => text.length)));
   return lines.map(({ text, doc }) => (doc === '' ? text : `${text.padEnd(column)}  # ${doc}`));
 }

@@ -7,7 +7,7 @@ export class Report {
   readonly #errors: ReportedError[];
   readonly #warnings: ReportedError[] = [];
 
-  /** @param further Errors that were found beside the source, such as modules that could not be loaded. */
+  /** @param further Errors from outside the source, such as modules that could not be loaded. */
   constructor(source: Source, further: readonly ReportedError[] = []) {
     this.#source = source;
     this.#errors = [...source.errors, ...further];
@@ -22,7 +22,7 @@ export class Report {
     this.#errors.push({ place: this.#source.placeOf(path, at), path, message });
   }
 
-  /** Notes what is allowed, but dangerous. */
+  /** Reports something that is allowed but dangerous. */
   warn(path: Path, message: string): void {
     this.#warnings.push({ place: this.#source.placeOf(path, 'key'), path, message });
   }
@@ -44,16 +44,16 @@ export class Report {
   }
 }
 
-/** Something that is allowed, but dangerous. */
+/** Something that is allowed but dangerous. */
 export interface Warning extends ReportedError {
   /** `config/app.yaml:4:14: warning: …` */
   readonly text: string;
 }
 
-/** Where checks of the declaration put what they find. */
+/** The part of a report that checks of the declaration use. */
 export type Findings = Pick<Report, 'add' | 'touches'>;
 
-/** All that is wrong with a declaration, one line each. */
+/** All errors of a declaration, one line each. */
 export class DeclarationErrors extends Error {
   readonly errors: readonly ReportedError[];
 

@@ -256,11 +256,11 @@ const routeEntry = object('route', {
 /** The route entries at the root of config/routes.yaml. */
 export const routes = map(routeEntry, { example: { name: crudLoader.entry, note: 'Required: loads the routes of all APIs.' } });
 
-/** What a `when@…` block holds, beside route entries. */
+/** The keys of a `when@…` block, besides route entries. */
 export const block = object('when', { app_main: optional(appMain, {}, 'Overrides app_main in this environment.') });
 const over = (when: string) => optional(block, {}, `Overrides everything else ${when}.`);
 
-/** The root of a configuration file; in config/routes.yaml there are route entries beside these keys. */
+/** The root of a configuration file; config/routes.yaml has route entries besides these keys. */
 export const root = object('root', {
   app_main: optional(appMain, {}, 'The declaration.'),
   'when@dev': over('when NODE_ENV=development, and if it is not set'),
@@ -270,7 +270,7 @@ export const root = object('root', {
 
 type EntryOf<T> = T extends readonly (infer E extends { readonly value: unknown })[] ? E['value'] : never;
 
-/** What the checker makes of `app_main`, before the rules across keys. */
+/** The result of the checker for `app_main`, before rules across keys are checked. */
 export type WrittenAppMain = MadeBy<typeof appMain>;
 export type WrittenApi = EntryOf<WrittenAppMain['apis']>;
 export type WrittenAction = EntryOf<NonNullable<WrittenApi['actions']>>;

@@ -22,10 +22,10 @@ export const symmetric: readonly string[] = ['HS256', 'HS384', 'HS512'];
 /** Algorithms whose tokens are checked with a public key. */
 export const asymmetric: readonly string[] = 'RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA'.split(', ');
 
-const longest = 2 ** 31 - 1;
+const maxInteger = 2 ** 31 - 1;
 
 /** A key with an integer of 1 or more. */
-const amount = (value: number, doc: string, { min = 1, max = longest } = {}) => optional(integer(min, max), value, doc);
+const amount = (value: number, doc: string, { min = 1, max = maxInteger } = {}) => optional(integer(min, max), value, doc);
 const orNoLimit = { min: 0 };
 
 export const role = text({ expected: 'the name of a role', pattern: /^\S+$/ });
@@ -34,7 +34,7 @@ const someText = text({ expected: 'a string', pattern: /^[\s\S]+$/ });
 
 const count = either(
   text({ values: ['exact', 'estimated'] }),
-  object('count', { capped: required(integer(1, longest - 1), 10000, 'Items beyond this number are not counted.') }),
+  object('count', { capped: required(integer(1, maxInteger - 1), 10000, 'Items beyond this number are not counted.') }),
 );
 
 export const pagination = object('pagination', {
@@ -51,7 +51,7 @@ export const pagination = object('pagination', {
 });
 
 const rateKeys = {
-  limit: required(integer(1, longest), 600, 'The maximum number of requests of a caller in a window.'),
+  limit: required(integer(1, maxInteger), 600, 'The maximum number of requests of a caller in a window.'),
   window: amount(60, 'Seconds of a window, which begins with the first request of a caller.', { max: 86_400 }),
   by: optional(
     text({ values: ['user', 'address'] }),
@@ -170,7 +170,7 @@ const health = object('health', {
   ready: servedPath('/health/ready', 'Path of the readiness check, 200 while requests can be served; null turns it off.'),
 });
 
-/** Not one that has a meaning already: the value of the request is sent back in it. */
+/** Rejects headers that already have a meaning: the value of the request is sent back in this header. */
 const requestIdHeader =
   /^(?!(?:authorization|proxy-.*|cookie|set-cookie|x-api-key|host|connection|transfer-encoding|content-.*|x-forwarded-.*)$)[A-Za-z][A-Za-z0-9-]{0,63}$/i;
 const requestId = text({ expected: 'the name of a header such as "X-Request-Id"', pattern: requestIdHeader });

@@ -1,14 +1,14 @@
 import { classWords } from './names/class-names.ts';
 import type { DescribedDeclaration, Exported, GivenClass, GivenDescription, ParameterLiteral, Path } from './vocabulary.ts';
 
-/** What each kind of value is described by. */
+/** The properties of each kind of shape. */
 interface Traits {
   text: {
     readonly values?: readonly string[];
     readonly pattern?: RegExp;
     /** Never shown in an error. */
     readonly secret?: boolean;
-    /** Says more exactly what is wrong with a string that the pattern refuses. */
+    /** Explains why a string does not match the pattern. */
     readonly explain?: (value: string) => string | null;
   };
   integer: { readonly min: number; readonly max: number };
@@ -19,9 +19,9 @@ interface Traits {
   class: { readonly of: 'models' | 'controllers' | 'authenticators' };
   /** Any mapping, taken as it is. Never shown in an error. */
   any: { readonly secret: true };
-  /** What a body or a result is like: a model, `{ list: Person }` and the like, a JSON Schema, or in code a Standard Schema. */
+  /** Describes a body or a result: a model, `{ list: Person }` and the like, a JSON Schema, or in code a Standard Schema. */
   described: {
-    /** What may be around a model. */
+    /** The keys that may wrap a model. */
     readonly around: readonly ('reference' | 'list' | 'collection')[];
   };
   list: {
@@ -40,22 +40,22 @@ interface Traits {
     readonly names: RegExp | null;
     readonly namesExpected: string;
   };
-  /** A mapping whose keys are given. */
+  /** A mapping with fixed keys. */
   object: { readonly name: string; readonly keys: Readonly<Record<string, Key>> };
-  /** One of several shapes, told apart by whether a string, a list or a mapping was written. */
+  /** One of several shapes, chosen by whether a string, a list or a mapping was written. */
   either: { readonly options: readonly Shape[]; readonly secret: boolean };
 }
 
 export interface Common<Kind> {
   readonly kind: Kind;
   readonly nullable: boolean;
-  /** What is expected, as it reads after "must be": `a string`. */
+  /** The expected value, as messages name it after "must be": `a string`. */
   readonly expected: string;
 }
 
 export type ShapeOf<Kind extends keyof Traits> = Common<Kind> & Traits[Kind];
 
-/** What a value of the declaration may look like. Checker, reference, JSON Schema and types all read these. */
+/** The form of a value in the declaration. The checker, reference, JSON Schema and types are all based on it. */
 export type Shape = { [Kind in keyof Traits]: ShapeOf<Kind> }[keyof Traits];
 
 export type ObjectShape = ShapeOf<'object'>;
@@ -89,7 +89,7 @@ export interface Key<Made = unknown, Given = unknown, Required extends boolean =
   readonly default?: unknown;
   /** The default in words, if it depends on something else. */
   readonly defaultNote?: string;
-  /** What the reference shows, if not the default. */
+  /** The value in the reference, if it is not the default. */
   readonly shown?: unknown;
 }
 
@@ -104,7 +104,7 @@ type GivenOf<K> = Flat<
 /** One object type in place of an intersection, which compilers would compare with every declaration part by part. */
 type Flat<T> = { [Name in keyof T]: T[Name] };
 
-/** An entry of a mapping with chosen keys, or of a list, and where it was written. */
+/** An entry of a mapping with chosen keys, or of a list, with its path. */
 export interface Entry<T> {
   readonly key: string | number;
   readonly path: Path;
@@ -194,7 +194,7 @@ export function either<A, B, GivenA, GivenB>(
   return { kind: 'either', nullable: false, expected: `${a.expected} or ${b.expected}`, options: [a, b], secret };
 }
 
-/** A key without which the declaration is refused; undefined if it is missing or wrong, which is reported. */
+/** A required key; undefined if it is missing or wrong, which is reported. */
 export function required<Made, Given>(
   shape: Schema<Made, Given>,
   shown: unknown,
@@ -226,7 +226,7 @@ export function dependent<Made, Given>(
   return { shape, doc, required: false, shown, defaultNote };
 }
 
-/** The same keys in a narrower scope, whose defaults are what the wider one has. */
+/** The same keys in a narrower scope; their defaults are the values of the wider scope. */
 export function inherited<const K extends Keys>(keys: K, defaultNote: string) {
   const made = Object.entries(keys).map(([name, { shape, default: shown, doc }]) => [
     name,

@@ -7,12 +7,12 @@ export interface ReportedError {
   readonly message: string;
 }
 
-/** A declaration as it was written, and where each part of it was. */
+/** A declaration as it was written, with the place of each part. */
 export interface Source {
   readonly value: { readonly app_main: unknown; readonly routes: unknown };
-  /** What was already found wrong while reading. */
+  /** Errors that were found while reading. */
   readonly errors: readonly ReportedError[];
-  /** Where the value (or its key) was written; if it was not, where the nearest value around it was. */
+  /** The place of the value or its key; if it was not written, that of the nearest value around it. */
   placeOf(path: Path, at?: 'key' | 'value'): Place | null;
 }
 
@@ -22,7 +22,7 @@ export function codeSource({ app_main, routes }: { app_main?: unknown; routes?: 
   return { value: { app_main, routes: routes ?? standard }, errors: [], placeOf: () => null };
 }
 
-/** How to name a part that has no place: `app_main.apis.person.class`. */
+/** The name of a part without a place: `app_main.apis.person.class`. */
 export function label(path: Path): string {
   return path.join('.') || 'config';
 }

@@ -31,7 +31,7 @@ export interface ApiDeclaration {
   readonly name: string;
   readonly class: Exported;
   readonly controller: Exported | null;
-  /** With the prefix of the route entry before it. */
+  /** Includes the prefix of the route entry. */
   readonly basePath: string;
   readonly baseRole: string | null;
   readonly pagination: PaginationDeclaration;
@@ -39,7 +39,7 @@ export interface ApiDeclaration {
   /** Whether changes of entities with a version need `If-Match`. */
   readonly requireIfMatch: boolean;
   readonly defaultSort: readonly SortKey[];
-  /** The parameters of its lists, unless an action says otherwise. */
+  /** The parameters of its lists, unless an action overrides them. */
   readonly list: ListDeclaration;
   readonly formats: readonly Format[];
   readonly description: string | null;
@@ -62,7 +62,7 @@ export interface ListDeclaration {
   readonly defaultSortPath: Path;
 }
 
-/** A field, `lastName`, or one of what a row is associated with, `center.name`, and where it was written. */
+/** A field (`lastName`) or a field of an associated row (`center.name`), with its path in the declaration. */
 export interface DeclaredPath {
   readonly field: string;
   readonly path: Path;
@@ -90,21 +90,21 @@ export interface ActionDeclaration {
   /** The declared path segment, or null for the default. */
   readonly segment: string | null;
   readonly requirements: Readonly<Record<string, string>>;
-  /** Whether it is retried after a rollback by the database; null: only if it is the framework's own. */
+  /** Whether it is retried after a rollback by the database; null: only default actions and declared associations are. */
   readonly repeatable: boolean | null;
   /** The groups of constraints that apply, besides those without groups. */
   readonly validationGroups: readonly string[];
   readonly association: AssociationDeclaration | null;
-  /** The query parameters of its own. */
+  /** Its own query parameters. */
   readonly parameters: readonly ParameterDeclaration[];
   /** The parameters of the list that the action returns; null if its path has an id. */
   readonly list: ListDeclaration | null;
   readonly formats: readonly Format[];
-  /** What each method does, as far as it was written. */
+  /** The descriptions of methods, as far as they were written. */
   readonly descriptions: Readonly<Partial<Record<HttpMethod, string>>>;
   /** Whether it is left out of the OpenAPI document. */
   readonly hidden: boolean;
-  /** What its handler takes and returns; null if unknown. */
+  /** The request body and the result of its handler; null if unknown. */
   readonly body: DescribedDeclaration | null;
   readonly result: DescribedDeclaration | null;
   readonly path: Path;
@@ -122,7 +122,7 @@ export interface ParameterDeclaration {
   readonly enum: readonly ParameterLiteral[];
   readonly minimum: number | null;
   readonly maximum: number | null;
-  /** What a whole value must match. */
+  /** A regular expression that the whole value must match. */
   readonly pattern: string | null;
   readonly description: string | null;
   readonly path: Path;
@@ -149,7 +149,7 @@ export interface RouteEntry {
   readonly name: string;
   readonly service: string;
   readonly method: string;
-  /** What the paths of its routes begin with; empty: nothing. */
+  /** The prefix of the paths of its routes; may be empty. */
   readonly prefix: string;
   readonly path: Path;
 }
@@ -158,19 +158,19 @@ export interface PaginationDeclaration extends Omit<Section<'pagination'>, 'coun
   readonly count: CountMode;
 }
 
-/** What is declared under a key of `app_main`. Their meanings and units are those of the schema. */
+/** The settings under a key of `app_main`. The schema describes their meanings and units. */
 type Section<Name extends keyof WrittenAppMain> = CamelCased<WrittenAppMain[Name]>;
 
-/** What is done about the schema of the database at startup. */
+/** How the schema of the database is handled at startup. */
 export type SchemaMode = NonNullable<Section<'database'>['schema']>;
 
 export interface DatabaseDeclaration extends Section<'database'> {
   readonly schema: SchemaMode;
-  /** The database itself refuses to change anything, its schema included. Not declared: tools that only look ask for it. */
+  /** The database rejects all changes, also of its schema. This cannot be declared; tools that only read set it. */
   readonly readOnly?: boolean;
 }
 
-/** The title, version and description are null if they are those of the application's package, and a path if nothing is served there. */
+/** The title, version and description are null if they come from package.json. A path is null if nothing is served there. */
 export type OpenApiDeclaration = Section<'openapi'>;
 
 export interface SecurityDeclaration extends Omit<Section<'security'>, 'jwt' | 'apiKeys' | 'roleHierarchy' | 'sampleUsers'> {
@@ -203,7 +203,7 @@ export interface SampleUserDeclaration {
 }
 
 export interface ServerDeclaration extends Omit<Section<'server'>, 'rateLimit' | 'health' | 'requestId'> {
-  /** The limit of every API that does not say otherwise; null: none. */
+  /** The limit of every API without its own limit; null: none. */
   readonly rateLimit: RateLimitDeclaration | null;
   readonly rateLimitStore: 'memory' | 'database';
   readonly health: HealthDeclaration;
@@ -213,11 +213,11 @@ export interface ServerDeclaration extends Omit<Section<'server'>, 'rateLimit' |
 
 export type MetricsDeclaration = NonNullable<ServerDeclaration['metrics']>;
 
-/** Paths, or null for nowhere. */
+/** Paths; null: not served. */
 export type HealthDeclaration = NonNullable<Section<'server'>['health']>;
 
 export interface RateLimitDeclaration {
-  /** As it is called in headers. */
+  /** The name in headers. */
   readonly name: string;
   readonly limit: number;
   /** Seconds. */

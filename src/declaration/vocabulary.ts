@@ -2,31 +2,31 @@
 export const httpMethods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 export type HttpMethod = (typeof httpMethods)[number];
 
-/** The actions that need no handler of the application. Every other name is that of a custom action. */
+/** The actions that need no handler of the application. Actions with other names are custom actions. */
 export const defaultActions = ['_index', '_entity'] as const;
 
 /** Formats of responses, as written in the suffix of a path. */
 export const knownFormats = ['json', 'ndjson', 'csv', 'xml'] as const;
 export type Format = (typeof knownFormats)[number];
 
-/** What a value of a declared query parameter can be. */
+/** The types of declared query parameters. */
 export const parameterTypes = ['string', 'integer', 'number', 'boolean', 'date', 'datetime', 'uuid'] as const;
 export type ParameterType = (typeof parameterTypes)[number];
 
-/** A value of a query parameter as a declaration writes it. */
+/** A value of a query parameter as it is written in a declaration. */
 export type ParameterLiteral = string | number | boolean;
 
-/** The formats that a requirement lets through, which is a regular expression for the whole of them. */
+/** The formats that match a requirement: a regular expression for the whole name of a format. */
 export function formatsMatching<Known extends string>(formats: readonly Known[], requirement: string): readonly Known[] {
   const expression = new RegExp(`^(?:${requirement})$`);
   return formats.filter((format) => expression.test(format));
 }
 
-/** What a search in a list makes use of. On SQLite all of them are `like`. */
+/** How PostgreSQL searches a list. On SQLite, all of them work as `like`. */
 export const searchMethods = ['like', 'trigram', 'fulltext'] as const;
 export type SearchMethod = (typeof searchMethods)[number];
 
-/** What is logged at least, as pino calls it. */
+/** Log levels by pino's names; the configured one is the lowest that is logged. */
 export const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 export type LogLevel = (typeof logLevels)[number];
 
@@ -45,13 +45,13 @@ export type AnyClass = abstract new (...args: never[]) => object;
 /** A model: its class, or the MikroORM schema that describes it. */
 type GivenModel = AnyClass | { readonly meta: object; readonly class: unknown };
 
-/** How code names a class of the application. */
+/** A class of the application in a declaration in code: its name, or the class itself. */
 export type GivenClass<Kind> = string | (Kind extends 'models' ? GivenModel : AnyClass);
 
 /** How code describes a body or a result: by a model, alone or in `{ list: Person }` and the like, or by a schema. */
 export type GivenDescription = GivenClass<'models'> | StandardSchema | { readonly [keyword: string]: unknown };
 
-/** A class or object that a module of the application exports, and the two names a declaration can call it by. */
+/** A class or object that a module of the application exports, with the two names that declarations can use for it. */
 export interface Exported {
   /** `Person` */
   readonly name: string;
@@ -60,7 +60,7 @@ export interface Exported {
   readonly value: unknown;
 }
 
-/** What the application brings, by kind; of services, `name` is the service id. */
+/** The classes and services of the application, by kind; the `name` of a service is its id. */
 export type Catalog = Readonly<
   Record<
     'models' | 'controllers' | 'voters' | 'denormalizers' | 'normalizers' | 'authenticators' | 'services',
@@ -68,7 +68,7 @@ export type Catalog = Readonly<
   >
 >;
 
-/** What a body or a result is like. */
+/** The description of a body or a result. */
 export type DescribedDeclaration =
   | { readonly kind: 'model'; readonly model: Exported; readonly as: 'one' | 'reference' | 'list' | 'collection' }
   | { readonly kind: 'standard'; readonly schema: StandardSchema }

@@ -1,7 +1,7 @@
 import { optionFor, type Shape } from './shape.ts';
 import type { Place } from './vocabulary.ts';
 
-/** A part of the declaration as it was written, and where: a mapping has entries, a list has items, anything else is a value. */
+/** A part of the declaration as it was written, with its place: a mapping has entries, a list has items, other parts a value. */
 export interface Written {
   readonly place: Place;
   /** Where its key was written, if it is an entry of a mapping. */
@@ -9,7 +9,7 @@ export interface Written {
   readonly entries?: ReadonlyMap<string, Written>;
   readonly items?: readonly Written[];
   readonly value?: unknown;
-  /** Whether placeholders in the value are left alone. */
+  /** Whether placeholders in the value are not replaced. */
   readonly literal?: true;
 }
 
@@ -38,7 +38,7 @@ export function shapeOfItems(shape: Shape | null): Shape | null {
   return list?.kind === 'list' ? list.of : null;
 }
 
-/** The value without its places; mappings have no prototype, so that no key has a meaning of its own. */
+/** The value without its places. Mappings have no prototype, so that no key has a special meaning. */
 export function plainValue({ entries, items, value }: Written): unknown {
   if (!entries) return items ? items.map(plainValue) : value;
   const mapping: Record<string, unknown> = Object.create(null);

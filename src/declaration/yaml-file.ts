@@ -5,10 +5,10 @@ import type { ReportedError } from './source.ts';
 import type { Path, Place } from './vocabulary.ts';
 import { isEmpty, isMapping, shapeOfItems, shapeUnder, type Written, type WrittenMapping } from './written.ts';
 
-const deepest = 100;
-const mostAliased = 10_000;
+const maxDepth = 100;
+const maxAliased = 10_000;
 
-/** Parses one file. What is wrong with it goes to `errors`. Null: it is empty; `unreadable`: nothing of it can be used. */
+/** Parses one file, and adds its errors to `errors`. Null: it is empty; `unreadable`: nothing of it can be used. */
 export function parseYamlFile(
   text: string,
   file: string,
@@ -45,12 +45,12 @@ function syntaxMessage(code: string, message: string): string {
   return `YAML cannot be read here: ${first.charAt(0).toLowerCase()}${first.slice(1)}`;
 }
 
-/** Turns the nodes of a document into plain ones with places, in the spelling of the schema's keys. */
+/** Converts the nodes of a YAML document to values with places. Keys get the spelling of the schema. */
 class NodeReader {
   readonly #document: Document.Parsed;
   readonly #placeAt: (offset: number) => Place;
   readonly #errors: ReportedError[];
-  /** Collections that are being read: an alias to one of them would never end. */
+  /** Collections that are being read: an alias to one of them would recurse forever. */
   readonly #open = new Set<Node>();
   #insideAlias = 0;
   #aliased = 0;
@@ -62,13 +62,13 @@ class NodeReader {
   }
 
   read(node: Node | null, keyPlace: Place, path: Path, shape: Shape | null, depth: number): Written {
-    // An empty value (`class:`) has no place of its own worth pointing at.
+    // Errors of an empty value (`class:`) point to its key.
     if (node === null || (isScalar(node) && node.source === '' && node.value === null)) return { place: keyPlace, value: null };
     const place = this.#placeOf(node);
-    if (depth > deepest) return this.#failed(place, path, `values are nested deeper than ${deepest} levels`);
-    if (this.#insideAlias > 0 && this.#aliased++ >= mostAliased) {
-      if (this.#aliased > mostAliased + 1) return { place, value: unreadable };
-      return this.#failed(place, path, `aliases (*name) expand to more than ${mostAliased} values; write them out`);
+    if (depth > maxDepth) return this.#failed(place, path, `values are nested deeper than ${maxDepth} levels`);
+    if (this.#insideAlias > 0 && this.#aliased++ >= maxAliased) {
+      if (this.#aliased > maxAliased + 1) return { place, value: unreadable };
+      return this.#failed(place, path, `aliases (*name) expand to more than ${maxAliased} values; write them out`);
     }
     if (isAlias(node)) return this.#readAlias(node, place, path, shape, depth);
     if (isScalar(node)) return { place, value: node.value };
@@ -120,7 +120,7 @@ class NodeReader {
         continue;
       }
       const value = this.read(pair.value, keyPlace, [...path, key], shapeUnder(shape, key), depth + 1);
-      // A block below its key is best pointed at by the key; what stands on the key's own line by itself.
+      // Errors of a block below its key point to the key; errors of a value on the same line point to the value.
       const below = (value.entries || value.items) && value.place.line !== keyPlace.line;
       entries.set(key, { ...value, keyPlace, ...(below && { place: keyPlace }) });
     }
@@ -128,7 +128,7 @@ class NodeReader {
     return entries;
   }
 
-  /** `<<: *anchor` brings the entries that the mapping itself does not have. */
+  /** `<<: *anchor` adds the entries that the mapping itself does not have. */
   #inherit(entries: Map<string, Written>, parent: Written, path: Path): void {
     if (parent.entries) {
       for (const [key, entry] of parent.entries) if (!entries.has(key)) entries.set(key, entry);

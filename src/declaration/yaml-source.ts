@@ -50,7 +50,7 @@ export function readYamlSource(
   };
 }
 
-/** The block that is put over everything else in a mode. */
+/** The block that overrides everything else in a mode. */
 const blocks: Readonly<Record<Mode, string>> = { development: 'when@dev', test: 'when@test', production: 'when@prod' };
 const routesPlace: Place = { file: 'config/routes.yaml', line: 1, column: 1 };
 const nothing: Written = { place: routesPlace, entries: new Map() };
@@ -85,7 +85,7 @@ function readFiles(dir: string, errors: ReportedError[]): { file: string; root: 
   });
 }
 
-/** What a file or a `when@…` block adds: its `app_main`, and in routes.yaml all other keys as route entries. */
+/** The part of a file or a `when@…` block that is merged: `app_main`, and in routes.yaml all other keys as route entries. */
 function asLayer(file: string, root: WrittenMapping, shape: ObjectShape, errors: ReportedError[]): WrittenMapping {
   const entries = new Map<string, Written>();
   const routes = new Map<string, Written>();
@@ -104,7 +104,7 @@ function asLayer(file: string, root: WrittenMapping, shape: ObjectShape, errors:
   return { ...root, entries };
 }
 
-/** The same tree with `%env(…)%` replaced. Done after merging, so that what was replaced needs no variable. */
+/** The same tree with `%env(…)%` replaced. Runs after merging, so that overridden values need no variable. */
 function withoutPlaceholders(node: Written, path: Path, env: NodeJS.ProcessEnv, errors: ReportedError[]): Written {
   const within = (child: Written, step: string | number) => withoutPlaceholders(child, [...path, step], env, errors);
   if (node.items) return { ...node, items: node.items.map(within) };

@@ -8,7 +8,7 @@ import { isToMany, ownProperties } from './field-plan.ts';
 import { concreteClasses } from './hierarchy.ts';
 import { unaddressableKey } from './identifier.ts';
 
-/** Reports APIs whose model cannot be served, and orders by what the model does not have. */
+/** Reports models that cannot be served, and default sorts by columns that the model does not have. */
 export function checkModels(
   apis: readonly ApiDeclaration[],
   mapper: Mapper,
@@ -20,20 +20,20 @@ export function checkModels(
     // a class that is missing or not known was reported before
     if (api.class.value === null || findings.touches(at)) continue;
     const meta = mapper.getMetadata().find(api.class.value as never) as EntityMetadata | undefined;
-    const trouble = modelTrouble(api.class.name, meta, mapper);
-    if (trouble) findings.add(at, trouble);
-    if (!meta || trouble) continue;
+    const problem = modelProblem(api.class.name, meta, mapper);
+    if (problem) findings.add(at, problem);
+    if (!meta || problem) continue;
     checkConstraints(api, meta, mapper, findings, validates);
     for (const { defaultSort, defaultSortPath } of listsOf(api)) {
       for (const [position, { property }] of defaultSort.entries()) {
-        const wrong = sortTrouble(meta, property);
+        const wrong = sortProblem(meta, property);
         if (wrong) findings.add([...defaultSortPath, position], wrong);
       }
     }
   }
 }
 
-/** Reports constraints that are none, and validation groups that nothing belongs to. */
+/** Reports invalid constraints, and validation groups without constraints. */
 function checkConstraints(
   { actions, controller, path }: ApiDeclaration,
   meta: EntityMetadata,
@@ -49,7 +49,7 @@ function checkConstraints(
     findings.add([...path, 'class'], (error as Error).message);
     return;
   }
-  // a method is given the groups, and can know others
+  // a `validate` method gets the groups, and can use more of them than the constraints do
   if (
     (controller && validates(controller.value)) ||
     classes.some(({ class: type }) => typeof type.prototype.validate === 'function')
@@ -64,7 +64,7 @@ function checkConstraints(
   }
 }
 
-function modelTrouble(name: string, meta: EntityMetadata | undefined, mapper: Mapper): string | null {
+function modelProblem(name: string, meta: EntityMetadata | undefined, mapper: Mapper): string | null {
   if (!meta || meta.embeddable) return `${name} is not an entity with its own table`;
   const keys = meta.primaryKeys;
   if (keys.length !== 1) return `${name} needs a single primary key to be addressed by {id}; it has ${keys.join(', ') || 'none'}`;
@@ -73,12 +73,12 @@ function modelTrouble(name: string, meta: EntityMetadata | undefined, mapper: Ma
   return kind && `the primary key of ${name} is of the kind "${kind}"; to be addressed by {id} it must be ${allowed}`;
 }
 
-/** The lists of an API, those of actions only where they have an order of their own. */
+/** The lists of an API; those of actions only if they have their own default sort. */
 function listsOf({ actions, list }: ApiDeclaration): ListDeclaration[] {
   return [list, ...actions.flatMap((action) => action.list ?? []).filter(({ defaultSort }) => defaultSort !== list.defaultSort)];
 }
 
-function sortTrouble(meta: EntityMetadata, path: string): string | null {
+function sortProblem(meta: EntityMetadata, path: string): string | null {
   let owner = meta;
   const names = path.split('.');
   for (const [position, name] of names.entries()) {

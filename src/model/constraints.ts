@@ -1,16 +1,16 @@
 import type { EntityMetadata } from '@mikro-orm/core';
 import type { StandardSchema } from '../declaration/types.ts';
 
-/** A rule of a model: a schema, or one that applies only to actions with one of its groups. */
+/** A rule of a model: a schema, or a schema that applies only to actions with one of the groups. */
 export type Constraint = StandardSchema | { readonly groups: readonly string[]; readonly schema: StandardSchema };
 
-/** `static constraints` of a model: rules of the whole of it, or rules by property. */
+/** `static constraints` of a model: rules for the whole model, or rules by property. */
 export type Constraints =
   | Constraint
   | readonly Constraint[]
   | { readonly [property: string]: Constraint | readonly Constraint[] };
 
-/** A rule as it is checked. */
+/** A constraint in the form in which it is checked. */
 export interface Rule {
   /** Null: the rule is about the whole model. */
   readonly property: string | null;
@@ -19,7 +19,7 @@ export interface Rule {
   readonly groups: readonly string[] | null;
 }
 
-/** The rules of a model. Throws if they are not what constraints can be. */
+/** The rules of a model. Throws if a constraint is invalid. */
 export function rulesOf({ class: type, className }: EntityMetadata): readonly Rule[] {
   const { constraints } = type as { constraints?: unknown };
   if (constraints === undefined || constraints === null) return [];

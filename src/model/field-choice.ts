@@ -4,7 +4,7 @@ import { madeNames } from './normalization.ts';
 /** Which fields of an object are shown: all of a field (null), or a choice of those within it. */
 export type FieldChoice = ReadonlyMap<string, FieldChoice | null>;
 
-/** Makes the choice of dotted paths of JSON names, each of which the plan must show; the first that it does not is given back. */
+/** Chooses fields by dotted paths of JSON names. Returns the first path that the plan does not show as `unknown`. */
 export function chooseFields(plan: FieldPlan, paths: readonly string[]): FieldChoice | { readonly unknown: string } {
   const choice = new Map<string, FieldChoice | null>();
   for (const path of paths) {
@@ -33,7 +33,7 @@ export function pathsIn(plan: FieldPlan): string[] {
   return [...paths];
 }
 
-/** What a choice leaves of an object that was made by the plan, or of a list of them. */
+/** The chosen fields of an object that was made by the plan, or of a list of such objects. */
 export function chosenOf(value: unknown, choice: FieldChoice): unknown {
   if (Array.isArray(value)) return value.map((item) => chosenOf(item, choice));
   if (typeof value !== 'object' || value === null) return value;

@@ -13,7 +13,7 @@ interface NamedField {
   /** The key in JSON: the property's name unless the model renames it. */
   readonly name: string;
   readonly metadata: EntityProperty;
-  /** What the application sends in its place; null: the field itself. */
+  /** Replaces the field in responses; null: the field itself is sent. */
   readonly normalization: Normalization | null;
 }
 
@@ -32,27 +32,27 @@ export interface EmbeddedField extends NamedField {
 
 export interface AssociationField extends NamedField {
   readonly kind: 'to-one' | 'to-many';
-  /** What can stand there. Each row takes the plan of its own class. */
+  /** The fields of every class that the association can hold. Each row uses those of its own class. */
   readonly plan: FieldPlan;
   /** Cut to references, because embedding would recurse. */
   readonly cut: boolean;
 }
 
-/** The exact tree of fields of a model for a set of groups, for every class that a row of it can be. */
+/** The exact tree of fields of a model for a set of groups, for every class that its rows can have. */
 export interface FieldPlan {
   readonly variants: ReadonlyMap<EntityMetadata, readonly Field[]>;
-  /** What the application sends in place of rows of a class. */
+  /** Replacements for the rows of a class in responses. */
   readonly normalizations?: ReadonlyMap<EntityMetadata, Normalization>;
 }
 
-/** What a plan is made for: a set of active groups, below classes that are embedded already. */
+/** The context of a plan: the active groups, and the classes that are already embedded above it. */
 export interface Planning {
   readonly mapper: Mapper;
   readonly groups: readonly string[];
   readonly ancestors: readonly EntityMetadata[];
 }
 
-/** Makes the plan of what goes out for a model and a set of active groups. */
+/** Makes the plan of the JSON of a model for a set of active groups. */
 export function planFields(mapper: Mapper, meta: EntityMetadata, groups: readonly string[]): FieldPlan {
   return planAssociated([meta], { mapper, groups, ancestors: [] });
 }
@@ -62,7 +62,7 @@ function planAssociated(targets: readonly EntityMetadata[], planning: Planning):
   const variants = new Map<EntityMetadata, readonly Field[]>();
   const normalizations = new Map<EntityMetadata, Normalization>();
   for (const target of targets) {
-    // by the association's own class, not by that of the row: rows of sister classes would otherwise lead on to each other
+    // decided by the association's class and not by the row's, otherwise rows of sibling classes would embed each other in turn
     const recursing = ancestors.some((ancestor) => sameLine(ancestor, target));
     for (const meta of concreteClasses(mapper, target)) {
       const properties = recursing ? identityProperties(meta) : ownProperties(meta);
@@ -95,7 +95,7 @@ function planField(owner: EntityMetadata, property: EntityProperty, planning: Pl
       return { ...named, kind: 'scalar', value: valueKindOf(property, mapper.driver.getPlatform()), computed };
     }
     case ReferenceKind.EMBEDDED: {
-      // No embeddable can hold itself, the mapper refuses it; one that comes again by way of an entity ends where that is cut.
+      // MikroORM rejects an embeddable that contains itself. One that recurs through an entity ends where the entity is cut.
       const variants = embeddedTargets(mapper, property).map(
         (meta) => [meta, planProperties(meta, ownProperties(meta), planning)] as const,
       );
@@ -113,7 +113,7 @@ function planField(owner: EntityMetadata, property: EntityProperty, planning: Pl
   }
 }
 
-/** Whether the application sends something else for a part of what a plan shows. */
+/** Whether a normalizer replaces a part of a plan. */
 export function isNormalized({ normalizations, variants }: FieldPlan): boolean {
   if (normalizations) return true;
   return [...variants.values()].some((fields) =>
@@ -122,8 +122,8 @@ export function isNormalized({ normalizations, variants }: FieldPlan): boolean {
 }
 
 /**
- * Whether an embedded object that may be null has parts that the plan does not show. Then it is shown as null if all that is shown of it
- * is null: otherwise callers could tell whether a hidden part is set.
+ * Whether a nullable embedded object has parts that the plan does not show. Such an object is shown as null if all its shown
+ * parts are null: otherwise callers could find out whether a hidden part is set.
  */
 export function hidesParts({ array, metadata, plan }: EmbeddedField): boolean {
   if (metadata.nullable !== true || array) return false;
@@ -134,7 +134,7 @@ export function hidesParts({ array, metadata, plan }: EmbeddedField): boolean {
   );
 }
 
-/** Whether all that is stored of the shown fields of an embedded object is null; `partOf` gives what it holds of a field. */
+/** Whether all stored values of the shown fields of an embedded object are null; `partOf` reads the value of a field. */
 export function isBlank(
   fields: readonly Field[],
   embedded: object,
@@ -152,7 +152,7 @@ export function isToMany({ kind }: EntityProperty): boolean {
   return kind === ReferenceKind.ONE_TO_MANY || kind === ReferenceKind.MANY_TO_MANY;
 }
 
-/** Whether two plans show the same: that of a class may be cut where that of another is not. */
+/** Whether two plans show the same fields. The plan of one class can be cut at a place where that of another is not. */
 export function isSamePlan(one: FieldPlan, other: FieldPlan): boolean {
   if (one.variants.size !== other.variants.size) return false;
   return [...one.variants].every(([meta, fields]) => {
@@ -172,7 +172,7 @@ export function targetsOf(property: EntityProperty): readonly EntityMetadata[] {
   return property.targetMeta ? [property.targetMeta] : [];
 }
 
-/** MikroORM has the targets of a property in the order in which it found the classes. */
+/** MikroORM keeps the targets of a property in the order in which it discovered the classes. */
 function inDeclaredOrder({ target }: EntityProperty, targets: readonly EntityMetadata[]): readonly EntityMetadata[] {
   const declared = [target as unknown].flat().map((type) => (EntitySchema.is(type) ? type.meta.class : type));
   return targets.toSorted((a, b) => declared.indexOf(a.class) - declared.indexOf(b.class));
@@ -185,8 +185,8 @@ export function embeddedTargets(mapper: Mapper, property: EntityProperty): reado
 }
 
 /**
- * The properties of a class itself, without columns of embeddables and without what only its subclasses have: those the mapper
- * gives to the class at the root of a table, and marks as inherited there.
+ * The properties of a class itself, without columns of embeddables and without properties of its subclasses. MikroORM adds the
+ * latter to the root class of a table, and marks them as inherited there.
  */
 export function ownProperties(meta: EntityMetadata): EntityProperty[] {
   return (Object.values(meta.properties) as EntityProperty[]).filter((property) => !property.embedded && !property.inherited);
@@ -197,7 +197,7 @@ function identityProperties(meta: EntityMetadata): EntityProperty[] {
   return ownProperties(meta).filter((property) => names.includes(property.name as string));
 }
 
-/** The key of the discriminator in JSON, where the model has one. */
+/** The key of the discriminator in JSON, if the model has one. */
 export function discriminatorKey(meta: EntityMetadata): string | null {
   const property = discriminatorProperty(meta);
   const metadata = property === null ? undefined : (meta.properties[property as never] as EntityProperty | undefined);

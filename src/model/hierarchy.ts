@@ -1,7 +1,7 @@
 import { type EntityMetadata, helper } from '@mikro-orm/core';
 import type { Mapper } from '../database/mapper.ts';
 
-/** A model's class, as MikroORM made or was given it. */
+/** A model's class, made by MikroORM or by the application. */
 export type ModelClass = abstract new (...args: never[]) => object;
 
 const entities = new WeakMap<Mapper, readonly EntityMetadata[]>();
@@ -18,14 +18,14 @@ export function entitiesOf(mapper: Mapper): readonly EntityMetadata[] {
 }
 
 /**
- * What this application's mapper knows of an entity's class. The entity itself knows the mapper that was made last, which is
- * another one where two applications in one process share a model.
+ * The metadata of an entity's class in the mapper of this application. The entity itself refers to the mapper that was created
+ * last, which is another one if two applications in one process share a model.
  */
 export function metaOfEntity(mapper: Mapper, entity: object): EntityMetadata {
   return mapper.getMetadata().get(helper(entity).__meta.class as never) as EntityMetadata;
 }
 
-/** What the mapper knows of a model, given as an application exports it. */
+/** The metadata of a model, given as an application exports it. */
 export function metaOf(mapper: Mapper, model: unknown): EntityMetadata {
   return mapper.getMetadata().get(model as never) as EntityMetadata;
 }
@@ -39,22 +39,22 @@ export function sameLine(a: EntityMetadata, b: EntityMetadata): boolean {
   return isKindOf(a, b) || isKindOf(b, a);
 }
 
-/** The classes that a row of `meta` can be: itself and its descendants, without the abstract ones. */
+/** The classes that a row of `meta` can have: itself and its descendants, without the abstract ones. */
 export function concreteClasses(mapper: Mapper, meta: EntityMetadata): EntityMetadata[] {
   return entitiesOf(mapper).filter((candidate) => isKindOf(candidate, meta) && !candidate.abstract);
 }
 
-/** Whether the classes of a line have a table each, over which a row is spread. */
+/** Whether each class of a hierarchy has its own table, so that a row is spread over several tables. */
 export function isTablePerType(meta: EntityMetadata): boolean {
   return meta.inheritanceType === 'tpt' || meta.root.inheritanceType === 'tpt';
 }
 
-/** Whether the rows of a model say in a discriminator which class they are. With a table for each class, the table says it. */
+/** Whether the rows of a model have a discriminator for their class. With a table for each class, the table decides. */
 export function hasDiscriminator(meta: EntityMetadata): boolean {
   return meta.root.discriminatorMap !== undefined && meta.root.inheritanceType !== 'tpt';
 }
 
-/** The property that holds the discriminator, where the model has one. */
+/** The property that holds the discriminator, if the model has one. */
 export function discriminatorProperty(meta: EntityMetadata): string | null {
   return hasDiscriminator(meta) ? String(meta.root.discriminatorColumn) : null;
 }

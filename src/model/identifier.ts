@@ -4,7 +4,7 @@ import { int64, isDate, isStorableText } from '../dialect/storable.ts';
 import { type AddressableKind, isAddressable } from '../dialect/value-kind.ts';
 import { type ValueKind, valueKindOf } from './value-kind.ts';
 
-/** The key of a row, as the mapper takes it. */
+/** The key of a row, in the form that MikroORM accepts. */
 export type Identifier = string | number | bigint;
 
 /** Reads an id from a path or a body. `undefined` means that no row can have it. */
@@ -16,7 +16,7 @@ export function keyOf(meta: EntityMetadata): EntityProperty {
   return meta.getPrimaryProp();
 }
 
-/** Makes the parser for a model's ids, from the column that holds them. In a path everything is text; in JSON a number is a number. */
+/** Makes the parser for a model's ids, by the type of their column. In a path, all ids are text; in JSON, they can be numbers. */
 export function identifierParser(meta: EntityMetadata, platform: Platform, where: 'path' | 'json'): IdentifierParser {
   const kind = keyKind(meta, platform);
   return parserFor(
@@ -27,14 +27,14 @@ export function identifierParser(meta: EntityMetadata, platform: Platform, where
   );
 }
 
-/** What a model's key holds. One that is itself an association takes the ids of what it points to. */
+/** The kind of a model's key. A key that is an association has the kind of the key to which it refers. */
 export function keyKind(meta: EntityMetadata, platform: Platform): ValueKind {
   let key = keyOf(meta);
   while (key.targetMeta) key = keyOf(key.targetMeta);
   return valueKindOf(key, platform);
 }
 
-/** The kind of a model's key, if no path can name it exactly: a time or a decimal has many spellings. */
+/** The kind of a model's key, if it cannot be used in a path: a time or a decimal has many spellings. Null if it can. */
 export function unaddressableKey(meta: EntityMetadata, platform: Platform): string | null {
   const kind = keyKind(meta, platform);
   return isAddressable(kind) ? null : kind.kind;
@@ -76,7 +76,7 @@ function textParser(length: number | null): IdentifierParser {
   return (value) => (typeof value === 'string' && isStorable(value) && codePoints(value) <= longest ? value : undefined);
 }
 
-/** `007` and `1e3` are other names for a row: a row has one. */
+/** Rejects `007` and `1e3`, because each row has one URL. */
 function canonicalNumber(text: string): number | undefined {
   return /^(?:0|-?[1-9]\d{0,15})$/.test(text) ? Number(text) : undefined;
 }
@@ -86,7 +86,7 @@ function canonicalBigint(value: unknown): bigint | undefined {
   return typeof value === 'string' && /^(?:0|-?[1-9]\d{0,18})$/.test(value) ? BigInt(value) : undefined;
 }
 
-/** Like {@link isStorableText}, with the empty text left out. */
+/** Like {@link isStorableText}, but false for the empty text. */
 function isStorable(text: string): boolean {
   return text !== '' && isStorableText(text);
 }

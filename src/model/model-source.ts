@@ -1,6 +1,6 @@
 import type { Member, SourceText } from './source-text.ts';
 
-/** The options of the `defineEntity` that defines a model. */
+/** The offset of the options of the `defineEntity` that defines a model. */
 export function schemaOf(text: SourceText, name: string): number | null {
   for (const open of text.objects(/(?:defineEntity|EntitySchema(?:<[^>]*>)?)\s*\(\s*/)) {
     const defines = text.membersAt(open).some((member) => {
@@ -12,7 +12,7 @@ export function schemaOf(text: SourceText, name: string): number | null {
   return null;
 }
 
-/** The member of those options that describes a property. */
+/** The member that describes a property in the options of a model. */
 export function memberOf(text: SourceText, model: string, property: string): Member | undefined {
   const schema = schemaOf(text, model);
   const properties = schema === null ? undefined : text.membersAt(schema).find(({ key }) => key === 'properties');
@@ -22,7 +22,7 @@ export function memberOf(text: SourceText, model: string, property: string): Mem
 export function classOf(text: SourceText, name: string): { start: number; end?: number } | undefined {
   const start = text.find(new RegExp(`\\bclass\\s+${escaped(name)}\\b`));
   if (start === null) return undefined;
-  // the next class at the beginning of a line is another one
+  // ends at the next class at the beginning of a line
   const next = text.find(/\n(?:export\s+)?(?:default\s+)?(?:abstract\s+)?class\s/, { start });
   return next === null ? { start } : { start, end: next };
 }

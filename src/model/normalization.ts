@@ -1,24 +1,24 @@
 import type { EntityMetadata } from '@mikro-orm/core';
 import type { Mapper } from '../database/mapper.ts';
 
-/** What an application sends in place of what would go out for a property or a model. */
+/** Replaces the JSON of a property or a model in responses, by a normalizer of the application. */
 export interface Normalization {
-  /** The class that does it. */
+  /** The name of the normalizer class. */
   readonly by: string;
-  /** What it makes, as a JSON Schema. */
+  /** The JSON Schema of its result. */
   readonly schema: Readonly<Record<string, unknown>>;
-  /** Makes it of the value of JSON that would go out otherwise. */
+  /** Makes the result from the JSON value that would be sent otherwise. */
   normalize(json: unknown): unknown;
 }
 
 const registered = new WeakMap<Mapper, ReadonlyMap<string, Normalization>>();
 
-/** Notes the normalizations of an application by `Model.property` and `Model`. To be called before the first field plan is made. */
+/** Registers normalizations by `Model.property` and `Model`. Must be called before the first field plan is made. */
 export function registerNormalizations(mapper: Mapper, normalizations: ReadonlyMap<string, Normalization>): void {
   registered.set(mapper, normalizations);
 }
 
-/** What is registered for a property or, without one, for a model: that of the class itself, else of the class it inherits from. */
+/** The normalization of a property or, without one, of a model: that of the class itself, else that of its nearest parent. */
 export function normalizationOf(mapper: Mapper, owner: EntityMetadata, property?: string): Normalization | null {
   const known = registered.get(mapper);
   if (!known || known.size === 0) return null;
@@ -39,7 +39,7 @@ export function combined(model: Normalization | null, property: Normalization | 
   return { by: model.by, schema: { anyOf: [whole, { type: 'null' }] }, normalize: embedded };
 }
 
-/** The names of the fields that a normalization makes, as far as its schema tells; null if it makes no object. */
+/** The names of the fields that a normalization makes, by its schema; null if the schema has no properties. */
 export function madeNames({ schema }: Normalization): readonly string[] | null {
   const { properties } = schema as { properties?: object };
   return properties ? Object.keys(properties) : null;

@@ -1,9 +1,9 @@
 import type { EntityMetadata } from '@mikro-orm/core';
 
-/** The accessors of each class as the application wrote it, before the mapper put its own beside them. */
+/** The accessors that the application wrote in each class, recorded before MikroORM adds its own. */
 const accessors = new WeakMap<object, ReadonlySet<string>>();
 
-/** Remembers which properties of a model are accessors of its own. To be called before the mapper first sees the class. */
+/** Records which properties of a model are its own accessors. Must be called before MikroORM discovers the class. */
 export function noteAccessors(type: unknown): void {
   if (typeof type !== 'function' || accessors.has(type)) return;
   const names = new Set<string>();
@@ -15,17 +15,17 @@ export function noteAccessors(type: unknown): void {
   accessors.set(type, names);
 }
 
-/** Whether reading or setting a property runs code of the model's own; of a class that was never noted, nobody knows. */
+/** Whether reading or setting a property runs code of the model; assumed for a class whose accessors were not recorded. */
 export function hasAccessor(meta: EntityMetadata, property: string): boolean {
   return accessors.get(meta.class)?.has(property) ?? true;
 }
 
-/** Whether a model has rules that only an entity can be held against. */
+/** Whether a model has rules that can only be checked on an entity. */
 export function hasRules(meta: EntityMetadata): boolean {
   return 'constraints' in meta.class || typeof (meta.class.prototype as { validate?: unknown }).validate === 'function';
 }
 
-/** Whether making an entity runs no code of the application: neither a constructor nor values of fields. */
+/** Whether creating an entity runs no code of the application: neither a constructor nor field initializers. */
 export function isBare(meta: EntityMetadata): boolean {
   return lineOf(meta.class).every((type) => /^class\b[^{}]*\{\s*\}$/.test(Function.prototype.toString.call(type)));
 }

@@ -9,7 +9,7 @@ import { lineOf } from './own-code.ts';
 /** The private members (`#name`) of a class and of those that it extends. */
 interface PrivateMembers {
   readonly names: readonly string[];
-  /** What the constructor throws without arguments; null: nothing. */
+  /** The error that the constructor throws without arguments; null: none. */
   readonly failure: unknown;
 }
 
@@ -26,12 +26,12 @@ export function useConstructors(mapper: Mapper): void {
   for (const meta of mapper.getMetadata().getAll().values()) {
     if (!meta.class || !hasPrivateMembers(meta.class)) continue;
     meta.forceConstructor = true;
-    // MikroORM does not refresh what it takes for a parameter
+    // MikroORM does not refresh properties that it takes for constructor parameters
     meta.constructorParams = [];
   }
 }
 
-/** Makes objects of a class that have a prototype between them and that of the class. */
+/** A factory for objects of a class with another prototype, which itself inherits from that of the class. */
 export function makerFor(meta: EntityMetadata, prototype: object): () => object {
   if (!hasPrivateMembers(meta.class)) return () => Object.create(prototype);
   const columns = (meta.props as EntityProperty[]).filter(({ persist }) => persist !== false).map(({ name }) => name as string);
@@ -39,13 +39,13 @@ export function makerFor(meta: EntityMetadata, prototype: object): () => object 
   Made.prototype = prototype;
   return () => {
     const made = Reflect.construct(meta.class, [], Made) as Record<string, unknown>;
-    // what the constructor sets is for new rows
+    // the values that the constructor sets are for new rows
     for (const name of columns) delete made[name];
     return made;
   };
 }
 
-/** Reports private members that objects made of rows would not have. */
+/** Reports private members that objects made from rows would lack. */
 export function checkPrivateMembers(mapper: Mapper, findings: Findings): void {
   const entities = entitiesOf(mapper);
   for (const meta of mapper.getMetadata().getAll().values()) {
@@ -87,17 +87,17 @@ function privateMembersOf(type: object): PrivateMembers {
   return members;
 }
 
-/** The language hides private members from everybody but the debugger, which is asked for those of an object. */
+/** Only the debugger can list private members, so it inspects an instance of the class. */
 function findPrivateMembers(type: new (...args: unknown[]) => object): PrivateMembers {
-  // without the sign there are none, and nothing of the class has to run
+  // a class without a `#` in its source has no private members, and its constructor need not run
   if (!lineOf(type).some((each) => Function.prototype.toString.call(each).includes('#'))) return none;
   const made = madeBy(type, []);
   if ('instance' in made) return { names: privateNames(made.instance) ?? (type.length === 0 ? ['#'] : []), failure: null };
-  const stand = madeBy(
+  const withArguments = madeBy(
     type,
     Array.from({ length: type.length }, () => anything),
   );
-  return 'instance' in stand ? { names: privateNames(stand.instance) ?? [], failure: made.failure } : none;
+  return 'instance' in withArguments ? { names: privateNames(withArguments.instance) ?? [], failure: made.failure } : none;
 }
 
 function madeBy(type: new (...args: unknown[]) => object, args: readonly unknown[]): { instance: object } | { failure: unknown } {
@@ -108,7 +108,7 @@ function madeBy(type: new (...args: unknown[]) => object, args: readonly unknown
   }
 }
 
-/** Stands for any argument of a constructor. */
+/** Replaces any argument of a constructor. */
 const anything: object = new Proxy(() => undefined, {
   get: (_, key) => (key === Symbol.toPrimitive ? () => '' : anything),
   apply: () => anything,
@@ -135,19 +135,19 @@ function privateNames(instance: object): string[] | null {
   const holder = globalThis as { [inspected]?: object };
   holder[inspected] = instance;
   try {
-    const ask = <Answer>(method: string, parameters: object): Answer => {
-      let answer: unknown = null;
-      // answered at once
-      session.post(method, parameters, (error, given) => {
+    const send = <Result>(method: string, parameters: object): Result => {
+      let response: unknown = null;
+      // the callback runs synchronously
+      session.post(method, parameters, (error, received) => {
         if (error) throw error;
-        answer = given;
+        response = received;
       });
-      return answer as Answer;
+      return response as Result;
     };
-    const { result } = ask<{ result: { objectId: string } }>('Runtime.evaluate', {
+    const { result } = send<{ result: { objectId: string } }>('Runtime.evaluate', {
       expression: "globalThis[Symbol.for('declarest.inspected')]",
     });
-    const propertiesOf = (objectId: string) => ask<Properties>('Runtime.getProperties', { objectId, ownProperties: true });
+    const propertiesOf = (objectId: string) => send<Properties>('Runtime.getProperties', { objectId, ownProperties: true });
     const { internalProperties = [], privateProperties = [] } = propertiesOf(result.objectId);
     const methods = internalProperties.find(({ name }) => name === '[[PrivateMethods]]')?.value?.objectId;
     const functions = methods === undefined ? [] : propertiesOf(methods).result.flatMap(({ value }) => value?.objectId ?? []);

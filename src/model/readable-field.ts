@@ -1,20 +1,23 @@
 import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
 import { type Field, type FieldPlan, jsonName, ownProperties } from './field-plan.ts';
 
-/** What a caller may read at a path, and so may name in a filter, an order, a search or a choice of fields. */
+/** A field that a caller may read, and so may name in a filter, a sort, a search or a choice of fields. */
 export interface ReadableField {
   readonly field: Field;
-  /** All that lie on the path, from the first name to the last. */
+  /** All fields on the path, from the first name to the last. */
   readonly fields: readonly Field[];
-  /** Whether the caller reads what the database holds. Not so where the model computes a value or writes it in its own way: its column tells more. */
+  /**
+   * Whether the caller reads the stored value. False if the model computes the value or serializes it in its own way: then the
+   * column reveals more.
+   */
   readonly isStored: boolean;
 }
 
 /**
- * Finds the field at a dotted path of JSON names (`center.name`) in a plan of what goes out, or null: there is none, or the
- * groups of the plan do not show it. The caller cannot tell these two apart, and must not be able to.
+ * Finds the field at a dotted path of JSON names (`center.name`) in a field plan. Null if it does not exist, or if the groups of
+ * the plan do not show it. Callers must not be able to distinguish the two.
  *
- * Where rows of several classes stand, those that have the property must all show it, and from the same column.
+ * If rows can have several classes, all classes that have the property must show it, and from the same column.
  */
 export function readableField(plan: FieldPlan, path: string): ReadableField | null {
   return find(plan, path.split('.'), (property) => jsonName(property));

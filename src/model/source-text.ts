@@ -6,17 +6,17 @@ export interface Member {
 }
 
 /**
- * The source text of a module, in which declarations are looked up by their names. It is read no further than brackets, strings
- * and comments go, which is enough for code that is written out, and finds nothing in code that is computed.
+ * The source text of a module, to find declarations by their names. Only brackets, strings and comments are recognized. That is
+ * enough for declarations that are written out; computed ones are not found.
  */
 export class SourceText {
   readonly #text: string;
-  /** The same text, as long as the other, with nothing in its strings and comments. */
+  /** The same text with blank strings and comments; offsets are those of the original. */
   readonly #code: string;
 
   constructor(text: string) {
     this.#text = text;
-    this.#code = withoutTexts(text);
+    this.#code = blanked(text);
   }
 
   lineAt(offset: number): number {
@@ -29,7 +29,7 @@ export class SourceText {
     return this.#text.slice(start, end);
   }
 
-  /** The documentation (`/** … *\/`) that ends right before an offset and begins on a line of its own; null where there is none. */
+  /** The documentation (`/** … *\/`) that ends right before an offset and begins on its own line; null if there is none. */
   docBefore(offset: number): string | null {
     const before = this.#text.slice(0, offset).trimEnd();
     const start = before.endsWith('*/') ? before.lastIndexOf('/*') : -1;
@@ -40,17 +40,17 @@ export class SourceText {
       .split('\n')
       .map((line) => line.replace(/^\s*\* ?/, '').trim());
     const tag = lines.findIndex((line) => line.startsWith('@'));
-    const said = (tag === -1 ? lines : lines.slice(0, tag)).join('\n').trim();
-    return said === '' ? null : said.replace(/(?<!\n)\n(?!\n)/g, ' ').replace(/\{@\w+ ([^}|\s]+)[^}]*\}/g, '$1');
+    const description = (tag === -1 ? lines : lines.slice(0, tag)).join('\n').trim();
+    return description === '' ? null : description.replace(/(?<!\n)\n(?!\n)/g, ' ').replace(/\{@\w+ ([^}|\s]+)[^}]*\}/g, '$1');
   }
 
-  /** Where an expression is first found in code, within a part of it. */
+  /** The offset of the first match in code, within a part of it. */
   find(pattern: RegExp, { start = 0, end = this.#code.length }: Partial<Member> = {}): number | null {
     const found = this.#code.slice(start, end).search(pattern);
     return found === -1 ? null : start + found;
   }
 
-  /** The offsets of every bracket that opens an object literal. */
+  /** The offsets of all brackets that open an object literal after `before`. */
   objects(before: RegExp): number[] {
     const opening = new RegExp(`(?:${before.source})\\{`, 'g');
     return [...this.#code.matchAll(opening)].map(({ 0: found, index }) => index + found.length - 1);
@@ -86,12 +86,12 @@ export class SourceText {
   }
 }
 
-const texts =
+const commentsAndLiterals =
   /\/\/[^\n]*|\/\*[\s\S]*?\*\/|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`|(?<=[(,=:[!&|?{};]\s*)\/(?![/*])(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n[])+\//g;
 
-/** Comments are blanked as a whole; of strings and regular expressions the marks at either end stay. */
-function withoutTexts(text: string): string {
-  return text.replace(texts, (found) => {
+/** Blanks comments completely; strings and regular expressions keep their delimiters. */
+function blanked(text: string): string {
+  return text.replace(commentsAndLiterals, (found) => {
     const blank = (part: string) => part.replace(/[^\n]/g, ' ');
     if (found.startsWith('//') || found.startsWith('/*')) return blank(found);
     return `${found[0]}${blank(found.slice(1, -1))}${found.at(-1)}`;

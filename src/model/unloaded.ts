@@ -15,15 +15,14 @@ import {
 } from '@mikro-orm/core';
 import type { Mapper } from '../database/mapper.ts';
 
-/** Whether code of the application is running, for which missing data must not look like data. */
+/** Whether code of the application is running, which must not take data that was not loaded for empty data. */
 const running = new AsyncLocalStorage<boolean>();
 
-/** Runs code of the application in which reading what was not loaded throws. */
+/** Runs code of the application; reading data that was not loaded throws. */
 export function withLoadedData<Result>(work: () => Result): Result {
   return running.run(true, work);
 }
 
-/** Names what is missing, and what to do. */
 export function notLoaded(meta: EntityMetadata, name: string): Error {
   return new Error(
     `${meta.className}.${name} was not loaded: list its association in the voter (static loads = ['captain']), ` +
@@ -55,8 +54,8 @@ letRead(ObjectHydrator.prototype, 'hydrate');
 letRead(ObjectHydrator.prototype, 'hydrateReference');
 
 /**
- * Lets references of which only the key is known throw while code of the application runs. MikroORM puts a setter for every property on the
- * prototype of an entity, which stays until the property is set; this adds a getter to it.
+ * Makes references that have only their key throw while code of the application reads them. MikroORM puts a setter for every
+ * property on the prototype of an entity, which stays until the property is set; this adds a getter to it.
  */
 export function guardUnloaded(mapper: Mapper): void {
   for (const meta of mapper.getMetadata().getAll().values()) {
@@ -77,7 +76,7 @@ function guardProperty(meta: EntityMetadata, { name }: EntityProperty): void {
   });
 }
 
-/** Whether nothing but the key of a row is known. */
+/** Whether only the key of a row is known. */
 function isUnloaded(entity: object): boolean {
   return Object.hasOwn(entity, '__helper') && !helper(entity).__initialized;
 }

@@ -7,13 +7,13 @@ export type { ValueKind };
 /** MikroORM's length of a string column that declares none. */
 const defaultStringLength = 255;
 
-/** A date of JavaScript has milliseconds. */
-const mostDigits = 3;
+/** Digits of a second: a JavaScript date has milliseconds. */
+const maxDigits = 3;
 
-/** What a double holds of any decimal number. */
+/** The number of decimal digits that a double always keeps. */
 const exactDigitsOfDouble = 15;
 
-/** Half of what an integer column can hold, by the names of its type. */
+/** Half the number of values of an integer column, by the names of its type. */
 const integerRanges: Readonly<Record<string, number>> = {
   ...named(['TinyIntType', 'tinyint'], 2 ** 7),
   ...named(['SmallIntType', 'smallint'], 2 ** 15),
@@ -21,7 +21,7 @@ const integerRanges: Readonly<Record<string, number>> = {
   ...named(['IntegerType', 'integer', 'int'], 2 ** 31),
 };
 
-/** Types whose names say all. */
+/** Types whose kind follows from their name alone. */
 const bareKinds: Readonly<Record<string, ValueKind>> = {
   ...named(['FloatType', 'float'], { kind: 'real' }),
   ...named(['DoubleType', 'double'], { kind: 'float' }),
@@ -86,19 +86,19 @@ function columnType({ columnTypes }: EntityProperty): string {
   return String(columnTypes?.[0] ?? '').toLowerCase();
 }
 
-/** A string column of its own type (`citext`, `text`) has just the length that it declares; a plain one has the mapper's. */
+/** A string column with its own type (`citext`, `text`) has only the length that it declares; a plain one has MikroORM's. */
 function stringLength(property: EntityProperty, column: string): number | null {
   if (property.length !== undefined && property.length > 0) return property.length;
   if (property.persist === false || property.formula) return null;
   const declared = /^(?:varchar|character varying|char|character)\((\d+)\)/.exec(column);
   if (declared) return Number(declared[1]);
-  // SQLite says `text` for every string, so there the mapper's length stands in for what PostgreSQL would enforce
+  // SQLite has the type `text` for every string, so MikroORM's length applies there, as PostgreSQL would enforce it
   return column === 'text' || column === '' ? defaultStringLength : null;
 }
 
 function integer(type: string, unsigned: boolean | undefined): ValueKind {
   const half = integerRanges[type] ?? 2 ** 31;
-  // neither database has unsigned columns: the sign is given up, but nothing is gained
+  // neither database has unsigned columns: negative values are excluded, but the maximum is no higher
   return { kind: 'integer', min: unsigned ? 0 : -half, max: half - 1 };
 }
 
@@ -112,7 +112,7 @@ function decimal(property: EntityProperty, as: 'number' | 'string', platform: Pl
 /** PostgreSQL rounds to the digits that the column declares; SQLite keeps milliseconds whatever it declares. */
 function dateTime(column: string): ValueKind {
   const declared = /^timestamp(?:tz)?\((\d)\)/.exec(column)?.[1];
-  return { kind: 'datetime', digits: Math.min(declared === undefined ? mostDigits : Number(declared), mostDigits) };
+  return { kind: 'datetime', digits: Math.min(declared === undefined ? maxDigits : Number(declared), maxDigits) };
 }
 
 function itemKind(property: EntityProperty): ValueKind {

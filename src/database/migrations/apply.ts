@@ -17,7 +17,7 @@ export interface ApplyOptions {
   readonly seed: Seed;
   /** Records the first migration without running it, because the database has its tables already. */
   readonly baseline?: boolean;
-  /** Gets a line for each migration, and one if another process is waited for. */
+  /** Called with a line for each migration, and with one if Declarest waits for another process. */
   readonly onNews?: ((line: string) => void) | undefined;
 }
 
@@ -30,8 +30,9 @@ interface Run {
 const waiting = 'waiting for another process that is changing the database';
 
 /**
- * Applies pending migrations in the order of their names, and returns the names of those it applied. All of them are one transaction: if one
- * fails, or the process is killed, the database is as before. A migration that is not transactional ends the transaction before it.
+ * Applies pending migrations in the order of their names, and returns the names of the applied ones. All of them are one
+ * transaction: if one fails or the process is killed, the database is unchanged. A migration that is not transactional ends the
+ * transaction before it.
  */
 export async function applyMigrations(options: ApplyOptions): Promise<string[]> {
   const { directory, mapper } = options;
@@ -53,7 +54,7 @@ export async function applyMigrations(options: ApplyOptions): Promise<string[]> 
   }
 }
 
-/** What is told is true: lines are passed on after the commit. */
+/** Passes lines on after the commit only, so that they never report a change that was rolled back. */
 async function inTransaction<Result>(
   { mapper, onNews = () => undefined }: ApplyOptions,
   tools: MigrationTools,
@@ -75,9 +76,9 @@ async function inTransaction<Result>(
 }
 
 function failure({ cause, file, message, statement }: FailedMigration, before: readonly string[]): MigrationError {
-  const kept = before.length > 0 ? `${before.join(', ')} stay applied, nothing else was changed` : 'nothing was changed';
+  const outcome = before.length > 0 ? `${before.join(', ')} stay applied, nothing else was changed` : 'nothing was changed';
   const where = statement === null ? '' : `\nstatement: ${statement}`;
-  return new MigrationError(`${message}${where}\n${kept}; fix ${file.shown} and run it again`, { cause });
+  return new MigrationError(`${message}${where}\n${outcome}; fix ${file.shown} and run it again`, { cause });
 }
 
 async function pendingOnes(
@@ -100,7 +101,7 @@ async function pendingOnes(
   for (const file of status.pending) {
     if (baseline && file === first) {
       await refuseMissing(mapper, file, em, tables);
-      // without further migrations the models must be what the database has
+      // without further migrations, the database must match the models
       if (status.pending.length === 1) await refuseDifferent(mapper, file);
       await history.add(file.name);
       emit(`recorded ${file.name} as applied, without running it`);
@@ -159,8 +160,8 @@ async function runOutside(
   } catch (error) {
     if (!(error instanceof FailedMigration)) throw error;
     const where = error.statement === null ? '' : `\nstatement: ${error.statement}`;
-    const kept = `${file.name} is not transactional: what it did before this statement stays`;
-    throw new MigrationError(`${error.message}${where}\n${kept}`, { cause: error.cause });
+    const outcome = `${file.name} is not transactional: what it did before this statement stays`;
+    throw new MigrationError(`${error.message}${where}\n${outcome}`, { cause: error.cause });
   }
   await (how === 'up' ? history.add(file.name) : history.remove(file.name));
   return file.name;

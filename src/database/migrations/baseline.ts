@@ -26,10 +26,10 @@ export async function refuseExisting(
   em: RequestEntityManager,
   tables: readonly string[],
 ): Promise<void> {
-  const there = (await createdBy(mapper, file, em)).filter((name) => tables.includes(name));
-  if (there.length === 0) return;
+  const existing = (await createdBy(mapper, file, em)).filter((name) => tables.includes(name));
+  if (existing.length === 0) return;
   throw new MigrationError(
-    `no migration is applied, but the database already has tables that ${file.name} creates: ${there.join(', ')}. Nothing was changed. ` +
+    `no migration is applied, but the database already has tables that ${file.name} creates: ${existing.join(', ')}. Nothing was changed. ` +
       'If the schema was created without migrations, record the first one as applied: declarest migrate up --baseline',
   );
 }
@@ -50,7 +50,7 @@ export async function refuseMissing(
   );
 }
 
-/** Refuses to record a migration that leads to the models if the database does not have what they need. */
+/** Refuses to record the only migration if the database lacks something that the models need. */
 export async function refuseDifferent(mapper: Mapper, file: MigrationFile): Promise<void> {
   const differences = await schemaComparison(mapper)();
   if (differences.length > 0) throw notAsRecorded(file, differences.map(faultOf), systemOf(mapper));

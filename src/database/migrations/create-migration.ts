@@ -9,7 +9,7 @@ import { dataOf, modelSchema, readSnapshot, systemOf, writeSnapshot } from './sn
 export interface Migrated {
   readonly mapper: Mapper;
   readonly directory: string;
-  /** PostgreSQL's, for indexes of searches. */
+  /** PostgreSQL extensions that indexes for searches need. */
   readonly extensions: readonly string[];
 }
 
@@ -25,7 +25,7 @@ export interface CreatedMigration extends MigrationPlan {
   readonly shown: string;
 }
 
-/** What differs between the models and the migrations, one line each. No database is opened. */
+/** The differences between the models and the migrations, one line each. No database is opened. */
 export async function changesSince({ directory, extensions, mapper }: Migrated): Promise<string[]> {
   const system = systemOf(mapper);
   return differences(mapper, readSnapshot(readFolder(directory, system), system), extensions);
@@ -53,7 +53,7 @@ export async function createMigration(
   return { ...plan, name: className, shown: `${folder.shown}${className}.ts` };
 }
 
-/** `20261118104500`, later than that of every migration there is. */
+/** `20261118104500`, later than the timestamp of every existing migration. */
 function nextTimestamp(names: readonly string[]): string {
   const times = names.flatMap((name) => /^Migration(\d{14})/.exec(name)?.[1] ?? []).sort();
   const now = new Date().toISOString().replace(/\D/g, '').slice(0, 14);
@@ -83,7 +83,7 @@ function stepText({ sql }: Step): string {
   return `    this.addSql(${literal(sql)});\n`;
 }
 
-/** The text in quotes that it does not contain itself, if there are such. */
+/** A string literal in quotes that the text does not contain, if possible. */
 function literal(text: string): string {
   const isPlain = !/[\n\\]/.test(text);
   if (!text.includes('`') && !text.includes('${') && isPlain) return `\`${text}\``;

@@ -5,7 +5,7 @@ import { MigrationError } from './migration-error.ts';
 /** Asks a person at a terminal, and returns the line that was entered. */
 export type Ask = (question: string) => Promise<string>;
 
-/** A name that is gone, and the new ones that it may have become. */
+/** A name that the models no longer have, and the new names to which it may have been changed. */
 export interface Gone {
   /** `person.name`, or for a table `person`. */
   readonly label: string;
@@ -17,7 +17,7 @@ export interface Gone {
 export function goneIn({ changedTables, newTables, removedTables }: SchemaDifference): Gone[] {
   const tables = Object.keys(removedTables).map(plainName);
   const columns = Object.values(changedTables).flatMap(({ addedColumns, name, removedColumns, toTable }) => {
-    // a column that is generated otherwise is dropped and added again
+    // a column that is now generated in another way is dropped and added again
     const gone = Object.keys(removedColumns).filter((column) => !(column in addedColumns));
     const isNew = (column: string) => column in addedColumns && !(column in removedColumns);
     const candidates = toTable.getColumns().flatMap((column) => (isNew(column.name) ? [column.name] : []));
@@ -26,7 +26,7 @@ export function goneIn({ changedTables, newTables, removedTables }: SchemaDiffer
   return [...tables.map((label) => ({ label, candidates: Object.keys(newTables).map(plainName) })), ...columns];
 }
 
-/** Asks what became of a name. Null: it is dropped. */
+/** Asks for the new name of a table or column. Null: it is dropped. */
 export async function askForRename({ candidates, label }: Gone, ask: Ask): Promise<string | null> {
   const choices = candidates.map((name, index) => `  ${index + 1}  it is renamed to ${name}\n`).join('');
   const question = `${label} is missing from the models. What happened to it?\n  0  it is dropped, with its data\n${choices}Number: `;
@@ -38,7 +38,7 @@ export async function askForRename({ candidates, label }: Gone, ask: Ask): Promi
   }
 }
 
-/** Nothing is dropped, and nothing renamed, unless a person said so. */
+/** Nothing is dropped or renamed unless a person has decided it. */
 export function refuseDrop(gone: readonly Gone[]): MigrationError {
   const labels = gone.map(({ label }) => label).join(', ');
   const renames = gone.flatMap(({ candidates, label }) => candidates.map((name) => `--rename ${label}=${name}`));

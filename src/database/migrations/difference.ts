@@ -12,7 +12,7 @@ import type { Mapper } from '../mapper.ts';
 import { statementsOf } from '../statements-of.ts';
 
 /**
- * Compares two schemas. MikroORM takes a column that is gone and one that is new for a rename if they look alike; here only a person decides
+ * Compares two schemas. MikroORM takes a removed and a new column for a rename if they look alike; here only a person decides
  * that, see renames.ts.
  */
 export function compareSchemas(mapper: Mapper, from: DatabaseSchema, to: DatabaseSchema): SchemaDifference {
@@ -63,7 +63,7 @@ function ended(statement: string): string {
   return `${statement.trim().replace(/;+$/, '')};`;
 }
 
-/** What differs, one line each: `person.phone is new`. */
+/** The differences, one line each: `person.phone is new`. */
 export function changesIn({
   changedTables,
   newTables,
@@ -101,7 +101,7 @@ function changesOfTable(table: TableDifference): string[] {
     ),
   ];
   const others = changed.map(([, words]) => `${words} of ${name} differ`);
-  // what follows from a new or removed column is not news
+  // changes that follow from a new or removed column are not listed
   if (columns.length > 0) return columns;
   return others.length > 0 ? others : [`the table ${name} differs`];
 }

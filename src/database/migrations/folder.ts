@@ -5,7 +5,7 @@ import type { Migration } from '@mikro-orm/migrations';
 import { resolveFromHere } from '../../declaration/module-resolution.ts';
 import { MigrationError } from './migration-error.ts';
 
-/** The names that database systems have in files and folders. */
+/** Database systems: their names in files and folders, with those in messages. */
 export const systems = { sqlite: 'SQLite', postgresql: 'PostgreSQL' } as const;
 
 export interface MigrationFile {
@@ -24,13 +24,13 @@ export interface MigrationFolder {
   readonly files: readonly MigrationFile[];
 }
 
-/** The folder `migrations`, or in it the one that is named after the database system. */
+/** The folder `migrations`, or its subfolder that is named after the database system. */
 export function readFolder(directory: string, system: string): MigrationFolder {
   const common = join(directory, 'migrations');
   const own = join(common, system);
   const path = statSync(own, { throwIfNoEntry: false })?.isDirectory() ? own : common;
   const files = new Map<string, MigrationFile>();
-  // a source comes after what was compiled of it, and counts
+  // a TypeScript source comes after its compiled file, and replaces it
   for (const file of namesIn(path).filter((name) => /(?<!\.d)\.m?[jt]s$/.test(name))) {
     const name = file.replace(/\.m?[jt]s$/, '');
     files.set(name, { name, path: join(path, file), shown: relative(directory, join(path, file)) });

@@ -5,7 +5,7 @@ import { migrationStatus } from './history.ts';
 import { MigrationError } from './migration-error.ts';
 import { systemOf } from './snapshot.ts';
 
-/** What to do about migrations that are pending or missing; null if there is nothing to do. */
+/** A hint about pending or missing migrations; null if there is nothing to do. */
 export async function hintFor(migrated: Migrated, schema: SchemaMode): Promise<string | null> {
   const { directory, mapper } = migrated;
   const { files, shown } = readFolder(directory, systemOf(mapper));
@@ -25,14 +25,14 @@ function applyPending(pending: readonly MigrationFile[]): string {
   return `pending ${pending.length === 1 ? 'migration' : 'migrations'}: ${names}; apply with: declarest migrate up`;
 }
 
-/** What to do about a database that does not fit the models of an application with migrations; null if it has none. */
+/** The fix for a database that does not match the models; null if the application has no migrations. */
 export async function remedyFor(migrated: Migrated): Promise<string | null> {
   const { directory, mapper } = migrated;
   const { files, shown } = readFolder(directory, systemOf(mapper));
   if (files.length === 0) return null;
   const { missing, pending } = await migrationStatus(mapper, directory);
   if (pending.length > 0) return applyPending(pending);
-  // to write what a newer version has dropped would undo its migration
+  // a migration that adds what a newer version has dropped would undo the migration of that version
   if (missing.length > 0)
     return `the database has migrations that this version of the application does not: ${missing.join(', ')}; start the version that has them`;
   const isAhead = await differ(migrated);
@@ -43,7 +43,7 @@ export async function remedyFor(migrated: Migrated): Promise<string | null> {
         'or write a migration that does: declarest migrate create --empty --name repair';
 }
 
-/** Null if that cannot be told: without its snapshot an application can still be deployed. */
+/** Whether models and migrations differ; null if that is unknown, because an application can be deployed without its snapshot. */
 async function differ(migrated: Migrated): Promise<boolean | null> {
   try {
     return (await changesSince(migrated)).length > 0;

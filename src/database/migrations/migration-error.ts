@@ -1,6 +1,6 @@
-/** Migrations cannot be created or applied, for a reason that a person can remove. */
+/** Migrations cannot be created or applied, for a reason that the user can fix. */
 export class MigrationError extends Error {
-  /** Whether an option of the call is wrong or missing. */
+  /** Whether an option of the command is wrong or missing. */
   readonly isCall: boolean;
 
   constructor(message: string, { cause, isCall = false }: { cause?: unknown; isCall?: boolean } = {}) {

@@ -15,13 +15,13 @@ export interface Step {
 export interface MigrationPlan {
   readonly up: readonly Step[];
   readonly down: readonly Step[];
-  /** What cannot be reverted, one line each. */
+  /** Losses that `down` cannot revert, one line each. */
   readonly losses: readonly string[];
-  /** What a person should look at before the migration is applied. */
+  /** Points that a person should review before the migration is applied. */
   readonly notes: readonly string[];
 }
 
-/** What a person decided. */
+/** The decisions of a person. */
 export interface PlanOptions {
   readonly renames: readonly string[];
   readonly fills: readonly string[];
@@ -29,7 +29,7 @@ export interface PlanOptions {
   readonly ask?: Ask | undefined;
 }
 
-/** What differs between the models and the last migration, one line each. */
+/** The differences between the models and the last migration, one line each. */
 export async function differences(mapper: Mapper, snapshot: Snapshot, extensions: readonly string[]): Promise<string[]> {
   const difference = compareSchemas(mapper, schemaOf(mapper, snapshot.schema), modelSchema(mapper));
   const tools = await dialectOf(mapper).migrations();
@@ -84,7 +84,7 @@ async function decideRenames(
   for (;;) {
     const known = renames();
     if (allowDrop || !ask) return known;
-    // once more after each answer: in a renamed table there may be renamed columns
+    // compared again after each answer, because a renamed table can have renamed columns
     const difference = compareSchemas(mapper, schemaOf(mapper, renameAll(last, known)), modelSchema(mapper));
     const next = goneIn(difference).find(({ candidates, label }) => candidates.length > 0 && !decided.has(label));
     if (!next) return known;
@@ -94,7 +94,7 @@ async function decideRenames(
   }
 }
 
-/** The way between two schemas. Columns that become required are null until they have their values. */
+/** The statements from one schema to another. Columns that become required may be null until they are filled. */
 function stepsBetween(
   mapper: Mapper,
   tools: MigrationTools,
@@ -115,7 +115,7 @@ function stepsBetween(
   return [...between(from, middle), ...values, ...between(middle, to)];
 }
 
-/** The way back cannot bring back values that were dropped. */
+/** The values of required columns after `down`, which cannot restore dropped values. */
 function neutralFills(mapper: Mapper, from: SchemaSource, to: SchemaSource): Fill[] {
   const system = systemOf(mapper);
   return requiredIn(compareSchemas(mapper, from(), to())).flatMap((required) => {

@@ -4,7 +4,7 @@ import { plainName } from './difference.ts';
 import { MigrationError } from './migration-error.ts';
 import type { SchemaData, TableData } from './snapshot.ts';
 
-/** A table, or with `column` a column, that has another name now. `table` is the new name of the table. */
+/** A renamed table, or with `column` a renamed column. `table` is the new name of the table. */
 export interface Rename {
   readonly table: string;
   readonly schema: string | undefined;
@@ -85,7 +85,7 @@ function wrong(text: string, reason: string): MigrationError {
   return new MigrationError(`--rename ${text}: ${reason}; nothing was written`, { isCall: true });
 }
 
-/** A schema with other names in it. */
+/** A schema after all renames. */
 export function renameAll(schema: SchemaData, renames: readonly Rename[]): SchemaData {
   return renames.reduce((data, rename) => (rename.column === null ? withTable(data, rename) : withColumn(data, rename)), schema);
 }
@@ -102,7 +102,7 @@ function withTable(data: SchemaData, { from, schema, to }: Rename): SchemaData {
       localTableName: swap(key.localTableName),
       referencedTableName: swap(key.referencedTableName),
     })),
-    // PostgreSQL names it after the table
+    // PostgreSQL names the primary key after the table
     indexes: table.indexes?.map((index) =>
       index.primary && index.keyName === `${from}_pkey` && table.name === from ? { ...index, keyName: `${to}_pkey` } : index,
     ),
@@ -113,14 +113,14 @@ function withTable(data: SchemaData, { from, schema, to }: Rename): SchemaData {
 function withColumn(data: SchemaData, { from, schema, table: name, to }: Rename): SchemaData {
   const swap = (column: string) => (column === from ? to : column);
   const tables = data.tables.map((table) => {
-    const isIt = table.name === name && table.schema === schema;
+    const isTarget = table.name === name && table.schema === schema;
     const foreignKeys = mapped(table.foreignKeys, (key) => ({
       ...key,
-      columnNames: isIt ? key.columnNames.map(swap) : key.columnNames,
+      columnNames: isTarget ? key.columnNames.map(swap) : key.columnNames,
       referencedColumnNames:
         key.referencedTableName === full(name, schema) ? key.referencedColumnNames.map(swap) : key.referencedColumnNames,
     }));
-    if (!isIt) return { ...table, foreignKeys };
+    if (!isTarget) return { ...table, foreignKeys };
     const columns = Object.values(table.columns).map((column) => [swap(column.name), { ...column, name: swap(column.name) }]);
     const indexes = table.indexes?.map((index) => ({
       ...index,

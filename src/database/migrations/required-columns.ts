@@ -4,7 +4,7 @@ import type { Ask } from './decisions.ts';
 import { plainName } from './difference.ts';
 import { MigrationError } from './migration-error.ts';
 
-/** A column that must not be null from now on, while rows that exist may have no value in it. */
+/** A column that becomes required, while existing rows may have no value in it. */
 export interface RequiredColumn {
   /** The table's name in the schema. */
   readonly table: string;
@@ -14,7 +14,7 @@ export interface RequiredColumn {
   readonly isReference: boolean;
 }
 
-/** A value for the rows that have none: an SQL expression. */
+/** An SQL expression for rows without a value. */
 export interface Fill {
   readonly required: RequiredColumn;
   readonly value: string;
@@ -46,7 +46,7 @@ function hasDefault({ default: value }: Column): boolean {
   return value != null && value !== 'null';
 }
 
-/** Finds a value for each column: its default, the one of `--fill`, or what a person enters. */
+/** Finds a value for each column: its default, the one of `--fill`, or the input of a person. */
 export async function readFills(
   required: readonly RequiredColumn[],
   given: readonly string[],
@@ -58,7 +58,7 @@ export async function readFills(
   for (const one of required) {
     const value = values.get(one.label) ?? (hasDefault(one.column) ? (one.column.default as string) : undefined);
     if (value !== undefined) fills.push({ required: one, value });
-    else if (ask) fills.push({ required: one, value: await asked(one, ask) });
+    else if (ask) fills.push({ required: one, value: await askForValue(one, ask) });
     else missing.push(one);
   }
   if (missing.length > 0) throw new MigrationError(refusal(missing), { isCall: true });
@@ -75,7 +75,7 @@ function parsed(text: string, required: readonly RequiredColumn[]): [string, str
   return [label.trim(), value.trim()];
 }
 
-async function asked({ isNew, label }: RequiredColumn, ask: Ask): Promise<string> {
+async function askForValue({ isNew, label }: RequiredColumn, ask: Ask): Promise<string> {
   const what = isNew ? 'is new and required' : 'becomes required';
   for (;;) {
     const value = (await ask(`${label} ${what}. Its value in existing rows, as SQL (for example 'unknown' or 0): `)).trim();
@@ -94,7 +94,7 @@ function refusal(missing: readonly RequiredColumn[]): string {
   ].join('\n');
 }
 
-/** A schema in which the columns may be null until they have a value, and columns that are gone can still be read for it. */
+/** A schema in which the columns may be null until they are filled, and dropped columns can still be read for that. */
 export function relaxed(schema: DatabaseSchema, before: DatabaseSchema, fills: readonly Fill[]): DatabaseSchema {
   for (const { required } of fills) {
     const table = schema.getTable(required.table);
@@ -111,7 +111,7 @@ export function relaxed(schema: DatabaseSchema, before: DatabaseSchema, fills: r
   return schema;
 }
 
-/** A value for a column whose own values are gone; null if any would be wrong. */
+/** A value for a column whose own values were dropped; null if every value would be wrong. */
 export function neutralValue(
   { column: { default: value, enumItems, type }, isReference }: RequiredColumn,
   system: string,

@@ -19,7 +19,7 @@ export class FailedMigration extends Error {
 
 function messageOf(error: unknown): string {
   const { message = String(error) } = (error ?? {}) as { message?: string };
-  // the mapper puts the statement before the message of the driver
+  // MikroORM puts the statement before the message of the driver
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause.message : message;
   return (message.includes(cause) ? cause : message).replace(/\s*\n\s*/g, ' ');
 }
@@ -30,7 +30,7 @@ export async function openMigration(mapper: Mapper, file: MigrationFile): Promis
   return new MigrationClass(mapper.driver as never, mapper.config as never);
 }
 
-/** Whether a migration is as `create --empty` wrote it: code that runs statements by itself adds none. */
+/** Whether `up` is as `create --empty` wrote it. Counting added statements is not enough: code can execute some itself. */
 export function isEmptyMigration({ up }: Migration): boolean {
   const text = up.toString().replace(/\/\*[\s\S]*?\*\/|\/\/.*/g, '');
   return /\)\s*\{\s*\}$/.test(text);
@@ -56,7 +56,7 @@ export async function runMigration(
   return queries.length;
 }
 
-/** What a migration adds by `addSql`; what it executes itself has happened then. */
+/** The statements that a migration adds by `addSql`. Statements that it executes itself have already run then. */
 export async function statementsIn(
   migration: Migration,
   file: MigrationFile,

@@ -51,7 +51,7 @@ export interface SchemaData {
   readonly nativeEnums?: object;
 }
 
-/** The state after the last migration: what the next one is compared with. */
+/** The state after the last migration, with which the models are compared for the next one. */
 export interface Snapshot {
   /** The migrations that led to it. */
   readonly migrations: readonly string[];
@@ -59,7 +59,7 @@ export interface Snapshot {
   readonly schema: SchemaData;
 }
 
-/** Makes a schema anew with each call: MikroORM changes the schemas that it writes statements for. */
+/** Makes a new schema with each call, because MikroORM changes a schema while it writes its statements. */
 export type SchemaSource = () => DatabaseSchema;
 
 export const snapshotFile = (system: string) => `.snapshot-${system}.json`;
@@ -106,12 +106,12 @@ function parsed(text: string, label: string): Snapshot {
     const { migrations, extensions = [], database: _, ...schema } = JSON.parse(text);
     if (Array.isArray(schema.tables) && Array.isArray(migrations)) return { migrations, extensions, schema };
   } catch {
-    // the same remedy
+    // the same fix as for wrong content
   }
   throw new MigrationError(`${label} cannot be read; restore it from version control, and resolve conflicts of a merge in it`);
 }
 
-/** Writes the snapshot whole, or not at all. */
+/** Writes the snapshot atomically. */
 export function writeSnapshot({ path }: MigrationFolder, system: string, { extensions, migrations, schema }: Snapshot): void {
   mkdirSync(path, { recursive: true });
   const { namespaces, ...rest } = schema;
@@ -128,7 +128,7 @@ function withoutDefaults(_: string, value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).filter(([, item]) => !isDefault(item)));
 }
 
-/** The schema that the models ask for. */
+/** The schema that the models need. */
 export function modelSchema(mapper: Mapper): DatabaseSchema {
   const schema = (mapper.schema as unknown as SqlSchemaGenerator).getTargetSchema();
   schema.prune(undefined, []);
@@ -162,7 +162,7 @@ function tableOf(platform: AbstractSqlPlatform, data: TableData, nativeEnums: ob
   if (data.policies) table.setPolicies(data.policies.map((policy) => ({ ...policy, roles: policy.roles ?? [] })) as never);
   table.rlsEnabled = data.rlsEnabled === true;
   table.rlsForced = data.rlsForced === true;
-  // as in the models: a key of several columns is one of the table
+  // as in the models, a composite key belongs to the table and not to its columns
   const isComposite = data.indexes?.some(({ columnNames, primary }) => primary && columnNames.length > 1) === true;
   for (const column of Object.values(data.columns)) {
     const kind = t[column.mappedType as keyof typeof t] ?? UnknownType;

@@ -18,9 +18,9 @@ export interface Excepted {
 }
 
 /**
- * The statements that add to a database what the models have and it has not: tables, columns, indexes, and the constraints of new columns.
- * MikroORM takes a column that is gone and one that is new for a rename if they look alike; here it never is one: what the old column holds
- * may be hidden, and the new one may be shown.
+ * The statements that add everything that the models have and the database lacks: tables, columns, indexes, and the constraints
+ * of new columns. MikroORM takes a removed and a new column for a rename if they look alike. Declarest never does: the values of
+ * the old column may be hidden, and the new column may be visible.
  */
 export async function additionsTo(mapper: Mapper, excepted: readonly Excepted[] = []): Promise<readonly string[]> {
   const generator = mapper.schema as unknown as SqlSchemaGenerator;
@@ -32,7 +32,7 @@ export async function additionsTo(mapper: Mapper, excepted: readonly Excepted[] 
   found.prune(undefined, []);
   wanted.prune(undefined, []);
   const difference = new SchemaComparator(platform).compare(found, wanted);
-  // SQLite would make the table anew for a constraint, without the columns that the models do not have
+  // for a constraint, SQLite would recreate the table without the columns that the models do not have
   const takesConstraints = platform.getSchemaHelper()?.supportsSchemaConstraints() === true;
   for (const [name, table] of Object.entries(difference.changedTables)) {
     difference.changedTables[name] = additionsOf(table, excepted, platform, takesConstraints);
@@ -45,7 +45,7 @@ export async function additionsTo(mapper: Mapper, excepted: readonly Excepted[] 
   return statementsOf(generator.diffToSQL(additions, { safe: true, wrap: false } as never));
 }
 
-/** The difference without everything that is no addition. */
+/** Only the additions of a difference. */
 function additionsOf(
   difference: TableDifference,
   excepted: readonly Excepted[],
@@ -63,16 +63,16 @@ function additionsOf(
     );
   const added = { ...difference.addedColumns };
   for (const column of Object.values(renamedColumns)) added[column.name] = column;
-  const addedColumns = kept(added, (column) => !isExcepted(column.name));
+  const addedColumns = pick(added, (column) => !isExcepted(column.name));
   const isNew = (columns: readonly string[]) => columns.every((column) => Object.hasOwn(addedColumns, column));
   return {
     name,
     fromTable,
     toTable,
     addedColumns,
-    addedIndexes: kept(addedIndexes, ({ columnNames }) => !columnNames.some(isExcepted)),
-    addedChecks: takesConstraints ? kept(addedChecks, ({ columnName }) => columnName !== undefined && isNew([columnName])) : {},
-    addedForeignKeys: kept(
+    addedIndexes: pick(addedIndexes, ({ columnNames }) => !columnNames.some(isExcepted)),
+    addedChecks: takesConstraints ? pick(addedChecks, ({ columnName }) => columnName !== undefined && isNew([columnName])) : {},
+    addedForeignKeys: pick(
       addedForeignKeys,
       ({ columnNames }) => isNew(columnNames) && (takesConstraints || columnNames.length === 1),
     ),
@@ -94,6 +94,6 @@ function additionsOf(
   };
 }
 
-function kept<Item>(items: Readonly<Record<string, Item>>, keeps: (item: Item) => boolean): Record<string, Item> {
+function pick<Item>(items: Readonly<Record<string, Item>>, keeps: (item: Item) => boolean): Record<string, Item> {
   return Object.fromEntries(Object.entries(items).filter(([, item]) => keeps(item)));
 }

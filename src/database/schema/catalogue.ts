@@ -2,7 +2,7 @@ import type { Column } from '@mikro-orm/sql';
 
 /** The name of a table as statements write it. */
 export interface TableName {
-  /** Null if the database finds the schema by itself. */
+  /** Null if the database resolves the schema itself. */
   readonly schema: string | null;
   readonly name: string;
 }
@@ -20,13 +20,13 @@ export interface FoundColumn {
   readonly type: string;
   /** The type behind a domain; the same type if there is none. */
   readonly base: string;
-  /** Whether null is refused. */
+  /** Whether null is rejected. */
   readonly isRequired: boolean;
   readonly hasDefault: boolean;
   readonly isGenerated: boolean;
-  /** Whether new rows are numbered by it. */
+  /** Whether it generates numbers for new rows. */
   readonly isNumbered: boolean;
-  /** The values of a type that lists them. */
+  /** The values of an enum type; null for other types. */
   readonly labels: readonly string[] | null;
   /** The expressions that check this column alone. */
   readonly checks: readonly string[];
@@ -37,13 +37,13 @@ export interface WantedColumn
   extends Pick<Column, 'name' | 'type' | 'nullable' | 'default' | 'autoincrement' | 'enumItems' | 'generated'> {
   /** The property, as messages name it: `Person.vip`. */
   readonly property: string;
-  /** Whether its default, if it has one, must be that of the column. */
+  /** Whether the column in the database must have the default, if there is one. */
   readonly needsDefault: boolean;
 }
 
 /** A table that models need. */
 export interface WantedTable extends TableName {
-  /** The model, as messages name it; of a pivot table the association. */
+  /** The model, as messages name it; for a pivot table the association. */
   readonly model: string;
   /** Whether rows can be inserted. */
   readonly isWritten: boolean;

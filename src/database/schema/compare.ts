@@ -4,7 +4,7 @@ import type { Mapper } from '../mapper.ts';
 import { type Difference, differencesOf } from './differences.ts';
 import { wantedTables } from './wanted-tables.ts';
 
-/** Runs a statement and gives the text in the first column of its first row. */
+/** Runs a statement and returns the text in the first column of its first row. */
 export type ReadText = (statement: Statement) => Promise<string>;
 
 /** Compares the models of an application with its database, by one statement. */

@@ -2,7 +2,7 @@ import { dialectOf } from '../../dialect/dialect.ts';
 import type { Mapper } from '../mapper.ts';
 import type { FoundColumn, FoundTable, WantedColumn, WantedTable } from './catalogue.ts';
 
-/** Something that the models need and the database has not. */
+/** A difference because of which the database does not match the models. */
 export interface Difference {
   readonly kind: 'table' | 'column' | 'misfit' | 'unknown';
   readonly table: WantedTable;
@@ -10,17 +10,17 @@ export interface Difference {
   readonly column?: WantedColumn;
   /** The model or property that needs it; the column if no model has it. */
   readonly subject: string;
-  /** What is wrong, with what was found and what is needed. */
+  /** The problem, with the found and the needed state. */
   readonly fault: string;
-  /** What to do, unless Declarest can add it. */
+  /** How to fix it. */
   readonly remedy: string;
 }
 
-/** The remedy for what `schema: update` would add. */
+/** The remedy for differences that `schema: update` would fix. */
 export const additionRemedy =
   'run "declarest migrate create" and "declarest migrate up", or set app_main.database.schema to update';
 
-/** Compares the models with tables of the database. Further tables, columns and indexes make no difference. */
+/** Compares the models with tables of the database. Additional tables, indexes and optional columns are ignored. */
 export function differencesOf(
   mapper: Mapper,
   wanted: readonly WantedTable[],
@@ -54,7 +54,7 @@ function missingColumn(table: WantedTable, column: WantedColumn): Difference {
   return { kind: 'column', table, column, subject: column.property, fault, remedy };
 }
 
-/** What keeps the values of a property from being stored in a column, or being read as they were. */
+/** The reason why a column cannot store the values of a property, or return them unchanged; null if it can. */
 function misfit(
   mapper: Mapper,
   table: WantedTable,
@@ -72,7 +72,7 @@ function misfit(
     remedy,
   });
   const change = 'change the column by a migration';
-  // its types follow from its tables, and nothing is written to it
+  // the types of a view follow from its tables, and nothing is written to it
   if (isView || table.isView) return null;
   const needed = dialectOf(mapper).schema.misfit(column, found);
   if (needed !== null)
@@ -106,14 +106,14 @@ function needsValue({ hasDefault, isGenerated, isNumbered, isRequired }: FoundCo
   return isRequired && !hasDefault && !isGenerated && !isNumbered;
 }
 
-/** Values of the model that the type of a column or a check refuses. */
+/** Values of the model that the type of a column or a check rejects. */
 function refusedItems({ enumItems }: WantedColumn, { checks, labels }: FoundColumn): readonly string[] {
   if (!enumItems) return [];
   const lists = [...(labels ? [labels] : []), ...checks.flatMap((check) => listIn(check) ?? [])];
   return enumItems.filter((item) => lists.some((list) => !list.includes(String(item))));
 }
 
-/** The texts that a check allows, if that is all it does: `state in ('a', 'b')`, `state = ANY (ARRAY['a'::text])`, `state = 'a'`. */
+/** The texts of a check that only lists them: `state in ('a', 'b')`, `state = ANY (ARRAY['a'::text])`, `state = 'a'`. */
 function listIn(check: string): [readonly string[]] | null {
   const literal = /'((?:[^']|'')*)'/g;
   const rest = check.replaceAll(literal, "''");

@@ -1,7 +1,7 @@
 import type { EntityMetadata, IDatabaseDriver } from '@mikro-orm/core';
 import { hasColumn } from './wanted-tables.ts';
 
-/** The mapper wraps the error, and keeps its code. */
+/** MikroORM wraps the error, but keeps its code. */
 const missing = 'DECLAREST_MISSING_COLUMN';
 
 /** Whether a row of the database lacked a column of its model. */
@@ -9,7 +9,7 @@ export function isMissingColumn(error: unknown): boolean {
   return (error as { code?: unknown } | null)?.code === missing;
 }
 
-/** A query builder, as far as it is looked at. */
+/** The parts of a query builder that are read here. */
 interface RowsQuery {
   readonly state?: { readonly fields?: readonly unknown[] };
   readonly mainAlias?: { readonly aliasName: string; readonly subQuery?: unknown };
@@ -27,7 +27,8 @@ const columns = new WeakMap<EntityMetadata, readonly string[]>();
 const checked = new WeakSet<RowsQuery>();
 
 /**
- * MikroORM selects `*` and takes a column that is not there for null. Checks the first row of each such query: all have the same columns.
+ * MikroORM selects `*` and reads a missing column as null. This checks the first row of each such query: all rows have the same
+ * columns.
  */
 export function checkColumns(driver: IDatabaseDriver): void {
   const own = driver as unknown as { mapResult: MapResult };
@@ -49,7 +50,7 @@ function selectsAll({ mainAlias, state }: RowsQuery): boolean {
 function checkRow(row: object, meta: EntityMetadata): void {
   let needed = columns.get(meta);
   if (!needed) {
-    // the tables of the other classes are joined, and their columns named
+    // the tables of the other classes are joined, and the query names their columns
     const properties = meta.inheritanceType === 'tpt' ? (meta.ownProps ?? []) : meta.props;
     needed = meta.virtual ? [] : properties.filter(hasColumn).flatMap(({ fieldNames }) => fieldNames);
     columns.set(meta, needed);

@@ -2,8 +2,8 @@ import { databaseLabel } from '../database-label.ts';
 import type { Difference } from './differences.ts';
 
 /**
- * The message for a log. At run time there is no remedy for each difference: to add a column again that a newer version has dropped would
- * undo its migration.
+ * The message for the log at run time. It has no fix for each difference: adding a column that a newer version has dropped would
+ * undo the migration of that version.
  */
 export const outOfDate =
   'the database does not match the models of this process. If a newer version has migrated the database, replace this process; otherwise migrate the database';
@@ -11,10 +11,10 @@ export const outOfDate =
 /** Everything that keeps an application from using a database, one line each. */
 export class SchemaErrors extends Error {
   readonly lines: readonly string[];
-  /** How many there are, and where. */
+  /** The number of differences, and the database. */
   readonly summary: string;
 
-  /** @param remedy What to do, if that is the same for all of them. */
+  /** @param remedy The fix, if it is the same for all of them. */
   constructor(lines: readonly string[], url: string, remedy: string | null = null) {
     const count = `${lines.length} ${lines.length === 1 ? 'difference' : 'differences'}`;
     const summary = `${count} between the models and the database ${databaseLabel(url)}; nothing was changed`;

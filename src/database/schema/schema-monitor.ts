@@ -7,22 +7,22 @@ import { isMissingColumn } from './missing-column.ts';
 import { faultOf } from './schema-errors.ts';
 
 /** Milliseconds for which a comparison is reused. */
-const fresh = 1000;
+const maxAge = 1000;
 
 /** Milliseconds that a readiness check waits for a comparison. */
-const patience = 1000;
+const comparisonTimeout = 1000;
 
 /** Milliseconds for which failures of requests with the same cause are logged once. */
-const quiet = 60_000;
+const logInterval = 60_000;
 
-/** Causes of failures that are remembered. */
-const remembered = 200;
+/** The maximum number of causes for which the time of the last log line is stored. */
+const maxCauses = 200;
 
 interface MonitorOptions {
   readonly compare: () => Promise<readonly Difference[]>;
-  /** Whether readiness compares without a failed request before. */
+  /** Whether readiness checks compare even if no request has failed. */
   readonly isStrict: boolean;
-  /** Called when the models and the database begin to differ in another way; with nothing when they fit again. */
+  /** Called when the differences change; with an empty list when the database matches the models again. */
   readonly onChange: (differences: readonly Difference[]) => void;
 }
 
@@ -32,7 +32,7 @@ interface Comparison {
   isOver: boolean;
 }
 
-/** Knows whether the database still fits the models while an application runs. */
+/** Checks whether the database still matches the models while an application runs. */
 export class SchemaMonitor {
   readonly #options: MonitorOptions;
   #differences: readonly Difference[] = [];
@@ -45,7 +45,7 @@ export class SchemaMonitor {
     this.#options = options;
   }
 
-  /** The differences that may have caused an error; null if the schema is not at fault: the error can also come from SQL of the application. */
+  /** The differences that may have caused an error; null if the cause is another one, such as SQL of the application. */
   async blame(error: unknown): Promise<readonly Difference[] | null> {
     const differences = await this.#compare(performance.now());
     return differences.length > 0 || isMissingColumn(error) ? differences : null;
@@ -54,29 +54,32 @@ export class SchemaMonitor {
   /** Whether to log that a request failed: once a minute for each cause, as every request may fail. */
   isNews(cause: string): boolean {
     const now = performance.now();
-    if (now - (this.#logged.get(cause) ?? Number.NEGATIVE_INFINITY) < quiet) return false;
-    if (this.#logged.size >= remembered) this.#logged.clear();
+    if (now - (this.#logged.get(cause) ?? Number.NEGATIVE_INFINITY) < logInterval) return false;
+    if (this.#logged.size >= maxCauses) this.#logged.clear();
     this.#logged.set(cause, now);
     return true;
   }
 
-  /** Whether the database fits, for readiness. */
+  /** Whether the database matches the models, for readiness checks. */
   async fits(): Promise<boolean> {
     const { isStrict } = this.#options;
     if (!isStrict && this.#differences.length === 0) return true;
-    const compared = this.#compare(performance.now() - fresh).catch(() => this.#differences);
-    const differences = await Promise.race([compared, sleep(patience, this.#differences, { ref: false })]);
-    // what does not fit, and was not checked at startup, may be meant so
+    const compared = this.#compare(performance.now() - maxAge).catch(() => this.#differences);
+    const differences = await Promise.race([compared, sleep(comparisonTimeout, this.#differences, { ref: false })]);
+    // without a check at startup, differences other than missing tables and columns may be intended
     return !differences.some(({ kind }) => isStrict || kind === 'table' || kind === 'column');
   }
 
-  /** Compares once, for a warning: readiness stays as it is. */
+  /** Compares once, for a warning; readiness does not change. */
   async glance(onDifferences: (differences: readonly Difference[]) => void): Promise<void> {
     const differences = await this.#options.compare();
     if (differences.length > 0) onDifferences(differences);
   }
 
-  /** The result of a comparison that began no earlier than `since`, or a moment ago if it found differences. One runs at a time. */
+  /**
+   * The result of a comparison that began no earlier than `since`. If it found differences, it may also be up to `maxAge` old.
+   * One comparison runs at a time.
+   */
   async #compare(since: number): Promise<readonly Difference[]> {
     for (;;) {
       const isOld = !this.#latest || (this.#latest.isOver && !isRecent(this.#latest, since, this.#differences));
@@ -114,10 +117,10 @@ export class SchemaMonitor {
 }
 
 function isRecent({ beganAt }: Comparison, since: number, differences: readonly Difference[]): boolean {
-  return beganAt >= (differences.length > 0 ? Math.min(since, performance.now() - fresh) : since);
+  return beganAt >= (differences.length > 0 ? Math.min(since, performance.now() - maxAge) : since);
 }
 
-/** Whether the schema may be the cause of an error: it names a table or column that does not exist, or one of another type. */
+/** Whether the schema may be the cause of an error, such as a missing table or column, or one of another type. */
 export function mayBeSchemaFault(error: unknown): boolean {
   for (let cause = error, depth = 0; cause instanceof Error && depth < 8; depth++) {
     if (isMissingColumn(cause) || databaseErrors.isSchemaFault(cause)) return true;
@@ -126,7 +129,7 @@ export function mayBeSchemaFault(error: unknown): boolean {
   return false;
 }
 
-/** Reads the catalogue by an executor, whose connections are not those of the application's own queries. */
+/** Reads the catalogue through an executor, whose connections the application's own queries do not use. */
 export function readBy(executor: Pick<Executor, 'rows'>): ReadText {
   return async (statement) => String((await executor.rows(statement, []))[0]?.[0]);
 }

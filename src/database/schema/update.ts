@@ -16,15 +16,15 @@ export interface UpdateOptions {
   readonly url: string;
 }
 
-/** What an update would do, and what it cannot do. */
+/** The statements of an update, and the differences that it cannot fix. */
 interface Plan {
   readonly statements: readonly string[];
   readonly refusals: readonly string[];
 }
 
 /**
- * Adds tables, columns and indexes that the models have and the database has not, and seeds a new database. If anything else is needed,
- * or an addition fails, everything of that is thrown at once and nothing is changed.
+ * Adds tables, columns and indexes that the models have and the database lacks, and seeds a new database. If anything else is
+ * needed or an addition fails, nothing is changed, and one error with all such problems is thrown.
  */
 export async function updateSchema(mapper: Mapper, { extensions, onStatement, seed, url }: UpdateOptions): Promise<void> {
   const { schema } = dialectOf(mapper);
@@ -49,7 +49,7 @@ export async function updateSchema(mapper: Mapper, { extensions, onStatement, se
   for (const sql of ran) onStatement(sql);
 }
 
-/** Runs a statement of a transaction, which goes on if it fails; what is wrong is returned. */
+/** Runs a statement in a savepoint, so that the transaction can continue if it fails. Returns the error. */
 async function trial(em: RequestEntityManager, sql: string): Promise<string[]> {
   await em.execute('savepoint addition');
   try {

@@ -70,7 +70,7 @@ export function hasColumn({
   return columnKinds.includes(kind) && !mappedBy && !(embedded && object);
 }
 
-/** The property of a column, `Person.vip`; of an embedded value `Person.address.city`, of a pivot table the association. */
+/** The property of a column: `Person.vip`, or `Person.address.city` if it is embedded; for a pivot table the association. */
 function propertyOf(
   column: string,
   metas: readonly EntityMetadata[],
@@ -80,13 +80,16 @@ function propertyOf(
     const found = meta.props.find(({ fieldNames, persist }) => persist !== false && fieldNames?.includes(column));
     if (!found) continue;
     const property = meta.pivotTable ? modelOf(meta, all) : `${ownerOf(meta, found, metas)}.${pathOf(found, meta)}`;
-    // the mapper inserts a default that is a value, and leaves an expression or the first version to the database
+    // MikroORM inserts a default that is a value; the database sets a default that is an expression, and the first version
     return { property, needsDefault: found.version === true || (found.default ?? null) === null };
   }
   return { property: (metas[0] as EntityMetadata).className, needsDefault: false };
 }
 
-/** The root of several classes in one table has the properties of all of them: the class that declared one is told by those without it. */
+/**
+ * The class that declared a property. The root of several classes in one table has the properties of all of them, so the other
+ * classes show which of them really have it.
+ */
 function ownerOf(meta: EntityMetadata, { name }: EntityProperty, metas: readonly EntityMetadata[]): string {
   const others = metas.filter((one) => one !== meta);
   const owners = others.filter(({ properties }) => Object.hasOwn(properties, name));

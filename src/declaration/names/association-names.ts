@@ -1,7 +1,7 @@
 import type { Listed, Mistake } from '../mistake.ts';
 import type { Anything, Definition, EntityOf, ModelName, OptionsOf, PropertiesOf } from './field-names.ts';
 
-/** The property of the model that an action adds to and removes from: a to-many association, or one that the model has methods for. */
+/** Checks the property of an association action: it must be a to-many association, or the model must have methods for it. */
 export type CheckedAssociation<Model, Action> = Action extends {
   readonly association: { readonly property: infer Name extends string };
 }
@@ -24,7 +24,7 @@ type ToMany<Properties> = Anything extends Properties
     }[keyof Properties] &
       string;
 
-/** Whether the class of a model can add and remove; a schema does not tell, its class may come later. */
+/** Whether the class of a model has methods to add and remove. True for a schema, because its class may be set later. */
 type HasAccessors<Model, Name extends string> = Model extends abstract new (
   ...args: never[]
 ) => object
@@ -38,7 +38,7 @@ type HasAccessors<Model, Name extends string> = Model extends abstract new (
 
 type HasMethod<Entity, Names> = [Extract<keyof Entity, Names>] extends [never] ? false : true;
 
-/** The names by which methods for a property are found: the same, and without its plural. */
+/** The names of a property in the names of its methods: its own, and its singular forms. */
 type AccessorName<Name extends string> =
   | Name
   | (Name extends `${infer Stem}eople` ? `${Stem}erson` : never)

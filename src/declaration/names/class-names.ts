@@ -3,14 +3,14 @@ import type { Catalog, Exported } from '../vocabulary.ts';
 
 type ClassKind = 'models' | 'controllers' | 'authenticators';
 
-/** What a kind of class is called in an error. */
+/** The name of a kind of class in errors. */
 export const classWords: Readonly<Record<ClassKind, string>> = {
   models: 'model class',
   controllers: 'controller class',
   authenticators: 'authenticator class',
 };
 
-/** A MikroORM schema and the class it describes are the same thing: both are known by the class. */
+/** A MikroORM schema and the class it describes are the same model: the class identifies both. */
 export function identityOf(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
   const { class: described } = value as { class?: unknown };
@@ -24,7 +24,7 @@ export function nameOf(value: unknown): string | null {
   return typeof name === 'string' && name !== '' ? name : null;
 }
 
-/** Finds the class that a declaration names, or in code gives. Reports and returns undefined unless there is exactly one. */
+/** Finds a class by the name or the class in a declaration. Reports an error and returns undefined unless exactly one matches. */
 export function resolveClass(
   kind: ClassKind,
   given: unknown,
@@ -53,7 +53,7 @@ export function resolveClass(
   return undefined;
 }
 
-/** For a name with a namespace or a module that is not ours, `App\Entity\Person`: the name to write in its place; empty if there is none. */
+/** Suggests a known name for one with an unknown namespace or module, such as `App\Entity\Person`; empty if none is near. */
 function namespaceHint(given: string, known: readonly Exported[]): string {
   const bare = given.split(/[\\/.:#]+/).at(-1) as string;
   if (bare === given) return '';

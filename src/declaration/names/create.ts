@@ -5,17 +5,16 @@ export type Creatable<Instance extends object = object> = new (...args: any[]) =
 /** Makes an instance of a class of the application, such as by a container for dependency injection. */
 export type Create = <Instance extends object>(type: Creatable<Instance>) => Instance;
 
-/** Makes instances without arguments. */
 const withoutArguments: Create = (type) => new type();
 
-/** The factory of an application, held to give instances of what it was asked for, at once. */
+/** The factory of an application, with a check that it returns an instance of the requested class, and not a promise. */
 export function checkedCreate(given: Create | undefined): Create {
   if (given === undefined) return withoutArguments;
   return (type) => {
     const made: unknown = given(type);
     if (made instanceof type) return made;
     if (isThenable(made)) {
-      // what becomes of it is of no interest any more
+      // the promise is not used, so its rejection must not count as unhandled
       made.then(undefined, () => undefined);
       throw new TypeError(
         `the factory "create" must return an instance of ${type.name}, not a promise; prepare its dependencies before the application starts`,

@@ -1,7 +1,7 @@
 import type { IndexHints } from '@mikro-orm/core';
 import type { Listed, Told } from '../mistake.ts';
 
-// The mapper forgets in its types which name a property has in JSON. These overloads keep it.
+// MikroORM's types lose the JSON name of a property. These overloads keep it.
 declare module '@mikro-orm/core' {
   interface PropertyChain<Value, Options> {
     serializedName<const Name extends string>(name: Name): PropertyChain<Value, Options & { serializedName: Name }>;
@@ -13,7 +13,7 @@ declare module '@mikro-orm/core' {
   }
 }
 
-/** The properties of a model that nothing is known of: any name may be one. */
+/** The properties of a model whose type is unknown: any name is allowed. */
 export interface Anything {
   readonly [name: string]: unknown;
 }
@@ -28,8 +28,8 @@ type DefinedIn<Entity> = 0 extends 1 & Entity
     : Anything;
 
 /**
- * The properties of a model, given as its class or its schema. Nothing is known of one that is given by its name, of a class that the mapper
- * learns of in another way than by `defineEntity`, and of a class whose discriminator says that others add to it.
+ * The properties of a model, given as its class or its schema. They are unknown for a model that is given by its name, for a
+ * class that was not made with `defineEntity`, and for a class with a discriminator, to which subclasses add properties.
  */
 export type PropertiesOf<Model> = Model extends { readonly '~discriminatorColumn'?: infer Column }
   ? [Extract<Column, string>] extends [never]
@@ -45,7 +45,7 @@ export type EntityOf<Model> = Model extends { readonly '~entity': infer Entity }
     ? Entity
     : unknown;
 
-/** What a model is called in messages. */
+/** The name of a model in messages. */
 export type ModelName<Model> = Model extends { readonly '~entityName'?: infer Name extends string }
   ? Name
   : Model extends { readonly name: infer Name extends string }
@@ -54,10 +54,10 @@ export type ModelName<Model> = Model extends { readonly '~entityName'?: infer Na
       : Name
     : 'the model';
 
-/** What a property was defined with; those that refer to models do it by a function. */
+/** The definition of a property; properties that refer to models are defined by a function. */
 export type Definition<Property> = Property extends (...args: never[]) => infer Made ? Made : Property;
 
-/** What was said of a property, to a builder or in an object. */
+/** The options of a property, from a builder or an object. */
 export type OptionsOf<Defined> = Defined extends { readonly '~options': infer Options } ? Options : Defined;
 
 /** The name that a property has in JSON. */
@@ -67,17 +67,17 @@ type JsonName<Name, Property> =
 /** The properties of a model by their names in JSON. */
 type Fields<Properties> = { readonly [Name in keyof Properties as JsonName<Name, Properties[Name]>]: Properties[Name] };
 
-/** Where an association may hold several models, what one of them has will do. */
+/** If an association can hold several models, a name is valid if one of them has it. */
 type NamesIn<Known> = Known extends unknown ? keyof Known : never;
 
 type In<Known, Name> = Known extends unknown ? (Name extends keyof Known ? Known[Name] : never) : never;
 
-/** By which names a path leads from model to model: those that callers see, or those that the model has. */
+/** Whether a path consists of JSON names or of property names. */
 type Naming = 'json' | 'property';
 
 type Named<Properties, By extends Naming> = By extends 'json' ? Fields<Properties> : Properties;
 
-/** The properties behind a property, by their names; none if it is a single value. */
+/** The properties of the model in a property, by their names; none if it is a single value. */
 type Behind<Defined, By extends Naming> = Defined extends {
   readonly '~options': infer Options;
   readonly '~type'?: { value: infer Value };
@@ -89,15 +89,15 @@ type Behind<Defined, By extends Naming> = Defined extends {
 
 type NamedIn<Value, By extends Naming> = Value extends unknown ? Named<DefinedIn<Value>, By> : never;
 
-/** What is wrong with a path in words; never if it is right. */
-type PathTrouble<
+/** The error message for a path; never if the path is valid. */
+type PathMistake<
   Known,
   Path extends string,
   By extends Naming,
   Where extends string,
 > = Path extends `${infer First}.${infer Rest}`
   ? First extends NamesIn<Known>
-    ? PathTrouble<Behind<Definition<In<Known, First>>, By>, Rest, By, `'${First}' of ${Where}`>
+    ? PathMistake<Behind<Definition<In<Known, First>>, By>, Rest, By, `'${First}' of ${Where}`>
     : NoField<Known, First, Where>
   : Path extends NamesIn<Known>
     ? never
@@ -110,7 +110,7 @@ type NoField<Known, Name extends string, Where extends string> = [NamesIn<Known>
 type CheckedPath<Known, Path, By extends Naming, Where extends string> = Path extends string
   ? string extends Path
     ? unknown
-    : Told<PathTrouble<Known, Path, By, Where>>
+    : Told<PathMistake<Known, Path, By, Where>>
   : unknown;
 
 type CheckedPaths<Known, Paths, Where extends string> = Paths extends readonly unknown[]
@@ -125,7 +125,7 @@ type CheckedOrder<Properties, Paths, Where extends string> = {
 
 type ListKey = 'filters' | 'sort' | 'search' | 'default_sort';
 
-/** The names of fields in what can be asked of a list. */
+/** Checks the names of fields in the parameters of a list. */
 export type CheckedList<Properties, List, Where extends string> = [keyof List & ListKey] extends [never]
   ? unknown
   : {

@@ -1,6 +1,6 @@
 import type { Listed, Mistake } from '../mistake.ts';
 
-/** What the base controller has: an application's controller has these too, but they handle nothing of its own. */
+/** The methods of the base controller. Controllers of applications inherit them, but they are not handlers of their own. */
 export type BaseMethod =
   | 'addRemove'
   | 'addRemoveApi'
@@ -26,7 +26,7 @@ export type MethodsOf<Controller> = {
   [Name in keyof Controller]: Controller[Name] extends (...args: never[]) => unknown ? Name : never;
 }[keyof Controller];
 
-/** The names of what a controller brings to handle actions with. */
+/** The names of a controller's own methods, which can handle actions. */
 type HandlersOf<Controller> = Exclude<MethodsOf<Controller>, BaseMethod>;
 
 /** The controller of an API, if its class is given; unknown if it is given by its name. */
@@ -40,7 +40,7 @@ export type ControllerOf<Api> = Api extends { readonly controller: abstract new 
         : unknown
       : null;
 
-/** The method that an action names. */
+/** Checks the method that an action names. */
 export type CheckedHandler<Controller, Action> = unknown extends Controller
   ? unknown
   : Action extends { readonly controller_action: infer Name extends string }
@@ -55,7 +55,7 @@ type NoMethod<Controller, Name extends string> = Controller extends null
   ? `'${Name}' needs a controller with this method; add 'controller'`
   : `the controller has no method '${Name}'; it has: ${Listed<HandlersOf<Controller>>}`;
 
-/** The handlers that are found by the names of their actions: `close` is handled by `closeApi`. */
+/** Checks the handlers that are found by the names of their actions: `close` is handled by `closeApi`. */
 export type CheckedController<Controller, Actions> = unknown extends Controller
   ? unknown
   : [MissingHandler<Controller, Actions>] extends [never]

@@ -5,13 +5,13 @@ export interface AskedNames {
   /** `lastName`, `lastName[contains]` */
   readonly filters: readonly string[];
   readonly sort: readonly string[];
-  /** What `?q=` searches in. */
+  /** The fields of `?q=`. */
   readonly search: readonly string[];
   /** Query parameters that the action declares. */
   readonly parameters: readonly string[];
 }
 
-/** The query parameters of an action: those of its list, unless it is left out, and its own; null if it declares none. */
+/** The query parameters of an action: its own and, with `withList`, those of its list; null if it declares none. */
 export function askedNames(action: ActionDeclaration | null, withList = true): AskedNames | null {
   const { filters = [], sort = [], search = null } = (withList && action?.list) || {};
   const parameters = action?.parameters ?? [];
@@ -24,7 +24,7 @@ export function askedNames(action: ActionDeclaration | null, withList = true): A
   };
 }
 
-/** The same in one line: `lastName, lastName[contains]; sort: lastName; q: firstName, lastName`. */
+/** The query parameters in one line: `lastName, lastName[contains]; sort: lastName; q: firstName, lastName`. */
 export function askedText({ filters, parameters, search, sort }: AskedNames): string {
   const parts = [
     ...(parameters.length > 0 ? [parameters.join(', ')] : []),

@@ -18,11 +18,11 @@ type ValueOf<Declared> = Declared extends { readonly enum: readonly (infer Value
 
 type GivenValue<Declared> = Declared extends { readonly list: true } ? readonly ValueOf<Declared>[] : ValueOf<Declared>;
 
-type Sure = { readonly required: true } | { readonly default: ParameterLiteral | readonly ParameterLiteral[] };
+type RequiredOrDefault = { readonly required: true } | { readonly default: ParameterLiteral | readonly ParameterLiteral[] };
 
 /** The names of parameters that always have a value. */
 type Present<Declared> = {
-  [Name in keyof Declared]: Declared[Name] extends Sure ? Name : never;
+  [Name in keyof Declared]: Declared[Name] extends RequiredOrDefault ? Name : never;
 }[keyof Declared];
 
 /**

@@ -1,6 +1,6 @@
 import type { Listed, Mistake } from '../mistake.ts';
 
-/** The roles that voters judge, if their types have them: `static override roles = ['PERSON_SEE'] as const`. */
+/** The roles that voters grant or deny, if their types have them: `static override roles = ['PERSON_SEE'] as const`. */
 export type RolesOf<Voters extends readonly { readonly roles: readonly string[] }[]> = Voters extends readonly []
   ? string
   : Voters[number]['roles'][number];
@@ -17,7 +17,7 @@ type CheckedAction<Action, Known extends string> = Action extends { readonly rol
   ? { readonly roles: { readonly [Method in keyof Roles]: CheckedRole<Roles[Method], Known> } }
   : unknown;
 
-/** Declarations that ask for these roles only. */
+/** Checks that declarations require known roles only. */
 export type WithRoles<Apis, Known extends string> = string extends Known
   ? unknown
   : {

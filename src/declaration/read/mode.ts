@@ -3,17 +3,20 @@ import { didYouMean, listed } from '../suggest.ts';
 
 const modes = ['development', 'test', 'production'] as const;
 
-/** What an application runs as. */
+/** The environment in which an application runs. */
 export type Mode = (typeof modes)[number];
 
-/** What is written for a mode but is not its name. */
+/** Common names for modes, which are not accepted but suggest the right name in the error. */
 const synonyms: ReadonlyMap<string, Mode> = new Map([
   ['prod', 'production'],
   ['staging', 'production'],
   ['dev', 'development'],
 ]);
 
-/** The mode by `NODE_ENV`, `development` if it is unset or empty. A name that is nearly right must not open what production closes. */
+/**
+ * The mode by `NODE_ENV`, `development` if it is unset or empty. Unknown names fail: a misspelled `production` must not enable
+ * what production disables.
+ */
 export function modeOf({ NODE_ENV: given }: NodeJS.ProcessEnv): Mode {
   if (!given) return 'development';
   const known = modes.find((mode) => mode === given);

@@ -23,7 +23,7 @@ import { emptyList, readActionList, readList } from './read-list.ts';
 import { readParameters } from './read-parameters.ts';
 
 /**
- * The APIs. A wrong one is among them, as far as it could be read, so that further errors of it are found as well; `report` knows
+ * The APIs. An API with errors is included as far as it could be read, so that later checks find its other errors. `report` knows
  * which parts are wrong.
  */
 export function readApis(written: WrittenAppMain, report: Report, prefix = ''): readonly ApiDeclaration[] {
@@ -128,7 +128,7 @@ function countMode(written: WrittenApi['pagination']['count']): PaginationDeclar
   return written.capped === undefined ? undefined : { capped: written.capped };
 }
 
-/** A rate limit under the name that headers call it by; one without a number has been reported, and is none. */
+/** A rate limit with its name in headers; null if its number is missing, which has been reported. */
 export function readRateLimit(
   name: string,
   { limit, window, by }: NonNullable<WrittenApi['rate_limit']>,
@@ -192,7 +192,7 @@ function readMethods(name: string, kind: Kind, value: WrittenAction, path: Path,
   }
   if (kind !== 'custom') return ['GET', 'HEAD'];
   if (value.association) return ['POST', 'DELETE'];
-  // A wrong "methods" or "association" has been reported; saying more would only confuse.
+  // A wrong "methods" or "association" has been reported; a second error would only confuse.
   if (!report.touches([...path, 'methods']) && !report.touches([...path, 'association'])) {
     const meant = didYouMean(name, defaultActions);
     report.add(path, `no method is enabled;${meant} a custom action needs "methods", for example "methods: { POST: true }"`);
@@ -200,7 +200,7 @@ function readMethods(name: string, kind: Kind, value: WrittenAction, path: Path,
   return [];
 }
 
-/** If GET has a role, it makes a difference whether null was written for HEAD. */
+/** HEAD has the role of GET, unless null was written for HEAD. */
 function readRoles(written: WrittenAction['roles']): ActionDeclaration['roles'] {
   const own = byMethod((method) => written[method] ?? null);
   return own.GET !== undefined && written.HEAD === null ? { ...own, HEAD: null } : own;
@@ -232,7 +232,7 @@ function readRequirements(
   return requirements;
 }
 
-/** The formats that a requirement of the format leaves. */
+/** The formats that match the requirement of `_format`, if there is one. */
 function requiredFormats(
   formats: readonly Format[],
   { _format: requirement }: Readonly<Record<string, string>>,
@@ -254,7 +254,7 @@ function regularExpressionProblem(source: string): string | null {
   if (source === '') return 'it is empty';
   try {
     new RegExp(`^(?:${source})$`);
-    // What only becomes valid by the brackets around it, such as `a)|(b`, is refused as well.
+    // Rejects expressions that only the brackets around them make valid, such as `a)|(b`.
     new RegExp(source);
     return null;
   } catch (error) {

@@ -11,7 +11,7 @@ import { readRoutes } from './read-routes.ts';
 import { readSecurity } from './read-security.ts';
 
 /**
- * Checks all that was written, reports all that is wrong, and returns what can be used:
+ * Checks the whole declaration, reports all errors, and returns the usable parts:
  * an API, key or route entry with an error in it is left out, any other wrong value is replaced by its default.
  */
 export function readDeclaration(source: Source, catalog: Catalog, report: Report, options: { production: boolean }): Declaration {

@@ -7,7 +7,7 @@ type WrittenList = Pick<WrittenApi | WrittenAction, 'filters' | 'sort' | 'defaul
 /** A list without parameters. */
 export const emptyList: ListDeclaration = { filters: [], sort: [], search: null, defaultSort: [], defaultSortPath: [] };
 
-/** The parameters of a list. A key that was not written is that of `fallback`. */
+/** The parameters of a list. Keys that were not written come from `fallback`. */
 export function readList(written: WrittenList, path: Path, fallback: ListDeclaration, report: Report): ListDeclaration {
   return {
     ...fallback,
@@ -22,7 +22,7 @@ export function readList(written: WrittenList, path: Path, fallback: ListDeclara
 
 const listKeys = ['filters', 'sort', 'default_sort', 'search'] as const;
 
-/** The same for an action, which has a list if its path has no id. */
+/** The parameters of the list of an action; null if its path has an id, because then it has no list. */
 export function readActionList(
   written: WrittenList,
   path: Path,

@@ -1,7 +1,7 @@
 import type { WrittenAction } from '../schema.ts';
 import type { ParameterDeclaration } from '../types.ts';
 
-/** The query parameters of an action. What depends on several keys is checked at start. */
+/** The query parameters of an action. Rules across keys are checked at startup. */
 export function readParameters(written: WrittenAction['parameters']): readonly ParameterDeclaration[] {
   return written.map(({ key, path, value }) => ({ name: String(key), path, ...value }));
 }

@@ -34,7 +34,7 @@ export function readRoutes(written: WrittenRoutes, catalog: Catalog, report: Rep
   return entries;
 }
 
-/** A service is an object, or a class of which one is made. */
+/** A service is an object, or a class that Declarest instantiates. */
 function hasMethod(service: unknown, method: string): boolean {
   const { prototype } = (service ?? {}) as { prototype?: Record<string, unknown> };
   return typeof ((service as Record<string, unknown> | null)?.[method] ?? prototype?.[method]) === 'function';

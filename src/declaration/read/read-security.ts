@@ -5,7 +5,7 @@ import type { ApiKeyDeclaration, Catalog, JwtDeclaration, Path, SampleUserDeclar
 
 type WrittenSecurity = WrittenAppMain['security'];
 
-/** Who may call, with the rules across keys checked. Values of secrets and keys are never part of an error. */
+/** Reads `app_main.security`, and checks the rules across its keys. Errors never contain secrets or keys. */
 export function readSecurity(
   written: WrittenSecurity,
   catalog: Catalog,
@@ -20,7 +20,7 @@ export function readSecurity(
   return {
     requireRole: written.require_role,
     strategy: written.strategy,
-    // without a prototype, so that no role has a meaning of its own
+    // without a prototype, so that no role has a special meaning
     roleHierarchy: Object.assign(
       Object.create(null),
       Object.fromEntries(written.role_hierarchy.map(({ key, value }) => [key, value])),
@@ -32,7 +32,7 @@ export function readSecurity(
   };
 }
 
-/** Whoever is between could give out keys of their own. */
+/** Without TLS, an attacker between the two servers could replace the keys. */
 export const plainAddress = 'in production the address of a key set must begin with "https:"';
 
 /** Tokens signed with the application's development key. */
@@ -86,7 +86,7 @@ function readApiKeys(written: WrittenSecurity['api_keys'], report: Report): read
 /** The claims that a token gets from other keys, or from the time when it is signed. */
 const fixedClaims = ['sub', 'roles', 'iss', 'aud', 'iat', 'exp', 'nbf'];
 
-/** In production there are none, whatever is declared: nothing further along has to remember it. */
+/** Always empty in production, so that no later code has to check the mode. */
 function readSampleUsers(
   written: WrittenSecurity['sample_users'],
   jwt: JwtDeclaration | null,
