@@ -57,7 +57,7 @@ import type { RateLimiter } from './traffic/rate-limiter.ts';
 export const declarest: FastifyPluginAsync<ApplicationOptions> = async (app, options) => {
   const application = await loadApplication(options);
   for (const { text } of application.warnings) app.log.warn(text);
-  const tracing = await tracingOf(application.directory, application.declaration.database.url);
+  const tracing = await tracingOf(application.directory, application.declaration);
   const watching = tracing && { access: tracing.access, statements: { waits: tracing.waits }, onProblem: tracing.problem };
   await mountApplication(app, application, watching ?? {});
   // the host may have its own pages at these paths

@@ -84,7 +84,7 @@ export async function serverOf(
       isQuiet: (url) => isHealth(url) || targetOf(url).path === server.metrics?.path,
       shared: sharedMetrics,
       timing: (timing ?? server.timing) && !application.production,
-      tracing: await tracingOf(application.directory, application.declaration.database.url),
+      tracing: await tracingOf(application.directory, application.declaration),
     });
     onProblem = watching.onProblem;
     const gate = gateBefore(app, server, {

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { AccessWatch } from '../access/access-watch.ts';
 import type { StatementWatch } from '../database/statement-watch.ts';
-import type { ServerDeclaration } from '../declaration/types.ts';
+import type { Declaration, ServerDeclaration } from '../declaration/types.ts';
 import type { Problem } from '../errors.ts';
 import type { TrafficWatch } from '../traffic/gate.ts';
 import type { RequestIds } from '../traffic/request-id.ts';
@@ -78,7 +78,7 @@ function together(watches: readonly TrafficWatch[]): TrafficWatch | undefined {
 const registered = Symbol.for('opentelemetry.js.api.1');
 
 /** Creates spans if the application registered an SDK of OpenTelemetry; otherwise null, and nothing is loaded. */
-export async function tracingOf(directory: string, databaseUrl: string): Promise<Tracing | null> {
+export async function tracingOf(directory: string, declaration: Declaration): Promise<Tracing | null> {
   if (!(globalThis as { [registered]?: { readonly trace?: unknown } })[registered]?.trace) return null;
-  return (await import('./tracing.ts')).loadTracing(directory, databaseUrl);
+  return (await import('./tracing.ts')).loadTracing(directory, declaration);
 }

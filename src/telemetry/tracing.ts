@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Context, Span, Tracer } from '@opentelemetry/api';
 import type { FastifyRequest } from 'fastify';
+import type { Declaration } from '../declaration/types.ts';
 import { dialectName } from '../dialect/address.ts';
 import type { Problem } from '../errors.ts';
 import { loggableError } from '../response/loggable-error.ts';
@@ -10,6 +11,7 @@ import type { TrafficWatch } from '../traffic/gate.ts';
 import { currentJourney, type Journey, journeys } from './journey.ts';
 import { shownPath } from './logger.ts';
 import { operationOf, withPlaceholders } from './query-text.ts';
+import { scrubber } from './scrubber.ts';
 import { knownMethods, requestOf, routeOf, unknownRoute } from './seen-requests.ts';
 
 /** The part of `@opentelemetry/api` that is used. An application that brings an SDK brings the API as well. */
@@ -20,14 +22,14 @@ const spanKinds = { internal: 0, server: 1, client: 2 } as const;
 const errorStatus = 2;
 
 /** Loads the API from the application, or else from here: all copies share the registered SDK. */
-export async function loadTracing(directory: string, databaseUrl: string): Promise<Tracing | null> {
+export async function loadTracing(directory: string, declaration: Declaration): Promise<Tracing | null> {
   for (const from of [join(directory, 'package.json'), import.meta.url]) {
     try {
       const module: Partial<OpenTelemetry> & { readonly default?: OpenTelemetry } = await import(
         pathToFileURL(createRequire(from).resolve('@opentelemetry/api')).href
       );
       const api = module.ROOT_CONTEXT ? (module as OpenTelemetry) : module.default;
-      return api ? new Tracing(api, dialectName(databaseUrl)) : null;
+      return api ? new Tracing(api, dialectName(declaration.database.url), scrubber(declaration)) : null;
     } catch {
       // it may be found from the other place
     }
@@ -48,12 +50,14 @@ export class Tracing implements TrafficWatch {
   readonly #api: OpenTelemetry;
   readonly #tracer: Tracer;
   readonly #database: string;
+  readonly #scrub: (text: string) => string;
   readonly #traced = new WeakMap<Journey, Traced>();
 
-  constructor(api: OpenTelemetry, database: string) {
+  constructor(api: OpenTelemetry, database: string, scrub: (text: string) => string) {
     this.#api = api;
     this.#tracer = api.trace.getTracer('declarest');
     this.#database = database;
+    this.#scrub = scrub;
   }
 
   /** Runs the rest of a request in the context of its span. The first call starts the span. */
@@ -84,11 +88,11 @@ export class Tracing implements TrafficWatch {
     span.end();
   };
 
-  /** Records server errors with their cause, as far as it may be logged. */
+  /** Records server errors with their cause, without secrets, like in the log. */
   readonly problem = (found: Problem): void => {
     if (found.status < 500) return;
     const { message, stack, type } = loggableError(found.cause ?? found);
-    this.#parent()?.span.recordException({ name: type, message, stack });
+    this.#parent()?.span.recordException({ name: type, message: this.#scrub(message), stack: this.#scrub(stack) });
   };
 
   readonly access = (): ((error?: unknown) => void) => this.#part('access');

@@ -89,6 +89,15 @@ describe('API2:2023 broken authentication: guessing credentials (CWE-307)', () =
     },
   );
 
+  test('guesses are not limited without server.rate_limit', async () => {
+    await withThings('sqlite', safe(undefined), async (application) => {
+      const guess = connection(application);
+      const statuses = [];
+      for (let n = 0; n < 40; n++) statuses.push((await guess({ 'x-api-key': `wrong-key-of-length-${n}` })).status);
+      expect(new Set(statuses)).toEqual(new Set([401]));
+    });
+  });
+
   test('concurrent guesses count toward the limit', async () => {
     const [, right, wrong] = kinds[1] as (typeof kinds)[number];
     await withThings('sqlite', safe({ limit: 10, window: 60 }), async (application) => {

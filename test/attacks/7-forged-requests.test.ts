@@ -93,6 +93,9 @@ describe.each(databases)('API7:2023 server side request forgery, on %s', (kind) 
         expect(JSON.stringify(rest)).not.toContain('evil.example');
         expect(JSON.stringify(answer?.headers)).not.toContain('evil.example');
       }
+      const named = headers.map((name) => `${name}: ${name === 'Forwarded' ? `host=${address.slice(7)}` : address}\r\n`).join('');
+      await target.raw(`GET ${path} HTTP/1.1\r\nHost: x\r\n${named}Authorization: Bearer ${token}\r\nConnection: close\r\n\r\n`);
+      expect(calls).toEqual([]);
     },
   );
 

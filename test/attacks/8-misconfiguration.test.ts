@@ -79,8 +79,11 @@ const injections = [
 ];
 
 describe.each(databases)('API8:2023 security misconfiguration, on %s', (kind) => {
-  describe('SQL in text input is treated as a plain value (CWE-89, Sequelize CVE-2023-25813, TypeORM CVE-2025-60542)', () => {
-    const target = useTarget(kind, notes);
+  describe.each([
+    ['compiled statements', notes],
+    ['statements of MikroORM', { ...notes, compiledReads: false }],
+  ])('SQL in text input is a plain value in %s (CWE-89, Sequelize CVE-2023-25813, TypeORM CVE-2025-60542)', (_, application) => {
+    const target = useTarget(kind, application);
 
     test.each(injections)('%j', async (text) => {
       const path = `/note/${encodeURIComponent(text)}.json`;

@@ -30,6 +30,10 @@ class FailingController extends ApiController {
     await this.em.execute('select cast(? as integer) from nothing_here', [secret]);
     return {};
   }
+
+  leakApi() {
+    throw new Error(`the request to https://bot:pass-of-bot@service.example failed with Bearer ${key}`);
+  }
 }
 
 function options(server: AppMain['server'] = {}) {
@@ -39,7 +43,10 @@ function options(server: AppMain['server'] = {}) {
     class: Thing,
     base_path: '/fail',
     controller: FailingController,
-    actions: { fail: { 'single-collection': 'collection', methods: { GET: true } } },
+    actions: {
+      fail: { 'single-collection': 'collection', methods: { GET: true } },
+      leak: { 'single-collection': 'collection', methods: { GET: true } },
+    },
   };
   const apis = { thing: { ...thing, base_role: 'ROLE_ONE' }, ...others, fail } as never;
   return { ...base, app_main: { ...base.app_main, apis }, controllers: [...(base.controllers ?? []), FailingController] };
@@ -102,12 +109,16 @@ describe.each(databases)('with an OpenTelemetry SDK on %s', (database) => {
       expect(failed.server.events[0]).toMatchObject({ name: 'exception', attributes: { 'exception.type': expect.any(String) } });
       const broken = failed.parts.find(({ status }) => status.code === SpanStatusCode.ERROR);
       expect(broken?.attributes['error.type']).toBe(database === 'sqlite' ? 'ERR_SQLITE_ERROR' : '42P01');
+      expect((await request('GET', '/fail/leak.json', { headers })).status).toBe(500);
+      await until(() => exporter.getFinishedSpans().some(({ name }) => name.includes('leak')));
       const all = JSON.stringify(
         exporter.getFinishedSpans().map(({ attributes, events, name, status }) => ({ attributes, events, name, status })),
       );
       expect(all).toContain('nothing_here');
       expect(all).not.toContain(secret);
       expect(all).not.toContain('abc');
+      expect(all).toContain('service.example failed');
+      expect(all).not.toContain('pass-of-bot');
       expect(all).not.toContain(key);
     });
   });

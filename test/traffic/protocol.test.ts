@@ -85,7 +85,7 @@ describe('an invalid request', () => {
   beforeAll(async () => {
     const database = await freshDatabase('sqlite');
     drop = () => database.drop();
-    app = await startApplication({ ...thingOptions(), databaseUrl: database.url });
+    app = await startApplication({ ...thingOptions({}, { formats: ['json', 'csv'] }), databaseUrl: database.url });
   });
   afterAll(async () => {
     await app.close();
@@ -134,6 +134,7 @@ describe('an invalid request', () => {
   test.each([
     ['GET', '/thing.json', 200],
     ['HEAD', '/thing.json', 200],
+    ['GET', '/thing.csv', 200],
     ['GET', '/thing/99.json', 404],
     ['GET', '/nothing', 404],
     ['GET', '/%zz', 404],
