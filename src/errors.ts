@@ -289,11 +289,11 @@ export function problem(
 }
 
 /** A list in a body can break a rule in every item. Nobody reads more violations, and a response must not have a million. */
-export const mostViolations = 100;
+export const maxViolations = 100;
 
-/** The response to broken validation rules: 422 with up to {@link mostViolations} violations. */
+/** The response to broken validation rules: 422 with up to {@link maxViolations} violations. */
 export function violationsProblem(found: readonly Violation[]): Problem {
-  const violations = found.slice(0, mostViolations);
+  const violations = found.slice(0, maxViolations);
   const summary = violations.map((v) => (v.propertyPath ? `${v.propertyPath}: ${v.title}` : v.title)).join('; ');
   const listed = violations.map(({ code = 'invalid', parameters = {}, propertyPath, title }) => ({
     propertyPath,

@@ -5,7 +5,7 @@ import { trustedProxies } from './access/trusted-proxies.ts';
 import type { Observer } from './actions/start/observer.ts';
 import { type Application, type ApplicationOptions, loadApplication } from './application.ts';
 import type { HealthDeclaration, ServerDeclaration } from './declaration/types.ts';
-import { tellsOfItself } from './openapi/places.ts';
+import { servesDescription } from './openapi/places.ts';
 import { type Mounted, mountApplication } from './plugin.ts';
 import { noSniffing, problemFormats, toProblem } from './response/problem-document.ts';
 import { targetOf } from './response/request-target.ts';
@@ -15,7 +15,7 @@ import { safelyLogging } from './telemetry/logger.ts';
 import { type SharedMetrics, type Telemetry, tracingOf, watchServer } from './telemetry/telemetry.ts';
 import { Gate, type GateOptions, keepGate } from './traffic/gate.ts';
 import { mountHealth } from './traffic/health.ts';
-import { answerRejected, refuseConnection, strictHttp } from './traffic/protocol.ts';
+import { handleRejected, refuseConnection, strictHttp } from './traffic/protocol.ts';
 import { databaseProbe } from './traffic/readiness.ts';
 import { RequestIds } from './traffic/request-id.ts';
 
@@ -112,7 +112,7 @@ export async function serverOf(
     const health = ownHealth(application);
     const isFit = () => (mounted as Mounted).schemaFits();
     mountHealth(app, health, async () => gate.isOpen && (await answers()) && (await isFit()) && gate.isOpen);
-    if (tellsOfItself(application)) {
+    if (servesDescription(application)) {
       const { mountDescription } = await import('./openapi/mount.ts');
       mountDescription(app, application, health);
     }
@@ -160,11 +160,11 @@ function gateBefore(app: FastifyInstance, server: ServerDeclaration, options: Om
   keepGate(app, gate);
   const { ids } = options;
   gate.guard(app.server as Server);
-  answerRejected(app.server as Server, ids, { hasHandler: true });
+  handleRejected(app.server as Server, ids, { hasHandler: true });
   app.addHook('onListen', async () => {
     for (const server of furtherServers(app)) {
       gate.guard(server);
-      answerRejected(server, ids);
+      handleRejected(server, ids);
     }
   });
   app.addHook('onClose', async () => gate.close());

@@ -5,7 +5,7 @@ import type { JwtDeclaration } from '../declaration/types.ts';
 import { Authenticator, kindOfUsers } from './authenticator.ts';
 import { bearerChallenge, invalidCredentials, singleHeader } from './credentials.ts';
 import type { JwtKeys } from './jwt-keys.ts';
-import { TokenMemory } from './token-memory.ts';
+import { TokenCache } from './token-memory.ts';
 import type { User } from './user.ts';
 
 const wrongToken = `${bearerChallenge}, error="invalid_token"`;
@@ -22,7 +22,7 @@ const rememberedTokens = 4096;
 export class JwtAuthenticator extends Authenticator {
   readonly #options: JWTVerifyOptions;
   readonly #keys: JwtKeys;
-  readonly #memory = new TokenMemory(rememberedTokens);
+  readonly #memory = new TokenCache(rememberedTokens);
 
   constructor({ algorithm, issuer, audience }: Pick<JwtDeclaration, 'algorithm' | 'issuer' | 'audience'>, keys: JwtKeys) {
     super();

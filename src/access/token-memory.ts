@@ -15,7 +15,7 @@ const maxAge = 600;
  * An LRU cache of verified tokens, by their whole text: forged tokens can neither fill it nor match an entry. It does not decide
  * what a token permits.
  */
-export class TokenMemory {
+export class TokenCache {
   readonly #entries: LruCache<VerifiedToken & { readonly forget: number }>;
 
   constructor(limit: number) {

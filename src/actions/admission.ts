@@ -8,7 +8,7 @@ import { isKindOf, metaOfEntity, modelName } from '../model/hierarchy.ts';
 import type { Identifier } from '../model/identifier.ts';
 import { RowChanged } from '../query/rows/row-version.ts';
 import { FoundEntity } from '../store/entity-store.ts';
-import { holdEntity } from '../store/hold-entity.ts';
+import { rereadEntity } from '../store/hold-entity.ts';
 import type { Admission, Found, Restriction } from '../store/port.ts';
 import { stateOf } from '../store/request-state.ts';
 import { runHook } from './hooks.ts';
@@ -92,7 +92,7 @@ async function foundAs({ api, framework, meta }: ApiRuntime, request: ApiRequest
     throw new Error(
       `getEntity of the controller of "${api.name}" must load the entity with this.em, because this action changes it`,
     );
-  const held = await holdEntity(mapper, em, entity, false);
+  const held = await rereadEntity(mapper, em, entity, false);
   if (!held || held.isChanged) throw new RowChanged();
   return new FoundEntity(entity, meta, held.version);
 }

@@ -16,7 +16,7 @@ import { type CollectionModel, collectionOf } from '../response/collection.ts';
 import { JsonReply } from '../response/json-reply.ts';
 import { readPageRequest } from '../response/page-request.ts';
 import { FoundEntity } from '../store/entity-store.ts';
-import { holdEntity } from '../store/hold-entity.ts';
+import { rereadEntity } from '../store/hold-entity.ts';
 import type { Admission, Restriction } from '../store/port.ts';
 import { currentState, stateOf } from '../store/request-state.ts';
 import { inTransaction } from '../store/transaction.ts';
@@ -34,7 +34,7 @@ import { checkPrecondition } from './precondition.ts';
 import { writes } from './respond.ts';
 import { restrictionOf } from './restriction.ts';
 import type { ListRuntime } from './start/list-runtime.ts';
-import { type ApiRuntime, seenBy } from './start/runtime.ts';
+import { type ApiRuntime, visibleQuery } from './start/runtime.ts';
 
 /** A model: its class, or what `defineEntity` returned. */
 export type Model<T extends object = object> =
@@ -254,7 +254,7 @@ export class ApiController<T extends object = any> implements ControllerHooks {
     state.rereads = true;
     return untilCommit(state, () =>
       inTransaction(em, async () => {
-        const held = await holdEntity(api.framework.mapper, em, entity, true);
+        const held = await rereadEntity(api.framework.mapper, em, entity, true);
         if (!held) throw problem('entity_not_found', { model: modelName(api.meta) });
         if (entity === admitted?.entity && writes(request.method)) {
           // access was granted to the row as it was before another request changed it
@@ -337,7 +337,7 @@ export class ApiController<T extends object = any> implements ControllerHooks {
     const state = stateOf(request, framework.mapper);
     const window = { offset: page.offset, limit: page.itemsPerPage };
     const plan = list && listQuery ? list.planOf(listQuery) : { count: api.pagination.count, sort: [], ownSort: [] };
-    const seen = listQuery && (await seenBy(this.#runtime, request, listQuery));
+    const seen = listQuery && (await visibleQuery(this.#runtime, request, listQuery));
     const { rows, counted, edges } = await pageOf(state.em, meta, query, window, plan, seen);
     if (listQuery) state.choice = listQuery.choice;
     return collectionOf(rows as Item[], counted, page, request.url, framework.declaration.server.baseUrl, edges);

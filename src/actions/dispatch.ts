@@ -23,7 +23,7 @@ export type Around = (request: ApiRequest, run: () => unknown) => unknown;
 export const directly: Around = (_, run) => run();
 
 /** Wraps a reading action whose hooks may end the request with a reply. */
-export function leavable({ framework, overrides }: ApiRuntime, format: Format, run: RouteHandler): RouteHandler {
+export function withEarlyReply({ framework, overrides }: ApiRuntime, format: Format, run: RouteHandler): RouteHandler {
   // `customizeQuery` has the state of the request anyway
   if ([...overrides].every((name) => name === 'customizeQuery' || !(hookNeeds[name].replies || name === 'checkAccess')))
     return run;

@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify';
 import { callerName } from '../access/caller.ts';
 import type { ApiRequest } from '../access/user.ts';
-import { type ExportSource, ExportStream, leaveToOwnPace, StalledExport } from '../response/export-stream.ts';
+import { type ExportSource, ExportStream, exemptFromTimeout, StalledExport } from '../response/export-stream.ts';
 import { loggableError } from '../response/loggable-error.ts';
 import { type CsvColumn, csvHeader } from '../serialization/csv.ts';
 import { contentTypes, type ExportFormat, isExport } from '../serialization/formats.ts';
@@ -79,6 +79,6 @@ export async function sendExport(
     if (err instanceof StalledExport) request.log.warn({ err: loggableError(err) }, err.message);
     else if (!gone.signal.aborted) request.log.error({ err: loggableError(err) }, 'an export failed before its end');
   });
-  leaveToOwnPace(reply.raw);
+  exemptFromTimeout(reply.raw);
   return announce().send(stream);
 }

@@ -4,12 +4,12 @@ import type { RouteHandler } from '../route/mount.ts';
 import { hasColumns, lineOf } from '../serialization/formats.ts';
 import type { RowStore } from '../store/row-store.ts';
 import { admitCollection } from './admission.ts';
-import { leavable } from './dispatch.ts';
+import { withEarlyReply } from './dispatch.ts';
 import { EntityExport } from './entity-export.ts';
 import { type ExportFormat, ExportReply, sendExport } from './export-reply.ts';
 import { declaredNames } from './parameters.ts';
 import { restrictionOf } from './restriction.ts';
-import { type ApiRuntime, columnsOf, seenBy } from './start/runtime.ts';
+import { type ApiRuntime, columnsOf, visibleQuery } from './start/runtime.ts';
 
 /** The whole list, which is read only while it is sent: by a compiled statement, or as entities in chunks. */
 export async function exportList(
@@ -25,7 +25,7 @@ export async function exportList(
   const plan = list.planOf(listQuery);
   const isCompiled = rows !== null && (await rows.canWalk(request, restriction));
   const open = async () => {
-    const wanted = { asked: await seenBy(api, request, listQuery), plan };
+    const wanted = { asked: await visibleQuery(api, request, listQuery), plan };
     if (isCompiled) return rows.walk(request, restriction, wanted, { columns });
     return EntityExport.open(api, request, restriction, wanted, lineOf(columns, listQuery.choice));
   };
@@ -34,7 +34,7 @@ export async function exportList(
 
 /** `_index` GET and HEAD in an export format. */
 export function exportAction(api: ApiRuntime, rows: RowStore | null, _method: HttpMethod, format: ExportFormat): RouteHandler {
-  return leavable(api, format, async (incoming, reply) => {
+  return withEarlyReply(api, format, async (incoming, reply) => {
     const request = incoming as ApiRequest;
     await admitCollection(api, '_index', request);
     const { options } = await exportList(api, rows, request, format);

@@ -5,14 +5,14 @@ import type { RouteHandler } from '../route/mount.ts';
 import { contentTypes, hasColumns, rewriteJson } from '../serialization/formats.ts';
 import type { Found, ReadStore } from '../store/port.ts';
 import { admitFound, missing } from './admission.ts';
-import { leavable } from './dispatch.ts';
+import { withEarlyReply } from './dispatch.ts';
 import { runHook } from './hooks.ts';
 import { readBeforeRow, refuseUndeclared } from './parameters.ts';
 import { markOf } from './precondition.ts';
 import { respond } from './respond.ts';
 import { restrictionOf } from './restriction.ts';
 import { type ApiRuntime, columnsOf, userOf } from './start/runtime.ts';
-import { taggedAnswer } from './tagged.ts';
+import { taggedResponse } from './tagged.ts';
 
 /** `_entity` GET and HEAD: find through the restriction → 404 → hooks and access check with the row → response. */
 export function fetchAction(api: ApiRuntime, store: Pick<ReadStore, 'find'>, method: HttpMethod, format: Format): RouteHandler {
@@ -25,11 +25,11 @@ export function fetchAction(api: ApiRuntime, store: Pick<ReadStore, 'find'>, met
   const written = (found: Found, json: string, request: ApiRequest, reply: FastifyReply) => {
     const body = format === 'json' ? json : rewriteJson(format, json, columns);
     const tag = tags.ofAny(body, markOf(tags, meta, found));
-    const send = (known: string) => taggedAnswer(framework.responses, request, reply, known, contentTypes[format], body);
+    const send = (known: string) => taggedResponse(framework.responses, request, reply, known, contentTypes[format], body);
     return typeof tag === 'string' ? send(tag) : tag.then(send);
   };
 
-  return leavable(api, format, async (incoming: FastifyRequest, reply) => {
+  return withEarlyReply(api, format, async (incoming: FastifyRequest, reply) => {
     const request = incoming as ApiRequest;
     const key = parseId((request.params as { id: string }).id);
     if (key !== undefined && declaresParameters) await readBeforeRow(request, guard, userOf(request));

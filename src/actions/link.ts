@@ -1,6 +1,6 @@
 import type { EntityMetadata } from '@mikro-orm/core';
 import type { ApiRequest } from '../access/user.ts';
-import { type Accessors, accessorsFor, linkTrouble } from '../change/accessors.ts';
+import { type Accessors, accessorsFor, linkError } from '../change/accessors.ts';
 import { addOrRemove, loadTouched } from '../change/add-remove.ts';
 import { problem } from '../errors.ts';
 import { isKindOf } from '../model/hierarchy.ts';
@@ -39,7 +39,7 @@ export async function link(
   const state = stateOf(request, framework.mapper);
   let isChanged = false;
   const checkTypes = (entity: object): void => {
-    const trouble = linkTrouble(framework.metaOf(entity), property, targets, [verb]);
+    const trouble = linkError(framework.metaOf(entity), property, targets, [verb]);
     if (trouble) throw new TypeError(`${api.api.controller?.name ?? 'ApiController'}, action "${action}": ${trouble}`);
   };
   const accessorsOf = (entity: object, item: object): Accessors => {

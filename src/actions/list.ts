@@ -10,13 +10,13 @@ import { contentTypes, rewritePage } from '../serialization/formats.ts';
 import type { FoundPage, ReadStore } from '../store/port.ts';
 import { stateOf } from '../store/request-state.ts';
 import { admitCollection } from './admission.ts';
-import { leavable } from './dispatch.ts';
+import { withEarlyReply } from './dispatch.ts';
 import { runHook } from './hooks.ts';
 import { declaredNames, parametersOf } from './parameters.ts';
 import { respond } from './respond.ts';
 import { restrictionOf } from './restriction.ts';
-import { type ApiRuntime, seenBy, userOf, windowOf } from './start/runtime.ts';
-import { taggedAnswer } from './tagged.ts';
+import { type ApiRuntime, userOf, visibleQuery, windowOf } from './start/runtime.ts';
+import { taggedResponse } from './tagged.ts';
 
 type Pages = Pick<ReadStore, 'page'>;
 
@@ -35,7 +35,7 @@ async function pageOf(api: ApiRuntime, store: Pages, request: ApiRequest, pace?:
   const window = windowOf(plan, pageRequest, readPageToken(query));
   const restriction = await restrictionOf(api, '_index', request);
   const found = await store.page(request, restriction, {
-    asked: await seenBy(api, request, listQuery),
+    asked: await visibleQuery(api, request, listQuery),
     plan,
     window,
     ...(pace && { pace }),
@@ -64,7 +64,7 @@ export function listAction(api: ApiRuntime, store: Pages, method: HttpMethod, fo
   const guard = api.guardOf('_index', method);
   const { baseUrl } = framework.declaration.server;
   const admits = overrides.has('afterAccessCheck');
-  return leavable(api, format, async (incoming: FastifyRequest, reply) => {
+  return withEarlyReply(api, format, async (incoming: FastifyRequest, reply) => {
     const request = incoming as ApiRequest;
     if (admits) await admitCollection(api, '_index', request);
     else {
@@ -89,7 +89,7 @@ export function listAction(api: ApiRuntime, store: Pages, method: HttpMethod, fo
     const written = rewritePage(format, json);
     const body = typeof written === 'string' ? written : await written;
     const tag = framework.tags.ofAny(body, null);
-    const send = (known: string) => taggedAnswer(framework.responses, incoming, reply, known, contentTypes[format], body);
+    const send = (known: string) => taggedResponse(framework.responses, incoming, reply, known, contentTypes[format], body);
     return typeof tag === 'string' ? send(tag) : tag.then(send);
   });
 }

@@ -120,7 +120,7 @@ export async function answerOf(
   const isRead = !writes(request.method);
   if (isRead ? status !== 200 : !isDefault || !isEntity(value) || (status !== 200 && status !== 201)) return answer;
   const tag = ownTag(headers) ?? (await tagOf(framework, body, value, model));
-  return isRead ? taggedAnswer(request, answer, tag) : writtenAnswer(framework, request, answer, tag);
+  return isRead ? taggedResponse(request, answer, tag) : writtenAnswer(framework, request, answer, tag);
 }
 
 /** An entity that was never written is not a row, and no API could hide one with a key of several columns. */
@@ -133,7 +133,7 @@ function noteReturned({ returned }: ShownRows, { className, compositePK }: Entit
 }
 
 /** The response to GET and HEAD; 304 if the client has it already. */
-function taggedAnswer({ headers: sent }: ApiRequest, { body, headers, status }: Answer, tag: string): Answer {
+function taggedResponse({ headers: sent }: ApiRequest, { body, headers, status }: Answer, tag: string): Answer {
   if (!isKnown(sent, tag)) return { status, headers: { ...headers, etag: tag }, body };
   const { 'content-type': _, ...others } = headers;
   return { status: 304, headers: { ...others, etag: tag }, body: null };

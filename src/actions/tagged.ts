@@ -19,7 +19,7 @@ export function isKnown({ 'if-match': match, 'if-none-match': noneMatch }: Incom
  * processed. Sending it at once makes everything around it slower: each response then finds the caches filled by the
  * one before.
  */
-export function taggedAnswer(
+export function taggedResponse(
   responses: ResponseBuffer,
   request: FastifyRequest,
   reply: FastifyReply,

@@ -67,7 +67,7 @@ function findAccessors(meta: EntityMetadata, property: string, type: EntityMetad
 }
 
 /** Why items of some types cannot be added to a property of a model, or removed from it; null if they can. */
-export function linkTrouble(
+export function linkError(
   meta: EntityMetadata,
   property: string,
   types: readonly EntityMetadata[],

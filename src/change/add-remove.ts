@@ -1,6 +1,6 @@
 import { Collection, type EntityMetadata, Reference } from '@mikro-orm/core';
 import type { RequestEntityManager } from '../database/mapper.ts';
-import { takeAsRead } from '../query/entities/hold-row.ts';
+import { markUnchanged } from '../query/entities/hold-row.ts';
 import { isEntity } from '../serialization/serializer.ts';
 import { type Accessors, wronglyHeld } from './accessors.ts';
 
@@ -16,7 +16,7 @@ export interface AddedOrRemoved {
  */
 export async function loadTouched(em: RequestEntityManager, entity: object, item: object, accessors: Accessors): Promise<void> {
   await em.populate([entity], [...accessors.touches] as never, { refresh: true } as never);
-  takeAsRead(em, [entity, item, ...itemsOf(entity, accessors.touches)]);
+  markUnchanged(em, [entity, item, ...itemsOf(entity, accessors.touches)]);
 }
 
 /**

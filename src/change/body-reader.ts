@@ -1,10 +1,10 @@
 import { Collection, type EntityMetadata, helper, Reference, raw } from '@mikro-orm/core';
 import type { ApiRequest } from '../access/user.ts';
 import type { RequestEntityManager } from '../database/mapper.ts';
-import { missingValue, mostViolations, problem, type Violation, violationOf } from '../errors.ts';
+import { maxViolations, missingValue, problem, type Violation, violationOf } from '../errors.ts';
 import { ownProperties } from '../model/field-plan.ts';
 import { typeOf } from '../model/hierarchy.ts';
-import { takeAsRead } from '../query/entities/hold-row.ts';
+import { markUnchanged } from '../query/entities/hold-row.ts';
 import {
   type AssociationWrite,
   type EmbeddedPlan,
@@ -176,7 +176,7 @@ class FieldReader {
     const items = new Set<object>();
     const seen = new Set<string>();
     for (const [position, item] of json.entries()) {
-      if (this.violations.length >= mostViolations) break;
+      if (this.violations.length >= maxViolations) break;
       // duplicates are looked up once
       const text = referenceText(item);
       if (text !== null && seen.has(text)) continue;
@@ -202,7 +202,7 @@ class FieldReader {
     if (!(collection instanceof Collection)) return [];
     if (!collection.isInitialized()) {
       await collection.init();
-      takeAsRead(this.#reading.em, collection.getItems(false) as object[]);
+      markUnchanged(this.#reading.em, collection.getItems(false) as object[]);
     }
     return (await this.#reading.hiddenAmong(field, collection.getItems(false))) as object[];
   }
@@ -214,7 +214,7 @@ class FieldReader {
       return this.#refuse(violationOf(path, `must not have more than ${mostItems} items`, 'too_many', { max: mostItems }));
     const items: unknown[] = [];
     for (const [position, item] of json.entries()) {
-      if (this.violations.length >= mostViolations) return undefined;
+      if (this.violations.length >= maxViolations) return undefined;
       items.push(await this.#embeddable(field, item, null, mode, `${path}[${position}]`));
     }
     // the mapper cannot create a list with holes

@@ -2,7 +2,7 @@ import { type EntityMetadata, type EntityProperty, helper, isRaw, Reference, Ref
 import type { ApiRequest } from '../access/user.ts';
 import type { Mapper } from '../database/mapper.ts';
 import type { StandardSchema } from '../declaration/types.ts';
-import { missingValue, mostViolations, type Violation, violationOf } from '../errors.ts';
+import { maxViolations, missingValue, type Violation, violationOf } from '../errors.ts';
 import { type Rule, rulesOf } from '../model/constraints.ts';
 import { isToMany, jsonName, ownProperties } from '../model/field-plan.ts';
 import { isKnownToCallers } from '../model/groups.ts';
@@ -38,7 +38,7 @@ export class Validator {
     const found: Violation[] = [];
     const add = (given: Violation | null) => {
       const violation = given && forCallers(meta, given);
-      if (!violation || found.length >= mostViolations) return;
+      if (!violation || found.length >= maxViolations) return;
       const isKnown = found.some(({ propertyPath, code }) => propertyPath === violation.propertyPath && code === violation.code);
       if (!isKnown) found.push(violation);
     };

@@ -9,7 +9,7 @@ export const requestPositionals: readonly Positional[] = [
   directoryPositional,
 ];
 
-export function askedRequest({ positionals }: Given): { readonly method: string; readonly path: string } {
+export function requestArguments({ positionals }: Given): { readonly method: string; readonly path: string } {
   const { METHOD = '', PATH: path = '' } = positionals;
   const method = METHOD.toUpperCase();
   const { METHODS } = process.getBuiltinModule('node:http');

@@ -1,4 +1,4 @@
-import type { Look } from './text/layout.ts';
+import type { OutputStyle } from './text/layout.ts';
 
 export interface Output {
   write(text: string): unknown;
@@ -61,7 +61,7 @@ export function say(output: Output, line: string): void {
 }
 
 /** How to show text on an output: in colours and wrapped on a terminal, plain elsewhere. */
-export function lookOf(output: Output, env: NodeJS.ProcessEnv): Look {
+export function outputStyleOf(output: Output, env: NodeJS.ProcessEnv): OutputStyle {
   return { colour: isColoured(output, env), columns: output.isTTY ? (output.columns ?? 80) : null };
 }
 

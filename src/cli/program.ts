@@ -3,7 +3,7 @@ import { packageVersion } from '../package-root.ts';
 import { readArguments } from './arguments.ts';
 import { type CommandEntry, commandGroups, commands } from './commands.ts';
 import { CallFailure, type ExitCode, tell } from './failure.ts';
-import { type Io, lookOf, say } from './io.ts';
+import { type Io, outputStyleOf, say } from './io.ts';
 import { commandHelp, programHelp } from './text/help.ts';
 
 /** Runs one command line; errors are printed, and become the exit code. */
@@ -18,7 +18,7 @@ export async function run(argv: readonly string[], io: Io): Promise<ExitCode> {
 async function dispatch([name, ...rest]: readonly string[], io: Io): Promise<ExitCode> {
   switch (name) {
     case undefined:
-      io.stderr.write(programHelp(commandGroups, lookOf(io.stderr, io.env)));
+      io.stderr.write(programHelp(commandGroups, outputStyleOf(io.stderr, io.env)));
       return 2;
     case '--version':
     case '-v':
@@ -28,7 +28,7 @@ async function dispatch([name, ...rest]: readonly string[], io: Io): Promise<Exi
     case '-h':
     case 'help':
       if (rest[0] !== undefined) return runCommand(entryNamed(rest[0]), ['--help'], io);
-      io.stdout.write(programHelp(commandGroups, lookOf(io.stdout, io.env)));
+      io.stdout.write(programHelp(commandGroups, outputStyleOf(io.stdout, io.env)));
       return 0;
     default:
       return runCommand(entryNamed(name), rest, io);
@@ -39,7 +39,7 @@ async function runCommand(entry: CommandEntry, argv: readonly string[], io: Io):
   const command = await entry.load();
   const given = readArguments(entry.name, command, argv);
   if (!given.options.help) return command.run(given, io);
-  io.stdout.write(commandHelp(entry, command, lookOf(io.stdout, io.env)));
+  io.stdout.write(commandHelp(entry, command, outputStyleOf(io.stdout, io.env)));
   return 0;
 }
 

@@ -5,8 +5,8 @@ import { problem } from '../errors.ts';
 import { retryLater } from '../response/problem-document.ts';
 import { targetOf } from '../response/request-target.ts';
 import { sendHealth } from '../traffic/health.ts';
-import { answerRejected, framingTrouble, strictHttp } from '../traffic/protocol.ts';
-import { answerProblem } from '../traffic/raw-answer.ts';
+import { framingProblem, handleRejected, strictHttp } from '../traffic/protocol.ts';
+import { writeProblem } from '../traffic/raw-answer.ts';
 import { RequestIds } from '../traffic/request-id.ts';
 
 const { createServer } = process.getBuiltinModule('node:http');
@@ -25,9 +25,9 @@ export async function startWaiting(
     if (ids) response.setHeader(ids.header, ids.of(request));
     if (path === health.live) sendHealth(response, true);
     else if (path === health.ready) sendHealth(response, false);
-    else answerProblem(framingTrouble(request) ?? unavailable, request, response, ids);
+    else writeProblem(framingProblem(request) ?? unavailable, request, response, ids);
   });
-  answerRejected(server, ids);
+  handleRejected(server, ids);
   server.listen(port, host);
   await once(server, 'listening');
   return {

@@ -29,7 +29,7 @@ export function workerName(): string {
 }
 
 /** Reports the address of this worker to the primary process. */
-export function tellListening(address: string): void {
+export function reportListening(address: string): void {
   process.send?.({ listening: address });
 }
 

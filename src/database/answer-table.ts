@@ -40,7 +40,7 @@ export interface Claim {
 }
 
 /** Stores responses in the transaction of their change. Times are milliseconds since 1970. */
-export class AnswerTable {
+export class IdempotencyTable {
   /** Whether the table exists. */
   readonly isThere: () => Promise<boolean>;
 

@@ -23,7 +23,7 @@ export async function withinTransaction<Result>(work: () => Promise<Result>): Pr
 }
 
 /** Milliseconds that the caller may wait for the write lock; null outside of such a transaction. */
-export function patienceHere(): number | null {
+export function ownTransactionTimeout(): number | null {
   return scopes.getStore()?.isOpen ? selfWaitTimeout : null;
 }
 

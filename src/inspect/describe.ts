@@ -1,5 +1,5 @@
 import type { Application } from '../application.ts';
-import { askedNames } from '../declaration/names/list-names.ts';
+import { parameterNames } from '../declaration/names/list-names.ts';
 import type { HttpMethod } from '../declaration/types.ts';
 import { databaseErrors } from '../dialect/errors.ts';
 import { Problem } from '../errors.ts';
@@ -83,7 +83,7 @@ function routeOf({ record, format, params }: Match, method: string, { plans }: W
     roles: roles[method as HttpMethod] ?? [],
     compiled: planned === undefined ? null : planned === null,
     needsEntity: planned ?? null,
-    asked: askedNames(record.action, reads),
+    asked: parameterNames(record.action, reads),
   };
 }
 

@@ -1,5 +1,5 @@
 import type { Vote } from '../access/voter.ts';
-import type { AskedNames } from '../declaration/names/list-names.ts';
+import type { ParameterNames } from '../declaration/names/list-names.ts';
 
 /** The response to a request, and the reasons for it. Plain data, as `declarest explain --json` prints it. */
 export interface Explanation {
@@ -58,7 +58,7 @@ export interface ExplainedRoute {
   /** Why a read of a default action is not compiled. */
   readonly needsEntity: string | null;
   /** The declared filters, orders and searches of a list. */
-  readonly asked: AskedNames | null;
+  readonly asked: ParameterNames | null;
 }
 
 export interface Caller {

@@ -4,7 +4,7 @@ import type { RouteRecord } from '../route/record.ts';
 import type { Described } from './schemas.ts';
 
 /** Whether our own server serves the document, the docs page and the greeting. */
-export function tellsOfItself({ declaration, production }: Pick<Described, 'declaration' | 'production'>): boolean {
+export function servesDescription({ declaration, production }: Pick<Described, 'declaration' | 'production'>): boolean {
   return declaration.openapi.enabled ?? !production;
 }
 

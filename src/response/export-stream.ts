@@ -5,11 +5,11 @@ import { nextTurn } from './turn.ts';
 const withoutTimeLimit = new WeakSet<object>();
 
 /** Whether a response is exempt from the total time limit, because only its stall timeout applies. */
-export function hasOwnPace(response: object): boolean {
+export function isExemptFromTimeout(response: object): boolean {
   return withoutTimeLimit.has(response);
 }
 
-export function leaveToOwnPace(response: object): void {
+export function exemptFromTimeout(response: object): void {
   withoutTimeLimit.add(response);
 }
 

@@ -40,17 +40,17 @@ export function readPageToken(query: Readonly<Record<string, unknown>>): PageTok
     throw problem('invalid_parameter', { name, expected: 'must not be given together with "before"' });
   if (page === undefined)
     throw problem('invalid_parameter', { name, expected: 'must be given together with "page", as in the link' });
-  if (typeof text !== 'string') throw refusedToken(name);
+  if (typeof text !== 'string') throw invalidToken(name);
   return { name, text };
 }
 
 /** The 400 for a page token that does not belong to the list. */
-export function refusedToken(name: PageToken['name']): Error {
+export function invalidToken(name: PageToken['name']): Error {
   return problem('invalid_parameter', { name, expected: 'must be given once, as in a link of this list' });
 }
 
 /** Rejects page parameters of an export, which always returns the whole list. */
-export function refusePaging(query: Readonly<Record<string, unknown>>): void {
+export function rejectPaging(query: Readonly<Record<string, unknown>>): void {
   const name = pageParameters.find((parameter) => query[parameter] !== undefined);
   if (name !== undefined)
     throw problem('invalid_parameter', { name, expected: 'must not be given here: an export is the whole list, without pages' });

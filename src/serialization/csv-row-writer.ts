@@ -7,8 +7,8 @@ import {
   type RowsByKey,
   type RowVariant,
   type RowWriter,
-  type SeenKeys,
   timestampToJson,
+  type VisibleKeys,
 } from './row-writer.ts';
 import { integerToJson, parsedJson } from './to-json.ts';
 
@@ -43,7 +43,7 @@ const helpersOf = {
     source: number,
     many: readonly RowsByKey[],
     writers: readonly RowWriter[],
-    seen: readonly SeenKeys[] | undefined,
+    seen: readonly VisibleKeys[] | undefined,
     context: unknown,
   ): string => {
     const rows = many[source]?.get(String(row[column]));

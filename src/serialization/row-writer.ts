@@ -27,7 +27,7 @@ export interface RowVariant {
 type InstanceMaker = (row: unknown[], many: readonly RowsByKey[], context: never) => object | null;
 
 /** Returns the JSON value of a field that code of the model computes. */
-export type ReadComputed = (entity: object, seen: readonly SeenKeys[] | undefined) => unknown;
+export type ReadComputed = (entity: object, seen: readonly VisibleKeys[] | undefined) => unknown;
 
 export type RowField = {
   readonly name: string;
@@ -55,7 +55,7 @@ export type RowField = {
 export type RowsByKey = ReadonlyMap<unknown, readonly unknown[][]>;
 
 /** Keys of rows that a caller can see, as text. */
-export type SeenKeys = ReadonlySet<string>;
+export type VisibleKeys = ReadonlySet<string>;
 
 /**
  * Writes one row as JSON. `many` has the rows of the to-many associations, `writers` their writers, `seen` the keys of rows that
@@ -65,7 +65,7 @@ export type RowWriter = (
   row: unknown[],
   many: readonly RowsByKey[],
   writers: readonly RowWriter[],
-  seen?: readonly SeenKeys[],
+  seen?: readonly VisibleKeys[],
   context?: unknown,
 ) => string;
 

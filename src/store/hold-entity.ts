@@ -5,19 +5,19 @@ import { type Identifier, keyOf } from '../model/identifier.ts';
 import { isSameVersion, type RowVersion, readVersion } from '../query/rows/row-version.ts';
 
 /** The result of rereading an entity. */
-export interface HeldEntity {
+export interface RereadEntity {
   readonly version: RowVersion;
   /** Whether its values differ from those before. */
   readonly isChanged: boolean;
 }
 
 /** Rereads an entity's row, with a lock until the transaction ends or without one. Returns null if it no longer exists. */
-export async function holdEntity(
+export async function rereadEntity(
   mapper: Mapper,
   em: RequestEntityManager,
   entity: object,
   lock: boolean,
-): Promise<HeldEntity | null> {
+): Promise<RereadEntity | null> {
   const meta = metaOfEntity(mapper, entity);
   const wrapped = helper(entity);
   const version = await readVersion(mapper, em, meta, wrapped.getPrimaryKey() as Identifier, { lock });

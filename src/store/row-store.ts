@@ -100,7 +100,7 @@ export class RowStore {
   }
 
   async #findIn(request: ApiRequest, key: Identifier, restriction: Restriction): Promise<Found | null> {
-    const reading = await this.readingWithSight(request);
+    const reading = await this.readingWithVisibility(request);
     if (!restriction && !this.read.filtersPerRequest) {
       const [row] = await this.read.one(key, reading);
       return this.#found(request, row, reading);
@@ -135,32 +135,32 @@ export class RowStore {
   readingFor(request: ApiRequest): Reading {
     const context: InstanceContext = { em: () => stateOf(request, this.#mapper).em };
     if (this.read.limited.length === 0) return { context };
-    return { context, sight: { find: (meta, keys) => this.#visibilityOf(request).seen(meta, keys) } };
+    return { context, visibility: { find: (meta, keys) => this.#visibilityOf(request).seen(meta, keys) } };
   }
 
   /**
    * The context in which a request reads rows. If possible, the statement itself determines which embedded rows the caller sees.
    */
-  async readingWithSight(request: ApiRequest): Promise<Reading> {
+  async readingWithVisibility(request: ApiRequest): Promise<Reading> {
     const reading = this.readingFor(request);
-    if (!reading.sight) return reading;
+    if (!reading.visibility) return reading;
     const seen = await this.#visibilityOf(request).seenClasses(this.read.limited);
-    return seen ? { ...reading, sight: { seen } } : reading;
+    return seen ? { ...reading, visibility: { seen } } : reading;
   }
 
   /** The same for rows that are read by a statement that also changes tables. Conditions in it do not see its own changes. */
   async readingWithin(request: ApiRequest, changed: readonly string[]): Promise<Reading> {
-    const reading = await this.readingWithSight(request);
-    const { sight } = reading;
-    if (!sight || 'find' in sight || !dialectOf(this.#mapper).sql.changesWithin) return reading;
+    const reading = await this.readingWithVisibility(request);
+    const { visibility } = reading;
+    if (!visibility || 'find' in visibility || !dialectOf(this.#mapper).sql.changesWithin) return reading;
     const isUnchanged = ({ isOfRowAlone, table }: SeenRows) => isOfRowAlone && !changed.includes(table);
-    return sight.seen.every((rows) => rows === null || rows.every(isUnchanged)) ? reading : this.readingFor(request);
+    return visibility.seen.every((rows) => rows === null || rows.every(isUnchanged)) ? reading : this.readingFor(request);
   }
 
   async page(request: ApiRequest, restriction: Restriction, list: ListRequest): Promise<FoundPage> {
     const { asked, pace, plan, window } = list;
     const view = asked === emptyListQuery ? undefined : this.read.views.of(asked.sort && plan, asked.choice);
-    const reading: Reading = { ...(await this.readingWithSight(request)), ...(view && { view }), pace };
+    const reading: Reading = { ...(await this.readingWithVisibility(request)), ...(view && { view }), pace };
     const isOfCaller = asked.condition !== null && !isSameForAll(asked.condition);
     if (!restriction && !this.read.filtersPerRequest && !isOfCaller && view !== null) {
       const page = asked.condition ? this.read.pageAmong(asked.condition, window, reading) : this.read.page(window, reading);

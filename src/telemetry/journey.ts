@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import type { FastifyRequest } from 'fastify';
 
 /** The times of one request, in milliseconds. */
-export class Journey {
+export class RequestTimings {
   readonly start = performance.now();
   /** Time spent in each phase. */
   readonly spent = { access: 0, query: 0 };
@@ -26,7 +26,7 @@ export class Journey {
   }
 }
 
-export const journeys = new WeakMap<FastifyRequest, Journey>();
+export const journeys = new WeakMap<FastifyRequest, RequestTimings>();
 
 /** The journey of the request that the running code belongs to. */
-export const currentJourney = new AsyncLocalStorage<Journey>();
+export const currentTimings = new AsyncLocalStorage<RequestTimings>();

@@ -1,7 +1,7 @@
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';
 import type { AccessWatch } from '../access/access-watch.ts';
 import type { StatementWatch } from '../database/statement-watch.ts';
-import { currentJourney, Journey, journeys } from './journey.ts';
+import { currentTimings, journeys, RequestTimings } from './journey.ts';
 import type { Tracing } from './tracing.ts';
 
 /** Follows every request of a server through its phases, and reports them in `Server-Timing`, in spans, or both. */
@@ -13,10 +13,10 @@ export function followPhases(
   const follow: onRequestHookHandler = (request, _reply, done) => {
     const journey = journeys.get(request);
     if (!journey) return done();
-    currentJourney.run(journey, () => (tracing ? tracing.within(request, journey, done) : done()));
+    currentTimings.run(journey, () => (tracing ? tracing.within(request, journey, done) : done()));
   };
   app.addHook('onRequest', function start(request, reply, done) {
-    journeys.set(request, new Journey());
+    journeys.set(request, new RequestTimings());
     follow.call(this, request, reply, done);
   });
   // the socket emits a body outside of the context in which its request was received
@@ -28,7 +28,7 @@ export function followPhases(
     done();
   });
   const begin = (phase: 'access' | 'query', endSpan: ((error?: unknown) => void) | undefined) => {
-    const endPhase = currentJourney.getStore()?.begin(phase);
+    const endPhase = currentTimings.getStore()?.begin(phase);
     return (error?: unknown) => {
       endPhase?.();
       endSpan?.(error);
@@ -40,7 +40,7 @@ export function followPhases(
   };
 }
 
-function timesOf({ lastEnd, spent, start }: Journey, now: number): string {
+function timesOf({ lastEnd, spent, start }: RequestTimings, now: number): string {
   return Object.entries({ ...spent, serialize: now - lastEnd, total: now - start })
     .map(([name, ms]) => `${name};dur=${Math.round(ms * 100) / 100}`)
     .join(', ');

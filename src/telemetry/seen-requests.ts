@@ -9,7 +9,7 @@ export const knownMethods: ReadonlySet<string> = new Set([...httpMethods, 'OPTIO
 const requestKey = Symbol('request');
 
 /** Keeps the request with each response, for watches that are called when the response has ended. */
-export function noteRequests(app: FastifyInstance): void {
+export function attachRequests(app: FastifyInstance): void {
   app.addHook('onRequest', (request, reply, done) => {
     (reply.raw as { [requestKey]?: FastifyRequest })[requestKey] = request;
     done();

@@ -7,7 +7,7 @@ import type { TrafficWatch } from '../traffic/gate.ts';
 import type { RequestIds } from '../traffic/request-id.ts';
 import type { Metrics, MetricsReport } from './metrics.ts';
 import { requestLog } from './request-log.ts';
-import { noteRequests } from './seen-requests.ts';
+import { attachRequests } from './seen-requests.ts';
 import type { Tracing } from './tracing.ts';
 
 /** The metrics of several processes that serve together. */
@@ -48,7 +48,7 @@ export async function watchServer(
   if (metrics) app.addHook('onClose', async () => metrics.close());
   const logged = isInfoLogged(app) ? requestLog(app.log, ids, isQuiet) : null;
   const watches = [logged, metrics?.requests, tracing].filter((watch) => watch !== null && watch !== undefined);
-  if (watches.length > 0) noteRequests(app);
+  if (watches.length > 0) attachRequests(app);
   const phases = timing || tracing ? (await import('./phases.ts')).followPhases(app, timing, tracing) : null;
   const problems = [metrics?.requests.problem, tracing?.problem].filter((report) => report !== undefined);
   return {

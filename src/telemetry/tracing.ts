@@ -8,7 +8,7 @@ import { dialectName } from '../dialect/address.ts';
 import type { Problem } from '../errors.ts';
 import { loggableError } from '../response/loggable-error.ts';
 import type { TrafficWatch } from '../traffic/gate.ts';
-import { currentJourney, type Journey, journeys } from './journey.ts';
+import { currentTimings, journeys, type RequestTimings } from './journey.ts';
 import { shownPath } from './logger.ts';
 import { operationOf, withPlaceholders } from './query-text.ts';
 import { scrubber } from './scrubber.ts';
@@ -51,7 +51,7 @@ export class Tracing implements TrafficWatch {
   readonly #tracer: Tracer;
   readonly #database: string;
   readonly #scrub: (text: string) => string;
-  readonly #traced = new WeakMap<Journey, Traced>();
+  readonly #traced = new WeakMap<RequestTimings, Traced>();
 
   constructor(api: OpenTelemetry, database: string, scrub: (text: string) => string) {
     this.#api = api;
@@ -61,7 +61,7 @@ export class Tracing implements TrafficWatch {
   }
 
   /** Runs the rest of a request in the context of its span. The first call starts the span. */
-  within(request: FastifyRequest, journey: Journey, go: () => void): void {
+  within(request: FastifyRequest, journey: RequestTimings, go: () => void): void {
     let traced = this.#traced.get(journey);
     if (!traced) {
       traced = this.#begin(request);
@@ -107,7 +107,7 @@ export class Tracing implements TrafficWatch {
   };
 
   /** Adds the span of serialization, which began when the last phase ended. */
-  serialized(journey: Journey): void {
+  serialized(journey: RequestTimings): void {
     const traced = this.#traced.get(journey);
     if (!traced) return;
     const startTime = performance.timeOrigin + journey.lastEnd;
@@ -143,7 +143,7 @@ export class Tracing implements TrafficWatch {
     const active = this.#api.context.active();
     const span = this.#api.trace.getSpan(active);
     if (span) return { span, context: active };
-    const journey = currentJourney.getStore();
+    const journey = currentTimings.getStore();
     return journey && this.#traced.get(journey);
   }
 

@@ -1,14 +1,14 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import type { ServerDeclaration } from '../declaration/types.ts';
 import { type Problem, problem } from '../errors.ts';
-import { hasOwnPace } from '../response/export-stream.ts';
+import { isExemptFromTimeout } from '../response/export-stream.ts';
 import { type ProblemFormatOf, retryLater } from '../response/problem-document.ts';
 import { FairShares } from './fair-shares.ts';
 import { createLoadMonitor, type LoadMonitor } from './load-monitor.ts';
-import { framingTrouble } from './protocol.ts';
-import { answerProblem } from './raw-answer.ts';
+import { framingProblem } from './protocol.ts';
+import { writeProblem } from './raw-answer.ts';
 import type { RequestIds } from './request-id.ts';
-import { type TargetLimits, targetTrouble } from './target-limits.ts';
+import { type TargetLimits, targetProblem } from './target-limits.ts';
 
 /** Milliseconds between two checks of the load. */
 const checkInterval = 100;
@@ -149,7 +149,7 @@ export class Gate {
       this.#refuse(overloaded, request, response, this.#isBusy ? 'busy_concurrent' : 'max_concurrent');
       return false;
     }
-    const trouble = framingTrouble(request) ?? targetTrouble(request.url as string, this.#limits);
+    const trouble = framingProblem(request) ?? targetProblem(request.url as string, this.#limits);
     if (trouble !== null) {
       this.#refuse(trouble, request, response, null);
       return false;
@@ -161,7 +161,7 @@ export class Gate {
   }
 
   #refuse(found: Problem, request: IncomingMessage, response: ServerResponse, reason: ShedReason | null): void {
-    answerProblem(found, request, response, this.#options.ids, this.#options.formatOf);
+    writeProblem(found, request, response, this.#options.ids, this.#options.formatOf);
     this.#options.watch?.refused?.(request, found, reason);
   }
 
@@ -238,9 +238,9 @@ export class Gate {
       if (age < limit) break;
       if (!response.headersSent) {
         const late = problem('handler_timeout', { limit }, { headers: retryLater });
-        answerProblem(late, response.req, response, this.#options.ids, this.#options.formatOf);
+        writeProblem(late, response.req, response, this.#options.ids, this.#options.formatOf);
         this.#options.watch?.givenUp?.(late);
-      } else if (age >= 2 * limit && !hasOwnPace(response)) response.destroy();
+      } else if (age >= 2 * limit && !isExemptFromTimeout(response)) response.destroy();
     }
   }
 }

@@ -2,10 +2,10 @@ import type { IncomingMessage, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Problem } from '../errors.ts';
 import { noSniffing, noStore, STATUS_CODES, toProblem, writtenProblem } from '../response/problem-document.ts';
-import { answerProblem } from './raw-answer.ts';
+import { writeProblem } from './raw-answer.ts';
 import type { RequestIds } from './request-id.ts';
 
-/** Options of an HTTP server whose requests {@link framingTrouble} checks. */
+/** Options of an HTTP server whose requests {@link framingProblem} checks. */
 export const strictHttp = Object.freeze({
   // Node would reject a request without a host by itself, without a body
   requireHostHeader: false,
@@ -28,7 +28,7 @@ const unknownExpectation = rejection(417, 'the only supported Expect is 100-cont
  * Finds headers by which this server and a proxy before it could disagree about where a request ends or for which host it is.
  * Node's parser rejects the other ones: see docs/about/security.md.
  */
-export function framingTrouble({ headers, httpVersion }: IncomingMessage): Problem | null {
+export function framingProblem({ headers, httpVersion }: IncomingMessage): Problem | null {
   const { host, 'transfer-encoding': coding } = headers;
   if (host === undefined) {
     if (httpVersion !== '1.0') return noHost;
@@ -39,9 +39,9 @@ export function framingTrouble({ headers, httpVersion }: IncomingMessage): Probl
 }
 
 /** Sends problem documents for requests that Node itself rejects, in place of Node's own responses. */
-export function answerRejected(server: Server, ids: RequestIds | null, { hasHandler = false } = {}): void {
+export function handleRejected(server: Server, ids: RequestIds | null, { hasHandler = false } = {}): void {
   if (!hasHandler) server.on('clientError', (error, socket) => refuseConnection(error, socket as Socket, ids));
-  server.on('checkExpectation', (request, response) => answerProblem(unknownExpectation, request, response, ids));
+  server.on('checkExpectation', (request, response) => writeProblem(unknownExpectation, request, response, ids));
 }
 
 const rejected = new Map<unknown, readonly [number, string]>([

@@ -8,7 +8,7 @@ import type { RequestIds } from './request-id.ts';
 const maxUnreadBytes = 65_536;
 
 /** Sends a problem document without Fastify, for rejected requests and those that timed out. */
-export function answerProblem(
+export function writeProblem(
   found: Problem,
   request: IncomingMessage,
   response: ServerResponse,

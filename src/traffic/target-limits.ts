@@ -4,7 +4,7 @@ import { type Problem, problem } from '../errors.ts';
 export type TargetLimits = Pick<ServerDeclaration, 'urlLimit' | 'maxParameters' | 'parameterLimit'>;
 
 /** The problem if a URL is too long, or has too many or too long parameters, else null. */
-export function targetTrouble(url: string, { urlLimit, maxParameters, parameterLimit }: TargetLimits): Problem | null {
+export function targetProblem(url: string, { urlLimit, maxParameters, parameterLimit }: TargetLimits): Problem | null {
   if (url.length > urlLimit) return problem('url_too_long', { limit: urlLimit });
   let start = url.indexOf('?') + 1;
   if (start === 0) return null;

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { request as sendRaw } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect } from 'vitest';
-import { AnswerTable } from '../../src/database/answer-table.ts';
+import { IdempotencyTable } from '../../src/database/answer-table.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
 import { test } from '../support/halves.ts';
 import type { TestApplication, TestRequest, TestResponse } from '../support/testing.ts';
@@ -320,7 +320,7 @@ describe.each(databases)('requests with an Idempotency-Key on %s', (kind) => {
   test('concurrent first requests create one table', async () => {
     for (let round = 0; round < 40; round++) {
       await rows('drop table if exists declarest_idempotency');
-      const tables = Array.from({ length: 10 }, () => new AnswerTable(app.application.mapper, true));
+      const tables = Array.from({ length: 10 }, () => new IdempotencyTable(app.application.mapper, true));
       expect(await Promise.all(tables.map((table) => table.isThere()))).toEqual(tables.map(() => true));
     }
   });
@@ -330,9 +330,9 @@ describe.each(databases)('requests with an Idempotency-Key on %s', (kind) => {
     const old = 'id varchar(64) primary key, fingerprint varchar(64) not null, answer text, expires_at bigint not null';
     await rows(`create table declarest_idempotency (${old})`);
     await rows(`insert into declarest_idempotency values ('x', 'f', '{}', ${Date.now() + 100_000})`);
-    const left = new AnswerTable(app.application.mapper, false);
+    const left = new IdempotencyTable(app.application.mapper, false);
     expect(await left.isThere()).toBe(false);
-    const tables = Array.from({ length: 5 }, () => new AnswerTable(app.application.mapper, true));
+    const tables = Array.from({ length: 5 }, () => new IdempotencyTable(app.application.mapper, true));
     expect(await Promise.all(tables.map((table) => table.isThere()))).toEqual(tables.map(() => true));
     expect([await left.isThere(), await count('declarest_idempotency', "id = 'x'")]).toEqual([true, 1]);
     await twice('POST', '/plain.json', { json: { name: 'upgraded' } });

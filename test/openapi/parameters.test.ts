@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { defineEntity, p } from '@mikro-orm/core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accessRows } from '../../src/cli/text/access-rows.ts';
-import { askedNames, askedText } from '../../src/declaration/names/list-names.ts';
+import { parameterNames, parameterText } from '../../src/declaration/names/list-names.ts';
 import { ApiController, type ApiRequest, type CodeOptions } from '../../src/index.ts';
 import { accessMatrix } from '../../src/inspect/compare/matrix.ts';
 import { clientSource } from '../../src/openapi/client.ts';
@@ -118,7 +118,7 @@ describe('declared query parameters', () => {
     const described = describeRecords(app.application.records);
     expect(described.find(({ name }) => name === 'app_api_single_thing_report')?.parameters).toEqual(['names', 'day']);
     const { action = null } = app.application.records.find(({ name }) => name === 'app_api_single_thing__index') ?? {};
-    expect(askedText(askedNames(action) as never)).toBe('season (required)');
+    expect(parameterText(parameterNames(action) as never)).toBe('season (required)');
     const rows = accessRows(accessMatrix(app.application));
     expect(rows.map(({ methods, questions }) => [methods, questions])).toContainEqual([
       'GET,HEAD',

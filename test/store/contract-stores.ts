@@ -6,7 +6,7 @@ import { answerOf } from '../../src/actions/respond.ts';
 import { hidingClasses } from '../../src/actions/start/check-lists.ts';
 import { type Compilers, compileApi } from '../../src/actions/start/compile-api.ts';
 import { planLink, planWrite } from '../../src/actions/start/plan-writes.ts';
-import { type ApiRuntime, Framework, seenBy } from '../../src/actions/start/runtime.ts';
+import { type ApiRuntime, Framework, visibleQuery } from '../../src/actions/start/runtime.ts';
 import { loadApplication } from '../../src/application.ts';
 import { accessorsFor } from '../../src/change/accessors.ts';
 import { addOrRemove, loadTouched } from '../../src/change/add-remove.ts';
@@ -242,7 +242,7 @@ export class Stores {
     const runtime = this.#api('item');
     const list = runtime.listOf('_index');
     const asked = list.read(request.query as never, []);
-    const listed = { asked: await seenBy(runtime, request, asked), plan: list.planOf(asked), window };
+    const listed = { asked: await visibleQuery(runtime, request, asked), plan: list.planOf(asked), window };
     const page = await this.#read('item').page(request, restriction, listed);
     const json = await page.json();
     const results = json === null ? await this.shown(request, page.entities) : JSON.parse(`[${json}]`);
@@ -253,7 +253,7 @@ export class Stores {
     const runtime = this.#api('item');
     const list = runtime.listOf('_index');
     const asked = list.readWhole(request.query as never, []);
-    const listed = { asked: await seenBy(runtime, request, asked), plan: list.planOf(asked) };
+    const listed = { asked: await visibleQuery(runtime, request, asked), plan: list.planOf(asked) };
     const read = this.#read('item');
     const source =
       read instanceof RowStore

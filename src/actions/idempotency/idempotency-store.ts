@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify';
 import type { ApiRequest } from '../../access/user.ts';
-import { AnswerTable } from '../../database/answer-table.ts';
+import { IdempotencyTable } from '../../database/answer-table.ts';
 import type { RequestEntityManager } from '../../database/mapper.ts';
 import { withinTransaction } from '../../database/own-transaction.ts';
 import { isTransient } from '../../database/transient.ts';
@@ -18,7 +18,7 @@ import { type Framework, userOf } from '../start/runtime.ts';
 import { ByteBudget } from './byte-budget.ts';
 import { type KeyedRequest, keyedRequest } from './idempotency-key.ts';
 import { type Replaying, replay, type StoredResponse } from './replay.ts';
-import { TurnsByKey } from './turns-by-key.ts';
+import { KeyedMutex } from './turns-by-key.ts';
 
 /** The steps of a request with an `Idempotency-Key`. */
 export interface Exchange extends Omit<Replaying, 'admission'> {
@@ -44,23 +44,23 @@ class Refusal {
 
 /** Handles requests with an `Idempotency-Key`: the action runs once, and repeated requests get the stored response. */
 export class IdempotencyStore {
-  readonly #table: AnswerTable;
+  readonly #table: IdempotencyTable;
   readonly #framework: Framework;
   readonly #ttl: number;
   readonly #limit: number;
   readonly #callers: ByteBudget;
   readonly #total: ByteBudget;
-  readonly #turns: TurnsByKey;
+  readonly #turns: KeyedMutex;
 
   constructor(framework: Framework) {
     const { database, server } = framework.declaration;
     this.#framework = framework;
-    this.#table = new AnswerTable(framework.mapper, database.schema !== 'none');
+    this.#table = new IdempotencyTable(framework.mapper, database.schema !== 'none');
     this.#ttl = (server.idempotency?.ttl ?? 0) * 1000;
     this.#limit = server.idempotency?.answerLimit ?? 0;
     this.#callers = new ByteBudget(server.idempotency?.callerLimit ?? 0);
     this.#total = new ByteBudget(server.idempotency?.totalLimit ?? 0);
-    this.#turns = new TurnsByKey(database.statementTimeout);
+    this.#turns = new KeyedMutex(database.statementTimeout);
   }
 
   /** Reads the key and the fingerprint of a request, before code of the application sees its body. */

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** A mutex for each key, in the order of requests. Waiting requests need no connection to the database. */
-export class TurnsByKey {
+export class KeyedMutex {
   readonly #last = new Map<string, Promise<unknown>>();
   readonly #timeout: number;
 

@@ -1,5 +1,5 @@
 import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
-import { accessorNames, linkTrouble, takesItems } from '../../change/accessors.ts';
+import { accessorNames, linkError, takesItems } from '../../change/accessors.ts';
 import type { Mapper } from '../../database/mapper.ts';
 import { didYouMean, listed } from '../../declaration/suggest.ts';
 import type { ActionDeclaration, ApiDeclaration, Catalog, Path } from '../../declaration/types.ts';
@@ -151,7 +151,7 @@ function checkAssociation(meta: EntityMetadata, action: ActionDeclaration, mappe
   // an unknown type was reported before
   if (named.length < types.length) return;
   const verbs = (['add', 'remove'] as const).filter((verb) => action.methods.includes(verb === 'add' ? 'POST' : 'DELETE'));
-  const [trouble] = owners.flatMap((owner) => linkTrouble(owner, property, named, verbs) ?? []);
+  const [trouble] = owners.flatMap((owner) => linkError(owner, property, named, verbs) ?? []);
   if (trouble) findings.add([...action.path, 'association', 'types'], trouble);
 }
 

@@ -3,7 +3,7 @@ import type { SortKey } from '../../declaration/types.ts';
 import type { ListPlan } from '../../query/entities/key-query.ts';
 import type { ListQuery, ListQueryReader } from '../../query/list/list-query.ts';
 import type { SeekPlan } from '../../query/rows/seek-plan.ts';
-import { pageParameters, refusePaging } from '../../response/page-request.ts';
+import { pageParameters, rejectPaging } from '../../response/page-request.ts';
 
 /** Requested orders that are cached, each with the plan of its links. */
 const cachedOrders = 100;
@@ -32,7 +32,7 @@ export class ListRuntime {
 
   /** The same for the whole list: parameters of pages are rejected. */
   readWhole(query: Readonly<Record<string, unknown>>, declared: readonly string[]): ListQuery {
-    refusePaging(query);
+    rejectPaging(query);
     return this.#reader.read(query, declared);
   }
 

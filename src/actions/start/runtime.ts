@@ -20,7 +20,7 @@ import { isSameForAll, withVisibility } from '../../query/visibility/list-visibi
 import { SubjectReads } from '../../query/visibility/subject-reads.ts';
 import { RequestVisibility, type Visibility, type VisibilityRule } from '../../query/visibility/visibility.ts';
 import { EntityTags } from '../../response/entity-tag.ts';
-import { type PageRequest, type PageToken, refusedToken } from '../../response/page-request.ts';
+import { invalidToken, type PageRequest, type PageToken } from '../../response/page-request.ts';
 import { ResponseBuffer } from '../../response/response-buffer.ts';
 import type { EntityLocation } from '../../route/location.ts';
 import type { PathRules } from '../../route/request-path.ts';
@@ -182,7 +182,7 @@ export function columnsOf({ framework, meta }: ApiRuntime, choice: FieldChoice |
 }
 
 /** The list query of a request, limited to rows that the caller can see: its filters may lead through other classes. */
-export async function seenBy({ framework }: ApiRuntime, request: ApiRequest, asked: ListQuery): Promise<ListQuery> {
+export async function visibleQuery({ framework }: ApiRuntime, request: ApiRequest, asked: ListQuery): Promise<ListQuery> {
   if (!asked.condition || isSameForAll(asked.condition)) return asked;
   const { mapper } = framework;
   const state = stateOf(request, mapper);
@@ -194,7 +194,7 @@ export async function seenBy({ framework }: ApiRuntime, request: ApiRequest, ask
 export function windowOf({ seek }: ListPlan, { itemsPerPage, offset }: PageRequest, token: PageToken | null): Window {
   if (!token) return { offset, limit: itemsPerPage };
   const from = seek?.read(token.text);
-  if (!from) throw refusedToken(token.name);
+  if (!from) throw invalidToken(token.name);
   return { offset, limit: itemsPerPage, seek: { direction: token.name, ...from } };
 }
 

@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import type { AccessMatrix } from '../../inspect/compare/matrix.ts';
 import { type Command, type Given, isGiven, optionValue } from '../command.ts';
 import { ApplicationFailure, CallFailure, messageOf } from '../failure.ts';
-import { type Io, lookOf, say } from '../io.ts';
+import { type Io, outputStyleOf, say } from '../io.ts';
 import { openApplication } from '../open-application.ts';
 import { comparisonMarkdown, matrixMarkdown } from '../text/access-markdown.ts';
 import { comparisonLines, matrixLines } from '../text/access-text.ts';
@@ -44,7 +44,7 @@ export default {
     if (isGiven(given, 'diff')) return diff(matrix, { file, shown, remedy }, format, io);
     if (format === 'json') say(io.stdout, JSON.stringify(matrix, null, 2));
     else if (format === 'markdown') io.stdout.write(matrixMarkdown(matrix));
-    else for (const line of matrixLines(matrix, lookOf(io.stdout, io.env))) say(io.stdout, line);
+    else for (const line of matrixLines(matrix, outputStyleOf(io.stdout, io.env))) say(io.stdout, line);
     return 0;
   },
 } satisfies Command;
@@ -97,7 +97,7 @@ async function diff(
   }
   if (format === 'json') say(io.stdout, JSON.stringify(comparison, null, 2));
   else if (format === 'markdown') io.stdout.write(comparisonMarkdown(comparison, shown, remedy));
-  else for (const line of comparisonLines(comparison, shown, remedy, lookOf(io.stdout, io.env))) say(io.stdout, line);
+  else for (const line of comparisonLines(comparison, shown, remedy, outputStyleOf(io.stdout, io.env))) say(io.stdout, line);
   return comparison.opened.length > 0 ? 1 : 0;
 }
 

@@ -2,10 +2,10 @@ import { isUser } from '../../access/authenticator.ts';
 import type { User } from '../../access/user.ts';
 import type { Explainer } from '../../inspect/explainer.ts';
 import { parsedJson } from '../../inspect/json.ts';
-import { askedRequest, requestPositionals } from '../asked-request.ts';
+import { requestArguments, requestPositionals } from '../asked-request.ts';
 import { type Command, type Given, isGiven, optionValue } from '../command.ts';
 import { ApplicationFailure, CallFailure, messageOf } from '../failure.ts';
-import { type Io, lookOf, say } from '../io.ts';
+import { type Io, outputStyleOf, say } from '../io.ts';
 import { applicationDirectory } from '../open-application.ts';
 import { explanationLines } from '../text/explanation-text.ts';
 
@@ -30,7 +30,7 @@ export default {
   example: 'declarest explain GET /api/person/1.json my-application --user \'{"id": 1, "roles": ["ROLE_USER"]}\'',
 
   async run(given, io) {
-    const { method, path } = askedRequest(given);
+    const { method, path } = requestArguments(given);
     const request = {
       method,
       path: sendable(path),
@@ -43,7 +43,7 @@ export default {
     try {
       const explanation = await explainer.explain(request);
       if (isGiven(given, 'json')) say(io.stdout, JSON.stringify(explanation, null, 2));
-      else for (const line of explanationLines(explanation, lookOf(io.stdout, io.env))) say(io.stdout, line);
+      else for (const line of explanationLines(explanation, outputStyleOf(io.stdout, io.env))) say(io.stdout, line);
       return explanation.outcome === 'answered' || explanation.outcome === 'stopped' ? 0 : 1;
     } finally {
       await explainer.close();

@@ -1,7 +1,7 @@
 import type { Match, Miss } from '../../route/match.ts';
-import { askedRequest, requestPositionals } from '../asked-request.ts';
+import { requestArguments, requestPositionals } from '../asked-request.ts';
 import { type Command, isGiven } from '../command.ts';
-import { lookOf, say } from '../io.ts';
+import { outputStyleOf, say } from '../io.ts';
 import { openApplication } from '../open-application.ts';
 import { nearMissLines, rolesText, valuesText } from '../text/route-text.ts';
 
@@ -13,7 +13,7 @@ export default {
   example: 'declarest match GET /api/person/1.json my-application',
 
   async run(given, io) {
-    const { method, path } = askedRequest(given);
+    const { method, path } = requestArguments(given);
     const { records } = await openApplication(given.positionals.dir, io);
     const { explainMatch } = await import('../../route/explain-match.ts');
     const { classifyMiss } = await import('../../route/match.ts');
@@ -30,7 +30,7 @@ export default {
       // if a route matches, similar paths do not help
       const near = nearMisses(found ? reasons.filter(({ reason }) => reason !== 'path differs') : reasons, path);
       const none = found || near.length > 0 ? [] : ['no route has a similar path; list all routes: declarest routes'];
-      for (const line of [...lines, ...nearMissLines(near, lookOf(io.stdout, io.env)), ...none]) say(io.stdout, line);
+      for (const line of [...lines, ...nearMissLines(near, outputStyleOf(io.stdout, io.env)), ...none]) say(io.stdout, line);
     }
     return found ? 0 : 1;
   },

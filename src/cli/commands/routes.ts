@@ -1,7 +1,7 @@
-import { askedNames, askedText } from '../../declaration/names/list-names.ts';
+import { parameterNames, parameterText } from '../../declaration/names/list-names.ts';
 import type { RouteDescription } from '../../route/describe.ts';
 import { type Command, isGiven } from '../command.ts';
-import { lookOf, say } from '../io.ts';
+import { outputStyleOf, say } from '../io.ts';
 import { openApplication } from '../open-application.ts';
 import { rolesText, routeLines } from '../text/route-text.ts';
 
@@ -27,8 +27,8 @@ export default {
     }
     const queries = new Map(
       records.map(({ action, name }) => {
-        const names = askedNames(action);
-        return [name, names ? askedText(names) : ''];
+        const names = parameterNames(action);
+        return [name, names ? parameterText(names) : ''];
       }),
     );
     const further: readonly (readonly [string, (route: RouteDescription) => string])[] = [
@@ -41,7 +41,7 @@ export default {
     const columns = further.filter(([, text]) => described.some((route) => text(route) !== ''));
     const rows = described.map((route) => [...row(route), ...columns.map(([, text]) => text(route))]);
     const titles = [...heading, ...columns.map(([title]) => title)];
-    for (const line of routeLines(titles, rows, lookOf(io.stdout, io.env))) say(io.stdout, line);
+    for (const line of routeLines(titles, rows, outputStyleOf(io.stdout, io.env))) say(io.stdout, line);
     return 0;
   },
 } satisfies Command;

@@ -85,7 +85,7 @@ async function serveHere(
     await listen(place, () => app.listen(place));
     boundHeap(application.mapper);
     const address = addressOf(app.server.address() as AddressInfo);
-    if (several) several.tellListening(address);
+    if (several) several.reportListening(address);
     else await announceListening(application, address, io);
     await stopped;
   } finally {
@@ -207,8 +207,8 @@ async function announceAccess({ declaration, records, warnings }: Application, {
 }
 
 async function announceListening(application: Application, address: string, { env, stderr, stdout }: Io): Promise<void> {
-  const { placesOf, tellsOfItself } = await import('../../openapi/places.ts');
-  const docs = tellsOfItself(application) ? placesOf(application.declaration, application.records).docs : null;
+  const { placesOf, servesDescription } = await import('../../openapi/places.ts');
+  const docs = servesDescription(application) ? placesOf(application.declaration, application.records).docs : null;
   const mode = `${modeOf(env)} mode${env.NODE_ENV ? '' : ' (NODE_ENV is not set)'}`;
   say(stderr, docs === null ? mode : `${mode}\ndocs on ${address}${docs}`);
   say(stdout, `listening on ${address}`);

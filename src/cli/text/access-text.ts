@@ -1,12 +1,12 @@
 import type { Change, Comparison } from '../../inspect/compare/compare.ts';
 import type { AccessMatrix } from '../../inspect/compare/matrix.ts';
 import { type AccessRow, accessNotes, accessRows } from './access-rows.ts';
-import { aligned, detailLines, type Look, painter, paintPublic, table, wrapped } from './layout.ts';
+import { aligned, detailLines, type OutputStyle, painter, paintPublic, table, wrapped } from './layout.ts';
 
 const widthElsewhere = 140;
 
 /** The table as text. The fields of a row follow it, on as many lines as they need. */
-export function matrixLines(matrix: AccessMatrix, { colour, columns }: Look): string[] {
+export function matrixLines(matrix: AccessMatrix, { colour, columns }: OutputStyle): string[] {
   const paint = painter(colour);
   const rows = accessRows(matrix);
   const wide = [
@@ -40,7 +40,7 @@ export function matrixLines(matrix: AccessMatrix, { colour, columns }: Look): st
 }
 
 /** The opened and the closed access, each under its declaration. */
-export function comparisonLines({ opened, closed }: Comparison, file: string, remedy: string, { colour }: Look): string[] {
+export function comparisonLines({ opened, closed }: Comparison, file: string, remedy: string, { colour }: OutputStyle): string[] {
   if (opened.length === 0 && closed.length === 0) return [`nothing was opened or closed since ${file}`];
   const paint = painter(colour);
   return [

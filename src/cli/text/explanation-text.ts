@@ -1,8 +1,8 @@
-import { askedText } from '../../declaration/names/list-names.ts';
+import { parameterText } from '../../declaration/names/list-names.ts';
 import type { Caller, CheckStep, ExplainedRoute, Explanation, Step } from '../../inspect/explanation.ts';
 import { nearMisses } from '../../route/near-misses.ts';
 import { pathsText } from './fields-text.ts';
-import { aligned, type Look, labelled, type Paint, painter, wrapped } from './layout.ts';
+import { aligned, labelled, type OutputStyle, type Paint, painter, wrapped } from './layout.ts';
 import { nearMissLines, valuesText } from './route-text.ts';
 
 const labels = 10;
@@ -11,17 +11,17 @@ const fieldsWidthElsewhere = 110;
 
 /** The layout of one explanation. */
 interface Style {
-  readonly look: Look;
+  readonly output: OutputStyle;
   readonly paint: Paint;
   /** Wraps a text that starts at this column. */
   readonly wrap: (text: string, start: number) => string[];
   readonly fields: (paths: readonly string[]) => string[];
 }
 
-function styleOf(look: Look): Style {
-  const { colour, columns } = look;
+function styleOf(output: OutputStyle): Style {
+  const { colour, columns } = output;
   return {
-    look,
+    output,
     paint: painter(colour),
     wrap: (text, start) => (columns === null ? [text] : wrapped(text, columns - start)),
     fields: (paths) => pathsText(paths, columns === null ? fieldsWidthElsewhere : columns - labels),
@@ -29,8 +29,8 @@ function styleOf(look: Look): Style {
 }
 
 /** An explanation for people: the response and its reason, then the details in the order in which they happen. */
-export function explanationLines(explanation: Explanation, look: Look): string[] {
-  const style = styleOf(look);
+export function explanationLines(explanation: Explanation, output: OutputStyle): string[] {
+  const style = styleOf(output);
   const { fields: listed, paint, wrap } = style;
   const { caller, database, fields, next, route, steps } = explanation;
   const label = (name: string, texts: readonly string[]) =>
@@ -46,7 +46,7 @@ export function explanationLines(explanation: Explanation, look: Look): string[]
       ...label('caller', [callerText(caller)]),
       ...label('database', [databaseText(database)]),
     ],
-    route ? [] : missLines(explanation, look),
+    route ? [] : missLines(explanation, output),
     steps.length === 0
       ? label('steps', ['none: no check was made and no statement was sent'])
       : [paint('bold', 'steps'), ...steps.flatMap((step, index) => stepLines(step, index + 1, style))],
@@ -76,8 +76,8 @@ function headLines({ method, outcome, path, reason, status }: Explanation, { pai
   ];
 }
 
-function missLines({ others, path }: Explanation, look: Look): string[] {
-  const near = nearMissLines(nearMisses(others, path), look);
+function missLines({ others, path }: Explanation, output: OutputStyle): string[] {
+  const near = nearMissLines(nearMisses(others, path), output);
   return near.length > 0 ? near : ['no route has a similar path'];
 }
 
@@ -89,7 +89,7 @@ function routeLines(route: ExplainedRoute): string[] {
     `${path}  ${valuesText(route)}`,
     `${controller}.${handler}${how}`,
     roles.length === 0 ? 'PUBLIC: no role required' : `requires ${roles.join(', then ')}`,
-    ...(asked ? [`query: ${askedText(asked)}`] : []),
+    ...(asked ? [`query: ${parameterText(asked)}`] : []),
   ];
 }
 

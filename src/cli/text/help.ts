@@ -1,13 +1,13 @@
 import { optionsOf } from '../arguments.ts';
 import type { LoadedCommand, Option, Positional } from '../command.ts';
 import type { CommandEntry, commandGroups } from '../commands.ts';
-import { type Look, labelled, type Paint, painter, wrapped } from './layout.ts';
+import { labelled, type OutputStyle, type Paint, painter, wrapped } from './layout.ts';
 
 /** Longer lines are hard to read, however wide the terminal is. */
 const widest = 100;
 
-export function programHelp(groups: typeof commandGroups, look: Look): string {
-  const { paint, width } = pageOf(look);
+export function programHelp(groups: typeof commandGroups, output: OutputStyle): string {
+  const { paint, width } = pageOf(output);
   return text([
     'Declarest: declare REST APIs over a data model.',
     '',
@@ -35,9 +35,9 @@ export function programHelp(groups: typeof commandGroups, look: Look): string {
   ]);
 }
 
-export function commandHelp({ name, summary }: CommandEntry, command: LoadedCommand, look: Look): string {
+export function commandHelp({ name, summary }: CommandEntry, command: LoadedCommand, output: OutputStyle): string {
   const { actions, details, positionals, exitCodes, example } = command;
-  const page = pageOf(look);
+  const page = pageOf(output);
   const places = positionals.map((positional) => [positional.name, positional.doc] as const);
   const options = Object.entries(optionsOf(command)).map(
     ([option, { doc, ...value }]) => [`${option === 'help' ? '-h, ' : ''}--${option}${valueText(value)}`, doc] as const,
@@ -61,7 +61,7 @@ interface Page {
   readonly width: number;
 }
 
-function pageOf({ colour, columns }: Look): Page {
+function pageOf({ colour, columns }: OutputStyle): Page {
   return { paint: painter(colour), width: Math.min(columns ?? widest, widest) };
 }
 

@@ -1,7 +1,7 @@
 import { stripVTControlCharacters, styleText } from 'node:util';
 
 /** How text is shown on an output. */
-export interface Look {
+export interface OutputStyle {
   readonly colour: boolean;
   /** The width of the terminal; null if the output is not a terminal. */
   readonly columns: number | null;

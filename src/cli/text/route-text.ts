@@ -1,6 +1,6 @@
 import type { RouteDescription } from '../../route/describe.ts';
 import type { Match } from '../../route/match.ts';
-import { aligned, detailLines, type Look, painter, paintPublic, table, wrapped } from './layout.ts';
+import { aligned, detailLines, type OutputStyle, painter, paintPublic, table, wrapped } from './layout.ts';
 
 /** `BASE + METHOD`, or `GET,HEAD: PUBLIC; POST: BASE` if methods differ. */
 export function rolesText({ methods, roles }: Pick<RouteDescription, 'methods' | 'roles'>): string {
@@ -10,8 +10,8 @@ export function rolesText({ methods, roles }: Pick<RouteDescription, 'methods' |
 }
 
 /** A table, or one block per route if the table is wider than the terminal. The first columns are methods and path. */
-export function routeLines(titles: readonly string[], rows: readonly (readonly string[])[], look: Look): string[] {
-  const { colour, columns } = look;
+export function routeLines(titles: readonly string[], rows: readonly (readonly string[])[], output: OutputStyle): string[] {
+  const { colour, columns } = output;
   if (columns === null || aligned([titles, ...rows]).every((line) => line.length <= columns)) return table(titles, rows, colour);
   const paint = painter(colour);
   const labels = titles.slice(2).map((title) => title.toLowerCase());
@@ -33,7 +33,7 @@ export function valuesText({ format, params }: Pick<Match, 'format' | 'params'>)
 /** Routes that nearly match, each with the reason why it does not. */
 export function nearMissLines(
   misses: readonly { readonly name: string; readonly path: string; readonly reason: string }[],
-  { columns }: Look,
+  { columns }: OutputStyle,
 ): string[] {
   if (misses.length === 0) return [];
   const rows = aligned(

@@ -14,7 +14,7 @@ export interface Gone {
 }
 
 /** Tables and columns that would be dropped. */
-export function goneIn({ changedTables, newTables, removedTables }: SchemaDifference): Gone[] {
+export function removedNames({ changedTables, newTables, removedTables }: SchemaDifference): Gone[] {
   const tables = Object.keys(removedTables).map(plainName);
   const columns = Object.values(changedTables).flatMap(({ addedColumns, name, removedColumns, toTable }) => {
     // a column that is now generated in another way is dropped and added again

@@ -1,7 +1,7 @@
 import { dialectOf } from '../../dialect/dialect.ts';
 import type { MigrationTools } from '../../dialect/migration-tools.ts';
 import type { Mapper } from '../mapper.ts';
-import { type Ask, askForRename, goneIn, refuseDrop } from './decisions.ts';
+import { type Ask, askForRename, refuseDrop, removedNames } from './decisions.ts';
 import { changesIn, compareSchemas, plainName, statementsFor } from './difference.ts';
 import { type Rename, readRenames, renameAll } from './renames.ts';
 import { type Fill, neutralValue, readFills, relaxed, requiredIn } from './required-columns.ts';
@@ -53,7 +53,7 @@ export async function planMigration(
   const before = () => schemaOf(mapper, base);
   const after = () => modelSchema(mapper);
   const difference = compareSchemas(mapper, before(), after());
-  const gone = goneIn(difference);
+  const gone = removedNames(difference);
   if (gone.length > 0 && !options.allowDrop) throw refuseDrop(gone);
   const fills = await readFills(requiredIn(difference), options.fills, options.ask);
   const added = extensions.filter((name) => !snapshot.extensions.includes(name));
@@ -86,7 +86,7 @@ async function decideRenames(
     if (allowDrop || !ask) return known;
     // compared again after each answer, because a renamed table can have renamed columns
     const difference = compareSchemas(mapper, schemaOf(mapper, renameAll(last, known)), modelSchema(mapper));
-    const next = goneIn(difference).find(({ candidates, label }) => candidates.length > 0 && !decided.has(label));
+    const next = removedNames(difference).find(({ candidates, label }) => candidates.length > 0 && !decided.has(label));
     if (!next) return known;
     decided.add(next.label);
     const name = await askForRename(next, ask);

@@ -1,7 +1,7 @@
 import { filterParameter } from '../filter-operators.ts';
 import type { ActionDeclaration } from '../types.ts';
 
-export interface AskedNames {
+export interface ParameterNames {
   /** `lastName`, `lastName[contains]` */
   readonly filters: readonly string[];
   readonly sort: readonly string[];
@@ -12,7 +12,7 @@ export interface AskedNames {
 }
 
 /** The query parameters of an action: its own and, with `withList`, those of its list; null if it declares none. */
-export function askedNames(action: ActionDeclaration | null, withList = true): AskedNames | null {
+export function parameterNames(action: ActionDeclaration | null, withList = true): ParameterNames | null {
   const { filters = [], sort = [], search = null } = (withList && action?.list) || {};
   const parameters = action?.parameters ?? [];
   if (filters.length === 0 && sort.length === 0 && !search && parameters.length === 0) return null;
@@ -25,7 +25,7 @@ export function askedNames(action: ActionDeclaration | null, withList = true): A
 }
 
 /** The query parameters in one line: `lastName, lastName[contains]; sort: lastName; q: firstName, lastName`. */
-export function askedText({ filters, parameters, search, sort }: AskedNames): string {
+export function parameterText({ filters, parameters, search, sort }: ParameterNames): string {
   const parts = [
     ...(parameters.length > 0 ? [parameters.join(', ')] : []),
     ...(filters.length > 0 ? [filters.join(', ')] : []),

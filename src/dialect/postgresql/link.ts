@@ -6,7 +6,7 @@ import { TooLargeError } from '../../database/too-large.ts';
 import { closedError, lostError } from '../../database/unavailable.ts';
 import type { DatabaseDeclaration } from '../../declaration/types.ts';
 import { RowsQuery } from './rows-query.ts';
-import { watchSilence } from './silence.ts';
+import { closeUnresponsive } from './silence.ts';
 
 /** Prepared statements per connection; statements beyond this number are parsed each time. */
 const maxPreparedStatements = 1000;
@@ -28,7 +28,7 @@ export class PostgresLink {
   readonly #usesPreparedStatements: boolean;
   readonly #prepared = new Set<string>();
   readonly #connected: Promise<unknown>;
-  readonly #watchSilence: (client: pg.Client) => void;
+  readonly #closeUnresponsive: (client: pg.Client) => void;
   readonly #answered: Answered;
   #isOpen = false;
   #isEnding = false;
@@ -39,7 +39,7 @@ export class PostgresLink {
     this.#answered = answered;
     const { connectTimeout, preparedStatements, readOnly, statementTimeout, url } = database;
     this.#usesPreparedStatements = preparedStatements;
-    this.#watchSilence = watchSilence(database);
+    this.#closeUnresponsive = closeUnresponsive(database);
     this.#client = new pg.Client({
       // a pooler without prepared statements does not accept settings either
       connectionString: withSettings(url, [preparedStatements && settings, readOnly && '-c default_transaction_read_only=on']),
@@ -108,7 +108,7 @@ export class PostgresLink {
       reject(closedError());
       return;
     }
-    if (this.pending === 1) this.#watchSilence(this.#client);
+    if (this.pending === 1) this.#closeUnresponsive(this.#client);
     const sentAt = performance.now();
     // without the time that it waited for earlier statements
     const sinceSent = (now: number) => now - Math.max(sentAt, this.#answeredAt);

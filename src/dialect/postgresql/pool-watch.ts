@@ -1,7 +1,7 @@
 import type { Pool, PoolClient } from 'pg';
 import { awaited, type StatementWatch, timed } from '../../database/statement-watch.ts';
 import type { DatabaseDeclaration } from '../../declaration/types.ts';
-import { watchSilence } from './silence.ts';
+import { closeUnresponsive } from './silence.ts';
 
 /** Milliseconds after which a client whose connection has ended is released, if its holder did not release it. */
 const releaseDelay = 500;
@@ -17,7 +17,7 @@ export function watchPool(pool: Pool, database: DatabaseDeclaration, watchOf: ()
   const reclaim = (client: PoolClient) => {
     if (held.has(client)) client.release(new Error('the connection was lost'));
   };
-  pool.on('acquire', watchSilence(database));
+  pool.on('acquire', closeUnresponsive(database));
   pool.on('acquire', (client) => {
     held.add(client);
     if (!known.has(client)) client.once('end', () => setTimeout(reclaim, releaseDelay, client).unref());

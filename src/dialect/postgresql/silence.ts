@@ -17,7 +17,7 @@ interface Client {
  *
  * @param statementTimeout Milliseconds after which the server ends a statement; 0: never, and no connection is closed.
  */
-export function watchSilence({ statementTimeout }: { readonly statementTimeout: number }): (client: unknown) => void {
+export function closeUnresponsive({ statementTimeout }: { readonly statementTimeout: number }): (client: unknown) => void {
   if (statementTimeout === 0) return () => undefined;
   const pending = new Map<Client, { readonly query: unknown; readonly since: number }>();
   let timer: NodeJS.Timeout | undefined;

@@ -3,7 +3,7 @@ import type { RequestEntityManager } from '../../database/mapper.ts';
 import type { Connections, MemoryDatabase, RowSteps } from '../dialect.ts';
 import { sqliteCursors } from './cursors.ts';
 import { sqliteExecutor } from './executor.ts';
-import { keepingCounts } from './kept-counts.ts';
+import { withCountCache } from './kept-counts.ts';
 import type { Connection } from './kysely-connection.ts';
 import type { SqliteFileDialect } from './kysely-dialect.ts';
 import { createPrivate } from './open-file.ts';
@@ -17,7 +17,7 @@ export function sqliteConnections(kysely: SqliteFileDialect): Connections {
     executor(watch, limits) {
       const executor = sqliteExecutor(kysely, watch, limits);
       // a database in memory has one connection, and SQLite does not report a connection's own commits to it
-      return kysely.file === null ? executor : keepingCounts(executor, kysely);
+      return kysely.file === null ? executor : withCountCache(executor, kysely);
     },
     writer: (watch) => sqliteWriter(kysely, watch),
     cursors: (watch) => sqliteCursors(kysely, watch),

@@ -19,7 +19,7 @@ interface CachedCount {
  * Caches a count until something is committed to the database. SQLite's data version is checked before each use: that is fast,
  * and covers commits of all processes.
  */
-export function keepingCounts(executor: Executor, dialect: Pick<SqliteFileDialect, 'read'>): Executor {
+export function withCountCache(executor: Executor, dialect: Pick<SqliteFileDialect, 'read'>): Executor {
   const cacheable = new LruCache<boolean>(cacheSize);
   let cache = new LruCache<CachedCount>(cacheSize);
   let versionQuery: { readonly db: DatabaseSync; readonly statement: StatementSync } | null = null;

@@ -4,7 +4,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { type Driver, SqliteAdapter, SqliteDialect, type TransactionSettings } from 'kysely';
 import type { StatementWatch } from '../../database/statement-watch.ts';
 import { Connection, type SharedParts } from './kysely-connection.ts';
-import { inMemory, openToRead, openToTidy, openToWrite } from './open-file.ts';
+import { inMemory, openForCleanup, openToRead, openToWrite } from './open-file.ts';
 import { ReaderThreads } from './reader-threads.ts';
 import { type ReadConnections, RoutedReads } from './routed-reads.ts';
 import { StoppableConnection } from './stoppable-connection.ts';
@@ -82,7 +82,7 @@ export class SqliteFileDialect extends SqliteDialect implements Driver, SharedPa
       this.#isOpen = true;
       return;
     }
-    if (this.#readOnly) this.#cleanupConnection = openToTidy(file);
+    if (this.#readOnly) this.#cleanupConnection = openForCleanup(file);
     else mkdirSync(dirname(file), { recursive: true });
     const openFile = this.#readOnly ? openToRead : openToWrite;
     this.writer = openFile(file, firstWait);

@@ -35,7 +35,7 @@ export function openToRead(file: string): DatabaseSync {
  * Opens a connection that removes SQLite's files beside the database when it closes. Null if the file is not writable: then those
  * files cannot be removed either.
  */
-export function openToTidy(file: string): DatabaseSync | null {
+export function openForCleanup(file: string): DatabaseSync | null {
   try {
     const db = new DatabaseSync(file, { timeout: busyTimeout });
     // SQLite examines the file only with the first read

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { patienceHere, waitsForItself } from '../../database/own-transaction.ts';
+import { ownTransactionTimeout, waitsForItself } from '../../database/own-transaction.ts';
 import { lateError } from '../../database/unavailable.ts';
 
 /** How long a statement waits for another process's write to end, in milliseconds. */
@@ -85,7 +85,7 @@ export class Turn {
     }
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     this.#waiting.push(resolve);
-    const ownTimeout = patienceHere();
+    const ownTimeout = ownTransactionTimeout();
     const limit = ownTimeout ?? this.#timeout;
     if (limit === 0) return promise;
     const timer = setTimeout(() => {

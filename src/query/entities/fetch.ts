@@ -6,7 +6,7 @@ import { type Identifier, keyOf } from '../../model/identifier.ts';
 import { type Counted, noEdges, type PageEdges } from '../../response/collection.ts';
 import { applyListQuery } from '../list/apply-list-query.ts';
 import { emptyListQuery, type ListQuery } from '../list/list-query.ts';
-import { countedFrom, countedPastEnd, numberTold } from '../rows/count.ts';
+import { countedFrom, countedPastEnd, totalFromPage } from '../rows/count.ts';
 import type { Window } from '../rows/seek-plan.ts';
 import { cutSought, sidesOf } from '../rows/seek-query.ts';
 import { type ListPlan, pageQueries } from './key-query.ts';
@@ -107,7 +107,7 @@ async function queriedPage(
   const rows = await rowsOf(em, meta, found.slice(0, limit), { query, sort, mostBytes });
   const edges = seekPlan && inOrder ? await seekPlan.edgesOf(rows) : noEdges;
   if (count === 'exact') return { rows, counted, edges };
-  const total = numberTold(found.length, window, count);
+  const total = totalFromPage(found.length, window, count);
   const known =
     found.length === 0
       ? await countedPastEnd(counted, count, async () => (await countBy(em, source, 'exact')).count)

@@ -1,7 +1,7 @@
 import type { EntityMetadata } from '@mikro-orm/core';
 import type { RequestEntityManager } from '../../database/mapper.ts';
 import type { CountMode, SortKey } from '../../declaration/types.ts';
-import { refusedToken } from '../../response/page-request.ts';
+import { invalidToken } from '../../response/page-request.ts';
 import type { QueryText } from '../rows/bound-statement.ts';
 import type { CountSource } from '../rows/count.ts';
 import type { Window } from '../rows/seek-plan.ts';
@@ -46,7 +46,7 @@ export function pageQueries(
     const window = { offset, limit: count === 'exact' ? limit : limit + 1 };
     return { ...shared, keys: orderedKeys(em, meta, query, sort, window), following: null };
   }
-  if (!inOrder) throw refusedToken(seek.direction);
+  if (!inOrder) throw invalidToken(seek.direction);
   const backwards = seek.direction === 'before';
   const sought = (at: typeof seek, size: number, isBackwards: boolean) =>
     orderedKeys(em, meta, seekIn(query.clone() as AnyQueryBuilder, plan, at), sort, { offset: 0, limit: size }, isBackwards);

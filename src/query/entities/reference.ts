@@ -4,7 +4,7 @@ import { discriminatorKey, jsonName } from '../../model/field-plan.ts';
 import { concreteClasses, isKindOf, metaOfEntity, modelName, typeOf } from '../../model/hierarchy.ts';
 import { type Identifier, type IdentifierParser, identifierParser, keyOf } from '../../model/identifier.ts';
 import type { RequestVisibility } from '../visibility/visibility.ts';
-import { takeAsRead } from './hold-row.ts';
+import { markUnchanged } from './hold-row.ts';
 
 /** The result of resolving a reference in a body. */
 export type Resolution =
@@ -71,7 +71,7 @@ export class ReferenceResolver<Request> {
     const entity = (await em.findOne(meta.class, { [keyOf(meta).name]: id } as never)) as object | null;
     if (!entity) return null;
     // a reference never changes the row that it points to
-    if (!known) takeAsRead(em, [entity]);
+    if (!known) markUnchanged(em, [entity]);
     const own = metaOfEntity(this.#mapper, entity);
     // MikroORM returns a row that was loaded before even if it has another class
     if (!isKindOf(own, meta)) return null;

@@ -15,7 +15,7 @@ export function applyListQuery(
   em: () => RequestEntityManager,
   meta: EntityMetadata,
   query: AnyQueryBuilder,
-  { condition, sight, sort: requestedSort }: Pick<ListQuery, 'condition' | 'sight' | 'sort'>,
+  { condition, visibleRows, sort: requestedSort }: Pick<ListQuery, 'condition' | 'visibleRows' | 'sort'>,
   sort: readonly SortKey[],
 ): AnyQueryBuilder {
   if (!condition && !requestedSort) return query;
@@ -23,7 +23,7 @@ export function applyListQuery(
   const ordered = requestedSort && whole.state.orderBy.length > 0 ? (whole.clone(['orderBy']) as AnyQueryBuilder) : whole;
   if (!condition) return ordered;
   const quoted = em().getPlatform().quoteIdentifier(ordered.mainAlias.aliasName).toString();
-  const { params, sql } = conditionText(condition, quoted, () => '?', sight);
+  const { params, sql } = conditionText(condition, quoted, () => '?', visibleRows);
   return ordered.andWhere(sql as never, params as never) as AnyQueryBuilder;
 }
 

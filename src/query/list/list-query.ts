@@ -33,10 +33,10 @@ export interface ListQuery {
   /** Null: all fields that the caller may read. */
   readonly choice: FieldChoice | null;
   /** Which rows the caller sees of those classes in the condition that hide rows; null: none. */
-  readonly sight: VisibleRows | null;
+  readonly visibleRows: VisibleRows | null;
 }
 
-export const emptyListQuery: ListQuery = Object.freeze({ condition: null, sort: null, choice: null, sight: null });
+export const emptyListQuery: ListQuery = Object.freeze({ condition: null, sort: null, choice: null, visibleRows: null });
 
 /** The model of a list, as far as list parameters depend on it. */
 export interface ListQueryModel {
@@ -97,7 +97,7 @@ export class ListQueryReader {
     const condition = conditions.length === 0 ? null : allOf(conditions);
     const sort = request.sort && this.#sortOf(request.sort);
     const choice = request.fields && this.#choiceOf(request.fields);
-    return condition || sort || choice ? { condition, sort, choice, sight: null } : emptyListQuery;
+    return condition || sort || choice ? { condition, sort, choice, visibleRows: null } : emptyListQuery;
   }
 
   #groupOf({ conditions, or }: WrittenGroup): Condition[] {

@@ -20,7 +20,7 @@ import type { AnyQueryBuilder } from '../entities/restriction.ts';
 import { type Condition, conditionText } from '../list/condition.ts';
 import { NotCompilable } from './association.ts';
 import { type BoundStatement, noText, type QueryText, statementOf } from './bound-statement.ts';
-import { EmbeddedRows, holdsBigints, type Send, type Sight } from './embedded-rows.ts';
+import { EmbeddedRows, type EmbeddedVisibility, holdsBigints, type Send } from './embedded-rows.ts';
 import type { InstanceContext, MakeInstance } from './instance.ts';
 import { ListOrder, type MoreColumns, where } from './list-order.ts';
 import { type ListView, ListViews, type OrderOf } from './list-views.ts';
@@ -48,7 +48,7 @@ interface CompileOptions extends RowPlanOptions {
 
 /** How one request reads rows: the visibility of embedded rows, the context of instances, the view, and the pace. */
 export interface Reading {
-  readonly sight?: Sight | undefined;
+  readonly visibility?: EmbeddedVisibility | undefined;
   readonly context?: InstanceContext | undefined;
   readonly view?: ListView;
   readonly pace?: Pace | undefined;
@@ -71,7 +71,7 @@ export class CompiledRead {
   readonly filtersPerRequest: boolean;
   /** Whether a column can hold integers beyond 2^53. */
   readonly isWide: boolean;
-  /** The classes of embedded rows that can be hidden from a caller. If there are any, writing rows requires a `sight`. */
+  /** The classes of embedded rows that can be hidden from a caller. If there are any, writing rows requires a `visibility`. */
   readonly limited: readonly EntityMetadata[];
   readonly #embedded: EmbeddedRows;
   readonly #filters: readonly string[];
@@ -132,7 +132,7 @@ export class CompiledRead {
 
   /** One row in a list, or an empty list. */
   one(id: Identifier, reading: Reading = {}): Promise<unknown[][]> {
-    if (reading.sight) return this.#oneThat(id, noText, reading);
+    if (reading.visibility) return this.#oneThat(id, noText, reading);
     return this.#executor.rows(this.#one, [this.#dialect.values.bindable(id)]);
   }
 
@@ -171,8 +171,8 @@ export class CompiledRead {
   }
 
   /** Makes the columns that tell which embedded rows are visible; none if the request does not use columns for that. */
-  #columnsSeen({ sight }: Reading): MoreColumns {
-    const seen = sight && 'seen' in sight ? sight.seen : null;
+  #columnsSeen({ visibility }: Reading): MoreColumns {
+    const seen = visibility && 'seen' in visibility ? visibility.seen : null;
     return (before) => this.#embedded.columns(seen, before);
   }
 
@@ -358,13 +358,13 @@ export class CompiledRead {
 
   #written(
     rows: unknown[][],
-    { context, pace, sight, view = this.views.whole }: Reading,
+    { context, pace, visibility, view = this.views.whole }: Reading,
     writer: RowWriter,
     separator: string,
     send: Send,
   ): string | Promise<string> {
     const { isWanted, manyWriters } = view.shown;
-    return this.#embedded.written(rows, isWanted, send, sight ?? null, ({ many, seen }) => {
+    return this.#embedded.written(rows, isWanted, send, visibility ?? null, ({ many, seen }) => {
       const writeFrom = (start: number, before: string): string | Promise<string> => {
         let text = before;
         for (let i = start; i < rows.length; i++) {

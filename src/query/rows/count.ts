@@ -54,7 +54,7 @@ export async function countedPastEnd(counted: Counted, mode: CountMode, all: () 
  * The number of all rows, which is known if the page is not full; otherwise null. Unless the mode is exact, one row more than the
  * page takes was selected.
  */
-export function numberTold(found: number, { offset, limit }: Window, mode: CountMode): number | null {
+export function totalFromPage(found: number, { offset, limit }: Window, mode: CountMode): number | null {
   const isLast = mode === 'exact' ? found < limit : found <= limit;
   return isLast && (found > 0 || offset === 0) ? offset + found : null;
 }

@@ -2,7 +2,7 @@ import type { EntityMetadata } from '@mikro-orm/core';
 import type { Executor, Statement } from '../../database/executor.ts';
 import type { Mapper } from '../../database/mapper.ts';
 import { type Dialect, dialectOf } from '../../dialect/dialect.ts';
-import type { RowField, RowObject, RowsByKey, SeenKeys } from '../../serialization/row-writer.ts';
+import type { RowField, RowObject, RowsByKey, VisibleKeys } from '../../serialization/row-writer.ts';
 import {
   isAt,
   pointsOf,
@@ -16,10 +16,10 @@ import type { RowPlan } from './row-plan.ts';
 import type { ManySelection } from './row-selection.ts';
 
 /** Finds out which of these keys of a class, given with their texts, a caller can see. */
-export type FindVisible = (meta: EntityMetadata, keys: ReadonlyMap<string, unknown>) => Promise<SeenKeys>;
+export type FindVisible = (meta: EntityMetadata, keys: ReadonlyMap<string, unknown>) => Promise<VisibleKeys>;
 
 /** How the visibility of embedded rows is decided: by columns in the same statement, or by further statements. */
-export type Sight = { readonly seen: SeenClasses } | { readonly find: FindVisible };
+export type EmbeddedVisibility = { readonly seen: SeenClasses } | { readonly find: FindVisible };
 
 /** Sends statements. */
 export type Send = Pick<Executor, 'rows'>;
@@ -27,12 +27,12 @@ export type Send = Pick<Executor, 'rows'>;
 /** The rows of to-many associations, and the keys of embedded rows that the caller sees. */
 interface Embedded {
   readonly many: readonly RowsByKey[];
-  readonly seen?: readonly SeenKeys[];
+  readonly seen?: readonly VisibleKeys[];
 }
 
 const nothingEmbedded: Embedded = Object.freeze({ many: [] });
 const noRows: Promise<unknown[][]> = Promise.resolve([]);
-const noKeys: SeenKeys = new Set();
+const noKeys: VisibleKeys = new Set();
 
 interface Many extends ManySelection {
   /** The points of these rows themselves, if they can be hidden from the caller. */
@@ -88,20 +88,26 @@ export class EmbeddedRows {
     rows: unknown[][],
     isWanted: (source: number) => boolean,
     send: Send,
-    sight: Sight | null,
+    visibility: EmbeddedVisibility | null,
     write: (embedded: Embedded) => string | Promise<string>,
   ): string | Promise<string> {
     if (this.#isEmpty) return write(nothingEmbedded);
-    if (this.#many.length > 0 || !sight || 'find' in sight) return this.#fetch(rows, isWanted, send, sight).then(write);
+    if (this.#many.length > 0 || !visibility || 'find' in visibility)
+      return this.#fetch(rows, isWanted, send, visibility).then(write);
     return write({ many: [], seen: this.#seenIn(rows, []) });
   }
 
   /** Fetches all embedded rows first, and then decides about the visibility of all of them at once. */
-  async #fetch(rows: unknown[][], isWanted: (source: number) => boolean, send: Send, sight: Sight | null): Promise<Embedded> {
-    const found = await this.#fetchMany(rows, isWanted, send, sight);
+  async #fetch(
+    rows: unknown[][],
+    isWanted: (source: number) => boolean,
+    send: Send,
+    visibility: EmbeddedVisibility | null,
+  ): Promise<Embedded> {
+    const found = await this.#fetchMany(rows, isWanted, send, visibility);
     if (this.#limited.length === 0) return { many: found.map((some, source) => grouped(some, this.#many[source] as Many)) };
-    if (!sight) throw new Error('the visibility of embedded rows must be decided');
-    const seen = 'seen' in sight ? this.#seenIn(rows, found) : await this.#foundVisible(rows, found, sight.find);
+    if (!visibility) throw new Error('the visibility of embedded rows must be decided');
+    const seen = 'seen' in visibility ? this.#seenIn(rows, found) : await this.#foundVisible(rows, found, visibility.find);
     const many = found.map((some, source) => {
       const selection = this.#many[source] as Many;
       const { own } = selection;
@@ -112,14 +118,14 @@ export class EmbeddedRows {
   }
 
   /** The keys that are visible according to the visibility columns of the rows. */
-  #seenIn(rows: unknown[][], many: unknown[][][]): SeenKeys[] {
+  #seenIn(rows: unknown[][], many: unknown[][][]): VisibleKeys[] {
     const keys = this.#limited.map(() => new Set<string>());
     this.#rootColumns.gather(rows, keys);
     for (const [source, some] of many.entries()) (this.#many[source] as Many).columnsSeen.gather(some, keys);
     return keys;
   }
 
-  #foundVisible(rows: unknown[][], many: unknown[][][], find: FindVisible): Promise<SeenKeys[]> {
+  #foundVisible(rows: unknown[][], many: unknown[][][], find: FindVisible): Promise<VisibleKeys[]> {
     const keys = this.#limited.map(() => new Map<string, unknown>());
     gather(rows, this.#rootPoints, keys);
     for (const [source, some] of many.entries()) gather(some, (this.#many[source] as Many).points, keys);
@@ -132,21 +138,26 @@ export class EmbeddedRows {
   }
 
   /** One statement for each to-many association; those of one level are sent at the same time. */
-  #fetchMany(root: unknown[][], isWanted: (source: number) => boolean, send: Send, sight: Sight | null): Promise<unknown[][][]> {
+  #fetchMany(
+    root: unknown[][],
+    isWanted: (source: number) => boolean,
+    send: Send,
+    visibility: EmbeddedVisibility | null,
+  ): Promise<unknown[][][]> {
     const rows: Promise<unknown[][]>[] = [];
     for (const [source, many] of this.#many.entries()) {
       if (!isWanted(source)) rows.push(noRows);
-      else if (many.parent === null) rows.push(this.#rowsFor(root, many, send, sight));
-      else rows.push((rows[many.parent] as Promise<unknown[][]>).then((some) => this.#rowsFor(some, many, send, sight)));
+      else if (many.parent === null) rows.push(this.#rowsFor(root, many, send, visibility));
+      else rows.push((rows[many.parent] as Promise<unknown[][]>).then((some) => this.#rowsFor(some, many, send, visibility)));
     }
     return Promise.all(rows);
   }
 
-  async #rowsFor(parents: unknown[][], many: Many, send: Send, sight: Sight | null): Promise<unknown[][]> {
+  async #rowsFor(parents: unknown[][], many: Many, send: Send, visibility: EmbeddedVisibility | null): Promise<unknown[][]> {
     const keys = new Set<unknown>();
     for (const parent of parents) if (parent[many.parentColumn] !== null) keys.add(parent[many.parentColumn]);
     if (keys.size === 0) return [];
-    const columns = sight && 'seen' in sight ? many.columnsSeen.select(sight.seen, 1) : noText;
+    const columns = visibility && 'seen' in visibility ? many.columnsSeen.select(visibility.seen, 1) : noText;
     return send.rows(many.statement(columns.sql), [this.#dialect.values.list(keys), ...columns.params]);
   }
 }
@@ -183,6 +194,6 @@ function gather(rows: readonly unknown[][], points: readonly VisibilityPoint[], 
   }
 }
 
-function isSeen(row: unknown[], point: VisibilityPoint, seen: readonly SeenKeys[]): boolean {
+function isSeen(row: unknown[], point: VisibilityPoint, seen: readonly VisibleKeys[]): boolean {
   return !isAt(row, point) || seen[point.seen]?.has(String(row[point.key])) === true;
 }

@@ -4,7 +4,7 @@ import type { CountMode } from '../../declaration/types.ts';
 import type { Dialect } from '../../dialect/dialect.ts';
 import type { Counted } from '../../response/collection.ts';
 import { type QueryText, statementOf } from './bound-statement.ts';
-import { type CountSource, countedFrom, countedPastEnd, countRows, numberTold } from './count.ts';
+import { type CountSource, countedFrom, countedPastEnd, countRows, totalFromPage } from './count.ts';
 import type { Window } from './seek-plan.ts';
 
 /** Maximum of cached counts, one for each statement. */
@@ -54,7 +54,7 @@ export class RowCounter {
     // an error is thrown where the count is awaited, or the count is not needed
     counting?.catch(() => undefined);
     const rows = await fetch();
-    const total = numberTold(rows.length, { offset, limit }, this.#mode);
+    const total = totalFromPage(rows.length, { offset, limit }, this.#mode);
     const counted =
       total === null ? await this.#settled(rows, source, await (counting ?? this.count(source))) : countedFrom(total, this.#mode);
     this.#last.set(source.all.sql, counted.count);

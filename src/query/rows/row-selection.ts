@@ -4,7 +4,7 @@ import { type AssociationField, type Field, type FieldPlan, isSamePlan, targetsO
 import { hasDiscriminator, isKindOf, metaOfEntity } from '../../model/hierarchy.ts';
 import { keyOf } from '../../model/identifier.ts';
 import { type ValueKind, valueKindOf } from '../../model/value-kind.ts';
-import type { ReadComputed, RowField, RowObject, RowVariant, SeenKeys } from '../../serialization/row-writer.ts';
+import type { ReadComputed, RowField, RowObject, RowVariant, VisibleKeys } from '../../serialization/row-writer.ts';
 import type { VisibleRows } from '../../serialization/serializer.ts';
 import { filtersMore, hidingAssociation, isFiltered } from '../entities/filters.ts';
 import {
@@ -85,7 +85,7 @@ export class RowPlanner {
   }
 
   /** What the caller sees of rows that code of a model returns. `seen` are the visible keys of the limited classes. */
-  visibleRowsOf(seen: readonly SeenKeys[] | undefined): VisibleRows {
+  visibleRowsOf(seen: readonly VisibleKeys[] | undefined): VisibleRows {
     const shows = (meta: EntityMetadata, key: unknown) => seen?.[this.limited.indexOf(meta)]?.has(String(key)) === true;
     return {
       isLimited: (meta) => this.#isLimited(meta),
@@ -96,7 +96,7 @@ export class RowPlanner {
   }
 
   /** Marks a variant whose rows are embedded only if the caller sees them. */
-  inSight(variant: RowVariant, meta: EntityMetadata): RowVariant {
+  markLimited(variant: RowVariant, meta: EntityMetadata): RowVariant {
     if (!this.#isLimited(meta)) return variant;
     const known = this.limited.indexOf(meta);
     return { ...variant, seen: known >= 0 ? known : this.limited.push(meta) - 1 };
@@ -226,7 +226,7 @@ export class Selection implements SelectedColumns {
   embeddedObject(plan: FieldPlan, meta: EntityMetadata, alias: string, presence: number | null): RowObject {
     const object = this.object(plan, meta, alias, presence);
     const metas = [...plan.variants.keys()];
-    const variants = object.variants.map((variant, i) => this.#planner.inSight(variant, metas[i] as EntityMetadata));
+    const variants = object.variants.map((variant, i) => this.#planner.markLimited(variant, metas[i] as EntityMetadata));
     if (variants.every(({ seen }) => seen === undefined)) return object;
     return { ...object, variants, key: this.#addKey(alias, meta) };
   }
@@ -351,7 +351,7 @@ export class Selection implements SelectedColumns {
         throw new NotCompilable(`${target.className}.${field.property} is not a plain key`);
       return columnField(this, field, field.metadata, sql);
     });
-    const variant = this.#planner.inSight({ type: null, fields: inner }, target);
+    const variant = this.#planner.markLimited({ type: null, fields: inner }, target);
     return { kind: 'to-one', name, objects: [{ presence: column, discriminator: null, variants: [variant], key: column }] };
   }
 

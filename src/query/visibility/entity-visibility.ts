@@ -84,12 +84,12 @@ export class EntityVisibility<Request> implements VisibleRows {
     const isShown = (value: unknown) =>
       typeof value === 'object' ? this.shows(value as object) : this.showsKey(targets[0] as EntityMetadata, value);
     for (const value of associated) isShown(value);
-    await this.look();
+    await this.decide();
     return associated.filter((value) => !isShown(value));
   }
 
   /** Decides about the rows that were noted since the last call; false if there were none. */
-  async look(): Promise<boolean> {
+  async decide(): Promise<boolean> {
     const unknown = this.#unknown;
     this.#unknown = new Map();
     for (const [root, rows] of unknown) {
@@ -159,7 +159,7 @@ export async function serializeVisible<Request>(
 ): Promise<unknown> {
   for (let draft = 0; draft < maxDrafts; draft++) {
     const written = serializer.serialize(value, visibility);
-    if (!(await visibility.look())) return written;
+    if (!(await visibility.decide())) return written;
   }
   visibility.close();
   return serializer.serialize(value, visibility);

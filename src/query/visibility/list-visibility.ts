@@ -29,7 +29,7 @@ export async function withVisibility<Request>(
     seenByClass.set(meta, seen);
   }
   const quote = (name: string) => mapper.driver.getPlatform().quoteIdentifier(name).toString();
-  return { ...listQuery, sight: (meta, alias) => visibilityText(meta, alias, seenByClass.get(meta) ?? [], quote) };
+  return { ...listQuery, visibleRows: (meta, alias) => visibilityText(meta, alias, seenByClass.get(meta) ?? [], quote) };
 }
 
 /** The visible rows of one class: the keys that any of the queries selects, or all of them (null). */

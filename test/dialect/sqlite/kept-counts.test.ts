@@ -1,7 +1,7 @@
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Executor, Statement } from '../../../src/database/executor.ts';
-import { keepingCounts } from '../../../src/dialect/sqlite/kept-counts.ts';
+import { withCountCache } from '../../../src/dialect/sqlite/kept-counts.ts';
 import { SqliteFileDialect } from '../../../src/dialect/sqlite/kysely-dialect.ts';
 import { makeTemporary, type Temporary } from '../../support/temporary.ts';
 
@@ -23,7 +23,7 @@ beforeEach(() => {
   other.exec("pragma journal_mode = wal; create table item (id integer primary key, at text default '2000-01-01')");
   dialect = new SqliteFileDialect(file);
   sent = [];
-  executor = keepingCounts(
+  executor = withCountCache(
     {
       format: 'native',
       rows: (given, parameters) => {

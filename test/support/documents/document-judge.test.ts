@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { DocumentJudge, type Exchange } from './document-judge.ts';
+import { DocumentChecker, type Exchange } from './document-judge.ts';
 
 const problem = { type: 'object', properties: { code: { type: 'string' } }, required: ['code'] };
-const judge = new DocumentJudge({
+const judge = new DocumentChecker({
   paths: {
     '/thing.json': {
       get: {

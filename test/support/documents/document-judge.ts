@@ -67,7 +67,7 @@ const formCodes = new Set([
 ]);
 
 /** Compares responses with a document. Operations that it does not describe are not checked. */
-export class DocumentJudge {
+export class DocumentChecker {
   readonly #document: Document;
 
   constructor(document: unknown) {

@@ -2,10 +2,10 @@ import { hash } from 'node:crypto';
 import type { Application } from '../../../src/application.ts';
 import { openApiDocument } from '../../../src/openapi/document.ts';
 import { findMatch } from '../../../src/route/match.ts';
-import { DocumentJudge, type Exchange } from './document-judge.ts';
+import { DocumentChecker, type Exchange } from './document-judge.ts';
 
 /** A response of an application that is to be checked. */
-export interface WatchedAnswer extends Omit<Exchange, 'query'> {
+export interface RecordedResponse extends Omit<Exchange, 'query'> {
   readonly application: Application;
   /** Whether Declarest created the server. */
   readonly alone: boolean;
@@ -14,11 +14,11 @@ export interface WatchedAnswer extends Omit<Exchange, 'query'> {
   readonly url: string;
 }
 
-const judges = new WeakMap<Application, DocumentJudge>();
-const judged = new WeakMap<DocumentJudge, Set<string>>();
+const judges = new WeakMap<Application, DocumentChecker>();
+const judged = new WeakMap<DocumentChecker, Set<string>>();
 
 /** The differences between responses and the documents of their applications. */
-export function judgeAnswers(answers: readonly WatchedAnswer[]): string[] {
+export function checkResponses(answers: readonly RecordedResponse[]): string[] {
   return answers.flatMap((answer) => {
     const [path = '', ...query] = answer.path.split('?');
     const match = findMatch(answer.application.records, answer.method, path);
@@ -29,10 +29,10 @@ export function judgeAnswers(answers: readonly WatchedAnswer[]): string[] {
   });
 }
 
-function judgeOf({ alone, application }: WatchedAnswer): DocumentJudge {
+function judgeOf({ alone, application }: RecordedResponse): DocumentChecker {
   let judge = judges.get(application);
   if (!judge) {
-    judge = new DocumentJudge(openApiDocument(application, { title: 'tested', version: '1.0.0' }, { ownServer: alone }));
+    judge = new DocumentChecker(openApiDocument(application, { title: 'tested', version: '1.0.0' }, { ownServer: alone }));
     judges.set(application, judge);
     judged.set(judge, new Set());
   }
@@ -40,7 +40,7 @@ function judgeOf({ alone, application }: WatchedAnswer): DocumentJudge {
 }
 
 /** Tests repeat many requests: equal responses are checked only once. */
-function isNew(judge: DocumentJudge, path: string, { headers, method, url, sent, status, text }: WatchedAnswer): boolean {
+function isNew(judge: DocumentChecker, path: string, { headers, method, url, sent, status, text }: RecordedResponse): boolean {
   if (text === null) return true;
   const known = judged.get(judge) as Set<string>;
   const names = Object.keys(headers).sort().join();

@@ -5,7 +5,7 @@ import type { Server } from 'node:http';
 import type { FastifyInstance } from 'fastify';
 import { afterAll, afterEach } from 'vitest';
 import type { Application } from '../../../src/application.ts';
-import type { WatchedAnswer } from './judge-answers.ts';
+import type { RecordedResponse } from './judge-answers.ts';
 
 interface Mounting {
   readonly app: FastifyInstance;
@@ -17,10 +17,10 @@ interface Mounting {
 const maxPending = 500;
 
 const mountings = new WeakMap<Server, Mounting[]>();
-let pending: WatchedAnswer[] = [];
+let pending: RecordedResponse[] = [];
 let objections: string[] = [];
 
-function record(server: Server, response: Omit<WatchedAnswer, 'alone' | 'application' | 'path'>, url: string): void {
+function record(server: Server, response: Omit<RecordedResponse, 'alone' | 'application' | 'path'>, url: string): void {
   for (const { alone, app, application } of mountings.get(server) ?? []) {
     if (url.startsWith(app.prefix)) pending.push({ ...response, alone, application, path: url.slice(app.prefix.length) });
   }
@@ -32,8 +32,8 @@ async function judgePending(): Promise<void> {
   pending = [];
   if (responses.length === 0) return;
   // imported late, because only tests that send requests need most of its modules
-  const { judgeAnswers } = await import('./judge-answers.ts');
-  objections.push(...judgeAnswers(responses));
+  const { checkResponses } = await import('./judge-answers.ts');
+  objections.push(...checkResponses(responses));
 }
 
 function onMounted(message: unknown): void {
