@@ -26,7 +26,7 @@ export const catalogue = {
   operator_not_allowed: {
     status: 400,
     title: 'Operator not allowed',
-    detail: 'the query parameter "{name}" uses an operator that is not allowed; allowed: {allowed}',
+    detail: 'the operator of the query parameter "{name}" is not allowed; use one of: {allowed}',
   },
   sort_not_allowed: {
     status: 400,
@@ -40,7 +40,7 @@ export const catalogue = {
   },
   too_many_groups: {
     status: 400,
-    title: 'Too many groups',
+    title: 'Too many condition groups',
     detail: 'the query parameter "{name}" {expected}',
   },
   invalid_body: { status: 400, title: 'Invalid body', detail: 'the body must be a JSON object: {reason}' },
@@ -61,11 +61,12 @@ export const catalogue = {
   },
   unknown_type: { status: 400, title: 'Unknown type', detail: 'the field "{field}" must be one of: {allowed}' },
   invalid_reference: { status: 400, title: 'Invalid reference', detail: 'the field "{field}" {reason}' },
+  // the specification fixes this text: docs/about/spec-map.md, 7.2
   reference_not_found: { status: 400, title: 'Bad request', detail: '{model} id not found' },
   unsupported_media_type: {
     status: 415,
     title: 'Unsupported media type',
-    detail: 'send the body as one of: {allowed}',
+    detail: 'the content type is not supported; send the body as one of: {allowed}',
   },
   body_too_deep: {
     status: 400,
@@ -85,14 +86,14 @@ export const catalogue = {
   offset_too_large: {
     status: 400,
     title: 'Page too far',
-    detail: 'a page number must not skip more than {limit} items; follow the "next" links instead',
+    detail: 'the page is too far into the list: a page number can skip at most {limit} items; follow the "next" links instead',
   },
   url_too_long: { status: 414, title: 'URL too long', detail: 'the URL must not be longer than {limit} characters' },
   body_too_large: { status: 413, title: 'Body too large', detail: 'the body must not be larger than {limit} bytes' },
   response_too_large: {
     status: 413,
     title: 'Response too large',
-    detail: 'the response would exceed {limit} bytes; request fewer items (items_per_page) or an export',
+    detail: 'the response would exceed {limit} bytes; request fewer items (items_per_page) or fewer fields, or use an export',
   },
   invalid_idempotency_key: {
     status: 400,
@@ -122,7 +123,7 @@ export const catalogue = {
   bad_request: { status: 400, title: 'Bad request', detail: '{reason}' },
   // the caller
   invalid_credentials: { status: 401, title: 'Unauthorized', detail: 'the credentials are not valid: {reason}' },
-  authentication_required: { status: 401, title: 'Unauthorized', detail: 'authentication is required' },
+  authentication_required: { status: 401, title: 'Unauthorized', detail: 'authentication is required; send credentials' },
   access_denied: { status: 403, title: 'Forbidden', detail: 'access to this resource is denied' },
   rate_limited: {
     status: 429,
@@ -147,7 +148,7 @@ export const catalogue = {
   precondition_required: {
     status: 428,
     title: 'Precondition required',
-    detail: 'the header If-Match is required; send the ETag of the {model} as you fetched it',
+    detail: 'the header If-Match is required; send the ETag of the {model} that you received last',
   },
   // the server
   database_unavailable: {
@@ -173,12 +174,12 @@ export const catalogue = {
   handler_timeout: {
     status: 503,
     title: 'Service unavailable',
-    detail: 'the request timed out after {limit} milliseconds; its changes may have been saved',
+    detail: 'the request timed out after {limit} milliseconds; its changes may have been saved: check before you retry',
   },
   too_many_exports: {
     status: 503,
     title: 'Service unavailable',
-    detail: '{limit} exports are running, which is the maximum; retry shortly',
+    detail: 'no export slot became free in time (at most {limit} exports run at once); retry shortly',
   },
   authentication_unavailable: {
     status: 503,

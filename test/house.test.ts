@@ -56,7 +56,7 @@ describe('the import parser', () => {
 });
 
 describe('the import rules', () => {
-  test('let a file import from its own folder and from below', () => {
+  test('let a file import from its own folder and its subfolders', () => {
     const graph = new Map([
       ['plugin.ts', ['actions/list.ts', 'errors.ts']],
       ['actions/list.ts', ['actions/hooks.ts', 'model/plan.ts']],

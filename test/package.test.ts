@@ -130,7 +130,7 @@ describe('the built package', () => {
       });
     expect(migrate('create')).toMatch(/^created migrations\/Migration\d+_initial\.ts\n/);
     expect(migrate('up')).toMatch(/\napplied 1 migration to sqlite:var\/migrated\.db\n$/);
-    expect(migrate('check')).toBe('ok: the migrations lead to the models\n');
+    expect(migrate('check')).toBe('ok: the migrations match the models\n');
     expect(migrate('down')).toMatch(/^reverted /);
     expect(packagesIn(noted.loaded()).filter((name) => name.startsWith('@mikro-orm/'))).toEqual([]);
   });

@@ -62,7 +62,7 @@ function deniedRemedy(
   held: readonly string[],
   application: Application,
 ): string | null {
-  if (nobody) return 'authenticate: call with a token, or as a user';
+  if (nobody) return 'authenticate: send a token (--as TOKEN), or run as a user (--user JSON)';
   if (votes.every(({ voter }) => voter === 'RoleVoter')) {
     const { roleHierarchy } = application.declaration.security;
     const above = Object.keys(roleHierarchy).filter((holder) => roleHierarchy[holder]?.includes(role));

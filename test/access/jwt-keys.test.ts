@@ -51,7 +51,7 @@ async function authenticate(declaration: Partial<JwtDeclaration>, token: string)
 }
 
 describe('the secret', () => {
-  test('is the declared secret', async () => {
+  test('comes from the declaration', async () => {
     expect(await secretOf({ secret })).toBe(secret);
   });
 

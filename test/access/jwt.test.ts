@@ -135,7 +135,7 @@ describe('claims', () => {
     expect(await refusal(forge('{"sub":"ann","exp":1e999}'))).toBe('the claim "exp" is not accepted');
   });
 
-  test('that have expired, or expire this second, are rejected', async () => {
+  test('of tokens that have expired, or expire in this second, are rejected', async () => {
     vi.useFakeTimers({ now: 1_800_000_000_500, toFake: ['Date'] });
     expect(await refusal(forge(claims({ exp: now() - 1 })))).toBe('the token has expired');
     expect(await refusal(forge(claims({ exp: now() })))).toBe('the token has expired');
@@ -239,7 +239,7 @@ describe('signatures', () => {
     }
   });
 
-  test('with a critical extension are rejected', async () => {
+  test('of tokens with a critical extension (crit) are rejected', async () => {
     expect(await refusal(forge(claims(), { alg: 'HS256', crit: ['exp'], exp: 1 }))).toBe('the token is malformed');
     expect(await refusal(forge(claims(), { alg: 'HS256', crit: ['b64'], b64: true }))).toContain('an extension (crit)');
     await refusal(forge(claims(), { alg: 'HS256', crit: ['b64'], b64: false }));

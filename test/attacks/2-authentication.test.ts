@@ -172,7 +172,7 @@ describe.each(databases)('API2:2023 broken authentication, on %s', (kind) => {
       },
     );
 
-    test.each(['bearer', 'BEARER', 'bEaReR'])('accepts the scheme %s, whatever its case (RFC 9110, 11.1)', async (scheme) => {
+    test.each(['bearer', 'BEARER', 'bEaReR'])('are accepted with the scheme %s, in any case (RFC 9110, 11.1)', async (scheme) => {
       expect((await target.send('GET', '/coin.json', { headers: { authorization: `${scheme} ${right}` } })).status).toBe(200);
     });
 

@@ -42,10 +42,10 @@ describe.each(databases)('declarest migrate on %s', (kind) => {
     expect(migration).toMatch(/^Migration\d{14}_initial$/);
     expect(out.split('\n')[0]).toBe(`created migrations/${migration}.ts`);
     expect(out).toContain(`\nreview it, then apply it: declarest migrate up ${directory}\n`);
-    const nothing = { code: 0, out: 'nothing to do: the migrations lead to the models\n', err: '' };
+    const nothing = { code: 0, out: 'nothing to do: the migrations match the models\n', err: '' };
     expect(await migrate('create', directory)).toEqual(nothing);
     expect(migrationsIn(directory)).toEqual([migration]);
-    expect(await migrate('check', directory)).toEqual({ code: 0, out: 'ok: the migrations lead to the models\n', err: '' });
+    expect(await migrate('check', directory)).toEqual({ code: 0, out: 'ok: the migrations match the models\n', err: '' });
   });
 
   test('applies, shows and reverts migrations', async () => {

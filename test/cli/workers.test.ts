@@ -90,7 +90,7 @@ test('all processes exit with 1 and the reason if a worker cannot start', async 
   expect(err).toContain('cannot listen on 203.0.113.1');
 });
 
-test('an in-memory database and an invalid number of workers are rejected', async () => {
+test('--workers rejects an in-memory database, and an invalid number', async () => {
   const directory = smallApplication({ 'config/database.yaml': "app_main: { database: { url: 'sqlite::memory:' } }" });
   expect(await call(['serve', directory, '--workers', '2'])).toMatchObject({
     code: 2,

@@ -24,14 +24,13 @@ describe('the TypeScript in the documentation', () => {
   afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
   test('passes the type checker as a file of its application', () => {
-    // Where a block names no file, it stands beside the controllers of the example application.
+    // A block without a file is placed beside the controllers of the example application, a tab beside YAML in its configuration.
     cpSync(join(root, 'examples', 'courses', 'src'), join(directory, 'courses', 'src'), { recursive: true });
     cpSync(join(root, 'examples', 'courses', 'client.ts'), join(directory, 'courses', 'src', 'controllers', 'client.ts'));
     const places = new Map<string, string>();
     for (const { page, marks, text, line } of snippets) {
-      const file = marks.file
-        ? `${folderOf(page)}/${marks.file}`
-        : `courses/src/controllers/${page.replaceAll(/\W/g, '-')}-${line}.ts`;
+      const place = 'tab' in marks ? 'courses/config' : 'courses/src/controllers';
+      const file = marks.file ? `${folderOf(page)}/${marks.file}` : `${place}/${page.replaceAll(/\W/g, '-')}-${line}.ts`;
       places.set(file, `${page}:${line}`);
       mkdirSync(dirname(join(directory, file)), { recursive: true });
       writeFileSync(join(directory, file), text);
@@ -39,7 +38,7 @@ describe('the TypeScript in the documentation', () => {
     const config = {
       extends: join(root, 'tsconfig.json'),
       compilerOptions: { rootDir: root, typeRoots: [join(root, 'node_modules', '@types')] },
-      include: ['courses/src/controllers', ...new Set(snippets.map(({ page }) => folderOf(page)))],
+      include: ['courses/config', 'courses/src/controllers', ...new Set(snippets.map(({ page }) => folderOf(page)))],
       exclude: [],
     };
     writeFileSync(join(directory, 'tsconfig.json'), JSON.stringify(config));

@@ -120,7 +120,7 @@ export function describeRaces(deployed: () => Deployment): void {
   describe.each(Object.keys(kinds) as Kind[])('concurrent requests to the model "%s"', (kind) => {
     const tried = races.filter(({ of }) => !of || of(kind));
 
-    test.each(tried)('match a serial order: $title', async (race) => {
+    test.each(tried)('have the results of a serial order: $title', async (race) => {
       const { requests } = race;
       const orders = new SerialOrders(deployed(), kind, { ...firstState, ...race.start }, requests);
       const faults: string[] = [];

@@ -130,7 +130,7 @@ describe.each(databases)('stored data on %s', (database) => {
       }
     });
 
-    test('of hidden embedded fields is kept, whatever the body contains', async () => {
+    test('in hidden embedded fields is kept, whatever the body contains', async () => {
       expect(await costs(name)).toEqual([7, 7, null]);
       for (const [method, json] of [
         ['PATCH', { spec: null }],
@@ -144,7 +144,7 @@ describe.each(databases)('stored data on %s', (database) => {
       }
     });
 
-    test('of hidden embedded fields does not affect whether the object is null', async () => {
+    test('in hidden embedded fields does not affect whether the object is null', async () => {
       for (const id of [2, 3]) await app.request('PATCH', `/${name}/${id}.json`, { json: { spec: null, title: 'same' } });
       const [hidden, none] = [await app.request('GET', `/${name}/2.json`), await app.request('GET', `/${name}/3.json`)];
       expect(hidden.json.spec).toEqual(none.json.spec);

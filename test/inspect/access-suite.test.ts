@@ -323,7 +323,7 @@ describe.each(databases)('the access suite on %s', (kind) => {
     expect(failures['GET /report/{id}.{_format} as Ben']).toMatch(/report\/1\.json as Ben: returned 200, but must return 403/);
   });
 
-  test('finds that rows hidden by customizeQuery are shown', async () => {
+  test('fails if a response shows rows that customizeQuery hides', async () => {
     faults.restriction = false;
     const { failures } = await run({ database }, reads);
     expect(failures['GET /report/{id}.{_format} as Ben']).toMatch(/report\/3\.json as Ben: returned 403, but must return 404/);
@@ -422,7 +422,7 @@ describe.each(databases)('the access suite on %s', (kind) => {
     expect(meant.failures).toEqual({});
   });
 
-  test('finds a handler that fails', async () => {
+  test('fails if a handler returns 500', async () => {
     class FailingController extends ReportController {
       override summaryApi(): unknown {
         throw new Error('broken');

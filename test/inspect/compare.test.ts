@@ -289,7 +289,7 @@ const reversible: [string, Variation, string[], string[]][] = [
   [
     'a route of a service',
     { routes: [{ name: 'free', path: '/free.{_format}', methods: ['GET'], handler: () => null }] },
-    ['routes.own: GET /free.{_format} is new: is PUBLIC, reads what own.handler decides'],
+    ['routes.own: GET /free.{_format} is new: is PUBLIC, reads fields decided by own.handler'],
     ['null: GET /free.{_format} was removed'],
   ],
 ];

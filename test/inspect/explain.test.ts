@@ -135,7 +135,7 @@ describe.each(databases)('the explanation of a request on %s', (kind) => {
       reason: {
         code: 'authentication_required',
         message: 'NOTE_SEE: NoteVoter voted deny; the request is anonymous',
-        remedy: 'authenticate: call with a token, or as a user',
+        remedy: 'authenticate: send a token (--as TOKEN), or run as a user (--user JSON)',
       },
     });
     expect(statements(explained)).toEqual([]);

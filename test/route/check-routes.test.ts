@@ -103,7 +103,7 @@ describe('requirements', () => {
     ]);
   });
 
-  test('of a route-loading service are reported at its entry', () => {
+  test('that are invalid in a route-loading service are reported at its entry', () => {
     expect(errorsOf([definition('/x/{a}', { requirements: { a: '(' } })])).toEqual([
       ['mine.resource', expect.stringContaining('not a valid regular expression')],
     ]);

@@ -156,7 +156,12 @@ test('a dynamic segment with a requirement matches before one without, in any de
   }
 });
 
-describe.each([false, true])('a method that is not enabled (alone: %s)', (alone) => {
+const modes = [
+  { as: 'the plugin', alone: false },
+  { as: 'the standalone server', alone: true },
+];
+
+describe.each(modes)('disabled methods in $as', ({ alone }) => {
   const mode = { options: { alone } };
   test.each(['PUT', 'DELETE', 'OPTIONS', 'TRACE', 'QUERY'])('%s returns 405 with the allowed methods', async (method) => {
     const { status, allow, body } = await ask(records([person()]), method, '/api/person.json', mode);
@@ -164,14 +169,14 @@ describe.each([false, true])('a method that is not enabled (alone: %s)', (alone)
     expect(body.detail).toBe(`${method} is not enabled on this path; use one of: GET, HEAD, POST`);
   });
 
-  test('returns 405 for HEAD if only GET is enabled, even if the host exposes HEAD routes', async () => {
+  test('include HEAD if only GET is enabled, even if the host exposes HEAD routes', async () => {
     for (const exposeHeadRoutes of [true, false]) {
       const answer = await ask(records([person()]), 'HEAD', '/api/person/1.json', { ...mode, server: { exposeHeadRoutes } });
       expect(answer).toMatchObject({ status: 405, allow: 'GET, PATCH' });
     }
   });
 
-  test('returns 405 before the body is read', async () => {
+  test('return 405 before the body is read', async () => {
     app = await serve(records([person()]), mode);
     const answer = await app.inject({
       method: 'PUT',
@@ -182,12 +187,12 @@ describe.each([false, true])('a method that is not enabled (alone: %s)', (alone)
     expect(answer.statusCode).toBe(405);
   });
 
-  test('returns 405 for every method that the host has added', async () => {
+  test('include those that the host added with addHttpMethod: they return 405', async () => {
     app = await serve(records([person()]), { ...mode, before: (host) => host.addHttpMethod('MKCOL', { hasBody: true }) });
     expect((await app.inject({ method: 'MKCOL' as 'GET', url: '/api/person.json' })).statusCode).toBe(405);
   });
 
-  test('lists the methods of all records at the path', async () => {
+  test('return 405 with the methods of all records at the path', async () => {
     const mounted = [route('/x/{a}', ['GET'], { a: '\\d+' }), route('/x/{b}', ['POST'], { b: '\\w+' })];
     expect(await ask(mounted, 'PUT', '/x/1', mode)).toMatchObject({ status: 405, allow: 'GET, POST' });
     expect(await ask(mounted, 'PUT', '/x/a', mode)).toMatchObject({ status: 405, allow: 'POST' });
@@ -195,7 +200,7 @@ describe.each([false, true])('a method that is not enabled (alone: %s)', (alone)
   });
 });
 
-describe.each([false, true])('an unknown path (alone: %s)', (alone) => {
+describe.each(modes)('an unknown path in $as', ({ alone }) => {
   const mode = { options: { alone } };
   test.each([
     ['/api/person/1.xml', 'the path has an unknown format "xml"; end it in one of: .json'],

@@ -127,7 +127,7 @@ describe.each(databases)('on %s', (kind) => {
     expect(await sql(tables)).toEqual([]);
   });
 
-  test('check lists every missing column by its property', async () => {
+  test('check lists every missing column with its property', async () => {
     await (await run(shapes(kind), 'update')).close();
     running.length = 0;
     await sql('drop view named');

@@ -145,7 +145,7 @@ describe.each(databases)('a declaration, served on %s,', (kind) => {
       expect(refused.status).toBe(405);
     });
 
-    test('whose HEAD responds like GET, without the body', async () => {
+    test('with HEAD, which responds like GET, without the body', async () => {
       for (const path of ['/api/plain.json', '/api/plain/1.json']) {
         const whole = await app.request('GET', path);
         const head = await app.request('HEAD', path);

@@ -320,7 +320,7 @@ describe('unsupported private members are start errors:', () => {
     await expect(start([Willing], Willing)).rejects.toThrow(/Willing has private members \(#first\).*which has parameters/);
   });
 
-  test('of a class whose parent has a reference to it', async () => {
+  test('in a subclass, if an association refers to its parent class', async () => {
     const schema = defineEntity({
       name: 'Root',
       abstract: true,

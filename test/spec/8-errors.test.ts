@@ -555,7 +555,7 @@ describe.each(databases)('errors on %s', (kind) => {
       expect(await count('tbl_keeper')).toBe(before);
     });
 
-    test('for a value that the database should have set returns 422', async () => {
+    test('for a required column whose database default is null returns 422', async () => {
       const { status, json } = await send('POST', '/ticket.json', { json: {} });
       expect([status, json.code]).toEqual([422, 'validation_failed']);
       expect(json.violations[0].propertyPath).toBe('stamp');

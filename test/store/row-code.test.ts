@@ -92,7 +92,10 @@ describe.each(databases)('rules that load more than their own row, on %s', (kind
     expect(await stored()).toMatchObject({ size: 7, owner: { id: 2 } });
   });
 
-  test.each(['rewriting', 'renaming'])('return 500 if they change another entity, and write nothing: %s', async (title) => {
+  test.each([
+    ['an item of an association', 'rewriting'],
+    ['a referenced row', 'renaming'],
+  ])('return 500 and write nothing if they change %s', async (_, title) => {
     const before = await stored();
     expect((await patch({ title })).status).toBe(500);
     expect(await stored()).toEqual(before);

@@ -72,7 +72,7 @@ describe.each(databases)('responses on %s', (kind) => {
     expect(json).toMatchObject({
       status: 413,
       code: 'response_too_large',
-      detail: `the response would exceed ${limit} bytes; request fewer items (items_per_page) or an export`,
+      detail: `the response would exceed ${limit} bytes; request fewer items (items_per_page) or fewer fields, or use an export`,
     });
     expect(await asked(`/${path}.json?size=2&items_per_page=3`)).toEqual([200, undefined]);
     expect((await app.request('GET', `/${path}/1.json`)).json.text).toHaveLength(2_000_000);

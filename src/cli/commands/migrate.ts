@@ -110,7 +110,7 @@ async function create(given: Given, io: Io): Promise<ExitCode> {
     ask: io.ask,
   });
   if (!created) {
-    say(io.stdout, 'nothing to do: the migrations lead to the models');
+    say(io.stdout, 'nothing to do: the migrations match the models');
     return 0;
   }
   say(io.stdout, `created ${created.shown}`);
@@ -176,7 +176,7 @@ async function check(given: Given, io: Io): Promise<ExitCode> {
   const { changesSince } = await import('../../database/migrations/create-migration.ts');
   const changes = await changesSince(application);
   if (changes.length === 0) {
-    say(io.stdout, 'ok: the migrations lead to the models');
+    say(io.stdout, 'ok: the migrations match the models');
     return 0;
   }
   say(io.stderr, 'models and migrations differ:');

@@ -61,7 +61,7 @@ function questionsText({ formats, questions }: RouteAccess): string {
 }
 
 function partText({ decidedBy, fields }: RouteFields): string {
-  return decidedBy === null ? fieldsText(fields) : `what ${decidedBy} decides`;
+  return decidedBy === null ? fieldsText(fields) : `decided by ${decidedBy}`;
 }
 
 /** Remarks below the table. */

@@ -28,7 +28,7 @@ export function matrixLines(matrix: AccessMatrix, { colour, columns }: OutputSty
           ]),
       ['read', row.read],
       ['write', row.write],
-      ['ask', row.questions],
+      ['query', row.questions],
       ['hooks', row.hooks],
     ].flatMap(([name = '', text]) => (text ? detailLines(name, text, { indent, labels: 7, width }) : []));
   return [

@@ -55,7 +55,7 @@ function fresh({ about, facts, route, routes }: Compared): Change {
 /** The effects of a new method; HEAD is reported together with its GET. */
 function effectsOf({ method, path, read, write }: RouteAccess, routes: readonly RouteAccess[]): string[] {
   const effect = (verb: string, { fields, decidedBy }: RouteAccess['read']) => {
-    if (decidedBy !== null) return [`${verb} what ${decidedBy} decides`];
+    if (decidedBy !== null) return [`${verb} fields decided by ${decidedBy}`];
     return fields.length === 0 ? [] : [`${verb} ${counted(fields.length)}`];
   };
   const reads = method !== 'HEAD' || routes.some((other) => other.path === path && other.method === 'GET');

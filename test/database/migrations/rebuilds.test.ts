@@ -14,7 +14,7 @@ const options = { renames: [], fills: [], allowDrop: false, empty: false };
 const person = (properties: object) =>
   defineEntity({ name: 'Person', properties: { id: p.integer().primary(), ...properties } as never });
 
-test('a rebuild of a table on SQLite keeps its views and columns that no model has', async () => {
+test('a table rebuild on SQLite keeps views, and fails if it would drop a column that no model declares', async () => {
   const fresh = await freshDatabase('sqlite');
   const directory = temporary.directory;
   const up = (entity: unknown, before?: string) =>

@@ -262,7 +262,7 @@ describe('the PostgreSQL executor', () => {
     await executor.close();
   });
 
-  test('fails as unavailable each time if no server is listening', async () => {
+  test('throws an unavailable error for every statement if no server is listening', async () => {
     const executor = open({ url: 'postgresql://nobody:x@127.0.0.1:1/nowhere' });
     for (let i = 0; i < 3; i++) {
       const error = await executor.rows(one, []).catch((reason: unknown) => reason);

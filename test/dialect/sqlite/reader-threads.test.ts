@@ -195,7 +195,7 @@ describe('reader threads', () => {
     await threads.close();
   });
 
-  test('finish running statements before they close, and reject later ones', async () => {
+  test('complete statements in progress before they close, and reject new ones', async () => {
     const threads = open();
     await Promise.all([ask(threads, short, [], 'arrays'), ask(threads, short, [], 'arrays')]);
     const under = [ask(threads, counts, [500_000n], 'arrays'), ask(threads, counts, [500_000n], 'arrays')];
