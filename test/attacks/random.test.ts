@@ -453,6 +453,5 @@ describe.each(databases)(`random declarations and requests on %s (TEST_SEED=${se
       // attacks that all fail at the first check would prove little
       expect(succeeded).toBeGreaterThan(requestsPerRun / 40);
     },
-    60_000,
   );
 });

@@ -355,7 +355,7 @@ async function answer(application: TestApplication, path: string): Promise<strin
 }
 
 describe.each(databases)('random list queries on %s', (database) => {
-  test('match an in-memory model, compiled and through entities', { timeout: 30_000 + runs * 30_000 }, async () => {
+  test('match an in-memory model, compiled and through entities', { timeout: 300_000 + runs * 60_000 }, async () => {
     await fc.assert(
       fc.asyncProperty(shelf, async (made) => {
         const fresh = await freshDatabase(database);

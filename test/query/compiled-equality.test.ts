@@ -243,14 +243,14 @@ function linksIn(text: string): string[] {
 }
 
 describe.each(databases)('compiled reads on %s', (database) => {
-  test('return the same bytes as entities for any models and data', { timeout: 20_000 + runs * 4_000 }, async () => {
+  test('return the same bytes as entities for any models and data', { timeout: 300_000 + runs * 30_000 }, async () => {
     await fc.assert(
       fc.asyncProperty(universe, (made) => compare(database, made, taken.plain)),
       { numRuns: runs, ...replay, endOnFailure: process.env.FC_SHRINK === undefined },
     );
   });
 
-  test('apply filters that are on by default like entities do', { timeout: 20_000 + runs * 4_000 }, async () => {
+  test('apply filters that are on by default like entities do', { timeout: 300_000 + runs * 30_000 }, async () => {
     await fc.assert(
       fc.asyncProperty(filteredUniverse, (made) => compare(database, made, taken.filtered)),
       { numRuns: runs, ...replay, endOnFailure: process.env.FC_SHRINK === undefined },

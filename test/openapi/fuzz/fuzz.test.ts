@@ -34,7 +34,7 @@ describe.each(databases)('requests generated from the document of the example on
     await database?.drop();
   });
 
-  test(`get responses as described: ${count} with the seed ${seed}`, { timeout: 60_000 + count * 100 }, async () => {
+  test(`get responses as described: ${count} with the seed ${seed}`, { timeout: 300_000 + count * 1000 }, async () => {
     const document = openApiDocument(app.application, { title: 'courses', version: '1.0.0' });
     const bearer = async (id: number, roles: string[], centers: number[]) =>
       `Bearer ${await app.tokenFor({ id, roles, centers })}`;
