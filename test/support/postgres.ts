@@ -18,7 +18,7 @@ declare module 'vitest' {
 }
 
 /** The account that runs the server. It is set only if the tests run as root, because PostgreSQL refuses to run as root. */
-type Account = { uid: number; gid: number } | Record<string, never>;
+export type Account = { uid: number; gid: number } | Record<string, never>;
 
 const startTimeout = 30_000;
 const attempts = 3;
@@ -93,7 +93,7 @@ async function startServer(): Promise<{ url: string; stop(): Promise<void> }> {
   }
 }
 
-function serverAccount(): Account {
+export function serverAccount(): Account {
   if (process.getuid?.() !== 0) return {};
   for (const name of ['postgres', 'nobody']) {
     try {
@@ -110,7 +110,7 @@ function serverAccount(): Account {
 }
 
 /** Root's own temporary directory may be closed to the account that runs the server; /tmp never is. */
-function temporaryRoot(account: Account): string {
+export function temporaryRoot(account: Account): string {
   const root = tmpdir();
   return account.uid === undefined || openToAll(root) ? root : '/tmp';
 }
@@ -145,7 +145,7 @@ function reachableBinaries(native: string, directory: string, account: Account):
   return copy;
 }
 
-function own(path: string, account: Account): void {
+export function own(path: string, account: Account): void {
   if (account.uid !== undefined) chownSync(path, account.uid, account.gid);
 }
 
@@ -178,7 +178,7 @@ function initialize(native: string, directory: string, password: string, account
   }
 }
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const probe = createServer().listen(0, '127.0.0.1');
   await once(probe, 'listening');
   const address = probe.address();

@@ -2,15 +2,15 @@ import type { Pool } from 'pg';
 import { coalesced } from '../../database/executor.ts';
 import type { Mapper, RequestEntityManager } from '../../database/mapper.ts';
 import type { StatementWatch } from '../../database/statement-watch.ts';
-import type { DatabaseDeclaration } from '../../declaration/types.ts';
 import type { Connections, RowSteps } from '../dialect.ts';
 import { postgresCursors } from './cursors.ts';
 import { postgresExecutor } from './executor.ts';
 import { watchPool } from './pool-watch.ts';
+import type { PostgresDatabase } from './pooling.ts';
 import { postgresWriter } from './writer.ts';
 
 /** Connections to a PostgreSQL server: the pool of the mapper, and those for compiled statements. */
-export function postgresConnections(database: DatabaseDeclaration): {
+export function postgresConnections(database: PostgresDatabase): {
   readonly connections: Connections;
   /** Takes the pool of the mapper, which is created with its first connection. */
   readonly onPoolCreated: (pool: Pool) => void;
