@@ -1,6 +1,7 @@
 import { defineEntity, p, raw } from '@mikro-orm/core';
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Pooling } from '../../../src/dialect/postgresql/pooling.ts';
 import { ApiController, type ApiRequest } from '../../../src/index.ts';
 import { write } from '../../cli/applications.ts';
 import { call } from '../../cli/call.ts';
@@ -91,6 +92,20 @@ describe('PgBouncer in transaction mode', () => {
     await direct?.end();
     await bouncer?.stop();
     await database?.drop();
+  });
+
+  test('is detected unless database.pooler is set; a direct connection is not taken for one', async () => {
+    const found = async (url: string, pooler: 'auto' | 'none' | 'transaction') => {
+      const pooling = new Pooling({ pooler });
+      const client = await connected(url);
+      await pooling.detect(client);
+      await client.end();
+      return pooling.isPooled;
+    };
+    expect(await found(bouncer.url, 'auto')).toBe(true);
+    expect(await found(database.url, 'auto')).toBe(false);
+    expect(await found(bouncer.url, 'none')).toBe(false);
+    expect(await found(database.url, 'transaction')).toBe(true);
   });
 
   test('lets several processes update the schema at once, and serve concurrent requests without an error', async () => {
