@@ -82,6 +82,7 @@ const timed = [
   'test/browser/**/*.test.ts',
   'test/chaos/**/*.test.ts',
   'test/cli/{database-away,dev,lean-start,migrate-processes,schema,serve,workers}.test.ts',
+  'test/dialect/postgresql/{pgbouncer,replica}.test.ts',
   'test/dialect/sqlite/{reader-threads,routed-reads,stoppable-connection}.test.ts',
   'test/docs/{examples,how-to,migrations}.test.ts',
   'test/formats/**/*.test.ts',

@@ -161,6 +161,11 @@ export const catalogue = {
     title: 'Service unavailable',
     detail: 'the database schema does not match the models; retry later',
   },
+  database_read_only: {
+    status: 503,
+    title: 'Service unavailable',
+    detail: 'the database accepts no changes, such as a replica; nothing was changed',
+  },
   database_full: {
     status: 507,
     title: 'Insufficient storage',

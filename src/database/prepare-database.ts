@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { DatabaseDeclaration } from '../declaration/types.ts';
+import type { DatabaseDeclaration, SchemaMode } from '../declaration/types.ts';
 import { dialectOf, type Seed } from '../dialect/dialect.ts';
 import type { Mapper } from './mapper.ts';
 
@@ -22,14 +22,22 @@ export async function prepareDatabase(mapper: Mapper, database: DatabaseDeclarat
   // a missing database fails the start, not the first request
   if (database.schema === 'none' || database.readOnly) await mapper.em.fork().execute('select 1');
   if (database.readOnly) return;
-  if (database.schema === 'update') await updateDatabase(mapper, database, options);
-  if (database.schema === 'migrate') {
+  const schema = await schemaMode(mapper, database, options);
+  if (schema === 'update') await updateDatabase(mapper, database, options);
+  if (schema === 'migrate') {
     const { applyMigrations } = await import('./migrations/apply.ts');
     await applyMigrations({ directory: '.', ...options, mapper, database });
   }
-  if (database.schema === 'check' || database.schema === 'migrate') await checkSchema(mapper, database, options);
+  if (schema === 'check' || schema === 'migrate') await checkSchema(mapper, database, options);
   const hint = await migrationHint(mapper, database, options);
   if (hint !== null) options.onNews?.(`warning: ${hint}`);
+}
+
+/** A database that accepts no changes, such as a replica, is compared with the models instead. */
+async function schemaMode(mapper: Mapper, { schema }: DatabaseDeclaration, { onNews }: PreparationOptions): Promise<SchemaMode> {
+  if ((schema !== 'update' && schema !== 'migrate') || !(await dialectOf(mapper).connections.isReadOnly(mapper))) return schema;
+  onNews?.(`warning: the database accepts no changes, so schema: check is used instead of ${schema}`);
+  return 'check';
 }
 
 async function updateDatabase(

@@ -86,10 +86,11 @@ export const database = object('database', {
   pool: amount(10, 'The maximum number of open connections.', { max: 10_000 }),
   connect_timeout: amount(5000, 'Milliseconds to wait for a connection, new or in use.'),
   statement_timeout: amount(30_000, 'Milliseconds a statement may take; 0 means no limit.', orNoLimit),
-  prepared_statements: optional(
-    boolean(),
-    true,
-    'Whether Declarest uses prepared statements; set false for poolers that do not support them.',
+  prepared_statements: optional(boolean(), true, 'Whether Declarest uses prepared statements; a pooler turns them off.'),
+  pooler: optional(
+    text({ values: ['auto', 'none', 'transaction'] }),
+    'auto',
+    'Whether a pooler such as PgBouncer may run each transaction in another session; auto detects one.',
   ),
 });
 

@@ -161,6 +161,8 @@ export interface Connections {
   readonly hasSnapshots: boolean;
   /** Steps through the rows of a query in the transaction that the entity manager is in. */
   rowSteps(em: RequestEntityManager, sql: string, params: readonly unknown[]): Promise<RowSteps>;
+  /** Whether the server itself accepts no changes, such as a replica. */
+  isReadOnly(mapper: Mapper): Promise<boolean>;
   /** Makes the database reject changes; throws if it still accepts them. */
   refuseWrites(mapper: Mapper): Promise<void>;
   /** Access to a database that only this process can open; null for any other. */

@@ -67,6 +67,7 @@ export function toProblem(error: unknown, bodyLimit: number): Problem {
   const tooLarge = causesOf(error).find((cause) => cause instanceof TooLargeError);
   if (tooLarge) return problem('response_too_large', { limit: tooLarge.limit }, { cause: error });
   if (isFull(error)) return problem('database_full', {}, { headers: retryLater, cause: error });
+  if (isReadOnly(error)) return problem('database_read_only', {}, { headers: retryLater, cause: error });
   if (isUnavailable(error)) return problem('database_unavailable', {}, { headers: retryLater, cause: error });
   const { statusCode, code, message } = (error ?? {}) as { statusCode?: unknown; code?: unknown; message?: unknown };
   switch (code) {
@@ -132,6 +133,11 @@ function causesOf(error: unknown): (Error & { code?: unknown })[] {
 /** Whether the database has no space left for a write. */
 function isFull(error: unknown): boolean {
   return causesOf(error).some(databaseErrors.isFull);
+}
+
+/** Whether the database rejected a change because it is a replica, or its file must not be written. */
+function isReadOnly(error: unknown): boolean {
+  return causesOf(error).some(databaseErrors.isReadOnly);
 }
 
 /** Whether the database was out of reach, too slow or too busy: the same request may succeed later. */

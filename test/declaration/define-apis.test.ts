@@ -60,6 +60,7 @@ describe('declarations in code', () => {
         connect_timeout: 1,
         statement_timeout: 1,
         prepared_statements: false,
+        pooler: 'transaction',
       },
       security: {
         require_role: false,

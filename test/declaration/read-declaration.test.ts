@@ -21,6 +21,7 @@ describe('an empty declaration', () => {
         connectTimeout: 5000,
         statementTimeout: 30000,
         preparedStatements: true,
+        pooler: 'auto',
       },
       security: {
         requireRole: false,

@@ -891,7 +891,7 @@ describe('a full disk', () => {
       for (const [code, status, told] of [
         ['53100', 507, 'database_full'],
         ['53200', 503, 'database_unavailable'],
-        ['25006', 503, 'database_unavailable'],
+        ['25006', 503, 'database_read_only'],
       ] as const) {
         await refuseWith(code);
         const answer = await sendTo(app, 'POST', '/thing.json', { json: { name: 'x' } });

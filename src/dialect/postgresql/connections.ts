@@ -2,15 +2,15 @@ import type { Pool } from 'pg';
 import { coalesced } from '../../database/executor.ts';
 import type { Mapper, RequestEntityManager } from '../../database/mapper.ts';
 import type { StatementWatch } from '../../database/statement-watch.ts';
-import type { DatabaseDeclaration } from '../../declaration/types.ts';
 import type { Connections, RowSteps } from '../dialect.ts';
 import { postgresCursors } from './cursors.ts';
 import { postgresExecutor } from './executor.ts';
 import { watchPool } from './pool-watch.ts';
+import type { PostgresDatabase } from './pooling.ts';
 import { postgresWriter } from './writer.ts';
 
 /** Connections to a PostgreSQL server: the pool of the mapper, and those for compiled statements. */
-export function postgresConnections(database: DatabaseDeclaration): {
+export function postgresConnections(database: PostgresDatabase): {
   readonly connections: Connections;
   /** Takes the pool of the mapper, which is created with its first connection. */
   readonly onPoolCreated: (pool: Pool) => void;
@@ -32,6 +32,7 @@ export function postgresConnections(database: DatabaseDeclaration): {
     pool: () => pool && { open: pool.totalCount, used: pool.totalCount - pool.idleCount, waiting: pool.waitingCount },
     hasSnapshots: true,
     rowSteps,
+    isReadOnly,
     refuseWrites,
     memory: null,
   });
@@ -57,10 +58,14 @@ async function rowSteps(em: RequestEntityManager, sql: string, params: readonly 
 
 /** The mapper connects with a setting for this, see `options` in dialect.ts. */
 async function refuseWrites(mapper: Mapper): Promise<void> {
-  const [row] = await mapper.em.fork().execute("select current_setting('transaction_read_only') as state");
-  if (row?.state === 'on') return;
+  if (await isReadOnly(mapper)) return;
   throw new Error(
     'the database ignored the setting default_transaction_read_only, which "explain" requires; ' +
       'a connection pooler may have dropped it: set app_main.database.url to the server itself',
   );
+}
+
+async function isReadOnly(mapper: Mapper): Promise<boolean> {
+  const [row] = await mapper.em.fork().execute("select current_setting('transaction_read_only') as state");
+  return row?.state === 'on';
 }

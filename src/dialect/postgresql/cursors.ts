@@ -1,14 +1,14 @@
 import { type Cursors, chunkBytes } from '../../database/cursor.ts';
 import { ReadAheadCursor, type RowSource } from '../../database/read-ahead.ts';
 import type { StatementWatch } from '../../database/statement-watch.ts';
-import type { DatabaseDeclaration } from '../../declaration/types.ts';
 import { answeredTo } from './link.ts';
 import { LinkPool } from './link-pool.ts';
+import type { PostgresDatabase } from './pooling.ts';
 
 const name = 'declarest_export';
 
 /** Opens server-side cursors, each in a transaction and on a connection of its own. */
-export function postgresCursors(database: DatabaseDeclaration, watch: StatementWatch = {}): Cursors {
+export function postgresCursors(database: PostgresDatabase, watch: StatementWatch = {}): Cursors {
   const pool = new LinkPool(database, { answered: answeredTo(watch), most: Number.POSITIVE_INFINITY, timeout: 0 });
   return {
     async open(statement, parameters, size) {
@@ -35,13 +35,13 @@ export function postgresCursors(database: DatabaseDeclaration, watch: StatementW
         wasCut: () => isCut,
         rows: (wanted, values) => link.send(wanted, values),
         async close(isOver) {
-          if (isOver) await send('commit').catch(() => undefined);
+          if (isOver) await link.commit().catch(() => undefined);
           pool.giveBack(link);
         },
       };
       // sent together; after an error, the statements behind it fail for the same reason
       const declared = Promise.all([
-        send('begin isolation level repeatable read read only'),
+        link.begin('begin isolation level repeatable read read only'),
         // all rows are needed, so the planner must not favour the first ones
         send('set local cursor_tuple_fraction = 1'),
         declare(),

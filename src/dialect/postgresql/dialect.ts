@@ -5,12 +5,15 @@ import { parse } from 'pg-connection-string';
 import type { DatabaseDeclaration } from '../../declaration/types.ts';
 import type { DialectSetup } from '../dialect.ts';
 import { postgresConnections } from './connections.ts';
+import { poolSettings } from './pooled-client.ts';
+import { Pooling, type PostgresDatabase } from './pooling.ts';
 import { postgresSchema } from './schema/schema.ts';
 import { postgresSyntax } from './syntax.ts';
 import { postgresValues } from './values.ts';
 
 /** PostgreSQL by `pg`. */
-export function setUpPostgres(database: DatabaseDeclaration): DialectSetup {
+export function setUpPostgres(declared: DatabaseDeclaration): DialectSetup {
+  const database: PostgresDatabase = { ...declared, pooling: new Pooling(declared) };
   const { connections, onPoolCreated } = postgresConnections(database);
   return {
     dialect: Object.freeze({
@@ -18,7 +21,7 @@ export function setUpPostgres(database: DatabaseDeclaration): DialectSetup {
       sql: postgresSyntax,
       values: postgresValues,
       connections,
-      schema: postgresSchema(database),
+      schema: postgresSchema,
       migrations: async () => (await import('./schema/migrations.ts')).postgresMigrations,
     }),
     options: mapperOptions(database, onPoolCreated),
@@ -30,10 +33,9 @@ export function setUpPostgres(database: DatabaseDeclaration): DialectSetup {
   };
 }
 
-function mapperOptions(database: DatabaseDeclaration, onPoolCreated: (pool: Pool) => void): Partial<Options> {
+function mapperOptions(database: PostgresDatabase, onPoolCreated: (pool: Pool) => void): Partial<Options> {
   // the mapper takes only these five from the URL, and would ignore encryption, application name and settings
-  const { database: _, host: __, password: ___, port: ____, user: _____, options, ...further } = parse(database.url);
-  const settings = [options, database.readOnly && '-c default_transaction_read_only=on'].filter(Boolean);
+  const { database: _, host: __, password: ___, port: ____, user: _____, options: ______, ...further } = parse(database.url);
   return {
     driver: PostgreSqlDriver,
     clientUrl: database.url,
@@ -43,8 +45,7 @@ function mapperOptions(database: DatabaseDeclaration, onPoolCreated: (pool: Pool
     driverOptions: {
       ...further,
       connectionTimeoutMillis: database.connectTimeout,
-      ...(database.statementTimeout > 0 && { statement_timeout: database.statementTimeout }),
-      ...(settings.length > 0 && { options: settings.join(' ') }),
+      ...poolSettings(database),
       onPoolCreated,
     },
   } as Partial<Options>;

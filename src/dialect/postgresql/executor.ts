@@ -3,9 +3,9 @@ import { StatementCosts } from '../../database/statement-costs.ts';
 import type { StatementWatch } from '../../database/statement-watch.ts';
 import { TooLargeError } from '../../database/too-large.ts';
 import { closedError } from '../../database/unavailable.ts';
-import type { DatabaseDeclaration } from '../../declaration/types.ts';
 import { type Answered, isStale, PostgresLink } from './link.ts';
 import { LinkPool } from './link-pool.ts';
+import type { PostgresDatabase } from './pooling.ts';
 
 /** Compiled reads share a few pipelined connections. */
 const sharedLinks = 2;
@@ -33,7 +33,7 @@ const timedOut = '57014';
 
 /** Sends prepared statements over a few connections apart from the mapper's pool. */
 export function postgresExecutor(
-  database: DatabaseDeclaration,
+  database: PostgresDatabase,
   watch: StatementWatch = {},
   { bytes }: ReadLimits = { bytes: Number.POSITIVE_INFINITY },
 ): Executor {
@@ -45,8 +45,11 @@ export function postgresExecutor(
     else if (!error) costs.note(statement, parameters, took > longThreshold ? limitedCost(statement, parameters, took) : took);
     watch.answered?.(took, error !== null);
   };
-  const pools = [0, 1].map(() => new LinkPool(database, { answered, most: longLinks, timeout: database.statementTimeout }));
-  const [longPool, veryLongPool] = pools as [LinkPool, LinkPool];
+  const openPool = (most: number) => new LinkPool(database, { answered, most, timeout: database.statementTimeout });
+  const [longPool, veryLongPool] = [openPool(longLinks), openPool(longLinks)];
+  // a pipeline that is never empty would keep its session from other clients of a pooler
+  const shortPool = database.pooling?.isPooled ? openPool(database.pool) : null;
+  const pools = [longPool, veryLongPool, ...(shortPool ? [shortPool] : [])];
   const links: (PostgresLink | undefined)[] = Array(sharedLinks).fill(undefined);
   let next = 0;
   let closed = false;
@@ -99,11 +102,11 @@ export function postgresExecutor(
     });
   }
 
-  /** The connections for a long statement; null for others. */
+  /** The connections for a statement; null: the shared ones. */
   function poolFor(statement: Statement, parameters: readonly unknown[]): LinkPool | null {
     const cost = costs.of(statement, parameters);
-    if (cost === undefined) return mayBeLong(statement) ? veryLongPool : null;
-    return cost > veryLongThreshold ? veryLongPool : cost > longThreshold ? longPool : null;
+    if (cost === undefined) return mayBeLong(statement) ? veryLongPool : shortPool;
+    return cost > veryLongThreshold ? veryLongPool : cost > longThreshold ? longPool : shortPool;
   }
 
   function poolCounts(): ConnectionCounts {

@@ -1,7 +1,7 @@
 import { takeNext } from '../../database/next-task.ts';
 import { closedError, lateError } from '../../database/unavailable.ts';
-import type { DatabaseDeclaration } from '../../declaration/types.ts';
 import { type Answered, isStale, PostgresLink } from './link.ts';
+import type { PostgresDatabase } from './pooling.ts';
 
 interface Task {
   /** Tasks of one kind do not keep those of another kind waiting. */
@@ -20,7 +20,7 @@ interface PoolOptions {
 
 /** Connections that are each used by one task at a time. */
 export class LinkPool {
-  readonly #database: DatabaseDeclaration;
+  readonly #database: PostgresDatabase;
   readonly #options: PoolOptions;
   readonly #links = new Set<PostgresLink>();
   readonly #idle: PostgresLink[] = [];
@@ -28,7 +28,7 @@ export class LinkPool {
   readonly #running = new Set<Task>();
   #isClosed = false;
 
-  constructor(database: DatabaseDeclaration, options: PoolOptions) {
+  constructor(database: PostgresDatabase, options: PoolOptions) {
     this.#database = database;
     this.#options = options;
   }

@@ -4,15 +4,16 @@ import type { Statement } from '../../database/executor.ts';
 import type { StatementWatch } from '../../database/statement-watch.ts';
 import { TooLargeError } from '../../database/too-large.ts';
 import { closedError, lostError } from '../../database/unavailable.ts';
-import type { DatabaseDeclaration } from '../../declaration/types.ts';
+import type { PostgresDatabase } from './pooling.ts';
 import { RowsQuery } from './rows-query.ts';
+import { declaredSettings, setForTransaction, textFormats, withoutOptions } from './settings.ts';
 import { closeUnresponsive } from './silence.ts';
 
 /** Prepared statements per connection; statements beyond this number are parsed each time. */
 const maxPreparedStatements = 1000;
 
-/** Text formats that the serializers can read. The server's time zone stays, as conditions of an application may depend on it. */
-const settings = '-c datestyle=ISO -c bytea_output=hex -c extra_float_digits=1';
+/** As startup options. */
+const formats = textFormats.map(([name, value]) => `-c ${name}=${value}`).join(' ');
 
 /** A prepared statement that can no longer run: its tables have changed, or a connection pooler has dropped it. */
 const stale = new Set(['0A000', '26000', '42P05']);
@@ -20,12 +21,25 @@ const stale = new Set(['0A000', '26000', '42P05']);
 /** Called for each statement that the server has responded to, with the milliseconds that it took. */
 export type Answered = (took: number, error: Error | null, statement: Statement, parameters: readonly unknown[]) => void;
 
+/** How a statement is sent; see `send`. */
+interface Sending {
+  readonly mostBytes: number;
+  readonly onCut: (() => void) | undefined;
+  readonly settings: string | null;
+}
+
+/** Not prepared, so that it cannot fail alone. If `begin` did, each step after it would be a transaction of its own. */
+const plain = (text: string): Statement => ({ name: '', text, wide: false });
+const commit: Statement = { name: 'commit', text: 'commit', wide: false };
+
 /** One pipelined connection: statements do not wait for the results of earlier ones. */
 export class PostgresLink {
   /** Statements without a result yet. */
   pending = 0;
   readonly #client: pg.Client;
   readonly #usesPreparedStatements: boolean;
+  /** Sent before each transaction, if a pooler may use another session for it; otherwise null. */
+  readonly #settings: string | null;
   readonly #prepared = new Set<string>();
   readonly #connected: Promise<unknown>;
   readonly #closeUnresponsive: (client: pg.Client) => void;
@@ -34,17 +48,22 @@ export class PostgresLink {
   #isEnding = false;
   #isBroken = false;
   #answeredAt = 0;
+  #isInTransaction = false;
 
-  constructor(database: DatabaseDeclaration, onEnd: () => void, answered: Answered) {
+  constructor(database: PostgresDatabase, onEnd: () => void, answered: Answered) {
     this.#answered = answered;
     const { connectTimeout, preparedStatements, readOnly, statementTimeout, url } = database;
-    this.#usesPreparedStatements = preparedStatements;
+    const isPooled = database.pooling?.isPooled ?? false;
+    this.#usesPreparedStatements = preparedStatements && !isPooled;
+    this.#settings = isPooled ? setForTransaction([...textFormats, ...declaredSettings(database)]) : null;
     this.#closeUnresponsive = closeUnresponsive(database);
-    this.#client = new pg.Client({
-      // a pooler without prepared statements does not accept settings either
-      connectionString: withSettings(url, [preparedStatements && settings, readOnly && '-c default_transaction_read_only=on']),
-      connectionTimeoutMillis: connectTimeout,
+    const session = {
+      connectionString: withSettings(url, [preparedStatements && formats, readOnly && '-c default_transaction_read_only=on']),
       ...(statementTimeout > 0 && { statement_timeout: statementTimeout }),
+    };
+    this.#client = new pg.Client({
+      ...(isPooled ? { connectionString: withoutOptions(url) } : session),
+      connectionTimeoutMillis: connectTimeout,
       pipeline: true,
     } as pg.ClientConfig);
     this.#client.on('error', onEnd);
@@ -71,8 +90,9 @@ export class PostgresLink {
     onCut?: () => void,
   ): Promise<unknown[][]> {
     this.pending++;
+    const settings = this.#isInTransaction ? null : this.#settings;
     return new Promise((resolve, reject) => {
-      const query = () => this.#query(statement, parameters, { mostBytes, onCut }, resolve, reject);
+      const query = () => this.#query(statement, parameters, { mostBytes, onCut, settings }, resolve, reject);
       if (this.#isOpen) query();
       else
         this.#connected.then(query, (error: Error) => {
@@ -80,6 +100,20 @@ export class PostgresLink {
           reject(withErrorCode(error));
         });
     });
+  }
+
+  /** Begins a transaction. */
+  begin(text = 'begin'): Promise<unknown[][]> {
+    this.#isInTransaction = true;
+    const begun = this.send(plain(text), []);
+    if (this.#settings === null) return begun;
+    return Promise.all([begun, this.send(plain(this.#settings), [])]).then(([rows]) => rows);
+  }
+
+  commit(): Promise<unknown[][]> {
+    const committed = this.send(commit, []);
+    this.#isInTransaction = false;
+    return committed;
   }
 
   /** Ends the connection after its pending statements. */
@@ -98,7 +132,7 @@ export class PostgresLink {
   #query(
     statement: Statement,
     parameters: readonly unknown[],
-    { mostBytes, onCut }: { readonly mostBytes: number; readonly onCut: (() => void) | undefined },
+    { mostBytes, onCut, settings }: Sending,
     resolve: (rows: unknown[][]) => void,
     reject: (error: Error) => void,
   ): void {
@@ -136,9 +170,8 @@ export class PostgresLink {
     const isPrepared =
       name !== '' && this.#usesPreparedStatements && (this.#prepared.has(name) || this.#prepared.size < maxPreparedStatements);
     if (isPrepared) this.#prepared.add(name);
-    this.#client.query(
-      new RowsQuery(isPrepared ? name : '', text, parameters, { settle, tooLarge, mostBytes, keepsFirst: onCut !== undefined }),
-    );
+    const outcome = { settle, tooLarge, mostBytes, keepsFirst: onCut !== undefined };
+    this.#client.query(new RowsQuery(isPrepared ? name : '', text, parameters, outcome, settings));
   }
 }
 

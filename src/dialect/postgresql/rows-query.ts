@@ -32,13 +32,16 @@ export class RowsQuery implements Submittable {
   readonly #rows: unknown[][] = [];
   #bytesLeft: number;
   #isTooLarge = false;
+  /** A statement that is sent before this one, in the same transaction; its rows are dropped. */
+  #before: string | null;
 
-  constructor(name: string, text: string, values: readonly unknown[], outcome: RowsOutcome) {
+  constructor(name: string, text: string, values: readonly unknown[], outcome: RowsOutcome, before: string | null = null) {
     this.name = name;
     this.text = text;
     this.#values = values;
     this.#outcome = outcome;
     this.#bytesLeft = outcome.mostBytes;
+    this.#before = before;
   }
 
   submit(given: Connection): void {
@@ -48,6 +51,12 @@ export class RowsQuery implements Submittable {
     if (stream.writableCorked === 0) {
       stream.cork();
       setImmediate(() => stream.uncork());
+    }
+    // statements up to a sync are one transaction
+    if (this.#before !== null) {
+      connection.parse({ name: '', text: this.#before, types: [] }, true);
+      connection.bind({ statement: '', values: [], valueMapper: prepareValue });
+      connection.execute();
     }
     if (this.name === '' || !(parsedStatements[this.name] ?? submittedNamedStatements[this.name])) {
       connection.parse({ name: this.name, text: this.text, types: [] }, true);
@@ -59,7 +68,7 @@ export class RowsQuery implements Submittable {
   }
 
   handleDataRow({ fields, length }: { readonly fields: unknown[]; readonly length: number }): void {
-    if (this.#isTooLarge) return;
+    if (this.#isTooLarge || this.#before !== null) return;
     this.#bytesLeft -= length;
     const { keepsFirst } = this.#outcome;
     if (this.#bytesLeft >= 0 || (keepsFirst && this.#rows.length === 0)) this.#rows.push(fields);
@@ -79,6 +88,8 @@ export class RowsQuery implements Submittable {
   }
 
   handleRowDescription(): void {}
-  handleCommandComplete(): void {}
+  handleCommandComplete(): void {
+    this.#before = null;
+  }
   handleEmptyQuery(): void {}
 }

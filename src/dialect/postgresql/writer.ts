@@ -1,22 +1,17 @@
-import type { Statement } from '../../database/executor.ts';
 import type { StatementWatch } from '../../database/statement-watch.ts';
 import { again } from '../../database/transient.ts';
 import type { Step, Writer } from '../../database/writer.ts';
-import type { DatabaseDeclaration } from '../../declaration/types.ts';
 import { answeredTo, isStale, type PostgresLink } from './link.ts';
 import { LinkPool } from './link-pool.ts';
+import type { PostgresDatabase } from './pooling.ts';
 
 /** Commits wait for the disk in parallel; more connections than this gain little. */
 const mostLinks = 8;
 
-/** Not prepared, so that it cannot fail alone. If it did, each step after it would be a transaction of its own. */
-const begin: Statement = { name: '', text: 'begin', wide: false };
-const commit: Statement = { name: 'commit', text: 'commit', wide: false };
-
 /**
  * Sends prepared statements over connections with one transaction at a time, so that a locked row delays no other transaction.
  */
-export function postgresWriter(database: DatabaseDeclaration, watch: StatementWatch = {}): Writer {
+export function postgresWriter(database: PostgresDatabase, watch: StatementWatch = {}): Writer {
   const pool = new LinkPool(database, {
     answered: answeredTo(watch),
     most: Math.min(mostLinks, database.pool),
@@ -43,7 +38,7 @@ async function inSteps(link: PostgresLink, steps: readonly Step[]): Promise<unkn
   const [only] = steps;
   // a statement alone is a transaction of its own
   if (steps.length === 1 && only) return link.send(only.statement, only.parameters as readonly unknown[]);
-  const responses = [link.send(begin, [])];
+  const responses = [link.begin()];
   let rows: unknown[][] = [];
   for (const [i, { mayBeEmpty, parameters, statement }] of steps.entries()) {
     const response = link.send(statement, typeof parameters === 'function' ? parameters(rows) : parameters);
@@ -57,7 +52,7 @@ async function inSteps(link: PostgresLink, steps: readonly Step[]): Promise<unkn
   }
   const last = responses.length - 1;
   // after a failure, the server rejects every further step, and turns this commit into a rollback
-  const outcomes = await Promise.allSettled([...responses, link.send(commit, [])]);
+  const outcomes = await Promise.allSettled([...responses, link.commit()]);
   for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
   return (outcomes[last] as PromiseFulfilledResult<unknown[][]>).value;
 }

@@ -28,6 +28,7 @@ export function sqliteConnections(kysely: SqliteFileDialect): Connections {
     // a database in memory has one connection: an open transaction would block all other requests
     hasSnapshots: kysely.file !== null,
     rowSteps,
+    isReadOnly: async () => false,
     refuseWrites: () => kysely.refuseWrites(),
     memory: kysely.file === null ? memoryOf(kysely) : null,
   });

@@ -1,9 +1,10 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Client } from 'pg';
 import type { Mapper, RequestEntityManager } from '../../../database/mapper.ts';
 import type { DatabaseDeclaration } from '../../../declaration/types.ts';
 import { type MigrationTools, migrationTable } from '../../migration-tools.ts';
-
-/** The lock that a process also takes if it updates the schema at startup. */
-const lock = "hashtext('declarest'), hashtext(current_schema())";
+import { declaredSettings, setForTransaction, withoutOptions } from '../settings.ts';
+import { lockInterval, tryLock, tryLockSql } from './schema-lock.ts';
 
 export const postgresMigrations: MigrationTools = Object.freeze<MigrationTools>({
   alterTable: null,
@@ -29,33 +30,51 @@ function quoted(mapper: Mapper, name: string): string {
   return mapper.driver.getPlatform().quoteIdentifier(name).toString();
 }
 
+/** What an attempt to lock the schema ends with while another process has the lock. */
+const locked = Symbol('locked');
+
 async function transaction<Result>(
   mapper: Mapper,
   onWait: () => void,
   work: (em: RequestEntityManager) => Promise<Result>,
 ): Promise<Result> {
-  return mapper.em.fork().transactional(async (em) => {
-    // neither the wait for another process nor a long migration may time out
-    await em.execute('set local statement_timeout = 0');
-    const [row] = await em.execute(`select pg_try_advisory_xact_lock(${lock}) as free`);
-    if (!row?.free) {
-      onWait();
-      await em.execute(`select pg_advisory_xact_lock(${lock})`);
-    }
-    return work(em as RequestEntityManager);
-  });
+  const attempt = () =>
+    mapper.em.fork().transactional(async (em) => {
+      // a long migration must not time out
+      await em.execute('set local statement_timeout = 0');
+      return (await tryLock(em as RequestEntityManager)) ? work(em as RequestEntityManager) : locked;
+    });
+  for (let attempts = 1; ; attempts++) {
+    const result = await attempt();
+    if (result !== locked) return result;
+    if (attempts === 1) onWait();
+    await sleep(lockInterval);
+  }
 }
 
 /** The server releases the lock with its connection, however the process ends. */
-async function alone<Result>({ url, connectTimeout }: DatabaseDeclaration, work: () => Promise<Result>): Promise<Result> {
+async function alone<Result>(database: DatabaseDeclaration, work: () => Promise<Result>): Promise<Result> {
+  const { connectTimeout, url } = database;
   const { default: pg } = await import('pg');
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: connectTimeout });
+  const client = new pg.Client({ connectionString: withoutOptions(url), connectionTimeoutMillis: connectTimeout });
   client.on('error', () => undefined);
   await client.connect();
   try {
-    await client.query(`select pg_advisory_lock(${lock})`);
+    while (!(await lockBy(client, setForTransaction(declaredSettings(database))))) {
+      await client.query('rollback');
+      await sleep(lockInterval);
+    }
     return await work();
   } finally {
     await client.end();
   }
+}
+
+/** Begins a transaction that has the lock; false if another process has it. */
+async function lockBy(client: Client, settings: string | null): Promise<boolean> {
+  await client.query('begin');
+  if (settings !== null) await client.query(settings);
+  // the transaction does nothing else until the work is done
+  await client.query('set local idle_in_transaction_session_timeout = 0');
+  return (await client.query(tryLockSql)).rows[0].free;
 }
