@@ -166,6 +166,10 @@ export async function loadApplication(
   checkLoadedRoutes(loaded, voters, declaration.security.requireRole, report);
   checkMetrics(declaration, voters, records, report);
   checkRoutes(records, report, (record) => isSound(record, report));
+  if (records.some(({ action }) => Object.keys(action?.operationIds ?? {}).length > 0)) {
+    const { checkOperationIds } = await import('./openapi/operation-ids.ts');
+    checkOperationIds(records, report);
+  }
   report.throwIfAny();
   return Object.freeze({
     directory,

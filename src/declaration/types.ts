@@ -102,6 +102,8 @@ export interface ActionDeclaration {
   readonly formats: readonly Format[];
   /** What each method does, as far as it was written. */
   readonly descriptions: Readonly<Partial<Record<HttpMethod, string>>>;
+  /** The declared ids in the OpenAPI document: one for each method, or one for `all` of them. */
+  readonly operationIds: Readonly<Partial<Record<HttpMethod | 'all', string>>>;
   /** Whether it is left out of the OpenAPI document. */
   readonly hidden: boolean;
   /** What its handler takes and returns; null if unknown. */

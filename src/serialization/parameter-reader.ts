@@ -39,7 +39,8 @@ export class ParameterReader {
         continue;
       }
       const value = read(text as GivenText);
-      if (value === undefined) throw problem('invalid_parameter', { name, expected: `must be given ${declared.list ? '' : 'once, '}as ${expected}` });
+      if (value === undefined)
+        throw problem('invalid_parameter', { name, expected: `must be given ${declared.list ? '' : 'once, '}as ${expected}` });
       values[name] = value;
     }
     return Object.freeze(values) as ParameterValues;
