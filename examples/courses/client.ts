@@ -60,7 +60,7 @@ export interface ConflictProblem {
   detail: string;
   /** The path of the request. */
   instance: string;
-  code: "idempotency_in_progress" | "idempotency_answer_too_large" | "conflict_unique" | "conflict_reference" | "conflict_version" | "bad_request";
+  code: "idempotency_in_progress" | "idempotency_answer_too_large" | "conflict" | "conflict_unique" | "conflict_reference" | "conflict_version" | "bad_request";
 }
 
 /** An accompanying course. */
@@ -293,7 +293,7 @@ export interface ServiceUnavailableProblem {
   detail: string;
   /** The path of the request. */
   instance: string;
-  code: "database_unavailable" | "schema_mismatch" | "overloaded" | "handler_timeout" | "too_many_exports" | "authentication_unavailable" | "bad_request";
+  code: "database_unavailable" | "schema_mismatch" | "overloaded" | "handler_timeout" | "too_many_exports" | "authentication_unavailable" | "service_unavailable" | "bad_request";
 }
 
 export interface Tag {
@@ -346,7 +346,7 @@ export interface UnauthorizedProblem {
   detail: string;
   /** The path of the request. */
   instance: string;
-  code: "invalid_credentials" | "authentication_required" | "bad_request";
+  code: "unauthorized" | "invalid_credentials" | "authentication_required" | "bad_request";
 }
 
 export interface UnprocessableEntityProblem {
@@ -357,7 +357,7 @@ export interface UnprocessableEntityProblem {
   detail: string;
   /** The path of the request. */
   instance: string;
-  code: "idempotency_key_reused" | "validation_failed" | "bad_request";
+  code: "idempotency_key_reused" | "unprocessable" | "validation_failed" | "bad_request";
   violations?: Violation[];
 }
 
