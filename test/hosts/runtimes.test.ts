@@ -94,6 +94,11 @@ describe.each(databases)('the plugin with %s', (kind) => {
   });
 });
 
+test('a runtime without node:sqlite is a startup error for SQLite', async () => {
+  const started = output(process.execPath, ['--no-experimental-sqlite', 'app.ts'], 'sqlite::memory:');
+  await expect(started).rejects.toThrow('app_main.database.url: this runtime has no module node:sqlite; use PostgreSQL,');
+});
+
 describe('in a bundle of one file', () => {
   const bundle = () => join(folder, 'bundle/dist/app.js');
   beforeAll(async () => {
